@@ -1,0 +1,32 @@
+# make demo   install veclink and link the bundled sample
+# make test   install what the tests need, then check and run them all
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test clean
+
+demo: $(VENV)/installed
+	$(BIN)/veclink demo
+
+test: $(VENV)/installed-for-tests
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q
+
+clean:
+	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "veclink needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + "; choose another with make PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+
+# The stamps make a second run quick; the sources themselves are used in place (an editable install).
+$(VENV)/installed: pyproject.toml | $(BIN)/python
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/installed-for-tests: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --constraint constraints.txt --editable '.[test]'
+	@touch $@ $(VENV)/installed

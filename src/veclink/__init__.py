@@ -1,0 +1,36 @@
+"""veclink links the same objects across two vector collections made by different embedding models."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from veclink.collection import Collection, open_collection
+    from veclink.errors import VeclinkError
+    from veclink.linking import link
+    from veclink.links import Links
+
+__version__ = "0.1.0"
+__all__ = ["Collection", "Links", "VeclinkError", "__version__", "link", "open_collection"]
+
+_HOME = {
+    "Collection": "veclink.collection",
+    "Links": "veclink.links",
+    "VeclinkError": "veclink.errors",
+    "link": "veclink.linking",
+    "open_collection": "veclink.collection",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Imported at first use: `veclink --version` stays quick, and numpy alone is enough for `import veclink`.
+    if name not in _HOME:
+        raise AttributeError(f"module 'veclink' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,55 @@
+"""The errors a user can meet. Every message is one sentence: what is wrong, with the numbers, and what to do."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+SHOWN = 5
+
+
+class VeclinkError(Exception):
+    """Anything veclink refuses to do, or could not do, said in one sentence."""
+
+
+class InputError(VeclinkError, ValueError):
+    """What was given cannot be used as it is."""
+
+
+class OutputError(VeclinkError, OSError):
+    """A result could not be written; nothing half-written was left behind."""
+
+
+class MissingExtra(VeclinkError, ImportError):
+    """An optional package is needed and not installed."""
+
+
+def named(values: Sequence[Any] | np.ndarray, total: int | None = None) -> str:
+    """The first few of `values` for an error sentence: '3, 8, 12, 15, 20 and 7 more (12 in all)'.
+
+    `total` is the true count where only the first few were kept.
+    """
+    total = len(values) if total is None else total
+    shown = [value.item() if isinstance(value, np.generic) else value for value in values[:SHOWN]]
+    text = ", ".join(repr(value) for value in shown)
+    return text if total <= len(shown) else f"{text} and {total - len(shown):,} more ({total:,} in all)"
+
+
+def plural(count: int, noun: str) -> str:
+    """'1 row', '1,234 rows'."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def needed(package: str, what: str, install: str | None = None) -> ModuleType:
+    """The optional module `package`, imported now, or a MissingExtra that says what wants it and how to install it."""
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        install = install or package.split(".")[0]
+        raise MissingExtra(
+            f'{what} needs the package {package.split(".")[0]}, which is not installed: pip install "{install}".'
+        ) from error
