@@ -1,0 +1,206 @@
+"""Seeds and anchors: pairs of rows, or pairs of vectors that are in neither cloud."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from veclink.cloud import Cloud
+from veclink.collection import Collection
+from veclink.errors import InputError, named, needed, plural
+
+
+@dataclass(frozen=True, eq=False)
+class Anchors:
+    """m pairs of vectors of the same objects, in the geometry of the two clouds (unit length, centred as they are).
+
+    left, right: (m, d1) and (m, d2) float32.
+    pairs: (m, 2) int64 positions in the two clouds; None for out-of-domain anchors, which are in neither.
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    pairs: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+
+def read_pairs(path: str | Path) -> tuple[np.ndarray, np.ndarray]:
+    """The columns `a` and `b` of a CSV or Parquet file; what comes from CSV is text until a collection says more."""
+    path = Path(path)
+    ending = path.suffix.lower()
+    if ending not in (".csv", ".parquet"):
+        raise InputError(f"{path} does not end in .csv or .parquet; pairs come in such a file with the columns a,b.")
+    try:
+        return _pairs_from_csv(path) if ending == ".csv" else _pairs_from_parquet(path)
+    except (OSError, ValueError, csv.Error) as error:
+        if isinstance(error, InputError):
+            raise
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
+        raise InputError(f"The pairs in {path} cannot be read ({reason}); check the file.") from error
+
+
+def resolve_pairs(pairs: Any, a: Collection, b: Collection, *, what: str = "seeds") -> np.ndarray:
+    """The pairs as (m, 2) int64 rows of the two collections, in the order given.
+
+    pairs: a file, (m, 2) values, or the two columns that `read_pairs` gives. A value is an id where its collection has
+    ids, else a row number. Refused: no pairs, values that are unknown or out of range, a pair given twice, and a row
+    with two partners.
+    """
+    left, right = _columns(read_pairs(pairs) if isinstance(pairs, (str, Path)) else pairs, what)
+    if not len(left):
+        raise InputError(f"The {what} hold 0 pairs; give some, or none at all.")
+    rows = np.column_stack([_rows_of(left, a, "A", what), _rows_of(right, b, "B", what)])
+    written = [(_plain(x), _plain(y)) for x, y in zip(left, right, strict=True)]
+    _check_one_to_one(rows, written, what)
+    return rows
+
+
+def anchors_from_pairs(a: Cloud, b: Cloud, pairs: np.ndarray) -> Anchors:
+    """Anchors that are rows of the clouds. pairs: (m, 2) rows of the two collections, as from `resolve_pairs`."""
+    pairs = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
+    here = np.column_stack([a.positions(pairs[:, 0]), b.positions(pairs[:, 1])])
+    return Anchors(a.take(here[:, 0]), b.take(here[:, 1]), here)
+
+
+def anchors_from_vectors(a: Cloud, b: Cloud, left: np.ndarray | Collection, right: np.ndarray | Collection) -> Anchors:
+    """Out-of-domain anchors: row i of `left` (of A's model) and of `right` (of B's) are the same object."""
+    if len(left) != len(right):
+        raise InputError(
+            f"There are {plural(len(left), 'anchor vector')} for A and {len(right):,} for B; "
+            "row i of both must be the same object."
+        )
+    if not len(left):
+        raise InputError("There are 0 anchor vectors; give some, or none at all.")
+    return Anchors(a.project(left, what="The anchors' A side"), b.project(right, what="The anchors' B side"))
+
+
+def _pairs_from_csv(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        table = csv.DictReader(file)
+        _check_columns(table.fieldnames or [], path)
+        left, right, lacking = [], [], []
+        for row in table:
+            if not row["a"] or not row["b"]:
+                lacking.append(table.line_num)
+            left.append(row["a"])
+            right.append(row["b"])
+    if lacking:
+        raise InputError(f"{path} lacks a value for a or b in line {named(lacking)}; fill or remove those lines.")
+    return _objects(left), _objects(right)
+
+
+def _pairs_from_parquet(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    parquet: Any = needed("pyarrow.parquet", "Reading Parquet")
+    with parquet.ParquetFile(path) as file:
+        _check_columns(file.schema_arrow.names, path)
+        table = file.read(columns=["a", "b"])
+    left, right = (_objects(table.column(name).to_pylist()) for name in "ab")
+    lacking = [row for row, (x, y) in enumerate(zip(left, right, strict=True)) if x is None or y is None]
+    if lacking:
+        raise InputError(f"{path} lacks a value for a or b in row {named(lacking)}; fill or remove those rows.")
+    return left, right
+
+
+def _check_columns(names: Iterable[str], path: Path) -> None:
+    names = list(names)
+    if "a" not in names or "b" not in names:
+        raise InputError(f"{path} has the columns {named(names) or 'none'}; pairs are in two columns called a and b.")
+
+
+def _columns(pairs: Any, what: str) -> tuple[np.ndarray, np.ndarray]:
+    if isinstance(pairs, tuple) and len(pairs) == 2 and all(isinstance(x, np.ndarray) and x.ndim == 1 for x in pairs):
+        if len(pairs[0]) != len(pairs[1]):
+            raise InputError(f"The {what} have {len(pairs[0]):,} values for A and {len(pairs[1]):,} for B; give pairs.")
+        return pairs
+    if isinstance(pairs, np.ndarray) and (pairs.ndim == 2 or not pairs.size):
+        wrong = 0 if not pairs.size or pairs.shape[1] == 2 else pairs.shape[1]
+        listed: Any = pairs.reshape(-1, 2) if not wrong else pairs
+    else:
+        try:
+            listed = [tuple(pair) for pair in pairs]
+        except TypeError as error:
+            raise InputError(f"The {what} are not pairs; give (m, 2) row numbers or ids, or a file.") from error
+        wrong = next((len(pair) for pair in listed if len(pair) != 2), 0)
+    if wrong:
+        raise InputError(
+            f"The {what} hold something of {plural(wrong, 'value')} where a pair has 2; give (m, 2) values."
+        )
+    if isinstance(listed, np.ndarray):
+        return listed[:, 0], listed[:, 1]
+    return _objects([x for x, _ in listed]), _objects([y for _, y in listed])
+
+
+def _rows_of(values: np.ndarray, collection: Collection, side: str, what: str) -> np.ndarray:
+    """The row of each value in a collection."""
+    n, ids = len(collection), collection.ids
+    if ids is None:
+        rows = _whole_numbers(values, side, what, "row numbers, as it has no ids")
+        unknown = (rows < 0) | (rows >= n)
+    else:
+        keys = {key: row for row, key in enumerate(ids.tolist())}
+        integers = ids.dtype == np.int64
+        wanted = (
+            _whole_numbers(values, side, what, "integer ids").tolist() if integers else map(str, map(_plain, values))
+        )
+        rows = np.array([keys.get(value, -1) for value in wanted], dtype=np.int64)
+        unknown = rows < 0
+    if unknown.any():
+        lost = [_plain(value) for value in values[unknown]]
+        if ids is None:
+            raise InputError(
+                f"The {what} name rows that {side} does not have, as it has {n:,}: {named(lost)}; rows count from 0."
+            )
+        raise InputError(
+            f"The {what} name ids that {side} does not have among its {n:,}: {named(lost)}; check the ids."
+        )
+    return rows
+
+
+def _whole_numbers(values: np.ndarray, side: str, what: str, kind: str) -> np.ndarray:
+    if values.dtype.kind in "iu":
+        return values.astype(np.int64)
+    numbers, strange = np.full(len(values), -1, np.int64), []
+    for place, value in enumerate(map(_plain, values)):
+        try:
+            whole = int(value)
+            if isinstance(value, bool) or (isinstance(value, float) and whole != value):
+                raise ValueError
+            numbers[place] = whole
+        except (ValueError, TypeError, OverflowError):
+            strange.append(value)
+    if strange:
+        raise InputError(f"The {what} name things in {side} that are not {kind}: {named(strange)}; check the {what}.")
+    return numbers
+
+
+def _check_one_to_one(rows: np.ndarray, written: list[tuple[Any, Any]], what: str) -> None:
+    _, first, counts = np.unique(rows, axis=0, return_index=True, return_counts=True)
+    if (counts > 1).any():
+        repeated = [written[place] for place in np.sort(first[counts > 1])]
+        raise InputError(f"The {what} give pairs more than once: {named(repeated)}; keep each pair once.")
+    for side, column in (("A", 0), ("B", 1)):
+        _, first, counts = np.unique(rows[:, column], return_index=True, return_counts=True)
+        if (counts > 1).any():
+            torn = [written[place][column] for place in np.sort(first[counts > 1])]
+            other = "B" if side == "A" else "A"
+            raise InputError(
+                f"The {what} contradict themselves, with more than one partner in {other} for {named(torn)} of {side}; "
+                "keep one pair for each."
+            )
+
+
+def _objects(values: list[Any]) -> np.ndarray:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

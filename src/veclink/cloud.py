@@ -1,0 +1,202 @@
+"""Cloud: a collection made ready for geometry (float32, unit length, centred if asked), and its validation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from veclink.collection import Collection
+from veclink.errors import SHOWN, InputError, named, plural
+
+LEAST_ROWS = 3
+LEAST_DIMENSION = 2
+_CHUNK_BYTES = 1 << 22  # of float64 work per step: fits the cache, and bounds what a block needs beyond its result
+_NO_DIRECTION = 1e-6  # a centred row shorter than this is rounding noise
+
+
+class Cloud:
+    """The rows of a collection as unit vectors x/|x|, or centred: (x/|x| - mean) divided by its own length.
+
+    Rows are read from the source when asked for; block, take and dense give the same bits for the same row. A row that
+    lies on the mean has no direction once centred, and is a zero vector.
+
+    collection: where the rows come from.
+    rows:       (n,) int64, the source row of each row here: all of them, unless zero vectors were skipped.
+    mean:       (d,) float32, the mean of the unit vectors; None where the cloud is not centred.
+    """
+
+    def __init__(self, collection: Collection, rows: np.ndarray, mean: np.ndarray | None = None) -> None:
+        self.collection = collection
+        self.rows = rows
+        self.mean = mean
+        self._whole = len(rows) == len(collection)
+        self._dense: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(rows, dimension)."""
+        return len(self.rows), self.collection.dimension
+
+    def block(self, start: int, stop: int) -> np.ndarray:
+        """Rows `start` to `stop`, float32; a read-only view once the cloud is dense."""
+        start, stop, _ = slice(start, stop).indices(len(self))
+        if self._dense is not None:
+            return self._dense[start:stop]
+        out = np.empty((max(0, stop - start), self.shape[1]), np.float32)
+        for low, high in _chunks(len(out), self.shape[1]):
+            where = slice(start + low, start + high)
+            self._fill(out[low:high], where if self._whole else self.rows[where])
+        return out
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """The given rows of the cloud (positions here, not in the source), float32, in that order."""
+        rows = np.asarray(rows, dtype=np.int64)
+        if self._dense is not None:
+            return self._dense[rows]
+        source = self.rows[rows]
+        out = np.empty((len(source), self.shape[1]), np.float32)
+        for low, high in _chunks(len(out), self.shape[1]):
+            self._fill(out[low:high], source[low:high])
+        return out
+
+    def dense(self) -> np.ndarray:
+        """All rows, float32; made once, kept, and read-only."""
+        if self._dense is None:
+            whole = self.block(0, len(self))
+            whole.flags.writeable = False
+            self._dense = whole
+        return self._dense
+
+    def project(self, vectors: np.ndarray | Collection, *, what: str = "The given array") -> np.ndarray:
+        """Outside vectors treated as the rows are: same scale (of int8), same mean, unit length; float32.
+
+        A collection of int8 vectors has its own scale. `what` is how errors call the vectors.
+        """
+        outside = vectors if isinstance(vectors, Collection) else Collection.from_array(vectors, name=what)
+        if outside.dimension != self.shape[1]:
+            raise InputError(
+                f"{what} has vectors of {plural(outside.dimension, 'number')} and {self.collection.name} of "
+                f"{self.shape[1]:,}; give vectors of the same model."
+            )
+        scale = self.collection.scale
+        if (
+            outside.vectors.dtype == np.int8
+            and outside.scale is None
+            and isinstance(scale, np.ndarray)
+            and len(scale) == 1
+        ):
+            # one scale per row, or for all, changes no direction; one per dimension does
+            outside = Collection.from_array(outside.vectors, scale=scale, name=outside.name)
+        zero, _ = _inspect(outside, what)
+        if len(zero):
+            raise InputError(f"{what} has zero vectors, which have no direction, in row {named(zero)}; remove them.")
+        return Cloud(outside, np.arange(len(outside)), self.mean).block(0, len(outside))
+
+    def positions(self, rows: np.ndarray) -> np.ndarray:
+        """Where the given source rows are in this cloud; an error names those that were skipped."""
+        rows = np.asarray(rows, dtype=np.int64)
+        if self._whole:
+            return rows
+        found = np.searchsorted(self.rows, rows)
+        skipped = self.rows[np.minimum(found, len(self.rows) - 1)] != rows
+        if skipped.any():
+            raise InputError(
+                f"{self.collection.name} has zero vectors, which were skipped, in row {named(rows[skipped])}; "
+                "remove the pairs that name them."
+            )
+        return found
+
+    def _fill(self, out: np.ndarray, where: slice | np.ndarray) -> None:
+        out[:], _ = _unit(_numbers(self.collection, where))
+        if self.mean is not None:
+            out -= self.mean
+            out[:], _ = _unit(out, shortest=_NO_DIRECTION)
+
+
+def prepare(collection: Collection, *, centre: bool = True, skip_zero: bool = False, side: str = "A") -> Cloud:
+    """The cloud of a collection, after one pass over it that refuses what has no geometry.
+
+    centre: subtract the mean of the unit vectors and make the rest unit length again.
+    skip_zero: leave zero vectors out instead of refusing them; `Cloud.rows` says which rows are left.
+    side: how errors call the collection.
+    """
+    label = f"{side} ({collection.name})"
+    if collection.dimension < LEAST_DIMENSION:
+        raise InputError(f"{label} has vectors of 1 number; directions need at least {LEAST_DIMENSION}.")
+    _check_enough(len(collection), label)
+    zero, mean = _inspect(collection, label)
+    if len(zero) and not skip_zero:
+        raise InputError(
+            f"{label} has zero vectors, which have no direction, in row {named(zero)}; remove them, or skip them with "
+            "skip_zero (--skip-zero)."
+        )
+    rows = np.delete(np.arange(len(collection), dtype=np.int64), zero)
+    _check_enough(len(rows), label)
+    if centre and 1.0 - float(mean @ mean) < _NO_DIRECTION:
+        raise InputError(
+            f"All {len(rows):,} vectors of {label} point the same way, so nothing tells them apart; check the model."
+        )
+    return Cloud(collection, rows, mean.astype(np.float32) if centre else None)
+
+
+def _inspect(collection: Collection, label: str) -> tuple[np.ndarray, np.ndarray]:
+    """The rows that are zero, and the mean (float64) of the unit vectors of the others; refuses NaN and infinity."""
+    zero: list[np.ndarray] = []
+    broken: list[int] = []
+    n_broken = 0
+    total = np.zeros(collection.dimension, np.float64)
+    for low, high in _chunks(len(collection), collection.dimension):
+        unit, length = _unit(_numbers(collection, slice(low, high)))
+        bad = np.flatnonzero(~np.isfinite(length))
+        n_broken += len(bad)
+        broken += (bad[: SHOWN - len(broken)] + low).tolist()
+        zero.append(np.flatnonzero(length == 0) + low)
+        total += unit.sum(axis=0, dtype=np.float64)
+    if n_broken:
+        raise InputError(
+            f"{label} has NaN or infinite numbers in row {named(broken, n_broken)}; repair or remove them."
+        )
+    rows = np.concatenate(zero) if zero else np.empty(0, np.int64)
+    return rows, total / max(1, len(collection) - len(rows))
+
+
+def _chunks(rows: int, dimension: int) -> Iterator[tuple[int, int]]:
+    step = max(1, _CHUNK_BYTES // (8 * dimension))
+    return ((low, min(low + step, rows)) for low in range(0, rows, step))
+
+
+def _numbers(collection: Collection, where: slice | np.ndarray) -> np.ndarray:
+    """Source rows as a new C-ordered array, float64 where the source is and float32 elsewhere, int8 times its scale."""
+    source = collection.vectors
+    wide = np.float64 if source.dtype.itemsize == 8 else np.float32
+    numbers = np.array(source[where], dtype=wide, order="C", subok=False)
+    if isinstance(collection.scale, np.ndarray):
+        scale = collection.scale if len(collection.scale) == 1 else collection.scale[where]
+        np.multiply(numbers, scale, out=numbers)
+    elif collection.scale is not None:
+        np.multiply(numbers, np.float32(collection.scale), out=numbers)
+    return numbers
+
+
+def _unit(numbers: np.ndarray, shortest: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Rows divided by their length (float32), and the lengths; rows no longer than `shortest` become zero.
+
+    The squares are summed in float64 along each row of a C-ordered array, so that a row's result does not depend on
+    the rows around it.
+    """
+    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+        if numbers.dtype == np.float64:  # squares of very large or small numbers would leave the range of float64
+            peak = np.abs(numbers).max(axis=1, keepdims=True)
+            numbers = numbers / np.where(peak > 0, peak, 1.0)
+        length = np.sqrt(np.multiply(numbers, numbers, dtype=np.float64).sum(axis=1))
+        divisor = np.where(length > shortest, length, np.inf)
+        return (numbers / divisor[:, None].astype(numbers.dtype)).astype(np.float32, copy=False), length
+
+
+def _check_enough(rows: int, label: str) -> None:
+    if rows < LEAST_ROWS:
+        raise InputError(f"{label} has {plural(rows, 'usable row')}; linking needs at least {LEAST_ROWS}.")

@@ -1,0 +1,78 @@
+"""Ids: what the rows of a collection are called."""
+
+from __future__ import annotations
+
+import csv
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from veclink.errors import InputError, named
+
+
+def as_ids(values: Sequence[Any] | np.ndarray, name: str = "ids") -> np.ndarray:
+    """`values` as int64, or else as an object array of str.
+
+    Integers stay integers. Strings and UUIDs become str, and so does every id where kinds are mixed or an integer does
+    not fit into 64 bits. Missing values, floats and others are refused: they would not be found again.
+    """
+    # not np.asarray of a list: it would turn [1, "x"] and [1, None] into something else
+    array = np.asarray(values) if hasattr(values, "__array__") else np.fromiter(values, dtype=object, count=len(values))
+    if array.ndim != 1:
+        raise InputError(f"The ids of {name} have the shape {array.shape}; give one id per row.")
+    if array.dtype.kind == "i" or (array.dtype.kind == "u" and array.dtype.itemsize < 8) or not len(array):
+        return array.astype(np.int64, copy=False) if array.dtype.kind in "iu" else np.empty(0, dtype=object)
+    ids = array.tolist()
+    strange = [row for row, value in enumerate(ids) if isinstance(value, bool) or not isinstance(value, _KINDS)]
+    if strange:
+        raise InputError(
+            f"{name} has ids that are neither integers nor strings ({type(ids[strange[0]]).__name__}) in row "
+            f"{named(strange)}; give every row an integer or a string."
+        )
+    if all(isinstance(value, (int, np.integer)) and -(2**63) <= value < 2**63 for value in ids):
+        return np.array(ids, dtype=np.int64)
+    text = np.empty(len(ids), dtype=object)
+    text[:] = [str(value) for value in ids]
+    try:
+        "".join(text).encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"{name} has an id that is not valid text ({error.reason}); repair the ids.") from error
+    return text
+
+
+def beside(path: Path) -> Path | None:
+    """The file `X.ids.txt` beside `X.npy`, if there is one."""
+    ids = path.with_name(f"{path.stem}.ids.txt")
+    return ids if ids.is_file() else None
+
+
+def read_ids(path: str | Path) -> np.ndarray:
+    """The ids in a file: .txt with one a line, .csv with a column `id`, or .npy. What is read from text stays text."""
+    path = Path(path)
+    ending = path.suffix.lower()
+    try:
+        if ending == ".npy":
+            return as_ids(np.load(path, allow_pickle=False), str(path))
+        if ending == ".txt":
+            # not splitlines(): it would also split at rarer separators that an id may hold
+            text = path.read_text(encoding="utf-8-sig")
+            return as_ids(text.removesuffix("\n").split("\n") if text else [], str(path))
+        if ending == ".csv":
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                table = csv.DictReader(file)
+                if "id" not in (table.fieldnames or ()):
+                    raise InputError(
+                        f"{path} has the columns {named(table.fieldnames or [])}; ids are in a column `id`."
+                    )
+                return as_ids([row["id"] for row in table], str(path))
+    except (OSError, UnicodeDecodeError, ValueError, csv.Error) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"The ids in {path} cannot be read ({error}); give a .txt, .csv or .npy file.") from error
+    raise InputError(f"{path} does not end in .txt, .csv or .npy, so its ids cannot be read; convert it.")
+
+
+_KINDS = (int, np.integer, str, uuid.UUID)
