@@ -1,0 +1,45 @@
+"""Exact CSLS neighbours of two sets of unit vectors, streamed in tiles: never the whole matrix of cosines."""
+
+from __future__ import annotations
+
+from ..errors import InputError, needed
+from ..memory import parse_memory
+from . import cpu
+from .rankings import Matches, Ranking
+from .rows import RowSource
+
+__all__ = ["Matches", "Ranking", "match"]
+
+
+def match(
+    left: RowSource,
+    right: RowSource,
+    *,
+    k: int = 10,
+    depth: int = 1,
+    memory: int | str | None = None,
+    device: str = "cpu",
+) -> Matches:
+    """The `depth` best partners of each row of left and right under csls(u, v) = 2·cos(u, v) − density(u) − density(v).
+
+    left (n1, s), right (n2, s): rows of unit length, as arrays of any float type or as objects with `.shape` and
+    `.block(start, stop)`. density: the mean cosine to the k nearest rows of the other side. The result is exact and
+    the same on every device, ties going to the lower row.
+    memory: bytes, or text such as "500MB", that the call may take beyond its inputs and the O(n·(k + depth)) result.
+    device: "cpu", or a torch device such as "cuda".
+    """
+    for name, value in (("k", k), ("depth", depth)):
+        if value < 1:
+            raise InputError(f"{name} is {value}; it must be at least 1.")
+    for name, side in (("Left", left), ("Right", right)):
+        if len(side.shape) != 2 or 0 in side.shape:
+            raise InputError(f"{name} has the shape {tuple(side.shape)}; give rows of vectors, at least one.")
+    if left.shape[1] != right.shape[1]:
+        raise InputError(f"Left rows have {left.shape[1]} dimensions and right rows {right.shape[1]}; make them equal.")
+    budget = None if memory is None else parse_memory(memory)
+    if device == "cpu":
+        return cpu.match(left, right, k=k, depth=depth, memory=budget)
+    needed("torch", f"Matching on {device!r}", "veclink[torch]")
+    from . import torch_backend
+
+    return torch_backend.match(left, right, k=k, depth=depth, memory=budget, device=device)

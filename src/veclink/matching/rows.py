@@ -1,0 +1,73 @@
+"""Rows to match, wherever they lie: in an array of any float type, a memory map, or an object that gives blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+
+class Blocks(Protocol):
+    """Rows that are read block by block, such as a cloud larger than memory."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and dimensions."""
+
+    def block(self, start: int, stop: int) -> np.ndarray:
+        """Rows start…stop−1 as float32 (stop − start, dimensions)."""
+
+
+RowSource: TypeAlias = np.ndarray | Blocks
+
+
+class Rows:
+    """Rows read as float32 in at most `budget` bytes: held whole (`dense`) if they fit and `whole` is set."""
+
+    def __init__(self, source: RowSource, budget: int, *, whole: bool = True) -> None:
+        self.shape: tuple[int, int] = (int(source.shape[0]), int(source.shape[1]))
+        self._source = source
+        self._sweep = max(1, budget // (4 * self.shape[1]))
+        self.dense: np.ndarray | None = None
+        if isinstance(source, np.ndarray) and source.dtype == np.float32 and source.flags.c_contiguous:
+            self.dense = np.asarray(source)
+        elif whole and 4 * self.shape[0] * self.shape[1] <= budget:
+            self.dense = self.block(0, self.shape[0])
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def block(self, start: int, stop: int) -> np.ndarray:
+        """Rows start…stop−1, float32 and contiguous."""
+        if self.dense is not None:
+            return self.dense[start:stop]
+        source = self._source
+        part = source[start:stop] if isinstance(source, np.ndarray) else source.block(start, stop)
+        return np.ascontiguousarray(part, dtype=np.float32)
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """The rows at these positions, float32 (len(rows), dimensions), in their order."""
+        if self.dense is not None:
+            return self.dense[rows]
+        if isinstance(self._source, np.ndarray):
+            return np.ascontiguousarray(self._source[rows], dtype=np.float32)
+        if hasattr(self._source, "take"):
+            return np.ascontiguousarray(self._source.take(rows), dtype=np.float32)
+        return self._take_by_blocks(rows)
+
+    def tiles(self, size: int) -> Iterator[tuple[int, int]]:
+        """Consecutive (start, stop) of at most `size` rows."""
+        for start in range(0, len(self), size):
+            yield start, min(start + size, len(self))
+
+    def _take_by_blocks(self, rows: np.ndarray) -> np.ndarray:
+        """One sweep over the blocks that hold a wanted row: a source without `take` is slow to read row by row."""
+        taken = np.empty((len(rows), self.shape[1]), dtype=np.float32)
+        order = np.argsort(rows, kind="stable")
+        wanted = rows[order]
+        for start, stop in self.tiles(self._sweep):
+            here = slice(*np.searchsorted(wanted, [start, stop]))
+            if here.start < here.stop:
+                taken[order[here]] = self.block(start, stop)[wanted[here] - start]
+        return taken

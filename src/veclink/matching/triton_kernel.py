@@ -1,0 +1,220 @@
+"""Lists of near neighbours on CUDA without ever writing the cosines to memory.
+
+1. Floors. Each row's cosines with a random sample of the other side, as maxima over tiles: the m-th largest maximum is
+   reached by at least m of the sample, so about m·n/sample partners in all lie above it.
+2. One pass over all tiles. A cosine above its row's or its column's floor survives: it is packed with its place into
+   one 64-bit number and appended to the room of its block of rows. A row of a million partners has about a hundred
+   survivors: the rest of the product never leaves the registers.
+3. Survivors are sorted into the lists of both sides. `torch_certify` computes them again in float32 and proves what
+   follows from them.
+"""
+
+# The arguments of a kernel are pointers and compile-time constants, and triton is untyped.
+# mypy: disable-error-code="no-untyped-def, import-untyped"
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import triton
+import triton.language as tl
+
+from .torch_certify import Nearest
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Tile of a program (rows, columns, dimensions per step), its warps and stages, the tiles it goes through,
+    and whether it asks first if a tile has any survivor."""
+
+    rows: int = 128
+    columns: int = 256
+    step: int = 64
+    warps: int = 8
+    stages: int = 3
+    tiles: int = 16
+    guard: bool = True
+
+
+# Measured with benchmarks/gpu_matching.py; any other device takes the first, which is small enough to run everywhere.
+SAFE = Tuning(rows=128, columns=128, step=32, warps=4, stages=3)
+TUNED = {"H200": Tuning(), "H100": Tuning()}
+SAMPLE = 1 << 16
+_PLACE_BITS = 24  # low bits of a survivor: its column; then its row within the block; the upper 32 are the cosine
+
+
+def tuning_for(device: torch.device) -> Tuning:
+    """The measured setting of this device, or a safe one."""
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else ""
+    return next((tuned for part, tuned in TUNED.items() if part in name), SAFE)
+
+
+def fits(rows: int, columns: int) -> bool:
+    """Whether a survivor's place can be packed."""
+    return max(rows, columns) < (1 << _PLACE_BITS) - (1 << 16)  # less what padding may add
+
+
+def nearest(
+    left: torch.Tensor, right: torch.Tensor, width: int, tuning: Tuning | None = None, sample: int = SAMPLE
+) -> tuple[Nearest, Nearest]:
+    """Lists of up to `width` nearest rows for each row of left (n1, d) and right (n2, d), both float16.
+
+    Lists may be shorter than `width`; their floors hold in any case.
+    """
+    tuning = tuning or tuning_for(left.device)
+    n1, n2 = len(left), len(right)
+    left, right = _padded(left, tuning.rows, tuning.step), _padded(right, tuning.columns * tuning.tiles, tuning.step)
+    floor_left, floor_right = _floors(left, n1, right, n2, width, tuning, sample)
+    survivors = _survivors(left, right, floor_left, floor_right, tuning)
+    row, column, cosine = _unpacked(*survivors, n1, n2, tuning)
+    return (
+        _lists(row, column, cosine, floor_left[:n1], width),
+        _lists(column, row, cosine, floor_right[:n2], width),
+    )
+
+
+def _floors(
+    left: torch.Tensor, n1: int, right: torch.Tensor, n2: int, width: int, tuning: Tuning, sample: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """A floor for every row of both (padded) sides; +inf for padding, which nothing passes."""
+    floors = []
+    for rows, n, others, n_others in ((left, n1, right, n2), (right, n2, left, n1)):
+        generator = torch.Generator(device="cpu").manual_seed(0)
+        size = min(sample, n_others) // tuning.columns * tuning.columns
+        floor = torch.full((len(rows),), float("inf"), device=rows.device)
+        # About four times as many as wanted, since their number varies: few rows then have too few and are done again.
+        nth = max(4, -(-4 * width * size // n_others))
+        if nth > size // tuning.columns // 2:
+            floor[:n] = -float("inf")
+        else:
+            chosen = torch.randperm(n_others, generator=generator)[:size].to(rows.device)
+            maxima = torch.empty((size // tuning.columns, len(rows)), device=rows.device)
+            grid = (triton.cdiv(len(rows), tuning.rows), len(maxima))
+            _tile_maxima[grid](
+                rows, others[chosen], maxima, len(rows),
+                D=rows.shape[1], ROWS=tuning.rows, COLUMNS=tuning.columns, STEP=tuning.step,
+                num_warps=tuning.warps, num_stages=tuning.stages,
+            )  # fmt: skip
+            reached = maxima[:, :n].topk(nth, dim=0).values[-1]
+            floor[:n] = torch.nextafter(reached, torch.full_like(reached, -float("inf")))
+        floors.append(floor)
+    return floors[0], floors[1]
+
+
+def _survivors(
+    left: torch.Tensor, right: torch.Tensor, floor_left: torch.Tensor, floor_right: torch.Tensor, tuning: Tuning
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Packed survivors (blocks of rows, room) and how many there are in each block."""
+    blocks, chunks = len(left) // tuning.rows, len(right) // (tuning.columns * tuning.tiles)
+    room = min(256 * tuning.rows, tuning.rows * len(right))
+    while True:
+        count = torch.zeros(blocks, dtype=torch.int32, device=left.device)
+        packed = torch.empty((blocks, room), dtype=torch.int64, device=left.device)
+        _keep_survivors[(blocks, chunks)](
+            left, right, floor_left, floor_right, count, packed, room,
+            D=left.shape[1], ROWS=tuning.rows, COLUMNS=tuning.columns, STEP=tuning.step, TILES=tuning.tiles,
+            PLACE_BITS=_PLACE_BITS, GUARD=tuning.guard, num_warps=tuning.warps, num_stages=tuning.stages,
+        )  # fmt: skip
+        most = int(count.max())
+        if most <= room:
+            return packed, count
+        room = most  # the count goes on where the room ends, so it says how much is needed
+
+
+def _unpacked(
+    packed: torch.Tensor, count: torch.Tensor, n1: int, n2: int, tuning: Tuning
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Rows, columns and cosines of the survivors, without those of the padding."""
+    used = torch.arange(packed.shape[1], device=packed.device) < count[:, None]
+    block = used.nonzero()[:, 0]
+    packed = packed[used]
+    column = packed & ((1 << _PLACE_BITS) - 1)
+    row = block * tuning.rows + ((packed >> _PLACE_BITS) & (tuning.rows - 1))
+    cosine = (packed >> 32).int().view(torch.float32)
+    real = (row < n1) & (column < n2)
+    return row[real], column[real], cosine[real]
+
+
+def _lists(row: torch.Tensor, other: torch.Tensor, cosine: torch.Tensor, floor: torch.Tensor, width: int) -> Nearest:
+    """The `width` largest survivors of each row as lists, and the floor below them."""
+    # One sort by row, then by descending cosine: the bits of a float order as integers once negative ones are flipped.
+    bits = cosine.view(torch.int32).long()
+    ascending = torch.where(bits < 0, bits ^ 0x7FFFFFFF, bits)
+    order = ((row << 32) - ascending).argsort()
+    row, other, cosine = row[order], other[order], cosine[order]
+    place = torch.arange(len(row), device=row.device) - torch.searchsorted(row, row)
+    lists = Nearest.none(len(floor), width, floor.device)
+    kept = place < width
+    lists.cosine[row[kept], place[kept]] = cosine[kept]
+    lists.index[row[kept], place[kept]] = other[kept].int()
+    dropped = torch.zeros(len(floor), dtype=torch.bool, device=floor.device)
+    dropped[row[place == width]] = True
+    lists.floor = torch.where(dropped, torch.maximum(floor, lists.cosine[:, -1]), floor)
+    return lists
+
+
+def _padded(rows: torch.Tensor, block: int, step: int) -> torch.Tensor:
+    """Rows with zeros up to whole blocks and steps, so that the kernels need no bounds."""
+    n, d = rows.shape
+    padded = torch.zeros((-(-n // block) * block, -(-d // step) * step), dtype=torch.float16, device=rows.device)
+    padded[:n, :d] = rows
+    return padded
+
+
+@triton.jit
+def _product(
+    left, right, rows, columns, D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr
+):
+    """Cosines of a tile, summed in float32."""
+    step = tl.arange(0, STEP)
+    left_at = left + rows[:, None].to(tl.int64) * D + step[None, :]
+    right_at = right + columns[None, :].to(tl.int64) * D + step[:, None]
+    cosine = tl.zeros((ROWS, COLUMNS), dtype=tl.float32)
+    for _ in range(0, D, STEP):
+        cosine = tl.dot(tl.load(left_at), tl.load(right_at), cosine)
+        left_at += STEP
+        right_at += STEP
+    return cosine
+
+
+@triton.jit
+def _tile_maxima(
+    left, right, maxima, n,
+    D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr,
+):  # fmt: skip
+    """maxima[tile, row]: the largest cosine of a row in a tile of columns."""
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    inside = rows < n
+    cosine = _product(left, right, tl.where(inside, rows, 0), columns, D, ROWS, COLUMNS, STEP)
+    tl.store(maxima + tl.program_id(1).to(tl.int64) * n + rows, tl.max(cosine, axis=1), mask=inside)
+
+
+@triton.jit
+def _keep_survivors(
+    left, right, floor_left, floor_right, count, packed, room,
+    D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr, TILES: tl.constexpr,
+    PLACE_BITS: tl.constexpr, GUARD: tl.constexpr,
+):  # fmt: skip
+    """Appends what beats the floor of its row or column, over TILES tiles beside each other."""
+    block = tl.program_id(0)
+    row = tl.arange(0, ROWS)
+    rows = block * ROWS + row
+    beat_left = tl.load(floor_left + rows)
+    own_room = packed + block.to(tl.int64) * room
+    for tile in range(TILES):
+        columns = (tl.program_id(1) * TILES + tile) * COLUMNS + tl.arange(0, COLUMNS)
+        cosine = _product(left, right, rows, columns, D, ROWS, COLUMNS, STEP)
+        beat_right = tl.load(floor_right + columns)
+        # One comparison: a cosine that beats the lower of the two floors beats one of them.
+        survives = cosine > tl.minimum(beat_left[:, None], beat_right[None, :])
+        some = True
+        if GUARD:
+            some = tl.max(tl.max(survives.to(tl.int32), axis=1), axis=0) > 0
+        if some:
+            slot = tl.atomic_add(count + block + tl.zeros((ROWS, COLUMNS), tl.int32), 1, mask=survives, sem="relaxed")
+            place = (row[:, None] << PLACE_BITS) | columns[None, :]
+            place = place.to(tl.uint32, bitcast=True).to(tl.int64)
+            value = (cosine.to(tl.int32, bitcast=True).to(tl.int64) << 32) | place
+            tl.store(own_room + slot, value, mask=survives & (slot < room))

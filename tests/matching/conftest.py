@@ -1,0 +1,38 @@
+"""The backends that every matching test runs on, and the comparison with the brute-force reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from veclink.matching import Matches, cpu, numba_kernels, numpy_kernels, reference, torch_backend
+
+Match = Callable[..., Matches]
+
+
+@pytest.fixture(params=["numba", "numpy", "torch"])
+def match(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Match:
+    """One backend's match(left, right, k=…, depth=…, memory=…)."""
+    if request.param == "torch":
+        return torch_backend.match
+    monkeypatch.setattr(cpu, "kernels", {"numba": numba_kernels, "numpy": numpy_kernels}[request.param])
+    return cpu.match
+
+
+@pytest.fixture
+def agrees(match: Match) -> Callable[..., Matches]:
+    """Matches two sides, asserts that the result is the reference's, and returns it."""
+
+    def compare(left: np.ndarray, right: np.ndarray, **options: int) -> Matches:
+        found = match(left, right, **options)
+        options.pop("memory", None)
+        expected = reference.match(left, right, **options)
+        for mine, theirs in ((found.forward, expected.forward), (found.backward, expected.backward)):
+            np.testing.assert_array_equal(mine.index, theirs.index)
+            np.testing.assert_allclose(mine.density, theirs.density, rtol=0, atol=1e-6)
+            np.testing.assert_allclose(mine.score, theirs.score, rtol=0, atol=2e-6)
+        return found
+
+    return compare

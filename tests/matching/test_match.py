@@ -1,0 +1,85 @@
+"""match(): what it refuses, and the pairs that choose each other."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from matching.directions import unit_rows
+from veclink.errors import InputError
+from veclink.matching import match, reference
+from veclink.memory import parse_memory
+
+
+def test_mutual_pairs_are_those_whose_best_partners_are_each_other():
+    left, right = unit_rows(200, 16, seed=1), unit_rows(150, 16, seed=2)
+    pairs, score = match(left, right, k=10).mutual()
+    cosine = left @ right.T
+    density = [-np.sort(-side, axis=1)[:, :10].mean(axis=1) for side in (cosine, cosine.T)]
+    csls = 2 * cosine - density[0][:, None] - density[1]
+    expected = [(i, j) for i, j in enumerate(csls.argmax(axis=1)) if csls[:, j].argmax() == i]
+    assert pairs.dtype == np.int64 and pairs.tolist() == [list(pair) for pair in expected]
+    np.testing.assert_allclose(score, csls[tuple(pairs.T)], atol=1e-6)
+
+
+def test_noisy_copies_find_their_originals():
+    rows = unit_rows(3000, 32, seed=3)
+    order = np.random.default_rng(4).permutation(3000)
+    copies = rows[order] + 0.02 * unit_rows(3000, 32, seed=5)
+    copies /= np.linalg.norm(copies, axis=1, keepdims=True)
+    pairs, _ = match(rows, copies.astype(np.float32), memory="4MB").mutual()
+    assert len(pairs) == 3000 and (order[pairs[:, 1]] == pairs[:, 0]).all()
+
+
+def test_torch_is_used_for_a_torch_device():
+    left, right = unit_rows(80, 8, seed=6), unit_rows(90, 8, seed=7)
+    found, expected = match(left, right, device="torch:cpu"), reference.match(left, right)
+    np.testing.assert_array_equal(found.forward.index, expected.forward.index)
+
+
+@pytest.mark.parametrize(
+    "shapes, options, message",
+    [
+        (((5, 3), (5, 4)), {}, "Left rows have 3 dimensions and right rows 4"),
+        (((0, 3), (5, 3)), {}, r"Left has the shape \(0, 3\)"),
+        (((5, 3), (5,)), {}, r"Right has the shape \(5,\)"),
+        (((5, 3), (5, 3)), {"k": 0}, "k is 0"),
+        (((5, 3), (5, 3)), {"depth": -1}, "depth is -1"),
+        (((5, 3), (5, 3)), {"memory": "plenty"}, "'plenty' is not a size"),
+        (((5, 3), (5, 3)), {"device": "abacus"}, "Device 'abacus'"),
+    ],
+)
+def test_unusable_input_is_named(shapes, options, message):
+    with pytest.raises(InputError, match=message):
+        match(*(np.ones(shape, np.float32) for shape in shapes), **options)
+
+
+@pytest.mark.parametrize(
+    "text, size",
+    [(1000, 1000), ("500MB", 500_000_000), ("1.5 gb", 1_500_000_000), ("2GiB", 2 << 30), ("64k", 64_000), ("7", 7)],
+)
+def test_memory_is_read_as_people_write_it(text, size):
+    assert parse_memory(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "MB", "-3GB", "3 XB", 0, -5])
+def test_memory_that_is_no_size_is_refused(text):
+    with pytest.raises(InputError):
+        parse_memory(text)
+
+
+def test_matching_works_where_numba_is_not_installed():
+    """In a fresh interpreter that cannot import numba."""
+    program = (
+        "import sys; sys.modules['numba'] = None\n"
+        "import numpy as np\n"
+        "from veclink.matching import cpu, match, numpy_kernels, reference\n"
+        "assert cpu.kernels is numpy_kernels\n"
+        "rows = np.random.default_rng(0).standard_normal((60, 5)).astype(np.float32)\n"
+        "rows /= np.linalg.norm(rows, axis=1, keepdims=True)\n"
+        "assert (match(rows, rows[::-1]).forward.index == reference.match(rows, rows[::-1]).forward.index).all()\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,0 +1,85 @@
+"""The Triton kernel, run by Triton's interpreter: its lists, and the rankings that come from them."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("TRITON_INTERPRET", "1")  # before the kernels are defined
+
+import numpy as np
+import pytest
+import torch
+
+from matching.directions import unit_rows
+from veclink.matching import reference, torch_backend, triton_kernel
+
+SMALL = triton_kernel.Tuning(rows=64, columns=32, step=16, warps=4, stages=1, tiles=2)
+
+
+@pytest.fixture
+def fused(monkeypatch):
+    """match() with lists from the kernel, in tiles and with a sample that suit small clouds."""
+
+    def match(left, right, *, tuning=SMALL, sample=256, **options):
+        whole = triton_kernel.nearest
+        with monkeypatch.context() as patched:
+            patched.setattr(triton_kernel, "nearest", lambda *sides: whole(*sides, tuning=tuning, sample=sample))
+            return torch_backend.match(left, right, fused=True, **options)
+
+    return match
+
+
+@pytest.fixture
+def agrees(fused):
+    def compare(left, right, *, tuning=SMALL, **options):
+        found, expected = fused(left, right, tuning=tuning, **options), reference.match(left, right, **options)
+        for mine, theirs in ((found.forward, expected.forward), (found.backward, expected.backward)):
+            np.testing.assert_array_equal(mine.index, theirs.index)
+            np.testing.assert_allclose(mine.score, theirs.score, rtol=0, atol=2e-6)
+
+    return compare
+
+
+@pytest.mark.parametrize("n1, n2, dimension", [(1, 1, 2), (65, 63, 15), (130, 97, 40), (64, 200, 100)])
+@pytest.mark.parametrize("k, depth", [(1, 1), (10, 2)])
+def test_odd_sizes_rank_as_the_reference(agrees, n1, n2, dimension, k, depth):
+    agrees(unit_rows(n1, dimension, seed=1), unit_rows(n2, dimension, seed=2), k=k, depth=depth)
+
+
+def test_every_row_above_its_floor_is_listed_or_beaten():
+    left, right = (torch.from_numpy(unit_rows(n, 16, seed=n)).half() for n in (510, 600))
+    tuning = triton_kernel.Tuning(rows=256, columns=16, step=16, warps=4, stages=1, tiles=4)
+    lists = triton_kernel.nearest(left, right, 8, tuning=tuning, sample=256)
+    cosine = left.float() @ right.float().T
+    for near, whole in zip(lists, (cosine, cosine.T), strict=True):
+        assert torch.isfinite(near.floor).all()
+        listed = torch.zeros(whole.shape, dtype=torch.bool)
+        row, place = (near.index >= 0).nonzero(as_tuple=True)
+        listed[row, near.index[row, place].long()] = True
+        assert len(row) == listed.sum()
+        assert (whole[~listed] <= near.floor[:, None].expand_as(whole)[~listed] + 1e-6).all()
+        torch.testing.assert_close(near.cosine[row, place], whole[row, near.index[row, place].long()])
+
+
+def test_floors_from_a_sample_rank_as_the_reference(agrees):
+    tuning = triton_kernel.Tuning(rows=256, columns=16, step=16, warps=4, stages=1, tiles=8)
+    agrees(unit_rows(510, 12, seed=3), unit_rows(600, 12, seed=4), tuning=tuning, k=1)
+
+
+def test_survivors_are_kept_without_the_guard_too(agrees):
+    tuning = triton_kernel.Tuning(rows=64, columns=64, step=32, warps=4, stages=1, tiles=1, guard=False)
+    agrees(unit_rows(100, 20, seed=5), unit_rows(90, 20, seed=6), tuning=tuning, k=5)
+
+
+def test_duplicates_and_ties_rank_as_the_reference(agrees):
+    draw = np.random.default_rng(7)
+    distinct = unit_rows(12, 8, seed=8)
+    agrees(distinct[draw.integers(0, 12, 150)], distinct[draw.integers(0, 12, 140)], k=10, depth=2)
+
+
+def test_more_survivors_than_there_is_room_for_at_first_are_kept_in_a_second_run():
+    left = torch.from_numpy(unit_rows(16, 16, seed=9)).half()
+    right = torch.from_numpy(unit_rows(600, 16, seed=10)).half()
+    tuning = triton_kernel.Tuning(rows=16, columns=64, step=16, warps=4, stages=1, tiles=2)
+    near, _ = triton_kernel.nearest(left, right, 600, tuning=tuning)
+    assert (near.index.sort(dim=1).values == torch.arange(600)).all()
