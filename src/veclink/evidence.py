@@ -1,0 +1,100 @@
+"""From proposals to links: votes, their posterior, a threshold, one partner each."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class Votes:
+    """How often each pair was proposed, and with which scores. Only pairs that were proposed take memory.
+
+    Pairs are kept as sorted keys `row_a · n_b + row_b`.
+    """
+
+    def __init__(self, n_b: int) -> None:
+        self.n_b = n_b
+        self.keys = np.empty(0, np.int64)
+        self.counts = np.empty(0, np.int64)
+        self._score_sums = np.empty(0, np.float64)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def add(self, pairs: np.ndarray, scores: np.ndarray, *, times: int = 1) -> None:
+        """Give each of the distinct `pairs` (p, 2) a vote; `times` counts views that all propose the same."""
+        keys = self.key(pairs)
+        order = np.argsort(keys, kind="stable")
+        keys, gains = keys[order], times * scores[order].astype(np.float64)
+        place = np.searchsorted(self.keys, keys)
+        known = np.zeros(len(keys), bool)
+        inside = place < len(self.keys)
+        known[inside] = self.keys[place[inside]] == keys[inside]
+        self.counts[place[known]] += times
+        self._score_sums[place[known]] += gains[known]
+        new = ~known
+        self.keys = np.insert(self.keys, place[new], keys[new])
+        self.counts = np.insert(self.counts, place[new], times)
+        self._score_sums = np.insert(self._score_sums, place[new], gains[new])
+
+    def key(self, pairs: np.ndarray) -> np.ndarray:
+        """The keys of pairs (p, 2) of rows."""
+        return pairs[:, 0].astype(np.int64) * self.n_b + pairs[:, 1]
+
+    def pairs(self) -> np.ndarray:
+        """All pairs that have a vote, (p, 2), sorted by row of A, then of B."""
+        return np.stack([self.keys // self.n_b, self.keys % self.n_b], axis=1)
+
+    def mean_scores(self) -> np.ndarray:
+        """Mean score of each pair over the views that proposed it."""
+        return self._score_sums / self.counts
+
+    def of(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Votes and mean scores of the given pairs; 0 votes and a score of NaN for one that was never proposed."""
+        keys = self.key(pairs)
+        place = np.minimum(np.searchsorted(self.keys, keys), max(len(self.keys) - 1, 0))
+        counts, scores = np.zeros(len(keys), np.int64), np.full(len(keys), np.nan)
+        if len(self.keys):
+            known = self.keys[place] == keys
+            counts[known] = self.counts[place[known]]
+            scores[known] = self.mean_scores()[place[known]]
+        return counts, scores
+
+
+def posterior(votes: np.ndarray, views: int) -> np.ndarray:
+    """Mean of the Beta posterior of a pair's chance to be proposed, `(1 + ν) / (2 + N)`, from a Beta(1, 1) prior."""
+    return (1.0 + votes) / (2.0 + views)
+
+
+def otsu(values: np.ndarray) -> float:
+    """Otsu's threshold: the split of `values` with the largest variance between its two classes.
+
+    Returns the smallest value of the upper class, so that `values >= otsu(values)` keeps that class; all of them when
+    they are equal. The histogram has one bin for each distinct value: a posterior is a count in disguise, and needs no
+    bin width. Of equally good splits the lowest is taken, which keeps more.
+    """
+    levels, counts = np.unique(values, return_counts=True)
+    if len(levels) < 2:
+        return float(levels[0]) if len(levels) else 0.0
+    below = np.cumsum(counts)[:-1]
+    above = len(values) - below
+    sums = np.cumsum(counts * levels)
+    gap = sums[:-1] / below - (sums[-1] - sums[:-1]) / above
+    return float(levels[1 + np.argmax(below * above * gap**2)])
+
+
+def one_to_one(pairs: np.ndarray, *weights: np.ndarray) -> np.ndarray:
+    """Greedy one-to-one choice: positions of the chosen pairs, best first.
+
+    Pairs are taken by decreasing weight (later weights break the ties of earlier ones, the lower rows those of all) if
+    both their rows are still free.
+    """
+    order = np.lexsort((pairs[:, 1], pairs[:, 0], *(-w for w in reversed(weights))))
+    taken_a: set[int] = set()
+    taken_b: set[int] = set()
+    chosen = []
+    for position, (row_a, row_b) in zip(order.tolist(), pairs[order].tolist(), strict=True):
+        if row_a not in taken_a and row_b not in taken_b:
+            taken_a.add(row_a)
+            taken_b.add(row_b)
+            chosen.append(position)
+    return np.array(chosen, np.int64)
