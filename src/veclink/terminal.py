@@ -1,0 +1,152 @@
+"""What a person sees: progress on stderr, results on stdout."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, SpinnerColumn, TextColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+
+from veclink.progress import Progress, ProgressListener
+
+if TYPE_CHECKING:
+    from veclink.demo import Demo
+    from veclink.evaluation import Scores
+    from veclink.links import Summary
+
+LOG_EVERY = 10.0
+"""Seconds between two lines of progress where stderr is not a terminal."""
+
+
+@contextmanager
+def showing_progress(*, quiet: bool) -> Iterator[ProgressListener | None]:
+    """Give a listener that shows iteration, links, confidence and time left on stderr; None when `quiet`.
+
+    A terminal gets one live line that goes away at the end, anything else a plain line now and then.
+    """
+    console = Console(stderr=True)
+    if quiet:
+        yield None
+    elif console.is_terminal:
+        with Bar(
+            SpinnerColumn(),
+            TextColumn("{task.fields[stage]}"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.fields[status]}"),
+            console=console,
+            transient=True,
+        ) as bar:
+            task = bar.add_task("", total=None, stage="reading", status="")
+            started = time.monotonic()
+
+            def draw(now: Progress) -> None:
+                status = describe(now, time.monotonic() - started)
+                bar.update(task, completed=now.step, total=now.of, stage=now.stage, status=status)
+
+            yield draw
+    else:
+        yield _plain_lines(console)
+
+
+def describe(now: Progress, elapsed: float) -> str:
+    """One line about a step; the time left is an upper bound, for a linker stops when nothing changes any more."""
+    parts = [f"iteration {now.step}", f"{now.links:,} links"]
+    if now.confidence is not None:
+        parts.append(f"confidence {now.confidence:.2f}")
+    if now.of is not None and now.step:
+        left = round(elapsed / now.step * (now.of - now.step))
+        parts.append(f"at most {left // 60}:{left % 60:02d} left")
+    return ", ".join(parts)
+
+
+def print_summary(summary: Summary) -> None:
+    """Say how many links there are, how good they are thought to be, and why."""
+    console = _stdout()
+    shares = [
+        f"{name} {_percent(value)}"
+        for name, value in (("precision", summary.precision), ("recall", summary.recall))
+        if value is not None
+    ]
+    if summary.overlap is not None:
+        shares.append(f"overlap {summary.overlap:,.0f} objects")
+    console.print(f"{summary.n_links:,} links between {summary.n_a:,} and {summary.n_b:,} vectors: {summary.verdict}.")
+    if shares:
+        console.print(f"Estimated without labels: {', '.join(shares)}.")
+    for reason in summary.reasons:
+        console.print(f"  {reason}")
+
+
+def print_scores(scores: Scores, *, right: int, found: int, true: int) -> None:
+    """Print precision, recall and F1 with the counts behind them."""
+    console = _stdout()
+    console.print(f"precision {_percent(scores.precision)}, recall {_percent(scores.recall)}, F1 {_percent(scores.f1)}")
+    console.print(f"{right:,} of {found:,} links are right; the truth has {true:,} pairs.")
+
+
+def print_demo(demo: Demo) -> None:
+    """Print some links by title, the scores by truth beside the estimate, and what to do next."""
+    console = _stdout()
+    summary = demo.links.summary
+    console.print(
+        f"A: {summary.n_a:,} papers embedded by all-MiniLM-L6-v2. B: {summary.n_b:,} papers embedded by "
+        f"all-mpnet-base-v2. {demo.n_shared:,} papers are in both; {demo.n_seeds} of them were given as seeds.\n"
+    )
+    console.print(f"{len(demo.shown)} of the {summary.n_links:,} links, from the surest to the least sure:")
+    links = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=True)
+    for side in "AB":
+        links.add_column(f"title in {side}", ratio=1, no_wrap=True, overflow="ellipsis")
+    links.add_column("prob.", justify="right")
+    links.add_column("truth")
+    for shown in demo.shown:
+        verdict = "[green]right[/]" if shown.right else "[red]wrong[/]"
+        links.add_row(escape(shown.title_a), escape(shown.title_b), f"{shown.probability:.2f}", verdict)
+    console.print(links)
+
+    scores = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("", "precision", "recall", "F1"):
+        scores.add_column(heading, justify="right" if heading else "left")
+    truth = demo.scores
+    scores.add_row("by the truth", _percent(truth.precision), _percent(truth.recall), _percent(truth.f1))
+    if summary.precision is not None:
+        scores.add_row("estimated without it", *_estimates(summary))
+    console.print(scores)
+    console.print(
+        "Next, with your own vectors and a few known pairs (columns a,b):\n"
+        "  veclink link A.npy B.npy --seeds seeds.csv -o links.csv\n"
+        "  veclink link --help"
+    )
+
+
+def _plain_lines(console: Console) -> ProgressListener:
+    started = last = time.monotonic()
+
+    def write(now: Progress) -> None:
+        nonlocal last
+        moment = time.monotonic()
+        if moment - last >= LOG_EVERY:
+            last = moment
+            console.print(f"{now.stage}: {describe(now, moment - started)}", highlight=False, soft_wrap=True)
+
+    return write
+
+
+def _stdout() -> Console:
+    return Console(highlight=False)
+
+
+def _estimates(summary: Summary) -> list[str]:
+    """Precision, recall and F1 as the linker estimates them, where it does."""
+    precision, recall = summary.precision, summary.recall
+    f1 = None if precision is None or recall is None else 2 * precision * recall / max(precision + recall, 1e-12)
+    return ["–" if share is None else _percent(share) for share in (precision, recall, f1)]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
