@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 # This process stays small and without numpy: a child's peak starts from the size of its parent.
 MAKE_INPUTS = """
@@ -47,12 +48,12 @@ def main() -> None:
         folder = Path(name)
         subprocess.run([sys.executable, "-c", MAKE_INPUTS, name, str(given.rows)], check=True)
         (folder / "seeds.csv").write_text("a,b\n" + "".join(f"{row},{row}\n" for row in range(15)))
-        baseline = peak_of_link(folder, "a-cut.npy", "b-cut.npy", given.memory)
-        peak = peak_of_link(folder, "a.npy", "b.npy", given.memory)
+        baseline, _ = peak_of_link(folder, "a-cut.npy", "b-cut.npy", given.memory)
+        peak, summary = peak_of_link(folder, "a.npy", "b.npy", given.memory)
         inputs = sum((folder / file).stat().st_size for file in ("a.npy", "b.npy"))
 
     result = {
-        "command": f"veclink link a.npy b.npy --seeds seeds.csv --device cpu --memory {given.memory} -o links.csv",
+        "command": f"veclink link a.npy b.npy --seeds seeds.csv --memory {given.memory} -o links.csv",
         "rows": [given.rows, given.rows],
         "dimensions": [384, 768],
         "memory": given.memory,
@@ -61,6 +62,8 @@ def main() -> None:
         "peak_mb": round(peak / MB, 1),
         "used_mb": round((peak - baseline - inputs) / MB, 1),
         "beyond_inputs_mb": round((peak - inputs) / MB, 1),
+        "verdict": summary["verdict"],
+        "links": summary["n_links"],
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
     }
@@ -69,16 +72,19 @@ def main() -> None:
     print(json.dumps(result, indent=2))
 
 
-def peak_of_link(folder: Path, a: str, b: str, memory: str) -> int:
-    """Peak resident bytes of one `veclink link` over two files of `folder`."""
+def peak_of_link(folder: Path, a: str, b: str, memory: str) -> tuple[int, dict[str, Any]]:
+    """Peak resident bytes of one `veclink link` over two files of `folder`, and the summary that it printed."""
     files = [str(folder / a), str(folder / b), "--seeds", str(folder / "seeds.csv")]
-    options = ["--method", "geh", "--device", "cpu", "--memory", memory, "--quiet", "-o", str(folder / "links.csv")]
-    process = subprocess.Popen([sys.executable, "-c", RUN, "link", *files, *options])
-    _, status, usage = os.wait4(process.pid, 0)
-    code = process.returncode = os.waitstatus_to_exitcode(status)
-    if code not in (0, 3):
-        raise SystemExit(f"veclink link ended with exit code {code}.")
-    return usage.ru_maxrss if sys.platform == "darwin" else usage.ru_maxrss * 1024
+    options = ["--memory", memory, "--json", "-o", str(folder / "links.csv")]
+    with (folder / "summary.json").open("w+") as told:
+        process = subprocess.Popen([sys.executable, "-c", RUN, "link", *files, *options], stdout=told)
+        _, status, usage = os.wait4(process.pid, 0)
+        code = process.returncode = os.waitstatus_to_exitcode(status)
+        if code not in (0, 3):
+            raise SystemExit(f"veclink link ended with exit code {code}.")
+        told.seek(0)
+        summary = json.load(told)
+    return usage.ru_maxrss if sys.platform == "darwin" else usage.ru_maxrss * 1024, summary
 
 
 if __name__ == "__main__":

@@ -210,12 +210,22 @@ def test_zero_vectors_stop_the_work_unless_they_may_be_skipped(files: Path, tmp_
     assert zero not in linked and len(linked) > 0.8 * ROWS
 
 
-def test_collections_that_do_not_link_end_with_3(tmp_path: Path) -> None:
+def test_collections_that_do_not_link_end_with_3_and_a_file_without_links(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    np.save(tmp_path / "a.npy", rng.standard_normal((400, 32)))
-    np.save(tmp_path / "b.npy", rng.standard_normal((400, 48)))
-    write_pairs(tmp_path / "seeds.csv", [(row, row) for row in range(5)])
-    assert link(tmp_path, tmp_path / "links.csv", "--json")[0] == 3
+    np.save(tmp_path / "a.npy", rng.standard_normal((100, 32)))
+    np.save(tmp_path / "b.npy", rng.standard_normal((100, 48)))
+    code, out, _ = run("link", tmp_path / "a.npy", tmp_path / "b.npy", "-o", tmp_path / "links.csv", "--json")
+    told = json.loads(out)
+    assert (code, told["verdict"], told["n_links"], told["precision"]) == (3, "not linkable", 0, None)
+    assert len(told["reasons"]) == 1 and len(veclink.Links.load(tmp_path / "links.csv")) == 0
+
+
+def test_link_needs_no_seeds(files: Path, tmp_path: Path) -> None:
+    output = tmp_path / "links.csv"
+    code, out, _ = run("link", files / "a.npy", files / "b.npy", "-o", output)
+    assert code == 0 and "Estimated without labels: precision" in out and "Starting from no seeds" in out
+    scores = json.loads(run("eval", output, "--truth", files / "truth.csv", "--json")[1])
+    assert scores["f1"] > 0.95
 
 
 def test_ctrl_c_ends_with_130_and_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -99,10 +99,8 @@ def test_trials_redraw_split_and_seeds_and_average_the_scores() -> None:
 def test_trials_of_the_linker_itself_repeat() -> None:
     left, right, truth = small_papers()
     left, right = left[: len(truth)], right[: len(truth)]
-    runs = [
-        trials(left, right, overlap=0.6, n_seeds=15, random_states=[7], k=10, max_iterations=3, device="cpu")
-        for _ in range(2)
-    ]
+    geh: dict[str, Any] = {"method": "geh", "k": 10, "max_iterations": 3, "device": "cpu"}
+    runs = [trials(left, right, overlap=0.6, n_seeds=15, random_states=[7], **geh) for _ in range(2)]
     assert runs[0].scores == runs[1].scores and runs[0].mean().f1 > 0.4
     outside = trials(
         left[:110],
@@ -110,9 +108,7 @@ def test_trials_of_the_linker_itself_repeat() -> None:
         overlap=0.6,
         n_seeds=30,
         random_states=[7],
-        k=10,
-        max_iterations=3,
-        device="cpu",
         outside=(left[110:], right[110:]),
+        **geh,
     )
     assert outside.mean().f1 > 0.4

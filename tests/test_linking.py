@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import csv
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +13,15 @@ import numpy as np
 import pytest
 
 from small_papers import N_SEEDS, small_papers
+from span_papers import linked_cut, some_papers
 from veclink.collection import Collection
 from veclink.errors import InputError
+from veclink.evaluation import score
 from veclink.geh import Growth, Iteration
 from veclink.linking import chosen_device, judge, link
 from veclink.links import Links
 
-OPTIONS: dict[str, Any] = {"k": 10, "max_iterations": 4, "device": "cpu"}
+OPTIONS: dict[str, Any] = {"method": "geh", "k": 10, "max_iterations": 4, "device": "cpu"}
 SEEDS = np.stack([np.arange(0, 100, 5)] * 2, axis=1)
 
 
@@ -43,8 +48,8 @@ def test_links_are_one_to_one_with_seeds_first_and_evidence_for_each() -> None:
     links = link(a, b, seeds=SEEDS, **OPTIONS)
     assert len(np.unique(links.pairs[:, 0])) == len(np.unique(links.pairs[:, 1])) == len(links) > N_SEEDS
     assert {tuple(p) for p in links.pairs[:N_SEEDS].tolist()} == {tuple(p) for p in SEEDS.tolist()}
-    assert links.evidence["seed"].sum() == N_SEEDS and np.all(links.probability[links.evidence["seed"]] == 1)
-    found = ~links.evidence["seed"]
+    assert links.evidence["given"].sum() == N_SEEDS and np.all(links.probability[links.evidence["given"]] == 1)
+    found = ~links.evidence["given"]
     views = links.evidence["views"][found]
     assert np.allclose(links.probability[found], (1 + links.evidence["votes"][found]) / (2 + views))
     assert links.summary.n_links == len(links) and links.summary.iterations == 4 and links.summary.method == "geh"
@@ -90,13 +95,13 @@ def test_outside_anchors_come_as_arrays_or_files_and_are_no_links(tmp_path: Path
     np.save(tmp_path / "right.npy", b[:30])
     links = link(a[30:], b[30:], anchors=(a[:30], b[:30]), **OPTIONS)
     assert links == link(a[30:], b[30:], anchors=(tmp_path / "left.npy", tmp_path / "right.npy"), **OPTIONS)
-    assert len(links) > 30 and not links.evidence["seed"].any()
+    assert len(links) > 30 and not links.evidence["given"].any()
 
 
 def test_start_method_and_device_are_checked() -> None:
     a, b, _ = small_papers()
-    with pytest.raises(InputError, match="neither"):
-        link(a, b)
+    with pytest.raises(InputError, match="Neither seeds nor anchors"):
+        link(a, b, method="geh")
     with pytest.raises(InputError, match="both"):
         link(a, b, seeds=SEEDS, anchors=(a, b))
     with pytest.raises(InputError, match="two sets"):
@@ -109,6 +114,69 @@ def test_start_method_and_device_are_checked() -> None:
 
 def test_auto_device_is_one_that_exists() -> None:
     assert chosen_device("auto") in ("cpu", "cuda") and chosen_device("cpu") == "cpu"
+
+
+def test_torch_is_not_imported_where_there_is_no_gpu_to_use() -> None:
+    """In a process of its own: others here have imported torch. With a GPU driver it is needed, and imported."""
+    script = """
+import ctypes, sys
+from veclink.linking import chosen_device
+try:
+    ctypes.CDLL("libcuda.so.1")
+    driver = True
+except OSError:
+    driver = False
+device = chosen_device("auto")
+print(device if driver else f"{device} {'torch' in sys.modules}")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() in ("cpu False", "cuda", "cpu")
+
+
+@pytest.mark.parametrize(
+    ("method", "option", "sentence"),
+    [
+        ("span", "max_iterations", "Method 'span' has no option 'max_iterations'; it has 'one_to_one'."),
+        ("geh", "one_to_one", "Method 'geh' has no option 'one_to_one'; it has "),
+    ],
+)
+def test_options_of_another_method_are_refused(method: str, option: str, sentence: str) -> None:
+    a, b, _ = small_papers()
+    with pytest.raises(InputError, match=re.escape(sentence)):
+        link(a, b, seeds=SEEDS, method=method, **{option: 3})
+
+
+def test_span_is_the_default_and_says_how_it_began() -> None:
+    links = linked_cut()
+    assert links.summary.method == "span" and links.options == {"random_state": 0}
+    assert links.summary.reasons[0].startswith("Starting from seeds")
+    assert links.summary.seconds is not None and links.summary.iterations > 1
+
+
+def test_a_lower_precision_reaches_below_the_cut_until_the_links_are_saved(tmp_path: Path) -> None:
+    links = linked_cut()
+    assert links.considered is not None and len(links.considered) > len(links)
+    assert np.array_equal(links.considered.pairs[: len(links)], links.pairs)
+    more = links.at(precision=0.5)
+    assert len(more) > len(links) and len(more.at(precision=0.99)) < len(links)
+    links.save(tmp_path / "links.parquet")
+    loaded = Links.load(tmp_path / "links.parquet")
+    assert loaded == links and loaded.considered is None
+    assert len(loaded.at(precision=0.5)) == len(links)
+
+
+def test_skipped_zero_vectors_shift_all_rows_that_span_names() -> None:
+    papers = some_papers()
+    gapped = np.insert(papers.a, 3, 0.0, axis=0)
+    seeds = papers.seeds + np.stack([papers.seeds[:, 0] >= 3, np.zeros(len(papers.seeds), bool)], axis=1)
+    wrong = np.array([[200, 0], [300, 1]])  # rows of A above the gap, and none of them a pair
+    links = link(gapped, papers.b, seeds=np.concatenate([seeds, wrong]), skip_zero=True, device="cpu")
+    assert set(links.summary.wrong_seeds) == {(200, 0), (300, 1)}
+    for name in ("rival_a", "near1_a", "near2_a", "near3_a"):
+        assert 3 not in links.evidence[name] and links.evidence[name].max() > 400
+    truth = papers.truth + np.stack([papers.truth[:, 0] >= 3, np.zeros(len(papers.truth), bool)], axis=1)
+    assert score(links.pairs, truth).f1 > 0.9
 
 
 @pytest.mark.parametrize(
@@ -129,5 +197,5 @@ def test_verdict_follows_growth_and_agreement(growth: Growth, verdict: str, reas
 def test_unrelated_clouds_are_not_called_linkable() -> None:
     a, _, _ = small_papers()
     noise = np.random.default_rng(0).normal(size=(200, 64)).astype(np.float32)
-    links = link(a, noise, seeds=SEEDS, k=10, max_iterations=12, device="cpu")
+    links = link(a, noise, seeds=SEEDS, method="geh", k=10, max_iterations=12, device="cpu")
     assert links.summary.verdict != "linkable"

@@ -71,6 +71,7 @@ def any_links(draw: st.DrawFn) -> Links:
             overlap=draw(share),
             verdict=draw(st.sampled_from(["linkable", "doubtful", "not linkable"])),
             reasons=tuple(draw(st.lists(texts, max_size=2))),
+            wrong_seeds=tuple(draw(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), max_size=2))),
             iterations=draw(st.integers(0, 100)),
             seconds=draw(share),
         ),
@@ -329,3 +330,28 @@ def test_a_summary_survives_its_dictionary() -> None:
     assert again == summary and again.seconds == 1.5
     with pytest.raises(InputError, match="'maybe' is unknown"):
         replace(summary, verdict="maybe")
+
+
+def test_at_reaches_into_the_considered_pairs_and_keeps_them() -> None:
+    every = some_links()
+    kept = replace(every, considered=None).at(precision=0.8)
+    links = replace(kept, considered=every)
+    wider = links.at(precision=0.01)
+    assert len(kept) < len(every) and np.array_equal(wider.pairs, every.pairs)
+    assert wider.considered is every and wider.summary.n_links == len(every)
+    assert links.at(precision=0.8) == kept
+
+
+def test_considered_pairs_are_not_saved(tmp_path: Path) -> None:
+    links = replace(some_links(3), considered=some_links(3))
+    links.save(tmp_path / "links.parquet")
+    loaded = Links.load(tmp_path / "links.parquet")
+    assert loaded == links and loaded.considered is None
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_wrong_seeds_are_the_same_after_saving(tmp_path: Path, ending: str) -> None:
+    links = some_links()
+    links = replace(links, summary=replace(links.summary, wrong_seeds=((3, 7), (5, 0))))
+    links.save(tmp_path / f"links{ending}")
+    assert Links.load(tmp_path / f"links{ending}").summary.wrong_seeds == ((3, 7), (5, 0))

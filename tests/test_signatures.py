@@ -1,4 +1,4 @@
-"""Signatures: distances, kernel width and hash, span."""
+"""Signatures: distances, kernel width and hash, span, canonical axes."""
 
 from __future__ import annotations
 
@@ -75,3 +75,49 @@ def test_no_signature_changes_when_a_cloud_is_rotated(seed: int) -> None:
         assert np.allclose(
             signatures.span(vectors, vectors[:anchors]), signatures.span(turned, turned[:anchors]), atol=1e-4
         )
+
+
+def test_span_axes_give_the_span_signature_before_it_is_scaled() -> None:
+    points, anchors = _unit((30, 12)), _unit((5, 12), 1)
+    axes = signatures.span_axes(anchors, ridge=0.3)
+    gram = anchors.astype(np.float64) @ anchors.T
+    values, vectors = np.linalg.eigh(gram + 0.3 * np.eye(5))
+    expected = points @ ((vectors / np.sqrt(values)) @ vectors.T @ anchors).T
+    assert axes.shape == (12, 5) and axes.dtype == np.float32
+    assert np.allclose(points @ axes, expected, atol=1e-5)
+    assert np.allclose(signatures.span(points, anchors), signatures.unit_rows(points @ axes))
+
+
+def test_canonical_axes_place_both_sides_of_real_pairs_together() -> None:
+    a, b, truth = small_papers()
+    a, b = (signatures.unit_rows(x - x.mean(axis=0)) for x in (a, b))
+    known, held_out = truth[:100], truth[100:]
+    axes_a, axes_b = signatures.canonical_axes(a[known[:, 0]], b[known[:, 1]])
+    of_a, of_b = signatures.unit_rows(a @ axes_a), signatures.unit_rows(b @ axes_b)
+    nearest = np.argmax(of_a[held_out[:, 0]] @ of_b.T, axis=1)
+    assert np.mean(nearest == held_out[:, 1]) > 0.8
+
+
+def test_canonical_axes_mute_what_the_two_sides_do_not_share() -> None:
+    rng = np.random.default_rng(0)
+    shared, own_a, own_b = (rng.standard_normal((500, 4)) for _ in range(3))
+    axes_a, axes_b = signatures.canonical_axes(np.hstack([shared, own_a]), np.hstack([own_b, shared]))
+    assert axes_a.shape == axes_b.shape and axes_a.dtype == np.float32
+    assert np.linalg.norm(axes_a[4:]) < 0.1 * np.linalg.norm(axes_a[:4])
+    assert np.linalg.norm(axes_b[:4]) < 0.1 * np.linalg.norm(axes_b[4:])
+
+
+def test_canonical_axes_turn_with_their_cloud() -> None:
+    a, b, truth = small_papers()
+    left, right = a[truth[:80, 0]], b[truth[:80, 1]]
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(384, 384)))[0].astype(np.float32)
+    plain, turned = (signatures.canonical_axes(x, right) for x in (left, left @ turn))
+    cosines = [signatures.unit_rows(x @ axes[0]) @ signatures.unit_rows(b @ axes[1]).T
+               for x, axes in ((a, plain), (a @ turn, turned))]  # fmt: skip
+    assert np.allclose(*cosines, atol=1e-3)
+
+
+def test_fewer_anchors_than_dimensions_give_at_most_as_many_axes() -> None:
+    a, b, truth = small_papers()
+    axes_a, axes_b = signatures.canonical_axes(a[truth[:10, 0]], b[truth[:10, 1]])
+    assert axes_a.shape[1] == axes_b.shape[1] <= 10 and np.isfinite(axes_a).all() and np.isfinite(axes_b).all()

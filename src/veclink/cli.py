@@ -80,7 +80,7 @@ def link(
         tuple[str, str] | None,
         typer.Option(metavar="FA FB", help="Two vector files; row i of both is the same object, in neither A nor B."),
     ] = None,
-    method: Annotated[str, typer.Option(help="The linker.")] = "geh",
+    method: Annotated[str, typer.Option(help="The linker: span, or geh as in the paper.")] = "span",
     precision: Annotated[
         float | None, typer.Option(min=0.0, max=1.0, help="Keep the surest links whose estimated precision is this.")
     ] = None,

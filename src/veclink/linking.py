@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
+import inspect
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +18,13 @@ from veclink.cloud import Cloud, prepare
 from veclink.collection import Collection, open_collection
 from veclink.errors import InputError, named
 from veclink.geh import Growth, geh
+from veclink.growing import Start
 from veclink.links import Links, Summary
+from veclink.memory import parse_memory
 from veclink.progress import ProgressListener
+from veclink.span import span
 
-METHODS = ("geh",)
+METHODS = ("span", "geh")
 DEVICES = ("auto", "cpu", "cuda")
 Source = np.ndarray | Collection | str | Path
 
@@ -32,7 +38,7 @@ def link(
     *,
     seeds: Any = None,
     anchors: tuple[Source, Source] | None = None,
-    method: str = "geh",
+    method: str = "span",
     device: str = "auto",
     random_state: int = 0,
     memory: int | str | None = None,
@@ -40,36 +46,109 @@ def link(
     skip_zero: bool = False,
     **options: Any,
 ) -> Links:
-    """Links between the rows of two collections that are the same object, one-to-one, the surest first.
+    """Links between the rows of two collections that are the same object, the surest first.
 
-    a, b: arrays, collections, or files. The start is one of `seeds`, (n, 2) known pairs (ids where the collections have
-    ids, else rows) or a CSV or Parquet file of them, and `anchors`, two sets of vectors of the same objects in the same
-    order, which are in neither collection. `options` are the method's own (see `geh.geh`). The same input, options and
-    `random_state` give the same links on the same device. `memory` bounds what is allocated beside the vectors.
+    a, b: arrays, collections, or files. The start is `seeds`, (n, 2) known pairs (ids where the collections have ids,
+    else rows) or a CSV or Parquet file of them; or `anchors`, two sets of vectors of the same objects in the same
+    order, which are in neither collection; or, with method "span", nothing. `options` are the method's own: see
+    `span.span` (`one_to_one`) and `geh.geh`. The same input, options and `random_state` give the same links on the same
+    device. `memory` bounds what is allocated beside the vectors.
     """
     began = time.perf_counter()
     if method not in METHODS:
         raise InputError(f"The method {method!r} is unknown; it is one of {named(METHODS)}.")
-    if (seeds is None) == (anchors is None):
-        count = "neither" if seeds is None else "both"
-        raise InputError(f"Seeds and anchors were {count} given; method {method!r} starts from exactly one of them.")
+    if seeds is not None and anchors is not None:
+        raise InputError("Seeds and anchors were both given; a run starts from one of them.")
+    if method == "geh" and seeds is None and anchors is None:
+        raise InputError(
+            "Neither seeds nor anchors were given, and method 'geh' needs one; 'span' starts from nothing too."
+        )
+    _check_options(method, options)
     left, right = open_collection(a), open_collection(b)
     pairs = None if seeds is None else resolve_pairs(seeds, left, right)
-    cloud_a = prepare(left, centre=False, skip_zero=skip_zero, side="A")
-    cloud_b = prepare(right, centre=False, skip_zero=skip_zero, side="B")
-    start = _start(cloud_a, cloud_b, pairs, anchors)
-    growth = geh(
-        cloud_a,
-        cloud_b,
+    clouds = (
+        prepare(left, centre=method == "span", skip_zero=skip_zero, side="A"),
+        prepare(right, centre=method == "span", skip_zero=skip_zero, side="B"),
+    )
+    start = None if pairs is None and anchors is None else _start(*clouds, pairs, anchors)
+    run = _link_by_span if method == "span" else _link_by_geh
+    told = {"random_state": random_state, **options}
+    links = run(
+        *clouds,
         start,
+        told,
         memory=memory,
         device=chosen_device(device),
         random_state=random_state,
         progress=progress,
         **options,
     )
-    summary = replace(judge(growth, len(left), len(right), n_start=len(start)), seconds=time.perf_counter() - began)
-    return _links(growth, cloud_a, cloud_b, summary, {"random_state": random_state, **options})
+    return replace(links, summary=replace(links.summary, seconds=time.perf_counter() - began))
+
+
+def _link_by_span(a: Cloud, b: Cloud, start: Anchors | None, told: dict[str, Any], **options: Any) -> Links:
+    begin = None
+    if start is not None:
+        begin = Start(start.pairs) if start.pairs is not None else Start(None, start.left, start.right, name="anchors")
+    if options["memory"] is not None:
+        options["memory"] = parse_memory(options["memory"])
+    found = span(a.dense(), b.dense(), begin, **options)
+    wrong = () if start is None or start.pairs is None else tuple(map(tuple, start.pairs[found.suspects].tolist()))
+
+    def links(count: int, considered: Links | None) -> Links:
+        expected = float(found.probability[:count].sum())
+        summary = Summary(
+            method="span",
+            n_a=len(a.collection),
+            n_b=len(b.collection),
+            n_links=count,
+            precision=expected / count if count else None,
+            recall=min(1.0, expected / found.overlap) if count and found.overlap else None,
+            overlap=found.overlap if count else None,
+            verdict=found.verdict,
+            reasons=found.reasons,
+            caution=1 + 2 * float(1 - found.probability.mean()) if len(found.probability) else 1.0,
+            wrong_seeds=tuple((int(a.rows[i]), int(b.rows[j])) for i, j in wrong),
+            iterations=found.rounds,
+        )
+        columns = {name: _source_rows(name, values[:count], a, b) for name, values in found.evidence.items()}
+        return _links(found.pairs[:count], found.probability[:count], columns, a, b, summary, told, considered)
+
+    return links(found.kept, links(len(found.pairs), None))
+
+
+def _source_rows(name: str, values: np.ndarray, a: Cloud, b: Cloud) -> np.ndarray:
+    """Columns that name rows of a cloud, as rows of the collection (the two differ where zero vectors were skipped)."""
+    if not name.endswith(("_a", "_b")) or name.startswith("rank"):
+        return values
+    rows = a.rows if name.endswith("_a") else b.rows
+    return np.where(values >= 0, rows[np.maximum(values, 0)], -1)
+
+
+def _link_by_geh(a: Cloud, b: Cloud, start: Anchors | None, told: dict[str, Any], **options: Any) -> Links:
+    assert start is not None, "link() asks for one"
+    growth = geh(a, b, start, **options)
+    given = np.arange(len(growth.pairs)) < growth.n_seeds
+    evidence = {
+        "score": growth.score.astype(np.float32),
+        "votes": growth.votes,
+        "views": np.full(len(given), growth.views),
+        "given": given,
+    }
+    summary = judge(growth, len(a.collection), len(b.collection), n_start=len(start))
+    return _links(growth.pairs, np.where(given, 1.0, growth.confidence), evidence, a, b, summary, told)
+
+
+def _check_options(method: str, options: dict[str, Any]) -> None:
+    own = {"device", "memory", "progress", "random_state"}
+    known = [
+        name
+        for name, parameter in inspect.signature(span if method == "span" else geh).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY and name not in own
+    ]
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise InputError(f"Method {method!r} has no option {named(unknown)}; it has {named(known)}.")
 
 
 def judge(growth: Growth, n_a: int, n_b: int, *, n_start: int) -> Summary:
@@ -107,16 +186,25 @@ def judge(growth: Growth, n_a: int, n_b: int, *, n_start: int) -> Summary:
 
 
 def chosen_device(device: str) -> str:
-    """The device meant by `device`: "auto" is "cuda" where torch and a GPU are there, else "cpu"."""
+    """The device meant by `device`: "auto" is "cuda" where torch and an NVIDIA GPU are there, else "cpu"."""
     if device not in DEVICES:
         raise InputError(f"The device {device!r} is unknown; it is one of {named(DEVICES)}.")
     if device != "auto":
         return device
-    if importlib.util.find_spec("torch") is None:
+    if not _has_driver() or importlib.util.find_spec("torch") is None:
         return "cpu"
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _has_driver() -> bool:
+    """Whether there is an NVIDIA driver. Asking torch costs seconds and hundreds of megabytes where there is none."""
+    try:
+        ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        return False
+    return True
 
 
 def _start(a: Cloud, b: Cloud, pairs: np.ndarray | None, anchors: tuple[Source, Source] | None) -> Anchors:
@@ -124,24 +212,29 @@ def _start(a: Cloud, b: Cloud, pairs: np.ndarray | None, anchors: tuple[Source, 
         return anchors_from_pairs(a, b, pairs)
     if not isinstance(anchors, (tuple, list)) or len(anchors) != 2:
         raise InputError("Anchors are two sets of vectors, one for each side; give (anchors of A, anchors of B).")
-    return anchors_from_vectors(a, b, open_collection(anchors[0]).vectors, open_collection(anchors[1]).vectors)
+    return anchors_from_vectors(a, b, open_collection(anchors[0]), open_collection(anchors[1]))
 
 
-def _links(growth: Growth, a: Cloud, b: Cloud, summary: Summary, options: dict[str, Any]) -> Links:
-    rows_a, rows_b = a.rows[growth.pairs[:, 0]], b.rows[growth.pairs[:, 1]]
-    given = np.arange(len(rows_a)) < growth.n_seeds
+def _links(
+    pairs: np.ndarray,
+    probability: np.ndarray,
+    evidence: dict[str, np.ndarray],
+    a: Cloud,
+    b: Cloud,
+    summary: Summary,
+    options: dict[str, Any],
+    considered: Links | None = None,
+) -> Links:
+    """Links of the collections from pairs of rows of their clouds."""
+    rows_a, rows_b = a.rows[pairs[:, 0]], b.rows[pairs[:, 1]]
     ids_a, ids_b = a.collection.ids, b.collection.ids
     return Links(
         pairs=np.column_stack([rows_a, rows_b]),
-        probability=np.where(given, 1.0, growth.confidence),
+        probability=probability,
         summary=summary,
-        evidence={
-            "score": growth.score.astype(np.float32),
-            "votes": growth.votes,
-            "views": np.full(len(rows_a), growth.views),
-            "seed": given,
-        },
+        evidence=evidence,
         ids_a=None if ids_a is None else ids_a[rows_a],
         ids_b=None if ids_b is None else ids_b[rows_b],
         options=options,
+        considered=considered,
     )

@@ -25,8 +25,9 @@ class Summary:
     """What is known of a result as a whole.
 
     precision, recall: estimated, from 0 to 1, without labels; overlap: the estimated number of shared objects; each is
-    None where the method does not estimate it. `seconds` is no part of equality and of saved files, so that the same
-    input gives the same file.
+    None where the method does not estimate it. wrong_seeds: rows of the given pairs that look wrong. caution: how many
+    wrong links `Links.at` reckons with for each that the probabilities expect. `seconds` is no
+    part of equality and of saved files, so that the same input gives the same file.
     """
 
     method: str
@@ -38,6 +39,8 @@ class Summary:
     overlap: float | None = None
     verdict: str = "linkable"
     reasons: tuple[str, ...] = ()
+    wrong_seeds: tuple[tuple[int, int], ...] = ()
+    caution: float = 1.0
     iterations: int = 0
     seconds: float | None = field(default=None, compare=False)
 
@@ -45,6 +48,7 @@ class Summary:
         if self.verdict not in VERDICTS:
             raise InputError(f"The verdict {self.verdict!r} is unknown; it is one of {named(VERDICTS)}.")
         object.__setattr__(self, "reasons", tuple(self.reasons))
+        object.__setattr__(self, "wrong_seeds", tuple((int(a), int(b)) for a, b in self.wrong_seeds))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -69,6 +73,7 @@ class Links:
     evidence:    columns of n values that explain the probability (score, votes, views, …).
     ids_a/ids_b: the ids of the linked rows, in the order of `pairs`; None where a collection has none.
     options:     what the method was told; plain JSON values.
+    considered:  all judged pairs, those below the cut too, for `at`; not saved, and no part of equality.
 
     Whatever the order given, the constructor sorts all of it.
     """
@@ -80,6 +85,7 @@ class Links:
     ids_a: np.ndarray | None = None
     ids_b: np.ndarray | None = None
     options: dict[str, Any] = field(default_factory=dict)
+    considered: Links | None = None
 
     def __post_init__(self) -> None:
         pairs = np.asarray(self.pairs, dtype=np.int64).reshape(-1, 2)
@@ -111,13 +117,18 @@ class Links:
     __hash__ = None  # type: ignore[assignment]  # arrays inside
 
     def at(self, *, precision: float) -> Links:
-        """As many of the best links as have a mean probability of at least `precision`."""
+        """As many of the best pairs as have an expected precision of at least `precision`.
+
+        The share of wrong ones that the probabilities expect is taken times `summary.caution`: the more of the judged
+        pairs are wrong, the less is known of the surest ones among those, and a wanted precision is to be kept. Right after linking that reaches below the default cut too; links that were loaded can only become fewer.
+        """
         if not 0 < precision <= 1:
             raise InputError(f"The wanted precision is {precision}; it is more than 0 and at most 1, such as 0.95.")
-        mean = np.cumsum(self.probability) / np.arange(1, len(self) + 1)
-        # the mean of falling numbers falls, but for the rounding of the sum
-        kept = int(np.count_nonzero(mean >= precision - 1e-12))
-        expected = float(self.probability[:kept].sum())
+        source = self if self.considered is None else self.considered
+        wrong = np.cumsum(1 - source.probability) / np.arange(1, len(source) + 1)
+        # the mean of rising numbers rises, but for the rounding of the sum
+        kept = int(np.count_nonzero(wrong * self.summary.caution <= 1 - precision + 1e-12))
+        expected = float(source.probability[:kept].sum())
         overlap = self.summary.overlap
         summary = replace(
             self.summary,
@@ -126,13 +137,14 @@ class Links:
             recall=min(1.0, expected / overlap) if overlap else None,
         )
         return replace(
-            self,
-            pairs=self.pairs[:kept],
-            probability=self.probability[:kept],
+            source,
+            pairs=source.pairs[:kept],
+            probability=source.probability[:kept],
             summary=summary,
-            evidence={name: values[:kept] for name, values in self.evidence.items()},
-            ids_a=None if self.ids_a is None else self.ids_a[:kept],
-            ids_b=None if self.ids_b is None else self.ids_b[:kept],
+            evidence={name: values[:kept] for name, values in source.evidence.items()},
+            ids_a=None if source.ids_a is None else source.ids_a[:kept],
+            ids_b=None if source.ids_b is None else source.ids_b[:kept],
+            considered=self.considered,
         )
 
     def explain(self, i: int) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def span_axes(anchors: np.ndarray, ridge: float = 0.3) -> np.ndarray:
 def canonical_axes(
     left: np.ndarray, right: np.ndarray, ridge: float = 0.3, power: float = 2.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Canonical axes of paired anchors, (d1, r) and (d2, r) float32, each weighted by its canonical correlation ρ^power.
+    """Canonical axes of paired anchors, (d1, r) and (d2, r) float32, each weighted by its correlation ρ^power.
 
     With C the covariance of a side's anchors, whitened by `(C + ridge·mean eigenvalue·I)^{-1/2}`, the cross-covariance
     has the singular vectors U, V and values ρ. The span signature is the same form with all axes weighted alike, since

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 from rich import box
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.progress import BarColumn, SpinnerColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
 
+from veclink.errors import named
 from veclink.progress import Progress, ProgressListener
 
 if TYPE_CHECKING:
@@ -67,7 +69,7 @@ def describe(now: Progress, elapsed: float) -> str:
 
 
 def print_summary(summary: Summary) -> None:
-    """Say how many links there are, how good they are thought to be, and why."""
+    """Say how many links there are, how good they are thought to be, why, and which of the seeds look wrong."""
     console = _stdout()
     shares = [
         f"{name} {_percent(value)}"
@@ -80,7 +82,9 @@ def print_summary(summary: Summary) -> None:
     if shares:
         console.print(f"Estimated without labels: {', '.join(shares)}.")
     for reason in summary.reasons:
-        console.print(f"  {reason}")
+        console.print(Padding(escape(reason), (0, 0, 0, 2)))
+    if summary.wrong_seeds:
+        console.print(f"Seeds that look wrong, by row: {named(summary.wrong_seeds)}.")
 
 
 def print_scores(scores: Scores, *, right: int, found: int, true: int) -> None:
@@ -97,6 +101,7 @@ def print_demo(demo: Demo) -> None:
     console.print(
         f"A: {summary.n_a:,} papers embedded by all-MiniLM-L6-v2. B: {summary.n_b:,} papers embedded by "
         f"all-mpnet-base-v2. {demo.n_shared:,} papers are in both; {demo.n_seeds} of them were given as seeds.\n"
+        f"Verdict: {summary.verdict}.\n"
     )
     console.print(f"{len(demo.shown)} of the {summary.n_links:,} links, from the surest to the least sure:")
     links = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=True)
@@ -110,15 +115,16 @@ def print_demo(demo: Demo) -> None:
     console.print(links)
 
     scores = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("", "precision", "recall", "F1"):
+    for heading in ("", "precision", "recall", "F1", "shared papers"):
         scores.add_column(heading, justify="right" if heading else "left")
     truth = demo.scores
-    scores.add_row("by the truth", _percent(truth.precision), _percent(truth.recall), _percent(truth.f1))
     if summary.precision is not None:
-        scores.add_row("estimated without it", *_estimates(summary))
+        scores.add_row("estimated without labels", *_estimates(summary))
+    shares = (_percent(share) for share in (truth.precision, truth.recall, truth.f1))
+    scores.add_row("by the truth", *shares, f"{demo.n_shared:,}")
     console.print(scores)
     console.print(
-        "Next, with your own vectors and a few known pairs (columns a,b):\n"
+        "Next, with your own vectors; known pairs (columns a,b) help, but are optional:\n"
         "  veclink link A.npy B.npy --seeds seeds.csv -o links.csv\n"
         "  veclink link --help"
     )
@@ -142,10 +148,11 @@ def _stdout() -> Console:
 
 
 def _estimates(summary: Summary) -> list[str]:
-    """Precision, recall and F1 as the linker estimates them, where it does."""
+    """Precision, recall, F1 and overlap as the linker estimates them, where it does."""
     precision, recall = summary.precision, summary.recall
     f1 = None if precision is None or recall is None else 2 * precision * recall / max(precision + recall, 1e-12)
-    return ["–" if share is None else _percent(share) for share in (precision, recall, f1)]
+    overlap = "–" if summary.overlap is None else f"{summary.overlap:,.0f}"
+    return ["–" if share is None else _percent(share) for share in (precision, recall, f1)] + [overlap]
 
 
 def _percent(share: float) -> str:

@@ -1,0 +1,214 @@
+"""How sure a link is: probabilities without labels, from what the best wrong partner of a linked point looks like.
+
+**Knock-outs.** Take a link (u, v) and remove v: u has no partner any more, like all points outside the overlap. If
+some v′ and u now choose each other, that pair is wrong by construction, and it was made just as wrong links are made.
+Doing so for every likely link, on both sides, gives the features of wrong links and their rate: the share of points
+without a partner that end in one. (Removing v also thins the surroundings of u: its density is corrected for that.)
+
+**Mixture.** The mutual candidates are right links and wrong ones. A logistic regression separates them from the
+knock-outs; its output weighs the candidates for the next one, until nothing moves (expectation–maximisation). The
+number of wrong ones comes from the regression itself and, independently, from the knock-outs' rate; the two estimates
+are weighed by the sampling error of the second.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from veclink.candidates import Candidates
+
+ROUNDS = 40
+SETTLED = 1e-3
+ECHO = 0.15  # wrong links bend the maps towards themselves: their rate is that of knock-outs times 1 + ECHO·share
+SELF_TAUGHT = 0.5  # share of the wrong class that the candidates' own doubtful ones stand for; knock-outs are the rest
+MIXTURE_ERROR = 0.2  # relative error of the regression's own count of wrong links, against which the rate's is weighed
+MUTUAL = 0.97  # share of true pairs that are mutual neighbours, where linking works
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Mutual candidates with their probabilities, the surest first.
+
+    positions: into the candidates. overlap: estimated number of shared objects. others, other_probability: candidates
+    that are not mutual, judged by their score and surroundings alone.
+    """
+
+    positions: np.ndarray
+    probability: np.ndarray
+    overlap: float
+    others: np.ndarray
+    other_probability: np.ndarray
+
+    def ranked(self) -> tuple[np.ndarray, np.ndarray]:
+        """All candidates with their probabilities, mutual or not: for data in which one object may stand twice."""
+        return np.concatenate([self.positions, self.others]), np.concatenate([self.probability, self.other_probability])
+
+
+@dataclass(frozen=True, eq=False)
+class KnockOuts:
+    """Wrong links made by removing a partner: features and weight of each, and the share of removals that made one."""
+
+    features: np.ndarray
+    weight: np.ndarray
+    rate: float
+
+
+def judge(candidates: Candidates, beside: np.ndarray, *, k: int) -> Judged:
+    """Probabilities of the mutual candidates. `beside`: (c, f) features of all candidates beyond scores and margins."""
+    links = candidates.mutual()
+    n_a, n_b, count = len(candidates.best_a), len(candidates.best_b), len(links)
+    if count < 3:
+        return Judged(links, np.zeros(count), 0.0, links[:0], np.zeros(0))
+    features = _features(candidates, beside, links)
+    centre, scale = features.mean(axis=0), features.std(axis=0) + 1e-9
+    features = (features - centre) / scale
+    probability = _first_guess(candidates.score[links])
+    mixture_right = probability.sum()
+    for step in range(ROUNDS):
+        sides = [_knock_out(candidates, beside, links, probability, k, side) for side in "ab"]
+        wrong_features = (np.concatenate([each.features for each in sides]) - centre) / scale
+        wrong_weight = np.concatenate([each.weight for each in sides])
+        right = min(probability.sum(), 0.98 * MUTUAL * min(n_a, n_b))
+        alone_a, alone_b = n_a - right / MUTUAL, n_b - right / MUTUAL
+        counted = 0.5 * (alone_a * sides[0].rate + alone_b * sides[1].rate) * (1 + ECHO * (1 - right / count))
+        trust = _trust(sides, right, alone_a, alone_b)
+        wrong = _mix(trust, counted, count - mixture_right, count)
+        targets = np.r_[np.ones(count), np.zeros(count), np.zeros(len(wrong_features))]
+        doubt = 1 - probability
+        weights = np.r_[
+            probability,
+            SELF_TAUGHT * wrong * doubt / max(doubt.sum(), 1e-9),
+            (1 - SELF_TAUGHT) * wrong * wrong_weight / max(wrong_weight.sum(), 1e-9),
+        ]
+        logit = _logistic(np.concatenate([features, features, wrong_features]), targets, weights)
+        odds = logit[0] + features @ logit[1:]
+        mixture_right = _sigmoid(odds).sum()
+        fresh = _with_total(odds, count - _mix(trust, counted, count - mixture_right, count))
+        moved = np.abs(fresh - probability).mean()
+        probability = fresh if step < 6 else 0.5 * (fresh + probability)  # damped: two estimates can chase each other
+        if moved < SETTLED:
+            break
+    order = np.argsort(-probability, kind="stable")
+    runners_up = np.concatenate([candidates.best_a[:, :2].ravel(), candidates.best_b[:, :2].ravel()])
+    others = np.setdiff1d(runners_up, links)
+    others = others[others >= 0]
+    return Judged(
+        links[order],
+        probability[order],
+        float(min(probability.sum() / MUTUAL, n_a, n_b)),
+        others,
+        _without_margins(candidates, beside, links, probability, others),
+    )
+
+
+def best_cut(probability: np.ndarray, overlap: float) -> int:
+    """How many of the links, sorted by falling probability, to keep for the largest expected F1."""
+    if not len(probability):
+        return 0
+    expected = 2 * np.cumsum(probability) / (np.arange(1, len(probability) + 1) + max(overlap, 1.0))
+    return int(np.argmax(expected)) + 1
+
+
+def _features(candidates: Candidates, beside: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """Score, smaller and larger margin over the best rival on either side, and what stands beside."""
+    score = candidates.score[positions]
+    margins = []
+    for best, rows in ((candidates.best_a, candidates.rows_a), (candidates.best_b, candidates.rows_b)):
+        listed = best[rows[positions]]
+        rivals = np.where(listed == positions[:, None], -1, listed)
+        margins.append(score - candidates.scores(rivals).max(axis=1))
+    return _stack(score, margins[0], margins[1], beside[positions])
+
+
+def _stack(score: np.ndarray, margin_a: np.ndarray, margin_b: np.ndarray, beside: np.ndarray) -> np.ndarray:
+    narrow, wide = np.minimum(margin_a, margin_b), np.maximum(margin_a, margin_b)
+    return np.column_stack([score, narrow, wide, beside]).astype(float)
+
+
+def _knock_out(
+    candidates: Candidates, beside: np.ndarray, links: np.ndarray, probability: np.ndarray, k: int, side: str
+) -> KnockOuts:
+    """Removes the partner of every link's row on one side; the next best partner that takes its place, if mutual."""
+    if side == "a":
+        own, best, other, others_best = candidates.rows_a, candidates.best_a, candidates.rows_b, candidates.best_b
+        density = candidates.density_a
+    else:
+        own, best, other, others_best = candidates.rows_b, candidates.best_b, candidates.rows_a, candidates.best_a
+        density = candidates.density_b
+    rows = own[links]
+    second, third = best[rows, 1], best[rows, 2]
+    weight = probability + 0.3 * probability.mean()
+    # Without its partner the row's density is the mean over the other k − 1 neighbours: lower, so its csls is higher.
+    lift = np.maximum(candidates.cosine[links] - density[rows], 0) / max(k - 1, 1)
+    score = candidates.scores(second) + lift
+    rival = np.where(
+        others_best[other[second], 0] == second, others_best[other[second], 1], others_best[other[second], 0]
+    )
+    rival_score = candidates.scores(rival)
+    made = (second >= 0) & (score > rival_score)
+    margin = score - np.where(third >= 0, candidates.scores(third) + lift, -1.0)
+    features = _stack(score[made], margin[made], (score - rival_score)[made], beside[second[made]])
+    return KnockOuts(features, weight[made], float(weight[made].sum() / weight.sum()))
+
+
+def _trust(sides: list[KnockOuts], right: float, alone_a: float, alone_b: float) -> float:
+    """Weight of the count by rate against the regression's: by its sampling error in relation to the right links."""
+    rate = np.clip(0.5 * (sides[0].rate + sides[1].rate), 0.02, 0.98)
+    error = 0.5 * (alone_a + alone_b) * np.sqrt(rate * (1 - rate) / max(right, 1.0))
+    return float(1 / (1 + (error / (MIXTURE_ERROR * max(right, 1.0))) ** 2))
+
+
+def _mix(trust: float, counted: float, mixture: float, count: int) -> float:
+    return float(np.clip(trust * counted + (1 - trust) * mixture, 0.02 * count, 0.98 * count))
+
+
+def _first_guess(score: np.ndarray) -> np.ndarray:
+    low, high = np.quantile(score, [0.3, 0.95])
+    return np.clip((score - low) / max(float(high - low), 1e-9), 0.0, 1.0) ** 2
+
+
+def _with_total(odds: np.ndarray, total: float) -> np.ndarray:
+    """Probabilities with these log odds, all shifted alike so that they sum to `total`."""
+    low, high = -40.0, 40.0
+    for _ in range(50):
+        shift = (low + high) / 2
+        low, high = (shift, high) if _sigmoid(odds + shift).sum() < total else (low, shift)
+    return _sigmoid(odds + (low + high) / 2)
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-np.clip(x, -60, 60)))
+
+
+def _logistic(features: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Coefficients (1 + f,) of a weighted logistic regression, by Newton's method; unit ridge but on the intercept."""
+    design = np.column_stack([np.ones(len(features)), features])
+    ridge = np.r_[1e-6, np.ones(features.shape[1])]
+    coefficients = np.zeros(design.shape[1])
+    for _ in range(50):
+        fitted = _sigmoid(design @ coefficients)
+        gradient = design.T @ (weights * (fitted - targets)) + ridge * coefficients
+        curvature = (design * (weights * fitted * (1 - fitted))[:, None]).T @ design + np.diag(ridge)
+        step = np.linalg.solve(curvature, gradient)
+        coefficients -= step * min(1.0, 5.0 / max(float(np.abs(step).max()), 1e-12))
+        if np.abs(step).max() < 1e-6:
+            break
+    return coefficients
+
+
+def _without_margins(
+    candidates: Candidates, beside: np.ndarray, links: np.ndarray, probability: np.ndarray, others: np.ndarray
+) -> np.ndarray:
+    """Probabilities of candidates that are not mutual: what the mutual ones' are when read off score and surroundings.
+
+    Margins would count against a true duplicate, whose best rival is as right as itself.
+    """
+    columns = np.column_stack([candidates.score, beside]).astype(float)
+    centre, scale = columns[links].mean(axis=0), columns[links].std(axis=0) + 1e-9
+    features = (columns - centre) / scale
+    both = np.concatenate([features[links], features[links]])
+    targets = np.r_[np.ones(len(links)), np.zeros(len(links))]
+    fitted = _logistic(both, targets, np.r_[probability, 1 - probability])
+    return _sigmoid(fitted[0] + features[others] @ fitted[1:])

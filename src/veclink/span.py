@@ -1,0 +1,231 @@
+"""Span linking, the default: grow a pool of links from any start, then judge every mutual candidate without labels.
+
+The path: `starts` finds a pool that takes off, `candidates` scores pairs by maps fitted without them, `locality` adds
+what their surroundings say, `confidence` turns that into probabilities, and the verdict here says whether to believe
+them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from veclink.candidates import Candidates, crossfit
+from veclink.confidence import Judged, best_cut, judge
+from veclink.evidence import one_to_one as choose_one_to_one
+from veclink.growing import Field, Pool, Start
+from veclink.locality import local_agreement, own_density
+from veclink.progress import Progress, ProgressListener
+from veclink.starts import Found, best_pool
+
+NEIGHBOURS = 10
+FEW = 30  # a pool of fewer links fits no map
+RECOVERED = 0.5  # share of the given pairs that must come out as links again, unaided, to vouch for an overlap
+SHARED, CLEARLY_SHARED = 0.065, 0.12  # of the smaller cloud; without an overlap the estimate reached 0.053
+NEAREST_LINKS = 3
+BLOCK = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Linked:
+    """What span linking found: all judged pairs, the surest first, of which the first `kept` are links."""
+
+    pairs: np.ndarray
+    probability: np.ndarray
+    evidence: dict[str, np.ndarray]
+    kept: int
+    overlap: float
+    verdict: str
+    reasons: tuple[str, ...]
+    suspects: np.ndarray
+    rounds: int
+
+
+def span(
+    a: np.ndarray,
+    b: np.ndarray,
+    start: Start | None,
+    *,
+    one_to_one: bool = True,
+    memory: int | None = None,
+    device: str = "cpu",
+    random_state: int = 0,
+    progress: ProgressListener | None = None,
+) -> Linked:
+    """Link the rows of two centred clouds (n, d) from a start: given pairs, outside anchors, or None for nothing."""
+    rng = np.random.default_rng(random_state)
+    ground = Field(a, b, k=NEIGHBOURS, device=device, memory=memory)
+
+    def listener(step: int, links: int, agreement: float) -> None:
+        if progress is not None:
+            progress(Progress(step, None, links, agreement, "growing"))
+
+    found = best_pool(ground, start, rng, listener=listener)
+    rounds = len(found.pool.history)
+    given = np.empty((0, 2), np.int64) if start is None or start.pairs is None else start.pairs
+    if not found.took_off or len(found.pool.pairs) < FEW:
+        return _nothing(found, rounds)
+    if progress is not None:
+        progress(Progress(rounds, None, len(found.pool.pairs), None, "judging"))
+    suspect = np.isin(np.arange(len(given)), found.suspects)
+    pool = _with_given(found.pool.pairs, given[~suspect])
+    candidates = crossfit(ground, pool, rng)
+    beside = _surroundings(ground, candidates, pool, rng)
+    judged = judge(candidates, beside, k=NEIGHBOURS)
+    recovered = _recovered(candidates, judged, given)
+    verdict, reasons = _verdict(found, judged, min(len(a), len(b)), recovered, len(given))
+    if verdict == "not linkable":
+        none = np.empty((0, 2), np.int64)
+        return Linked(none, np.empty(0), {}, 0, judged.overlap, verdict, reasons, found.suspects, rounds)
+    listed = Listed.of(candidates, judged, given[~suspect], one_to_one)
+    kept = best_cut(listed.probability, judged.overlap)
+    evidence = _evidence(ground, candidates, beside, listed, found.pool, pool)
+    return Linked(
+        listed.pairs, listed.probability, evidence, kept, judged.overlap, verdict, reasons, found.suspects, rounds
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """Pairs to report, the surest first: their probabilities, their positions among the candidates (−1: given only)."""
+
+    pairs: np.ndarray
+    probability: np.ndarray
+    positions: np.ndarray
+    given: np.ndarray
+
+    @classmethod
+    def of(cls, candidates: Candidates, judged: Judged, given: np.ndarray, one_to_one: bool) -> Listed:
+        """The judged candidates and the given pairs, which are certain unless they look wrong."""
+        n_b = len(candidates.best_b)
+        positions, probability = judged.ranked() if not one_to_one else (judged.positions, judged.probability)
+        pairs = np.column_stack([candidates.rows_a[positions], candidates.rows_b[positions]])
+        keys, given_keys = pairs[:, 0] * n_b + pairs[:, 1], given[:, 0] * n_b + given[:, 1]
+        again = np.isin(keys, given_keys)
+        place = {int(key): int(position) for key, position in zip(keys, positions, strict=True)}
+        pairs = np.concatenate([given, pairs[~again]])
+        probability = np.concatenate([np.ones(len(given)), probability[~again]])
+        of_given = np.array([place.get(int(key), -1) for key in given_keys], np.int64)
+        positions = np.concatenate([of_given, positions[~again]])
+        is_given = np.arange(len(pairs)) < len(given)
+        chosen = (
+            choose_one_to_one(pairs, probability)
+            if one_to_one
+            else np.lexsort((pairs[:, 1], pairs[:, 0], -probability))
+        )
+        return cls(pairs[chosen], probability[chosen], positions[chosen], is_given[chosen])
+
+
+def _nothing(found: Found, rounds: int) -> Linked:
+    best = max(share for _, share in found.tried)
+    reason = (
+        f"No start took off: of {len(found.tried)} tried, the best ended with {best:.0%} of the smaller collection in "
+        "pairs that the views agree on, as few as between unrelated vectors."
+    )
+    none = np.empty((0, 2), np.int64)
+    return Linked(none, np.empty(0), {}, 0, 0.0, "not linkable", (reason,), np.empty(0, np.int64), rounds)
+
+
+def _with_given(pool: np.ndarray, given: np.ndarray) -> np.ndarray:
+    free = ~(np.isin(pool[:, 0], given[:, 0]) | np.isin(pool[:, 1], given[:, 1]))
+    return np.concatenate([given, pool[free]])
+
+
+def _surroundings(ground: Field, candidates: Candidates, pool: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """(c, 4): correlation and overlap of the links around both; how alike, and how high, their densities are."""
+    beside = np.zeros((len(candidates.rows_a), 4), np.float32)
+    looked_at = np.unique(np.concatenate([candidates.best_a[:, :2].ravel(), candidates.best_b[:, :2].ravel()]))
+    looked_at = looked_at[looked_at >= 0]
+    beside[looked_at, 0], beside[looked_at, 1] = local_agreement(
+        ground.a, ground.b, pool, candidates.rows_a[looked_at], candidates.rows_b[looked_at]
+    )
+    density_a, density_b = own_density(ground.a, rng)[candidates.rows_a], own_density(ground.b, rng)[candidates.rows_b]
+    beside[:, 2], beside[:, 3] = -np.abs(density_a - density_b), density_a + density_b
+    return beside
+
+
+def _recovered(candidates: Candidates, judged: Judged, given: np.ndarray) -> float | None:
+    """Share of the given pairs that are mutual candidates under maps fitted without them; None without any given."""
+    if not len(given):
+        return None
+    n_b = len(candidates.best_b)
+    keys = candidates.rows_a[judged.positions] * n_b + candidates.rows_b[judged.positions]
+    return float(np.isin(given[:, 0] * n_b + given[:, 1], keys).mean())
+
+
+def _verdict(
+    found: Found, judged: Judged, smaller: int, recovered: float | None, n_given: int
+) -> tuple[str, tuple[str, ...]]:
+    shared = judged.overlap / smaller
+    agreed = max(share for _, share in found.tried)
+    reasons = [
+        f"Starting from {found.started_from}, the views agree on pairs for {agreed:.0%} of the smaller collection.",
+        f"About {judged.overlap:,.0f} objects seem to be in both, {shared:.0%} of the smaller collection.",
+    ]
+    vouched = recovered is not None and n_given >= 3 and recovered >= RECOVERED
+    if recovered is not None:
+        reasons.append(f"{recovered:.0%} of the {n_given:,} given pairs come out as links again when left out.")
+    if len(found.suspects):
+        reasons.append(f"{len(found.suspects):,} of the {n_given:,} given pairs look wrong and were not used.")
+    if shared >= CLEARLY_SHARED:
+        return "linkable", tuple(reasons)
+    if vouched or shared >= SHARED:
+        reasons.append("So few shared objects are hard to tell from near neighbours: look at the links before use.")
+        return "doubtful", tuple(reasons)
+    reasons.append("That is no more than what near neighbours alone bring about: no shared object is certain.")
+    return "not linkable", tuple(reasons)
+
+
+def _evidence(
+    ground: Field, candidates: Candidates, beside: np.ndarray, listed: Listed, found: Pool, pool: np.ndarray
+) -> dict[str, np.ndarray]:
+    """The columns that explain each listed pair."""
+    n_b, at = len(ground.b), listed.positions
+    known = at >= 0
+    order = np.argsort(found.pairs[:, 0] * n_b + found.pairs[:, 1])
+    keys = (found.pairs[:, 0] * n_b + found.pairs[:, 1])[order]
+    place = np.minimum(np.searchsorted(keys, listed.pairs[:, 0] * n_b + listed.pairs[:, 1]), len(keys) - 1)
+    in_pool = keys[place] == listed.pairs[:, 0] * n_b + listed.pairs[:, 1]
+    votes = np.where(in_pool, np.rint(found.share[order[place]] * found.views), 0).astype(np.int64)
+    columns: dict[str, np.ndarray] = {
+        "score": np.where(known, candidates.score[at], np.nan).astype(np.float32),
+        "votes": votes,
+        "views": np.full(len(at), found.views),
+        "given": listed.given,
+        "local_correlation": np.where(known, beside[at, 0], np.nan).astype(np.float32),
+        "shared_neighbours": np.where(known, beside[at, 1], np.nan).astype(np.float32),
+    }
+    for side, best, own, other in (
+        ("b", candidates.best_a, listed.pairs[:, 0], candidates.rows_b),
+        ("a", candidates.best_b, listed.pairs[:, 1], candidates.rows_a),
+    ):
+        ranked = best[own]
+        rival = np.where(ranked[:, 0] == at, ranked[:, 1], ranked[:, 0])
+        place_of = np.argmax(ranked == at[:, None], axis=1) + 1
+        columns[f"rank_{side}"] = np.where(known & (ranked == at[:, None]).any(axis=1), place_of, 0)
+        columns[f"rival_{side}"] = np.where(rival >= 0, other[rival], -1)
+        columns[f"rival_{side}_score"] = np.where(rival >= 0, candidates.score[rival], np.nan).astype(np.float32)
+    return columns | _nearest_links(ground, listed.pairs, pool)
+
+
+def _nearest_links(ground: Field, pairs: np.ndarray, pool: np.ndarray) -> dict[str, np.ndarray]:
+    """The links of the pool nearest to each pair, itself left out, by the mean similarity on both sides."""
+    count = min(NEAREST_LINKS, max(len(pool) - 1, 0))
+    linked_a, linked_b = ground.a[pool[:, 0]], ground.b[pool[:, 1]]
+    rows, similarity = np.empty((len(pairs), count), np.int64), np.empty((len(pairs), count), np.float32)
+    for start in range(0, len(pairs), BLOCK):
+        here = slice(start, start + BLOCK)
+        near = ground.a[pairs[here, 0]] @ linked_a.T
+        near += ground.b[pairs[here, 1]] @ linked_b.T
+        near /= 2
+        near[(pool[:, 0] == pairs[here, :1]) | (pool[:, 1] == pairs[here, 1:])] = -2.0
+        nearest = np.argpartition(-near, count, axis=1)[:, :count] if count else rows[here]
+        similar = np.take_along_axis(near, nearest, axis=1)
+        order = np.lexsort((nearest, -similar), axis=1)
+        rows[here], similarity[here] = np.take_along_axis(nearest, order, 1), np.take_along_axis(similar, order, 1)
+    columns = {}
+    for i in range(count):
+        columns[f"near{i + 1}_a"], columns[f"near{i + 1}_b"] = pool[rows[:, i], 0], pool[rows[:, i], 1]
+        columns[f"near{i + 1}_similarity"] = similarity[:, i]
+    return columns

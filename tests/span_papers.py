@@ -1,0 +1,102 @@
+"""Runs of span linking on the bundled sample that several tests look at; each is made once in a test run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from veclink import sample
+from veclink.anchors import resolve_pairs
+from veclink.candidates import Candidates, crossfit
+from veclink.cloud import prepare
+from veclink.collection import Collection, open_collection
+from veclink.demo import Demo, run_demo
+from veclink.growing import Field, Pool, Start, grow
+from veclink.linking import link
+from veclink.links import Links
+from veclink.span import _surroundings
+
+N_SHARED, N_ALONE, N_SEEDS = 300, 200, 15
+
+
+@dataclass(frozen=True, eq=False)
+class Papers:
+    """Vectors of two models, the true pairs of rows, and a few of them as seeds."""
+
+    a: np.ndarray
+    b: np.ndarray
+    truth: np.ndarray
+    seeds: np.ndarray
+
+    def right(self, pairs: np.ndarray) -> np.ndarray:
+        """Which of the pairs are true."""
+        width = len(self.b)
+        return np.isin(pairs[:, 0] * width + pairs[:, 1], self.truth[:, 0] * width + self.truth[:, 1])
+
+
+@cache
+def all_papers() -> Papers:
+    """The whole sample: 1,950 × 1,950, 900 shared, its 15 seeds."""
+    a, b = open_collection(sample.A), open_collection(sample.B)
+    truth, seeds = resolve_pairs(sample.TRUTH, a, b, what="truth"), resolve_pairs(sample.SEEDS, a, b)
+    return Papers(np.asarray(a.vectors, np.float32), np.asarray(b.vectors, np.float32), truth, seeds)
+
+
+@cache
+def some_papers() -> Papers:
+    """A cut of the sample, 500 × 500 with 300 shared, in another order on either side."""
+    whole, rng = all_papers(), np.random.default_rng(0)
+    alone_a = np.setdiff1d(np.arange(len(whole.a)), whole.truth[:, 0])[:N_ALONE]
+    alone_b = np.setdiff1d(np.arange(len(whole.b)), whole.truth[:, 1])[:N_ALONE]
+    rows_a = rng.permutation(np.concatenate([whole.truth[:N_SHARED, 0], alone_a]))
+    rows_b = rng.permutation(np.concatenate([whole.truth[:N_SHARED, 1], alone_b]))
+    truth = np.column_stack(
+        [np.argsort(rows_a)[np.searchsorted(np.sort(rows_a), whole.truth[:N_SHARED, 0])],
+         np.argsort(rows_b)[np.searchsorted(np.sort(rows_b), whole.truth[:N_SHARED, 1])]]
+    )  # fmt: skip
+    return Papers(whole.a[rows_a], whole.b[rows_b], truth, truth[:N_SEEDS])
+
+
+@cache
+def demo() -> Demo:
+    """The whole sample, linked from its seeds with the default options."""
+    return run_demo(shown=12, device="cpu")
+
+
+def linked() -> Links:
+    """The links of the whole sample."""
+    return demo().links
+
+
+@cache
+def linked_cut() -> Links:
+    """The cut, linked from 15 seeds with the default options."""
+    papers = some_papers()
+    return link(papers.a, papers.b, seeds=papers.seeds, device="cpu")
+
+
+@cache
+def ground() -> Field:
+    """The centred clouds of the cut."""
+    papers = some_papers()
+    return Field(*(prepare(Collection.from_array(each)).dense() for each in (papers.a, papers.b)))
+
+
+@cache
+def pool() -> Pool:
+    """The pool that grows on them from 15 seeds."""
+    return grow(ground(), Start(some_papers().seeds), np.random.default_rng(0))
+
+
+@cache
+def candidates() -> Candidates:
+    """The candidates that the pool gives."""
+    return crossfit(ground(), pool().pairs, np.random.default_rng(1))
+
+
+@cache
+def beside() -> np.ndarray:
+    """What the surroundings say about each candidate."""
+    return _surroundings(ground(), candidates(), pool().pairs, np.random.default_rng(2))
