@@ -42,7 +42,14 @@ def measure(data: Path, corpus: str, variant: str, state: int, device: str) -> T
     """One trial of one row of the results."""
     left, right = (np.load(data / corpus / f"{model}.npy") for model in MODELS)
     return trials(
-        left, right, overlap=OVERLAP, n_seeds=SEEDS, random_states=[state], device=device, method="geh", **VARIANTS[variant]
+        left,
+        right,
+        overlap=OVERLAP,
+        n_seeds=SEEDS,
+        random_states=[state],
+        device=device,
+        method="geh",
+        **VARIANTS[variant],
     )
 
 

@@ -108,8 +108,10 @@ def scores(trial: Trial) -> plt.Figure:
     scale = (~right).sum() / weight.sum()
     label = "knock-outs, scaled to as many as wrong"
     axes.hist(knocked, bins, weights=scale * weight, histtype="step", color=MADE, lw=2, label=label)
-    axes.set(xlabel="cross-fitted score (csls) of mutual candidates", ylabel="candidates")
-    axes.legend(frameon=False)
+    axes.set(
+        xlabel="cross-fitted score (csls) of mutual candidates", ylabel="candidates", ylim=(0, 1.4 * axes.get_ylim()[1])
+    )
+    axes.legend(frameon=False, loc="upper left", fontsize=9)
     return figure
 
 

@@ -6,7 +6,7 @@ import os
 
 # Before numpy, numba or torch are imported: they read these once.
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ.setdefault(_variable, "2")
+    os.environ.setdefault(_variable, "1")
 
 from hypothesis import HealthCheck, settings
 

@@ -63,7 +63,7 @@ def test_a_wanted_precision_is_reached_and_a_lower_one_gives_more_links() -> Non
     sure, more = links.at(precision=0.95), links.at(precision=0.8)
     assert papers.right(sure.pairs).mean() >= 0.9
     assert len(more) > len(links) and as_set(links.pairs) < as_set(more.pairs)
-    assert more.summary.precision == pytest.approx(0.8, abs=0.01)
+    assert more.summary.precision is not None and more.summary.precision >= 0.8
 
 
 def test_each_link_explains_itself() -> None:
@@ -122,7 +122,6 @@ def test_wrong_seeds_are_named_and_do_no_harm() -> None:
     assert f1(links, papers) >= f1(linked(), papers) - 0.02
 
 
-@pytest.mark.xfail(reason="below 1,000 links the given pairs stay anchors of every view, wrong ones too", strict=False)
 def test_wrong_seeds_do_no_harm_in_small_collections() -> None:
     papers = some_papers()
     links = link(papers.a, papers.b, seeds=half_wrong(papers), device="cpu")
@@ -143,21 +142,23 @@ def test_one_to_one_false_finds_both_copies_of_most_duplicates() -> None:
     assert score(links.pairs, papers.truth).recall >= 0.95
 
 
-@pytest.mark.xfail(
-    reason="pairs that are not mutual are judged without margins, and come out too probable", strict=False
-)
 def test_one_to_one_false_estimates_its_precision() -> None:
     papers = some_papers()
     links = link(papers.a, papers.b, seeds=papers.seeds, one_to_one=False, device="cpu")
     assert links.summary.precision == pytest.approx(score(links.pairs, papers.truth).precision, abs=0.1)
 
 
-@pytest.mark.xfail(reason="a map fits random vectors of few dimensions to any seeds", strict=False)
 def test_random_vectors_with_seeds_are_not_linkable() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((400, 32)), rng.standard_normal((400, 48))
     links = link(a, b, seeds=[(row, row) for row in range(5)], device="cpu")
     assert links.summary.verdict == "not linkable" and not len(links)
+
+
+def test_random_vectors_without_seeds_are_not_linkable() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((400, 32))[:200], rng.standard_normal((400, 48))[:200]
+    assert link(a, b, device="cpu").summary.verdict == "not linkable"
 
 
 def test_clouds_of_nothing_but_duplicates_do_not_crash() -> None:

@@ -24,6 +24,7 @@ SETTLED = 1e-3
 ECHO = 0.15  # wrong links bend the maps towards themselves: their rate is that of knock-outs times 1 + ECHO·share
 SELF_TAUGHT = 0.5  # share of the wrong class that the candidates' own doubtful ones stand for; knock-outs are the rest
 MIXTURE_ERROR = 0.2  # relative error of the regression's own count of wrong links, against which the rate's is weighed
+TWIN = 0.25  # of the best score: how far below it a second copy of the same object may score
 MUTUAL = 0.97  # share of true pairs that are mutual neighbours, where linking works
 
 
@@ -203,7 +204,8 @@ def _without_margins(
 ) -> np.ndarray:
     """Probabilities of candidates that are not mutual: what the mutual ones' are when read off score and surroundings.
 
-    Margins would count against a true duplicate, whose best rival is as right as itself.
+    Margins would count against a true duplicate, whose best rival is as right as itself. Instead it has to come close to
+    that rival: from its full probability at the same score down to none at TWIN below it.
     """
     columns = np.column_stack([candidates.score, beside]).astype(float)
     centre, scale = columns[links].mean(axis=0), columns[links].std(axis=0) + 1e-9
@@ -211,4 +213,9 @@ def _without_margins(
     both = np.concatenate([features[links], features[links]])
     targets = np.r_[np.ones(len(links)), np.zeros(len(links))]
     fitted = _logistic(both, targets, np.r_[probability, 1 - probability])
-    return _sigmoid(fitted[0] + features[others] @ fitted[1:])
+    best = np.maximum(
+        candidates.scores(candidates.best_a[candidates.rows_a[others], 0]),
+        candidates.scores(candidates.best_b[candidates.rows_b[others], 0]),
+    )
+    near = np.clip(1 - (best - candidates.score[others]) / np.maximum(TWIN * best, 1e-9), 0.0, 1.0)
+    return near * _sigmoid(fitted[0] + features[others] @ fitted[1:])

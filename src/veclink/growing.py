@@ -1,9 +1,9 @@
 """Growing a pool of links by rank: views of the pool propose, proposals that outside views agree on join it.
 
-A round draws several views (random halves of the pool), matches both clouds by their span signatures from each view, and
-counts for every proposed pair the votes of the views that did not hold it as an anchor: a wrong anchor cannot vote for
-itself. The pool of the next round is the best of the pairs that enough views agree on, at most `pace` times as many as
-before, so that its precision rises while it grows.
+A round draws several views (random halves of the pool), matches both clouds by their span signatures from each view,
+and counts for every proposed pair the votes of the views that did not hold it as an anchor: a wrong anchor cannot
+vote for itself. The pool of the next round is the best of the pairs that enough views agree on, at most `pace` times
+as many as before, so that its precision rises while it grows.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from veclink.signatures import span_axes, unit_rows
 LEAST_POOL = 60
 STEADY = 0.1
 TAKEN_OFF = 0.2  # a pool that agrees on this share of the smaller cloud has found the map; failed ones stay below 0.13
-SETTLED = 1000  # the given pairs stand in every view until the pool is this large; then they must win votes like any other
+SETTLED = 0.2  # of the smaller cloud: the given pairs stand in every view until the pool is this large
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """What growing begins with: pairs of rows (m, 2), or anchor vectors of both sides; `trusted` ones are given, not guessed."""
+    """What growing begins with: pairs of rows (m, 2), or anchor vectors of both sides; given (`trusted`) or guessed."""
 
     pairs: np.ndarray | None = None
     left: np.ndarray | None = None
@@ -54,7 +54,7 @@ class Pool:
 class Pace:
     """How fast a pool grows: rounds at most, factor per round, views per round, share of votes that a pair needs.
 
-    anchors: links of the pool that a view holds at most. patience: rounds without change after which a pool that has not
+    anchors: links of the pool that a view holds at most. patience: rounds without change after which one that has not
     taken off is given up.
     """
 
@@ -106,16 +106,16 @@ def grow(
     pace: Pace = BRISK,
     listener: Callable[[int, int, float], None] | None = None,
 ) -> Pool:
-    """Grow a pool from a start until it no longer changes."""
+    """Grow a pool from a start until it no longer changes, the last rounds without the given pairs in every view."""
     n_b, enough = len(ground.b), TAKEN_OFF * min(len(ground.a), len(ground.b))
     given = start.pairs if start.pairs is not None else np.empty((0, 2), np.int64)
     outside = start.left is not None and start.right is not None
     n_start = len(start.left) if outside and start.left is not None else len(given)
     pairs = given if not start.trusted else np.empty((0, 2), np.int64)
     pool, history = Pool(pairs, np.ones(len(pairs)), np.zeros(len(pairs))), []
-    still = 0
+    still, settled = 0, not start.trusted
     for step in range(pace.rounds):
-        settled = not start.trusted or len(pool.pairs) >= max(SETTLED, 4 * n_start)
+        settled = settled or len(pool.pairs) >= max(SETTLED * min(len(ground.a), n_b), 2 * n_start)
         members = pool.pairs if settled or outside else np.concatenate([given, _without(pool.pairs, given)])
         kept_in = 0 if settled else n_start
         n_views = pace.views if len(pool.pairs) else 1
@@ -139,8 +139,13 @@ def grow(
         pool = grown
         if listener is not None:
             listener(step + 1, len(pool.pairs), float(pool.share.mean()) if len(pool.share) else 0.0)
-        if still >= (1 if pool.agreed >= enough else pace.patience) or not len(pool.pairs):
+        if not len(pool.pairs):
             break
+        if still >= (1 if pool.agreed >= enough else pace.patience):
+            if settled:
+                break
+            # Views that all hold the same given pairs agree even if those are wrong: the pool must last without them.
+            settled, still = True, 0
     return Pool(pool.pairs, pool.share, pool.score, pool.agreed, pool.views, tuple(history))
 
 

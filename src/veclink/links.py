@@ -120,7 +120,8 @@ class Links:
         """As many of the best pairs as have an expected precision of at least `precision`.
 
         The share of wrong ones that the probabilities expect is taken times `summary.caution`: the more of the judged
-        pairs are wrong, the less is known of the surest ones among those, and a wanted precision is to be kept. Right after linking that reaches below the default cut too; links that were loaded can only become fewer.
+        pairs are wrong, the less is known of the surest ones among those, and a wanted precision is to be kept. Right
+        after linking that reaches below the default cut too; links that were loaded can only become fewer.
         """
         if not 0 < precision <= 1:
             raise InputError(f"The wanted precision is {precision}; it is more than 0 and at most 1, such as 0.95.")

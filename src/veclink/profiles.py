@@ -13,43 +13,53 @@ from veclink.signatures import unit_rows
 RANKS = 64
 NEIGHBOURS = 15
 HOP_WEIGHT = 0.7
-MOST_COLUMNS = 4096  # similarities to a sample of the cloud this large place a point well enough
+COMPONENTS = 16
 BLOCK = 1024
 
 
-def profiles(points: np.ndarray, hops: int, rng: np.random.Generator) -> np.ndarray:
-    """Unit profiles (n, 64·(hops + 1)) float32 of the rows of a cloud of unit vectors.
+def paired_profiles(a: np.ndarray, b: np.ndarray, *, hops: int, ridge: float) -> tuple[np.ndarray, np.ndarray]:
+    """Profiles of the rows of two clouds of unit vectors, (n, 16) float32 of unit length, in one basis.
+
+    The 16 leading principal components of both clouds' profiles together, each divided by the root of its variance plus
+    `ridge` times the mean variance: most of the numbers in a profile say the same thing, and would drown the rest.
+    """
+    left, right = profiles(a, hops), profiles(b, hops)
+    both = np.concatenate([left, right]).astype(np.float64)
+    values, axes = np.linalg.eigh(both.T @ both / len(both))
+    values, axes = np.maximum(values, 0.0), axes[:, -COMPONENTS:]
+    basis = (axes / np.sqrt(values[-COMPONENTS:] + ridge * values.mean())).astype(np.float32)
+    return unit_rows(left @ basis), unit_rows(right @ basis)
+
+
+def profiles(points: np.ndarray, hops: int) -> np.ndarray:
+    """Profiles (n, 64·(hops + 1)) float32 of the rows of a cloud of unit vectors.
 
     The first 64 numbers are a row's similarities to its cloud, sorted and read at log-spaced ranks; each hop adds the
     mean profile of its 15 nearest neighbours, of their neighbours, and so on, with weight 0.7 to the power of the hop.
-    Every number is standardised over the cloud, so that two models' scales of similarity do not matter.
+    Every number is standardised over the cloud, so that the models' own scales of similarity do not matter.
     """
-    n = len(points)
-    columns = np.arange(n) if n <= MOST_COLUMNS else np.sort(rng.choice(n, MOST_COLUMNS, replace=False))
-    own, nearest = _read(points, points[columns])
+    own, nearest = _read(points)
     parts = [_standard(own)]
-    for hop in range(1, hops + 1):
-        last = parts[-1]
-        parts.append(_standard(last[columns][nearest].mean(axis=1)))
-    joined = np.hstack([np.float32(HOP_WEIGHT**hop) * part for hop, part in enumerate(parts)])
-    return unit_rows(joined.astype(np.float32))
+    for _ in range(hops):
+        parts.append(_standard(parts[-1][nearest].mean(axis=1)))
+    return np.hstack([HOP_WEIGHT**hop * part for hop, part in enumerate(parts)]).astype(np.float32)
 
 
-def _read(points: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Similarities of each point at log-spaced ranks among the others, and the places of its nearest others."""
-    n_near = min(NEIGHBOURS, len(others) - 1)
-    # Rank 0 is the point itself, or stands in for it where it is not among the others.
-    ranks = np.unique(np.geomspace(1, len(others) - 1, RANKS).astype(np.int64))
-    ranks = ranks[np.linspace(0, len(ranks) - 1, RANKS).astype(np.int64)]
-    own = np.empty((len(points), RANKS), np.float32)
-    nearest = np.empty((len(points), n_near), np.int64)
-    for start in range(0, len(points), BLOCK):
-        cosine = points[start : start + BLOCK] @ others.T
+def _read(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each point's similarities to the others at log-spaced ranks, and the rows of its nearest neighbours."""
+    n = len(points)
+    n_near = min(NEIGHBOURS, n - 1)
+    ranks = np.geomspace(1, n - 1, RANKS).astype(np.int64)  # rank 0 is the point itself
+    own = np.empty((n, RANKS), np.float32)
+    nearest = np.empty((n, n_near), np.int64)
+    for start in range(0, n, BLOCK):
+        rows = np.arange(start, min(start + BLOCK, n))
+        cosine = points[rows] @ points.T
+        cosine[np.arange(len(rows)), rows] = 2.0  # first in the order, even among duplicates
         near = np.argpartition(-cosine, n_near, axis=1)[:, : n_near + 1]
-        order = np.argsort(-np.take_along_axis(cosine, near, axis=1), axis=1)[:, 1:]
-        nearest[start : start + BLOCK] = np.take_along_axis(near, order, axis=1)
+        nearest[rows] = near[near != rows[:, None]].reshape(len(rows), n_near)
         cosine.sort(axis=1)
-        own[start : start + BLOCK] = cosine[:, -1 - ranks]
+        own[rows] = cosine[:, -1 - ranks]
     return own, nearest
 
 

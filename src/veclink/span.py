@@ -23,6 +23,8 @@ NEIGHBOURS = 10
 FEW = 30  # a pool of fewer links fits no map
 RECOVERED = 0.5  # share of the given pairs that must come out as links again, unaided, to vouch for an overlap
 SHARED, CLEARLY_SHARED = 0.065, 0.12  # of the smaller cloud; without an overlap the estimate reached 0.053
+ROOMY = 64  # dimensions; in fewer, random clouds can be turned until a few given pairs and many neighbours fit
+CRAMPED = 8.0  # divided by the dimensions, the share that must seem to be in both there: 0.18 was seen by chance in 32
 NEAREST_LINKS = 3
 BLOCK = 256
 
@@ -74,7 +76,7 @@ def span(
     beside = _surroundings(ground, candidates, pool, rng)
     judged = judge(candidates, beside, k=NEIGHBOURS)
     recovered = _recovered(candidates, judged, given)
-    verdict, reasons = _verdict(found, judged, min(len(a), len(b)), recovered, len(given))
+    verdict, reasons = _verdict(found, judged, min(len(a), len(b)), min(a.shape[1], b.shape[1]), recovered, len(given))
     if verdict == "not linkable":
         none = np.empty((0, 2), np.int64)
         return Linked(none, np.empty(0), {}, 0, judged.overlap, verdict, reasons, found.suspects, rounds)
@@ -122,6 +124,8 @@ def _nothing(found: Found, rounds: int) -> Linked:
     reason = (
         f"No start took off: of {len(found.tried)} tried, the best ended with {best:.0%} of the smaller collection in "
         "pairs that the views agree on, as few as between unrelated vectors."
+        if not found.took_off
+        else f"Views agree on {len(found.pool.pairs)} pairs only, and probabilities need {FEW}: too few rows to judge."
     )
     none = np.empty((0, 2), np.int64)
     return Linked(none, np.empty(0), {}, 0, 0.0, "not linkable", (reason,), np.empty(0, np.int64), rounds)
@@ -155,22 +159,22 @@ def _recovered(candidates: Candidates, judged: Judged, given: np.ndarray) -> flo
 
 
 def _verdict(
-    found: Found, judged: Judged, smaller: int, recovered: float | None, n_given: int
+    found: Found, judged: Judged, smaller: int, dimension: int, recovered: float | None, n_given: int
 ) -> tuple[str, tuple[str, ...]]:
     shared = judged.overlap / smaller
-    agreed = max(share for _, share in found.tried)
     reasons = [
-        f"Starting from {found.started_from}, the views agree on pairs for {agreed:.0%} of the smaller collection.",
+        f"Starting from {found.started_from}, views agree on pairs for {found.share:.0%} of the smaller collection.",
         f"About {judged.overlap:,.0f} objects seem to be in both, {shared:.0%} of the smaller collection.",
     ]
-    vouched = recovered is not None and n_given >= 3 and recovered >= RECOVERED
+    least = max(SHARED, CRAMPED / dimension)
+    vouched = recovered is not None and n_given >= 3 and recovered >= RECOVERED and dimension >= ROOMY
     if recovered is not None:
         reasons.append(f"{recovered:.0%} of the {n_given:,} given pairs come out as links again when left out.")
     if len(found.suspects):
         reasons.append(f"{len(found.suspects):,} of the {n_given:,} given pairs look wrong and were not used.")
-    if shared >= CLEARLY_SHARED:
+    if shared >= max(CLEARLY_SHARED, 1.5 * least):
         return "linkable", tuple(reasons)
-    if vouched or shared >= SHARED:
+    if vouched or shared >= least:
         reasons.append("So few shared objects are hard to tell from near neighbours: look at the links before use.")
         return "doubtful", tuple(reasons)
     reasons.append("That is no more than what near neighbours alone bring about: no shared object is certain.")

@@ -1,29 +1,37 @@
 """How to begin: the given pairs or anchors, the given ones less those that look wrong, or nothing at all.
 
-Starts are tried in that order, each at more cost, until a pool takes off: it then agrees on a share of the smaller cloud
-that a failed one never comes near, and no label is needed to see it.
+Starts are tried in that order, each at more cost, until a pool takes off: it then agrees on a share of the smaller
+cloud that a failed one never comes near, and no label is needed to see it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from veclink.growing import BRISK, SLOW, TAKEN_OFF, Field, Pace, Pool, Start, grow
+from veclink.alignment import align
+from veclink.growing import BRISK, TAKEN_OFF, Field, Pace, Pool, Start, grow
 from veclink.matching import match
-from veclink.profiles import profiles
+from veclink.profiles import paired_profiles
 from veclink.signatures import span_axes, unit_rows
 
 Listener = Callable[[int, int, float], None]
+Hint = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]  # rows of both clouds that compare
 
 LEAST_TO_CLEAN = 6  # with fewer given pairs, none can be told from the others
 SAMPLE = 1000  # rows of a cloud that a held-out pair is ranked among
-SUSPECT = 0.05  # a right pair is nearer than this share of the cloud to its partner
-HINTED = Pace(rounds=16, factor=1.2, views=8, votes=0.4, anchors=200, patience=6)
-UNHINTED = Pace(rounds=24, factor=1.6, views=8, votes=0.5, patience=2)
-GUESSES = ((2, 400, 0.3), (3, 400, 0.6), (1, 400, 0.3), (2, 150, 0.6), (3, 800, 0.3), (2, 800, 0.6))
+SUSPECT = 0.02  # of the cloud is nearer to a wrong pair than its partner in 98 of 100, to a right one in 0 to 3 of 100
+DISOWNED = 0.7  # of the given pairs: a pool from which more than these look wrong does not follow from them
+FROM_NOTHING = "no seeds"
+MOST_ALIGNED = 4096
+PROBE = Pace(rounds=3)
+HOPEFUL = 0.1  # of the smaller cloud: what a start that will take off agrees on after a few rounds
+# Hops and ridge of the profiles, power of the alignment: which of them works differs by data, and by luck.
+GUESSES = ((3, 1.0, 0.7), (1, 0.1, 1.0), (3, 1.0, 1.0), (1, 0.1, 0.7), (2, 0.3, 1.0), (2, 0.3, 0.7))
+NOTHING = 0.01  # of the smaller cloud: clouds that agree on less after two guesses have nothing in common
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,28 +46,35 @@ class Found:
     started_from: str
     tried: tuple[tuple[str, float], ...]
     suspects: np.ndarray
+    share: float
 
     @property
     def took_off(self) -> bool:
         """Whether the pool agrees on enough of the smaller cloud to have found the map."""
-        return max(share for _, share in self.tried) >= TAKEN_OFF
+        return self.share >= TAKEN_OFF
 
 
-def best_pool(ground: Field, start: Start | None, rng: np.random.Generator, *, listener: Listener | None = None) -> Found:
-    """Grow from the given start (None: from nothing) and, where that fails, from others; the best pool by agreed share."""
-    best: Pool | None = None
-    name, tried = "", []
+def best_pool(
+    ground: Field, start: Start | None, rng: np.random.Generator, *, listener: Listener | None = None
+) -> Found:
+    """Grow from the given start (None: from nothing) and, where that fails, from others: the pool that agrees most."""
+    best: Found | None = None
+    tried: list[tuple[str, float]] = []
     smaller = min(len(ground.a), len(ground.b))
     for attempt, pool in _attempts(ground, start, rng, listener):
-        tried.append((attempt, pool.agreed / smaller))
-        if best is None or pool.agreed > best.agreed:
-            best, name = pool, attempt
-        if tried[-1][1] >= TAKEN_OFF:
+        share = pool.agreed / smaller
+        suspects = np.empty(0, np.int64)
+        if share >= TAKEN_OFF and start is not None:
+            suspects = _suspects(ground, start, pool)
+            if attempt != FROM_NOTHING and len(suspects) > DISOWNED * _given(start):
+                share = 0.0  # a pool that does not bear out what it began with has found something else
+        tried.append((attempt, share))
+        if best is None or share > best.share:
+            best = Found(pool, attempt, (), suspects, share)
+        if share >= TAKEN_OFF:
             break
     assert best is not None
-    took_off = best.agreed >= TAKEN_OFF * smaller
-    suspects = _suspects(ground, start, best) if start is not None and took_off else np.empty(0, np.int64)
-    return Found(best, name, tuple(tried), suspects)
+    return replace(best, tried=tuple(tried))
 
 
 def _attempts(
@@ -67,34 +82,51 @@ def _attempts(
 ) -> Iterator[tuple[str, Pool]]:
     """Pools from one start after another, each made only when it is asked for."""
     if start is not None:
-        yield start.name, grow(ground, start, rng, pace=BRISK, listener=listener)
+        yield start.name, grow(ground, start, rng, listener=listener)
         cleaned = clean(ground, start, rng)
         if cleaned is not None:
-            yield cleaned.name, grow(ground, cleaned, rng, pace=BRISK, listener=listener)
-        yield f"{start.name}, slowly", grow(ground, start, rng, pace=SLOW, listener=listener)
-        if cleaned is not None:
-            yield f"{cleaned.name}, slowly", grow(ground, cleaned, rng, pace=SLOW, listener=listener)
-    for hops, count, weight in GUESSES:
-        yield "no seeds", _from_nothing(ground, rng, hops, count, weight, listener)
+            yield cleaned.name, grow(ground, cleaned, rng, listener=listener)
+        for given, power in ((start, 0.7), (cleaned, 0.7), (start, 1.0)):
+            if given is not None:
+                yield f"{given.name}, aligned", _aligned(ground, _seen_from(ground, given), rng, listener, power)
+    most = 0
+    for turn, (hops, ridge, power) in enumerate(GUESSES):
+        if turn == 2 and most < NOTHING * min(len(ground.a), len(ground.b)):
+            return
+        pool = _aligned(ground, partial(paired_profiles, hops=hops, ridge=ridge), rng, listener, power)
+        most = max(most, pool.agreed)
+        yield FROM_NOTHING, pool
 
 
-def _from_nothing(
-    ground: Field, rng: np.random.Generator, hops: int, count: int, weight: float, listener: Listener | None
-) -> Pool:
-    """A pool from the `count` best csls neighbours of the profiles, grown with the profiles as hints, then without."""
-    hints = profiles(ground.a, hops, rng), profiles(ground.b, hops, rng)
-    pairs, score = match(*hints, k=ground.k, memory=ground.memory, device=ground.device).mutual()
-    guessed = Start(pairs[np.argsort(-score, kind="stable")[:count]], trusted=False, name="no seeds")
-    hinted = Field(
-        ground.a, ground.b, ridge=ground.ridge, k=ground.k, device=ground.device, memory=ground.memory,
-        hints=hints, weight=weight,
-    )  # fmt: skip
-    pool = grow(hinted, guessed, rng, pace=HINTED, listener=listener)
-    return grow(ground, replace(guessed, pairs=pool.pairs), rng, pace=UNHINTED, listener=listener)
+def _aligned(ground: Field, hint: Hint, rng: np.random.Generator, listener: Listener | None, power: float) -> Pool:
+    """A pool from the mutual neighbours of two clouds that were aligned by a hint.
+
+    The axes are found on a sample of the rows: they are the same for all.
+    """
+    a, b = _sample(ground.a, MOST_ALIGNED, rng), _sample(ground.b, MOST_ALIGNED, rng)
+    matched = partial(match, k=ground.k, device=ground.device, memory=ground.memory)
+    axes_a, axes_b = align(a, b, hint(a, b), rng, matched, power=power, listener=listener)
+    pairs, score = matched(unit_rows(ground.a @ axes_a), unit_rows(ground.b @ axes_b)).mutual()
+    guessed = Start(pairs[np.argsort(-score, kind="stable")], trusted=False)
+    probed = grow(ground, guessed, rng, pace=PROBE, listener=listener)
+    if probed.agreed < HOPEFUL * min(len(ground.a), len(ground.b)):
+        return probed
+    return grow(ground, replace(guessed, pairs=probed.pairs), rng, listener=listener)
+
+
+def _seen_from(ground: Field, start: Start) -> Hint:
+    """Span signatures from the given pairs, as a hint."""
+    left, right = _vectors(ground, start)
+    axes_a, axes_b = span_axes(left, ground.ridge), span_axes(right, ground.ridge)
+    return lambda a, b: (unit_rows(a @ axes_a), unit_rows(b @ axes_b))
+
+
+def _given(start: Start) -> int:
+    return len(start.pairs) if start.pairs is not None else len(start.left) if start.left is not None else 0
 
 
 def clean(ground: Field, start: Start, rng: np.random.Generator) -> Start | None:
-    """The better half of the given pairs, by how near each is to its partner as seen from the better half of the others.
+    """The better half of the given pairs, by how near each is to its partner as seen from the others' better half.
 
     None where there are too few to tell.
     """
@@ -111,12 +143,14 @@ def clean(ground: Field, start: Start, rng: np.random.Generator) -> Start | None
     return Start(start.pairs[kept], name=name)
 
 
-def _farness(ground: Field, left: np.ndarray, right: np.ndarray, kept: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _farness(
+    ground: Field, left: np.ndarray, right: np.ndarray, kept: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
     """For each given pair, the share of either cloud that is nearer to it than its partner (geometric mean).
 
     A pair is seen from the kept ones but itself: as an anchor it would place itself well.
     """
-    of_a, of_b = _sample(ground.a, rng), _sample(ground.b, rng)
+    of_a, of_b = _sample(ground.a, SAMPLE, rng), _sample(ground.b, SAMPLE, rng)
     far = np.empty(len(left))
     for place in range(len(left)):
         others = kept[kept != place]
@@ -155,5 +189,5 @@ def _vectors(ground: Field, start: Start) -> tuple[np.ndarray, np.ndarray]:
     return ground.a[start.pairs[:, 0]], ground.b[start.pairs[:, 1]]
 
 
-def _sample(points: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    return points if len(points) <= SAMPLE else points[rng.choice(len(points), SAMPLE, replace=False)]
+def _sample(points: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
+    return points if len(points) <= most else points[np.sort(rng.choice(len(points), most, replace=False))]

@@ -1,0 +1,116 @@
+"""Starts: seeds that are wrong are named and do no harm, none are needed, and what cannot be linked does not take off."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from span_papers import all_papers, ground, some_papers
+from veclink.alignment import align
+from veclink.cloud import prepare
+from veclink.collection import Collection
+from veclink.growing import Field, Start
+from veclink.matching import match
+from veclink.profiles import profiles
+from veclink.signatures import unit_rows
+from veclink.starts import FROM_NOTHING, Found, best_pool, clean
+
+N_SEEDS = 30
+
+
+@cache
+def _whole() -> Field:
+    papers = all_papers()
+    return Field(*(prepare(Collection.from_array(each)).dense() for each in (papers.a, papers.b)))
+
+
+@cache
+def _from_nothing() -> Found:
+    return best_pool(_whole(), None, np.random.default_rng(0))
+
+
+def _f1(found: Found) -> float:
+    papers = all_papers()
+    return 2 * papers.right(found.pool.pairs).sum() / (len(found.pool.pairs) + len(papers.truth))
+
+
+def _seeds(n_wrong: int) -> np.ndarray:
+    """Thirty pairs of the sample; the first `n_wrong` have the partner of another paper."""
+    rng = np.random.default_rng(1)
+    seeds = rng.permutation(all_papers().truth)[:N_SEEDS].copy()
+    seeds[:n_wrong, 1] = np.roll(seeds[:n_wrong, 1], 1)
+    return seeds
+
+
+def test_half_the_seeds_wrong_link_like_right_ones_and_are_named() -> None:
+    found = best_pool(_whole(), Start(_seeds(15)), np.random.default_rng(0))
+    right = best_pool(_whole(), Start(_seeds(0)), np.random.default_rng(0))
+    assert _f1(found) > _f1(right) - 0.02
+    assert len(right.suspects) == 0
+    assert set(found.suspects.tolist()) <= set(range(15)) and len(found.suspects) >= 13
+
+
+def test_cleaning_keeps_right_seeds_of_a_half_wrong_file() -> None:
+    cleaned = clean(_whole(), Start(_seeds(15)), np.random.default_rng(0))
+    assert cleaned is not None and cleaned.pairs is not None and len(cleaned.pairs) == 15
+    assert all_papers().right(cleaned.pairs).sum() >= 12
+
+
+def test_two_seeds_are_too_few_to_clean() -> None:
+    assert clean(ground(), Start(some_papers().seeds[:2]), np.random.default_rng(0)) is None
+
+
+def test_no_seeds_link_the_sample() -> None:
+    found = _from_nothing()
+    assert found.took_off and found.started_from == FROM_NOTHING
+    assert _f1(found) > 0.8
+
+
+def test_a_seed_file_without_a_right_pair_is_not_worse_than_none() -> None:
+    found = best_pool(_whole(), Start(_seeds(N_SEEDS)), np.random.default_rng(0))
+    assert found.took_off and _f1(found) > _f1(_from_nothing()) - 0.02
+    assert len(found.suspects) >= 27
+
+
+def test_the_first_start_that_takes_off_is_the_last_that_is_tried() -> None:
+    found = best_pool(ground(), Start(some_papers().seeds), np.random.default_rng(0))
+    assert found.took_off and [name for name, _ in found.tried] == ["seeds"]
+
+
+@pytest.mark.parametrize("seeded", [True, False])
+def test_the_same_state_gives_the_same_pool(seeded: bool) -> None:
+    start = Start(some_papers().seeds) if seeded else None
+    first, second = (best_pool(ground(), start, np.random.default_rng(3)) for _ in range(2))
+    assert np.array_equal(first.pool.pairs, second.pool.pairs) and first.tried == second.tried
+
+
+@pytest.mark.parametrize("seeded", [True, False])
+def test_random_vectors_do_not_take_off(seeded: bool) -> None:
+    rng = np.random.default_rng(0)
+    noise = Field(*(unit_rows(rng.normal(size=(400, d)).astype(np.float32)) for d in (64, 96)))
+    start = Start(np.stack([np.arange(15)] * 2, axis=1)) if seeded else None
+    assert not best_pool(noise, start, rng).took_off
+
+
+def test_profiles_do_not_change_under_rotation() -> None:
+    points = ground().a[:300]
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(points.shape[1],) * 2))[0].astype(np.float32)
+    # two neighbours at nearly the same distance may change places, which moves a few of the means
+    assert np.median(np.abs(profiles(points @ turn, 2) - profiles(points, 2))) < 1e-3
+
+
+def test_profiles_of_duplicates_leave_the_point_itself_out() -> None:
+    twice = np.repeat(ground().a[:40], 2, axis=0)
+    assert np.isfinite(profiles(twice, 1)).all()
+
+
+def test_alignment_finds_a_rotation_from_a_poor_hint() -> None:
+    points, rng = _whole().a, np.random.default_rng(0)
+    turn = np.linalg.qr(rng.normal(size=(points.shape[1],) * 2))[0].astype(np.float32)
+    shared = points[:, :3] + 0.02 * rng.normal(size=(len(points), 3)).astype(np.float32)
+    hints = unit_rows(points[:, :3].copy()), unit_rows(shared)
+    axes_a, axes_b = align(points, points @ turn, hints, rng, match, power=0.7)
+    pairs, _ = match(unit_rows(points @ axes_a), unit_rows(points @ turn @ axes_b)).mutual()
+    assert np.mean(pairs[:, 0] == pairs[:, 1]) > 0.95 and len(pairs) > 0.9 * len(points)
