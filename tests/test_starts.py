@@ -1,4 +1,4 @@
-"""Starts: seeds that are wrong are named and do no harm, none are needed, and what cannot be linked does not take off."""
+"""Starts: wrong seeds are found out, a bad seed file is no worse than none, and random vectors do not take off."""
 
 from __future__ import annotations
 

@@ -204,8 +204,8 @@ def _without_margins(
 ) -> np.ndarray:
     """Probabilities of candidates that are not mutual: what the mutual ones' are when read off score and surroundings.
 
-    Margins would count against a true duplicate, whose best rival is as right as itself. Instead it has to come close to
-    that rival: from its full probability at the same score down to none at TWIN below it.
+    Margins would count against a true duplicate, whose best rival is as right as itself. Instead it has to come close
+    to that rival: from its full probability at the same score down to none at TWIN below it.
     """
     columns = np.column_stack([candidates.score, beside]).astype(float)
     centre, scale = columns[links].mean(axis=0), columns[links].std(axis=0) + 1e-9
