@@ -25,7 +25,7 @@ def test_the_mean_probability_is_the_share_of_right_candidates() -> None:
     right = _right(candidates(), judged().positions)
     # On 500 rows the estimate runs some points high; on thousands it is within two (experiments/results/span.json).
     assert judged().probability.mean() == pytest.approx(right.mean(), abs=0.1)
-    assert judged().overlap == pytest.approx(len(some_papers().truth), rel=0.1)
+    assert judged().overlap == pytest.approx(len(some_papers().truth), rel=0.15)
 
 
 def test_probabilities_separate_right_from_wrong_candidates() -> None:

@@ -31,6 +31,11 @@ def _from_nothing() -> Found:
     return best_pool(_whole(), None, np.random.default_rng(0))
 
 
+@cache
+def _cut_from_nothing() -> Found:
+    return best_pool(ground(), None, np.random.default_rng(0))
+
+
 def _f1(found: Found) -> float:
     papers = all_papers()
     return 2 * papers.right(found.pool.pairs).sum() / (len(found.pool.pairs) + len(papers.truth))
@@ -69,9 +74,14 @@ def test_no_seeds_link_the_sample() -> None:
 
 
 def test_a_seed_file_without_a_right_pair_is_not_worse_than_none() -> None:
-    found = best_pool(_whole(), Start(_seeds(N_SEEDS)), np.random.default_rng(0))
-    assert found.took_off and _f1(found) > _f1(_from_nothing()) - 0.02
-    assert len(found.suspects) >= 27
+    wrong = some_papers().truth[:12].copy()
+    wrong[:, 1] = np.roll(wrong[:, 1], 1)
+    found = best_pool(ground(), Start(wrong), np.random.default_rng(0))
+    none = _cut_from_nothing()
+    n_right = [some_papers().right(each.pool.pairs).sum() for each in (found, none)]
+    assert found.took_off and none.took_off
+    assert n_right[0] > 0.97 * n_right[1] > 200
+    assert len(found.suspects) >= 11
 
 
 def test_the_first_start_that_takes_off_is_the_last_that_is_tried() -> None:
@@ -82,14 +92,15 @@ def test_the_first_start_that_takes_off_is_the_last_that_is_tried() -> None:
 @pytest.mark.parametrize("seeded", [True, False])
 def test_the_same_state_gives_the_same_pool(seeded: bool) -> None:
     start = Start(some_papers().seeds) if seeded else None
-    first, second = (best_pool(ground(), start, np.random.default_rng(3)) for _ in range(2))
+    first = best_pool(ground(), start, np.random.default_rng(0)) if seeded else _cut_from_nothing()
+    second = best_pool(ground(), start, np.random.default_rng(0))
     assert np.array_equal(first.pool.pairs, second.pool.pairs) and first.tried == second.tried
 
 
 @pytest.mark.parametrize("seeded", [True, False])
 def test_random_vectors_do_not_take_off(seeded: bool) -> None:
     rng = np.random.default_rng(0)
-    noise = Field(*(unit_rows(rng.normal(size=(400, d)).astype(np.float32)) for d in (64, 96)))
+    noise = Field(*(unit_rows(rng.normal(size=(200, d)).astype(np.float32)) for d in (64, 96)))
     start = Start(np.stack([np.arange(15)] * 2, axis=1)) if seeded else None
     assert not best_pool(noise, start, rng).took_off
 

@@ -54,8 +54,7 @@ class Pool:
 class Pace:
     """How fast a pool grows: rounds at most, factor per round, views per round, share of votes that a pair needs.
 
-    anchors: links of the pool that a view holds at most. patience: rounds without change after which one that has not
-    taken off is given up.
+    anchors: links of the pool that a view holds at most.
     """
 
     rounds: int = 14
@@ -63,11 +62,9 @@ class Pace:
     views: int = 6
     votes: float = 0.5
     anchors: int = 256
-    patience: int = 1
 
 
 BRISK = Pace()
-SLOW = Pace(rounds=40, factor=1.3, views=12, votes=0.4, anchors=200, patience=6)
 
 
 class Field:
@@ -82,19 +79,13 @@ class Field:
         k: int = 10,
         device: str = "cpu",
         memory: int | None = None,
-        hints: tuple[np.ndarray, np.ndarray] | None = None,
-        weight: float = 0.0,
     ) -> None:
         self.a, self.b, self.ridge, self.k, self.device, self.memory = a, b, ridge, k, device, memory
-        self.hints, self.weight = hints, weight
 
     def propose(self, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mutual csls neighbours by the span signatures from paired anchor vectors, and their csls."""
         of_a = unit_rows(self.a @ span_axes(left, self.ridge))
         of_b = unit_rows(self.b @ span_axes(right, self.ridge))
-        if self.hints is not None and self.weight:
-            of_a = unit_rows(np.hstack([of_a, np.float32(self.weight) * self.hints[0]]))
-            of_b = unit_rows(np.hstack([of_b, np.float32(self.weight) * self.hints[1]]))
         return match(of_a, of_b, k=self.k, memory=self.memory, device=self.device).mutual()
 
 
@@ -107,13 +98,13 @@ def grow(
     listener: Callable[[int, int, float], None] | None = None,
 ) -> Pool:
     """Grow a pool from a start until it no longer changes, the last rounds without the given pairs in every view."""
-    n_b, enough = len(ground.b), TAKEN_OFF * min(len(ground.a), len(ground.b))
+    n_b = len(ground.b)
     given = start.pairs if start.pairs is not None else np.empty((0, 2), np.int64)
     outside = start.left is not None and start.right is not None
     n_start = len(start.left) if outside and start.left is not None else len(given)
     pairs = given if not start.trusted else np.empty((0, 2), np.int64)
     pool, history = Pool(pairs, np.ones(len(pairs)), np.zeros(len(pairs))), []
-    still, settled = 0, not start.trusted
+    settled = not start.trusted
     for step in range(pace.rounds):
         settled = settled or len(pool.pairs) >= max(SETTLED * min(len(ground.a), n_b), 2 * n_start)
         members = pool.pairs if settled or outside else np.concatenate([given, _without(pool.pairs, given)])
@@ -135,17 +126,16 @@ def grow(
         grown = _promote(proposals, members, held, n_b, pace.votes, limit)
         history.append((len(grown.pairs), grown.agreed))
         steady = len(grown.pairs) < limit and abs(len(grown.pairs) - len(pool.pairs)) <= STEADY * len(grown.pairs)
-        still = still + 1 if steady else 0
         pool = grown
         if listener is not None:
             listener(step + 1, len(pool.pairs), float(pool.share.mean()) if len(pool.share) else 0.0)
         if not len(pool.pairs):
             break
-        if still >= (1 if pool.agreed >= enough else pace.patience):
+        if steady:
             if settled:
                 break
             # Views that all hold the same given pairs agree even if those are wrong: the pool must last without them.
-            settled, still = True, 0
+            settled = True
     return Pool(pool.pairs, pool.share, pool.score, pool.agreed, pool.views, tuple(history))
 
 
