@@ -37,7 +37,8 @@ class Tuning:
     guard: bool = True
 
 
-# Measured with benchmarks/gpu_matching.py; any other device takes the first, which is small enough to run everywhere.
+# TUNED is reckoned, not measured yet (benchmarks/gpu_matching.py does it); devices not in it take SAFE, small enough
+# to run everywhere.
 SAFE = Tuning(rows=128, columns=128, step=32, warps=4, stages=3)
 TUNED = {"H200": Tuning(), "H100": Tuning()}
 SAMPLE = 1 << 16
@@ -45,7 +46,7 @@ _PLACE_BITS = 24  # low bits of a survivor: its column; then its row within the 
 
 
 def tuning_for(device: torch.device) -> Tuning:
-    """The measured setting of this device, or a safe one."""
+    """The setting for this device, or a safe one."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else ""
     return next((tuned for part, tuned in TUNED.items() if part in name), SAFE)
 
