@@ -93,7 +93,7 @@ def test_one_dimensional_and_other_shapes(tmp_path: Path, shape: tuple[int, ...]
 
 def test_rows_of_different_lengths() -> None:
     with pytest.raises(InputError, match="cannot be read as one array"):
-        open_collection([[1.0, 2.0], [1.0]])  # type: ignore[arg-type]
+        open_collection([[1.0, 2.0], [1.0]])
 
 
 @pytest.mark.parametrize(

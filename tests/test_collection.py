@@ -33,7 +33,7 @@ def test_vectors_keep_their_dtype(dtype: str) -> None:
 
 
 def test_lists_of_numbers_are_vectors() -> None:
-    assert open_collection([[1.0, 2.0], [3.0, 4.0]]).vectors.shape == (2, 2)  # type: ignore[arg-type]
+    assert open_collection([[1.0, 2.0], [3.0, 4.0]]).vectors.shape == (2, 2)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_lists_of_numbers_are_vectors() -> None:
     ],
 )
 def test_ids_become_integers_or_text(given: object, kept: np.ndarray) -> None:
-    ids = as_ids(given)  # type: ignore[arg-type]
+    ids = as_ids(given)
     assert ids.dtype == kept.dtype and ids.tolist() == kept.tolist()
 
 
@@ -85,7 +85,7 @@ def test_payload_of_other_length_is_refused() -> None:
     ],
 )
 def test_scales_of_int8_are_one_or_per_dimension_or_per_row(scale: object, kept: object) -> None:
-    collection = Collection.from_array(VECTORS.astype(np.int8), scale=scale)  # type: ignore[arg-type]
+    collection = Collection.from_array(VECTORS.astype(np.int8), scale=scale)
     assert np.array_equal(np.asarray(collection.scale), np.asarray(kept))
 
 
@@ -105,12 +105,12 @@ def test_scales_of_int8_are_one_or_per_dimension_or_per_row(scale: object, kept:
 )
 def test_scales_that_do_not_fit_are_refused(vectors: np.ndarray, scale: object, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
-        Collection.from_array(vectors, scale=scale)  # type: ignore[arg-type]
+        Collection.from_array(vectors, scale=scale)
 
 
 def test_ids_given_replace_the_collections_own() -> None:
     collection = Collection.from_array(VECTORS, ids=[1, 2, 3, 4])
-    assert open_collection(collection, ids=list("wxyz")).ids.tolist() == list("wxyz")  # type: ignore[union-attr]
+    assert open_collection(collection, ids=list("wxyz")).ids.tolist() == list("wxyz")
 
 
 def test_ids_come_from_a_text_csv_or_npy_file(tmp_path: Path) -> None:
@@ -118,16 +118,16 @@ def test_ids_come_from_a_text_csv_or_npy_file(tmp_path: Path) -> None:
     (tmp_path / "ids.csv").write_text('title,id\nx,007\ny,b c\n"z,z",ö\n,d\n', encoding="utf-8")
     np.save(tmp_path / "ids.npy", np.array([5, 6, 7, 8]))
     for name in ("ids.txt", "ids.csv"):
-        assert open_collection(VECTORS, ids=tmp_path / name).ids.tolist() == ["007", "b c", "ö", "d"]  # type: ignore[union-attr]
-    assert open_collection(VECTORS, ids=str(tmp_path / "ids.npy")).ids.tolist() == [5, 6, 7, 8]  # type: ignore[union-attr]
+        assert open_collection(VECTORS, ids=tmp_path / name).ids.tolist() == ["007", "b c", "ö", "d"]
+    assert open_collection(VECTORS, ids=str(tmp_path / "ids.npy")).ids.tolist() == [5, 6, 7, 8]
 
 
 def test_ids_beside_a_file_are_found(tmp_path: Path) -> None:
     np.save(tmp_path / "X.npy", VECTORS)
     assert open_collection(tmp_path / "X.npy").ids is None
     (tmp_path / "X.ids.txt").write_text("a\nb\nc\nd\n")
-    assert open_collection(tmp_path / "X.npy").ids.tolist() == list("abcd")  # type: ignore[union-attr]
-    assert open_collection(tmp_path / "X.npy", ids=[1, 2, 3, 4]).ids.tolist() == [1, 2, 3, 4]  # type: ignore[union-attr]
+    assert open_collection(tmp_path / "X.npy").ids.tolist() == list("abcd")
+    assert open_collection(tmp_path / "X.npy", ids=[1, 2, 3, 4]).ids.tolist() == [1, 2, 3, 4]
 
 
 def test_a_file_url_opens_the_file(tmp_path: Path) -> None:

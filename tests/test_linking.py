@@ -105,7 +105,7 @@ def test_start_method_and_device_are_checked() -> None:
     with pytest.raises(InputError, match="both"):
         link(a, b, seeds=SEEDS, anchors=(a, b))
     with pytest.raises(InputError, match="two sets"):
-        link(a, b, anchors=a)  # type: ignore[arg-type]
+        link(a, b, anchors=a)
     with pytest.raises(InputError, match="best"):
         link(a, b, seeds=SEEDS, method="best")
     with pytest.raises(InputError, match="gpu"):

@@ -134,7 +134,7 @@ def test_a_file_begins_with_ids_and_probability_and_explains_itself(tmp_path: Pa
     table = pq.read_table(tmp_path / "links.parquet")
     names = ["a", "b", "probability", "score", "density", "votes", "seed", "row_a"]
     assert table.column_names == links.table().column_names == names
-    assert table["a"].to_pylist() == links.ids_a.tolist() and table["b"].to_pylist() == links.pairs[:, 1].tolist()  # type: ignore[union-attr]
+    assert table["a"].to_pylist() == links.ids_a.tolist() and table["b"].to_pylist() == links.pairs[:, 1].tolist()
     assert (tmp_path / "links.csv").read_text().splitlines()[0] == ",".join(names)
     inside = json.loads(table.schema.metadata[b"veclink"])
     assert inside == json.loads((tmp_path / "links.csv.json").read_text())
@@ -174,7 +174,7 @@ def test_at_the_probability_all_links_have_keeps_them_all() -> None:
 def test_a_link_is_explained_by_all_that_is_known_of_it() -> None:
     links = some_links()
     known = links.explain(2)
-    assert known["rank"] == 2 and known["of"] == 6 and known["a"] == links.ids_a[2]  # type: ignore[index]
+    assert known["rank"] == 2 and known["of"] == 6 and known["a"] == links.ids_a[2]
     assert [known["row_a"], known["row_b"]] == links.pairs[2].tolist() and known["b"] == known["row_b"]
     assert known["probability"] == links.probability[2]
     assert {name: known[name] for name in links.evidence} == {name: v[2].item() for name, v in links.evidence.items()}

@@ -104,13 +104,13 @@ def test_npz_and_safetensors_bring_ids_and_scale(tmp_path: Path) -> None:
     save_file(fields, tmp_path / "x.safetensors")
     for name in ("x.npz", "x.safetensors"):
         read = open_collection(tmp_path / name)
-        assert read.ids.tolist() == [0, 10, 20, 30, 40, 50, 60]  # type: ignore[union-attr]
-        assert np.array_equal(read.scale, fields["scale"])  # type: ignore[arg-type]
+        assert read.ids.tolist() == [0, 10, 20, 30, 40, 50, 60]
+        assert np.array_equal(read.scale, fields["scale"])
 
 
 def test_npz_brings_text_ids(tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", vectors=numbers("float32"), ids=np.array(TEXT_IDS))
-    assert open_collection(tmp_path / "x.npz").ids.tolist() == TEXT_IDS  # type: ignore[union-attr]
+    assert open_collection(tmp_path / "x.npz").ids.tolist() == TEXT_IDS
 
 
 def test_safetensors_bfloat16_is_widened_exactly(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_parquet_int8_has_a_scale_per_row(tmp_path: Path) -> None:
     column = pa.FixedSizeListArray.from_arrays(pa.array(numbers("int8").ravel()), D)
     pq.write_table(pa.table({"vector": column, "scale": np.arange(1, N + 1) / 4}), tmp_path / "x.parquet")
     read = open_collection(tmp_path / "x.parquet")
-    assert read.payload is None and np.array_equal(read.scale, (np.arange(1, N + 1) / 4)[:, None])  # type: ignore[arg-type]
+    assert read.payload is None and np.array_equal(read.scale, (np.arange(1, N + 1) / 4)[:, None])
 
 
 def test_parquet_of_more_rows_than_one_batch_comes_back(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_an_empty_table_is_an_empty_collection(tmp_path: Path) -> None:
     column = pa.array([], type=pa.list_(pa.float16(), D))
     pq.write_table(pa.table({"id": pa.array([], pa.string()), "vector": column}), tmp_path / "x.parquet")
     read = open_collection(tmp_path / "x.parquet")
-    assert read.vectors.shape == (0, D) and read.vectors.dtype == np.float16 and len(read.ids) == 0  # type: ignore[arg-type]
+    assert read.vectors.shape == (0, D) and read.vectors.dtype == np.float16 and len(read.ids) == 0
 
 
 def test_jsonl_payload_keeps_fields_that_come_late_or_mix_kinds(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_jsonl_payload_keeps_fields_that_come_late_or_mix_kinds(tmp_path: Path) 
         '{"vector": [1, 2.5], "mixed": 1}\n{"vector": [3, 4], "mixed": "one", "late": true}\n'
     )
     read = open_collection(tmp_path / "x.jsonl")
-    assert read.payload.to_pydict() == {"mixed": ["1", '"one"'], "late": [None, True]}  # type: ignore[union-attr]
+    assert read.payload.to_pydict() == {"mixed": ["1", '"one"'], "late": [None, True]}
     assert read.vectors.tolist() == [[1, 2.5], [3, 4]]
 
 
