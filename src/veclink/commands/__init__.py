@@ -1,0 +1,1 @@
+"""The commands, one file each: parse, call, print. `cli` puts them together."""

@@ -1,0 +1,76 @@
+"""veclink link: find the links between two collections and write them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from veclink.commands.shared import (
+    NOT_LINKABLE,
+    AsJson,
+    Memory,
+    Quiet,
+    check_choice,
+    check_output,
+    one_sentence_errors,
+    print_json,
+)
+
+
+def link(
+    a: Annotated[str, typer.Argument(metavar="A", help="Vectors: .npy .npz .parquet .safetensors .jsonl")],
+    b: Annotated[str, typer.Argument(metavar="B", help="Vectors of another model, in the same formats.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the links go: .csv or .parquet")],
+    seeds: Annotated[
+        Path | None, typer.Option(help="Known pairs, CSV or Parquet with columns a,b: ids, or rows without ids.")
+    ] = None,
+    anchors: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="FA FB", help="Two vector files; row i of both is the same object, in neither A nor B."),
+    ] = None,
+    method: Annotated[str, typer.Option(help="The linker: span, or geh as in the paper.")] = "span",
+    precision: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, help="Keep the surest links whose estimated precision is this.")
+    ] = None,
+    memory: Memory = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    random_state: Annotated[int, typer.Option(help="The same number gives the same links.")] = 0,
+    skip_zero: Annotated[bool, typer.Option("--skip-zero", help="Leave out zero vectors instead of stopping.")] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Link the vectors of A with the vectors of B."""
+    with one_sentence_errors():
+        from veclink.linking import DEVICES, METHODS
+        from veclink.linking import link as find_links
+        from veclink.terminal import print_summary, showing_progress
+
+        check_choice("--method", method, METHODS)
+        check_choice("--device", device, DEVICES)
+        check_output(output, a, b, *([str(seeds)] if seeds else []), *(anchors or ()))
+
+        with showing_progress(quiet=quiet) as listener:
+            links = find_links(
+                a,
+                b,
+                seeds=seeds,
+                anchors=anchors,
+                method=method,
+                device=device,
+                random_state=random_state,
+                memory=memory,
+                skip_zero=skip_zero,
+                progress=listener,
+            )
+        if precision is not None:
+            links = links.at(precision=precision)
+        links.save(output)
+        if as_json:
+            print_json({"output": str(output), **links.summary.to_dict()})
+        elif not quiet:
+            print_summary(links.summary)
+            typer.echo(f"Written to {output}.")
+    if links.summary.verdict == "not linkable":
+        raise typer.Exit(NOT_LINKABLE)

@@ -1,0 +1,75 @@
+"""What every command needs: exit codes, options that are the same everywhere, errors as one sentence, JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from veclink.errors import InputError, VeclinkError
+from veclink.memory import parse_memory
+
+ERROR, USAGE, NOT_LINKABLE, INTERRUPTED = 1, 2, 3, 130
+ENDINGS = (".csv", ".parquet")
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary; errors (and --json) only.")]
+
+
+@contextmanager
+def one_sentence_errors() -> Iterator[None]:
+    """Turn what can go wrong into a sentence on stderr and an exit code; a traceback is for bugs only."""
+    try:
+        yield
+    except (VeclinkError, OSError) as error:
+        typer.echo(f"veclink: {error}", err=True)
+        raise typer.Exit(ERROR) from error
+    except MemoryError as error:
+        typer.echo("veclink: There is not enough memory; give less with --memory.", err=True)
+        raise typer.Exit(ERROR) from error
+    except KeyboardInterrupt as interrupt:
+        typer.echo("veclink: Stopped; nothing was written.", err=True)
+        raise typer.Exit(INTERRUPTED) from interrupt
+
+
+def check_choice(option: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise typer.BadParameter(f"{value!r} is not one of {', '.join(known)}.", param_hint=option)
+
+
+def check_output(output: Path, *inputs: str) -> None:
+    """Refuse, before the long work starts, an output that could not be written after it."""
+    if output.suffix.lower() not in ENDINGS:
+        raise InputError(f"{output} does not end in {' or '.join(ENDINGS)}; links are written as one of these.")
+    folder = output.parent
+    if not folder.is_dir():
+        raise InputError(f"The folder {folder} for the output does not exist; make it first.")
+    if output.is_dir():
+        raise InputError(f"{output} is a folder; name a file in it.")
+    if not os.access(output if output.exists() else folder, os.W_OK) or not os.access(folder, os.W_OK):
+        raise InputError(f"{output} cannot be written: permission denied; choose another place.")
+    if any(output.exists() and Path(given).exists() and output.samefile(given) for given in inputs):
+        raise InputError(f"{output} is one of the inputs; choose another name for the links.")
+
+
+def print_json(value: dict[str, Any]) -> None:
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def check_memory(text: str | None) -> str | None:
+    if text is not None:
+        try:
+            parse_memory(text)
+        except VeclinkError as error:
+            raise typer.BadParameter(str(error)) from error
+    return text
+
+
+Memory = Annotated[
+    str | None, typer.Option(callback=check_memory, help='What may be used beside the input, like "500MB".')
+]
