@@ -12,7 +12,7 @@ from veclink.report import chart_parts, table_parts
 from veclink.report.content import Content
 from veclink.report.first_screen import verdict
 
-SCRIPTS = ("data.js", "draw.js", "charts.js", "map.js", "table.js", "explain.js", "main.js")
+SCRIPTS = ("data.js", "draw.js", "charts.js", "map.js", "table.js", "explain.js", "theme.js", "main.js")
 PARTS = (
     ("cut", "Cut", chart_parts.cut),
     ("growth", "Growth", chart_parts.growth),

@@ -37,7 +37,7 @@ function histogram(canvas, data, estimates, cut) {
 function curve(canvas, data, estimates, cut) {
   const points = [], n = estimates.count, steps = Math.min(n, 400);
   for (let i = 0; i <= steps; i++) points.push(estimates.at(Math.max(1, Math.round((n * i) / steps))));
-  const lowest = Math.min(...points.map((at) => at.precision[1]));
+  const lowest = Math.min(...points.map((at) => at.precision[0]));
   const floor = Math.min(0.9, Math.max(0, Math.floor(lowest * 10) / 10));
   const y = (share) => (Math.max(share, floor) - floor) / (1 - floor);
   let frame = null;

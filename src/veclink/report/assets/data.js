@@ -23,7 +23,7 @@ function estimator(data) {
   const p = data.column.probability;
   const sums = new Float64Array(p.length + 1);
   for (let i = 0; i < p.length; i++) sums[i + 1] = sums[i] + p[i] / 65535;
-  const { wrong: factor, overlap: perDoubt, chance } = facts.spread;
+  const { fewer, more, overlap: perDoubt, chance } = facts.spread;
   const spread = facts.overlap ? perDoubt * facts.doubt + chance / Math.sqrt(Math.max(facts.overlap, 1)) : 0;
   const most = Math.min((facts.overlap || 0) * Math.exp(spread), facts.smaller);
   const least = (facts.overlap || 0) * Math.exp(-spread);
@@ -33,7 +33,7 @@ function estimator(data) {
     probability: (rank) => p[rank] / 65535,
     at(k) {
       const right = sums[k], wrong = k - right, luck = chance * Math.sqrt(Math.max(wrong, 0));
-      const low = Math.max(0, wrong * Math.exp(-factor) - luck), high = Math.min(k, wrong * Math.exp(factor) + luck);
+      const low = Math.max(0, wrong * Math.exp(-fewer) - luck), high = Math.min(k, wrong * Math.exp(more) + luck);
       return {
         k, wrong,
         least: k ? p[k - 1] / 65535 : 1,

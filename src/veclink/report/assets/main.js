@@ -65,17 +65,6 @@ function controls(data, estimates, cut) {
   tell();
 }
 
-document.getElementById("theme").addEventListener("click", () => {
-  const root = document.documentElement;
-  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = dark ? "light" : "dark";
-  drawAll();
-});
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
-let shownIn;
-addEventListener("beforeprint", () => { shownIn = document.documentElement.dataset.theme; document.documentElement.dataset.theme = "light"; drawAll(); });
-addEventListener("afterprint", () => { if (shownIn) document.documentElement.dataset.theme = shownIn; else delete document.documentElement.dataset.theme; drawAll(); });
-
 start().then(() => { document.documentElement.dataset.ready = "yes"; }, (error) => {
   document.documentElement.dataset.ready = "no";
   const told = document.getElementById("failed");
