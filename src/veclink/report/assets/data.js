@@ -23,10 +23,10 @@ function estimator(data) {
   const p = data.column.probability;
   const sums = new Float64Array(p.length + 1);
   for (let i = 0; i < p.length; i++) sums[i + 1] = sums[i] + p[i] / 65535;
-  const { fewer, more, overlap: perDoubt, chance } = facts.spread;
-  const spread = facts.overlap ? perDoubt * facts.doubt + chance / Math.sqrt(Math.max(facts.overlap, 1)) : 0;
-  const most = Math.min((facts.overlap || 0) * Math.exp(spread), facts.smaller);
-  const least = (facts.overlap || 0) * Math.exp(-spread);
+  const { wrong: [fewer, more], shared: [fewerShared, moreShared], chance } = facts.spread;
+  const shared = facts.overlap || 0, luckShared = chance / Math.sqrt(Math.max(shared, 1));
+  const most = Math.min(shared * Math.exp(moreShared * facts.doubt + luckShared), facts.smaller);
+  const least = shared * Math.exp(-fewerShared * facts.doubt - luckShared);
   const share = (x) => Math.min(1, Math.max(0, x));
   return {
     count: p.length,
