@@ -2,9 +2,8 @@
 /* Reads what `packing.pack` wrote: {…texts, facts, column: {name: typed array or Float32Array}}. */
 async function readData() {
   const coded = document.getElementById("data").textContent.trim();
-  const bytes = Uint8Array.fromBase64 ? Uint8Array.fromBase64(coded) : Uint8Array.from(atob(coded), (c) => c.charCodeAt(0));
-  const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const buffer = await new Response(plain).arrayBuffer();
+  const bytes = Uint8Array.fromBase64 ? Uint8Array.fromBase64(coded) : bytesOf(atob(coded));
+  const buffer = await inflated(bytes);
   const length = new DataView(buffer).getUint32(0, true);
   const data = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
   const first = Math.ceil((4 + length) / 8) * 8;
@@ -12,9 +11,33 @@ async function readData() {
   data.column = {};
   for (const [name, { type, at, length: n, factor }] of Object.entries(data.columns)) {
     const raw = new kinds[type](buffer, first + at, n);
-    data.column[name] = factor ? Float32Array.from(raw, (v) => (v === -32768 ? NaN : v * factor)) : raw;
+    data.column[name] = factor ? numbers(raw, factor) : raw;
   }
   return data;
+}
+
+async function inflated(bytes) {
+  const stream = new DecompressionStream("deflate"), writer = stream.writable.getWriter(), reader = stream.readable.getReader(), parts = [];
+  const written = writer.write(bytes).then(() => writer.close()); // in one piece: cutting it up costs more than it saves
+  let length = 0;
+  for (let part = await reader.read(); !part.done; part = await reader.read()) { parts.push(part.value); length += part.value.length; }
+  await written;
+  const whole = new Uint8Array(length);
+  let place = 0;
+  for (const part of parts) { whole.set(part, place); place += part.length; }
+  return whole.buffer;
+}
+
+function numbers(raw, factor) {
+  const values = new Float32Array(raw.length);
+  for (let i = 0; i < raw.length; i++) values[i] = raw[i] === -32768 ? NaN : raw[i] * factor;
+  return values;
+}
+
+function bytesOf(text) {
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
 }
 
 /* What is thought of the k surest pairs: the same sums as in `estimates.py`. */
