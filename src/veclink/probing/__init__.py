@@ -19,7 +19,7 @@ from veclink.progress import ProgressListener
 __all__ = ["Forecast", "Probe", "SameSpace", "SeedCheck", "Side", "probe"]
 
 VERDICTS = ("linkable", "doubtful", "not linkable", "same space", "unknown")
-ORPHANS = 0.25  # share of rows that are nobody's neighbours; real encoders leave 1 to 15 of 100
+ORPHANS = 0.05  # share of rows that are nobody's neighbours; real encoders leave less than 1 in 100
 TELLING = 0.1  # of a collection: right pairs are seen nearer than this by the other seeds, wrong ones are anywhere
 
 
@@ -82,7 +82,7 @@ def _verdict(same: SameSpace, seeds: SeedCheck | None, ahead: Forecast | None) -
             "Both are in the same space already: their vectors compare as they are, and linking is not needed.",
         )
     if ahead is not None:
-        part = "" if ahead.whole else " near the seeds"
+        part = "" if ahead.whole else " near the seeds, which is rather too strict,"
         if ahead.verdict == "not linkable":
             return ahead.verdict, f"Not linkable as they are: a trial{part} found no trustworthy link."
         share = f"about {100 * ahead.precision:.0f} of 100 links right" if ahead.precision is not None else "links"

@@ -16,7 +16,9 @@ BINS, PER_BIN = 6, 15
 LEAST = 4  # seeds that can be held against one another
 CLEANED = 6  # from so many seeds on, the worse half is left out of what the others are seen from
 ROUNDS = 3
-SUSPECT = 0.2  # of the collection is nearer than the partner: wrong pairs lie anywhere from 0 to 1, right ones below
+# A seed looks wrong where more of the collection is nearer than its partner: wrong ones lie anywhere from 0 to 1. Where
+# even the typical seed is far off, the models agree on too little to tell.
+SUSPECT, SUSPECT_FACTOR = 0.2, 8.0
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def check_seeds(a: Cloud, b: Cloud, seeds: Anchors, rng: np.random.Generator) ->
     if len(chosen) < LEAST:
         return SeedCheck(len(seeds), len(chosen), None, (), (), 0.5, ())
     far = held_out_shares(a, b, left, right, rng)
-    wrong = np.flatnonzero(far > SUSPECT)
+    wrong = np.flatnonzero(far > max(SUSPECT, SUSPECT_FACTOR * float(np.median(far))))
     wrong = wrong[np.argsort(-far[wrong], kind="stable")]
     if len(chosen) - len(wrong) >= LEAST:  # pairs that look wrong would only blur what the models agree on
         left, right = np.delete(left, wrong, axis=0), np.delete(right, wrong, axis=0)

@@ -22,7 +22,8 @@ async function inflated(bytes) {
   let length = 0;
   for (let part = await reader.read(); !part.done; part = await reader.read()) { parts.push(part.value); length += part.value.length; }
   await written;
-  const whole = new Uint8Array(length);
+  const fixed = (x) => x.toFixed(2).replace("-", "−");
+const whole = new Uint8Array(length);
   let place = 0;
   for (const part of parts) { whole.set(part, place); place += part.length; }
   return whole.buffer;
@@ -82,6 +83,7 @@ function estimator(data) {
 }
 
 const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)} %`;
+const fixed = (x) => x.toFixed(2).replace("-", "−");
 const whole = (n) => Math.round(n).toLocaleString("en");
 
 /* Probabilities near 1 differ in what is left: 0.99 and 0.999 are not the same. */
