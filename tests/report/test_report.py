@@ -163,6 +163,26 @@ def test_geh_links_are_shown_without_estimates_that_it_does_not_make(tmp_path: P
     assert opened.complaints == [] and "views" in opened.page.inner_text("dialog")
 
 
+def test_pairs_of_any_origin_can_be_shown(tmp_path: Path, visit: Any) -> None:
+    rows = np.arange(30)
+    links = Links(np.column_stack([rows, rows[::-1]]), np.linspace(0.2, 1, 30), Summary("by hand", 30, 30, 30))
+    save_report(tmp_path / "r.html", links)
+    opened = visit(tmp_path / "r.html")
+    opened.page.click("#links tbody tr >> nth=2")
+    assert "row 27" in opened.page.inner_text("dialog") and opened.complaints == []
+
+
+def test_links_with_several_partners_are_shown_like_others(tmp_path: Path, visit: Any) -> None:
+    papers = span_papers.some_papers()
+    links = link(
+        papers.a[:200], papers.b, seeds=papers.truth[papers.truth[:, 0] < 200][:15], one_to_one=False, device="cpu"
+    )
+    save_report(tmp_path / "r.html", links, papers.a[:200], papers.b)
+    opened = visit(tmp_path / "r.html")
+    opened.page.click("#links tbody tr >> nth=0")
+    assert opened.page.locator("dialog .waterfall .step").count() == 9 and opened.complaints == []
+
+
 @pytest.mark.parametrize(
     ("verdict", "precision", "said"),
     [

@@ -56,12 +56,19 @@ def growth(content: Content) -> str:
     if not rounds:
         return ""
     starts = content.links.trace.get("starts", [])
-    tried = "; ".join(f"{escape(name)}, {share:.0%} of the smaller collection agreed on" for name, share in starts)
+    best: dict[str, list[float]] = {}
+    for name, share in starts:
+        best.setdefault(name, []).append(share)
+    tried = "; ".join(
+        f"{escape(name)}{f', {len(shares)} times' if len(shares) > 1 else ''}, agreement on "
+        f"{'at most ' if len(shares) > 1 else ''}{max(shares):.0%} of the smaller collection"
+        for name, shares in best.items()
+    )
     rows = [(str(i), f"{pool:,}", f"{agreed:,}") for i, (pool, agreed) in enumerate(rounds, 1)]
     last = rounds[-1]
     return f"""<section id="growth" aria-labelledby="growth-head"><h2 id="growth-head">How the links grew</h2>
 <p>Linking starts from little and grows a pool of links, round by round. A good run climbs and then stays where it is;
-a run that never climbs has found nothing.{f" Tried: {tried}." if tried else ""}</p>
+a run that never climbs has found nothing.{f" It started from: {tried}." if tried else ""}</p>
 <figure class="card"><canvas id="growth-chart" role="img" aria-label="The pool after each of {len(rounds)} rounds; it
 ended with {last[0]:,} links. The numbers are below."></canvas>
 <ul class="key"><li class="kept">links in the pool</li><li class="line">pairs that the views agreed on</li></ul>

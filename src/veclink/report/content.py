@@ -155,7 +155,7 @@ def _close_calls(links: Links, of_a: Names, of_b: Names) -> tuple[list[CloseCall
     if "rival_a" not in column or not len(links):
         return [], 0
     gaps = margins(links)
-    gap = np.where(column["given"], np.inf, gaps.min(axis=1))
+    gap = np.where(column.get("given", np.zeros(len(links), bool)), np.inf, gaps.min(axis=1))
     close = np.flatnonzero(gap <= CLOSE)
     calls = []
     for i in close[np.argsort(gap[close], kind="stable")][:SHOWN]:
