@@ -64,7 +64,8 @@ def test_orders_of_keys_and_scores(make: type[Field]) -> None:
 def test_a_sample_of_rows_finds_most_of_their_partners(make: type[Field]) -> None:
     field, papers = make(), some_papers()
     axes = canonical_axes(*field.vectors(papers.truth))
-    field.ask_some(np.random.default_rng(0), 200)
+    field.large = True
+    field.ask(np.random.default_rng(0), most=200)
     pairs, _ = field.propose(axes)
     assert set(pairs[:, 0]) <= set(field.asked) and len(pairs) <= field.extent == 200
     kept = pairs[field.confirmed(axes, pairs)]

@@ -20,7 +20,8 @@ from veclink.signatures import unit_rows
 Axes = tuple[np.ndarray, np.ndarray]
 
 ALL_ASKED = 12_000  # rows of the smaller cloud up to which all of them are asked for partners in every view
-ASKED = 3072
+ASKED = 4096  # of a larger one, once the map is found; before that, more: only the clearest few of them are right then
+ASKED_FIRST, SHARE_ASKED_FIRST = 32_768, 0.125
 BESIDE = 1024  # rows that stand for the other cloud when a density is taken on the way back
 DENSE = 512_000_000  # bytes of signatures that are held at once; more are made block by block, each time anew
 
@@ -57,20 +58,26 @@ class Field:
         self.n_a, self.n_b = int(a.shape[0]), int(b.shape[0])
         self.dimension = int(min(a.shape[1], b.shape[1]))
         self.ridge, self.k, self.device, self.memory = ridge, k, device, memory
+        self.large = self.extent_of_all > ALL_ASKED
         self.asked: np.ndarray | None = None
-        self.extent = min(self.n_a, self.n_b)
+        self.extent = self.extent_of_all
         """How many links a pool can hold at most."""
 
-    def ask_some(self, rng: np.random.Generator, most: int | None = None) -> None:
-        """From now on ask a sample of the smaller cloud's rows only, where it is large."""
-        smaller = min(self.n_a, self.n_b)
-        most = min(most, smaller) if most else ASKED if smaller > ALL_ASKED else smaller
-        if most < smaller or self.asked is not None:
-            self.asked = rng.choice(smaller, most, replace=False)
-            self.extent = most
-            other = max(self.n_a, self.n_b)
-            self._beside = rng.choice(other, min(BESIDE, other), replace=False)
-            self._order = np.random.default_rng(0)  # of queries on the way back; one of its own, as it decides nothing
+    @property
+    def extent_of_all(self) -> int:
+        """Rows of the smaller cloud."""
+        return min(self.n_a, self.n_b)
+
+    def ask(self, rng: np.random.Generator, *, first: bool = False, most: int | None = None) -> None:
+        """Ask other rows of a large smaller cloud from now on: few, or more at first. Small clouds are asked in full."""
+        if not self.large:
+            return
+        wanted = max(ASKED, min(ASKED_FIRST, int(SHARE_ASKED_FIRST * self.extent_of_all))) if first else most or ASKED
+        self.extent = min(wanted, self.extent_of_all)
+        self.asked = rng.choice(self.extent_of_all, self.extent, replace=False)
+        other = max(self.n_a, self.n_b)
+        self._beside = rng.choice(other, min(BESIDE, other), replace=False)
+        self._order = np.random.default_rng(0)  # of queries on the way back; one of its own, as it decides nothing
 
     def vectors(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The vectors of pairs of rows (m, 2), side by side."""

@@ -86,7 +86,9 @@ def grow(
     pairs = given if not start.trusted else np.empty((0, 2), np.int64)
     pool, history = Pool(pairs, np.ones(len(pairs)), np.zeros(len(pairs))), []
     settled = not start.trusted
+    found = False
     for step in range(pace.rounds):
+        ground.ask(rng, first=not found)
         settled = settled or len(pool.pairs) >= max(SETTLED * ground.extent, 2 * n_start)
         members = pool.pairs if settled or outside else np.concatenate([given, _without(pool.pairs, given)])
         kept_in = 0 if settled else n_start
@@ -112,7 +114,7 @@ def grow(
         grown = _promote(proposals, members, held, n_b, pace.votes, limit)
         history.append((len(grown.pairs), grown.agreed))
         steady = len(grown.pairs) < limit and abs(len(grown.pairs) - len(pool.pairs)) <= STEADY * len(grown.pairs)
-        pool = grown
+        pool, found = grown, found or grown.agreed >= TAKEN_OFF * ground.extent
         if listener is not None:
             listener(step + 1, len(pool.pairs), float(pool.share.mean()) if len(pool.share) else 0.0)
         if not len(pool.pairs):
@@ -131,10 +133,10 @@ def widen(ground: Field, pool: Pool, rng: np.random.Generator) -> np.ndarray:
     The canonical map of the pool's links is asked once; of the pairs that hold on the way back as many are kept, by
     csls, as the pool's share of the rows it grew on promises.
     """
-    if ground.asked is None:
+    if not ground.large:
         return pool.pairs
     share = len(pool.pairs) / ground.extent
-    ground.ask_some(rng, WIDER)
+    ground.ask(rng, most=WIDER)
     axes = canonical_axes(*ground.vectors(pool.pairs))
     pairs, score = ground.propose(axes)
     order = np.argsort(-score, kind="stable")[: int(1.5 * share * ground.extent)]

@@ -57,7 +57,6 @@ def span(
         if progress is not None:
             progress(Progress(step, None, links, agreement, "growing"))
 
-    ground.ask_some(rng)
     found = best_pool(ground, start, rng, listener=listener)
     rounds = len(found.pool.history)
     given = np.empty((0, 2), np.int64) if start is None or start.pairs is None else start.pairs

@@ -105,6 +105,7 @@ def _aligned(ground: Field, hint: Hint, rng: np.random.Generator, listener: List
     """
     a, b = ground.sample("a", MOST_ALIGNED, rng), ground.sample("b", MOST_ALIGNED, rng)
     axes = align(a, b, hint(a, b), rng, ground.matched, power=power, listener=listener)
+    ground.ask(rng, first=True)
     pairs, score = ground.propose(axes)
     holds = ground.confirmed(axes, pairs)
     pairs, score = pairs[holds], score[holds]
