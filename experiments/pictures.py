@@ -26,7 +26,8 @@ from veclink.cloud import prepare
 from veclink.collection import Collection
 from veclink.confidence import Judged, _knock_out, judge
 from veclink.evaluation import draw_seeds, split
-from veclink.growing import BRISK, Field, Pool, Start, grow
+from veclink.field import Field
+from veclink.growing import BRISK, Pool, Start, grow
 from veclink.span import NEIGHBOURS, _surroundings
 
 RESULTS = Path(__file__).parent / "results"
@@ -73,7 +74,7 @@ def linked(data: Path) -> Trial:
     pool = rounds[-1].pairs
     candidates = crossfit(ground, pool, rng)
     beside = _surroundings(ground, candidates, pool, rng)
-    judged = judge(candidates, beside, k=NEIGHBOURS)
+    judged = judge(candidates, beside, np.random.default_rng(0), k=NEIGHBOURS)
     n_b = len(cut.rows_b)
     return Trial(rounds, candidates, beside, judged, cut.truth[:, 0] * n_b + cut.truth[:, 1], n_b)
 

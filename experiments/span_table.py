@@ -26,7 +26,7 @@ FEWER = {
 
 def merged() -> dict[str, Trial]:
     """All trials, those of parts included; the parts are removed once span.json holds them."""
-    parts = [RESULTS / "span.json", *sorted(RESULTS.glob("span.[0-9].json"))]
+    parts = [RESULTS / "span.json", *sorted(RESULTS.glob("span.*.json"))]
     trials: dict[str, Trial] = {}
     for part in parts:
         trials |= json.loads(part.read_text()) if part.exists() else {}

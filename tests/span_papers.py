@@ -15,7 +15,8 @@ from veclink.candidates import Candidates, crossfit
 from veclink.cloud import prepare
 from veclink.collection import Collection, open_collection
 from veclink.demo import Demo, run_demo
-from veclink.growing import Field, Pool, Start, grow
+from veclink.field import Field
+from veclink.growing import Pool, Start, grow
 from veclink.linking import link
 from veclink.links import Links
 from veclink.span import _surroundings

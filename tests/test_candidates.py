@@ -8,7 +8,7 @@ import pytest
 from span_papers import candidates, ground, pool, some_papers
 from veclink import candidates as module
 from veclink.candidates import crossfit
-from veclink.growing import Field
+from veclink.field import Field
 from veclink.signatures import canonical_axes, unit_rows
 
 
@@ -42,8 +42,8 @@ def test_a_link_has_the_score_it_has_in_maps_fitted_without_it() -> None:
     for place in (0, 100, 250):
         others = links[fold != fold[place]]
         assert links[place].tolist() not in others.tolist()
-        axes_a, axes_b = canonical_axes(clouds.a[others[:, 0]], clouds.b[others[:, 1]])
-        of_a, of_b = unit_rows(clouds.a @ axes_a), unit_rows(clouds.b @ axes_b)
+        axes_a, axes_b = canonical_axes(clouds.a.array[others[:, 0]], clouds.b.array[others[:, 1]])
+        of_a, of_b = unit_rows(clouds.a.array @ axes_a), unit_rows(clouds.b.array @ axes_b)
         row_a, row_b = links[place]
         cosines = of_a @ of_b.T
         nearest_a, nearest_b = (np.sort(row)[-clouds.k :].mean() for row in (cosines[row_a], cosines[:, row_b]))
@@ -76,6 +76,6 @@ def test_a_score_below_all_stands_where_a_row_has_no_further_candidate() -> None
 
 def test_few_rows_have_fewer_candidates_than_the_lists_are_deep() -> None:
     clouds = ground()
-    few = Field(clouds.a[:40], clouds.b[:2], k=1)
+    few = Field(clouds.a.array[:40], clouds.b.array[:2], k=1)
     found = crossfit(few, np.array([[0, 0], [1, 1]]), np.random.default_rng(0), folds=2)
     assert np.all(found.best_a[:, 2] == -1)

@@ -7,7 +7,8 @@ from itertools import pairwise
 import numpy as np
 
 from span_papers import ground, pool, some_papers
-from veclink.growing import BRISK, LEAST_POOL, TAKEN_OFF, Field, Start, _promote, grow
+from veclink.field import Field
+from veclink.growing import BRISK, LEAST_POOL, TAKEN_OFF, Start, _promote, grow
 
 
 def test_a_pool_grows_from_fifteen_seeds_to_most_true_pairs() -> None:
@@ -40,14 +41,14 @@ def test_every_round_is_told_to_the_listener() -> None:
 def test_outside_anchors_grow_the_same_pool_as_pairs_of_the_same_objects() -> None:
     papers, clouds = some_papers(), ground()
     rows_a, rows_b = papers.truth[:30].T
-    grown = grow(clouds, Start(None, clouds.a[rows_a], clouds.b[rows_b]), np.random.default_rng(0))
+    grown = grow(clouds, Start(None, clouds.a.array[rows_a], clouds.b.array[rows_b]), np.random.default_rng(0))
     assert papers.right(grown.pairs).sum() >= 0.9 * len(papers.truth)
 
 
 def test_noise_does_not_take_off() -> None:
     noise = np.random.default_rng(0).standard_normal((500, 64)).astype(np.float32)
     noise /= np.linalg.norm(noise, axis=1, keepdims=True)
-    grown = grow(Field(ground().a, noise), Start(some_papers().seeds), np.random.default_rng(0))
+    grown = grow(Field(ground().a.array, noise), Start(some_papers().seeds), np.random.default_rng(0))
     assert grown.agreed < TAKEN_OFF * 500
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from span_papers import ground, pool, some_papers
+from veclink.field import Held
 from veclink.locality import local_agreement, own_density
 
 
@@ -20,7 +21,10 @@ def test_agreement_is_what_its_definition_says() -> None:
     clouds, links = ground(), pool().pairs
     row_a, row_b = links[5]
     free = (links[:, 0] != row_a) & (links[:, 1] != row_b)
-    near_a, near_b = clouds.a[links[free, 0]] @ clouds.a[row_a], clouds.b[links[free, 1]] @ clouds.b[row_b]
+    near_a, near_b = (
+        clouds.a.array[links[free, 0]] @ clouds.a.array[row_a],
+        clouds.b.array[links[free, 1]] @ clouds.b.array[row_b],
+    )
     top_a, top_b = np.argsort(-near_a)[:20], np.argsort(-near_b)[:20]
     both = np.concatenate([top_a, top_b])
     correlation, overlap = local_agreement(clouds.a, clouds.b, links, np.array([row_a]), np.array([row_b]))
@@ -52,11 +56,11 @@ def test_density_ranks_crowded_points_above_lonely_ones_and_is_standardised() ->
     crowd = np.array([1.0] + [0.0] * 15) + 0.05 * rng.standard_normal((40, 16))
     cloud = np.concatenate([crowd, rng.standard_normal((200, 16))]).astype(np.float32)
     cloud /= np.linalg.norm(cloud, axis=1, keepdims=True)
-    density = own_density(cloud, rng)
+    density = own_density(Held(cloud), rng)
     assert density[:40].min() > density[40:].max()
     assert np.isclose(density.mean(), 0, atol=1e-5) and np.isclose(density.std(), 1, atol=1e-5)
 
 
 def test_a_points_own_copy_of_itself_does_not_count_as_a_neighbour() -> None:
     basis = np.eye(30, dtype=np.float32)
-    assert np.allclose(own_density(basis, np.random.default_rng(0)), 0)
+    assert np.allclose(own_density(Held(basis), np.random.default_rng(0)), 0)

@@ -9,6 +9,7 @@ import pytest
 
 from span_papers import Papers, all_papers, ground, linked, linked_cut, some_papers
 from veclink.evaluation import score
+from veclink.field import Field
 from veclink.growing import Start
 from veclink.linking import link
 from veclink.links import Links
@@ -172,14 +173,14 @@ def test_clouds_of_nothing_but_duplicates_do_not_crash() -> None:
 def test_a_pool_that_did_not_take_off_gives_no_links_and_says_why() -> None:
     noise = np.random.default_rng(0).standard_normal((120, 40)).astype(np.float32)
     noise /= np.linalg.norm(noise, axis=1, keepdims=True)
-    found = span(ground().a[:120], noise, None)
+    found = span(Field(ground().a.array[:120], noise), None)
     assert (found.verdict, found.kept, len(found.pairs)) == ("not linkable", 0, 0)
     assert "No start took off" in found.reasons[0]
 
 
 def test_given_pairs_are_kept_as_certain_and_the_same_random_state_repeats() -> None:
     papers = some_papers()
-    found = span(ground().a, ground().b, Start(papers.seeds))
+    found = span(ground(), Start(papers.seeds))
     first = as_set(found.pairs[: len(papers.seeds)])
     assert first == as_set(papers.seeds) and np.all(found.probability[: len(papers.seeds)] == 1)
     assert as_set(found.pairs[: found.kept]) == as_set(linked_cut().pairs)

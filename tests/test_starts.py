@@ -11,7 +11,8 @@ from span_papers import all_papers, ground, some_papers
 from veclink.alignment import align
 from veclink.cloud import prepare
 from veclink.collection import Collection
-from veclink.growing import Field, Start
+from veclink.field import Field
+from veclink.growing import Start
 from veclink.matching import match
 from veclink.profiles import profiles
 from veclink.signatures import unit_rows
@@ -106,19 +107,19 @@ def test_random_vectors_do_not_take_off(seeded: bool) -> None:
 
 
 def test_profiles_do_not_change_under_rotation() -> None:
-    points = ground().a[:300]
+    points = ground().a.array[:300]
     turn = np.linalg.qr(np.random.default_rng(0).normal(size=(points.shape[1],) * 2))[0].astype(np.float32)
     # two neighbours at nearly the same distance may change places, which moves a few of the means
     assert np.median(np.abs(profiles(points @ turn, 2) - profiles(points, 2))) < 1e-3
 
 
 def test_profiles_of_duplicates_leave_the_point_itself_out() -> None:
-    twice = np.repeat(ground().a[:40], 2, axis=0)
+    twice = np.repeat(ground().a.array[:40], 2, axis=0)
     assert np.isfinite(profiles(twice, 1)).all()
 
 
 def test_alignment_finds_a_rotation_from_a_poor_hint() -> None:
-    points, rng = _whole().a, np.random.default_rng(0)
+    points, rng = _whole().a.array, np.random.default_rng(0)
     turn = np.linalg.qr(rng.normal(size=(points.shape[1],) * 2))[0].astype(np.float32)
     shared = points[:, :3] + 0.02 * rng.normal(size=(len(points), 3)).astype(np.float32)
     hints = unit_rows(points[:, :3].copy()), unit_rows(shared)

@@ -10,15 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.growing import Field
-from veclink.matching import Matches, match
-from veclink.signatures import canonical_axes, unit_rows
+from veclink.field import Field
+from veclink.matching import Matches
+from veclink.signatures import canonical_axes
 
 FOLDS = 5
 DEPTH = 3
 FULL_FOLDS = 12_000  # up to this many rows every fold is matched in full; above, one map is, and folds only re-score
-
-Axes = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,32 +48,30 @@ class Candidates:
 
 def crossfit(ground: Field, pool: np.ndarray, rng: np.random.Generator, *, folds: int = FOLDS) -> Candidates:
     """Candidates among the rows of two clouds, from the links of a pool (m, 2)."""
-    n_a, n_b = len(ground.a), len(ground.b)
+    n_a, n_b = ground.n_a, ground.n_b
     fold = rng.permutation(len(pool)) % folds
     fold_a, fold_b = np.full(n_a, -1), np.full(n_b, -1)
     fold_a[pool[:, 0]], fold_b[pool[:, 1]] = fold, fold
     every_a, every_b = np.arange(n_a), np.arange(n_b)
-    axes = [
-        canonical_axes(ground.a[kept[:, 0]], ground.b[kept[:, 1]]) for kept in (pool[fold != q] for q in range(folds))
-    ]
+    axes = [canonical_axes(*ground.vectors(kept)) for kept in (pool[fold != q] for q in range(folds))]
     found, densities = [], []
     if max(n_a, n_b) > FULL_FOLDS:
-        matches = _matched(ground, canonical_axes(ground.a[pool[:, 0]], ground.b[pool[:, 1]]))
+        matches = ground.matches(canonical_axes(*ground.vectors(pool)), DEPTH)
         found.append(_listed(matches, every_a, every_b, n_b))
         densities = [(matches.forward.density, matches.backward.density)] * folds
     else:
         for q in range(folds):
-            matches = _matched(ground, axes[q])
+            matches = ground.matches(axes[q], DEPTH)
             outside_a, outside_b = (np.flatnonzero((side == q) | (side < 0)) for side in (fold_a, fold_b))
             found.append(_listed(matches, outside_a, outside_b, n_b))
             densities.append((matches.forward.density, matches.backward.density))
-    keys = np.unique(np.concatenate(found))
+    keys = ground.unique(np.concatenate(found))
     rows_a, rows_b = keys // n_b, keys % n_b
     counts = _fold_weights(fold_a[rows_a], fold_b[rows_b], folds)
     score = np.zeros(len(keys), np.float32)
     # Projected a second time, fold by fold: the signatures of all folds at once would be several times the clouds.
     for q, (of_a, of_b) in enumerate(densities):
-        cosine = _products(*_signatures(ground, axes[q]), rows_a, rows_b)
+        cosine = ground.cosines(axes[q], rows_a, rows_b)
         score += counts[:, q] * (2 * cosine - of_a[rows_a] - of_b[rows_b])
     score /= counts.sum(axis=1)
     density_a, density_b = (np.mean([d[side] for d in densities], axis=0) for side in (0, 1))
@@ -86,17 +82,9 @@ def crossfit(ground: Field, pool: np.ndarray, rng: np.random.Generator, *, folds
         ((score + density_a[rows_a] + density_b[rows_b]) / 2).astype(np.float32),
         density_a,
         density_b,
-        _best(rows_a, score, n_a),
-        _best(rows_b, score, n_b),
+        _best(ground, rows_a, score, n_a),
+        _best(ground, rows_b, score, n_b),
     )
-
-
-def _signatures(ground: Field, axes: Axes) -> tuple[np.ndarray, np.ndarray]:
-    return unit_rows(ground.a @ axes[0]), unit_rows(ground.b @ axes[1])
-
-
-def _matched(ground: Field, axes: Axes) -> Matches:
-    return match(*_signatures(ground, axes), k=ground.k, depth=DEPTH, memory=ground.memory, device=ground.device)
 
 
 def _listed(matches: Matches, rows_a: np.ndarray, rows_b: np.ndarray, n_b: int) -> np.ndarray:
@@ -105,14 +93,6 @@ def _listed(matches: Matches, rows_a: np.ndarray, rows_b: np.ndarray, n_b: int) 
     pairs_a = np.repeat(rows_a, forward.shape[1]) * n_b + forward.ravel()
     pairs_b = backward.ravel() * n_b + np.repeat(rows_b, backward.shape[1])
     return np.concatenate([pairs_a[forward.ravel() >= 0], pairs_b[backward.ravel() >= 0]])
-
-
-def _products(of_a: np.ndarray, of_b: np.ndarray, rows_a: np.ndarray, rows_b: np.ndarray) -> np.ndarray:
-    out = np.empty(len(rows_a), np.float32)
-    for start in range(0, len(out), 1 << 15):
-        here = slice(start, start + (1 << 15))
-        np.einsum("ij,ij->i", of_a[rows_a[here]], of_b[rows_b[here]], out=out[here])
-    return out
 
 
 def _fold_weights(of_a: np.ndarray, of_b: np.ndarray, folds: int) -> np.ndarray:
@@ -124,10 +104,10 @@ def _fold_weights(of_a: np.ndarray, of_b: np.ndarray, folds: int) -> np.ndarray:
     return np.where(both.any(axis=1, keepdims=True), both, free_a | free_b).astype(np.float32)
 
 
-def _best(rows: np.ndarray, score: np.ndarray, n: int) -> np.ndarray:
-    order = np.lexsort((-score, rows))
-    first = np.searchsorted(rows[order], np.arange(n))
-    end = np.searchsorted(rows[order], np.arange(n), side="right")
+def _best(ground: Field, rows: np.ndarray, score: np.ndarray, n: int) -> np.ndarray:
+    order = ground.ordered(rows, score)
+    end = np.cumsum(np.bincount(rows, minlength=n))
+    first = np.r_[0, end[:-1]]
     best = np.full((n, DEPTH), -1)
     for depth in range(DEPTH):
         there = first + depth < end

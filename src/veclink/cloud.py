@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from veclink.errors import SHOWN, InputError, named, plural
 LEAST_ROWS = 3
 LEAST_DIMENSION = 2
 _CHUNK_BYTES = 1 << 22  # of float64 work per step: fits the cache, and bounds what a block needs beyond its result
-_NO_DIRECTION = 1e-6  # a centred row shorter than this is rounding noise
+NO_DIRECTION = 1e-6  # a centred row shorter than this is rounding noise
 
 
 class Cloud:
@@ -30,7 +31,7 @@ class Cloud:
         self.collection = collection
         self.rows = rows
         self.mean = mean
-        self._whole = len(rows) == len(collection)
+        self.whole = len(rows) == len(collection)
         self._dense: np.ndarray | None = None
 
     def __len__(self) -> int:
@@ -49,7 +50,7 @@ class Cloud:
         out = np.empty((max(0, stop - start), self.shape[1]), np.float32)
         for low, high in _chunks(len(out), self.shape[1]):
             where = slice(start + low, start + high)
-            self._fill(out[low:high], where if self._whole else self.rows[where])
+            self._fill(out[low:high], where if self.whole else self.rows[where])
         return out
 
     def take(self, rows: np.ndarray) -> np.ndarray:
@@ -99,7 +100,7 @@ class Cloud:
     def positions(self, rows: np.ndarray) -> np.ndarray:
         """Where the given source rows are in this cloud; an error names those that were skipped."""
         rows = np.asarray(rows, dtype=np.int64)
-        if self._whole:
+        if self.whole:
             return rows
         found = np.searchsorted(self.rows, rows)
         skipped = self.rows[np.minimum(found, len(self.rows) - 1)] != rows
@@ -114,11 +115,13 @@ class Cloud:
         out[:], _ = _unit(_numbers(self.collection, where))
         if self.mean is not None:
             out -= self.mean
-            out[:], _ = _unit(out, shortest=_NO_DIRECTION)
+            out[:], _ = _unit(out, shortest=NO_DIRECTION)
 
 
-def prepare(collection: Collection, *, centre: bool = True, skip_zero: bool = False, side: str = "A") -> Cloud:
-    """The cloud of a collection, after one pass over it that refuses what has no geometry.
+def prepare(
+    collection: Collection, *, centre: bool = True, skip_zero: bool = False, side: str = "A", device: str = "cpu"
+) -> Cloud:
+    """The cloud of a collection, after one pass over it (on the device) that refuses what has no geometry.
 
     centre: subtract the mean of the unit vectors and make the rest unit length again.
     skip_zero: leave zero vectors out instead of refusing them; `Cloud.rows` says which rows are left.
@@ -128,7 +131,7 @@ def prepare(collection: Collection, *, centre: bool = True, skip_zero: bool = Fa
     if collection.dimension < LEAST_DIMENSION:
         raise InputError(f"{label} has vectors of 1 number; directions need at least {LEAST_DIMENSION}.")
     _check_enough(len(collection), label)
-    zero, mean = _inspect(collection, label)
+    zero, mean = _inspect(collection, label, device)
     if len(zero) and not skip_zero:
         raise InputError(
             f"{label} has zero vectors, which have no direction, in row {named(zero)}; remove them, or skip them with "
@@ -136,16 +139,32 @@ def prepare(collection: Collection, *, centre: bool = True, skip_zero: bool = Fa
         )
     rows = np.delete(np.arange(len(collection), dtype=np.int64), zero)
     _check_enough(len(rows), label)
-    if centre and 1.0 - float(mean @ mean) < _NO_DIRECTION:
+    if centre and 1.0 - float(mean @ mean) < NO_DIRECTION:
         raise InputError(
             f"All {len(rows):,} vectors of {label} point the same way, so nothing tells them apart; check the model."
         )
     return Cloud(collection, rows, mean.astype(np.float32) if centre else None)
 
 
-def _inspect(collection: Collection, label: str) -> tuple[np.ndarray, np.ndarray]:
+def _inspect(collection: Collection, label: str, device: str = "cpu") -> tuple[np.ndarray, np.ndarray]:
     """The rows that are zero, and the mean (float64) of the unit vectors of the others; refuses NaN and infinity."""
-    zero: list[np.ndarray] = []
+    if device == "cpu":
+        look = _look
+    else:
+        from veclink.torch_field import inspect
+
+        look = partial(inspect, device=device)
+    zero, broken, n_broken, total = look(collection)
+    if n_broken:
+        raise InputError(
+            f"{label} has NaN or infinite numbers in row {named(broken, n_broken)}; repair or remove them."
+        )
+    return zero, total / max(1, len(collection) - len(zero))
+
+
+def _look(collection: Collection) -> tuple[np.ndarray, list[int], int, np.ndarray]:
+    """The zero rows, the first broken rows, how many are broken, and the sum (float64) of the unit vectors."""
+    zero: list[np.ndarray] = [np.empty(0, np.int64)]
     broken: list[int] = []
     n_broken = 0
     total = np.zeros(collection.dimension, np.float64)
@@ -156,12 +175,7 @@ def _inspect(collection: Collection, label: str) -> tuple[np.ndarray, np.ndarray
         broken += (bad[: SHOWN - len(broken)] + low).tolist()
         zero.append(np.flatnonzero(length == 0) + low)
         total += unit.sum(axis=0, dtype=np.float64)
-    if n_broken:
-        raise InputError(
-            f"{label} has NaN or infinite numbers in row {named(broken, n_broken)}; repair or remove them."
-        )
-    rows = np.concatenate(zero) if zero else np.empty(0, np.int64)
-    return rows, total / max(1, len(collection) - len(rows))
+    return np.concatenate(zero), broken, n_broken, total
 
 
 def _chunks(rows: int, dimension: int) -> Iterator[tuple[int, int]]:

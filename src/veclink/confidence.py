@@ -20,6 +20,7 @@ import numpy as np
 from veclink.candidates import Candidates
 
 ROUNDS = 40
+FITTED = 40_000  # candidates that the regression is fitted to, at most
 SETTLED = 1e-3
 ECHO = 0.15  # wrong links bend the maps towards themselves: their rate is that of knock-outs times 1 + ECHO·share
 SELF_TAUGHT = 0.5  # share of the wrong class that the candidates' own doubtful ones stand for; knock-outs are the rest
@@ -81,10 +82,18 @@ class KnockOuts:
     rate: float
 
 
-def judge(candidates: Candidates, beside: np.ndarray, *, k: int) -> Judged:
-    """Probabilities of the mutual candidates. `beside`: (c, f) features of all candidates beyond scores and margins."""
-    links = candidates.mutual()
-    n_a, n_b, count = len(candidates.best_a), len(candidates.best_b), len(links)
+def judge(
+    candidates: Candidates, beside: np.ndarray, rng: np.random.Generator, *, k: int, runners_up: bool = True
+) -> Judged:
+    """Probabilities of the mutual candidates, and of the runners-up where wanted.
+
+    beside: (c, f) features of all candidates beyond scores and margins. Of many candidates a sample is fitted, as if
+    the clouds were that much smaller; the fit then holds for all.
+    """
+    every = candidates.mutual()
+    links = every if len(every) <= FITTED else np.sort(rng.choice(every, FITTED, replace=False))
+    part = len(links) / max(len(every), 1)
+    n_a, n_b, count = part * len(candidates.best_a), part * len(candidates.best_b), len(links)
     if count < 3:
         return Judged(links, np.zeros(count), 0.0, links[:0], np.zeros(0))
     features = _features(candidates, beside, links)
@@ -116,18 +125,19 @@ def judge(candidates: Candidates, beside: np.ndarray, *, k: int) -> Judged:
         probability = fresh if step < 6 else 0.5 * (fresh + probability)  # damped: two estimates can chase each other
         if moved < SETTLED:
             break
+    overlap = float(min(probability.sum() / MUTUAL, n_a, n_b) / part)
+    others, other_probability = np.empty(0, np.int64), np.empty(0)
+    if runners_up:
+        second = np.concatenate([candidates.best_a[:, :2].ravel(), candidates.best_b[:, :2].ravel()])
+        others = np.setdiff1d(second, every)
+        others = others[others >= 0]
+        other_probability = _without_margins(candidates, beside, links, probability, others)
+    if part < 1:
+        features = (_features(candidates, beside, every) - centre) / scale
+        probability = _with_total(logit[0] + features @ logit[1:], probability.sum() / part)
     order = np.argsort(-probability, kind="stable")
-    runners_up = np.concatenate([candidates.best_a[:, :2].ravel(), candidates.best_b[:, :2].ravel()])
-    others = np.setdiff1d(runners_up, links)
-    others = others[others >= 0]
-    return Judged(
-        links[order],
-        probability[order],
-        float(min(probability.sum() / MUTUAL, n_a, n_b)),
-        others,
-        _without_margins(candidates, beside, links, probability, others),
-        _model(logit[1:], centre, scale, features, probability, wrong_features, wrong_weight),
-    )
+    model = _model(logit[1:], centre, scale, features, probability, wrong_features, wrong_weight)
+    return Judged(every[order], probability[order], overlap, others, other_probability, model)
 
 
 def best_cut(probability: np.ndarray, overlap: float) -> int:

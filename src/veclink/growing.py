@@ -14,14 +14,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from veclink.evidence import one_to_one
-from veclink.matching import match
-from veclink.signatures import span_axes, unit_rows
+from veclink.field import Axes, Field
+from veclink.signatures import canonical_axes, span_axes
 
 LEAST_POOL = 60
 STEADY = 0.1
 # A pool that agrees on this share of the smaller cloud has found the map. Failed ones stayed below 0.16 in 64 and more
 # dimensions; in 32, random vectors reached 0.4, which is why the verdict asks for more there.
 TAKEN_OFF = 0.2
+WIDER = 8192  # rows of the smaller cloud that are asked once more before all of them are
 SETTLED = 0.2  # of the smaller cloud: the given pairs stand in every view until the pool is this large
 
 
@@ -69,28 +70,6 @@ class Pace:
 BRISK = Pace()
 
 
-class Field:
-    """The two clouds that a pool grows on, dense, with the way to propose pairs from anchors."""
-
-    def __init__(
-        self,
-        a: np.ndarray,
-        b: np.ndarray,
-        *,
-        ridge: float = 0.3,
-        k: int = 10,
-        device: str = "cpu",
-        memory: int | None = None,
-    ) -> None:
-        self.a, self.b, self.ridge, self.k, self.device, self.memory = a, b, ridge, k, device, memory
-
-    def propose(self, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mutual csls neighbours by the span signatures from paired anchor vectors, and their csls."""
-        of_a = unit_rows(self.a @ span_axes(left, self.ridge))
-        of_b = unit_rows(self.b @ span_axes(right, self.ridge))
-        return match(of_a, of_b, k=self.k, memory=self.memory, device=self.device).mutual()
-
-
 def grow(
     ground: Field,
     start: Start,
@@ -100,35 +79,42 @@ def grow(
     listener: Callable[[int, int, float], None] | None = None,
 ) -> Pool:
     """Grow a pool from a start until it no longer changes, the last rounds without the given pairs in every view."""
-    n_b = len(ground.b)
+    n_b = ground.n_b
     given = start.pairs if start.pairs is not None else np.empty((0, 2), np.int64)
     outside = start.left is not None and start.right is not None
     n_start = len(start.left) if outside and start.left is not None else len(given)
     pairs = given if not start.trusted else np.empty((0, 2), np.int64)
     pool, history = Pool(pairs, np.ones(len(pairs)), np.zeros(len(pairs))), []
     settled = not start.trusted
+    found = False
     for step in range(pace.rounds):
-        settled = settled or len(pool.pairs) >= max(SETTLED * min(len(ground.a), n_b), 2 * n_start)
+        ground.ask(rng, first=not found)
+        settled = settled or len(pool.pairs) >= max(SETTLED * ground.extent, 2 * n_start)
         members = pool.pairs if settled or outside else np.concatenate([given, _without(pool.pairs, given)])
         kept_in = 0 if settled else n_start
         n_views = pace.views if len(pool.pairs) else 1
+        views: list[Axes] = []
         proposals, held = [], np.zeros(len(members))
         for _ in range(n_views):
             loose = len(members) - (0 if outside else kept_in)
             drawn = (0 if outside else kept_in) + rng.permutation(loose)[: min(pace.anchors, -(-loose // 2))]
             chosen = np.concatenate([np.arange(0 if outside else kept_in), drawn]).astype(np.int64)
-            left, right = ground.a[members[chosen, 0]], ground.b[members[chosen, 1]]
+            left, right = ground.vectors(members[chosen])
             if outside and not settled:
                 left, right = np.concatenate([start.left, left]), np.concatenate([start.right, right])
-            proposed, score = ground.propose(left, right)
+            views.append((span_axes(left, ground.ridge), span_axes(right, ground.ridge)))
+            proposed, score = ground.propose(views[-1])
             fresh = ~np.isin(_keys(proposed, n_b), _keys(members[drawn], n_b))
             held[drawn] += 1
             proposals.append((proposed[fresh], score[fresh]))
         limit = max(LEAST_POOL, int(pace.factor * max(len(pool.pairs), n_start)))
+        if ground.asked is not None:
+            likely = _promote(proposals, members, held, n_b, pace.votes, 3 * limit)
+            proposals = _confirmed(ground, views, proposals, likely)
         grown = _promote(proposals, members, held, n_b, pace.votes, limit)
         history.append((len(grown.pairs), grown.agreed))
         steady = len(grown.pairs) < limit and abs(len(grown.pairs) - len(pool.pairs)) <= STEADY * len(grown.pairs)
-        pool = grown
+        pool, found = grown, found or grown.agreed >= TAKEN_OFF * ground.extent
         if listener is not None:
             listener(step + 1, len(pool.pairs), float(pool.share.mean()) if len(pool.share) else 0.0)
         if not len(pool.pairs):
@@ -139,6 +125,23 @@ def grow(
             # Views that all hold the same given pairs agree even if those are wrong: the pool must last without them.
             settled = True
     return Pool(pool.pairs, pool.share, pool.score, pool.agreed, pool.views, tuple(history))
+
+
+def widen(ground: Field, pool: Pool, rng: np.random.Generator) -> np.ndarray:
+    """More links like those of a pool that grew on a sample: pairs (m, 2) of a larger sample, the best first.
+
+    The canonical map of the pool's links is asked once; of the pairs that hold on the way back as many are kept, by
+    csls, as the pool's share of the rows it grew on promises.
+    """
+    if not ground.large:
+        return pool.pairs
+    share = len(pool.pairs) / ground.extent
+    ground.ask(rng, most=WIDER)
+    axes = canonical_axes(*ground.vectors(pool.pairs))
+    pairs, score = ground.propose(axes)
+    order = np.argsort(-score, kind="stable")[: int(1.5 * share * ground.extent)]
+    pairs = pairs[order]
+    return pairs[ground.confirmed(axes, pairs)][: int(share * ground.extent)]
 
 
 def _promote(
@@ -167,6 +170,19 @@ def _promote(
     best = one_to_one(pairs, share + 0.5 * score)
     agreed, best = len(best), best[:limit]
     return Pool(pairs[best], share[best], score[best], agreed, len(proposals))
+
+
+def _confirmed(
+    ground: Field, views: list[Axes], proposals: list[tuple[np.ndarray, np.ndarray]], likely: Pool
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Of each view's proposals, those among the likely pairs that hold on the way back too."""
+    keys, kept = _keys(likely.pairs, ground.n_b), []
+    for axes, (pairs, score) in zip(views, proposals, strict=True):
+        wanted = np.isin(_keys(pairs, ground.n_b), keys)
+        pairs, score = pairs[wanted], score[wanted]
+        holds = ground.confirmed(axes, pairs)
+        kept.append((pairs[holds], score[holds]))
+    return kept
 
 
 def _keys(pairs: np.ndarray, n_b: int) -> np.ndarray:

@@ -17,12 +17,13 @@ from veclink.anchors import Anchors, anchors_from_pairs, anchors_from_vectors, r
 from veclink.cloud import Cloud, prepare
 from veclink.collection import Collection, open_collection
 from veclink.errors import InputError, named
+from veclink.field import Field
 from veclink.geh import Growth, geh
 from veclink.growing import Start
 from veclink.links import Links, Summary
-from veclink.memory import parse_memory
+from veclink.memory import available, parse_memory
 from veclink.progress import ProgressListener
-from veclink.span import span
+from veclink.span import NEIGHBOURS, span
 
 METHODS = ("span", "geh")
 DEVICES = ("auto", "cpu", "cuda")
@@ -64,11 +65,12 @@ def link(
             "Neither seeds nor anchors were given, and method 'geh' needs one; 'span' starts from nothing too."
         )
     _check_options(method, options)
+    place = chosen_device(device)
     left, right = open_collection(a), open_collection(b)
     pairs = None if seeds is None else resolve_pairs(seeds, left, right)
     clouds = (
-        prepare(left, centre=method == "span", skip_zero=skip_zero, side="A"),
-        prepare(right, centre=method == "span", skip_zero=skip_zero, side="B"),
+        prepare(left, centre=method == "span", skip_zero=skip_zero, side="A", device=place),
+        prepare(right, centre=method == "span", skip_zero=skip_zero, side="B", device=place),
     )
     start = None if pairs is None and anchors is None else _start(*clouds, pairs, anchors)
     run = _link_by_span if method == "span" else _link_by_geh
@@ -78,7 +80,7 @@ def link(
         start,
         told,
         memory=memory,
-        device=chosen_device(device),
+        device=place,
         random_state=random_state,
         progress=progress,
         **options,
@@ -90,9 +92,8 @@ def _link_by_span(a: Cloud, b: Cloud, start: Anchors | None, told: dict[str, Any
     begin = None
     if start is not None:
         begin = Start(start.pairs) if start.pairs is not None else Start(None, start.left, start.right, name="anchors")
-    if options["memory"] is not None:
-        options["memory"] = parse_memory(options["memory"])
-    found = span(a.dense(), b.dense(), begin, **options)
+    ground = _field(a, b, options.pop("device"), options.pop("memory"))
+    found = span(ground, begin, **options)
     trace = found.trace | {"hubs": _source_hubs(found.trace.get("hubs", {}), a, b)}
     wrong = () if start is None or start.pairs is None else tuple(map(tuple, start.pairs[found.suspects].tolist()))
 
@@ -116,6 +117,21 @@ def _link_by_span(a: Cloud, b: Cloud, start: Anchors | None, told: dict[str, Any
         return _links(found.pairs[:count], found.probability[:count], columns, a, b, summary, told, considered, trace)
 
     return links(found.kept, links(len(found.pairs), None))
+
+
+def _field(a: Cloud, b: Cloud, device: str, memory: int | str | None) -> Field:
+    """The field of two clouds: on the device where they fit there, else in memory, else read when asked."""
+    if device != "cpu":
+        from veclink import torch_field
+
+        if torch_field.fits(a.shape, b.shape, device):
+            left, right = torch_field.resident(a, device), torch_field.resident(b, device)
+            return torch_field.DeviceField(left, right, k=NEIGHBOURS, device=device)
+    budget = None if memory is None else parse_memory(memory)
+    most = available() // 2 if budget is None else budget // 2
+    if 4 * (np.prod(a.shape) + np.prod(b.shape)) <= most:
+        return Field(a.dense(), b.dense(), k=NEIGHBOURS, device=device, memory=budget)
+    return Field(a, b, k=NEIGHBOURS, device=device, memory=budget)
 
 
 def _source_rows(name: str, values: np.ndarray, a: Cloud, b: Cloud) -> np.ndarray:

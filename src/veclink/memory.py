@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from .errors import InputError
@@ -25,3 +26,11 @@ def parse_memory(memory: int | float | str) -> int:
     if size <= 0:
         raise InputError(f"Memory {memory!r} leaves nothing to work with; give at least a few megabytes.")
     return size
+
+
+def available() -> int:
+    """Bytes of memory that are free now; where the system does not say, a modest guess."""
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 4_000_000_000

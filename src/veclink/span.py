@@ -15,8 +15,8 @@ import numpy as np
 from veclink.candidates import Candidates, crossfit
 from veclink.confidence import Judged, best_cut, judge
 from veclink.evidence import one_to_one as choose_one_to_one
-from veclink.growing import Field, Pool, Start
-from veclink.locality import local_agreement, own_density
+from veclink.field import Field
+from veclink.growing import Pool, Start, widen
 from veclink.progress import Progress, ProgressListener
 from veclink.starts import Found, best_pool
 from veclink.trace import traced
@@ -27,8 +27,6 @@ RECOVERED = 0.5  # share of the given pairs that must come out as links again, u
 SHARED, CLEARLY_SHARED = 0.065, 0.12  # of the smaller cloud; without an overlap the estimate reached 0.053
 ROOMY = 64  # dimensions; in fewer, random clouds can be turned until a few given pairs and many neighbours fit
 CRAMPED = 8.0  # divided by the dimensions, the share that must seem to be in both there: 0.18 was seen by chance in 32
-NEAREST_LINKS = 3
-BLOCK = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,19 +49,15 @@ class Linked:
 
 
 def span(
-    a: np.ndarray,
-    b: np.ndarray,
+    ground: Field,
     start: Start | None,
     *,
     one_to_one: bool = True,
-    memory: int | None = None,
-    device: str = "cpu",
     random_state: int = 0,
     progress: ProgressListener | None = None,
 ) -> Linked:
-    """Link the rows of two centred clouds (n, d) from a start: given pairs, outside anchors, or None for nothing."""
+    """Link the rows of two centred clouds from a start: given pairs, outside anchors, or None for nothing."""
     rng = np.random.default_rng(random_state)
-    ground = Field(a, b, k=NEIGHBOURS, device=device, memory=memory)
 
     def listener(step: int, links: int, agreement: float) -> None:
         if progress is not None:
@@ -77,12 +71,12 @@ def span(
     if progress is not None:
         progress(Progress(rounds, None, len(found.pool.pairs), None, "judging"))
     suspect = np.isin(np.arange(len(given)), found.suspects)
-    pool = _with_given(found.pool.pairs, given[~suspect])
+    pool = _with_given(widen(ground, found.pool, rng), given[~suspect])
     candidates = crossfit(ground, pool, rng)
     beside = _surroundings(ground, candidates, pool, rng)
-    judged = judge(candidates, beside, k=NEIGHBOURS)
+    judged = judge(candidates, beside, rng, k=ground.k, runners_up=not one_to_one)
     recovered = _recovered(candidates, judged, given)
-    verdict, reasons = _verdict(found, judged, min(len(a), len(b)), min(a.shape[1], b.shape[1]), recovered, len(given))
+    verdict, reasons = _verdict(found, judged, min(ground.n_a, ground.n_b), ground.dimension, recovered, len(given))
     trace = traced(found, candidates, judged)
     if verdict == "not linkable":
         none = np.empty((0, 2), np.int64)
@@ -121,11 +115,9 @@ class Listed:
         pairs = np.column_stack([candidates.rows_a[positions], candidates.rows_b[positions]])
         keys, given_keys = pairs[:, 0] * n_b + pairs[:, 1], given[:, 0] * n_b + given[:, 1]
         again = np.isin(keys, given_keys)
-        place = {int(key): int(position) for key, position in zip(keys, positions, strict=True)}
         pairs = np.concatenate([given, pairs[~again]])
         probability = np.concatenate([np.ones(len(given)), probability[~again]])
-        of_given = np.array([place.get(int(key), -1) for key in given_keys], np.int64)
-        positions = np.concatenate([of_given, positions[~again]])
+        positions = np.concatenate([_looked_up(given_keys, keys, positions), positions[~again]])
         is_given = np.arange(len(pairs)) < len(given)
         chosen = (
             choose_one_to_one(pairs, probability)
@@ -133,6 +125,15 @@ class Listed:
             else np.lexsort((pairs[:, 1], pairs[:, 0], -probability))
         )
         return cls(pairs[chosen], probability[chosen], positions[chosen], is_given[chosen])
+
+
+def _looked_up(wanted: np.ndarray, keys: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The value of each wanted key, −1 where it is not among the keys."""
+    if not len(keys):
+        return np.full(len(wanted), -1, np.int64)
+    order = np.argsort(keys)
+    place = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
+    return np.where(keys[place] == wanted, values[place], -1)
 
 
 def _nothing(found: Found, rounds: int) -> Linked:
@@ -158,10 +159,11 @@ def _surroundings(ground: Field, candidates: Candidates, pool: np.ndarray, rng: 
     beside = np.zeros((len(candidates.rows_a), 4), np.float32)
     looked_at = np.unique(np.concatenate([candidates.best_a[:, :2].ravel(), candidates.best_b[:, :2].ravel()]))
     looked_at = looked_at[looked_at >= 0]
-    beside[looked_at, 0], beside[looked_at, 1] = local_agreement(
-        ground.a, ground.b, pool, candidates.rows_a[looked_at], candidates.rows_b[looked_at]
+    beside[looked_at, 0], beside[looked_at, 1] = ground.local_agreement(
+        pool, candidates.rows_a[looked_at], candidates.rows_b[looked_at]
     )
-    density_a, density_b = own_density(ground.a, rng)[candidates.rows_a], own_density(ground.b, rng)[candidates.rows_b]
+    density_a, density_b = ground.own_density("a", rng), ground.own_density("b", rng)
+    density_a, density_b = density_a[candidates.rows_a], density_b[candidates.rows_b]
     beside[:, 2], beside[:, 3] = -np.abs(density_a - density_b), density_a + density_b
     return beside
 
@@ -202,7 +204,7 @@ def _evidence(
     ground: Field, candidates: Candidates, beside: np.ndarray, listed: Listed, found: Pool, pool: np.ndarray
 ) -> dict[str, np.ndarray]:
     """The columns that explain each listed pair."""
-    n_b, at = len(ground.b), listed.positions
+    n_b, at = ground.n_b, listed.positions
     known = at >= 0
     order = np.argsort(found.pairs[:, 0] * n_b + found.pairs[:, 1])
     keys = (found.pairs[:, 0] * n_b + found.pairs[:, 1])[order]
@@ -229,26 +231,8 @@ def _evidence(
         columns[f"rank_{side}"] = np.where(known & (ranked == at[:, None]).any(axis=1), place_of, 0)
         columns[f"rival_{side}"] = np.where(rival >= 0, other[rival], -1)
         columns[f"rival_{side}_score"] = np.where(rival >= 0, candidates.score[rival], np.nan).astype(np.float32)
-    return columns | _nearest_links(ground, listed.pairs, pool)
-
-
-def _nearest_links(ground: Field, pairs: np.ndarray, pool: np.ndarray) -> dict[str, np.ndarray]:
-    """The links of the pool nearest to each pair, itself left out, by the mean similarity on both sides."""
-    count = min(NEAREST_LINKS, max(len(pool) - 1, 0))
-    linked_a, linked_b = ground.a[pool[:, 0]], ground.b[pool[:, 1]]
-    rows, similarity = np.empty((len(pairs), count), np.int64), np.empty((len(pairs), count), np.float32)
-    for start in range(0, len(pairs), BLOCK):
-        here = slice(start, start + BLOCK)
-        near = ground.a[pairs[here, 0]] @ linked_a.T
-        near += ground.b[pairs[here, 1]] @ linked_b.T
-        near /= 2
-        near[(pool[:, 0] == pairs[here, :1]) | (pool[:, 1] == pairs[here, 1:])] = -2.0
-        nearest = np.argpartition(-near, count, axis=1)[:, :count] if count else rows[here]
-        similar = np.take_along_axis(near, nearest, axis=1)
-        order = np.lexsort((nearest, -similar), axis=1)
-        rows[here], similarity[here] = np.take_along_axis(nearest, order, 1), np.take_along_axis(similar, order, 1)
-    columns = {}
-    for i in range(count):
-        columns[f"near{i + 1}_a"], columns[f"near{i + 1}_b"] = pool[rows[:, i], 0], pool[rows[:, i], 1]
+    nearest, similarity = ground.nearest_links(listed.pairs, pool)
+    for i in range(nearest.shape[1]):
+        columns[f"near{i + 1}_a"], columns[f"near{i + 1}_b"] = pool[nearest[:, i], 0], pool[nearest[:, i], 1]
         columns[f"near{i + 1}_similarity"] = similarity[:, i]
     return columns

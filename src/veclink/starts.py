@@ -13,8 +13,8 @@ from functools import partial
 import numpy as np
 
 from veclink.alignment import align
-from veclink.growing import BRISK, TAKEN_OFF, Field, Pace, Pool, Start, grow
-from veclink.matching import match
+from veclink.field import Axes, Field
+from veclink.growing import BRISK, TAKEN_OFF, Pace, Pool, Start, grow
 from veclink.profiles import paired_profiles
 from veclink.signatures import span_axes, unit_rows
 
@@ -23,6 +23,7 @@ Hint = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]  # rows
 
 LEAST_TO_CLEAN = 6  # with fewer given pairs, none can be told from the others
 SAMPLE = 1000  # rows of a cloud that a held-out pair is ranked among
+RANKED = 12_000  # and that a given pair is ranked among in the end
 SUSPECT = 0.02  # of the cloud is nearer to a wrong pair than its partner in 98 of 100, to a right one in 0 to 3 of 100
 DISOWNED = 0.7  # of the given pairs: a pool from which more than these look wrong does not follow from them
 FROM_NOTHING = "no seeds"
@@ -60,12 +61,11 @@ def best_pool(
     """Grow from the given start (None: from nothing) and, where that fails, from others: the pool that agrees most."""
     best: Found | None = None
     tried: list[tuple[str, float]] = []
-    smaller = min(len(ground.a), len(ground.b))
     for attempt, pool in _attempts(ground, start, rng, listener):
-        share = pool.agreed / smaller
+        share = pool.agreed / ground.extent
         suspects = np.empty(0, np.int64)
         if share >= TAKEN_OFF and start is not None:
-            suspects = _suspects(ground, start, pool)
+            suspects = _suspects(ground, start, pool, rng)
             if attempt != FROM_NOTHING and len(suspects) > DISOWNED * _given(start):
                 share = 0.0  # a pool that does not bear out what it began with has found something else
         tried.append((attempt, share))
@@ -91,7 +91,7 @@ def _attempts(
                 yield f"{given.name}, aligned", _aligned(ground, _seen_from(ground, given), rng, listener, power)
     most = 0
     for turn, (hops, ridge, power) in enumerate(GUESSES):
-        if turn == 2 and most < NOTHING * min(len(ground.a), len(ground.b)):
+        if turn == 2 and most < NOTHING * ground.extent:
             return
         pool = _aligned(ground, partial(paired_profiles, hops=hops, ridge=ridge), rng, listener, power)
         most = max(most, pool.agreed)
@@ -103,13 +103,15 @@ def _aligned(ground: Field, hint: Hint, rng: np.random.Generator, listener: List
 
     The axes are found on a sample of the rows: they are the same for all.
     """
-    a, b = _sample(ground.a, MOST_ALIGNED, rng), _sample(ground.b, MOST_ALIGNED, rng)
-    matched = partial(match, k=ground.k, device=ground.device, memory=ground.memory)
-    axes_a, axes_b = align(a, b, hint(a, b), rng, matched, power=power, listener=listener)
-    pairs, score = matched(unit_rows(ground.a @ axes_a), unit_rows(ground.b @ axes_b)).mutual()
+    a, b = ground.sample("a", MOST_ALIGNED, rng), ground.sample("b", MOST_ALIGNED, rng)
+    axes = align(a, b, hint(a, b), rng, ground.matched, power=power, listener=listener)
+    ground.ask(rng, first=True)
+    pairs, score = ground.propose(axes)
+    holds = ground.confirmed(axes, pairs)
+    pairs, score = pairs[holds], score[holds]
     guessed = Start(pairs[np.argsort(-score, kind="stable")], trusted=False)
     probed = grow(ground, guessed, rng, pace=PROBE, listener=listener)
-    if probed.agreed < HOPEFUL * min(len(ground.a), len(ground.b)):
+    if probed.agreed < HOPEFUL * ground.extent:
         return probed
     return grow(ground, replace(guessed, pairs=probed.pairs), rng, listener=listener)
 
@@ -150,16 +152,17 @@ def _farness(
 
     A pair is seen from the kept ones but itself: as an anchor it would place itself well.
     """
-    of_a, of_b = _sample(ground.a, SAMPLE, rng), _sample(ground.b, SAMPLE, rng)
+    clouds = ground.sample("a", SAMPLE, rng), ground.sample("b", SAMPLE, rng)
     far = np.empty(len(left))
     for place in range(len(left)):
         others = kept[kept != place]
         axes = span_axes(left[others], ground.ridge), span_axes(right[others], ground.ridge)
-        far[place] = _shares_nearer(of_a, of_b, left[place, None], right[place, None], axes)[0]
+        seen = unit_rows(clouds[0] @ axes[0]), unit_rows(clouds[1] @ axes[1])
+        far[place] = _shares_nearer(*seen, left[place, None], right[place, None], axes)[0]
     return far
 
 
-def _suspects(ground: Field, start: Start, pool: Pool) -> np.ndarray:
+def _suspects(ground: Field, start: Start, pool: Pool, rng: np.random.Generator) -> np.ndarray:
     """Positions of the given pairs that are far apart as seen from the pool's best links, themselves left out."""
     left, right = _vectors(ground, start)
     anchors = pool.pairs
@@ -167,18 +170,22 @@ def _suspects(ground: Field, start: Start, pool: Pool) -> np.ndarray:
         known = np.isin(anchors[:, 0], start.pairs[:, 0]) | np.isin(anchors[:, 1], start.pairs[:, 1])
         anchors = anchors[~known]
     anchors = anchors[: BRISK.anchors]
-    axes = span_axes(ground.a[anchors[:, 0]], ground.ridge), span_axes(ground.b[anchors[:, 1]], ground.ridge)
-    return np.flatnonzero(_shares_nearer(ground.a, ground.b, left, right, axes) > SUSPECT)
+    anchors_a, anchors_b = ground.vectors(anchors)
+    axes = span_axes(anchors_a, ground.ridge), span_axes(anchors_b, ground.ridge)
+    clouds = ground.sample("a", RANKED, rng), ground.sample("b", RANKED, rng)
+    seen = unit_rows(clouds[0] @ axes[0]), unit_rows(clouds[1] @ axes[1])
+    return np.flatnonzero(_shares_nearer(*seen, left, right, axes) > SUSPECT)
 
 
-def _shares_nearer(
-    a: np.ndarray, b: np.ndarray, left: np.ndarray, right: np.ndarray, axes: tuple[np.ndarray, np.ndarray]
-) -> np.ndarray:
-    """For pairs (left, right): the share of b nearer to left than right is, and of a to right; their geometric mean."""
+def _shares_nearer(of_a: np.ndarray, of_b: np.ndarray, left: np.ndarray, right: np.ndarray, axes: Axes) -> np.ndarray:
+    """For pairs (left, right): the share of b nearer to left than right is, and of a to right; their geometric mean.
+
+    of_a, of_b: the signatures of the clouds along the axes.
+    """
     z_left, z_right = unit_rows(left @ axes[0]), unit_rows(right @ axes[1])
     own = np.einsum("ij,ij->i", z_left, z_right)[:, None]
-    in_b = (np.sum(z_left @ unit_rows(b @ axes[1]).T > own, axis=1) + 1) / (len(b) + 1)
-    in_a = (np.sum(z_right @ unit_rows(a @ axes[0]).T > own, axis=1) + 1) / (len(a) + 1)
+    in_b = (np.sum(z_left @ of_b.T > own, axis=1) + 1) / (len(of_b) + 1)
+    in_a = (np.sum(z_right @ of_a.T > own, axis=1) + 1) / (len(of_a) + 1)
     return np.sqrt(in_a * in_b)
 
 
@@ -186,8 +193,4 @@ def _vectors(ground: Field, start: Start) -> tuple[np.ndarray, np.ndarray]:
     if start.left is not None and start.right is not None:
         return start.left, start.right
     assert start.pairs is not None
-    return ground.a[start.pairs[:, 0]], ground.b[start.pairs[:, 1]]
-
-
-def _sample(points: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
-    return points if len(points) <= most else points[np.sort(rng.choice(len(points), most, replace=False))]
+    return ground.vectors(start.pairs)

@@ -34,7 +34,7 @@ def match(
     memory: bytes to use on the device, by default half of what is free there (on the CPU, as the CPU matcher).
     fused: whether the Triton kernel makes the lists; by default where it can.
     """
-    place = _device(device)
+    place = torch_device(device)
     budget = _free(place) // 2 if memory is None else memory
     rows, columns = (DeviceRows(side, place, budget // 4) for side in (left, right))
     largest = (1024, 2048) if place.type == "cpu" else (16384, 32768)
@@ -73,7 +73,8 @@ def _fused(rows: DeviceRows, columns: DeviceRows, width: int, wanted: bool | Non
     return triton_kernel.nearest(left, right, width) if triton_kernel.fits(*map(len, (rows, columns))) else None
 
 
-def _device(name: str) -> torch.device:
+def torch_device(name: str) -> torch.device:
+    """The torch device of this name, which is there."""
     try:
         device = torch.device(name.removeprefix("torch:"))
     except RuntimeError:

@@ -1,0 +1,81 @@
+"""The best partner of some rows among all rows of the other side, in one pass: what growing on a sample needs.
+
+CSLS wants the mean cosine to the k nearest rows of the other side. For the rows that are asked this is taken over the
+largest cosines of small pieces of the other side, and for the others over k groups of the rows asked, the largest of
+each: the same order of hubs and outliers, for a fraction of the work of exact lists. `match` is exact; this is not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .rows import Rows
+
+TILE = 1024
+PIECES = 8
+DEVICE_TILE = 1 << 28  # cosines at once on a GPU
+
+
+def best_partners(queries: Any, others: Any, *, k: int = 10, device: str = "cpu") -> tuple[np.ndarray, np.ndarray]:
+    """Row of others (n, s) with the largest csls for each of the queries (q, s), and that csls; (q,) each.
+
+    Both are arrays, or tensors on a torch device, with rows of unit length. The queries should be in random order,
+    because the density of a row of others is taken over k groups of consecutive queries.
+    """
+    if device == "cpu":
+        return _on_cpu(queries, Rows(others, 1 << 26), k)
+    return _on_device(queries, others, k, device)
+
+
+def _on_cpu(queries: np.ndarray, others: Rows, k: int) -> tuple[np.ndarray, np.ndarray]:
+    q, n = len(queries), len(others)
+    best, index = np.full(q, -np.inf, np.float32), np.zeros(q, np.int64)
+    largest = []
+    groups, every = min(k, q), np.arange(q)
+    size = q // groups
+    for first, last in others.tiles(TILE):
+        cosine = queries @ others.block(first, last).T
+        density = cosine[: groups * size].reshape(groups, size, -1).max(axis=1).mean(axis=0)
+        pieces = min(PIECES, last - first)
+        whole = (last - first) // pieces * pieces
+        largest.append(cosine[:, :whole].reshape(q, -1, pieces).max(axis=1))
+        cosine *= 2
+        cosine -= density
+        place = cosine.argmax(axis=1)
+        value = cosine[every, place]
+        better = value > best
+        best[better], index[better] = value[better], first + place[better]
+    pieces_max = np.concatenate(largest, axis=1)
+    near = min(k, pieces_max.shape[1], n)
+    own = np.partition(pieces_max, pieces_max.shape[1] - near, axis=1)[:, pieces_max.shape[1] - near :].mean(axis=1)
+    return index, best - own
+
+
+def _on_device(queries: Any, others: Any, k: int, device: str) -> tuple[np.ndarray, np.ndarray]:
+    import torch
+
+    from .torch_backend import torch_device
+    from .torch_rows import DeviceRows, product
+
+    place = torch_device(device)
+    asked, rows = DeviceRows(queries, place, 1 << 62), DeviceRows(others, place, 1 << 62)
+    q, n = len(asked), len(rows)
+    left = asked.operand(0, q)
+    best = torch.full((q,), -float("inf"), device=place)
+    index = torch.zeros(q, dtype=torch.int64, device=place)
+    groups = min(k, q)
+    size, tile, largest = q // groups, max(PIECES, DEVICE_TILE // q // PIECES * PIECES), []
+    for first in range(0, n, tile):
+        cosine = product(left, rows.operand(first, min(first + tile, n)))
+        width = cosine.shape[1]
+        density = cosine[: groups * size].view(groups, size, width).amax(dim=1).mean(dim=0)
+        pieces = min(PIECES * max(1, width // TILE), width)
+        largest.append(cosine[:, : width // pieces * pieces].view(q, -1, pieces).amax(dim=1))
+        value, at = cosine.mul_(2).sub_(density).max(dim=1)
+        better = value > best
+        best, index = torch.where(better, value, best), torch.where(better, at + first, index)
+    pieces_max = torch.cat(largest, dim=1)
+    own = pieces_max.topk(min(k, pieces_max.shape[1]), dim=1).values.mean(dim=1)
+    return index.cpu().numpy(), (best - own).cpu().numpy()
