@@ -17,10 +17,14 @@ async function readData() {
 }
 
 async function inflated(bytes) {
-  const stream = new DecompressionStream("deflate"), writer = stream.writable.getWriter(), reader = stream.readable.getReader(), parts = [];
+  const stream = new DecompressionStream("deflate"), parts = [];
+  const writer = stream.writable.getWriter(), reader = stream.readable.getReader();
   const written = writer.write(bytes).then(() => writer.close()); // in one piece: cutting it up costs more than it saves
   let length = 0;
-  for (let part = await reader.read(); !part.done; part = await reader.read()) { parts.push(part.value); length += part.value.length; }
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    parts.push(part.value);
+    length += part.value.length;
+  }
   await written;
   const fixed = (x) => x.toFixed(2).replace("-", "−");
 const whole = new Uint8Array(length);
@@ -62,21 +66,24 @@ function estimator(data) {
         k, wrong,
         least: k ? p[k - 1] / 65535 : 1,
         precision: [right / k, share((k - high) / k), share((k - low) / k)],
-        recall: facts.overlap ? [share(right / facts.overlap), share((k - high) / most), share((k - low) / least)] : null,
-        f1: facts.overlap ? share((2 * right) / (k + facts.overlap)) : null,
+        recall: shared ? [share(right / shared), share((k - high) / most), share((k - low) / least)] : null,
+        f1: shared ? share((2 * right) / (k + shared)) : null,
       };
     },
     /* how many are at least as probable as x */
     above(x) {
       let low = 0, high = p.length;
       const wanted = x * 65535;
-      while (low < high) { const middle = (low + high) >> 1; if (p[middle] >= wanted) low = middle + 1; else high = middle; }
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        if (p[middle] >= wanted) low = middle + 1; else high = middle;
+      }
       return low;
     },
     /* as `Links.at(precision=…)` chooses */
     forPrecision(wanted) {
       let kept = 0;
-      for (let k = 1; k <= p.length; k++) { if (((k - sums[k]) / k) * facts.caution <= 1 - wanted + 1e-9) kept = k; else break; }
+      while (kept < p.length && (1 - sums[kept + 1] / (kept + 1)) * facts.caution <= 1 - wanted + 1e-9) kept++;
       return kept;
     },
   };
@@ -103,4 +110,13 @@ function element(tag, properties = {}, ...children) {
   }
   made.append(...children.filter((child) => child !== null));
   return made;
+}
+
+/* A table from texts; the columns at the places `right` hold numbers, and a row may begin with its name. */
+function tableOf(heads, rows, { right = [], named = false } = {}) {
+  const kind = (i) => (right.includes(i) ? { class: "number-cell" } : {});
+  const head = element("tr", {}, ...heads.map((text, i) => element("th", { scope: "col", ...kind(i) }, text)));
+  const body = rows.map((cells) => element("tr", {}, ...cells.map((text, i) =>
+    (named && i === 0 ? element("th", { scope: "row" }, text) : element("td", kind(i), text)))));
+  return element("table", {}, element("thead", {}, head), element("tbody", {}, ...body));
 }

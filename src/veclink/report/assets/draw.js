@@ -58,7 +58,8 @@ function axes(pen, width, height, { x, y, xName, yName, left = 60, bottom = 44 }
   pen.translate(0, frame.y); pen.rotate(-Math.PI / 2); pen.fillText(yName, 0, 0);
   pen.restore();
   pen.strokeStyle = colour("below");
-  pen.beginPath(); pen.moveTo(frame.x, frame.y + frame.height + 0.5); pen.lineTo(frame.x + frame.width, frame.y + frame.height + 0.5); pen.stroke();
+  const floor = frame.y + frame.height + 0.5;
+  pen.beginPath(); pen.moveTo(frame.x, floor); pen.lineTo(frame.x + frame.width, floor); pen.stroke();
   return frame;
 }
 

@@ -47,7 +47,8 @@ function explainer(dialog, data, names, estimates, cut, order) {
   function sides(row) {
     return element("div", { class: "sides" }, ...["a", "b"].map((side) => {
       const { id, title: text } = names(side, c[side][row]);
-      return element("div", {}, element("span", { class: "soft small" }, `In ${side.toUpperCase()}`), element("strong", {}, text || id), text ? element("span", { class: "id" }, id) : null);
+      return element("div", {}, element("span", { class: "soft small" }, `In ${side.toUpperCase()}`),
+        element("strong", {}, text || id), text ? element("span", { class: "id" }, id) : null);
     }));
   }
   function verdict(row, rank, p) {
@@ -56,14 +57,18 @@ function explainer(dialog, data, names, estimates, cut, order) {
     else if (p >= 0.5) said.push(`Of 100 links like this one, about ${Math.round(100 * p)} are right.`);
     else said.push(`Of 100 pairs like this one, only about ${Math.round(100 * p)} are right.`);
     if (rank >= cut.k) said.push("It is below the cut and not among the links.");
-    if (c.votes) said.push(c.votes[row] ? `${c.votes[row]} of ${c.views[row]} views of the final pool proposed it without having it as an anchor.` : "It was not in the final pool of the growth.");
+    if (c.votes && c.votes[row]) {
+      said.push(`${c.votes[row]} of ${c.views[row]} views of the final pool proposed it without having it as an anchor.`);
+    } else if (c.votes) said.push("It was not in the final pool of the growth.");
     if (c.right) said.push(c.right[row] ? "The truth has it." : "The truth does not have it.");
     return element("p", {}, said.join(" "));
   }
   function features(row) {
-    const lead = ["a", "b"].map((side) => c.score[row] - (c[`rival_${side}`][row] >= 0 ? c[`rival_${side}_score`][row] : -1));
-    return { score: c.score[row], narrow_margin: Math.min(...lead), wide_margin: Math.max(...lead), local_correlation: c.local_correlation[row],
-      shared_neighbours: c.shared_neighbours[row], density_match: c.density_match[row], density: c.density[row] };
+    const rival = (side) => (c[`rival_${side}`][row] >= 0 ? c[`rival_${side}_score`][row] : -1); // as the linker counts
+    const lead = ["a", "b"].map((side) => c.score[row] - rival(side));
+    const found = { narrow_margin: Math.min(...lead), wide_margin: Math.max(...lead) };
+    for (const name of model.features) if (!(name in found)) found[name] = c[name][row];
+    return found;
   }
   function waterfall(row) {
     const values = features(row), steps = [["A pair with average evidence", null, 0, model.base]];
@@ -76,13 +81,15 @@ function explainer(dialog, data, names, estimates, cut, order) {
     steps.push([c.given[row] ? "By the evidence alone" : "All together", null, 0, odds]);
     const reach = Math.max(5, ...steps.flatMap((each) => [Math.abs(each[2]), Math.abs(each[3])])) * 1.05;
     const at = (x) => 50 + (50 * x) / reach, chance = (x) => 1 / (1 + Math.exp(-x));
-    const lines = steps.map(([word, value, from, to], i) => {
-      const bar = element("i", { class: i === 0 || i === steps.length - 1 ? "whole" : to < from ? "down" : "up" });
+    const lines = steps.map(([word, value, from, to]) => {
+      const bar = element("i", { class: value === null ? "whole" : to < from ? "down" : "up" });
       bar.style.left = `${at(Math.min(from, to))}%`;
       bar.style.width = `${Math.abs(at(to) - at(from))}%`;
-      const told = i === 0 || i === steps.length - 1 ? chances(chance(to)) : `${to < from ? "−" : "+"}${Math.abs(to - from).toFixed(1)}`;
-      return element("tr", {}, element("th", { scope: "row" }, word, value === null ? null : element("span", { class: "soft" }, ` ${fixed(value)}`)),
-        element("td", {}, element("div", { class: "track", "aria-hidden": "true" }, bar)), element("td", { class: "step" }, told));
+      const change = `${to < from ? "−" : "+"}${Math.abs(to - from).toFixed(1)}`;
+      const shown = value === null ? null : element("span", { class: "soft" }, ` ${fixed(value)}`);
+      return element("tr", {}, element("th", { scope: "row" }, word, shown),
+        element("td", {}, element("div", { class: "track", "aria-hidden": "true" }, bar)),
+        element("td", { class: "step" }, value === null ? chances(chance(to)) : change));
     });
     const axis = element("div", { class: "axis", "aria-hidden": "true" });
     for (const share of [0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999]) {
@@ -93,25 +100,31 @@ function explainer(dialog, data, names, estimates, cut, order) {
       axis.append(tick);
     }
     return element("div", {}, element("h3", {}, "What speaks for it, and what against"),
-      element("p", { class: "soft small" }, "Bars to the right raise the odds, bars to the left lower them; the numbers are changes of the log odds."),
-      element("table", { class: "waterfall" }, element("tbody", {}, ...lines, element("tr", {}, element("td"), element("td", {}, axis), element("td")))));
+      element("p", { class: "soft small" },
+        "Green bars raise the odds, red ones lower them; the numbers are changes of the log odds."),
+      element("table", { class: "waterfall" }, element("tbody", {}, ...lines,
+        element("tr", {}, element("td"), element("td", {}, axis), element("td")))));
   }
   function rivals(row) {
-    const rows = [["b", "a", "Next best in B"], ["a", "b", "Next best in A"]].map(([side, , word]) => {
-      const rival = c[`rival_${side}`][row], score = c[`rival_${side}_score`][row];
-      return element("tr", {}, element("th", { scope: "row" }, word), element("td", {}, rival >= 0 ? label(side, rival) : "none"), element("td", { class: "number-cell" }, rival >= 0 ? fixed(score) : "–"));
-    });
-    const own = element("tr", {}, element("th", { scope: "row" }, "This link"), element("td", {}, label("b", c.b[row])), element("td", { class: "number-cell" }, Number.isNaN(c.score[row]) ? "–" : fixed(c.score[row])));
-    return element("div", {}, element("h3", {}, "Its rivals"), element("table", {}, element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "Which"), element("th", { scope: "col" }, "Name"), element("th", { scope: "col", class: "number-cell" }, "Score"))), element("tbody", {}, own, ...rows)));
+    const rows = [["This link", label("b", c.b[row]), Number.isNaN(c.score[row]) ? "–" : fixed(c.score[row])]];
+    for (const side of ["b", "a"]) {
+      const rival = c[`rival_${side}`][row], there = rival >= 0;
+      const score = there ? fixed(c[`rival_${side}_score`][row]) : "–";
+      rows.push([`Next best in ${side.toUpperCase()}`, there ? label(side, rival) : "none", score]);
+    }
+    return element("div", {}, element("h3", {}, "Its rivals"),
+      tableOf(["Which", "Name", "Score"], rows, { right: [2], named: true }));
   }
   function nearby(row) {
     const rows = [];
     for (let i = 1; i <= 3; i++) {
       const a = c[`near${i}_a`], b = c[`near${i}_b`];
-      if (a && a[row] >= 0 && b[row] >= 0) rows.push(element("tr", {}, element("td", {}, label("a", a[row])), element("td", {}, label("b", b[row])), element("td", { class: "number-cell" }, fixed(c[`near${i}_similarity`][row]))));
+      if (!a || a[row] < 0 || b[row] < 0) continue;
+      rows.push([label("a", a[row]), label("b", b[row]), fixed(c[`near${i}_similarity`][row])]);
     }
     if (!rows.length) return element("div");
-    return element("div", {}, element("h3", {}, "The links nearest to it"), element("table", {}, element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "In A"), element("th", { scope: "col" }, "In B"), element("th", { scope: "col", class: "number-cell" }, "Similarity"))), element("tbody", {}, ...rows)));
+    return element("div", {}, element("h3", {}, "The links nearest to it"),
+      tableOf(["In A", "In B", "Similarity"], rows, { right: [2] }));
   }
   return show;
 }

@@ -4,12 +4,18 @@ async function start() {
   const data = await readData(), c = data.column, estimates = estimator(data);
   const names = (side, place) => {
     const id = data[`ids_${side}`][place] ?? "";
-    return { id: (data.numbered[side] ? `row ${id}` : id).slice(0, 160), title: c[`title_${side}`] ? data.texts[c[`title_${side}`][place]] : "" };
+    const title = c[`title_${side}`] ? data.texts[c[`title_${side}`][place]] : "";
+    return { id: (data.numbered[side] ? `row ${id}` : id).slice(0, 160), title };
   };
   const followers = [];
   const cut = {
     k: data.facts.kept,
-    move(k) { const next = Math.min(Math.max(1, Math.round(k)), estimates.count); if (next !== cut.k) { cut.k = next; followers.forEach((tell) => tell()); } },
+    move(k) {
+      const next = Math.min(Math.max(1, Math.round(k)), estimates.count);
+      if (next === cut.k) return;
+      cut.k = next;
+      followers.forEach((tell) => tell());
+    },
     follow(tell) { followers.push(tell); },
   };
   const by = (id) => document.getElementById(id);
@@ -22,7 +28,9 @@ async function start() {
   if (by("cut-slider")) controls(data, estimates, cut);
   if (by("map")) linkMap(by("map"), data, names, show);
   table = linkTable(by("links"), data, names, cut, show);
-  for (const link of document.querySelectorAll("[data-filter]")) link.addEventListener("click", () => table.only(link.dataset.filter));
+  for (const link of document.querySelectorAll("[data-filter]")) {
+    link.addEventListener("click", () => table.only(link.dataset.filter));
+  }
 }
 
 function controls(data, estimates, cut) {
@@ -31,7 +39,8 @@ function controls(data, estimates, cut) {
   const tell = () => {
     const at = estimates.at(cut.k);
     slider.value = cut.k;
-    slider.setAttribute("aria-valuetext", `${whole(at.k)} links, probability at least ${chances(at.least)}` + (facts.estimated ? `, precision ${percent(at.precision[0])}, recall ${percent(at.recall[0])}` : ""));
+    const estimated = facts.estimated ? `, precision ${percent(at.precision[0])}, recall ${percent(at.recall[0])}` : "";
+    slider.setAttribute("aria-valuetext", `${whole(at.k)} links, probability at least ${chances(at.least)}${estimated}`);
     by("at-links").textContent = whole(at.k);
     by("at-least").textContent = `probability ≥ ${chances(at.least)}`;
     if (facts.estimated) {
@@ -42,7 +51,9 @@ function controls(data, estimates, cut) {
       }
       by("at-f1").textContent = percent(at.f1);
     }
-    for (const button of document.querySelectorAll("[data-cut]")) button.setAttribute("aria-pressed", String(Number(button.dataset.k) === cut.k));
+    for (const button of document.querySelectorAll("[data-cut]")) {
+      button.setAttribute("aria-pressed", String(Number(button.dataset.k) === cut.k));
+    }
   };
   for (const button of document.querySelectorAll("[data-cut]")) {
     const wanted = Number(button.dataset.cut), k = wanted ? estimates.forPrecision(wanted) : facts.kept;
@@ -54,10 +65,14 @@ function controls(data, estimates, cut) {
   const save = by("save");
   if (data.column.rank.length < estimates.count) save.hidden = true; // the names of the others are not in the page
   save.addEventListener("click", () => {
-    const quote = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text), c = data.column, lines = ["a,b,probability"];
+    const quote = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+    const c = data.column, lines = ["a,b,probability"];
     const name = (side, row) => quote(data[`ids_${side}`][c[side][row]]);
-    for (let row = 0; row < cut.k; row++) lines.push(`${name("a", row)},${name("b", row)},${estimates.probability(row).toFixed(4)}`);
-    const link = element("a", { href: URL.createObjectURL(new Blob([`${lines.join("\n")}\n`], { type: "text/csv" })), download: "links.csv" });
+    for (let row = 0; row < cut.k; row++) {
+      lines.push(`${name("a", row)},${name("b", row)},${estimates.probability(row).toFixed(4)}`);
+    }
+    const file = new Blob([`${lines.join("\n")}\n`], { type: "text/csv" });
+    const link = element("a", { href: URL.createObjectURL(file), download: "links.csv" });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   });
@@ -69,5 +84,6 @@ start().then(() => { document.documentElement.dataset.ready = "yes"; }, (error) 
   document.documentElement.dataset.ready = "no";
   const told = document.getElementById("failed");
   told.hidden = false;
-  told.textContent = `The charts and the table could not be shown (${error.message}). The verdict and the figures above are complete; a newer browser shows the rest.`;
+  told.textContent = `The charts and the table could not be shown (${error.message}). The verdict and the figures above `
+    + "are complete; a newer browser shows the rest.";
 });

@@ -8,8 +8,10 @@ function linkMap(root, data, names, open) {
   const shown = {}, view = { x: 0.5, y: 0.5, zoom: 1 };
   let size = [1, 1], hovered = null;
   // both axes are arbitrary, so a wide page is filled; not more than half as wide again as tall
-  const wide = () => Math.min(size[0], 1.5 * size[1]) * 0.94 * view.zoom, tall = () => Math.min(size[1], 1.5 * size[0]) * 0.94 * view.zoom;
-  const px = (x) => size[0] / 2 + (x / 65535 - view.x) * wide(), py = (y) => size[1] / 2 + (y / 65535 - view.y) * tall();
+  const wide = () => Math.min(size[0], 1.5 * size[1]) * 0.94 * view.zoom;
+  const tall = () => Math.min(size[1], 1.5 * size[0]) * 0.94 * view.zoom;
+  const px = (x) => size[0] / 2 + (x / 65535 - view.x) * wide();
+  const py = (y) => size[1] / 2 + (y / 65535 - view.y) * tall();
   for (const box of root.querySelectorAll("[data-show]")) {
     shown[box.dataset.show] = box.checked;
     box.addEventListener("change", () => { shown[box.dataset.show] = box.checked; again(); });
@@ -17,14 +19,18 @@ function linkMap(root, data, names, open) {
   const visible = (side, i) => (i < links ? shown[`linked-${side}`] : shown[`alone-${side}`]);
   const mark = (pen, side, x, y, r) => {
     pen.beginPath();
-    if (side === "a") pen.arc(x, y, 1.3 * r, 0, 7); else pen.rect(x - 0.85 * r, y - 0.85 * r, 1.7 * r, 1.7 * r); // so that A shows behind B
+    // A is a little larger, so that it shows behind B
+    if (side === "a") pen.arc(x, y, 1.3 * r, 0, 7); else pen.rect(x - 0.85 * r, y - 0.85 * r, 1.7 * r, 1.7 * r);
   };
   const again = drawing(canvas, 0, (pen, width, height) => {
     size = [width, height];
     const r = Math.min(5, 2.1 * Math.sqrt(view.zoom));
     if (shown.links) {
       pen.strokeStyle = colour("soft"); pen.lineWidth = 1; pen.globalAlpha = 0.55; pen.beginPath();
-      for (let i = 0; i < links; i++) { pen.moveTo(px(at.a.x[i]), py(at.a.y[i])); pen.lineTo(px(at.b.x[i]), py(at.b.y[i])); }
+      for (let i = 0; i < links; i++) {
+        pen.moveTo(px(at.a.x[i]), py(at.a.y[i]));
+        pen.lineTo(px(at.b.x[i]), py(at.b.y[i]));
+      }
       pen.stroke();
     }
     for (const side of sides) {
@@ -41,8 +47,11 @@ function linkMap(root, data, names, open) {
     if (hovered) {
       pen.strokeStyle = colour("ink"); pen.lineWidth = 2;
       const ends = hovered.i < links ? sides : [hovered.side];
-      if (ends.length === 2) { pen.beginPath(); ends.forEach((s) => pen.lineTo(px(at[s].x[hovered.i]), py(at[s].y[hovered.i]))); pen.stroke(); }
-      for (const s of ends) { pen.fillStyle = colour(s); mark(pen, s, px(at[s].x[hovered.i]), py(at[s].y[hovered.i]), r + 3); pen.fill(); pen.stroke(); }
+      const spots = ends.map((side) => [side, px(at[side].x[hovered.i]), py(at[side].y[hovered.i])]);
+      pen.beginPath();
+      spots.forEach(([, x, y]) => pen.lineTo(x, y));
+      pen.stroke();
+      for (const [side, x, y] of spots) { pen.fillStyle = colour(side); mark(pen, side, x, y, r + 3); pen.fill(); pen.stroke(); }
     }
   });
   const nearest = (x, y) => {
@@ -80,7 +89,11 @@ function linkMap(root, data, names, open) {
     event.preventDefault();
   });
   let held = null, dragged = false;
-  canvas.addEventListener("pointerdown", (event) => { held = [event.offsetX, event.offsetY]; dragged = false; canvas.setPointerCapture(event.pointerId); });
+  canvas.addEventListener("pointerdown", (event) => {
+    held = [event.offsetX, event.offsetY];
+    dragged = false;
+    canvas.setPointerCapture(event.pointerId);
+  });
   canvas.addEventListener("pointerup", () => {
     if (!dragged && hovered && hovered.i < links) open(c.map_rank[hovered.i]);
     held = null;
@@ -99,11 +112,13 @@ function linkMap(root, data, names, open) {
   });
   canvas.addEventListener("pointerleave", () => { hovered = null; tip.hidden = true; again(); });
   function describe({ side, i }, [x, y]) {
-    const linked = i < links, own = names(side, at[side].row[i]);
-    const lines = [element("strong", {}, own.title || own.id), element("div", { class: "soft" }, `in ${side.toUpperCase()}, ${linked ? "linked with" : "not linked"}`)];
+    const linked = i < links, own = names(side, at[side].row[i]), soft = { class: "soft" };
+    const where = `in ${side.toUpperCase()}, ${linked ? "linked with" : "not linked"}`;
+    const lines = [element("strong", {}, own.title || own.id), element("div", soft, where)];
     if (linked) {
       const other = side === "a" ? "b" : "a", partner = names(other, at[other].row[i]);
-      lines.push(element("strong", {}, partner.title || partner.id), element("div", { class: "soft" }, `probability ${chances(c.probability[c.map_rank[i]] / 65535)} · click to explain`));
+      const sure = `probability ${chances(c.probability[c.map_rank[i]] / 65535)} · click to explain`;
+      lines.push(element("strong", {}, partner.title || partner.id), element("div", soft, sure));
     }
     tip.replaceChildren(...lines);
     tip.style.left = `${Math.min(x + 16, Math.max(8, size[0] - tip.offsetWidth - 8))}px`;

@@ -10,5 +10,12 @@ document.getElementById("theme").addEventListener("click", () => {
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
 let shownIn;
-addEventListener("beforeprint", () => { shownIn = document.documentElement.dataset.theme; document.documentElement.dataset.theme = "light"; repaint(); });
-addEventListener("afterprint", () => { if (shownIn) document.documentElement.dataset.theme = shownIn; else delete document.documentElement.dataset.theme; repaint(); });
+addEventListener("beforeprint", () => {
+  shownIn = document.documentElement.dataset.theme;
+  document.documentElement.dataset.theme = "light";
+  repaint();
+});
+addEventListener("afterprint", () => {
+  if (shownIn) document.documentElement.dataset.theme = shownIn; else delete document.documentElement.dataset.theme;
+  repaint();
+});
