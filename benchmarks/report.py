@@ -5,7 +5,8 @@
 The links are the bundled sample's, taken over and over with their evidence; titles are made of its titles' words, so
 that each is its own and as long as a real one. Opening is measured in headless chromium, from the start of the
 navigation until the page says that charts and table are ready, and until the first rows can be read; the best and the
-median of five. The reference in the same run is the report of the sample itself. Written to results/report.json.
+median of five. The reference in the same run is the report of the sample itself; how busy the machine was is noted.
+Written to results/report.json.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def main() -> None:
     a, b = open_collection(sample.A), open_collection(sample.B)
     linked = link(a, b, seeds=sample.SEEDS, device="cpu")
     found = shutil.which(os.environ.get("CHROMIUM", "chromium"))
-    results = {}
+    results: dict[str, object] = {}
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as play:
         browser = play.chromium.launch(executable_path=found, args=["--no-sandbox"])
         for count in (len(linked), *options.links):
@@ -112,6 +113,7 @@ def main() -> None:
                 "megabytes": round(path.stat().st_size / 1e6, 2),
                 "seconds to write": round(time.perf_counter() - began, 1),
                 "seconds to open": opening(browser, path),
+                "processes that wanted a core": round(os.getloadavg()[0], 1),
             }
             print(f"{count:,} links: {results[f'{count} links']}")
         browser.close()
