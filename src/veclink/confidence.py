@@ -20,7 +20,7 @@ import numpy as np
 from veclink.candidates import Candidates
 
 ROUNDS = 40
-FITTED = 40_000  # candidates that the regression is fitted to, at most
+FITTED = 20_000  # candidates that a regression needs at most
 SETTLED = 1e-3
 ECHO = 0.15  # wrong links bend the maps towards themselves: their rate is that of knock-outs times 1 + ECHO·share
 SELF_TAUGHT = 0.5  # share of the wrong class that the candidates' own doubtful ones stand for; knock-outs are the rest
@@ -58,15 +58,15 @@ class KnockOuts:
 
 
 def judge(
-    candidates: Candidates, beside: np.ndarray, rng: np.random.Generator, *, k: int, runners_up: bool = True
+    candidates: Candidates, beside: np.ndarray, fitted: np.ndarray | None = None, *, k: int, runners_up: bool = True
 ) -> Judged:
     """Probabilities of the mutual candidates, and of the runners-up where wanted.
 
-    beside: (c, f) features of all candidates beyond scores and margins. Of many candidates a sample is fitted, as if
-    the clouds were that much smaller; the fit then holds for all.
+    beside: (c, f) features of all candidates beyond scores and margins. fitted: positions of those mutual candidates
+    that the regression is fitted to, by default all; it is fitted as if the clouds were that much smaller.
     """
     every = candidates.mutual()
-    links = every if len(every) <= FITTED else np.sort(rng.choice(every, FITTED, replace=False))
+    links = every if fitted is None else fitted
     part = len(links) / max(len(every), 1)
     n_a, n_b, count = part * len(candidates.best_a), part * len(candidates.best_b), len(links)
     if count < 3:
