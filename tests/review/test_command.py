@@ -5,16 +5,16 @@ from __future__ import annotations
 import signal
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
-from click.testing import Result
 from typer.testing import CliRunner
 
 from reviewed_papers import SHELL, Reviewed, served
 from veclink.cli import app
 
 
-def run(*arguments: object) -> Result:
+def run(*arguments: object) -> Any:
     return CliRunner().invoke(app, ["review", *map(str, arguments)])
 
 

@@ -1,0 +1,101 @@
+"""The documentation: it builds without a warning, loads nothing from elsewhere, and speaks of commands that exist."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from playwright.sync_api import expect, sync_playwright
+
+import veclink
+from veclink.cli import app
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+CODE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        """Not among the test's output."""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    told = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    )
+    assert told.returncode == 0, told.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+def test_every_page_is_built_and_the_reference_is_filled_in(site: Path) -> None:
+    for page in PAGES:
+        assert (site / page.relative_to(ROOT / "docs").with_suffix(".html")).is_file()
+    commands = (site / "reference/command-line.html").read_text()
+    for name, command in group().commands.items():
+        assert f"veclink {name}" in commands
+        for option in (opt for each in command.params for opt in each.opts if opt.startswith("--")):
+            assert option in commands
+    python = (site / "reference/python.html").read_text()
+    for name in veclink.__all__:
+        assert f"veclink.{name}" in python or name.startswith("__")
+    assert "<!-- the" not in commands + python
+
+
+def test_no_page_asks_anything_of_another_machine(site: Path, address: str) -> None:
+    asked: list[str] = []
+    path = shutil.which(os.environ.get("CHROMIUM", "chromium"))
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        for file in sorted(site.rglob("*.html")):
+            page.goto(address + str(file.relative_to(site)))
+        page.goto(address)
+        page.get_by_role("textbox", name="Search").press_sequentially("threshold")
+        expect(page.locator(".md-search-result__item").first).to_be_visible()
+        browser.close()
+    assert len(asked) > len(PAGES)
+    assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT / "docs")))
+def test_commands_and_python_in_the_pages_are_of_this_version(page: Path) -> None:
+    known = {name: {opt for each in command.params for opt in each.opts} for name, command in group().commands.items()}
+    for language, block in CODE.findall(page.read_text()):
+        if language == "python":
+            compile(block, str(page), "exec")
+            for name in re.findall(r"\bveclink\.(\w+)", block):
+                assert hasattr(veclink, name), f"{page} speaks of veclink.{name}"
+        for line in re.findall(r"^veclink (.+)", block, re.MULTILINE) if not language else ():
+            words = line.split("||")[0].split()
+            name, options = words[0], {word for word in words if re.match(r"--?\w", word)}
+            if name.isalpha():
+                assert name in known, f"{page} speaks of veclink {name}"
+                assert options <= known[name], f"{page} gives {options - known[name]} to veclink {name}"
+
+
+def group() -> Any:
+    return typer.main.get_command(app)
