@@ -107,6 +107,12 @@ class LinkAgain:
             status = Status("stopped", message="Stopped; nothing was written.")
         except (VeclinkError, OSError, MemoryError) as error:
             status = Status("failed", message=str(error) or "There is not enough memory.")
+        except BaseException as error:  # a bug: the page must not wait for ever, and the terminal gets the traceback
+            self._end(Status("failed", message=f"Linking broke off ({type(error).__name__}); the terminal says more."))
+            raise
+        self._end(status)
+
+    def _end(self, status: Status) -> None:
         with self._lock:
             self._status = replace(status, seconds=time.monotonic() - self._began)
 

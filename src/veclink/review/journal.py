@@ -23,6 +23,8 @@ ANSWERS = ("accept", "reject", "skip")
 
 Pair = tuple[int, int]
 
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows would write other line ends
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -47,7 +49,7 @@ class Journal:
         self._last = 0
         head = {"veclink_review": FORMAT, "n_a": len(a), "n_b": len(b)}
         try:
-            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _BINARY, 0o600)
         except OSError as error:
             raise OutputError(
                 f"The journal {self.path} cannot be opened ({error.strerror}); name another with --journal."

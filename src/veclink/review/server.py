@@ -179,6 +179,7 @@ def serve(review: Review, again: LinkAgain, name: str, *, port: int, ready: Call
         token = secrets.token_urlsafe(24)
         guarded = Guard(make_app(review, again, name), token, port)
         # no access log: its lines would hold the token
-        config = uvicorn.Config(guarded, log_level="warning", access_log=False, timeout_graceful_shutdown=2)
+        quiet: dict[str, Any] = {"server_header": False, "proxy_headers": False, "timeout_graceful_shutdown": 2}
+        config = uvicorn.Config(guarded, log_level="warning", access_log=False, **quiet)
         ready(f"http://{HOST}:{port}/{token}/")
         uvicorn.Server(config).run(sockets=[listener])

@@ -156,6 +156,7 @@ class Review:
                 "skipped": int((self._code == SKIPPED).sum()),
                 "open": int((self._code == OPEN).sum()),
                 "taken": len(self.journal.accepted()),
+                "seeds": len(self.seed_pairs()[0]),
                 "estimate": None if now is None else asdict(now),
                 "before": None if before is None else asdict(before),
                 "bands": [

@@ -37,6 +37,7 @@ async function ask(path, body) {
       "start veclink review again and open the address it prints.");
   }
   const told = await answer.json().catch(() => ({}));
+  if (answer.status === 404 && !told.error) throw new Error("This page is of an earlier run; open the address that veclink review printed last.");
   if (!answer.ok) throw Object.assign(new Error(told.error || `The server said ${answer.status}.`), { status: answer.status });
   return told;
 }
@@ -212,7 +213,7 @@ function showState(told) {
     { type: "button", title: `${SAID[each.answer]}: ${each.title}`, onclick: () => each.link !== null && open(each.link) },
     el("span", { class: each.answer }, SIGN[each.answer], el("span", { class: "unseen" }, SAID[each.answer])),
     el("span", { class: "title" }, each.title)))));
-  showAgain(told.again, told.taken);
+  showAgain(told);
 }
 
 function showEstimate({ estimate, before }) {
@@ -235,7 +236,7 @@ function showEstimate({ estimate, before }) {
     : "From the linker’s probabilities alone; your answers will move it.";
 }
 
-function showAgain(run, taken) {
+function showAgain({ again: run, taken, seeds }) {
   const running = run.phase === "running";
   $("again").hidden = run.phase === "done";
   $("again").disabled = running || !taken;
@@ -243,7 +244,7 @@ function showAgain(run, taken) {
   $("take").hidden = run.phase !== "done";
   $("again-bar").hidden = !running;
   const text = running ? `${run.stage}${run.step ? `, round ${run.step}, ${run.links.toLocaleString("en")} pairs` : ""}, ${Math.round(run.seconds)} s`
-    : run.phase === "idle" ? (taken ? `${taken} accepted pair${taken === 1 ? "" : "s"} would be seeds.` : "Accept some links first.") : run.message;
+    : run.phase === "idle" ? (taken ? `${seeds} seeds: what you accepted, and what was given.` : "Accept some links first.") : run.message;
   if ($("again-text").textContent !== text) $("again-text").textContent = text;
 }
 
