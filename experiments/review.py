@@ -52,6 +52,8 @@ def trial(data: Path, pair: tuple[str, str, str], overlap: float, state: int) ->
     cut = split(len(left), overlap, rng)
     seeds = draw_seeds(cut.truth, 15, rng)
     links = link(left[cut.rows_a], right[cut.rows_b], seeds=seeds, random_state=state, device="cpu")
+    if not len(links):  # judged not linkable: there is nothing to review
+        return {"links": 0, "precision": None, "reviews": []}
     true = set(map(tuple, cut.truth.tolist()))
     right_ones = np.array([tuple(each) in true for each in links.pairs.tolist()], dtype=bool)
     reviewed = [reviews(links, right_ones, order, answers) for order, answers in product(ORDERS, ANSWERS)]
@@ -76,6 +78,7 @@ def reviews(links: Links, right: np.ndarray, order: str, answers: int) -> dict[s
 
 def print_table(done: list[dict[str, Any]]) -> None:
     """The means over all trials, and the worst trial, as Markdown."""
+    print(f"{sum(trial['links'] > 0 for trial in done)} of {len(done)} trials have links.")
     print(
         "| order | answers | interval held the truth (worst trial) | mean width | mean error |\n|---|---|---|---|---|"
     )

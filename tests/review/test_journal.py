@@ -84,6 +84,25 @@ def test_a_line_that_a_crash_cut_short_is_dropped_and_the_next_answer_is_sound(t
     assert [json.loads(line).get("answer") for line in lines] == [None, "accept", "reject"]
 
 
+def test_a_journal_cut_at_any_byte_is_what_its_whole_lines_say(tmp_path: Path) -> None:
+    states = []
+    with journal(tmp_path) as kept:
+        states.append(([], kept.path.stat().st_size))
+        for work in (
+            lambda: kept.add((0, 1), "accept", tab="ü"),
+            lambda: kept.add((2, 3), "reject", tab="x", instead=(2, 0)),
+            lambda: kept.undo("x"),
+            lambda: kept.add((0, 1), "skip", tab="x"),
+        ):
+            work()
+            states.append((told(kept.answers()), kept.path.stat().st_size))
+        content = kept.path.read_bytes()
+    for size in range(len(content) + 1):
+        (tmp_path / "journal.jsonl").write_bytes(content[:size])
+        with journal(tmp_path) as kept:
+            assert told(kept.answers()) == [answers for answers, end in states if end <= max(size, states[0][1])][-1]
+
+
 @pytest.mark.parametrize(
     ("place", "line", "said"),
     [

@@ -135,11 +135,14 @@ def test_exports_are_files_to_download(ask: Asker) -> None:
     )
 
 
-def test_the_token_is_new_each_time_and_in_no_output_but_the_address(
+def test_another_run_has_another_token_and_shows_the_payload_it_was_given(
     papers: Reviewed, tmp_path: Path, ask: Asker
 ) -> None:
-    with served(papers, tmp_path) as (_, told):
+    assert papers.a.ids is not None
+    (tmp_path / "a.csv").write_text("id,label\n" + "".join(f"{key},Paper {key}\n" for key in papers.a.ids))
+    with served(papers, tmp_path, "--payload-a", tmp_path / "a.csv") as (_, told):
         other = Asker(told["url"])
         assert other.token != ask.token and ask("/", token=other.token)[0] == 404
-        assert other("/")[0] == 200
+        shown = json.loads(other("/api/next?tab=x")[2])["link"]
+        assert shown["a"]["headline"] == f"Paper {shown['a']['name']}"
     assert other.token not in (tmp_path / "journal.jsonl").read_text()

@@ -22,6 +22,10 @@ def review(
     links: Annotated[Path, typer.Argument(metavar="LINKS", help="The links, as `veclink link` wrote them.")],
     a: Annotated[str, typer.Argument(metavar="A", help="The first of the two collections that were linked.")],
     b: Annotated[str, typer.Argument(metavar="B", help="The second.")],
+    payload_a: Annotated[
+        Path | None, typer.Option(help="What to show of A's objects: CSV, Parquet or JSONL, a line each, or by `id`.")
+    ] = None,
+    payload_b: Annotated[Path | None, typer.Option(help="The same for B.")] = None,
     journal: Annotated[
         Path | None, typer.Option(help="Where the answers are kept; LINKS.review.jsonl unless named.")
     ] = None,
@@ -43,6 +47,7 @@ def review(
         from veclink.links import Links
         from veclink.review.again import LinkAgain
         from veclink.review.journal import Journal
+        from veclink.review.payloads import with_payload
         from veclink.review.session import Review
 
         check_choice("--device", device, DEVICES)
@@ -54,7 +59,10 @@ def review(
         output = links.with_name(f"{links.stem}.again{links.suffix}") if output is None else output
         check_output(output, a, b, str(links))
         path = links.with_name(f"{links.name}.review.jsonl") if journal is None else journal
-        with Journal(path, left := open_collection(a), right := open_collection(b)) as kept:
+        left, right = open_collection(a), open_collection(b)
+        left = left if payload_a is None else with_payload(left, payload_a)
+        right = right if payload_b is None else with_payload(right, payload_b)
+        with Journal(path, left, right) as kept:
             session = Review(found, left, right, kept)
             again = LinkAgain(session, output, device=device, memory=memory, skip_zero=skip_zero)
 
