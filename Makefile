@@ -1,4 +1,4 @@
-# make demo   install veclink and link the bundled sample
+# make demo   install veclink, link the bundled sample, write a report of it
 # make test   install what the tests need, then check and run them all
 # make docs   build the documentation site into build/docs
 PYTHON ?= python3
