@@ -67,6 +67,17 @@ def test_a_name_that_a_site_points_here_is_refused(ask: Asker, host: str) -> Non
     assert status == 421 and b"links" not in content
 
 
+def test_two_names_at_once_are_refused(ask: Asker) -> None:
+    for hosts in (["evil.example", f"127.0.0.1:{ask.port}"], [f"127.0.0.1:{ask.port}", "evil.example"]):
+        connection = http.client.HTTPConnection("127.0.0.1", ask.port, timeout=30)
+        connection.putrequest("GET", f"/{ask.token}/", skip_host=True)
+        for host in hosts:
+            connection.putheader("Host", host)
+        connection.endheaders()
+        assert connection.getresponse().status == 421
+        connection.close()
+
+
 def test_localhost_is_this_server_too(ask: Asker) -> None:
     assert ask("/api/state?tab=x", Host=f"localhost:{ask.port}")[0] == 200
 

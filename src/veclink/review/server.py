@@ -139,9 +139,10 @@ class Guard:
         if scope["type"] != "http":
             return  # no websockets here
         headers = dict(scope["headers"])
+        hosts = [value.lower() for name, value in scope["headers"] if name == b"host"]
         token, _, rest = scope["path"].lstrip("/").partition("/")
         known = secrets.compare_digest(token.encode(), self._token)
-        if not known or headers.get(b"host", b"").lower() not in self._hosts:
+        if not known or len(hosts) != 1 or hosts[0] not in self._hosts:
             await _refuse(404 if not known else 421, "Open the address that veclink review printed.", send)
         elif headers.get(b"origin", b"") not in self._origins | {b""}:
             await _refuse(403, "Another site may not ask here.", send)
