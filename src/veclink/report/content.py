@@ -13,7 +13,7 @@ from veclink.evaluation import Scores, score
 from veclink.links import Links
 from veclink.report.estimates import CHANCE, FEWER, MORE, OVERLAP, Estimates, default_doubt, estimate
 from veclink.report.mapping import Mapped, map_links
-from veclink.report.naming import Names, names
+from veclink.report.naming import Names, clipped, names
 from veclink.report.packing import pack, scaled
 
 LISTED = 120_000  # links with all their evidence; of more, those nearest to the cut
@@ -83,8 +83,8 @@ def gather(links: Links, a: Collection | None, b: Collection | None, *, truth: n
     return Content(
         links=links,
         source=source,
-        name_a="A" if a is None else PurePath(a.name).name,
-        name_b="B" if b is None else PurePath(b.name).name,
+        name_a="A" if a is None else clipped(PurePath(a.name).name),
+        name_b="B" if b is None else clipped(PurePath(b.name).name),
         estimates=estimate(links),
         truth=None if truth is None else score(links.pairs, truth),
         close_calls=calls,

@@ -7,6 +7,7 @@ from html import escape
 from veclink.report.content import Content
 from veclink.report.estimates import Interval
 from veclink.report.markup import percent
+from veclink.report.naming import cleaned
 from veclink.report.words import advice, headline
 
 ICONS = {
@@ -21,7 +22,7 @@ def verdict(content: Content) -> str:
     links, estimates = content.links, content.estimates
     said = links.summary.verdict
     head, sentence = headline(links, estimates)
-    reasons = "".join(f"<li>{escape(reason)}</li>" for reason in links.summary.reasons)
+    reasons = "".join(f"<li>{escape(cleaned(reason))}</li>" for reason in links.summary.reasons)
     todo = "".join(
         f"<li>{escape(each.text)}{_show(each.shows)}</li>" for each in advice(links, estimates, content.n_close)
     )

@@ -11,6 +11,7 @@ from veclink.collection import Collection
 
 TITLES = ("title", "name", "label", "headline", "subject", "question", "text", "content", "description")
 LONGEST = 160
+UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control, format, half a character, line and paragraph separators
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +61,15 @@ def title_column(collection: Collection | None) -> str | None:
     return (usual or texts or [None])[0]
 
 
+def cleaned(text: str) -> str:
+    """A text in one line, without characters that cannot be seen or that turn the line around."""
+    plain = "".join(" " if unicodedata.category(each) in UNSEEN else each for each in text)
+    return " ".join(plain.split())
+
+
 def clipped(text: str) -> str:
-    """A text in one line that is not too long, without characters that cannot be seen or that turn the line around."""
-    plain = "".join(
-        " " if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") else c for c in text[: 4 * LONGEST]
-    )
-    plain = " ".join(plain.split())
+    """A cleaned text that is not too long."""
+    plain = cleaned(text[: 4 * LONGEST])
     return plain if len(plain) <= LONGEST else plain[: LONGEST - 1].rstrip() + "…"
 
 

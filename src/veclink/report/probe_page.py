@@ -10,6 +10,7 @@ from veclink.atomic import written_whole
 from veclink.probing import Probe
 from veclink.report.first_screen import ICONS
 from veclink.report.markup import numbers, percent, scrolled
+from veclink.report.naming import clipped
 from veclink.report.page import page
 from veclink.report.vector_charts import bars, line
 
@@ -114,7 +115,7 @@ than its partner is (median; 50 % is chance).</p><div class="two">{"".join(chart
 
 
 def _name(name: str) -> str:
-    return PurePath(name).name
+    return clipped(PurePath(name).name)
 
 
 def _time(seconds: float) -> str:

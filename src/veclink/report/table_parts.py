@@ -8,6 +8,7 @@ import numpy as np
 
 from veclink.report.content import CLOSE, Content
 from veclink.report.markup import scrolled, tagged
+from veclink.report.naming import clipped
 
 
 def links_table(content: Content) -> str:
@@ -89,7 +90,7 @@ def facts(content: Content) -> str:
         ("B", f"{content.name_b}, {summary.n_b:,} vectors"),
         ("Method", summary.method),
         ("Rounds", f"{summary.iterations:,}"),
-        *((name.replace("_", " ").capitalize(), str(value)) for name, value in options.items()),
+        *((name.replace("_", " ").capitalize(), clipped(str(value))) for name, value in options.items()),
     ]
     if summary.seconds is not None:
         rows.append(("Time", f"{summary.seconds:.1f} s"))
