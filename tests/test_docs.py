@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.server
 import os
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -16,7 +15,7 @@ from typing import Any
 
 import pytest
 import typer
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import Browser, expect
 
 import veclink
 from veclink.cli import app
@@ -64,19 +63,16 @@ def test_every_page_is_built_and_the_reference_is_filled_in(site: Path) -> None:
     assert "<!-- the" not in commands + python
 
 
-def test_no_page_asks_anything_of_another_machine(site: Path, address: str) -> None:
+def test_no_page_asks_anything_of_another_machine(browser: Browser, site: Path, address: str) -> None:
     asked: list[str] = []
-    path = shutil.which(os.environ.get("CHROMIUM", "chromium"))
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        page = browser.new_page()
-        page.on("request", lambda request: asked.append(request.url))
-        for file in sorted(site.rglob("*.html")):
-            page.goto(address + str(file.relative_to(site)))
-        page.goto(address)
-        page.get_by_role("textbox", name="Search").press_sequentially("threshold")
-        expect(page.locator(".md-search-result__item").first).to_be_visible()
-        browser.close()
+    page = browser.new_page()
+    page.on("request", lambda request: asked.append(request.url))
+    for file in sorted(site.rglob("*.html")):
+        page.goto(address + str(file.relative_to(site)))
+    page.goto(address)
+    page.get_by_role("textbox", name="Search").press_sequentially("threshold")
+    expect(page.locator(".md-search-result__item").first).to_be_visible()
+    page.close()
     assert len(asked) > len(PAGES)
     assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
 
