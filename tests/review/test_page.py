@@ -171,6 +171,7 @@ def test_linking_again_shows_how_far_it_is_and_the_new_links_can_be_reviewed(
         ready(page)
         links = Links.load(tmp_path / "again.parquet")
         expect(page.locator("#progress")).to_contain_text(f"of {len(links)} answered")
+        expect(page.locator("#file")).to_contain_text("again.parquet")
         press(page, "s")
         expect(page.locator("#alert")).to_be_hidden()
 

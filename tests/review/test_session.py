@@ -17,6 +17,7 @@ from veclink.anchors import resolve_pairs
 from veclink.collection import Collection
 from veclink.errors import InputError
 from veclink.links import Links, Summary
+from veclink.review import exports
 from veclink.review.journal import Journal
 from veclink.review.session import TAB_LIVES, Overtaken, Review
 
@@ -121,7 +122,7 @@ def test_a_rival_taken_instead_is_accepted_and_the_link_rejected(review: Review,
     row_a, row_b = papers.links.pairs[place].tolist()
     rival = int(papers.links.evidence["rival_b"][place])
     assert review.journal.rejected() == [(row_a, row_b)] and review.journal.accepted() == [(row_a, rival)]
-    assert pairs_of(review.truth()) == [(papers.a.ids[row_a], papers.b.ids[rival])]
+    assert pairs_of(exports.truth(review)) == [(papers.a.ids[row_a], papers.b.ids[rival])]
     other = np.flatnonzero(papers.links.pairs[:, 1] == rival)
     if len(other):
         assert "another partner" in review.link("one", int(other[0]))["notes"][0]
@@ -153,11 +154,12 @@ def test_answers_change_the_estimate_as_their_bands_say(review: Review) -> None:
 def test_exports_are_read_back_as_the_pairs_that_were_accepted(review: Review, papers: Reviewed) -> None:
     accepted = [papers.links.pairs[answer_next(review, "one", "accept")].tolist() for _ in range(4)]
     rejected = papers.links.pairs[answer_next(review, "one", "reject")].tolist()
-    assert resolve(review.truth(), papers).tolist() == accepted
-    seeds = resolve(review.seeds(), papers).tolist()
+    assert resolve(exports.truth(review), papers).tolist() == accepted
+    seeds = resolve(exports.seeds(review), papers).tolist()
     given = papers.links.pairs[papers.links.evidence["given"]].tolist()
     assert sorted(seeds) == sorted(accepted + given) and rejected not in seeds
-    assert [row["answer"] for row in csv.DictReader(io.StringIO(review.decisions()))] == 4 * ["accept"] + ["reject"]
+    told = csv.DictReader(io.StringIO(exports.decisions(review)))
+    assert [row["answer"] for row in told] == 4 * ["accept"] + ["reject"]
 
 
 def test_a_rejected_seed_is_no_seed_any_more(review: Review, papers: Reviewed) -> None:
@@ -175,7 +177,7 @@ def test_seeds_leave_out_accepted_pairs_that_contradict_each_other(tmp_path: Pat
         for _ in range(3):
             answer_next(review, "one", "accept")
         assert review.seed_pairs() == ([(2, 2)], 2)
-        assert len(pairs_of(review.truth())) == 3
+        assert len(pairs_of(exports.truth(review))) == 3
 
 
 def test_collections_without_payload_and_evidence_can_be_reviewed_by_row(tmp_path: Path) -> None:
@@ -194,7 +196,7 @@ def test_ids_with_odd_characters_come_back_from_the_export(tmp_path: Path, endin
     with Journal(tmp_path / "journal.jsonl", a, b) as journal:
         review = Review(links, a, b, journal)
         answer_next(review, "one", "accept")
-        (tmp_path / "truth.csv").write_bytes(review.truth().encode())
+        (tmp_path / "truth.csv").write_bytes(exports.truth(review).encode())
     assert resolve_pairs(tmp_path / "truth.csv", a, b).tolist() == [[1, 2]]
 
 

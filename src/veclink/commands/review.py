@@ -63,7 +63,7 @@ def review(
         left = left if payload_a is None else with_payload(left, payload_a)
         right = right if payload_b is None else with_payload(right, payload_b)
         with Journal(path, left, right) as kept:
-            session = Review(found, left, right, kept)
+            session = Review(found, left, right, kept, name=links.name)
             again = LinkAgain(session, output, device=device, memory=memory, skip_zero=skip_zero)
 
             def ready(address: str) -> None:
@@ -78,7 +78,7 @@ def review(
                     webbrowser.open(address)
 
             try:
-                serve(session, again, links.name, port=port, ready=ready)
+                serve(session, again, port=port, ready=ready)
             except KeyboardInterrupt:  # the way to end it
                 pass
             finally:

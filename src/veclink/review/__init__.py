@@ -2,6 +2,6 @@
 
 The path of an answer: `page` (the browser) → `server` (who may ask) → `session` (what is asked) → `journal` (on disk
 before the page is told). `bands` orders the links, `estimate` says what the answers mean for all of them, `shown` is
-what a person sees of a link (`payloads` adds tables to vectors that have none), and `again` links anew with what was
-accepted.
+what a person sees of a link (`payloads` adds tables to vectors that have none), `again` links anew with what was
+accepted, and `exports` writes it out.
 """

@@ -82,7 +82,7 @@ class LinkAgain:
         with self._lock:
             if self._found is None:
                 raise InputError("There are no new links to review; link again first.")
-            self._review.use(self._found)
+            self._review.use(self._found, self._output.name)
             self._found = None
             self._status = Status()
 

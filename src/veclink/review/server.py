@@ -20,6 +20,7 @@ from pydantic import BaseModel, Field
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from veclink.errors import VeclinkError
+from veclink.review import exports
 from veclink.review.again import LinkAgain
 from veclink.review.session import Overtaken, Review
 
@@ -63,7 +64,7 @@ class Given(BaseModel):
     instead: Literal["a", "b"] | None = None
 
 
-def make_app(review: Review, again: LinkAgain, name: str) -> FastAPI:
+def make_app(review: Review, again: LinkAgain) -> FastAPI:
     """The addresses of the page, without their guard."""
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)  # the docs pages would load from elsewhere
 
@@ -72,7 +73,7 @@ def make_app(review: Review, again: LinkAgain, name: str) -> FastAPI:
         return JSONResponse({"error": str(error)}, status_code=409 if isinstance(error, Overtaken) else 400)
 
     def state(tab: str) -> dict[str, Any]:
-        return {"name": name, **review.state(tab), "again": asdict(again.status())}
+        return {**review.state(tab), "again": asdict(again.status())}
 
     @app.get("/api/state")
     def get_state(tab: Name) -> dict[str, Any]:
@@ -109,9 +110,9 @@ def make_app(review: Review, again: LinkAgain, name: str) -> FastAPI:
 
     @app.get("/export/{what}.csv")
     def get_export(what: Literal["truth", "seeds", "decisions"]) -> Response:
-        content: Callable[[], str] = getattr(review, what)
+        content = {"truth": exports.truth, "seeds": exports.seeds, "decisions": exports.decisions}[what](review)
         head = {"Content-Disposition": f'attachment; filename="{what}.csv"'}
-        return Response(content(), media_type="text/csv; charset=utf-8", headers=head)
+        return Response(content, media_type="text/csv; charset=utf-8", headers=head)
 
     @app.get("/{file}")
     def get_file(file: str = "") -> Response:
@@ -170,7 +171,7 @@ async def _refuse(status: int, text: str, send: Send, *headers: tuple[bytes, byt
     await send({"type": "http.response.body", "body": text.encode()})
 
 
-def serve(review: Review, again: LinkAgain, name: str, *, port: int, ready: Callable[[str], None]) -> None:
+def serve(review: Review, again: LinkAgain, *, port: int, ready: Callable[[str], None]) -> None:
     """Serve until Ctrl-C; `ready` is told the address once it can be opened. port 0 takes any that is free."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -178,7 +179,7 @@ def serve(review: Review, again: LinkAgain, name: str, *, port: int, ready: Call
         listener.listen()
         port = listener.getsockname()[1]
         token = secrets.token_urlsafe(24)
-        guarded = Guard(make_app(review, again, name), token, port)
+        guarded = Guard(make_app(review, again), token, port)
         # no access log: its lines would hold the token
         quiet: dict[str, Any] = {"server_header": False, "proxy_headers": False, "timeout_graceful_shutdown": 2}
         config = uvicorn.Config(guarded, log_level="warning", access_log=False, **quiet)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -35,7 +33,14 @@ class Review:
     """Everything the page asks for. All methods may be called from several threads."""
 
     def __init__(
-        self, links: Links, a: Collection, b: Collection, journal: Journal, *, now: Callable[[], float] = time.monotonic
+        self,
+        links: Links,
+        a: Collection,
+        b: Collection,
+        journal: Journal,
+        *,
+        name: str = "links",
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.a, self.b, self.journal = a, b, journal
         self._now = now
@@ -43,13 +48,13 @@ class Review:
         self._seen: dict[str, float] = {}
         self._looks_at: dict[str, int] = {}
         self.generation = 0
-        self.use(links)
+        self.use(links, name)
 
-    def use(self, links: Links) -> None:
-        """Review these links from now on; answers to pairs that are among them count at once."""
+    def use(self, links: Links, name: str) -> None:
+        """Review these links, called `name`, from now on; answers to pairs that are among them count at once."""
         _check_links(links, self.a, self.b)
         with self._lock:
-            self.links = links
+            self.links, self.name = links, name
             self.bands: Bands = banded(links)
             self.generation += 1
             self._looks_at.clear()
@@ -148,6 +153,7 @@ class Review:
             now, before = estimate(counts), estimate(unanswered)
             return {
                 "generation": self.generation,
+                "name": self.name,
                 "links": len(self.links),
                 "sizes": [len(self.a), len(self.b)],
                 "verdict": self.links.summary.verdict,
@@ -178,22 +184,15 @@ class Review:
             self._seen.pop(tab, None)
             self._looks_at.pop(tab, None)
 
-    def truth(self) -> str:
-        """The accepted pairs as CSV, columns a,b."""
+    def answers(self) -> list[Answer]:
+        """The answers that stand, in the order they were given."""
         with self._lock:
-            return _csv(("a", "b"), (self._names(pair) for pair in self.journal.accepted()))
+            return self.journal.answers()
 
-    def seeds(self) -> str:
-        """What `seed_pairs` gives as CSV, columns a,b."""
+    def accepted(self) -> list[Pair]:
+        """The pairs that are known to be right."""
         with self._lock:
-            return _csv(("a", "b"), (self._names(pair) for pair in self.seed_pairs()[0]))
-
-    def decisions(self) -> str:
-        """Every standing answer as CSV, columns a,b,answer."""
-        with self._lock:
-            rows = [(*self._names(each.pair), each.answer) for each in self.journal.answers()]
-            extra = [(*self._names(each.instead), "accept") for each in self.journal.answers() if each.instead]
-            return _csv(("a", "b", "answer"), [*rows, *extra])
+            return self.journal.accepted()
 
     def seed_pairs(self) -> tuple[list[Pair], int]:
         """The accepted pairs and the given ones that were not rejected; and how many accepted ones were left out.
@@ -226,9 +225,6 @@ class Review:
     def _pair(self, place: int) -> Pair:
         x, y = self.links.pairs[place].tolist()
         return x, y
-
-    def _names(self, pair: Pair) -> tuple[Any, Any]:
-        return self.journal.name(0, pair[0]), self.journal.name(1, pair[1])
 
     def _others(self, tab: str) -> list[str]:
         now = self._now()
@@ -280,13 +276,3 @@ def _check_links(links: Links, a: Collection, b: Collection) -> None:
 def _without_contradictions(pairs: list[Pair]) -> list[Pair]:
     left, right = Counter(x for x, _ in pairs), Counter(y for _, y in pairs)
     return [(x, y) for x, y in pairs if left[x] == right[y] == 1]
-
-
-def _csv(names: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
-    lines = [list(names), *map(list, rows)]
-    # a lone carriage return inside an id would end the line unless it is quoted
-    loose = any("\r" in str(value) for line in lines for value in line)
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL if loose else csv.QUOTE_MINIMAL)
-    writer.writerows(lines)
-    return file.getvalue()
