@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,15 +49,23 @@ def _filled(markdown: str) -> str:
 
 def commands() -> str:
     """Every command with its arguments and options, as `--help` has them."""
-    group: Any = typer.main.get_command(app)
     parts = []
-    for name, command in group.commands.items():
+    for name, command in every_command(typer.main.get_command(app)):
         context = command.context_class(command, info_name=f"veclink {name}")
         usage = " ".join(command.collect_usage_pieces(context))
         parts.append(f"## veclink {name}\n\n{command.help}\n\n```\nveclink {name} {usage}\n```\n")
         rows = [_row(each, context) for each in command.get_params(context)]
         parts.append("| | |\n|---|---|\n" + "\n".join(rows) + "\n")
     return "\n".join(parts)
+
+
+def every_command(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
+    """The commands of a group by name, and those of the groups in it: `bench run`."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from every_command(command, f"{before}{name} ")
+        else:
+            yield f"{before}{name}", command
 
 
 def public_names() -> str:
