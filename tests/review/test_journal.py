@@ -129,6 +129,17 @@ def test_a_damaged_or_foreign_journal_is_refused_by_its_line(tmp_path: Path, pla
     assert path.read_bytes() == content
 
 
+@pytest.mark.parametrize(
+    "content",
+    [b"PAR1\x00\n\x00\x01half", b"a,b\n1,2\n", b'{"title": "x"}\n{"title"', b"[1, 2]", b"{}\n", b"\x93NUMPY\n"],
+)
+def test_another_file_named_by_mistake_is_refused_and_not_touched(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "journal.jsonl").write_bytes(content)
+    with pytest.raises(InputError, match="not a journal"):
+        journal(tmp_path)
+    assert (tmp_path / "journal.jsonl").read_bytes() == content
+
+
 def test_two_reviews_cannot_write_one_journal(tmp_path: Path) -> None:
     with journal(tmp_path), pytest.raises(InputError, match="open in another review"):
         journal(tmp_path)

@@ -57,7 +57,7 @@ def review(
 
         found = Links.load(links)
         output = links.with_name(f"{links.stem}.again{links.suffix}") if output is None else output
-        check_output(output, a, b, str(links))
+        check_output(output, a, b, *(str(each) for each in (links, payload_a, payload_b, journal) if each is not None))
         path = links.with_name(f"{links.name}.review.jsonl") if journal is None else journal
         left, right = open_collection(a), open_collection(b)
         left = left if payload_a is None else with_payload(left, payload_a)

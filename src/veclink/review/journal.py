@@ -56,12 +56,10 @@ class Journal:
             ) from error
         try:
             _lock(self._file, self.path)
-            whole = self._whole_lines()
-            if whole:
-                self._check_head(whole[0], head)
-                for place, line in enumerate(whole[1:], start=2):
-                    self._replay(line, place)
-            else:
+            whole = self._whole_lines(head)
+            for place, line in enumerate(whole[1:], start=2):
+                self._replay(line, place)
+            if not whole:
                 self._write(head)
                 _sync_folder(self.path.parent)
         except BaseException:
@@ -147,7 +145,9 @@ class Journal:
             del self._standing[given.pair]
 
     def _write(self, line: dict[str, Any]) -> None:
-        content = (json.dumps(line, ensure_ascii=False) + "\n").encode()
+        if self._file < 0:
+            raise OutputError(f"{self.path} is closed after a write that failed; start the review again.")
+        content = _line(line)
         before = os.fstat(self._file).st_size
         try:
             written = os.write(self._file, content)
@@ -155,18 +155,28 @@ class Journal:
                 raise OSError(28, "No space left on device")
             os.fsync(self._file)
         except OSError as error:
-            os.ftruncate(self._file, before)
+            try:
+                os.ftruncate(self._file, before)
+            except OSError:  # what comes after a half line would be lost with it
+                self.close()
             raise OutputError(
                 f"The answer was not saved: {self.path} could not be written ({error.strerror}); make room and repeat."
             ) from error
 
-    def _whole_lines(self) -> list[bytes]:
-        """The lines of the file. What follows the last line that is whole was never acknowledged, and is cut off."""
+    def _whole_lines(self, head: dict[str, Any]) -> list[bytes]:
+        """The lines of the file. What follows the last line that is whole was never acknowledged, and is cut off.
+
+        Not before it is sure that this is a journal: any other file stays as it is.
+        """
         content = b"".join(iter(lambda: os.read(self._file, 1 << 20), b""))
         end = content.rfind(b"\n") + 1
         lines = content[:end].split(b"\n")[:-1]
         if lines and _parsed(lines[-1]) is None:
             end -= len(lines.pop()) + 1
+        if lines:
+            self._check_head(lines[0], head)
+        elif not _line(head).startswith(content):
+            raise InputError(f"{self.path} is not a journal of a review; name another with --journal.")
         if end < len(content):
             os.ftruncate(self._file, end)
         return lines
@@ -224,6 +234,10 @@ class _Names:
         if name not in self._row_of:
             raise InputError(f"{self._side} has no id {name!r} among its {self._count:,}.")
         return self._row_of[name]
+
+
+def _line(values: dict[str, Any]) -> bytes:
+    return (json.dumps(values, ensure_ascii=False) + "\n").encode()
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
