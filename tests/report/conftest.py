@@ -9,15 +9,13 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 import span_papers
-from veclink import sample
-from veclink.report import save_report
 
 
 @pytest.fixture(scope="session")
-def sample_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of the whole sample, with its truth."""
-    path = tmp_path_factory.mktemp("report") / "report.html"
-    save_report(path, span_papers.linked(), sample.A, sample.B, truth=sample.TRUTH)
+def sample_report() -> Path:
+    """The report that the demo writes: of the whole sample, with its truth."""
+    path = span_papers.demo().report
+    assert path is not None
     return path
 
 

@@ -19,7 +19,7 @@ from veclink.progress import ProgressListener
 __all__ = ["Forecast", "Probe", "SameSpace", "SeedCheck", "Side", "probe"]
 
 VERDICTS = ("linkable", "doubtful", "not linkable", "same space", "unknown")
-ORPHANS = 0.25  # share of rows that are nobody's neighbours; real encoders leave 1 to 15 of 100
+ORPHANS = 0.05  # share of rows that are nobody's neighbours; real encoders leave less than 1 in 100
 TELLING = 0.1  # of a collection: right pairs are seen nearer than this by the other seeds, wrong ones are anywhere
 
 
@@ -72,7 +72,7 @@ def probe(
     if forecast and not same.same:
         ahead = forecast_links(*clouds, pairs, device=device, random_state=random_state, progress=progress)
     verdict, sentence = _verdict(same, checked, ahead)
-    return Probe(*sides, same, checked, ahead, verdict, sentence, _remarks(sides, checked, ahead))
+    return Probe(*sides, same, checked, ahead, verdict, sentence, _remarks(sides, checked))
 
 
 def _verdict(same: SameSpace, seeds: SeedCheck | None, ahead: Forecast | None) -> tuple[str, str]:
@@ -82,7 +82,7 @@ def _verdict(same: SameSpace, seeds: SeedCheck | None, ahead: Forecast | None) -
             "Both are in the same space already: their vectors compare as they are, and linking is not needed.",
         )
     if ahead is not None:
-        part = "" if ahead.whole else " near the seeds"
+        part = "" if ahead.whole else " near the seeds, which is rather too strict,"
         if ahead.verdict == "not linkable":
             return ahead.verdict, f"Not linkable as they are: a trial{part} found no trustworthy link."
         share = f"about {100 * ahead.precision:.0f} of 100 links right" if ahead.precision is not None else "links"
@@ -95,7 +95,7 @@ def _verdict(same: SameSpace, seeds: SeedCheck | None, ahead: Forecast | None) -
     return "unknown", "Unknown: collections of this size need known pairs for a forecast; give some with --seeds."
 
 
-def _remarks(sides: tuple[Side, Side], seeds: SeedCheck | None, ahead: Forecast | None) -> tuple[str, ...]:
+def _remarks(sides: tuple[Side, Side], seeds: SeedCheck | None) -> tuple[str, ...]:
     told = []
     for letter, side in zip("AB", sides, strict=True):
         if side.zero:
@@ -105,9 +105,7 @@ def _remarks(sides: tuple[Side, Side], seeds: SeedCheck | None, ahead: Forecast 
         if side.orphans > ORPHANS:
             told.append(f"{letter} has hubs: {side.orphans:.0%} of its rows are among the nearest of no other row.")
     if seeds is not None and seeds.suspects:
-        told.append(f"{len(seeds.suspects):,} of the {seeds.count:,} seeds look wrong.")
+        told.append(f"{len(seeds.suspects):,} of the {seeds.count:,} seeds look wrong, as seen from the others.")
     if seeds is not None and seeds.count < 8:
         told.append(f"There are {seeds.count:,} seeds; 8 or more make the start safe.")
-    if ahead is not None:
-        told.extend(ahead.reasons)
     return tuple(told)

@@ -58,6 +58,8 @@ def _print_forecast(console: Console, probe: Probe) -> None:
     assert ahead is not None
     where = "everything" if ahead.whole else f"{ahead.rows[0]:,} x {ahead.rows[1]:,} vectors near the seeds"
     console.print(f"Forecast, from linking {where}: {ahead.verdict}; at most about {ahead.seconds:,.0f} s for all.")
+    for reason in ahead.reasons:
+        console.print(Padding(escape(reason), (0, 0, 0, 2)))
     for name, value, spread in (
         ("precision", ahead.precision, ahead.precision_range),
         ("recall", ahead.recall, ahead.recall_range),

@@ -16,7 +16,9 @@ BINS, PER_BIN = 6, 15
 LEAST = 4  # seeds that can be held against one another
 CLEANED = 6  # from so many seeds on, the worse half is left out of what the others are seen from
 ROUNDS = 3
-SUSPECT = 0.2  # of the collection is nearer than the partner: wrong pairs lie anywhere from 0 to 1, right ones below
+# A seed looks wrong where more of the collection is nearer than its partner: wrong ones lie anywhere from 0 to 1. Where
+# even the typical seed is far off, the models agree on too little to tell.
+SUSPECT, SUSPECT_FACTOR = 0.2, 8.0
 
 
 @dataclass(frozen=True)
@@ -25,9 +27,9 @@ class SeedCheck:
 
     correlation: of the distances between seeds in the two spaces. curve: (mean distance in A, correlation, pairs) for
     pairs of seeds from the nearest to the farthest. neighbours: (k, Jaccard overlap of a seed's k nearest seeds in the
-    two spaces, what chance gives). typical: median over the seeds of the share of the collection that is nearer than
-    the partner, as seen from the other seeds: 0 is perfect, 0.5 is chance. suspects: (row in A, row in B, that share)
-    of the seeds that look wrong, the worst first.
+    two spaces, what chance gives). All three leave out the seeds that look wrong. typical: median over the seeds of
+    the share of the collection that is nearer than the partner, as seen from the other seeds: 0 is perfect, 0.5 is
+    chance. suspects: (row in A, row in B, that share) of the seeds that look wrong, the worst first.
     """
 
     count: int
@@ -47,9 +49,11 @@ def check_seeds(a: Cloud, b: Cloud, seeds: Anchors, rng: np.random.Generator) ->
     if len(chosen) < LEAST:
         return SeedCheck(len(seeds), len(chosen), None, (), (), 0.5, ())
     far = held_out_shares(a, b, left, right, rng)
-    wrong = np.flatnonzero(far > SUSPECT)
+    wrong = np.flatnonzero(far > max(SUSPECT, SUSPECT_FACTOR * float(np.median(far))))
     wrong = wrong[np.argsort(-far[wrong], kind="stable")]
-    upper = np.triu_indices(len(chosen), 1)
+    if len(chosen) - len(wrong) >= LEAST:  # pairs that look wrong would only blur what the models agree on
+        left, right = np.delete(left, wrong, axis=0), np.delete(right, wrong, axis=0)
+    upper = np.triu_indices(len(left), 1)
     near_a, near_b = 1 - (left @ left.T)[upper], 1 - (right @ right.T)[upper]
     return SeedCheck(
         count=len(seeds),

@@ -13,7 +13,7 @@ SAMPLE = 2000
 NEAREST = 10
 IDENTICAL = 1 - 1e-5
 TWIN = 0.999  # cosine from which two rows count as nearly the same
-SAME = 0.7  # from unrelated (0) to one space (1); two models of equal dimension stayed below 0.45, one model above 0.9
+SAME = 0.7  # on a scale from unrelated (0) to one space (1): two models were at 0.02 at most, one model at 0.96 or more
 
 
 @dataclass(frozen=True)

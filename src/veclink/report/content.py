@@ -11,7 +11,16 @@ import numpy as np
 from veclink.collection import Collection
 from veclink.evaluation import Scores, score
 from veclink.links import Links
-from veclink.report.estimates import CHANCE, FEWER, MORE, OVERLAP, Estimates, default_doubt, estimate
+from veclink.report.estimates import (
+    CHANCE,
+    FEWER_SHARED,
+    FEWER_WRONG,
+    MORE_SHARED,
+    MORE_WRONG,
+    Estimates,
+    default_doubt,
+    estimate,
+)
 from veclink.report.mapping import Mapped, map_links
 from veclink.report.naming import Names, clipped, names
 from veclink.report.packing import pack, scaled
@@ -220,7 +229,7 @@ def _facts(links: Links, source: Links) -> dict[str, Any]:
         "smaller": min(summary.n_a, summary.n_b),
         "caution": summary.caution,
         "doubt": default_doubt(links),
-        "spread": {"fewer": FEWER, "more": MORE, "overlap": OVERLAP, "chance": CHANCE},
+        "spread": {"wrong": [FEWER_WRONG, MORE_WRONG], "shared": [FEWER_SHARED, MORE_SHARED], "chance": CHANCE},
         "close": CLOSE,
         "growth": links.trace.get("growth", []),
         "model": links.trace.get("model"),

@@ -1,10 +1,10 @@
 """How far the estimates may be off: ranges around precision, recall and overlap, for the links above any cut.
 
-The probabilities expect W = Σ(1 − p) wrong links. In trials on real vectors the true number was between W·exp(−1.8) and
-W·exp(0.5), on top of what chance brings about (1.64·√W): where links are nearly all right, the linker is too modest.
-The true overlap was within a factor of exp(2·W/n) of the estimate, n being the number of links. The three numbers were
-chosen on the trials of `experiments/results/span.json` and the first two draws in `results/intervals.json`; the third
-draw there is the check of them (`python experiments/intervals.py`).
+The probabilities expect W = Σ(1 − p) wrong links of n. In trials on real vectors the true number was mostly between
+W·exp(−1.8) and W·exp(0.5), and the true overlap between exp(−1.5·W/n) and exp(5·W/n) times the estimate, both on top of
+what chance brings about: the linker is rather too modest, above all where little is shared. These numbers were chosen
+on the trials of `experiments/results/span.json` and on draws 0 and 1 in `results/intervals.json`; draw 2 there is the
+check of them (`python experiments/intervals.py --data DIR`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 
 from veclink.links import Links
 
-FEWER, MORE = 1.8, 0.5
-OVERLAP = 2.0
+FEWER_WRONG, MORE_WRONG = 1.8, 0.5
+FEWER_SHARED, MORE_SHARED = 1.5, 5.0
 CHANCE = 1.645  # of a normal distribution: 90 % lie within
 
 
@@ -66,14 +66,15 @@ def ranges(n: int, expected_wrong: float, overlap: float, doubt: float, smaller:
 def wrong_links(expected: float, n: int) -> Interval:
     """How many of n links are wrong, when the probabilities expect so many."""
     chance = CHANCE * np.sqrt(max(expected, 0.0))
-    low, high = expected * np.exp(-FEWER) - chance, expected * np.exp(MORE) + chance
+    low, high = expected * np.exp(-FEWER_WRONG) - chance, expected * np.exp(MORE_WRONG) + chance
     return Interval(expected, float(np.clip(low, 0, n)), float(np.clip(high, 0, n)))
 
 
 def shared_objects(overlap: float, doubt: float, most: int) -> Interval:
     """How many objects are in both collections, from the estimate and the expected share of wrong links."""
-    spread = OVERLAP * doubt + CHANCE / np.sqrt(max(overlap, 1.0))
-    return Interval(overlap, float(overlap * np.exp(-spread)), float(min(overlap * np.exp(spread), most)))
+    chance = CHANCE / np.sqrt(max(overlap, 1.0))
+    low, high = (overlap * np.exp(by) for by in (-FEWER_SHARED * doubt - chance, MORE_SHARED * doubt + chance))
+    return Interval(overlap, float(low), float(min(high, most)))
 
 
 def default_doubt(links: Links) -> float:

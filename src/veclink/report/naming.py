@@ -63,8 +63,9 @@ def title_column(collection: Collection | None) -> str | None:
 
 def cleaned(text: str) -> str:
     """A text in one line, without characters that cannot be seen or that turn the line around."""
-    plain = "".join(" " if unicodedata.category(each) in UNSEEN else each for each in text)
-    return " ".join(plain.split())
+    if not text.isprintable():  # looking at each character takes long, and nearly all titles are printable
+        text = "".join(" " if unicodedata.category(each) in UNSEEN else each for each in text)
+    return " ".join(text.split())
 
 
 def clipped(text: str) -> str:

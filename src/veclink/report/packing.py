@@ -38,4 +38,4 @@ def pack(texts: dict[str, Any], columns: dict[str, np.ndarray], factors: dict[st
     text = json.dumps({**texts, "columns": described}, ensure_ascii=False, separators=(",", ":")).encode()
     head = len(text).to_bytes(4, "little") + text
     head += b"\0" * (-len(head) % 8)
-    return base64.b64encode(zlib.compress(head + b"".join(parts), 9)).decode()
+    return base64.b64encode(zlib.compress(head + b"".join(parts), 7)).decode()

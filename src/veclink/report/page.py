@@ -34,8 +34,16 @@ def render(content: Content) -> str:
     return page(title, nav, body, scripts=SCRIPTS, data=data)
 
 
-def page(title: str, nav: str, body: str, *, scripts: tuple[str, ...], data: str = "") -> str:
-    """A whole page that needs nothing but itself.
+def page(
+    title: str,
+    nav: str,
+    body: str,
+    *,
+    scripts: tuple[str, ...],
+    data: str = "",
+    holds: str = "titles and ids of the linked objects",
+) -> str:
+    """A whole page that needs nothing but itself. holds: what a reader has to know before giving it away.
 
     The policy allows the one script and the one style by their hashes: whatever a title holds, it cannot run.
     """
@@ -56,7 +64,7 @@ def page(title: str, nav: str, body: str, *, scripts: tuple[str, ...], data: str
 <noscript><p class="failed">The charts and the table need JavaScript, which is off. The verdict and its figures are
 complete without it.</p></noscript>
 <footer>Made by veclink {escape(__version__)}. This file is complete: it loads nothing and sends nothing. It holds
-titles and ids of the linked objects, so share it as you would share those.</footer></main>
+{holds}, so share it as you would share those.</footer></main>
 {data}<script>{script}</script></body></html>
 """
 

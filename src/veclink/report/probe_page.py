@@ -10,7 +10,7 @@ from veclink.atomic import written_whole
 from veclink.probing import Probe
 from veclink.report.first_screen import ICONS
 from veclink.report.markup import numbers, percent, scrolled
-from veclink.report.naming import clipped
+from veclink.report.naming import cleaned, clipped
 from veclink.report.page import page
 from veclink.report.vector_charts import bars, line
 
@@ -29,7 +29,13 @@ def save_probe(path: str | os.PathLike[str], probe: Probe) -> None:
     parts = [("sides", "Collections", _sides(probe)), ("seeds", "Seeds", _seeds(probe))]
     nav = "".join(f'<a href="#{anchor}">{name}</a>' for anchor, name, html in parts if html)
     title = f"{_name(probe.a.name)} and {_name(probe.b.name)}: {probe.verdict}"
-    html = page(title, nav, _verdict(probe) + "".join(html for _, _, html in parts), scripts=("theme.js",))
+    html = page(
+        title,
+        nav,
+        _verdict(probe) + "".join(html for _, _, html in parts),
+        scripts=("theme.js",),
+        holds="names of files",
+    )
     with written_whole(path) as temporary:
         temporary.write_text(html, encoding="utf-8")
 
@@ -51,17 +57,19 @@ def _verdict(probe: Probe) -> str:
     )
     remarks = "".join(f"<li>{escape(each)}</li>" for each in probe.remarks) or "<li>Nothing stands in the way.</li>"
     if ahead is None:
-        trial = "No trial was made."
+        trial = ["No trial was made."]
     else:
         what = "everything" if ahead.whole else f"{ahead.rows[0]:,} and {ahead.rows[1]:,} vectors near the seeds"
-        trial = f"A trial linked {what}. Linking all takes at most about {_time(ahead.seconds)} on this machine."
+        time = f"Linking all takes at most about {_time(ahead.seconds)} on this machine."
+        trial = [f"A trial linked {what}. {time}", *ahead.reasons]
+    told = "".join(f"<li>{escape(cleaned(each))}</li>" for each in trial)
     return f"""<section class="verdict {look.replace(" ", "-")}" aria-labelledby="said">
 <div class="say"><svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round"
  stroke-linejoin="round" aria-hidden="true"><circle cx="12" cy="12" r="10"/>{ICONS[look]}</svg>
 <h1 id="said">{HEADLINES[probe.verdict]}</h1><p>{escape(probe.sentence)}</p></div>
 <dl class="figures">{figures}</dl>
 <div class="why"><div><h2>What was seen</h2><ul>{remarks}</ul></div>
-<div><h2>The forecast</h2><ul><li>{escape(trial)}</li></ul></div></div></section>"""
+<div><h2>The forecast</h2><ul>{told}</ul></div></div></section>"""
 
 
 def _sides(probe: Probe) -> str:
@@ -105,8 +113,8 @@ nearest other seeds in A and in B; the line is what chance gives.</p></figcaptio
     suspects = "<p>None of the seeds looks wrong.</p>"
     if seeds.suspects:
         rows = [(f"{a:,}", f"{b:,}", percent(far)) for a, b, far in seeds.suspects]
-        suspects = f"""<h3>Seeds that look wrong</h3><p class="soft small">As seen from the others, so much of the
-collection is nearer than the partner.</p>{
+        suspects = f"""<h3 class="spaced">Seeds that look wrong</h3><p class="soft small">As seen from the others,
+so much of the collection is nearer than the partner.</p>{
             scrolled("Seeds that look wrong", ("Row in A", "Row in B", "Nearer"), rows, ("Nearer",))
         }"""
     return f"""<section id="seeds" aria-labelledby="seeds-head"><h2 id="seeds-head">The seeds</h2>

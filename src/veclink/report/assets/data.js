@@ -2,9 +2,8 @@
 /* Reads what `packing.pack` wrote: {…texts, facts, column: {name: typed array or Float32Array}}. */
 async function readData() {
   const coded = document.getElementById("data").textContent.trim();
-  const bytes = Uint8Array.fromBase64 ? Uint8Array.fromBase64(coded) : Uint8Array.from(atob(coded), (c) => c.charCodeAt(0));
-  const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const buffer = await new Response(plain).arrayBuffer();
+  const bytes = Uint8Array.fromBase64 ? Uint8Array.fromBase64(coded) : bytesOf(atob(coded));
+  const buffer = await inflated(bytes);
   const length = new DataView(buffer).getUint32(0, true);
   const data = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
   const first = Math.ceil((4 + length) / 8) * 8;
@@ -12,9 +11,34 @@ async function readData() {
   data.column = {};
   for (const [name, { type, at, length: n, factor }] of Object.entries(data.columns)) {
     const raw = new kinds[type](buffer, first + at, n);
-    data.column[name] = factor ? Float32Array.from(raw, (v) => (v === -32768 ? NaN : v * factor)) : raw;
+    data.column[name] = factor ? numbers(raw, factor) : raw;
   }
   return data;
+}
+
+async function inflated(bytes) {
+  const stream = new DecompressionStream("deflate"), writer = stream.writable.getWriter(), reader = stream.readable.getReader(), parts = [];
+  const written = writer.write(bytes).then(() => writer.close()); // in one piece: cutting it up costs more than it saves
+  let length = 0;
+  for (let part = await reader.read(); !part.done; part = await reader.read()) { parts.push(part.value); length += part.value.length; }
+  await written;
+  const fixed = (x) => x.toFixed(2).replace("-", "−");
+const whole = new Uint8Array(length);
+  let place = 0;
+  for (const part of parts) { whole.set(part, place); place += part.length; }
+  return whole.buffer;
+}
+
+function numbers(raw, factor) {
+  const values = new Float32Array(raw.length);
+  for (let i = 0; i < raw.length; i++) values[i] = raw[i] === -32768 ? NaN : raw[i] * factor;
+  return values;
+}
+
+function bytesOf(text) {
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
 }
 
 /* What is thought of the k surest pairs: the same sums as in `estimates.py`. */
@@ -23,10 +47,10 @@ function estimator(data) {
   const p = data.column.probability;
   const sums = new Float64Array(p.length + 1);
   for (let i = 0; i < p.length; i++) sums[i + 1] = sums[i] + p[i] / 65535;
-  const { fewer, more, overlap: perDoubt, chance } = facts.spread;
-  const spread = facts.overlap ? perDoubt * facts.doubt + chance / Math.sqrt(Math.max(facts.overlap, 1)) : 0;
-  const most = Math.min((facts.overlap || 0) * Math.exp(spread), facts.smaller);
-  const least = (facts.overlap || 0) * Math.exp(-spread);
+  const { wrong: [fewer, more], shared: [fewerShared, moreShared], chance } = facts.spread;
+  const shared = facts.overlap || 0, luckShared = chance / Math.sqrt(Math.max(shared, 1));
+  const most = Math.min(shared * Math.exp(moreShared * facts.doubt + luckShared), facts.smaller);
+  const least = shared * Math.exp(-fewerShared * facts.doubt - luckShared);
   const share = (x) => Math.min(1, Math.max(0, x));
   return {
     count: p.length,
@@ -59,6 +83,7 @@ function estimator(data) {
 }
 
 const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)} %`;
+const fixed = (x) => x.toFixed(2).replace("-", "−");
 const whole = (n) => Math.round(n).toLocaleString("en");
 
 /* Probabilities near 1 differ in what is left: 0.99 and 0.999 are not the same. */

@@ -81,7 +81,7 @@ function explainer(dialog, data, names, estimates, cut, order) {
       bar.style.left = `${at(Math.min(from, to))}%`;
       bar.style.width = `${Math.abs(at(to) - at(from))}%`;
       const told = i === 0 || i === steps.length - 1 ? chances(chance(to)) : `${to < from ? "−" : "+"}${Math.abs(to - from).toFixed(1)}`;
-      return element("tr", {}, element("th", { scope: "row" }, word, value === null ? null : element("span", { class: "soft" }, ` ${value.toFixed(2)}`)),
+      return element("tr", {}, element("th", { scope: "row" }, word, value === null ? null : element("span", { class: "soft" }, ` ${fixed(value)}`)),
         element("td", {}, element("div", { class: "track", "aria-hidden": "true" }, bar)), element("td", { class: "step" }, told));
     });
     const axis = element("div", { class: "axis", "aria-hidden": "true" });
@@ -99,16 +99,16 @@ function explainer(dialog, data, names, estimates, cut, order) {
   function rivals(row) {
     const rows = [["b", "a", "Next best in B"], ["a", "b", "Next best in A"]].map(([side, , word]) => {
       const rival = c[`rival_${side}`][row], score = c[`rival_${side}_score`][row];
-      return element("tr", {}, element("th", { scope: "row" }, word), element("td", {}, rival >= 0 ? label(side, rival) : "none"), element("td", { class: "number-cell" }, rival >= 0 ? score.toFixed(2) : "–"));
+      return element("tr", {}, element("th", { scope: "row" }, word), element("td", {}, rival >= 0 ? label(side, rival) : "none"), element("td", { class: "number-cell" }, rival >= 0 ? fixed(score) : "–"));
     });
-    const own = element("tr", {}, element("th", { scope: "row" }, "This link"), element("td", {}, label("b", c.b[row])), element("td", { class: "number-cell" }, Number.isNaN(c.score[row]) ? "–" : c.score[row].toFixed(2)));
+    const own = element("tr", {}, element("th", { scope: "row" }, "This link"), element("td", {}, label("b", c.b[row])), element("td", { class: "number-cell" }, Number.isNaN(c.score[row]) ? "–" : fixed(c.score[row])));
     return element("div", {}, element("h3", {}, "Its rivals"), element("table", {}, element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "Which"), element("th", { scope: "col" }, "Name"), element("th", { scope: "col", class: "number-cell" }, "Score"))), element("tbody", {}, own, ...rows)));
   }
   function nearby(row) {
     const rows = [];
     for (let i = 1; i <= 3; i++) {
       const a = c[`near${i}_a`], b = c[`near${i}_b`];
-      if (a && a[row] >= 0 && b[row] >= 0) rows.push(element("tr", {}, element("td", {}, label("a", a[row])), element("td", {}, label("b", b[row])), element("td", { class: "number-cell" }, c[`near${i}_similarity`][row].toFixed(2))));
+      if (a && a[row] >= 0 && b[row] >= 0) rows.push(element("tr", {}, element("td", {}, label("a", a[row])), element("td", {}, label("b", b[row])), element("td", { class: "number-cell" }, fixed(c[`near${i}_similarity`][row]))));
     }
     if (!rows.length) return element("div");
     return element("div", {}, element("h3", {}, "The links nearest to it"), element("table", {}, element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "In A"), element("th", { scope: "col" }, "In B"), element("th", { scope: "col", class: "number-cell" }, "Similarity"))), element("tbody", {}, ...rows)));

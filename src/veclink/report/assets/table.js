@@ -65,7 +65,7 @@ function linkTable(root, data, names, cut, open) {
       element("td", { class: "number-cell", "data-label": "rank" }, whole(c.rank[row] + 1)),
       element("td", { "data-label": "probability" }, chances(p(row)), element("span", { class: "meter", "aria-hidden": "true" }, bar)),
       cell("a", row), cell("b", row),
-      element("td", { class: "number-cell", "data-label": "lead" }, Number.isFinite(m) ? m.toFixed(2) : "–"),
+      element("td", { class: "number-cell", "data-label": "lead" }, Number.isFinite(m) ? fixed(m) : "–"),
       element("td", {}, ...tags),
       element("td", { class: "c-open" }, element("button", { type: "button", "aria-label": `Explain link ${c.rank[row] + 1}` }, "Why?")));
     made.addEventListener("click", () => { if (!String(getSelection())) open(c.rank[row], order, row); });
