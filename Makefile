@@ -1,19 +1,31 @@
-# make demo   install veclink and link the bundled sample
+# make demo   install veclink, link the bundled sample, write a report of it
 # make test   install what the tests need, then check and run them all
+# make docs   build the documentation site into build/docs
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test clean
+.PHONY: demo test docs clean browser
 
 demo: $(VENV)/installed
 	$(BIN)/veclink demo
 
-test: $(VENV)/installed-for-tests
+test: $(VENV)/installed-for-tests browser
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q
+	CHROMIUM=$(CHROMIUM) $(BIN)/python -m pytest -q
+
+docs: $(VENV)/installed-for-tests
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# The pages are tested in a real browser, Debian's chromium; CHROMIUM=... names another one.
+CHROMIUM ?= chromium
+browser:
+	@command -v $(CHROMIUM) >/dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null \
+	  || apt-get install -qq -y chromium >/dev/null || { apt-get update -qq && apt-get install -qq -y chromium >/dev/null; }
+	@command -v $(CHROMIUM) >/dev/null || { echo "The tests open pages in chromium, and $(CHROMIUM) is not there:" \
+	  "run 'sudo apt-get install chromium', or name another with make test CHROMIUM=/path/to/chrome." >&2; exit 1; }
 
 clean:
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

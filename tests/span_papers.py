@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -61,9 +63,15 @@ def some_papers() -> Papers:
 
 
 @cache
+def _folder() -> TemporaryDirectory[str]:
+    """Removed when the test run ends."""
+    return TemporaryDirectory()
+
+
+@cache
 def demo() -> Demo:
-    """The whole sample, linked from its seeds with the default options."""
-    return run_demo(shown=12, device="cpu")
+    """The whole sample, linked from its seeds with the default options, and its report."""
+    return run_demo(shown=12, device="cpu", report=Path(_folder().name) / "demo.html")
 
 
 def linked() -> Links:

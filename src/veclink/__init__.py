@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from veclink.errors import VeclinkError
     from veclink.linking import link
     from veclink.links import Links
+    from veclink.probing import probe
 
 __version__ = "0.1.0"
-__all__ = ["Collection", "Links", "VeclinkError", "__version__", "link", "open_collection"]
+__all__ = ["Collection", "Links", "VeclinkError", "__version__", "link", "open_collection", "probe"]
 
 _HOME = {
     "Collection": "veclink.collection",
@@ -20,6 +21,7 @@ _HOME = {
     "VeclinkError": "veclink.errors",
     "link": "veclink.linking",
     "open_collection": "veclink.collection",
+    "probe": "veclink.probing",
 }
 
 

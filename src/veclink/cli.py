@@ -14,6 +14,8 @@ from veclink import __version__
 from veclink.commands.demo import demo
 from veclink.commands.evaluate import evaluate
 from veclink.commands.link import link
+from veclink.commands.probe import probe
+from veclink.commands.review import review
 from veclink.commands.shared import INTERRUPTED
 
 app = typer.Typer(
@@ -27,7 +29,9 @@ app = typer.Typer(
 
 app.command()(demo)
 app.command()(link)
+app.command()(probe)
 app.command("eval")(evaluate)
+app.command()(review)
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ are weighed by the sampling error of the second.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,6 +27,30 @@ SELF_TAUGHT = 0.5  # share of the wrong class that the candidates' own doubtful 
 MIXTURE_ERROR = 0.2  # relative error of the regression's own count of wrong links, against which the rate's is weighed
 TWIN = 0.25  # of the best score: how far below it a second copy of the same object may score
 MUTUAL = 0.97  # share of true pairs that are mutual neighbours, where linking works
+FEATURES = (
+    "score",
+    "narrow_margin",
+    "wide_margin",
+    "local_correlation",
+    "shared_neighbours",
+    "density_match",
+    "density",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What the probabilities follow from: log odds = base + Σ weight·(feature − centre)/scale, over FEATURES.
+
+    decoy_probability, decoy_weight: of each knock-out; the weights add up to the candidates reckoned to be wrong.
+    """
+
+    base: float
+    weights: np.ndarray
+    centre: np.ndarray
+    scale: np.ndarray
+    decoy_probability: np.ndarray
+    decoy_weight: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +58,7 @@ class Judged:
     """Mutual candidates with their probabilities, the surest first.
 
     positions: into the candidates. overlap: estimated number of shared objects. others, other_probability: candidates
-    that are not mutual, judged by their score and surroundings alone.
+    that are not mutual, judged by their score and surroundings alone. model: None where too few were there to fit one.
     """
 
     positions: np.ndarray
@@ -42,6 +66,7 @@ class Judged:
     overlap: float
     others: np.ndarray
     other_probability: np.ndarray
+    model: Model | None = None
 
     def ranked(self) -> tuple[np.ndarray, np.ndarray]:
         """All candidates with their probabilities, mutual or not: for data in which one object may stand twice."""
@@ -107,11 +132,13 @@ def judge(
         others = np.setdiff1d(second, every)
         others = others[others >= 0]
         other_probability = _without_margins(candidates, beside, links, probability, others)
+    model = _model(logit[1:], centre, scale, features, probability, wrong_features, wrong_weight)
+    model = replace(model, decoy_weight=model.decoy_weight / part)
     if part < 1:
         features = (_features(candidates, beside, every) - centre) / scale
         probability = _with_total(logit[0] + features @ logit[1:], probability.sum() / part)
     order = np.argsort(-probability, kind="stable")
-    return Judged(every[order], probability[order], overlap, others, other_probability)
+    return Judged(every[order], probability[order], overlap, others, other_probability, model)
 
 
 def best_cut(probability: np.ndarray, overlap: float) -> int:
@@ -162,6 +189,22 @@ def _knock_out(
     margin = score - np.where(third >= 0, candidates.scores(third) + lift, -1.0)
     features = _stack(score[made], margin[made], (score - rival_score)[made], beside[second[made]])
     return KnockOuts(features, weight[made], float(weight[made].sum() / weight.sum()))
+
+
+def _model(
+    weights: np.ndarray,
+    centre: np.ndarray,
+    scale: np.ndarray,
+    features: np.ndarray,
+    probability: np.ndarray,
+    decoys: np.ndarray,
+    decoy_weight: np.ndarray,
+) -> Model:
+    certain = np.clip(probability, 1e-9, 1 - 1e-9)
+    # The intercept and the shift that brought the sum to its total, as one number (the median: rounds are damped).
+    base = float(np.median(np.log(certain / (1 - certain)) - features @ weights))
+    wrong = float((1 - probability).sum()) * decoy_weight / max(float(decoy_weight.sum()), 1e-9)
+    return Model(base, weights, centre, scale, _sigmoid(base + decoys @ weights), wrong)
 
 
 def _trust(sides: list[KnockOuts], right: float, alone_a: float, alone_b: float) -> float:

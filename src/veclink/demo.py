@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from veclink.collection import Collection, open_collection
 from veclink.evaluation import Scores, score
 from veclink.linking import link
 from veclink.links import Links
+from veclink.report import save_report
 
 if TYPE_CHECKING:
     from veclink.progress import ProgressListener
@@ -37,15 +39,20 @@ class Demo:
     n_shared: int
     n_seeds: int
     shown: list[TitledLink]
+    report: Path | None = None
 
 
-def run_demo(*, shown: int = 12, progress: ProgressListener | None = None, **options: Any) -> Demo:
-    """Link the sample from its 15 seeds (`options` go to `link`) and compare the result with its truth."""
+def run_demo(
+    *, shown: int = 12, progress: ProgressListener | None = None, report: Path | None = None, **options: Any
+) -> Demo:
+    """Link the sample from its 15 seeds (`options` go to `link`), compare the result with its truth, write a report."""
     a, b = open_collection(sample.A), open_collection(sample.B)
     links = link(a, b, seeds=sample.SEEDS, progress=progress, **options)
     truth = resolve_pairs(sample.TRUTH, a, b, what="truth")
     n_seeds = len(resolve_pairs(sample.SEEDS, a, b))
-    return Demo(links, score(links.pairs, truth), len(truth), n_seeds, _titled(links, truth, a, b, shown))
+    if report is not None:
+        save_report(report, links, a, b, truth=sample.TRUTH)
+    return Demo(links, score(links.pairs, truth), len(truth), n_seeds, _titled(links, truth, a, b, shown), report)
 
 
 def _titled(links: Links, truth: np.ndarray, a: Collection, b: Collection, count: int) -> list[TitledLink]:

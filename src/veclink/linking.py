@@ -94,6 +94,7 @@ def _link_by_span(a: Cloud, b: Cloud, start: Anchors | None, told: dict[str, Any
         begin = Start(start.pairs) if start.pairs is not None else Start(None, start.left, start.right, name="anchors")
     ground = _field(a, b, options.pop("device"), options.pop("memory"))
     found = span(ground, begin, **options)
+    trace = found.trace | {"hubs": _source_hubs(found.trace.get("hubs", {}), a, b)}
     wrong = () if start is None or start.pairs is None else tuple(map(tuple, start.pairs[found.suspects].tolist()))
 
     def links(count: int, considered: Links | None) -> Links:
@@ -113,7 +114,7 @@ def _link_by_span(a: Cloud, b: Cloud, start: Anchors | None, told: dict[str, Any
             iterations=found.rounds,
         )
         columns = {name: _source_rows(name, values[:count], a, b) for name, values in found.evidence.items()}
-        return _links(found.pairs[:count], found.probability[:count], columns, a, b, summary, told, considered)
+        return _links(found.pairs[:count], found.probability[:count], columns, a, b, summary, told, considered, trace)
 
     return links(found.kept, links(len(found.pairs), None))
 
@@ -141,6 +142,11 @@ def _source_rows(name: str, values: np.ndarray, a: Cloud, b: Cloud) -> np.ndarra
     return np.where(values >= 0, rows[np.maximum(values, 0)], -1)
 
 
+def _source_hubs(hubs: dict[str, list[list[int]]], a: Cloud, b: Cloud) -> dict[str, list[list[int]]]:
+    rows = {"a": a.rows, "b": b.rows}
+    return {side: [[int(rows[side][row]), count] for row, count in listed] for side, listed in hubs.items()}
+
+
 def _link_by_geh(a: Cloud, b: Cloud, start: Anchors | None, told: dict[str, Any], **options: Any) -> Links:
     assert start is not None, "link() asks for one"
     growth = geh(a, b, start, **options)
@@ -152,7 +158,9 @@ def _link_by_geh(a: Cloud, b: Cloud, start: Anchors | None, told: dict[str, Any]
         "given": given,
     }
     summary = judge(growth, len(a.collection), len(b.collection), n_start=len(start))
-    return _links(growth.pairs, np.where(given, 1.0, growth.confidence), evidence, a, b, summary, told)
+    trace = {"growth": [[each.links, each.links] for each in growth.history]}
+    probability = np.where(given, 1.0, growth.confidence)
+    return _links(growth.pairs, probability, evidence, a, b, summary, told, trace=trace)
 
 
 def _check_options(method: str, options: dict[str, Any]) -> None:
@@ -240,6 +248,7 @@ def _links(
     summary: Summary,
     options: dict[str, Any],
     considered: Links | None = None,
+    trace: dict[str, Any] | None = None,
 ) -> Links:
     """Links of the collections from pairs of rows of their clouds."""
     rows_a, rows_b = a.rows[pairs[:, 0]], b.rows[pairs[:, 1]]
@@ -253,4 +262,5 @@ def _links(
         ids_b=None if ids_b is None else ids_b[rows_b],
         options=options,
         considered=considered,
+        trace=trace or {},
     )

@@ -74,6 +74,7 @@ class Links:
     ids_a/ids_b: the ids of the linked rows, in the order of `pairs`; None where a collection has none.
     options:     what the method was told; plain JSON values.
     considered:  all judged pairs, those below the cut too, for `at`; not saved, and no part of equality.
+    trace:       how the links came about, for reports (see `trace.traced`); plain JSON values, no part of equality.
 
     Whatever the order given, the constructor sorts all of it.
     """
@@ -86,6 +87,7 @@ class Links:
     ids_b: np.ndarray | None = None
     options: dict[str, Any] = field(default_factory=dict)
     considered: Links | None = None
+    trace: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         pairs = np.asarray(self.pairs, dtype=np.int64).reshape(-1, 2)
@@ -98,6 +100,7 @@ class Links:
         object.__setattr__(self, "probability", probability[order])
         object.__setattr__(self, "evidence", {name: values[order] for name, values in columns.items()})
         object.__setattr__(self, "options", plain_json(self.options))
+        object.__setattr__(self, "trace", plain_json(self.trace))
         for side, values in ids.items():
             object.__setattr__(self, side, None if values is None else values[order])
 
@@ -209,6 +212,7 @@ class Links:
             ids_a=None if row_a is None else left,
             ids_b=None if row_b is None else right,
             options=metadata.get("options", {}),
+            trace=metadata.get("trace", {}),
         )
 
     def _metadata(self) -> dict[str, Any]:
@@ -218,6 +222,7 @@ class Links:
             "method": self.summary.method,
             "options": self.options,
             "summary": summary,
+            **({"trace": self.trace} if self.trace else {}),
             "sizes": {"a": self.summary.n_a, "b": self.summary.n_b, "links": len(self)},
         }
 

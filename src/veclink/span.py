@@ -7,7 +7,8 @@ them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from veclink.field import Field
 from veclink.growing import Pool, Start, widen
 from veclink.progress import Progress, ProgressListener
 from veclink.starts import Found, best_pool
+from veclink.trace import traced
 
 NEIGHBOURS = 10
 SURROUNDING = 2048  # links of a pool among which the neighbours of a pair are looked for
@@ -30,7 +32,10 @@ CRAMPED = 8.0  # divided by the dimensions, the share that must seem to be in bo
 
 @dataclass(frozen=True, eq=False)
 class Linked:
-    """What span linking found: all judged pairs, the surest first, of which the first `kept` are links."""
+    """What span linking found: all judged pairs, the surest first, of which the first `kept` are links.
+
+    trace: how it came about (`trace.traced`).
+    """
 
     pairs: np.ndarray
     probability: np.ndarray
@@ -41,6 +46,7 @@ class Linked:
     reasons: tuple[str, ...]
     suspects: np.ndarray
     rounds: int
+    trace: dict[str, Any] = field(default_factory=dict)
 
 
 def span(
@@ -74,14 +80,24 @@ def span(
     judged = judge(candidates, beside, fitted, k=ground.k, runners_up=not one_to_one)
     recovered = _recovered(candidates, judged, given)
     verdict, reasons = _verdict(found, judged, min(ground.n_a, ground.n_b), ground.dimension, recovered, len(given))
+    trace = traced(found, candidates, judged)
     if verdict == "not linkable":
         none = np.empty((0, 2), np.int64)
-        return Linked(none, np.empty(0), {}, 0, judged.overlap, verdict, reasons, found.suspects, rounds)
+        return Linked(none, np.empty(0), {}, 0, judged.overlap, verdict, reasons, found.suspects, rounds, trace)
     listed = Listed.of(candidates, judged, given[~suspect], one_to_one)
     kept = best_cut(listed.probability, judged.overlap)
     evidence = _evidence(ground, candidates, beside, listed, found.pool, pool)
     return Linked(
-        listed.pairs, listed.probability, evidence, kept, judged.overlap, verdict, reasons, found.suspects, rounds
+        listed.pairs,
+        listed.probability,
+        evidence,
+        kept,
+        judged.overlap,
+        verdict,
+        reasons,
+        found.suspects,
+        rounds,
+        trace,
     )
 
 
@@ -132,7 +148,8 @@ def _nothing(found: Found, rounds: int) -> Linked:
         else f"Views agree on {len(found.pool.pairs)} pairs only, and probabilities need {FEW}: too few rows to judge."
     )
     none = np.empty((0, 2), np.int64)
-    return Linked(none, np.empty(0), {}, 0, 0.0, "not linkable", (reason,), np.empty(0, np.int64), rounds)
+    suspects = np.empty(0, np.int64)
+    return Linked(none, np.empty(0), {}, 0, 0.0, "not linkable", (reason,), suspects, rounds, traced(found))
 
 
 def _with_given(pool: np.ndarray, given: np.ndarray) -> np.ndarray:
@@ -225,6 +242,8 @@ def _evidence(
         "given": listed.given,
         "local_correlation": np.where(known, beside[at, 0], np.nan).astype(np.float32),
         "shared_neighbours": np.where(known, beside[at, 1], np.nan).astype(np.float32),
+        "density_match": np.where(known, beside[at, 2], np.nan).astype(np.float32),
+        "density": np.where(known, beside[at, 3], np.nan).astype(np.float32),
     }
     for side, best, own, other in (
         ("b", candidates.best_a, listed.pairs[:, 0], candidates.rows_b),

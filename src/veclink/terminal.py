@@ -123,9 +123,13 @@ def print_demo(demo: Demo) -> None:
     shares = (_percent(share) for share in (truth.precision, truth.recall, truth.f1))
     scores.add_row("by the truth", *shares, f"{demo.n_shared:,}")
     console.print(scores)
+    if demo.report is not None:
+        console.print("Whether to trust these links, and why: open the report in a browser.")
+        # as a link of its own line, which a terminal can open and a script can read
+        console.print(f"  {demo.report.resolve().as_uri()}\n", soft_wrap=True)
     console.print(
         "Next, with your own vectors; known pairs (columns a,b) help, but are optional:\n"
-        "  veclink link A.npy B.npy --seeds seeds.csv -o links.csv\n"
+        "  veclink link A.npy B.npy --seeds seeds.csv -o links.csv --report links.html\n"
         "  veclink link --help"
     )
 

@@ -14,6 +14,7 @@ from veclink.commands.shared import (
     Quiet,
     check_choice,
     check_output,
+    check_report,
     one_sentence_errors,
     print_json,
 )
@@ -34,6 +35,7 @@ def link(
     precision: Annotated[
         float | None, typer.Option(min=0.0, max=1.0, help="Keep the surest links whose estimated precision is this.")
     ] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a report to look at, too: .html")] = None,
     memory: Memory = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     random_state: Annotated[int, typer.Option(help="The same number gives the same links.")] = 0,
@@ -49,7 +51,9 @@ def link(
 
         check_choice("--method", method, METHODS)
         check_choice("--device", device, DEVICES)
-        check_output(output, a, b, *([str(seeds)] if seeds else []), *(anchors or ()))
+        inputs = (a, b, *([str(seeds)] if seeds else []), *(anchors or ()))
+        check_output(output, *inputs)
+        check_report(report, *inputs)
 
         with showing_progress(quiet=quiet) as listener:
             links = find_links(
@@ -67,10 +71,17 @@ def link(
         if precision is not None:
             links = links.at(precision=precision)
         links.save(output)
+        if report is not None:
+            from veclink.report import save_report
+
+            save_report(report, links, a, b)
         if as_json:
-            print_json({"output": str(output), **links.summary.to_dict()})
+            written = {"output": str(output)} | ({} if report is None else {"report": str(report)})
+            print_json({**written, **links.summary.to_dict()})
         elif not quiet:
             print_summary(links.summary)
             typer.echo(f"Written to {output}.")
+            if report is not None:
+                typer.echo(f"The report is {report}; open it in a browser.")
     if links.summary.verdict == "not linkable":
         raise typer.Exit(NOT_LINKABLE)

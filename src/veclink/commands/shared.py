@@ -16,6 +16,7 @@ from veclink.memory import parse_memory
 
 ERROR, USAGE, NOT_LINKABLE, INTERRUPTED = 1, 2, 3, 130
 ENDINGS = (".csv", ".parquet")
+PAGE_ENDINGS = (".html", ".htm")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary; errors (and --json) only.")]
@@ -42,10 +43,11 @@ def check_choice(option: str, value: str, known: tuple[str, ...]) -> None:
         raise typer.BadParameter(f"{value!r} is not one of {', '.join(known)}.", param_hint=option)
 
 
-def check_output(output: Path, *inputs: str) -> None:
+def check_output(output: Path, *inputs: str, what: str = "links", endings: tuple[str, ...] = ENDINGS) -> None:
     """Refuse, before the long work starts, an output that could not be written after it."""
-    if output.suffix.lower() not in ENDINGS:
-        raise InputError(f"{output} does not end in {' or '.join(ENDINGS)}; links are written as one of these.")
+    if output.suffix.lower() not in endings:
+        one = "one of these" if len(endings) > 1 else "such a file"
+        raise InputError(f"{output} does not end in {' or '.join(endings)}; {what} are written as {one}.")
     folder = output.parent
     if not folder.is_dir():
         raise InputError(f"The folder {folder} for the output does not exist; make it first.")
@@ -54,7 +56,13 @@ def check_output(output: Path, *inputs: str) -> None:
     if not os.access(output if output.exists() else folder, os.W_OK) or not os.access(folder, os.W_OK):
         raise InputError(f"{output} cannot be written: permission denied; choose another place.")
     if any(output.exists() and Path(given).exists() and output.samefile(given) for given in inputs):
-        raise InputError(f"{output} is one of the inputs; choose another name for the links.")
+        raise InputError(f"{output} is one of the inputs; choose another name for the {what}.")
+
+
+def check_report(report: Path | None, *inputs: str) -> None:
+    """As `check_output`, for a page that may be wanted or not."""
+    if report is not None:
+        check_output(report, *inputs, what="reports", endings=PAGE_ENDINGS)
 
 
 def print_json(value: dict[str, Any]) -> None:

@@ -1,0 +1,111 @@
+"""probe(): are these two collections linkable? What can be known before linking, and a forecast of its result."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from veclink.anchors import anchors_from_pairs, resolve_pairs
+from veclink.cloud import prepare
+from veclink.collection import open_collection
+from veclink.links import plain_json
+from veclink.probing.forecast import Forecast, forecast_links
+from veclink.probing.seeds import SeedCheck, check_seeds
+from veclink.probing.sides import SameSpace, Side, compare_spaces, look_at
+from veclink.progress import ProgressListener
+
+__all__ = ["Forecast", "Probe", "SameSpace", "SeedCheck", "Side", "probe"]
+
+VERDICTS = ("linkable", "doubtful", "not linkable", "same space", "unknown")
+ORPHANS = 0.05  # share of rows that are nobody's neighbours; real encoders leave less than 1 in 100
+TELLING = 0.1  # of a collection: right pairs are seen nearer than this by the other seeds, wrong ones are anywhere
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What is known of two collections before they are linked.
+
+    verdict: "linkable", "doubtful" or "not linkable" as linking a part of them says; "same space" where their vectors
+    compare as they are; "unknown" where neither seeds nor a trial could tell. sentence: the same for a person, with
+    `remarks` on what may be in the way. seeds, forecast: None where there was nothing to check or to forecast from.
+    """
+
+    a: Side
+    b: Side
+    same_space: SameSpace
+    seeds: SeedCheck | None
+    forecast: Forecast | None
+    verdict: str
+    sentence: str
+    remarks: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return plain_json(asdict(self))
+
+
+def probe(
+    a: Any,
+    b: Any,
+    *,
+    seeds: Any = None,
+    forecast: bool = True,
+    device: str = "auto",
+    random_state: int = 0,
+    progress: ProgressListener | None = None,
+) -> Probe:
+    """Look at two collections (arrays, collections or files) before linking them.
+
+    seeds: known pairs, as for `link`; they tell whether the two models agree on what is near, and which of them look
+    wrong. forecast: whether to link a part of the collections (all, where they are small) to forecast the result.
+    """
+    left, right = open_collection(a), open_collection(b)
+    pairs = None if seeds is None else resolve_pairs(seeds, left, right)
+    rng = np.random.default_rng(random_state)
+    clouds = prepare(left, skip_zero=True, side="A"), prepare(right, skip_zero=True, side="B")
+    sides = look_at(clouds[0], rng), look_at(clouds[1], rng)
+    same = compare_spaces(*clouds, rng)
+    checked = None if pairs is None else check_seeds(*clouds, anchors_from_pairs(*clouds, pairs), rng)
+    ahead = None
+    if forecast and not same.same:
+        ahead = forecast_links(*clouds, pairs, device=device, random_state=random_state, progress=progress)
+    verdict, sentence = _verdict(same, checked, ahead)
+    return Probe(*sides, same, checked, ahead, verdict, sentence, _remarks(sides, checked))
+
+
+def _verdict(same: SameSpace, seeds: SeedCheck | None, ahead: Forecast | None) -> tuple[str, str]:
+    if same.same:
+        return (
+            "same space",
+            "Both are in the same space already: their vectors compare as they are, and linking is not needed.",
+        )
+    if ahead is not None:
+        part = "" if ahead.whole else " near the seeds, which is rather too strict,"
+        if ahead.verdict == "not linkable":
+            return ahead.verdict, f"Not linkable as they are: a trial{part} found no trustworthy link."
+        share = f"about {100 * ahead.precision:.0f} of 100 links right" if ahead.precision is not None else "links"
+        word = "Linkable" if ahead.verdict == "linkable" else "Doubtful"
+        return ahead.verdict, f"{word}: a trial{part} gave {ahead.n_links:,} links, {share}."
+    if seeds is not None:
+        if seeds.typical <= TELLING:
+            return "linkable", "Probably linkable: the seeds see one another's partners as near."
+        return "doubtful", "Doubtful: the seeds do not see one another's partners as near; give more, or check them."
+    return "unknown", "Unknown: collections of this size need known pairs for a forecast; give some with --seeds."
+
+
+def _remarks(sides: tuple[Side, Side], seeds: SeedCheck | None) -> tuple[str, ...]:
+    told = []
+    for letter, side in zip("AB", sides, strict=True):
+        if side.zero:
+            told.append(f"{letter} has {side.zero:,} zero vectors; link with --skip-zero, or remove them.")
+        if side.duplicates:
+            told.append(f"{letter} has {side.duplicates:,} rows that repeat an earlier one exactly.")
+        if side.orphans > ORPHANS:
+            told.append(f"{letter} has hubs: {side.orphans:.0%} of its rows are among the nearest of no other row.")
+    if seeds is not None and seeds.suspects:
+        told.append(f"{len(seeds.suspects):,} of the {seeds.count:,} seeds look wrong, as seen from the others.")
+    if seeds is not None and seeds.count < 8:
+        told.append(f"There are {seeds.count:,} seeds; 8 or more make the start safe.")
+    return tuple(told)

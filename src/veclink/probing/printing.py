@@ -1,0 +1,68 @@
+"""A probe as a person reads it in a terminal."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+
+from veclink.errors import named
+from veclink.probing import Probe
+from veclink.report.markup import percent
+
+
+def print_probe(probe: Probe) -> None:
+    """The verdict in one line, then what both collections are like, what the seeds say, and the forecast."""
+    console = Console(highlight=False)
+    console.print(escape(probe.sentence))
+    for remark in probe.remarks:
+        console.print(Padding(escape(remark), (0, 0, 0, 2)))
+    sides = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("", "A", "B"):
+        sides.add_column(heading, justify="right" if heading else "left")
+    for name, of_a in probe.a.told().items():
+        sides.add_row(name, of_a, probe.b.told()[name])
+    console.print(sides)
+    if probe.same_space.score is not None:
+        console.print(
+            f"Same space: {probe.same_space.score:.2f} on a scale from unrelated (0) to one space (1); "
+            f"{percent(probe.same_space.identical)} of A's vectors are in B as they are."
+        )
+    if probe.seeds is not None:
+        _print_seeds(console, probe)
+    if probe.forecast is not None:
+        _print_forecast(console, probe)
+
+
+def _print_seeds(console: Console, probe: Probe) -> None:
+    seeds = probe.seeds
+    assert seeds is not None
+    console.print(
+        f"Seeds: {seeds.count:,}. As seen from the others, {percent(seeds.typical)} of the other collection is nearer "
+        "to a seed than its partner (median; 50 % is chance)."
+    )
+    if seeds.correlation is not None:
+        curve = ", ".join(f"{value:.2f}" for _, value, _ in seeds.curve)
+        console.print(f"  Distances between seeds correlate by {seeds.correlation:.2f}; from near to far: {curve}.")
+    if seeds.neighbours:
+        near = ", ".join(f"{share:.2f} of {k} (chance {chance:.2f})" for k, share, chance in seeds.neighbours)
+        console.print(f"  Neighbours that both models share: {near}.")
+    if seeds.suspects:
+        console.print(f"  Seeds that look wrong, by row: {named([(a, b) for a, b, _ in seeds.suspects])}.")
+
+
+def _print_forecast(console: Console, probe: Probe) -> None:
+    ahead = probe.forecast
+    assert ahead is not None
+    where = "everything" if ahead.whole else f"{ahead.rows[0]:,} x {ahead.rows[1]:,} vectors near the seeds"
+    console.print(f"Forecast, from linking {where}: {ahead.verdict}; at most about {ahead.seconds:,.0f} s for all.")
+    for reason in ahead.reasons:
+        console.print(Padding(escape(reason), (0, 0, 0, 2)))
+    for name, value, spread in (
+        ("precision", ahead.precision, ahead.precision_range),
+        ("recall", ahead.recall, ahead.recall_range),
+    ):
+        if value is not None and spread is not None:
+            console.print(f"  {name} {percent(value)} ({percent(spread[0])} to {percent(spread[1])})")

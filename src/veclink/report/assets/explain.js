@@ -1,0 +1,117 @@
+"use strict";
+/* The explanation of one link: a waterfall of what raised and lowered its odds, its rivals, and the links around it. */
+const FEATURE_WORDS = {
+  score: "How alike the two are",
+  narrow_margin: "Lead over the closest rival",
+  wide_margin: "Lead over the rival on the other side",
+  local_correlation: "Nearby links lie alike around both",
+  shared_neighbours: "The same links are nearby",
+  density_match: "Both lie in equally crowded places",
+  density: "How crowded the place is",
+};
+
+function explainer(dialog, data, names, estimates, cut, order) {
+  const c = data.column, model = data.facts.model, body = dialog.querySelector(".body"), title = dialog.querySelector("h2");
+  const first = c.rank.length ? c.rank[0] : 0;
+  let now = 0;
+  const step = (by) => {
+    const rows = order(), place = rows.indexOf(now - first), next = place < 0 ? now - first + by : rows[place + by];
+    if (next !== undefined && next >= 0 && next < c.rank.length) show(c.rank[next]);
+  };
+  dialog.querySelector("[data-step='-1']").addEventListener("click", () => step(-1));
+  dialog.querySelector("[data-step='1']").addEventListener("click", () => step(1));
+  dialog.querySelector("[data-close]").addEventListener("click", () => dialog.close());
+  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+  dialog.addEventListener("keydown", (event) => {
+    if (event.key === "ArrowRight" || event.key === "j") step(1);
+    else if (event.key === "ArrowLeft" || event.key === "k") step(-1);
+    else return;
+    event.preventDefault();
+  });
+
+  function show(rank) {
+    const row = rank - first;
+    if (row < 0 || row >= c.rank.length) return;
+    now = rank;
+    const p = estimates.probability(rank);
+    title.textContent = `Link ${whole(rank + 1)}: probability ${chances(p)}`;
+    const parts = [sides(row), verdict(row, rank, p)];
+    if (model && c.density && !Number.isNaN(c.score[row])) parts.push(waterfall(row));
+    if (c.rival_a) parts.push(rivals(row));
+    if (c.near1_a) parts.push(nearby(row));
+    body.replaceChildren(...parts);
+    if (!dialog.open) dialog.showModal();
+    dialog.scrollTop = 0;
+  }
+  const label = (side, place) => { const { id, title: text } = names(side, place); return text || id; };
+  function sides(row) {
+    return element("div", { class: "sides" }, ...["a", "b"].map((side) => {
+      const { id, title: text } = names(side, c[side][row]);
+      return element("div", {}, element("span", { class: "soft small" }, `In ${side.toUpperCase()}`), element("strong", {}, text || id), text ? element("span", { class: "id" }, id) : null);
+    }));
+  }
+  function verdict(row, rank, p) {
+    const said = [];
+    if (c.given[row]) said.push("It was given as known, so it counts as certain.");
+    else if (p >= 0.5) said.push(`Of 100 links like this one, about ${Math.round(100 * p)} are right.`);
+    else said.push(`Of 100 pairs like this one, only about ${Math.round(100 * p)} are right.`);
+    if (rank >= cut.k) said.push("It is below the cut and not among the links.");
+    if (c.votes) said.push(c.votes[row] ? `${c.votes[row]} of ${c.views[row]} views of the final pool proposed it without having it as an anchor.` : "It was not in the final pool of the growth.");
+    if (c.right) said.push(c.right[row] ? "The truth has it." : "The truth does not have it.");
+    return element("p", {}, said.join(" "));
+  }
+  function features(row) {
+    const lead = ["a", "b"].map((side) => c.score[row] - (c[`rival_${side}`][row] >= 0 ? c[`rival_${side}_score`][row] : -1));
+    return { score: c.score[row], narrow_margin: Math.min(...lead), wide_margin: Math.max(...lead), local_correlation: c.local_correlation[row],
+      shared_neighbours: c.shared_neighbours[row], density_match: c.density_match[row], density: c.density[row] };
+  }
+  function waterfall(row) {
+    const values = features(row), steps = [["A pair with average evidence", null, 0, model.base]];
+    let odds = model.base;
+    model.features.forEach((name, i) => {
+      const change = (model.weights[i] * (values[name] - model.centre[i])) / model.scale[i];
+      steps.push([FEATURE_WORDS[name] || name, values[name], odds, odds + change]);
+      odds += change;
+    });
+    steps.push([c.given[row] ? "By the evidence alone" : "All together", null, 0, odds]);
+    const reach = Math.max(5, ...steps.flatMap((each) => [Math.abs(each[2]), Math.abs(each[3])])) * 1.05;
+    const at = (x) => 50 + (50 * x) / reach, chance = (x) => 1 / (1 + Math.exp(-x));
+    const lines = steps.map(([word, value, from, to], i) => {
+      const bar = element("i", { class: i === 0 || i === steps.length - 1 ? "whole" : to < from ? "down" : "up" });
+      bar.style.left = `${at(Math.min(from, to))}%`;
+      bar.style.width = `${Math.abs(at(to) - at(from))}%`;
+      const told = i === 0 || i === steps.length - 1 ? chances(chance(to)) : `${to < from ? "−" : "+"}${Math.abs(to - from).toFixed(1)}`;
+      return element("tr", {}, element("th", { scope: "row" }, word, value === null ? null : element("span", { class: "soft" }, ` ${fixed(value)}`)),
+        element("td", {}, element("div", { class: "track", "aria-hidden": "true" }, bar)), element("td", { class: "step" }, told));
+    });
+    const axis = element("div", { class: "axis", "aria-hidden": "true" });
+    for (const share of [0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999]) {
+      const x = Math.log(share / (1 - share));
+      if (Math.abs(x) > reach * 0.97) continue;
+      const tick = element("span", {}, String(share));
+      tick.style.left = `${at(x)}%`;
+      axis.append(tick);
+    }
+    return element("div", {}, element("h3", {}, "What speaks for it, and what against"),
+      element("p", { class: "soft small" }, "Bars to the right raise the odds, bars to the left lower them; the numbers are changes of the log odds."),
+      element("table", { class: "waterfall" }, element("tbody", {}, ...lines, element("tr", {}, element("td"), element("td", {}, axis), element("td")))));
+  }
+  function rivals(row) {
+    const rows = [["b", "a", "Next best in B"], ["a", "b", "Next best in A"]].map(([side, , word]) => {
+      const rival = c[`rival_${side}`][row], score = c[`rival_${side}_score`][row];
+      return element("tr", {}, element("th", { scope: "row" }, word), element("td", {}, rival >= 0 ? label(side, rival) : "none"), element("td", { class: "number-cell" }, rival >= 0 ? fixed(score) : "–"));
+    });
+    const own = element("tr", {}, element("th", { scope: "row" }, "This link"), element("td", {}, label("b", c.b[row])), element("td", { class: "number-cell" }, Number.isNaN(c.score[row]) ? "–" : fixed(c.score[row])));
+    return element("div", {}, element("h3", {}, "Its rivals"), element("table", {}, element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "Which"), element("th", { scope: "col" }, "Name"), element("th", { scope: "col", class: "number-cell" }, "Score"))), element("tbody", {}, own, ...rows)));
+  }
+  function nearby(row) {
+    const rows = [];
+    for (let i = 1; i <= 3; i++) {
+      const a = c[`near${i}_a`], b = c[`near${i}_b`];
+      if (a && a[row] >= 0 && b[row] >= 0) rows.push(element("tr", {}, element("td", {}, label("a", a[row])), element("td", {}, label("b", b[row])), element("td", { class: "number-cell" }, fixed(c[`near${i}_similarity`][row]))));
+    }
+    if (!rows.length) return element("div");
+    return element("div", {}, element("h3", {}, "The links nearest to it"), element("table", {}, element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "In A"), element("th", { scope: "col" }, "In B"), element("th", { scope: "col", class: "number-cell" }, "Similarity"))), element("tbody", {}, ...rows)));
+  }
+  return show;
+}

@@ -1,0 +1,73 @@
+"use strict";
+/* Puts the page together. Everything that can be said without a script is in the HTML already. */
+async function start() {
+  const data = await readData(), c = data.column, estimates = estimator(data);
+  const names = (side, place) => {
+    const id = data[`ids_${side}`][place] ?? "";
+    return { id: (data.numbered[side] ? `row ${id}` : id).slice(0, 160), title: c[`title_${side}`] ? data.texts[c[`title_${side}`][place]] : "" };
+  };
+  const followers = [];
+  const cut = {
+    k: data.facts.kept,
+    move(k) { const next = Math.min(Math.max(1, Math.round(k)), estimates.count); if (next !== cut.k) { cut.k = next; followers.forEach((tell) => tell()); } },
+    follow(tell) { followers.push(tell); },
+  };
+  const by = (id) => document.getElementById(id);
+  if (data.facts.growth.length && by("growth-chart")) growth(by("growth-chart"), data.facts.growth);
+  if (!estimates.count) return;
+  let table = null;
+  const show = explainer(by("why"), data, names, estimates, cut, () => table.order());
+  if (by("histogram")) histogram(by("histogram"), data, estimates, cut);
+  if (by("curve")) curve(by("curve"), data, estimates, cut);
+  if (by("cut-slider")) controls(data, estimates, cut);
+  if (by("map")) linkMap(by("map"), data, names, show);
+  table = linkTable(by("links"), data, names, cut, show);
+  for (const link of document.querySelectorAll("[data-filter]")) link.addEventListener("click", () => table.only(link.dataset.filter));
+}
+
+function controls(data, estimates, cut) {
+  const by = (id) => document.getElementById(id), slider = by("cut-slider"), facts = data.facts;
+  const between = ([, low, high]) => `${percent(low)} to ${percent(high)}`;
+  const tell = () => {
+    const at = estimates.at(cut.k);
+    slider.value = cut.k;
+    slider.setAttribute("aria-valuetext", `${whole(at.k)} links, probability at least ${chances(at.least)}` + (facts.estimated ? `, precision ${percent(at.precision[0])}, recall ${percent(at.recall[0])}` : ""));
+    by("at-links").textContent = whole(at.k);
+    by("at-least").textContent = `probability ≥ ${chances(at.least)}`;
+    if (facts.estimated) {
+      by("at-wrong").textContent = at.wrong < 9.5 ? at.wrong.toFixed(1) : whole(at.wrong);
+      for (const name of ["precision", "recall"]) {
+        by(`at-${name}`).textContent = percent(at[name][0]);
+        by(`at-${name}-range`).textContent = between(at[name]);
+      }
+      by("at-f1").textContent = percent(at.f1);
+    }
+    for (const button of document.querySelectorAll("[data-cut]")) button.setAttribute("aria-pressed", String(Number(button.dataset.k) === cut.k));
+  };
+  for (const button of document.querySelectorAll("[data-cut]")) {
+    const wanted = Number(button.dataset.cut), k = wanted ? estimates.forPrecision(wanted) : facts.kept;
+    button.dataset.k = k;
+    button.disabled = k < 1;
+    button.addEventListener("click", () => cut.move(k));
+  }
+  slider.addEventListener("input", () => cut.move(Number(slider.value)));
+  const save = by("save");
+  if (data.column.rank.length < estimates.count) save.hidden = true; // the names of the others are not in the page
+  save.addEventListener("click", () => {
+    const quote = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text), c = data.column, lines = ["a,b,probability"];
+    const name = (side, row) => quote(data[`ids_${side}`][c[side][row]]);
+    for (let row = 0; row < cut.k; row++) lines.push(`${name("a", row)},${name("b", row)},${estimates.probability(row).toFixed(4)}`);
+    const link = element("a", { href: URL.createObjectURL(new Blob([`${lines.join("\n")}\n`], { type: "text/csv" })), download: "links.csv" });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  });
+  cut.follow(tell);
+  tell();
+}
+
+start().then(() => { document.documentElement.dataset.ready = "yes"; }, (error) => {
+  document.documentElement.dataset.ready = "no";
+  const told = document.getElementById("failed");
+  told.hidden = false;
+  told.textContent = `The charts and the table could not be shown (${error.message}). The verdict and the figures above are complete; a newer browser shows the rest.`;
+});

@@ -1,0 +1,139 @@
+"""The parts with charts: the cut, the growth, the map. Each chart has its numbers as text below it."""
+
+from __future__ import annotations
+
+from html import escape
+
+import numpy as np
+
+from veclink.report.content import Content
+from veclink.report.estimates import wrong_links
+from veclink.report.markup import numbers, percent
+
+
+def cut(content: Content) -> str:
+    """The cut, with the two charts that it can be dragged in."""
+    links, n = content.links, len(content.source)
+    if not n:
+        return ""
+    estimated = content.estimates is not None
+    figures = [("at-links", "Links kept", f"{len(links):,}", '<small id="at-least"></small>')]
+    if estimated:
+        figures += [
+            ("at-precision", "Precision", "", '<small id="at-precision-range"></small>'),
+            ("at-recall", "Recall", "", '<small id="at-recall-range"></small>'),
+            ("at-wrong", "Wrong links, about", "", ""),
+            ("at-f1", "F1", "", ""),
+        ]
+    read = "".join(f'<div><dt>{name}</dt><dd><span id="{key}">{value}</span>{more}</dd></div>'
+                   for key, name, value, more in figures)  # fmt: skip
+    presets = (
+        '<button type="button" data-cut="0.95">95 % precision</button>'
+        '<button type="button" data-cut="0.99">99 % precision</button>'
+        if estimated
+        else ""
+    )
+    below = n - len(links)
+    reach = (
+        f"{below:,} further pairs were judged and left out; they are below the cut."
+        if below
+        else "Only the links that were kept are here, so the cut can be raised but not lowered."
+    )
+    return f"""<section id="cut" aria-labelledby="cut-head"><h2 id="cut-head">Where to cut</h2>
+<p>Pairs above the cut are links. Move it with the slider, or drag the line in a chart, and see what changes. {reach}
+To link with another cut, use <code>--precision</code>.</p>
+<div class="card cut"><div class="slide"><label for="cut-slider">Links kept</label>
+<input type="range" id="cut-slider" min="1" max="{n}" value="{max(1, len(links))}"></div>
+<dl class="read" aria-live="off">{read}</dl>
+<div class="buttons"><button type="button" data-cut="0">The chosen cut</button>{presets}
+<button type="button" id="save" class="strong">Save these links as CSV</button></div></div>
+<div class="two">{_histogram(content)}{_curve(content) if estimated else ""}</div></section>"""
+
+
+def growth(content: Content) -> str:
+    """How the pool of links grew."""
+    rounds = content.links.trace.get("growth", [])
+    if not rounds:
+        return ""
+    starts = content.links.trace.get("starts", [])
+    tried = "; ".join(f"{escape(name)}, {share:.0%} of the smaller collection agreed on" for name, share in starts)
+    rows = [(str(i), f"{pool:,}", f"{agreed:,}") for i, (pool, agreed) in enumerate(rounds, 1)]
+    last = rounds[-1]
+    return f"""<section id="growth" aria-labelledby="growth-head"><h2 id="growth-head">How the links grew</h2>
+<p>Linking starts from little and grows a pool of links, round by round. A good run climbs and then stays where it is;
+a run that never climbs has found nothing.{f" Tried: {tried}." if tried else ""}</p>
+<figure class="card"><canvas id="growth-chart" role="img" aria-label="The pool after each of {len(rounds)} rounds; it
+ended with {last[0]:,} links. The numbers are below."></canvas>
+<ul class="key"><li class="kept">links in the pool</li><li class="line">pairs that the views agreed on</li></ul>
+{numbers(("Round", "Pool", "Agreed"), rows)}</figure></section>"""
+
+
+def link_map(content: Content) -> str:
+    """The map of both collections."""
+    mapped = content.mapped
+    if mapped is None:
+        return ""
+    n_links = mapped.n_links
+    alone = len(mapped.rows_a) - n_links, len(mapped.rows_b) - n_links
+    some = "" if n_links == len(content.links) else f" It shows {n_links:,} of the {len(content.links):,} links."
+    boxes = "".join(
+        f'<label><input type="checkbox" data-show="{key}" checked> <span class="swatch {style}"></span> {word}</label>'
+        for key, style, word in (
+            ("linked-a", "", f"linked in A ({n_links:,})"),
+            ("linked-b", "b", f"linked in B ({n_links:,})"),
+            ("alone-a", "hollow", f"unlinked in A ({alone[0]:,})"),
+            ("alone-b", "b hollow", f"unlinked in B ({alone[1]:,})"),
+            ("links", "link", "lines between linked ones"),
+        )
+    )
+    return f"""<section id="map-section" aria-labelledby="map-head"><h2 id="map-head">Both collections on one map</h2>
+<p>Near on the map is near in the space that the links have in common. The two ends of most links lie so close
+together that their line is hardly seen; a long line is an object that the two models see differently, or a wrong link.
+Regions of hollow marks in one colour are what only one collection holds.{some}</p>
+<div class="card map" id="map"><canvas tabindex="0" role="img" aria-label="Map of {len(mapped.rows_a):,} points of A and
+{len(mapped.rows_b):,} of B with {n_links:,} links. Arrow keys move it, plus and minus zoom, 0 shows all. The table of
+links holds the same links as text."></canvas>
+<div class="tools"><button type="button" data-zoom="in" aria-label="Zoom in">+</button><button type="button"
+ data-zoom="out" aria-label="Zoom out">−</button><button type="button" data-zoom="all">All</button></div>
+<div class="tip" hidden></div><div class="shown">{boxes}</div></div></section>"""
+
+
+def _histogram(content: Content) -> str:
+    probability = content.source.probability
+    counts, _ = np.histogram(probability, 10, (0.0, 1.0))
+    decoys = content.links.trace.get("decoys")
+    wrong = np.array(decoys["probability"]).reshape(10, -1).sum(axis=1) if decoys else None
+    heads = ("Probability", "Pairs") if wrong is None else ("Probability", "Pairs", "Decoys")
+    rows = [
+        (f"{i / 10:.1f} to {(i + 1) / 10:.1f}", f"{count:,}", *(() if wrong is None else (f"{wrong[i]:,.1f}",)))
+        for i, count in enumerate(counts)
+    ]
+    key = '<li class="decoy">decoys, in the number of wrong pairs expected</li>' if decoys else ""
+    about = (
+        "Right links gather at 1, wrong pairs at 0. Where the decoys are as high as the bars, pairs are wrong."
+        if decoys
+        else "The surest links are at 1."
+    )
+    return f"""<figure class="card"><figcaption><h3>How sure the pairs are</h3><p>{about}</p></figcaption>
+<canvas id="histogram" role="img" aria-label="Histogram of the probabilities of {len(probability):,} pairs. The numbers
+are below."></canvas><ul class="key"><li class="kept">kept</li><li class="below">below the cut</li>{key}</ul>
+{numbers(heads, rows)}</figure>"""
+
+
+def _curve(content: Content) -> str:
+    links, source = content.links, content.source
+    overlap = links.summary.overlap or 1.0
+    rows = []
+    for wanted in (0.99, 0.95, 0.9, 0.8, 0.5, 0.2):
+        kept = int(np.count_nonzero(source.probability >= wanted))
+        if kept:
+            right = float(source.probability[:kept].sum())
+            wrong = wrong_links(kept - right, kept)
+            low, high = percent(1 - wrong.high / kept), percent(1 - wrong.low / kept)
+            recall = percent(min(1.0, right / overlap))
+            rows.append((f"≥ {wanted}", f"{kept:,}", percent(right / kept), f"{low} to {high}", recall))
+    return f"""<figure class="card"><figcaption><h3>What a cut costs</h3><p>Towards the right, more of the shared
+objects are linked; towards the top, fewer links are wrong.</p></figcaption><canvas id="curve" role="img"
+ aria-label="Estimated precision against estimated recall, for every cut. The numbers are below."></canvas>
+<ul class="key"><li class="kept">estimate, with its range</li></ul>
+{numbers(("Probability", "Links", "Precision", "Range", "Recall"), rows)}</figure>"""

@@ -1,0 +1,237 @@
+"""What a report holds: names, estimates, close calls and the columns that its charts and its table are drawn from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+from veclink.collection import Collection
+from veclink.evaluation import Scores, score
+from veclink.links import Links
+from veclink.report.estimates import (
+    CHANCE,
+    FEWER_SHARED,
+    FEWER_WRONG,
+    MORE_SHARED,
+    MORE_WRONG,
+    Estimates,
+    default_doubt,
+    estimate,
+)
+from veclink.report.mapping import Mapped, map_links
+from veclink.report.naming import Names, clipped, names
+from veclink.report.packing import pack, scaled
+
+LISTED = 120_000  # links with all their evidence; of more, those nearest to the cut
+CLOSE = 0.05  # a rival whose csls is at most so much lower is a close call
+SHOWN = 12
+FACTORS = {"score": 1e-4, "rival_a_score": 1e-4, "rival_b_score": 1e-4, "local_correlation": 1e-4,
+           "shared_neighbours": 1e-4, "density_match": 1e-3, "density": 1e-3, "near1_similarity": 1e-4,
+           "near2_similarity": 1e-4, "near3_similarity": 1e-4}  # fmt: skip
+ROWS_A = ("rival_a", "near1_a", "near2_a", "near3_a")
+ROWS_B = ("rival_b", "near1_b", "near2_b", "near3_b")
+COUNTS = ("votes", "views")
+
+
+@dataclass(frozen=True)
+class CloseCall:
+    """A link whose runner-up comes close: the three names, which side the runner-up is on, and the gap in csls."""
+
+    a: str
+    b: str
+    rival: str
+    side: str
+    margin: float
+    probability: float
+
+
+@dataclass(frozen=True)
+class Hub:
+    """A row that many of the other collection prefer to all others, and what it is linked with, if with anything."""
+
+    name: str
+    side: str
+    chosen: int
+    partner: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """All that the page shows. source: every judged pair, of which the links are the first."""
+
+    links: Links
+    source: Links
+    name_a: str
+    name_b: str
+    estimates: Estimates | None
+    truth: Scores | None
+    close_calls: list[CloseCall]
+    n_close: int
+    hubs: list[Hub]
+    n_listed: int
+    mapped: Mapped | None
+    titled: bool
+    packed: str
+
+
+def gather(links: Links, a: Collection | None, b: Collection | None, *, truth: np.ndarray | None = None) -> Content:
+    """The content of the report of `links` between the collections a and b, as far as they are given."""
+    source = _source(links)
+    listed = _listed(len(source), len(links))
+    mapped = map_links(links, a, b)
+    hubs = {side: np.array(links.trace.get("hubs", {}).get(side, []), np.int64).reshape(-1, 2) for side in "ab"}
+    of_a, of_b = (
+        names(_mentioned(source, listed, side, mapped, hubs[side]), collection, _known(source, side))
+        for side, collection in (("a", a), ("b", b))
+    )
+    right = None if truth is None else _in(source.pairs, truth, links.summary.n_b)
+    calls, n_close = _close_calls(links, of_a, of_b)
+    return Content(
+        links=links,
+        source=source,
+        name_a="A" if a is None else clipped(PurePath(a.name).name),
+        name_b="B" if b is None else clipped(PurePath(b.name).name),
+        estimates=estimate(links),
+        truth=None if truth is None else score(links.pairs, truth),
+        close_calls=calls,
+        n_close=n_close,
+        hubs=_hubs(links, hubs, of_a, of_b),
+        n_listed=len(listed),
+        mapped=mapped,
+        titled=of_a.titles is not None and of_b.titles is not None,
+        packed=_packed(links, source, listed, of_a, of_b, mapped, right),
+    )
+
+
+def margins(links: Links) -> np.ndarray:
+    """How far each link is above its best rival on either side, (n, 2) in csls; infinite where there is none."""
+    column = links.evidence
+    return np.column_stack(
+        [
+            np.where(column[f"rival_{side}"] >= 0, column["score"] - column[f"rival_{side}_score"], np.inf)
+            for side in "ab"
+        ]
+    )
+
+
+def _source(links: Links) -> Links:
+    """All judged pairs, where they are there and begin with the links."""
+    whole = links.considered
+    return whole if whole is not None and np.array_equal(whole.pairs[: len(links)], links.pairs) else links
+
+
+def _listed(n: int, kept: int) -> np.ndarray:
+    """Ranks of the pairs to list with their evidence."""
+    if n <= LISTED:
+        return np.arange(n)
+    first = min(max(kept - LISTED // 2, 0), n - LISTED)
+    return np.arange(first, first + LISTED)
+
+
+def _mentioned(source: Links, listed: np.ndarray, side: str, mapped: Mapped | None, hubs: np.ndarray) -> np.ndarray:
+    column = 0 if side == "a" else 1
+    others = [source.evidence[name][listed] for name in (ROWS_A if side == "a" else ROWS_B) if name in source.evidence]
+    drawn = [] if mapped is None else [mapped.rows_a if side == "a" else mapped.rows_b]
+    partners = [source.pairs[np.isin(source.pairs[:, 1 - column], hubs[:, 0]), column]]
+    wrong = [np.array([pair[column] for pair in source.summary.wrong_seeds], np.int64)]
+    return np.concatenate([source.pairs[listed, column], hubs[:, 0], *others, *drawn, *partners, *wrong])
+
+
+def _known(links: Links, side: str) -> dict[int, str]:
+    ids = links.ids_a if side == "a" else links.ids_b
+    column = links.pairs[:, 0 if side == "a" else 1]
+    return {} if ids is None else dict(zip(column.tolist(), map(str, ids.tolist()), strict=True))
+
+
+def _in(pairs: np.ndarray, truth: np.ndarray, n_b: int) -> np.ndarray:
+    return np.isin(pairs[:, 0] * n_b + pairs[:, 1], truth[:, 0] * n_b + truth[:, 1])
+
+
+def _close_calls(links: Links, of_a: Names, of_b: Names) -> tuple[list[CloseCall], int]:
+    column = links.evidence
+    if "rival_a" not in column or not len(links):
+        return [], 0
+    gaps = margins(links)
+    gap = np.where(column["given"], np.inf, gaps.min(axis=1))
+    close = np.flatnonzero(gap <= CLOSE)
+    calls = []
+    for i in close[np.argsort(gap[close], kind="stable")][:SHOWN]:
+        side = "ab"[int(np.argmin(gaps[i]))]
+        rival = (of_a if side == "a" else of_b).of(int(column[f"rival_{side}"][i]))
+        row_a, row_b = links.pairs[i].tolist()
+        calls.append(CloseCall(of_a.of(row_a), of_b.of(row_b), rival, side, float(gap[i]), float(links.probability[i])))
+    return calls, len(close)
+
+
+def _hubs(links: Links, hubs: dict[str, np.ndarray], of_a: Names, of_b: Names) -> list[Hub]:
+    listed = []
+    for side, own, other, column in (("a", of_a, of_b, 0), ("b", of_b, of_a, 1)):
+        for row, chosen in hubs[side].tolist():
+            at = np.flatnonzero(links.pairs[:, column] == row)
+            partner = other.of(int(links.pairs[at[0], 1 - column])) if len(at) else None
+            listed.append(Hub(own.of(row), side, chosen, partner))
+    return sorted(listed, key=lambda hub: (-hub.chosen, hub.side, hub.name))[:SHOWN]
+
+
+def _packed(
+    links: Links,
+    source: Links,
+    listed: np.ndarray,
+    of_a: Names,
+    of_b: Names,
+    mapped: Mapped | None,
+    right: np.ndarray | None,
+) -> str:
+    columns: dict[str, np.ndarray] = {
+        "probability": np.rint(source.probability * 65535).astype(np.uint16),
+        "rank": listed.astype(np.uint32),
+        "a": of_a.place(source.pairs[listed, 0]),
+        "b": of_b.place(source.pairs[listed, 1]),
+    }
+    evidence = {name: values[listed] for name, values in source.evidence.items()}
+    for name in ROWS_A + ROWS_B:
+        if name in evidence:
+            columns[name] = (of_a if name in ROWS_A else of_b).place(evidence[name])
+    columns |= {name: scaled(evidence[name], factor) for name, factor in FACTORS.items() if name in evidence}
+    columns |= {name: np.minimum(evidence[name], 65535).astype(np.uint16) for name in COUNTS if name in evidence}
+    columns["given"] = evidence.get("given", np.zeros(len(listed), bool)).astype(np.uint8)
+    if right is not None:
+        columns["right"] = right[listed].astype(np.uint8)
+    if mapped is not None:
+        columns |= mapped.columns(of_a, of_b)
+    place: dict[str, int] = {}
+    for side, own in (("a", of_a), ("b", of_b)):
+        if own.titles is not None:
+            # each text once: titles of the two collections are often the same
+            columns[f"title_{side}"] = np.array(
+                [place.setdefault(title, len(place)) for title in own.titles], np.uint32
+            )
+    told = {
+        "facts": _facts(links, source),
+        "texts": list(place),
+        "ids_a": of_a.ids,
+        "ids_b": of_b.ids,
+        "numbered": {"a": of_a.numbered, "b": of_b.numbered},
+    }
+    return pack(told, columns, FACTORS)
+
+
+def _facts(links: Links, source: Links) -> dict[str, Any]:
+    summary = links.summary
+    return {
+        "kept": len(links),
+        "all": len(source),
+        "overlap": summary.overlap,
+        "estimated": summary.precision is not None,
+        "smaller": min(summary.n_a, summary.n_b),
+        "caution": summary.caution,
+        "doubt": default_doubt(links),
+        "spread": {"wrong": [FEWER_WRONG, MORE_WRONG], "shared": [FEWER_SHARED, MORE_SHARED], "chance": CHANCE},
+        "close": CLOSE,
+        "growth": links.trace.get("growth", []),
+        "model": links.trace.get("model"),
+        "decoys": links.trace.get("decoys"),
+    }

@@ -1,0 +1,51 @@
+"""Small pieces of HTML that several parts of the pages use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+
+def numbers(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """The numbers of a chart as a table to open: the first value of a row is its name."""
+    head = "".join(f'<th scope="col">{escape(each)}</th>' for each in heads)
+    body = "".join(
+        f'<tr><th scope="row">{escape(name)}</th>'
+        + "".join(f'<td class="number-cell">{escape(value)}</td>' for value in values)
+        + "</tr>"
+        for name, *values in rows
+    )
+    table = f'<table class="plain"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    return f"<details><summary>The numbers</summary>{table}</details>"
+
+
+def scrolled(label: str, heads: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> str:
+    """A table that scrolls on its own where it is too wide, and whose rows become cards on small screens.
+
+    The cells are HTML already. right: the heads of columns of numbers.
+    """
+
+    def kind(head: str) -> str:
+        return ' class="number-cell"' if head in right else ""
+
+    top = "".join(f'<th scope="col"{kind(head)}>{escape(head)}</th>' for head in heads)
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f'<td{kind(head)} data-label="{escape(head)}">{cell}</td>' for head, cell in zip(heads, row, strict=True)
+        )
+        + "</tr>"
+        for row in rows
+    )
+    table = f'<table class="stack"><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(label)}">{table}</div>'
+
+
+def tagged(name: str, side: str) -> str:
+    """A name with the collection it is in."""
+    return f'{escape(name)} <span class="tag">in {side.upper()}</span>'
+
+
+def percent(share: float) -> str:
+    """A share with one decimal."""
+    return f"{100 * share:.1f} %"

@@ -1,0 +1,136 @@
+"""The page of a probe: the verdict, both collections side by side, what the seeds say, the forecast."""
+
+from __future__ import annotations
+
+import os
+from html import escape
+from pathlib import PurePath
+
+from veclink.atomic import written_whole
+from veclink.probing import Probe
+from veclink.report.first_screen import ICONS
+from veclink.report.markup import numbers, percent, scrolled
+from veclink.report.naming import cleaned, clipped
+from veclink.report.page import page
+from veclink.report.vector_charts import bars, line
+
+LOOKS = {"same space": "linkable", "unknown": "doubtful"}
+HEADLINES = {
+    "linkable": "These two can be linked.",
+    "doubtful": "Doubtful: linking may not work here.",
+    "not linkable": "Not linkable as they are.",
+    "same space": "No linking needed: both are in one space.",
+    "unknown": "Unknown: give some known pairs.",
+}
+
+
+def save_probe(path: str | os.PathLike[str], probe: Probe) -> None:
+    """Write the page of a probe to `path`, whole or not at all."""
+    parts = [("sides", "Collections", _sides(probe)), ("seeds", "Seeds", _seeds(probe))]
+    nav = "".join(f'<a href="#{anchor}">{name}</a>' for anchor, name, html in parts if html)
+    title = f"{_name(probe.a.name)} and {_name(probe.b.name)}: {probe.verdict}"
+    html = page(
+        title,
+        nav,
+        _verdict(probe) + "".join(html for _, _, html in parts),
+        scripts=("theme.js",),
+        holds="names of files",
+    )
+    with written_whole(path) as temporary:
+        temporary.write_text(html, encoding="utf-8")
+
+
+def _verdict(probe: Probe) -> str:
+    look = LOOKS.get(probe.verdict, probe.verdict)
+    ahead = probe.forecast
+    boxes = [("Vectors in A", f"{probe.a.rows:,}", f"{probe.a.dimension:,} dimensions"),
+             ("Vectors in B", f"{probe.b.rows:,}", f"{probe.b.dimension:,} dimensions")]  # fmt: skip
+    if ahead is not None and ahead.precision is not None and ahead.precision_range is not None:
+        low, high = ahead.precision_range
+        boxes.append(("Precision, forecast", percent(ahead.precision), f"{100 * low:.1f} to {100 * high:.1f} %"))
+    if ahead is not None and ahead.recall is not None and ahead.recall_range is not None:
+        low, high = ahead.recall_range
+        boxes.append(("Recall, forecast", percent(ahead.recall), f"{100 * low:.1f} to {100 * high:.1f} %"))
+    figures = "".join(
+        f'<div><dt>{name}</dt><dd><div class="number">{value}</div><div class="range">{more}</div></dd></div>'
+        for name, value, more in boxes
+    )
+    remarks = "".join(f"<li>{escape(each)}</li>" for each in probe.remarks) or "<li>Nothing stands in the way.</li>"
+    if ahead is None:
+        trial = ["No trial was made."]
+    else:
+        what = "everything" if ahead.whole else f"{ahead.rows[0]:,} and {ahead.rows[1]:,} vectors near the seeds"
+        time = f"Linking all takes at most about {_time(ahead.seconds)} on this machine."
+        trial = [f"A trial linked {what}. {time}", *ahead.reasons]
+    told = "".join(f"<li>{escape(cleaned(each))}</li>" for each in trial)
+    return f"""<section class="verdict {look.replace(" ", "-")}" aria-labelledby="said">
+<div class="say"><svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round"
+ stroke-linejoin="round" aria-hidden="true"><circle cx="12" cy="12" r="10"/>{ICONS[look]}</svg>
+<h1 id="said">{HEADLINES[probe.verdict]}</h1><p>{escape(probe.sentence)}</p></div>
+<dl class="figures">{figures}</dl>
+<div class="why"><div><h2>What was seen</h2><ul>{remarks}</ul></div>
+<div><h2>The forecast</h2><ul>{told}</ul></div></div></section>"""
+
+
+def _sides(probe: Probe) -> str:
+    of_b = probe.b.told()
+    rows = [(name, escape(of_a), escape(of_b[name])) for name, of_a in probe.a.told().items()]
+    heads = ("What", f"A: {_name(probe.a.name)}", f"B: {_name(probe.b.name)}")
+    space = probe.same_space
+    told = "They have different dimensions, so they are in different spaces."
+    if space.score is not None:
+        told = (
+            f"On a scale from unrelated (0) to one space (1) they are at {space.score:.2f}; {percent(space.identical)} "
+            "of A's vectors are in B as they are."
+        )
+    return f"""<section id="sides" aria-labelledby="sides-head"><h2 id="sides-head">The two collections</h2>
+<p>{told} Similarities are measured on a sample. Hubness is the skew of how often a vector is among the ten nearest of
+others: above 3, some vectors are near to everything.</p>
+{scrolled("The two collections", heads, rows, heads[1:])}</section>"""
+
+
+def _seeds(probe: Probe) -> str:
+    seeds = probe.seeds
+    if seeds is None:
+        return ""
+    charts = []
+    if seeds.curve:
+        points = [(far, value) for far, value, _ in seeds.curve]
+        table = numbers(
+            ("Distance in A", "Correlation", "Pairs"), [(f"{x:.2f}", f"{y:.2f}", f"{n:,}") for x, y, n in seeds.curve]
+        )
+        charts.append(f"""<figure class="card"><figcaption><h3>Do distances agree?</h3><p>Correlation of the distances
+between seeds in A and in B, from near pairs to far ones. High on the left is what linking lives on.</p></figcaption>
+{line(points, "distance in A", "Correlation of distances by distance")}{table}</figure>""")
+    if seeds.neighbours:
+        table = numbers(
+            ("Neighbours", "Shared", "By chance"), [(str(k), f"{x:.2f}", f"{y:.2f}") for k, x, y in seeds.neighbours]
+        )
+        groups = [(str(k), share, chance) for k, share, chance in seeds.neighbours]
+        charts.append(f"""<figure class="card"><figcaption><h3>Do neighbours agree?</h3><p>Overlap (Jaccard) of a seed's
+nearest other seeds in A and in B; the line is what chance gives.</p></figcaption>
+{bars(groups, "nearest seeds", "Overlap of neighbours")}{table}</figure>""")
+    suspects = "<p>None of the seeds looks wrong.</p>"
+    if seeds.suspects:
+        rows = [(f"{a:,}", f"{b:,}", percent(far)) for a, b, far in seeds.suspects]
+        suspects = f"""<h3 class="spaced">Seeds that look wrong</h3><p class="soft small">As seen from the others,
+so much of the collection is nearer than the partner.</p>{
+            scrolled("Seeds that look wrong", ("Row in A", "Row in B", "Nearer"), rows, ("Nearer",))
+        }"""
+    return f"""<section id="seeds" aria-labelledby="seeds-head"><h2 id="seeds-head">The seeds</h2>
+<p>{seeds.count:,} known pairs. As seen from the others, {percent(seeds.typical)} of a collection is nearer to a seed
+than its partner is (median; 50 % is chance).</p><div class="two">{"".join(charts)}</div>{suspects}</section>"""
+
+
+def _name(name: str) -> str:
+    return clipped(PurePath(name).name)
+
+
+def _time(seconds: float) -> str:
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 120
+        else f"{seconds / 60:.0f} min"
+        if seconds < 7200
+        else f"{seconds / 3600:.0f} h"
+    )

@@ -1,0 +1,110 @@
+"""The parts with tables: the links, close calls and hubs, the run. Texts from outside are escaped."""
+
+from __future__ import annotations
+
+from html import escape
+
+import numpy as np
+
+from veclink.report.content import CLOSE, Content
+from veclink.report.markup import scrolled, tagged
+from veclink.report.naming import clipped
+
+
+def links_table(content: Content) -> str:
+    """The table of links; its rows are filled in by the script."""
+    n, listed = len(content.source), content.n_listed
+    if not n:
+        return ""
+    options = [("kept", "links (above the cut)"), ("doubtful", "links with probability below 0.9")]
+    if "rival_a" in content.links.evidence:
+        options.append(("close", "close calls"))
+    if content.links.evidence.get("given", np.zeros(1)).any():
+        options.append(("given", "given pairs"))
+    if content.titled:
+        options.append(("differ", "links whose titles differ"))
+    if content.truth is not None:
+        options.append(("wrong", "links that the truth does not have"))
+    options += [("below", "pairs below the cut"), ("all", "all judged pairs")]
+    choices = "".join(f'<option value="{key}">{word}</option>' for key, word in options)
+    some = "" if listed == n else f" The {listed:,} pairs nearest to the cut are listed here, of {n:,}."
+    return f"""<section id="links" aria-labelledby="links-head"><h2 id="links-head">The links</h2>
+<p>The surest first. <em>Lead</em> is how far a link scores above its closest rival.{some}</p>
+<div class="table-tools"><label class="grow">Search titles and ids <input type="search" id="search"></label>
+<label>Show <select id="filter">{choices}</select></label>
+<span id="found" class="soft small" role="status"></span></div>
+<div class="scroll" tabindex="0" role="region" aria-labelledby="links-head"><table class="stack">
+<caption class="unseen">Links, with probability, names on both sides and marks</caption><thead><tr>
+<th scope="col" class="c-rank number-cell" data-sort="rank" aria-sort="ascending"><button type="button">Rank</button>
+</th><th scope="col" class="c-p">Probability</th>
+<th scope="col" data-sort="a" aria-sort="none"><button type="button">A</button></th>
+<th scope="col" data-sort="b" aria-sort="none"><button type="button">B</button></th>
+<th scope="col" class="c-margin number-cell" data-sort="margin" aria-sort="none"><button type="button">Lead</button>
+</th><th scope="col" class="c-mark">Marks</th>
+<th scope="col" class="c-open"><span class="unseen">Explanation</span></th>
+</tr></thead><tbody></tbody></table></div>
+<div class="pages"><button type="button" data-page="-1">Previous</button>
+<span id="where" class="small soft" role="status"></span>
+<button type="button" data-page="1">Next</button></div></section>"""
+
+
+def trouble(content: Content) -> str:
+    """Close calls and hubs."""
+    if not content.close_calls and not content.hubs:
+        return ""
+    shown = f"the {len(content.close_calls):,} closest of {content.n_close:,}" if content.close_calls else "none"
+    parts = [
+        f"""<h3>Close calls: {shown}</h3><p class="soft small">Links whose runner-up scores at most {CLOSE} less. They
+are often near-duplicates: versions of one document, or objects of one series.</p>"""
+    ]
+    if content.close_calls:
+        calls = [
+            (
+                escape(call.a),
+                escape(call.b),
+                tagged(call.rival, call.side),
+                f"{call.margin:.3f}",
+                f"{call.probability:.2f}",
+            )
+            for call in content.close_calls
+        ]
+        heads = ("A", "Linked with, in B", "Runner-up", "Lead", "Probability")
+        parts.append(scrolled("Close calls", heads, calls, right=heads[3:]))
+    if content.hubs:
+        hubs = [
+            (tagged(hub.name, hub.side), f"{hub.chosen:,}", escape(hub.partner) if hub.partner else "nothing")
+            for hub in content.hubs
+        ]
+        parts.append("""<h3 class="spaced">Hubs</h3><p class="soft small">Objects that several of the other collection
+prefer to all others. One or two dozen are usual; an object chosen by very many is vague, empty or broken.</p>""")
+        parts.append(scrolled("Hubs", ("Object", "Chosen by", "Linked with"), hubs, right=("Chosen by",)))
+    head = '<h2 id="trouble-head">Close calls and hubs</h2>'
+    return f'<section id="trouble" aria-labelledby="trouble-head">{head}{"".join(parts)}</section>'
+
+
+def facts(content: Content) -> str:
+    """How the run was made, and what the words mean."""
+    summary, options = content.links.summary, content.links.options
+    rows = [
+        ("A", f"{content.name_a}, {summary.n_a:,} vectors"),
+        ("B", f"{content.name_b}, {summary.n_b:,} vectors"),
+        ("Method", summary.method),
+        ("Rounds", f"{summary.iterations:,}"),
+        *((name.replace("_", " ").capitalize(), clipped(str(value))) for name, value in options.items()),
+    ]
+    if summary.seconds is not None:
+        rows.append(("Time", f"{summary.seconds:.1f} s"))
+    if summary.wrong_seeds:
+        shown = ", ".join(f"{a} – {b}" for a, b in summary.wrong_seeds[:20])
+        rows.append(("Given pairs that look wrong, by row", shown + (" …" if len(summary.wrong_seeds) > 20 else "")))
+    table = "".join(f"<tr><th scope=row>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows)
+    return f"""<section id="run" aria-labelledby="run-head"><h2 id="run-head">The run, and what the words mean</h2>
+<div class="two"><div class="card"><table class="plain">{table}</table></div><div class="card small">
+<p><strong>Precision</strong>: the share of the links that are right. <strong>Recall</strong>: the share of the shared
+objects that are linked. <strong>F1</strong>: their harmonic mean. All are estimated without labels.</p>
+<p><strong>Ranges</strong> are meant to hold the truth nine times in ten, where the data are like those that veclink was
+measured on.</p>
+<p><strong>Decoys</strong> are pairs made wrong on purpose: a link's partner is taken away, and the next best takes its
+place. They show what wrong links look like.</p>
+<p><strong>Score</strong>: how alike two objects are in the common space, less how alike their surroundings are to
+everything (csls).</p></div></div></section>"""

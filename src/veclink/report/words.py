@@ -1,0 +1,86 @@
+"""What a report says in plain words: the headline, what it means, and what to do next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from veclink.links import Links
+from veclink.report.estimates import Estimates
+
+GOOD = 0.9  # estimated precision, at the low end of its interval, from which links may be used unseen
+SURE = 0.9
+
+
+@dataclass(frozen=True)
+class Advice:
+    """One thing to do next; `shows` names the filter of the table that shows what it speaks of."""
+
+    text: str
+    shows: str | None = None
+
+
+def headline(links: Links, estimates: Estimates | None) -> tuple[str, str]:
+    """The verdict in a few words, and the sentence after it."""
+    summary = links.summary
+    between = f"between {summary.n_a:,} and {summary.n_b:,} vectors"
+    if summary.verdict == "not linkable":
+        if not len(links):
+            return (
+                "Not linkable: there is nothing here to use.",
+                f"No trustworthy link was found {between}. The reasons are below.",
+            )
+        return "Not linkable: do not use these links.", f"{len(links):,} pairs were found {between}, mostly by chance."
+    if estimates is None:
+        found = f"{len(links):,} links were found {between}; this method does not estimate how many of them are right."
+        if summary.verdict == "doubtful":
+            return "Doubtful: look at the links before you use them.", found
+        return "The views agree: these links are likely right.", found
+    right = _of_100(estimates.precision.value)
+    found = f"{len(links):,} links were found {between}. About {right} of 100 are right"
+    if summary.verdict == "doubtful":
+        return (
+            "Doubtful: look at the links before you use them.",
+            f"{found}, but with so little in common such an estimate can be far off.",
+        )
+    if estimates.precision.low >= GOOD:
+        recall = _of_100(estimates.recall.value)
+        return "You can trust these links.", f"{found}, and about {recall} of 100 shared objects are linked."
+    return (
+        "Most links are right, but not all.",
+        f"{found}; raise the cut if wrong links cost you more than missing ones.",
+    )
+
+
+def advice(links: Links, estimates: Estimates | None, n_close: int) -> list[Advice]:
+    """What to do with the links, the most useful first."""
+    summary, told = links.summary, []
+    if summary.verdict == "not linkable":
+        told.append(Advice("Run veclink probe on the two collections: it says what is in the way."))
+        told.append(Advice("Give known pairs, or more of them: 15 right ones are usually enough, 60 for hard data."))
+        told.append(Advice("Check that the two collections do share objects: near neighbours alone make no links."))
+        return told
+    doubtful = int(np.count_nonzero(links.probability < SURE))
+    if doubtful:
+        told.append(Advice(f"Look first at the {doubtful:,} links with a probability below {SURE}.", "doubtful"))
+    if n_close:
+        told.append(Advice(f"Look at the {n_close:,} close calls, where a rival is nearly as good.", "close"))
+    if estimates is not None:
+        for wanted in (0.99, 0.95):
+            sure = links.at(precision=wanted)
+            if 0 < len(sure) < len(links) and estimates.precision.value < wanted:
+                told.append(
+                    Advice(f"For fewer wrong links, --precision {wanted} keeps the {len(sure):,} surest of them.")
+                )
+                break
+    if summary.wrong_seeds:
+        told.append(Advice(f"Check the {len(summary.wrong_seeds):,} given pairs that look wrong; they were not used."))
+    if not told:
+        told.append(Advice("Look through some of the links in the table, then use them."))
+    return told
+
+
+def _of_100(share: float) -> str:
+    """A share as a number out of 100, never rounded up to all."""
+    return "99.5 or more" if share > 0.995 else f"{100 * share:.0f}"

@@ -1,0 +1,192 @@
+"""What the report says, and that it says it safely, for every kind of result and of input."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import span_papers
+from small_papers import N_SEEDS, small_papers
+from veclink import Collection, Links, link, open_collection, sample
+from veclink.errors import OutputError
+from veclink.links import Summary
+from veclink.report import save_report
+from veclink.report.content import gather
+from veclink.report.estimates import estimate
+from veclink.report.words import headline
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "</script><img src=x onerror=alert(1)>",
+    '" onmouseover="alert(1)',
+    "--><!--",
+    "&lt;b&gt;",
+    "'; alert(1); '",
+    "\u202eturned around\u202c",
+    "line\nbreak\ttab\x00\x1b[31m",
+    "=HYPERLINK(1)",
+    "",
+    "x" * 5000,
+    "{{7*7}}${7*7}",
+]
+
+
+def unpacked(page: str) -> dict[str, Any]:
+    """The data of a page as the browser reads it."""
+    found = re.search(r'<script type="text/plain" id="data">([^<]*)</script>', page)
+    assert found is not None
+    data = zlib.decompress(base64.b64decode(found[1]))
+    length = int.from_bytes(data[:4], "little")
+    told = json.loads(data[4 : 4 + length])
+    first = -(-(4 + length) // 8) * 8
+    told["column"] = {
+        name: np.frombuffer(data, each["type"], each["length"], first + each["at"])
+        for name, each in told["columns"].items()
+    }
+    return told
+
+
+def cut_report(path: Path, **options: Any) -> str:
+    """The page of the links of the small cut."""
+    papers = span_papers.some_papers()
+    save_report(path, options.pop("links", span_papers.linked_cut()), papers.a, papers.b, **options)
+    return path.read_text(encoding="utf-8")
+
+
+def hostile_report(path: Path) -> str:
+    papers = span_papers.some_papers()
+    names = [HOSTILE[row % len(HOSTILE)] for row in range(500)]
+    ids = [f"{name}{row}" for row, name in enumerate(names)]
+    a, b = (
+        Collection.from_array(each, ids=ids, payload=pa.table({"title": names}), name=f"/x/{HOSTILE[1]}.npy")
+        for each in (papers.a, papers.b)
+    )
+    links = span_papers.linked_cut()
+    named = replace(
+        links, ids_a=np.array(ids, object)[links.pairs[:, 0]], ids_b=np.array(ids, object)[links.pairs[:, 1]]
+    )
+    save_report(path, replace(named, summary=replace(links.summary, reasons=tuple(HOSTILE))), a, b)
+    return path.read_text(encoding="utf-8")
+
+
+def test_titles_ids_names_and_reasons_cannot_become_part_of_the_page(tmp_path: Path) -> None:
+    page = hostile_report(tmp_path / "r.html")
+    assert page.count("<script") == 2 and page.count("</script>") == 2
+    assert "onerror=alert" not in page.replace("&lt;img src=x onerror=alert(1)&gt;", "")
+    assert ' onmouseover="alert' not in page
+    assert "\x00" not in page and "\u202e" not in page
+    assert max(map(len, unpacked(page)["texts"])) == 160
+
+
+def test_a_hostile_report_runs_nothing_and_shows_the_titles_as_they_are(tmp_path: Path, visit: Any) -> None:
+    hostile_report(tmp_path / "r.html")
+    opened = visit(tmp_path / "r.html")
+    opened.page.on("dialog", lambda dialog: pytest.fail("a title was run as a script"))
+    opened.page.fill("#search", "<script>alert(1)")
+    opened.page.click("#links tbody tr >> nth=0")
+    opened.page.wait_for_selector("dialog[open]")
+    assert "<script>alert(1)</script>" in opened.page.inner_text("dialog")
+    assert opened.complaints == [] and len(opened.asked) == 1
+
+
+def test_the_page_forbids_all_loading_and_every_script_but_its_own(tmp_path: Path) -> None:
+    page = cut_report(tmp_path / "r.html")
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert policy is not None and "default-src 'none'" in policy[1] and "unsafe" not in policy[1]
+    assert not re.search(r"""(src|href)=["']?(https?:)?//""", page)
+
+
+def test_the_data_hold_every_judged_pair_with_its_names_and_evidence(tmp_path: Path) -> None:
+    data, links = unpacked(cut_report(tmp_path / "r.html")), span_papers.linked_cut()
+    whole = links.considered
+    assert whole is not None
+    column = data["column"]
+    assert data["facts"]["kept"] == len(links) and len(column["rank"]) == len(whole)
+    assert np.allclose(column["probability"] / 65535, whole.probability, atol=1e-5)
+    assert [int(data["ids_a"][place]) for place in column["a"]] == whole.pairs[:, 0].tolist()
+    rivals = [int(data["ids_b"][place]) for place in column["rival_b"]]
+    assert rivals == whole.evidence["rival_b"].tolist()
+    assert np.allclose(column["score"] * 1e-4, whole.evidence["score"], atol=1e-4)
+
+
+def test_titles_come_from_the_payload_and_ids_stand_in_where_there_are_none() -> None:
+    content = gather(span_papers.linked(), *(open_collection(path) for path in (sample.A, sample.B)))
+    title = span_papers.demo().shown[0].title_a
+    assert title in unpacked(f'<script type="text/plain" id="data">{content.packed}</script>')["texts"]
+    assert gather(span_papers.linked(), None, None).close_calls[0].a.count(".") >= 2  # an id of the anthology
+
+
+def test_a_report_without_the_collections_has_no_map_but_all_the_rest(tmp_path: Path) -> None:
+    save_report(tmp_path / "r.html", span_papers.linked())
+    page = (tmp_path / "r.html").read_text()
+    assert 'id="map"' not in page and 'id="histogram"' in page and 'id="links"' in page
+
+
+def test_links_that_were_saved_and_loaded_still_explain_themselves(tmp_path: Path, visit: Any) -> None:
+    span_papers.linked_cut().save(tmp_path / "links.parquet")
+    cut_report(tmp_path / "r.html", links=Links.load(tmp_path / "links.parquet"))
+    page = visit(tmp_path / "r.html").page
+    assert "the cut can be raised but not lowered" in page.inner_text("#cut")
+    page.click("#links tbody tr >> nth=20")
+    assert page.locator("dialog .waterfall .step").count() == 9
+
+
+def test_collections_that_do_not_link_get_a_report_that_says_so(tmp_path: Path, visit: Any) -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((100, 32)), rng.standard_normal((100, 48))
+    save_report(tmp_path / "r.html", link(a, b, device="cpu"), a, b)
+    opened = visit(tmp_path / "r.html")
+    assert opened.page.inner_text("h1").startswith("Not linkable")
+    assert "veclink probe" in opened.page.inner_text(".verdict")
+    assert opened.page.locator("#growth canvas").count() == 1 and opened.page.locator("#links").count() == 0
+    assert opened.complaints == []
+
+
+def test_geh_links_are_shown_without_estimates_that_it_does_not_make(tmp_path: Path, visit: Any) -> None:
+    a, b, truth = small_papers()
+    a, b = a[:90], b[:90]
+    links = link(a, b, seeds=truth[:N_SEEDS], method="geh", device="cpu")
+    save_report(tmp_path / "r.html", links, a, b)
+    opened = visit(tmp_path / "r.html")
+    assert "does not estimate" in opened.page.inner_text(".verdict")
+    assert opened.page.locator("#curve").count() == 0 and opened.page.locator("#histogram").count() == 1
+    opened.page.click("#links tbody tr >> nth=0")
+    assert opened.complaints == [] and "views" in opened.page.inner_text("dialog")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "precision", "said"),
+    [
+        ("linkable", 0.99, "You can trust these links."),
+        ("linkable", 0.75, "Most links are right, but not all."),
+        ("doubtful", 0.95, "Doubtful: look at the links before you use them."),
+        ("not linkable", 0.5, "Not linkable: do not use these links."),
+    ],
+)
+def test_the_headline_promises_no_more_than_the_verdict_and_the_estimate(
+    verdict: str, precision: float, said: str
+) -> None:
+    rows = np.arange(400)
+    summary = Summary("span", 500, 500, 400, precision, 0.9, 420.0, verdict)
+    links = Links(np.column_stack([rows, rows]), np.full(400, precision), summary)
+    assert headline(links, estimate(links))[0] == said
+
+
+def test_an_old_report_stays_where_the_new_one_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "r.html").mkdir()
+    with pytest.raises(OutputError, match="it is a folder"):
+        cut_report(tmp_path / "r.html")
+    assert [each.name for each in tmp_path.iterdir()] == ["r.html"]
+
+
+def test_the_same_links_give_the_same_file(tmp_path: Path) -> None:
+    assert cut_report(tmp_path / "one.html") == cut_report(tmp_path / "two.html")
