@@ -1,11 +1,12 @@
 # make demo   install veclink, link the bundled sample, write a report of it
 # make test   install what the tests need, then check and run them all
+# make docs   build the documentation site into build/docs
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test clean browser
+.PHONY: demo test docs clean browser
 
 demo: $(VENV)/installed
 	$(BIN)/veclink demo
@@ -14,6 +15,9 @@ test: $(VENV)/installed-for-tests browser
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	CHROMIUM=$(CHROMIUM) $(BIN)/python -m pytest -q
+
+docs: $(VENV)/installed-for-tests
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # The pages are tested in a real browser, Debian's chromium; CHROMIUM=... names another one.
 CHROMIUM ?= chromium

@@ -74,7 +74,7 @@ def linked(data: Path) -> Trial:
     pool = rounds[-1].pairs
     candidates = crossfit(ground, pool, rng)
     beside = _surroundings(ground, candidates, pool, rng)
-    judged = judge(candidates, beside, np.random.default_rng(0), k=NEIGHBOURS)
+    judged = judge(candidates, beside, k=NEIGHBOURS)
     n_b = len(cut.rows_b)
     return Trial(rounds, candidates, beside, judged, cut.truth[:, 0] * n_b + cut.truth[:, 1], n_b)
 

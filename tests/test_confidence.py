@@ -14,7 +14,7 @@ from veclink.confidence import Judged, _knock_out, _logistic, _with_total, best_
 
 @cache
 def judged() -> Judged:
-    return judge(candidates(), beside(), np.random.default_rng(0), k=10)
+    return judge(candidates(), beside(), k=10)
 
 
 def _right(found: Candidates, positions: np.ndarray) -> np.ndarray:
@@ -69,7 +69,7 @@ def test_fewer_than_three_candidates_get_no_probability() -> None:
         np.array([0, 1]), np.array([0, 1]), np.ones(2, np.float32), np.ones(2, np.float32), np.zeros(2), np.zeros(2),
         np.array([[0, -1, -1], [1, -1, -1]]), np.array([[0, -1, -1], [1, -1, -1]]),
     )  # fmt: skip
-    result = judge(two, np.zeros((2, 4)), np.random.default_rng(0), k=10)
+    result = judge(two, np.zeros((2, 4)), k=10)
     assert result.probability.tolist() == [0.0, 0.0] and result.overlap == 0
 
 

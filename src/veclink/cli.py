@@ -15,6 +15,7 @@ from veclink.commands.demo import demo
 from veclink.commands.evaluate import evaluate
 from veclink.commands.link import link
 from veclink.commands.probe import probe
+from veclink.commands.review import review
 from veclink.commands.shared import INTERRUPTED
 
 app = typer.Typer(
@@ -30,6 +31,7 @@ app.command()(demo)
 app.command()(link)
 app.command()(probe)
 app.command("eval")(evaluate)
+app.command()(review)
 
 
 def main() -> None:

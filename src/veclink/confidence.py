@@ -13,14 +13,14 @@ are weighed by the sampling error of the second.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from veclink.candidates import Candidates
 
 ROUNDS = 40
-FITTED = 40_000  # candidates that the regression is fitted to, at most
+FITTED = 20_000  # candidates that a regression needs at most
 SETTLED = 1e-3
 ECHO = 0.15  # wrong links bend the maps towards themselves: their rate is that of knock-outs times 1 + ECHO·share
 SELF_TAUGHT = 0.5  # share of the wrong class that the candidates' own doubtful ones stand for; knock-outs are the rest
@@ -83,15 +83,15 @@ class KnockOuts:
 
 
 def judge(
-    candidates: Candidates, beside: np.ndarray, rng: np.random.Generator, *, k: int, runners_up: bool = True
+    candidates: Candidates, beside: np.ndarray, fitted: np.ndarray | None = None, *, k: int, runners_up: bool = True
 ) -> Judged:
     """Probabilities of the mutual candidates, and of the runners-up where wanted.
 
-    beside: (c, f) features of all candidates beyond scores and margins. Of many candidates a sample is fitted, as if
-    the clouds were that much smaller; the fit then holds for all.
+    beside: (c, f) features of all candidates beyond scores and margins. fitted: positions of those mutual candidates
+    that the regression is fitted to, by default all; it is fitted as if the clouds were that much smaller.
     """
     every = candidates.mutual()
-    links = every if len(every) <= FITTED else np.sort(rng.choice(every, FITTED, replace=False))
+    links = every if fitted is None else fitted
     part = len(links) / max(len(every), 1)
     n_a, n_b, count = part * len(candidates.best_a), part * len(candidates.best_b), len(links)
     if count < 3:
@@ -132,11 +132,12 @@ def judge(
         others = np.setdiff1d(second, every)
         others = others[others >= 0]
         other_probability = _without_margins(candidates, beside, links, probability, others)
+    model = _model(logit[1:], centre, scale, features, probability, wrong_features, wrong_weight)
+    model = replace(model, decoy_weight=model.decoy_weight / part)
     if part < 1:
         features = (_features(candidates, beside, every) - centre) / scale
         probability = _with_total(logit[0] + features @ logit[1:], probability.sum() / part)
     order = np.argsort(-probability, kind="stable")
-    model = _model(logit[1:], centre, scale, features, probability, wrong_features, wrong_weight)
     return Judged(every[order], probability[order], overlap, others, other_probability, model)
 
 

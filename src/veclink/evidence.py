@@ -89,7 +89,7 @@ def one_to_one(pairs: np.ndarray, *weights: np.ndarray) -> np.ndarray:
     both their rows are still free.
     """
     order = np.lexsort((pairs[:, 1], pairs[:, 0], *(-w for w in reversed(weights))))
-    if all(len(np.unique(side)) == len(side) for side in pairs.T):
+    if len(pairs) and all(np.bincount(side).max() == 1 for side in pairs.T):
         return order
     taken_a: set[int] = set()
     taken_b: set[int] = set()

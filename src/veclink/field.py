@@ -20,7 +20,7 @@ from veclink.signatures import unit_rows
 Axes = tuple[np.ndarray, np.ndarray]
 
 ALL_ASKED = 12_000  # rows of the smaller cloud up to which all of them are asked for partners in every view
-ASKED = 4096  # of a larger one, once the map is found; before that, more: only the clearest few of them are right then
+ASKED = 2048  # of a larger one, once the map is found; before that, more: only the clearest few of them are right then
 ASKED_FIRST, SHARE_ASKED_FIRST = 32_768, 0.125
 BESIDE = 1024  # rows that stand for the other cloud when a density is taken on the way back
 DENSE = 512_000_000  # bytes of signatures that are held at once; more are made block by block, each time anew
@@ -69,7 +69,7 @@ class Field:
         return min(self.n_a, self.n_b)
 
     def ask(self, rng: np.random.Generator, *, first: bool = False, most: int | None = None) -> None:
-        """Ask other rows of a large smaller cloud from now on: few, or more at first. Small clouds are asked in full."""
+        """Of large clouds, ask other rows of the smaller one from now on: few, or more at first."""
         if not self.large:
             return
         wanted = max(ASKED, min(ASKED_FIRST, int(SHARE_ASKED_FIRST * self.extent_of_all))) if first else most or ASKED
@@ -93,8 +93,9 @@ class Field:
         return seen.block(0, cloud.shape[0]) if 4 * cloud.shape[0] * axes.shape[1] <= held else seen
 
     def matched(self, left: RowSource, right: RowSource, depth: int = 1) -> Matches:
-        """`matching.match` with the settings of this field."""
-        return match(left, right, k=self.k, depth=depth, memory=self.memory, device=self.device)
+        """`matching.match` with the settings of this field; of large clouds, the best partner alone is proven."""
+        certain = 1 if self.large else None
+        return match(left, right, k=self.k, depth=depth, certain=certain, memory=self.memory, device=self.device)
 
     def matches(self, axes: Axes, depth: int = 1) -> Matches:
         """All rows of both clouds matched along the axes."""

@@ -136,7 +136,7 @@ def widen(ground: Field, pool: Pool, rng: np.random.Generator) -> np.ndarray:
     if not ground.large:
         return pool.pairs
     share = len(pool.pairs) / ground.extent
-    ground.ask(rng, most=WIDER)
+    ground.ask(rng, most=max(WIDER, ground.extent_of_all // 32))
     axes = canonical_axes(*ground.vectors(pool.pairs))
     pairs, score = ground.propose(axes)
     order = np.argsort(-score, kind="stable")[: int(1.5 * share * ground.extent)]

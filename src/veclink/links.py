@@ -264,8 +264,9 @@ def _check_pairs(pairs: np.ndarray, probability: np.ndarray, summary: Summary) -
             raise InputError(
                 f"Rows of {side} are outside its {size:,} in link {named(outside)}; links must be of these collections."
             )
-    _, first, counts = np.unique(pairs, axis=0, return_index=True, return_counts=True)
-    if (counts > 1).any():
+    keys = np.sort(pairs[:, 0] * max(summary.n_b, 1) + pairs[:, 1])
+    if (keys[1:] == keys[:-1]).any():
+        _, first, counts = np.unique(pairs, axis=0, return_index=True, return_counts=True)
         raise InputError(
             f"Pairs are there more than once, first in link {named(np.sort(first[counts > 1]))}; keep one."
         )

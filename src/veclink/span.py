@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from veclink.candidates import Candidates, crossfit
-from veclink.confidence import Judged, best_cut, judge
+from veclink.confidence import FITTED, Judged, best_cut, judge
 from veclink.evidence import one_to_one as choose_one_to_one
 from veclink.field import Field
 from veclink.growing import Pool, Start, widen
@@ -22,6 +22,7 @@ from veclink.starts import Found, best_pool
 from veclink.trace import traced
 
 NEIGHBOURS = 10
+SURROUNDING = 2048  # links of a pool among which the neighbours of a pair are looked for
 FEW = 30  # a pool of fewer links fits no map
 RECOVERED = 0.5  # share of the given pairs that must come out as links again, unaided, to vouch for an overlap
 SHARED, CLEARLY_SHARED = 0.065, 0.12  # of the smaller cloud; without an overlap the estimate reached 0.053
@@ -73,8 +74,10 @@ def span(
     suspect = np.isin(np.arange(len(given)), found.suspects)
     pool = _with_given(widen(ground, found.pool, rng), given[~suspect])
     candidates = crossfit(ground, pool, rng)
-    beside = _surroundings(ground, candidates, pool, rng)
-    judged = judge(candidates, beside, rng, k=ground.k, runners_up=not one_to_one)
+    links = candidates.mutual()
+    fitted = links if len(links) <= FITTED else np.sort(rng.choice(links, FITTED, replace=False))
+    beside = _surroundings(ground, candidates, _some(pool, rng), rng, None if not one_to_one else fitted)
+    judged = judge(candidates, beside, fitted, k=ground.k, runners_up=not one_to_one)
     recovered = _recovered(candidates, judged, given)
     verdict, reasons = _verdict(found, judged, min(ground.n_a, ground.n_b), ground.dimension, recovered, len(given))
     trace = traced(found, candidates, judged)
@@ -154,11 +157,32 @@ def _with_given(pool: np.ndarray, given: np.ndarray) -> np.ndarray:
     return np.concatenate([given, pool[free]])
 
 
-def _surroundings(ground: Field, candidates: Candidates, pool: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """(c, 4): correlation and overlap of the links around both; how alike, and how high, their densities are."""
+def _some(pool: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The pool, or of a very large one enough links to surround any pair."""
+    return pool if len(pool) <= SURROUNDING else pool[np.sort(rng.choice(len(pool), SURROUNDING, replace=False))]
+
+
+def _surroundings(
+    ground: Field,
+    candidates: Candidates,
+    pool: np.ndarray,
+    rng: np.random.Generator,
+    fitted: np.ndarray | None = None,
+) -> np.ndarray:
+    """(c, 4): correlation and overlap of the links around both; how alike, and how high, their densities are.
+
+    fitted: positions of the mutual candidates that others are learnt from, for which the rivals are looked at too;
+    None looks at the rivals of all.
+    """
     beside = np.zeros((len(candidates.rows_a), 4), np.float32)
-    looked_at = np.unique(np.concatenate([candidates.best_a[:, :2].ravel(), candidates.best_b[:, :2].ravel()]))
-    looked_at = looked_at[looked_at >= 0]
+    wanted = np.zeros(len(candidates.rows_a) + 1, bool)  # the last one stands for "no candidate", −1
+    if fitted is None:
+        wanted[candidates.best_a[:, :2]] = wanted[candidates.best_b[:, :2]] = True
+    else:
+        wanted[candidates.mutual()] = True
+        wanted[candidates.best_a[candidates.rows_a[fitted], :2]] = True
+        wanted[candidates.best_b[candidates.rows_b[fitted], :2]] = True
+    looked_at = np.flatnonzero(wanted[:-1])
     beside[looked_at, 0], beside[looked_at, 1] = ground.local_agreement(
         pool, candidates.rows_a[looked_at], candidates.rows_b[looked_at]
     )

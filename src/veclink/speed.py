@@ -91,11 +91,11 @@ def measure_linking(
     a, b = left[cut.rows_a], right[cut.rows_b]
     given = draw_seeds(cut.truth, seeds, rng)
     width = min(a.shape[1], b.shape[1])
-    unit = tuple(np.ascontiguousarray(prepare(Collection.from_array(side)).dense()[:, :width]) for side in (a, b))
+    unit = [unit_rows(prepare(Collection.from_array(side)).dense()[:, :width].copy()) for side in (a, b)]
     one_pass = []
     for _ in range(2):
         began = time.perf_counter()
-        match(unit_rows(unit[0]), unit_rows(unit[1]), device=device)
+        match(*unit, device=device)
         one_pass.append(time.perf_counter() - began)
     del unit
     began = time.perf_counter()

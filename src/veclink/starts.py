@@ -29,6 +29,8 @@ DISOWNED = 0.7  # of the given pairs: a pool from which more than these look wro
 FROM_NOTHING = "no seeds"
 MOST_ALIGNED = 4096
 PROBE = Pace(rounds=3)
+SHORT = Pace(rounds=6, views=4)
+GUESSED, FEWEST_GUESSED = 0.1, 500  # of the rows asked in large clouds: the best pairs of an alignment to begin with
 HOPEFUL = 0.1  # of the smaller cloud: what a start that will take off agrees on after a few rounds
 # Hops and ridge of the profiles, power of the alignment: which of them works differs by data, and by luck.
 GUESSES = ((3, 1.0, 0.7), (1, 0.1, 1.0), (3, 1.0, 1.0), (1, 0.1, 0.7), (2, 0.3, 1.0), (2, 0.3, 0.7))
@@ -82,6 +84,9 @@ def _attempts(
 ) -> Iterator[tuple[str, Pool]]:
     """Pools from one start after another, each made only when it is asked for."""
     if start is not None:
+        if ground.large:  # among very many rows a few given pairs place none, but they do align the clouds
+            for power in (0.7, 1.0):
+                yield f"{start.name}, aligned", _aligned(ground, _seen_from(ground, start), rng, listener, power)
         yield start.name, grow(ground, start, rng, listener=listener)
         cleaned = clean(ground, start, rng)
         if cleaned is not None:
@@ -107,9 +112,12 @@ def _aligned(ground: Field, hint: Hint, rng: np.random.Generator, listener: List
     axes = align(a, b, hint(a, b), rng, ground.matched, power=power, listener=listener)
     ground.ask(rng, first=True)
     pairs, score = ground.propose(axes)
-    holds = ground.confirmed(axes, pairs)
-    pairs, score = pairs[holds], score[holds]
-    guessed = Start(pairs[np.argsort(-score, kind="stable")], trusted=False)
+    pairs = pairs[np.argsort(-score, kind="stable")]
+    if ground.large:
+        pairs = pairs[: max(FEWEST_GUESSED, int(GUESSED * ground.extent))]
+        pairs = pairs[ground.confirmed(axes, pairs)]
+        return grow(ground, Start(pairs, trusted=False), rng, pace=SHORT, listener=listener)
+    guessed = Start(pairs, trusted=False)
     probed = grow(ground, guessed, rng, pace=PROBE, listener=listener)
     if probed.agreed < HOPEFUL * ground.extent:
         return probed

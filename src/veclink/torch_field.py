@@ -38,7 +38,7 @@ class DeviceField(Field):
 
     def matched(self, left: Any, right: Any, depth: int = 1) -> Matches:
         """Exact CSLS rankings, on the device."""
-        return match(left, right, k=self.k, depth=depth, device=self.device)
+        return match(left, right, k=self.k, depth=depth, certain=1 if self.large else None, device=self.device)
 
     def cosines(self, axes: Axes, rows_a: np.ndarray, rows_b: np.ndarray) -> np.ndarray:
         """The cosine along the axes of each pair of rows."""

@@ -1,28 +1,14 @@
-"""A real browser for the pages, and the report of the whole sample."""
+"""Pages opened in the browser, and the report of the whole sample."""
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 import span_papers
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Debian's chromium, or the one that CHROMIUM names."""
-    found = shutil.which(os.environ.get("CHROMIUM", "chromium"))
-    if found is None:
-        pytest.fail("The pages are tested in chromium, which is not installed: run 'make browser' first.")
-    with sync_playwright() as play:
-        launched = play.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
-        yield launched
-        launched.close()
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ def match(
     *,
     k: int = 10,
     depth: int = 1,
+    certain: int | None = None,
     memory: int | str | None = None,
     device: str = "cpu",
 ) -> Matches:
@@ -25,6 +26,8 @@ def match(
     left (n1, s), right (n2, s): rows of unit length, as arrays of any float type or as objects with `.shape` and
     `.block(start, stop)`. density: the mean cosine to the k nearest rows of the other side. The result is exact and
     the same on every device, ties going to the lower row.
+    certain: how many of the `depth` partners have to be exact, by default all; those after them are taken from lists of
+    the nearest by cosine, which hold them nearly always.
     memory: bytes, or text such as "500MB", that the call may take beyond its inputs and the O(n·(k + depth)) result.
     device: "cpu", or a torch device such as "cuda".
     """
@@ -38,8 +41,8 @@ def match(
         raise InputError(f"Left rows have {left.shape[1]} dimensions and right rows {right.shape[1]}; make them equal.")
     budget = None if memory is None else parse_memory(memory)
     if device == "cpu":
-        return cpu.match(left, right, k=k, depth=depth, memory=budget)
+        return cpu.match(left, right, k=k, depth=depth, certain=certain, memory=budget)
     needed("torch", f"Matching on {device!r}", "veclink[torch]")
     from . import torch_backend
 
-    return torch_backend.match(left, right, k=k, depth=depth, memory=budget, device=device)
+    return torch_backend.match(left, right, k=k, depth=depth, certain=certain, memory=budget, device=device)

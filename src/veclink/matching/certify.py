@@ -45,6 +45,7 @@ def rank(
     *,
     k: int,
     depth: int,
+    certain: int | None = None,
     tile: tuple[int, int],
     inner_products: InnerProducts,
 ) -> Matches:
@@ -60,8 +61,8 @@ def rank(
     backward = _Search(right, left, tile, error, inner_products)
     density_left, density_right = forward.density(near_left, k), backward.density(near_right, k)
     return Matches(
-        forward=forward.ranking(near_left, near_right, density_left, density_right, depth),
-        backward=backward.ranking(near_right, near_left, density_right, density_left, depth),
+        forward=forward.ranking(near_left, near_right, density_left, density_right, depth, certain or depth),
+        backward=backward.ranking(near_right, near_left, density_right, density_left, depth, certain or depth),
     )
 
 
@@ -87,14 +88,20 @@ class _Search:
         return density.astype(np.float32)
 
     def ranking(
-        self, near: Nearest, near_others: Nearest, density: np.ndarray, density_others: np.ndarray, depth: int
+        self,
+        near: Nearest,
+        near_others: Nearest,
+        density: np.ndarray,
+        density_others: np.ndarray,
+        depth: int,
+        certain: int,
     ) -> Ranking:
-        """The `depth` partners of each row with the largest value 2·cos − density(partner)."""
+        """The `depth` partners of each row with the largest 2·cos − density(partner), `certain` of them proven."""
         penalty = density_others.astype(np.float64)
         value, index = _largest(2.0 * near.cosine - penalty[near.index], near.index, min(depth, len(self.others)))
         self._add_reverse(value, index, near_others, penalty)
         bound = _unlisted(near.floor, near_others.floor, penalty) + 2 * self.error
-        unsure = np.flatnonzero(value[:, -1] <= bound)
+        unsure = np.flatnonzero(value[:, min(certain, value.shape[1]) - 1] <= bound)
         if len(unsure):
             value[unsure], index[unsure] = self.scan(unsure, penalty, value[unsure, -1], value.shape[1])
         shape = (len(self.rows), depth)

@@ -27,14 +27,24 @@ TILE_ROWS, TILE_COLUMNS = 1024, 2048
 DEFAULT_MEMORY = 256_000_000
 
 
-def match(left: RowSource, right: RowSource, *, k: int = 10, depth: int = 1, memory: int | None = None) -> Matches:
+def match(
+    left: RowSource,
+    right: RowSource,
+    *,
+    k: int = 10,
+    depth: int = 1,
+    certain: int | None = None,
+    memory: int | None = None,
+) -> Matches:
     """Matches of `left` (n1, s) and `right` (n2, s), rows of unit length, in `memory` bytes beyond O(n·(k + depth))."""
     memory = memory or DEFAULT_MEMORY
     rows, columns = Rows(left, memory // 4), Rows(right, memory // 4)
     tile = tile_shape(rows.shape, columns.shape, memory // 2)
     near_rows, near_columns = nearest(rows, columns, list_width(k, depth), tile)
     exact = partial(inner_products, memory=memory // 4)
-    return rank(rows, columns, near_rows, near_columns, k=k, depth=depth, tile=tile, inner_products=exact)
+    return rank(
+        rows, columns, near_rows, near_columns, k=k, depth=depth, certain=certain, tile=tile, inner_products=exact
+    )
 
 
 def tile_shape(

@@ -231,3 +231,56 @@ def _cut(cosine: np.ndarray, index: np.ndarray, row: int, size: int, width: int)
     for i in range(1, width):
         smallest = min(smallest, cosine[row, i])
     return smallest
+
+
+_reordering = njit(nogil=True, cache=True, fastmath={"nnan", "nsz", "reassoc"})  # maxima in any order: they vectorise
+
+
+@_reordering
+def density_by_column(tile: np.ndarray, groups: int, size: int, density: np.ndarray, start: int, stop: int) -> None:
+    """density[j]: mean over groups of `size` rows of the largest entry in each, for tile columns start…stop−1."""
+    largest = np.empty(stop - start, np.float32)
+    density[start:stop] = 0.0
+    for group in range(groups):
+        largest[:] = -2.0
+        for i in range(group * size, (group + 1) * size):
+            row = tile[i, start:stop]
+            for j in range(stop - start):
+                largest[j] = max(largest[j], row[j])
+        for j in range(stop - start):
+            density[start + j] += largest[j]
+    for j in range(start, stop):
+        density[j] /= groups
+
+
+@_reordering
+def best_by_row(
+    tile: np.ndarray,
+    columns: int,
+    first_column: int,
+    density: np.ndarray,
+    pieces: np.ndarray,
+    best: np.ndarray,
+    index: np.ndarray,
+    start: int,
+    stop: int,
+) -> None:
+    """Updates best and index by 2·tile − density, and sets pieces[i, p] to the largest entry of columns p, p + 8, …"""
+    every = pieces.shape[1]
+    whole = columns // every * every
+    for i in range(start, stop):
+        row = tile[i]
+        largest = pieces[i]
+        largest[:] = -2.0
+        for j0 in range(0, whole, every):
+            for piece in range(every):
+                largest[piece] = max(largest[piece], row[j0 + piece])
+        top = np.float32(-9.0)
+        for j in range(columns):
+            top = max(top, np.float32(2.0) * row[j] - density[j])
+        if top > best[i]:
+            for j in range(columns):
+                if np.float32(2.0) * row[j] - density[j] >= top:
+                    best[i] = top
+                    index[i] = first_column + j
+                    break

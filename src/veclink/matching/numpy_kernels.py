@@ -90,3 +90,31 @@ def _keep(
     count[:] = size
     if size < joined.shape[1]:
         floor[:] = np.maximum(floor, cosine[:, :size].min(axis=1))
+
+
+def density_by_column(tile: np.ndarray, groups: int, size: int, density: np.ndarray, start: int, stop: int) -> None:
+    """density[j]: mean over groups of `size` rows of the largest entry in each, for tile columns start…stop−1."""
+    part = tile[: groups * size, start:stop].reshape(groups, size, -1)
+    density[start:stop] = part.max(axis=1).mean(axis=0)
+
+
+def best_by_row(
+    tile: np.ndarray,
+    columns: int,
+    first_column: int,
+    density: np.ndarray,
+    pieces: np.ndarray,
+    best: np.ndarray,
+    index: np.ndarray,
+    start: int,
+    stop: int,
+) -> None:
+    """Updates best and index by 2·tile − density, and sets pieces[i, p] to the largest entry of columns p, p + 8, …"""
+    rows = tile[start:stop, :columns]
+    every = pieces.shape[1]
+    pieces[start:stop] = rows[:, : columns // every * every].reshape(len(rows), -1, every).max(axis=1)
+    value = 2 * rows - density[:columns]
+    place = value.argmax(axis=1)
+    top = value[np.arange(len(rows)), place]
+    better = np.flatnonzero(top > best[start:stop])
+    best[start + better], index[start + better] = top[better], first_column + place[better]

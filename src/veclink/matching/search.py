@@ -7,11 +7,14 @@ each: the same order of hubs and outliers, for a fraction of the work of exact l
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from .cpu import kernels
 from .rows import Rows
+from .threads import share
 
 TILE = 1024
 PIECES = 8
@@ -30,27 +33,21 @@ def best_partners(queries: Any, others: Any, *, k: int = 10, device: str = "cpu"
 
 
 def _on_cpu(queries: np.ndarray, others: Rows, k: int) -> tuple[np.ndarray, np.ndarray]:
-    q, n = len(queries), len(others)
+    q = len(queries)
     best, index = np.full(q, -np.inf, np.float32), np.zeros(q, np.int64)
-    largest = []
-    groups, every = min(k, q), np.arange(q)
-    size = q // groups
+    groups, parts = min(k, q), []
+    space = np.empty((q, TILE + 16), np.float32)  # not a multiple of the page: rows would share cache sets
+    density = np.empty(TILE, np.float32)
     for first, last in others.tiles(TILE):
-        cosine = queries @ others.block(first, last).T
-        density = cosine[: groups * size].reshape(groups, size, -1).max(axis=1).mean(axis=0)
-        pieces = min(PIECES, last - first)
-        whole = (last - first) // pieces * pieces
-        largest.append(cosine[:, :whole].reshape(q, -1, pieces).max(axis=1))
-        cosine *= 2
-        cosine -= density
-        place = cosine.argmax(axis=1)
-        value = cosine[every, place]
-        better = value > best
-        best[better], index[better] = value[better], first + place[better]
-    pieces_max = np.concatenate(largest, axis=1)
-    near = min(k, pieces_max.shape[1], n)
-    own = np.partition(pieces_max, pieces_max.shape[1] - near, axis=1)[:, pieces_max.shape[1] - near :].mean(axis=1)
-    return index, best - own
+        columns = last - first
+        np.matmul(queries, others.block(first, last).T, out=space[:, :columns])
+        share(partial(kernels.density_by_column, space, groups, q // groups, density), columns)
+        pieces = np.empty((q, min(PIECES, columns)), np.float32)
+        share(partial(kernels.best_by_row, space, columns, first, density, pieces, best, index), q)
+        parts.append(pieces)
+    largest = np.concatenate(parts, axis=1)
+    beyond = max(0, largest.shape[1] - k)
+    return index, best - np.partition(largest, beyond, axis=1)[:, beyond:].mean(axis=1)
 
 
 def _on_device(queries: Any, others: Any, k: int, device: str) -> tuple[np.ndarray, np.ndarray]:

@@ -24,6 +24,7 @@ def match(
     *,
     k: int = 10,
     depth: int = 1,
+    certain: int | None = None,
     memory: int | None = None,
     device: str = "cpu",
     fused: bool | None = None,
@@ -46,7 +47,9 @@ def match(
     near_rows, near_columns = lists
     near_rows.complete(rows, columns, max(k, depth), tile)
     near_columns.complete(columns, rows, max(k, depth), tile)
-    return rank(rows, columns, near_rows, near_columns, k=k, depth=depth, tile=tile, memory=budget // 4)
+    return rank(
+        rows, columns, near_rows, near_columns, k=k, depth=depth, certain=certain, tile=tile, memory=budget // 4
+    )
 
 
 def nearest(rows: DeviceRows, columns: DeviceRows, width: int, tile: tuple[int, int]) -> tuple[Nearest, Nearest]:

@@ -63,6 +63,7 @@ def rank(
     *,
     k: int,
     depth: int,
+    certain: int | None = None,
     tile: tuple[int, int],
     memory: int,
 ) -> Matches:
@@ -76,8 +77,8 @@ def rank(
     forward, backward = (_Search(*sides, tile, error, memory) for sides in ((left, right), (right, left)))
     density_left, density_right = forward.density(near_left, k), backward.density(near_right, k)
     return Matches(
-        forward=forward.ranking(near_left, near_right, density_left, density_right, depth),
-        backward=backward.ranking(near_right, near_left, density_right, density_left, depth),
+        forward=forward.ranking(near_left, near_right, density_left, density_right, depth, certain or depth),
+        backward=backward.ranking(near_right, near_left, density_right, density_left, depth, certain or depth),
     )
 
 
@@ -116,15 +117,21 @@ class _Search:
         return density.float()
 
     def ranking(
-        self, near: Nearest, near_others: Nearest, density: torch.Tensor, density_others: torch.Tensor, depth: int
+        self,
+        near: Nearest,
+        near_others: Nearest,
+        density: torch.Tensor,
+        density_others: torch.Tensor,
+        depth: int,
+        certain: int,
     ) -> Ranking:
-        """The `depth` partners of each row with the largest value 2·cos − density(partner)."""
+        """The `depth` partners of each row with the largest 2·cos − density(partner), `certain` of them proven."""
         penalty = density_others.double()
         worth = 2 * near.cosine.double() - penalty[near.index.long()]
         value, index = _largest(worth, near.index, min(depth, len(self.others)))
         self._add_reverse(value, index, near_others, penalty)
         bound = _unlisted(near.floor.double(), near_others.floor.double(), penalty) + 2 * self.error
-        unsure = (value[:, -1] <= bound).nonzero()[:, 0]
+        unsure = (value[:, min(certain, value.shape[1]) - 1] <= bound).nonzero()[:, 0]
         if len(unsure):
             value[unsure], index[unsure] = self.scan(unsure, penalty, value[unsure, -1], value.shape[1])
         shape = (len(self.rows), depth)

@@ -1,0 +1,141 @@
+"""What a person sees of a link: both payloads field by field, what else was considered, and why it was linked."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from veclink.collection import Collection
+from veclink.links import Links
+
+LONGEST = 4000  # characters of a value; the rest is cut, and the cut is said
+HEADLINES = ("title", "name", "headline", "label", "question", "text", "subject", "content", "document")
+NEAREST = 3
+
+Row = dict[str, str | None]
+
+
+def payload_row(collection: Collection, row: int) -> Row:
+    """The payload of a row as text, in the order of its columns; empty where the collection has none."""
+    if collection.payload is None:
+        return {}
+    values = collection.payload.slice(row, 1).to_pylist()[0]
+    return {str(name): _text(value) for name, value in values.items()}
+
+
+def headline(row: Row, name: Any) -> str:
+    """What to call a row in one line: its title or the like, else its first longer text, else its id."""
+    by_name = {key.lower(): value for key, value in row.items()}
+    for known in HEADLINES:
+        if value := by_name.get(known):
+            return value
+    texts = [value for value in row.values() if value and not _is_number(value)]
+    return max(texts, key=len) if texts else str(name)
+
+
+def fields(a: Row, b: Row) -> list[dict[str, str | None]]:
+    """The fields of both sides beside each other, those of A first."""
+    return [{"name": name, "a": a.get(name), "b": b.get(name)} for name in dict.fromkeys((*a, *b))]
+
+
+def side(collection: Collection, row: int) -> dict[str, Any]:
+    """One object: what it is called, its headline, and its payload."""
+    payload = payload_row(collection, row)
+    name = row if collection.ids is None else collection.ids[row : row + 1].tolist()[0]
+    return {"row": row, "name": str(name), "headline": headline(payload, name), "payload": payload}
+
+
+def rivals(links: Links, index: int, a: Collection, b: Collection) -> list[dict[str, Any]]:
+    """The best other partner on either side, where the linker recorded one, and whether it is linked itself."""
+    found = []
+    for letter, collection in (("b", b), ("a", a)):
+        column = links.evidence.get(f"rival_{letter}")
+        row = -1 if column is None else int(column[index])
+        if row < 0:
+            continue
+        score = links.evidence.get(f"rival_{letter}_score")
+        found.append(
+            {
+                "side": letter,
+                **side(collection, row),
+                "score": None if score is None else _number(score[index]),
+                "linked": _linked_with(links, index, letter, row, a, b),
+            }
+        )
+    return found
+
+
+def why(links: Links, index: int) -> list[dict[str, str]]:
+    """The evidence as a few rows of words and numbers."""
+    known = links.explain(index)
+    rows = []
+    if (score := _number(known.get("score"))) is not None:
+        best = [_number(known.get(f"rival_{letter}_score")) for letter in "ba"]
+        margins = [score - each for each in best if each is not None]
+        lead = f", {min(margins):.2f} ahead of the nearer rival" if margins else ""
+        rows.append({"what": "Score", "value": f"{score:.2f}{lead}"})
+    if known.get("views"):
+        rows.append({"what": "Votes", "value": f"{known['votes']} of {known['views']} views"})
+    if (correlation := _number(known.get("local_correlation"))) is not None:
+        rows.append({"what": "Links around both", "value": f"correlation {correlation:.2f}"})
+    if (shared := _number(known.get("shared_neighbours"))) is not None:
+        rows.append({"what": "Neighbours in common", "value": f"{100 * shared:.0f} %"})
+    if known.get("given"):
+        rows.append({"what": "Given", "value": "this pair was one of the seeds"})
+    return rows
+
+
+def nearest(links: Links, index: int, a: Collection, b: Collection) -> list[dict[str, Any]]:
+    """The links closest to this one on both sides: if they are right, and near, this one is likelier to be."""
+    found = []
+    for place in range(1, NEAREST + 1):
+        rows = [links.evidence.get(f"near{place}_{letter}") for letter in "ab"]
+        similarity = links.evidence.get(f"near{place}_similarity")
+        if rows[0] is None or rows[1] is None or similarity is None:
+            break
+        left, right = side(a, int(rows[0][index])), side(b, int(rows[1][index]))
+        found.append({"a": left["headline"], "b": right["headline"], "similarity": _number(similarity[index])})
+    return found
+
+
+def _linked_with(
+    links: Links, index: int, letter: str, row: int, a: Collection, b: Collection
+) -> dict[str, Any] | None:
+    """The surest link that a rival itself has, other than with this link's own object."""
+    own, other = (0, 1) if letter == "a" else (1, 0)
+    places = np.flatnonzero(links.pairs[:, own] == row)
+    places = places[links.pairs[places, other] != links.pairs[index, other]]
+    if not len(places):
+        return None
+    partner = side(b if letter == "a" else a, int(links.pairs[places[0], other]))
+    return {"headline": partner["headline"], "probability": float(links.probability[places[0]])}
+
+
+def _text(value: Any) -> str | None:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, str):
+        text = value
+    elif isinstance(value, bytes):
+        text = f"({len(value):,} bytes)"
+    elif isinstance(value, (dict, list)):
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    else:
+        text = str(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text):,} characters)"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _number(value: Any) -> float | None:
+    """A plain number for JSON, None where it is missing or not a number."""
+    return None if value is None or not math.isfinite(value) else float(value)

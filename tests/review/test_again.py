@@ -1,0 +1,97 @@
+"""Linking again with what was accepted: what it begins with, what it never brings back, and how it ends."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reviewed_papers import Reviewed
+from veclink import Links
+from veclink.collection import Collection
+from veclink.errors import InputError
+from veclink.links import Summary
+from veclink.review.again import LinkAgain, without
+from veclink.review.journal import Journal
+from veclink.review.session import Review
+
+
+@pytest.fixture
+def review(papers: Reviewed, tmp_path: Path) -> Iterator[Review]:
+    with Journal(tmp_path / "journal.jsonl", papers.a, papers.b) as journal:
+        yield Review(papers.links, papers.a, papers.b, journal)
+
+
+def answer(review: Review, place: int, answer: str) -> None:
+    shown = review.link("one", place)
+    review.answer("one", shown["generation"], place, shown["seen"], answer)
+
+
+def test_accepted_links_become_seeds_and_rejected_ones_never_come_back(
+    review: Review, papers: Reviewed, tmp_path: Path
+) -> None:
+    right = papers.right()
+    accepted, rejected = np.flatnonzero(right)[-10:], np.flatnonzero(~right)
+    known = papers.links.pairs[np.flatnonzero(right & ~papers.links.evidence["given"])[0]].tolist()
+    for place in accepted:
+        answer(review, int(place), "accept")
+    for place in rejected:
+        answer(review, int(place), "reject")
+    answer(review, papers.links.pairs.tolist().index(known), "reject")  # a link that would surely come up again
+    again = LinkAgain(review, tmp_path / "again.parquet", device="cpu")
+    again.start()
+    with pytest.raises(InputError, match="under way"):
+        again.start()
+    again.wait()
+    status = again.status()
+    assert status.phase == "done" and status.seconds > 0, status.message
+    links = Links.load(tmp_path / "again.parquet")
+    found = set(map(tuple, links.pairs.tolist()))
+    given = set(map(tuple, links.pairs[links.evidence["given"]].tolist()))
+    assert set(map(tuple, papers.links.pairs[accepted].tolist())) <= given
+    assert not found & set(map(tuple, papers.links.pairs[rejected].tolist())) and tuple(known) not in found
+    again_wrong = re.search(r"(\d+) that you had rejected came up again", status.message)
+    assert again_wrong is not None and int(again_wrong[1]) >= 1  # the sure one among them
+    assert f"{len(links):,} links from {len(given):,} seeds" in status.message and "again.parquet" in status.message
+    before = review.generation
+    again.take()
+    assert review.generation == before + 1 and len(review.links) == len(links)
+    assert review.state("one")["accepted"] == len(given & set(review.journal.accepted()))
+    with pytest.raises(InputError, match="no new links"):
+        again.take()
+
+
+def test_stopping_leaves_no_file_and_the_old_links(review: Review, papers: Reviewed, tmp_path: Path) -> None:
+    again = LinkAgain(review, tmp_path / "again.parquet", device="cpu")
+    again.start()
+    again.stop()
+    again.wait()
+    assert again.status().phase == "stopped" and not (tmp_path / "again.parquet").exists()
+    assert review.links is papers.links
+
+
+def test_what_goes_wrong_is_said(review: Review, tmp_path: Path) -> None:
+    again = LinkAgain(review, tmp_path / "missing" / "again.parquet", device="cpu", memory="much")
+    again.start()
+    again.wait()
+    assert again.status().phase == "failed" and "much" in again.status().message
+
+
+def test_without_anything_accepted_there_is_nothing_to_begin_with(tmp_path: Path) -> None:
+    a, b = (Collection.from_array(np.eye(4)) for _ in range(2))
+    links = Links(np.array([(0, 0)]), np.array([0.5]), Summary("span", 4, 4, 1))
+    with Journal(tmp_path / "journal.jsonl", a, b) as journal:
+        again = LinkAgain(Review(links, a, b, journal), tmp_path / "again.parquet")
+        with pytest.raises(InputError, match="accept some first"):
+            again.start()
+
+
+def test_links_without_some_keep_a_summary_that_agrees_with_them(papers: Reviewed) -> None:
+    gone = [tuple(pair) for pair in papers.links.pairs[-5:].tolist()]
+    left = without(papers.links, gone)
+    assert len(left) == left.summary.n_links == len(papers.links) - 5
+    assert left.summary.precision == pytest.approx(left.probability.mean())
+    assert not set(gone) & set(map(tuple, left.pairs.tolist()))

@@ -1,0 +1,76 @@
+"""Payload from a file beside the vectors: the right line for each row, or a sentence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from veclink.collection import Collection
+from veclink.errors import InputError
+from veclink.review.payloads import with_payload
+from veclink.review.shown import side
+
+PLAIN = Collection.from_array(np.eye(3), name="a.npy")
+NAMED = Collection.from_array(np.eye(3), ids=["7", "x", "08"], name="a.npy")
+TITLES = ["one", 'two, with a "quote"\nand a line end', "three"]
+
+
+def write(path: Path, columns: dict[str, list[object]]) -> Path:
+    table = pa.table(columns)
+    if path.suffix == ".parquet":
+        pq.write_table(table, path)
+    elif path.suffix == ".csv":
+        pa.csv.write_csv(table, path)
+    else:
+        rows = zip(*columns.values(), strict=True)
+        path.write_text("".join(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+def test_line_i_is_row_i_without_ids(tmp_path: Path, ending: str) -> None:
+    found = with_payload(PLAIN, write(tmp_path / f"titles.{ending}", {"title": TITLES, "year": [1, 2, 3]}))
+    assert [side(found, row)["headline"] for row in range(3)] == TITLES
+    assert side(found, 2)["payload"] == {"title": "three", "year": "3"}
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+def test_ids_find_their_lines_whatever_the_order(tmp_path: Path, ending: str) -> None:
+    path = write(tmp_path / f"titles.{ending}", {"id": ["08", "other", "7"], "title": TITLES})
+    found = with_payload(NAMED, path)
+    assert [side(found, row)["headline"] for row in range(3)] == ["three", "x", "one"]
+
+
+def test_ids_of_digits_keep_their_noughts_and_match_integers(tmp_path: Path) -> None:
+    (tmp_path / "titles.csv").write_text("id,title\n08,eight\n7,seven\n")
+    assert [side(with_payload(NAMED, tmp_path / "titles.csv"), row)["headline"] for row in (0, 2)] == ["seven", "eight"]
+    numbers = Collection.from_array(np.eye(3), ids=[7, 8, 9])
+    assert side(with_payload(numbers, tmp_path / "titles.csv"), 0)["headline"] == "seven"
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "said"),
+    [
+        ("few.csv", {"title": ["one", "two"]}, "2 lines and a.npy 3 rows"),
+        ("twice.csv", {"id": ["x", "x", "y"], "title": TITLES}, "more than one line for the id 'x'"),
+        ("others.csv", {"id": ["p", "q", "r"], "title": TITLES}, "no line for any of the 3 ids"),
+    ],
+)
+def test_a_table_that_does_not_fit_is_refused(
+    tmp_path: Path, name: str, columns: dict[str, list[object]], said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        with_payload(NAMED, write(tmp_path / name, columns))
+
+
+def test_a_file_that_is_not_a_table_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "broken.parquet").write_bytes(b"nothing")
+    for name, said in (("broken.parquet", "cannot be read"), ("none.csv", "does not exist"), ("a.txt", "does not end")):
+        with pytest.raises(InputError, match=said):
+            with_payload(PLAIN, tmp_path / name)
