@@ -35,6 +35,7 @@ def align(
     matched: Callable[..., Matches],
     *,
     power: float,
+    rounds: int = ROUNDS,
     listener: Listener | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Axes (d1, r) and (d2, r) on which two clouds of unit vectors look alike, from hints.
@@ -50,7 +51,7 @@ def align(
     of_a, of_b = hints
     half = rng.permutation(len(a))[: len(a) // 2]
     best, kept = np.full(len(a), -1), []
-    for step in range(ROUNDS):
+    for step in range(rounds):
         found = matched(of_a[half], of_b, depth=PARTNERS)
         kept.append(float(np.mean(found.forward.index[:, 0] == best[half])))
         if listener is not None:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from veclink.locality import local_agreement, nearest_links, own_density
+from veclink.locality import DENSITY_SAMPLE, local_agreement, nearest_links, own_density
 from veclink.matching import Matches, match
 from veclink.matching.rows import RowSource
 from veclink.matching.search import best_partners
@@ -21,8 +21,8 @@ Axes = tuple[np.ndarray, np.ndarray]
 
 ALL_ASKED = 12_000  # rows of the smaller cloud up to which all of them are asked for partners in every view
 ASKED = 2048  # of a larger one, once the map is found; before that, more: only the clearest few of them are right then
-ASKED_FIRST, SHARE_ASKED_FIRST = 32_768, 0.125
-BESIDE = 1024  # rows that stand for the other cloud when a density is taken on the way back
+ASKED_FIRST, SHARE_ASKED_FIRST = 32_768, 0.06
+BESIDE = 512  # rows that stand for the other cloud when a density is taken on the way back
 DENSE = 512_000_000  # bytes of signatures that are held at once; more are made block by block, each time anew
 
 
@@ -163,7 +163,9 @@ class Field:
 
     def own_density(self, side: str, rng: np.random.Generator) -> np.ndarray:
         """See `locality.own_density`."""
-        return own_density(self.a if side == "a" else self.b, rng)
+        return own_density(
+            self.a if side == "a" else self.b, rng, DENSITY_SAMPLE // 2 if self.large else DENSITY_SAMPLE
+        )
 
     def nearest_links(self, pairs: np.ndarray, pool: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See `locality.nearest_links`."""

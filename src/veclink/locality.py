@@ -41,10 +41,10 @@ def local_agreement(
     return correlation, overlap
 
 
-def own_density(cloud: Rows, rng: np.random.Generator) -> np.ndarray:
-    """Standardised mean similarity of each row to its nearest others in its own cloud (in a sample of a large one)."""
+def own_density(cloud: Rows, rng: np.random.Generator, most: int = DENSITY_SAMPLE) -> np.ndarray:
+    """Standardised mean similarity of each row to its nearest others among at most `most` rows of its own cloud."""
     n = cloud.shape[0]
-    sample = np.sort(rng.permutation(n)[:DENSITY_SAMPLE])
+    sample = np.sort(rng.permutation(n)[:most])
     others = cloud.take(sample)
     k = min(DENSITY_NEAREST, len(sample) - 1)
     density = np.empty(n, np.float32)

@@ -22,10 +22,10 @@ from veclink.starts import Found, best_pool
 from veclink.trace import traced
 
 NEIGHBOURS = 10
-SURROUNDING = 2048  # links of a pool among which the neighbours of a pair are looked for
+SURROUNDING = 1024  # links of a pool among which the neighbours of a pair are looked for
 FEW = 30  # a pool of fewer links fits no map
 RECOVERED = 0.5  # share of the given pairs that must come out as links again, unaided, to vouch for an overlap
-SHARED, CLEARLY_SHARED = 0.065, 0.12  # of the smaller cloud; without an overlap the estimate reached 0.053
+SHARED, CLEARLY_SHARED = 0.085, 0.12  # of the smaller cloud; without an overlap the estimate reached 0.07
 ROOMY = 64  # dimensions; in fewer, random clouds can be turned until a few given pairs and many neighbours fit
 CRAMPED = 8.0  # divided by the dimensions, the share that must seem to be in both there: 0.18 was seen by chance in 32
 

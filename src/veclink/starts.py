@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from veclink.alignment import align
+from veclink.alignment import ROUNDS, align
 from veclink.field import Axes, Field
 from veclink.growing import BRISK, TAKEN_OFF, Pace, Pool, Start, grow
 from veclink.profiles import paired_profiles
@@ -28,6 +28,7 @@ SUSPECT = 0.02  # of the cloud is nearer to a wrong pair than its partner in 98 
 DISOWNED = 0.7  # of the given pairs: a pool from which more than these look wrong does not follow from them
 FROM_NOTHING = "no seeds"
 MOST_ALIGNED = 4096
+FEWER_ROUNDS = 40  # of an alignment: as good as more where the rows are a sample
 PROBE = Pace(rounds=3)
 SHORT = Pace(rounds=6, views=4)
 GUESSED, FEWEST_GUESSED = 0.1, 500  # of the rows asked in large clouds: the best pairs of an alignment to begin with
@@ -109,7 +110,8 @@ def _aligned(ground: Field, hint: Hint, rng: np.random.Generator, listener: List
     The axes are found on a sample of the rows: they are the same for all.
     """
     a, b = ground.sample("a", MOST_ALIGNED, rng), ground.sample("b", MOST_ALIGNED, rng)
-    axes = align(a, b, hint(a, b), rng, ground.matched, power=power, listener=listener)
+    rounds = FEWER_ROUNDS if ground.large else ROUNDS
+    axes = align(a, b, hint(a, b), rng, ground.matched, power=power, rounds=rounds, listener=listener)
     ground.ask(rng, first=True)
     pairs, score = ground.propose(axes)
     pairs = pairs[np.argsort(-score, kind="stable")]

@@ -37,10 +37,10 @@ class Tuning:
     guard: bool = True
 
 
-# TUNED is reckoned, not measured yet (benchmarks/gpu_matching.py does it); devices not in it take SAFE, small enough
-# to run everywhere.
+# TUNED is what benchmarks/gpu_matching.py found best on the H200; devices not in it take SAFE, small enough to run
+# everywhere.
 SAFE = Tuning(rows=128, columns=128, step=32, warps=4, stages=3)
-TUNED = {"H200": Tuning(), "H100": Tuning()}
+TUNED = {name: Tuning(128, 128, 64, warps=8, stages=4, tiles=32) for name in ("H200", "H100")}
 SAMPLE = 1 << 16
 _PLACE_BITS = 24  # low bits of a survivor: its column; then its row within the block; the upper 32 are the cosine
 

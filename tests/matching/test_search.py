@@ -1,0 +1,55 @@
+"""The quick search for best partners: near the exact answer, and the same in every implementation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from directions import unit_rows
+from veclink.matching import numba_kernels, numpy_kernels, search
+from veclink.matching.search import best_partners
+
+
+def _copies(n: int, more: int, dimension: int = 24) -> tuple[np.ndarray, np.ndarray]:
+    """Rows, and noisy copies of them among others."""
+    rows = unit_rows(n, dimension, seed=1)
+    noisy = rows + 0.25 * unit_rows(n, dimension, seed=2)
+    others = np.concatenate([noisy, unit_rows(more, dimension, seed=3)])
+    return rows, (others / np.linalg.norm(others, axis=1, keepdims=True)).astype(np.float32)
+
+
+def _exact(queries: np.ndarray, others: np.ndarray, k: int) -> np.ndarray:
+    cosine = queries @ others.T
+    return (2 * cosine - np.sort(cosine, axis=0)[-k:].mean(axis=0)).argmax(axis=1)
+
+
+@pytest.mark.parametrize("device", ["cpu", "torch:cpu"])
+def test_nearly_every_row_finds_the_partner_that_exact_csls_finds(device: str) -> None:
+    queries, others = _copies(400, 2700)
+    found, score = best_partners(queries, others, k=10, device=device)
+    assert (found == _exact(queries, others, 10)).mean() > 0.97
+    right = found == np.arange(400)
+    assert right.mean() > 0.97 and score[right].mean() > score[~right].mean() if (~right).any() else True
+
+
+def test_compiled_and_plain_loops_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    queries, others = _copies(333, 1500)
+    results = []
+    for kernels in (numba_kernels, numpy_kernels):
+        monkeypatch.setattr(search, "kernels", kernels)
+        results.append(best_partners(queries, others, k=10))
+    assert np.array_equal(results[0][0], results[1][0]) and np.allclose(results[0][1], results[1][1], atol=1e-6)
+
+
+def test_the_torch_search_agrees_with_the_one_in_numpy() -> None:
+    queries, others = _copies(200, 900)
+    ours, theirs = (best_partners(queries, others, k=10, device=device) for device in ("cpu", "torch:cpu"))
+    assert np.array_equal(ours[0], theirs[0])
+
+
+@pytest.mark.parametrize(("n", "more", "k"), [(3, 0, 10), (1, 4, 1), (12, 1030, 10), (7, 1, 100)])
+def test_few_rows_on_either_side_are_searched_too(n: int, more: int, k: int) -> None:
+    queries, others = _copies(n, more)
+    for device in ("cpu", "torch:cpu"):
+        found, score = best_partners(queries, others, k=k, device=device)
+        assert np.all((found >= 0) & (found < len(others))) and np.isfinite(score).all()
