@@ -13,6 +13,8 @@ import typer
 from veclink import __version__
 from veclink.commands.demo import demo
 from veclink.commands.evaluate import evaluate
+from veclink.commands.export import export
+from veclink.commands.inspect import inspect
 from veclink.commands.link import link
 from veclink.commands.shared import INTERRUPTED
 
@@ -28,6 +30,8 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(link)
 app.command("eval")(evaluate)
+app.command()(export)
+app.command()(inspect)
 
 
 def main() -> None:
