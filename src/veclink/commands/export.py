@@ -44,9 +44,7 @@ def export(
 
 
 def _say(changes: Changes, *, done: bool, what: str) -> None:
-    counts = (
-        f"{changes.new:,} new, {changes.changed:,} changed, {changes.removed:,} removed, {changes.same:,} as before"
-    )
+    counts = f"{changes.new:,} new, {changes.changed:,} changed, {changes.removed:,} removed, {changes.same:,} kept"
     if not changes.any:
         typer.echo(f"{changes.store} needs no change: {changes.same:,} {what} are there already.")
     else:

@@ -5,6 +5,7 @@ Both go through the same client. A server's token ("user:password" or a key) com
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
@@ -26,7 +27,7 @@ from veclink.stores.urls import Address
 
 MOST = 8192  # rows in one answer; Milvus's own limit is 16,384
 WRITE = 2000
-OWN, UNFINISHED, ROW = "veclink", "__veclink_unfinished", "pair"
+OWN, UNFINISHED = "veclink", "__veclink_unfinished"
 _KINDS = {"FLOAT_VECTOR": "<f4", "FLOAT16_VECTOR": "<f2", "INT8_VECTOR": "i1"}
 
 
@@ -118,6 +119,7 @@ class MilvusStore(Store):
         if after is not None:
             parts.append(f"{self._key} > {json.dumps(after, ensure_ascii=False)}")
         with self.errors():
+            _ = self._described  # which loads it
             pages = self._client.query_iterator(
                 self._collection, batch_size=min(size, MOST), filter=" and ".join(parts), output_fields=fields
             )
@@ -194,12 +196,12 @@ class MilvusStore(Store):
             items = list(changed.items())
             for start in range(0, len(items), WRITE):
                 rows = [
-                    {"id": json.dumps([a, b]), "vector": vector[0], "a": a, "b": b, "probability": p}
+                    {"id": _pair_id(a, b), "vector": vector[0], "a": a, "b": b, "probability": p}
                     for (a, b), p in items[start : start + WRITE]
                 ]
                 self._client.upsert(self._collection, rows)
             for start in range(0, len(removed), WRITE):
-                self._client.delete(self._collection, ids=[json.dumps(pair) for pair in removed[start : start + WRITE]])
+                self._client.delete(self._collection, ids=[_pair_id(*pair) for pair in removed[start : start + WRITE]])
         self._forget()
 
     def annotations(self) -> dict[Id, tuple[Id | None, float | None]]:
@@ -263,6 +265,11 @@ def _expression(condition: Condition) -> str:
         raise InputError(f"A filter cannot name the field {condition.field!r} in Milvus; names are letters and digits.")
     sign = "==" if condition.sign == "=" else condition.sign
     return f"{condition.field} {sign} {json.dumps(condition.value, ensure_ascii=False)}"
+
+
+def _pair_id(a: Id, b: Id) -> str:
+    """A key without quotes or backslashes, which Milvus's iterator does not escape."""
+    return hashlib.sha256(json.dumps([a, b]).encode()).hexdigest()[:32]
 
 
 def _numbers(value: Any, dtype: np.dtype) -> np.ndarray:

@@ -43,7 +43,11 @@ class PostgresStore(Store):
         given = {"host": address.host, "port": address.port, "user": address.user, "dbname": address.database}
         options = {key: value for key, value in {**given, "password": address.password}.items() if value}
         with self.errors("reached"):
-            connection = psycopg.connect(**{"connect_timeout": "10", **address.more, **options})
+            # raw cursors bind $1, $2: with the usual ones a per cent sign in a table's name would be a placeholder
+            connection = psycopg.connect(
+                **{"connect_timeout": "10", **address.more, **options}, cursor_factory=psycopg.RawCursor
+            )
+            connection.server_cursor_factory = psycopg.RawServerCursor
             connection.read_only = not self.writable
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ  # one moment for all batches
             VectorLoaders.register(connection)
@@ -70,9 +74,9 @@ class PostgresStore(Store):
         for schema, table in tries:
             found = self._run(
                 "select n.nspname, c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace "
-                "where c.relkind in ('r', 'p', 'v', 'm', 'f') and c.relname = %s and "
-                "case when %s::text is null then pg_table_is_visible(c.oid) else n.nspname = %s end",
-                (table, schema, schema),
+                "where c.relkind in ('r', 'p', 'v', 'm', 'f') and c.relname = $1 and "
+                "case when $2::text is null then pg_table_is_visible(c.oid) else n.nspname = $2 end",
+                (table, schema),
             )
             if found:
                 return found[0][0], found[0][1]
@@ -89,7 +93,7 @@ class PostgresStore(Store):
         """The columns and the names of their types."""
         query = (
             "select a.attname, t.typname from pg_attribute a join pg_type t on t.oid = a.atttypid "
-            "where a.attrelid = %s::text::regclass and a.attnum > 0 and not a.attisdropped order by a.attnum"
+            "where a.attrelid = $1::text::regclass and a.attnum > 0 and not a.attisdropped order by a.attnum"
         )
         return dict(self._run(query, (self._table.as_string(self._connection),)))
 
@@ -110,7 +114,7 @@ class PostgresStore(Store):
         return None if row is None else np.asarray(row[0])
 
     def dimension(self) -> int:
-        query = "select atttypmod from pg_attribute where attrelid = %s::text::regclass and attname = %s"
+        query = "select atttypmod from pg_attribute where attrelid = $1::text::regclass and attname = $2"
         declared = self._run(query, (self._table.as_string(self._connection), self._vector))[0][0]
         if declared > 0 and self._columns[self._vector] in ("vector", "halfvec"):
             return int(declared)
@@ -121,7 +125,7 @@ class PostgresStore(Store):
         return np.dtype(_DTYPES[self._columns[self._vector]])
 
     def metadata(self) -> dict[str, Any]:
-        query = "select obj_description(%s::text::regclass, 'pg_class')"
+        query = "select obj_description($1::text::regclass, 'pg_class')"
         comment = self._run(query, (self._table.as_string(self._connection),))[0][0]
         with suppress(ValueError, TypeError):
             known = json.loads(comment)
@@ -135,7 +139,8 @@ class PostgresStore(Store):
         names = [self._vector, *([self._id] if self._id else []), *others]
         where, values = self._where
         if after is not None:
-            where += sql.SQL(" and {} > %s" if values else " where {} > %s").format(sql.Identifier(str(self._id)))
+            text = f" {'and' if values else 'where'} {{}} > ${len(values) + 1}"
+            where += sql.SQL(text).format(sql.Identifier(str(self._id)))
             values = [*values, after]
         order = sql.SQL(" order by {}").format(sql.Identifier(str(self._id))) if self._ordered else sql.SQL("")
         chosen = sql.SQL(", ").join(map(sql.Identifier, names))
@@ -243,7 +248,7 @@ class PostgresStore(Store):
         query = (
             "select a.attname from pg_index i "
             "join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0] "
-            "where i.indrelid = %s::text::regclass and i.indisunique and i.indnkeyatts = 1 and i.indpred is null "
+            "where i.indrelid = $1::text::regclass and i.indisunique and i.indnkeyatts = 1 and i.indpred is null "
             "and a.attnotnull order by i.indisprimary desc"
         )
         return [row[0] for row in self._run(query, (self._table.as_string(self._connection),))]
@@ -258,7 +263,10 @@ class PostgresStore(Store):
         missing = [each.field for each in self.address.where if each.field not in self._columns]
         if missing:
             raise InputError(f"{self.name} has no column {named(missing)} to filter by.")
-        parts = [sql.SQL("{} " + each.sign + " %s").format(sql.Identifier(each.field)) for each in self.address.where]
+        parts = [
+            sql.SQL(f"{{}} {each.sign} ${number}").format(sql.Identifier(each.field))
+            for number, each in enumerate(self.address.where, start=1)
+        ]
         if not parts:
             return sql.SQL(""), []
         return sql.SQL(" where ") + sql.SQL(" and ").join(parts), [each.value for each in self.address.where]
