@@ -30,10 +30,13 @@ def create_table(connection: Any, table: Any, first: Batch, records: Iterable[An
         for part in records:
             if not columns:
                 columns = part.column_names
+                text = "id" in columns and _type(arrow, part.schema.field("id").type) == "text"
+                # in the order of their bytes, whatever the language of the server: the order in which rows are read
+                key = (' collate "C"' if text else "") + " primary key"
                 kinds = [
                     sql.SQL("{}({})").format(sql.SQL("halfvec" if half else "vector"), first.vectors.shape[1])
                     if name == "vector"
-                    else sql.SQL(_type(arrow, part.schema.field(name).type) + (" primary key" if name == "id" else ""))
+                    else sql.SQL(_type(arrow, part.schema.field(name).type) + (key if name == "id" else ""))
                     for name in columns
                 ]
                 named = sql.SQL(", ").join(
