@@ -14,6 +14,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -49,11 +50,22 @@ def read_store(
         scratch = _Scratch(folder, state)
         _check_room(folder, count * dimension * dtype.itemsize - scratch.bytes, store.name)
         began, already = time.monotonic(), scratch.rows
-        for batch in scratch.resumed(store, size) or store.batches(size, payload=payload):
-            scratch.append(batch, store.name)
+
+        def done(step: Future[None]) -> None:
+            step.result()
             if progress is not None:
                 rate = (scratch.rows - already) / max(time.monotonic() - began, 1e-9)
                 progress(Progress(scratch.rows, count, 0, None, f"reading {store.name}", rows_per_second=rate))
+
+        # one batch is written while the next one is read
+        with ThreadPoolExecutor(1) as writer:
+            step: Future[None] | None = None
+            for batch in scratch.resumed(store, size) or store.batches(size, payload=payload):
+                if step is not None:
+                    done(step)
+                step = writer.submit(scratch.append, batch, store.name)
+            if step is not None:
+                done(step)
         if scratch.rows != count:
             scratch.forget()
             raise StoreError(
