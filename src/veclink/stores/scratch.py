@@ -211,7 +211,7 @@ def _folder(store: Store, payload: bool) -> Iterator[Path]:
     except FileExistsError as error:
         raise OutputError(f"{home} is not a folder; name one in VECLINK_SCRATCH.") from error
     _sweep(home)
-    digest = hashlib.sha256(f"{store.name}\0{payload}".encode()).hexdigest()[:24]
+    digest = hashlib.sha256(f"{store.name}\0{store.address.user}\0{payload}".encode()).hexdigest()[:24]
     folder = home / digest
     folder.mkdir(mode=0o700, exist_ok=True)
     lock = _locked(folder / "lock")
