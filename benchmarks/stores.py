@@ -140,7 +140,7 @@ def small(url: str) -> str:
 
 
 def build(url: str, rows: int) -> None:
-    """The collection, by veclink's own writer; Chroma's with a cheap index, which reading does not use."""
+    """The collection, by veclink's own writer; Chroma's with a cheap index, as reading does not use it."""
     import numpy as np
 
     from veclink.stores import open_store
@@ -163,6 +163,15 @@ def build(url: str, rows: int) -> None:
             for part in (slice(0, 5000), slice(5000, None)):
                 if len(batch.vectors[part]):
                     collection.add(ids=list(map(str, batch.ids[part])), embeddings=batch.vectors[part])  # type: ignore[index]
+        return
+    if url.startswith("hdf5"):  # in one piece, as h5py writes by default; veclink's own files are chunked
+        import h5py
+
+        with h5py.File(place(url), "w") as file:
+            vectors = file.create_dataset("vector", (rows, DIMENSION), "f4")
+            file["id"] = np.arange(rows)
+            for batch in batches():
+                vectors[batch.ids[0] : batch.ids[-1] + 1] = batch.vectors  # type: ignore[index]
         return
     with open_store(url, write=True) as store:
         store.write(batches())

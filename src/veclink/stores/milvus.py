@@ -177,7 +177,8 @@ class MilvusStore(Store):
     def _index(self, name: str) -> None:
         """What a search needs; made once, after the rows, as every insert would work on it."""
         index = self._client.prepare_index_params()
-        index.add_index("vector", index_type="AUTOINDEX", metric_type="COSINE")
+        kind = "AUTOINDEX" if self.address.path is None else "FLAT"  # Lite is for few vectors, and its graphs take long
+        index.add_index("vector", index_type=kind, metric_type="COSINE")
         self._client.create_index(name, index)
 
     def links(self) -> dict[tuple[Id, Id], float] | None:
