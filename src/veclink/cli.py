@@ -13,6 +13,8 @@ import typer
 from veclink import __version__
 from veclink.commands.demo import demo
 from veclink.commands.evaluate import evaluate
+from veclink.commands.export import export
+from veclink.commands.inspect import inspect
 from veclink.commands.link import link
 from veclink.commands.probe import probe
 from veclink.commands.review import review
@@ -32,6 +34,8 @@ app.command()(link)
 app.command()(probe)
 app.command("eval")(evaluate)
 app.command()(review)
+app.command()(export)
+app.command()(inspect)
 
 
 def main() -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import urllib.parse
-import urllib.request
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +17,7 @@ from veclink.ids import as_ids, beside, read_ids
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # two letters at least: "C://" is a drive
+    from veclink.progress import ProgressListener
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,9 +84,12 @@ def open_collection(
     source: str | Path | np.ndarray | Collection,
     *,
     ids: str | Path | Sequence[Any] | np.ndarray | None = None,
+    payload: bool = True,
+    progress: ProgressListener | None = None,
 ) -> Collection:
-    """The collection behind `source`: a file by its ending, a `file://` URL, an array, or a collection as it is.
+    """The collection behind `source`: a file by its ending, a store by its URL, an array, or a collection as it is.
 
+    A store (see `stores`) is read once, read-only, into a memory-mapped scratch file; its payload only if `payload`.
     ids: the ids themselves, or a file of them (.txt with one a line, .csv with a column `id`, .npy); they replace the
     collection's own. Without it, a file `X.ids.txt` beside `X.npy` (or any other ending) is used where X has no ids.
     """
@@ -97,8 +97,7 @@ def open_collection(
     if isinstance(source, Collection):
         collection = source
     elif isinstance(source, (str, Path)):
-        path = _local_path(source)
-        collection = stores.read(path)
+        collection, path = stores.read(source, payload=payload, progress=progress)
     else:
         collection = Collection.from_array(source)
     if ids is None and path is not None and collection.ids is None:
@@ -106,19 +105,6 @@ def open_collection(
     if ids is None:
         return collection
     return replace(collection, ids=read_ids(ids) if isinstance(ids, (str, Path)) else ids)  # type: ignore[arg-type]
-
-
-def _local_path(source: str | Path) -> Path:
-    if isinstance(source, Path) or not _URL.match(source):
-        return Path(source)
-    parts = urllib.parse.urlsplit(source)
-    if parts.scheme.lower() == "file" and parts.netloc in ("", "localhost"):
-        return Path(urllib.request.url2pathname(parts.path))
-    # the rest of a URL can hold a password: say no more than its beginning
-    raise InputError(
-        f"{parts.scheme}:// is not a kind of URL that is known; known are file:// and files that end in "
-        f"{stores.known_endings()}."
-    )
 
 
 def _check_vectors(vectors: np.ndarray, name: str) -> None:

@@ -24,6 +24,10 @@ class OutputError(VeclinkError, OSError):
     """A result could not be written; nothing half-written was left behind."""
 
 
+class StoreError(VeclinkError, OSError):
+    """A store could not be reached, or went away in the middle; nothing half-written was left behind."""
+
+
 class MissingExtra(VeclinkError, ImportError):
     """An optional package is needed and not installed."""
 

@@ -49,11 +49,11 @@ def link(
 ) -> Links:
     """Links between the rows of two collections that are the same object, the surest first.
 
-    a, b: arrays, collections, or files. The start is `seeds`, (n, 2) known pairs (ids where the collections have ids,
-    else rows) or a CSV or Parquet file of them; or `anchors`, two sets of vectors of the same objects in the same
-    order, which are in neither collection; or, with method "span", nothing. `options` are the method's own: see
-    `span.span` (`one_to_one`) and `geh.geh`. The same input, options and `random_state` give the same links on the same
-    device. `memory` bounds what is allocated beside the vectors.
+    a, b: arrays, collections, files, or URLs of stores. The start is `seeds`, (n, 2) known pairs (ids where the
+    collections have ids, else rows) or a CSV or Parquet file of them; or `anchors`, two sets of vectors of the same
+    objects in the same order, which are in neither collection; or, with method "span", nothing. `options` are the
+    method's own: see `span.span` (`one_to_one`) and `geh.geh`. The same input, options and `random_state` give the same
+    links on the same device. `memory` bounds what is allocated beside the vectors.
     """
     began = time.perf_counter()
     if method not in METHODS:
@@ -66,7 +66,7 @@ def link(
         )
     _check_options(method, options)
     place = chosen_device(device)
-    left, right = open_collection(a), open_collection(b)
+    left, right = (open_collection(source, payload=False, progress=progress) for source in (a, b))
     pairs = None if seeds is None else resolve_pairs(seeds, left, right)
     clouds = (
         prepare(left, centre=method == "span", skip_zero=skip_zero, side="A", device=place),

@@ -12,6 +12,7 @@ class Progress:
 
     `step` counts from 1; `of` is the most steps there can be, None when unknown; `links` is the size of the current
     result and `confidence` the mean confidence in it (None when there is none yet); `stage` names what is done.
+    While a store is read, the steps are rows, and `rows_per_second` says how fast they come.
     """
 
     step: int
@@ -19,6 +20,7 @@ class Progress:
     links: int
     confidence: float | None
     stage: str
+    rows_per_second: float | None = None
 
 
 ProgressListener = Callable[[Progress], None]

@@ -59,6 +59,8 @@ def showing_progress(*, quiet: bool) -> Iterator[ProgressListener | None]:
 
 def describe(now: Progress, elapsed: float) -> str:
     """One line about a step; the time left is an upper bound, for a linker stops when nothing changes any more."""
+    if now.rows_per_second is not None:
+        return _describe_reading(now, now.rows_per_second)
     parts = [f"iteration {now.step}", f"{now.links:,} links"]
     if now.confidence is not None:
         parts.append(f"confidence {now.confidence:.2f}")
@@ -66,6 +68,13 @@ def describe(now: Progress, elapsed: float) -> str:
         left = round(elapsed / now.step * (now.of - now.step))
         parts.append(f"at most {left // 60}:{left % 60:02d} left")
     return ", ".join(parts)
+
+
+def _describe_reading(now: Progress, rate: float) -> str:
+    of = "" if now.of is None else f" of {now.of:,}"
+    left = round((now.of - now.step) / rate) if now.of is not None and rate > 0 else None
+    parts = [f"{now.step:,}{of} rows", f"{rate:,.0f} a second"]
+    return ", ".join(parts if left is None else [*parts, f"{left // 60}:{left % 60:02d} left"])
 
 
 def print_summary(summary: Summary) -> None:

@@ -21,7 +21,9 @@ from veclink.commands.shared import (
 
 
 def link(
-    a: Annotated[str, typer.Argument(metavar="A", help="Vectors: .npy .npz .parquet .safetensors .jsonl")],
+    a: Annotated[
+        str, typer.Argument(metavar="A", help="Vectors: .npy .npz .parquet .safetensors .jsonl, or a store's URL.")
+    ],
     b: Annotated[str, typer.Argument(metavar="B", help="Vectors of another model, in the same formats.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the links go: .csv or .parquet")],
     seeds: Annotated[

@@ -1,4 +1,4 @@
-"""Which field of a file holds the vectors, and which the ids."""
+"""Which field of a file or a store holds the vectors, and which the ids."""
 
 from __future__ import annotations
 
@@ -26,3 +26,27 @@ def vector_field(names: Sequence[str], candidates: Sequence[str], name: str) -> 
 def id_field(names: Sequence[str]) -> str | None:
     """The field of the ids, if there is one."""
     return next((known for known in _IDS if known in names), None)
+
+
+def choose_vector(wanted: str | None, names: Sequence[str], candidates: Sequence[str], name: str) -> str:
+    """The field of the vectors in a store: the one that the URL names, the only one, or else a usual name."""
+    if wanted is not None:
+        if wanted not in candidates:
+            raise InputError(f"{name} has no vectors in {wanted!r}; it has {named(list(candidates)) or 'none'}.")
+        return wanted
+    if len(candidates) == 1:
+        return candidates[0]
+    usual = [known for known in _VECTORS if known in candidates]
+    if len(usual) == 1:
+        return usual[0]
+    raise InputError(
+        f"{name} has {len(candidates)} fields that could be the vectors, {named(list(candidates)) or 'none'}, among "
+        f"{named(list(names))}; name one: ?vector=…"
+    )
+
+
+def choose_id(wanted: str | None, names: Sequence[str], name: str) -> str | None:
+    """The field of the ids in a store: the one that the URL names, or one with a usual name, or None."""
+    if wanted is not None and wanted not in names:
+        raise InputError(f"{name} has no field {wanted!r} for its ids; it has {named(list(names)) or 'none'}.")
+    return wanted or id_field(names)

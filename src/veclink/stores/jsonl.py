@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from veclink.collection import Collection
-from veclink.errors import InputError, needed
+from veclink.errors import InputError
+from veclink.stores.arrow import table_of
 from veclink.stores.fields import id_field, vector_field
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def read(path: Path) -> Collection:
@@ -49,7 +47,7 @@ def read(path: Path) -> Collection:
     if not rows:
         raise InputError(f"{path} is empty; write one JSON object with a `vector` per line.")
     return Collection.from_array(
-        np.stack(rows), ids=ids if id_name is not None else None, payload=_table(payload), name=str(path)
+        np.stack(rows), ids=ids if id_name is not None else None, payload=table_of(payload), name=str(path)
     )
 
 
@@ -73,18 +71,3 @@ def _vector(values: Any, name: str, number: int, path: Path) -> np.ndarray:
     if vector.ndim != 1 or vector.dtype.kind not in "fiu":
         raise InputError(f"{path} has no list of numbers in `{name}` of line {number:,}; repair or remove that line.")
     return vector.astype(np.float32)
-
-
-def _table(records: list[dict[str, Any]]) -> pa.Table | None:
-    names = list(dict.fromkeys(key for record in records for key in record))
-    if not names:
-        return None
-    arrow: Any = needed("pyarrow", "Keeping the payload of a .jsonl file")
-    columns = []
-    for name in names:
-        values = [record.get(name) for record in records]
-        try:
-            columns.append(arrow.array(values))
-        except (arrow.ArrowInvalid, arrow.ArrowTypeError):  # kinds mixed in one field: keep them as JSON text
-            columns.append(arrow.array([None if value is None else json.dumps(value) for value in values]))
-    return arrow.table(columns, names=names)

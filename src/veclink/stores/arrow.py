@@ -1,0 +1,92 @@
+"""Between Arrow and numpy: columns of vectors, columns of ids, and tables of payload."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from veclink.errors import InputError, named, needed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether a column of this type could hold vectors: lists of any kind."""
+    types: Any = needed("pyarrow", "A table of vectors").types
+    return types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+
+
+def matrix(column: pa.Array, start: int, dimension: int | None, source: str) -> np.ndarray:
+    """A column of lists as (n, d) numbers, a view where Arrow allows one; `start` is the row it begins with."""
+    if column.null_count:
+        missing = np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False)) + start
+        raise InputError(f"{source} has no vector in row {named(missing)}; fill or remove them.")
+    values, lengths = column.flatten(), np.asarray(column.value_lengths())
+    if values.null_count:
+        gaps = np.repeat(np.arange(start, start + len(column)), lengths)[
+            values.is_null().to_numpy(zero_copy_only=False)
+        ]
+        raise InputError(f"{source} has missing numbers in the vectors of row {named(np.unique(gaps))}; fill them.")
+    dimension = int(lengths[0]) if dimension is None else dimension
+    other = np.flatnonzero(lengths != dimension)
+    if len(other):
+        raise InputError(
+            f"{source} has vectors of {dimension:,} numbers, but of {lengths[other[0]]:,} in row "
+            f"{named(other + start)}; give all the same length."
+        )
+    # bool and string lists cannot be viewed, and are refused by Collection with their type in the sentence
+    return values.to_numpy(zero_copy_only=False).reshape(len(column), dimension)
+
+
+def column_of(vectors: np.ndarray) -> pa.Array:
+    """(n, d) vectors as a column of lists of fixed size."""
+    arrow: Any = needed("pyarrow", "A table of vectors")
+    numbers = arrow.array(np.ascontiguousarray(vectors).reshape(-1))
+    return arrow.FixedSizeListArray.from_arrays(numbers, vectors.shape[1])
+
+
+def id_values(column: pa.ChunkedArray | pa.Array) -> Any:
+    """Ids as they are in a column, for `as_ids`: an array of integers, or a list of anything else."""
+    arrow: Any = needed("pyarrow", "A table of ids")
+    if arrow.types.is_integer(column.type) and not column.null_count:
+        return column.to_numpy()
+    return column.to_pylist()
+
+
+def id_column(ids: np.ndarray) -> pa.Array:
+    """Ids (int64, or str as objects) as a column; none at all are text."""
+    arrow: Any = needed("pyarrow", "A table of ids")
+    return arrow.array(ids, type=arrow.string() if ids.dtype == object else arrow.int64())
+
+
+def table_of(records: Sequence[Mapping[str, Any]]) -> pa.Table | None:
+    """Records of payload as a table; a field with several kinds of values becomes JSON text; None without fields."""
+    names = list(dict.fromkeys(key for record in records for key in record))
+    if not names:
+        return None
+    arrow: Any = needed("pyarrow", "Keeping the payload")
+    return arrow.table([values_of([record.get(name) for record in records]) for name in names], names=names)
+
+
+def values_of(values: list[Any]) -> pa.Array:
+    """Values as a column of their kind, or as JSON text where kinds are mixed."""
+    arrow: Any = needed("pyarrow", "Keeping the payload")
+    try:
+        return arrow.array(values)
+    except (arrow.ArrowInvalid, arrow.ArrowTypeError, OverflowError):
+        return arrow.array([None if value is None else json.dumps(value, default=str) for value in values])
+
+
+def one_table(tables: Sequence[pa.Table]) -> pa.Table:
+    """Tables one after the other; fields that some lack are null there, fields of several kinds become JSON text."""
+    arrow: Any = needed("pyarrow", "Keeping the payload")
+    try:
+        return arrow.concat_tables(tables, promote_options="permissive")
+    except (arrow.ArrowInvalid, arrow.ArrowTypeError):
+        whole = table_of([record for table in tables for record in table.to_pylist()])
+        assert whole is not None, "tables whose fields have several kinds have fields"
+        return whole

@@ -1,0 +1,217 @@
+"""Single files as stores: .npy .npz .parquet .safetensors .jsonl, read through their own modules, written whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from veclink.atomic import written_whole
+from veclink.collection import Collection
+from veclink.errors import InputError, needed
+from veclink.ids import beside, read_ids
+from veclink.stores import BY_ENDING, known_endings, read_file
+from veclink.stores.arrow import id_values
+from veclink.stores.filters import matching
+from veclink.stores.protocol import BATCH, Batch, Store
+from veclink.stores.tables import records_of
+from veclink.stores.urls import Address
+
+
+def open_address(address: Address, *, writable: bool) -> Store:
+    """The file as a store."""
+    return FileStore(address, writable=writable)
+
+
+def read_with_options(address: Address) -> Collection:
+    """A file whose URL names a field of vectors or ids, or a filter."""
+    assert address.path is not None
+    path, ending = address.path, address.path.suffix.lower()
+    if address.vector is not None:
+        if ending != ".parquet":
+            raise InputError(f"{path} takes no ?vector=…; only a Parquet file has several columns of vectors.")
+        from veclink.stores.parquet import read as read_parquet
+
+        collection = read_parquet(path, vector=address.vector)
+    else:
+        collection = read_file(path)
+    if collection.ids is None and (given := beside(path)) is not None:
+        collection = replace(collection, ids=read_ids(given))
+    if address.id is not None:
+        if collection.payload is None or address.id not in collection.payload.column_names:
+            raise InputError(f"{path} has no field {address.id!r} for its ids.")
+        collection = replace(collection, ids=id_values(collection.payload.column(address.id)))
+    if address.where:
+        kept = matching(collection.payload, address.where, str(path))
+        assert collection.payload is not None
+        rows = np.flatnonzero(kept)
+        scale = collection.scale
+        collection = Collection.from_array(
+            collection.vectors[rows],
+            None if collection.ids is None else collection.ids[rows],
+            collection.payload.take(rows),
+            scale[rows] if isinstance(scale, np.ndarray) and len(scale) > 1 else scale,
+            address.shown,
+        )
+    return collection
+
+
+class FileStore(Store):
+    """A file of vectors. It is read as a whole, which is no cost where it is memory-mapped."""
+
+    keeps_links = False
+
+    def __init__(self, address: Address, *, writable: bool = False) -> None:
+        super().__init__(address, writable=writable)
+        assert address.path is not None
+        self._path = address.path
+        self._ending = address.path.suffix.lower()
+        if self._ending not in BY_ENDING:
+            raise InputError(f"{self._path} is not a kind of file that is known; known are {known_endings()}.")
+        self.keeps_payload = self._ending in (".parquet", ".jsonl")  # type: ignore[misc]  # by its ending
+
+    @cached_property
+    def _collection(self) -> Collection:
+        collection = read_with_options(self.address)
+        scale = collection.scale
+        if scale is not None:  # batches are what the numbers mean
+            return replace(collection, vectors=collection.vectors * np.asarray(scale, np.float32), scale=None)
+        return collection
+
+    def exists(self) -> bool:
+        return self._path.exists()
+
+    def count(self) -> int:
+        return len(self._collection)
+
+    def dimension(self) -> int:
+        return self._collection.dimension
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self._collection.vectors.dtype
+
+    def metadata(self) -> dict[str, Any]:
+        if self._ending != ".parquet":
+            return {}
+        parquet: Any = needed("pyarrow.parquet", "Reading Parquet")
+        stored = (parquet.read_schema(self._path).metadata or {}).get(b"veclink")
+        return json.loads(stored) if stored else {}
+
+    def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
+        whole = self._collection
+        for start in range(int(after or 0), len(whole), size):
+            rows = slice(start, min(start + size, len(whole)))
+            yield Batch(
+                np.asarray(whole.vectors[rows]),
+                None if whole.ids is None else whole.ids[rows],
+                whole.payload.slice(start, rows.stop - start) if payload and whole.payload is not None else None,
+                place=rows.stop,
+            )
+
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+        with ExitStack() as stack:
+            path = stack.enter_context(written_whole(self._path))
+            ids: list[np.ndarray] = []
+            rows = _WRITERS[self._ending](path, first, _noting(batches, ids), metadata)
+            if self._ending == ".npy" and first.ids is not None:
+                names = [str(each) for part in ids for each in part.tolist()]
+                if any("\n" in each or each.endswith("\r") for each in names):
+                    raise InputError(f"{self.name} cannot keep ids with line breaks; write Parquet instead.")
+                # the same stack: either both files are there at the end, or neither
+                text = stack.enter_context(written_whole(self._path.with_name(f"{self._path.stem}.ids.txt")))
+                text.write_text("".join(f"{each}\n" for each in names), encoding="utf-8")
+        self.__dict__.pop("_collection", None)
+        return rows
+
+
+def _noting(batches: Iterator[Batch], ids: list[np.ndarray]) -> Iterator[Batch]:
+    for batch in batches:
+        if batch.ids is not None:
+            ids.append(batch.ids)
+        yield batch
+
+
+def _write_npy(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+    dtype, dimension = first.vectors.dtype, first.vectors.shape[1]
+    rows = 0
+    with path.open("wb+") as file:
+
+        def header() -> None:
+            file.seek(0)
+            np.lib.format.write_array_header_2_0(
+                file,
+                {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (rows, dimension)},
+            )
+
+        header()  # numpy pads it so that a greater count fits in later
+        start = file.tell()
+        for batch in batches:
+            file.write(np.ascontiguousarray(batch.vectors, dtype=dtype).data)
+            rows += len(batch)
+        header()
+        if file.tell() != start:
+            raise InputError(f"{rows:,} rows need a longer header than .npy was given; write Parquet instead.")
+    return rows
+
+
+def _write_parquet(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+    parquet: Any = needed("pyarrow.parquet", "Writing Parquet")
+    schema = records_of(first).schema.with_metadata({b"veclink": json.dumps(metadata).encode()})
+    rows = 0
+    with parquet.ParquetWriter(path, schema) as writer:
+        for batch in batches:
+            writer.write_table(records_of(batch, schema))
+            rows += len(batch)
+    return rows
+
+
+def _write_jsonl(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+    rows = 0
+    with path.open("w", encoding="utf-8") as file:
+        for batch in batches:
+            for record in records_of(batch).to_pylist():
+                file.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
+            rows += len(batch)
+    return rows
+
+
+def _write_npz(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+    arrays = _whole(batches)
+    with path.open("wb") as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]  # mypy reads allow_pickle into it
+    return len(arrays["vectors"])
+
+
+def _write_safetensors(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+    save: Any = needed("safetensors.numpy", "Writing safetensors").save_file
+    arrays = _whole(batches)
+    if arrays.get("ids", np.empty(0, np.int64)).dtype.kind == "U":
+        raise InputError("safetensors files keep integer ids only, and these are text; write Parquet instead.")
+    save(arrays, path, metadata={"veclink": json.dumps(metadata)})
+    return len(arrays["vectors"])
+
+
+def _whole(batches: Iterator[Batch]) -> dict[str, np.ndarray]:
+    """These two formats begin with the sizes of what follows, so all of it has to be there first."""
+    parts = list(batches)
+    arrays = {"vectors": np.concatenate([part.vectors for part in parts])}
+    if parts[0].ids is not None:
+        ids = np.concatenate([part.ids for part in parts if part.ids is not None])
+        arrays["ids"] = ids.astype(str) if ids.dtype == object else ids  # no pickled objects
+    return arrays
+
+
+_WRITERS = {
+    ".npy": _write_npy,
+    ".npz": _write_npz,
+    ".parquet": _write_parquet,
+    ".jsonl": _write_jsonl,
+    ".safetensors": _write_safetensors,
+}

@@ -1,0 +1,210 @@
+"""Store: what a collection in a database or a file can be asked for, the same for all of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import quote
+
+import numpy as np
+
+from veclink.errors import InputError, StoreError, VeclinkError, named
+from veclink.stores.urls import Address
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    import pyarrow as pa
+
+    from veclink.collection import Collection
+
+BATCH = 8192
+"""Rows of one batch, unless a store takes fewer at once."""
+
+Id = int | str
+LINKED, PROBABILITY = "veclink_id", "veclink_probability"
+"""The payload fields that `annotate` sets: the linked object of the other collection, and how probable that is."""
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some rows: (n, d) vectors, n ids (int64, or str as objects) or None, a table of n rows of payload or None.
+
+    place: where the next batch begins, for `Store.batches(after=…)`; plain JSON, None where a read cannot be resumed.
+    """
+
+    vectors: np.ndarray
+    ids: np.ndarray | None = None
+    payload: pa.Table | None = None
+    place: Any = None
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+
+class Store(ABC):
+    """One collection in a store. Opened read-only; only one made with `writable` changes anything.
+
+    keeps_payload: whether what is written beside ids and vectors comes back.
+    keeps_links:   whether a table of links can be written there (`put_links`).
+    """
+
+    keeps_payload: ClassVar[bool] = True
+    keeps_links: ClassVar[bool] = True
+
+    def __init__(self, address: Address, *, writable: bool = False) -> None:
+        self.address = address
+        self.writable = writable
+
+    @property
+    def name(self) -> str:
+        """How the store is called in sentences; never with a password."""
+        return self.address.shown
+
+    # --- reading
+
+    @abstractmethod
+    def exists(self) -> bool:
+        """Whether the collection is there."""
+
+    def half_written(self) -> bool:
+        """Whether something of this name was begun and never finished; it does not count as being there."""
+        return False
+
+    @abstractmethod
+    def count(self) -> int:
+        """How many rows there are, after the filters of the URL."""
+
+    @abstractmethod
+    def dimension(self) -> int:
+        """How many numbers each vector has."""
+
+    @property
+    @abstractmethod
+    def dtype(self) -> np.dtype:
+        """What the numbers are read as: float16, float32 or int8."""
+
+    @abstractmethod
+    def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
+        """All rows in an order that stays the same while nothing is written; from the place `after` on, if given."""
+
+    def in_place(self, *, payload: bool = True) -> Collection | None:
+        """The whole collection mapped where it lies, None where its vectors do not lie in one piece on the disk."""
+        return None
+
+    def metadata(self) -> dict[str, Any]:
+        """What the store says of the collection as a whole, and what was written with it."""
+        return {}
+
+    def version(self) -> str:
+        """Changes when the store knows that its rows have changed; a read is resumed only in the same version."""
+        return ""
+
+    # --- writing
+
+    def write(
+        self, batches: Iterable[Batch], *, metadata: Mapping[str, Any] | None = None, replace: bool = False
+    ) -> int:
+        """Make the collection of these rows, whole or not at all, and say how many there are.
+
+        The first batch decides the dimension, the numbers, and whether there are ids and payload. A collection that is
+        there already is an error, unless `replace`.
+        """
+        self.check_writable()
+        if not replace and self.exists():
+            raise InputError(f"{self.name} is there already; choose another name, or have it replaced.")
+        stream = iter(batches)
+        first = next(stream, None)
+        if first is None:
+            raise InputError(f"There is no batch to write to {self.name}; give one, of 0 rows if need be.")
+        if first.payload is not None and not self.keeps_payload:
+            raise InputError(
+                f"{self.name} keeps ids and vectors only, and there is payload in {named(first.payload.column_names)}; "
+                "leave it out, or choose a store that keeps it."
+            )
+        with self.errors("written"):
+            return self._create(first, _alike(first, stream, self.name), dict(metadata or {}))
+
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+        """Replace or make the collection; `batches` begins with `first`, all checked to be alike."""
+        raise InputError(f"{self.name} is a kind of store that is only read; write to another.")
+
+    def links(self) -> dict[tuple[Id, Id], float] | None:
+        """The table of links with this name, None where there is none; something else of that name is an error."""
+        raise InputError(f"{self.name} is a kind of store that holds no table of links; choose another.")
+
+    def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
+        """Write new and changed links and take out `removed`; makes the table where it is not there."""
+        raise InputError(f"{self.name} is a kind of store that holds no table of links; choose another.")
+
+    def annotations(self) -> dict[Id, tuple[Id | None, float | None]]:
+        """Each id of the collection with its linked id and probability, both None where it has none."""
+        raise InputError(f"{self.name} is a kind of store whose payload cannot be changed; choose another.")
+
+    def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
+        """Set the fields LINKED and PROBABILITY of these ids; None takes them away."""
+        raise InputError(f"{self.name} is a kind of store whose payload cannot be changed; choose another.")
+
+    def close(self) -> None:  # noqa: B027  # most stores have nothing to close
+        """Give back what is open. Closing twice does no harm."""
+
+    # --- for all of them
+
+    def check_writable(self) -> None:
+        """Refuse to change a store that was opened to be read."""
+        if not self.writable:
+            raise InputError(f"{self.name} is opened read-only; open it for writing first.")
+
+    @contextmanager
+    def errors(self, done: str = "read") -> Iterator[None]:
+        """What an engine complains of becomes one sentence with the store's name and without its password."""
+        try:
+            yield
+        except VeclinkError:
+            raise
+        except (KeyboardInterrupt, MemoryError, GeneratorExit):
+            raise
+        except Exception as error:  # each engine has errors of its own
+            raise StoreError(f"{self.name} could not be {done} ({self._reason(error)}).") from None
+
+    def _reason(self, error: Exception) -> str:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = lines[0].rstrip(".;:") if lines else type(error).__name__
+        for secret in self.address.secrets():
+            for form in (secret, quote(secret, safe=""), quote(secret)):
+                reason = reason.replace(form, "***")
+        return reason[:300]
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _alike(first: Batch, rest: Iterator[Batch], name: str) -> Iterator[Batch]:
+    """`first` and the rest, refusing a batch of another dimension, or with ids or payload where `first` has none."""
+    start = 0
+    for batch in _chained(first, rest):
+        if batch.vectors.shape[1] != first.vectors.shape[1]:
+            raise InputError(
+                f"The rows from {start:,} on have {batch.vectors.shape[1]:,} numbers and those before "
+                f"{first.vectors.shape[1]:,}; nothing was written to {name}."
+            )
+        if (batch.ids is None) != (first.ids is None) or (batch.payload is None) != (first.payload is None):
+            raise InputError(f"Some batches have ids or payload and others none; nothing was written to {name}.")
+        for what, held in (("ids", batch.ids), ("payload", batch.payload)):
+            if held is not None and len(held) != len(batch):
+                raise InputError(f"There are {len(batch):,} vectors and {len(held):,} {what}; give one for each.")
+        yield batch
+        start += len(batch)
+
+
+def _chained(first: Batch, rest: Iterator[Batch]) -> Iterator[Batch]:
+    yield first
+    yield from rest

@@ -1,0 +1,303 @@
+"""A store's vectors, read once into a memory-mapped scratch file with the ids beside it.
+
+The file lies in the folder of temporary files (or in $VECLINK_SCRATCH), is readable by its owner only, and has no name
+any more once it is read: the system takes it away with the last use. A read that was interrupted leaves its files, and
+the next read of the same URL goes on there, where the store has places to go on from and has not changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from veclink.collection import Collection
+from veclink.errors import InputError, OutputError, StoreError, needed
+from veclink.ids import as_ids
+from veclink.progress import Progress, ProgressListener
+from veclink.stores.arrow import one_table
+from veclink.stores.protocol import BATCH, Batch, Store
+
+BATCH_BYTES = 16 << 20  # of vectors, at most: a batch is held a few times over while it is read
+SAVED_SECONDS = 0.5
+"""How much of a read a killed process loses, at most."""
+KEPT_SECONDS = 7 * 24 * 3600
+"""How long an interrupted read waits to be resumed."""
+
+
+def read_store(
+    store: Store, *, payload: bool = True, progress: ProgressListener | None = None, size: int | None = None
+) -> Collection:
+    """The whole collection: vectors memory-mapped, ids in memory, payload (if wanted) memory-mapped too."""
+    count, dimension, dtype = store.count(), store.dimension(), store.dtype
+    if dtype.kind == "f" and dtype.itemsize == 8:
+        dtype = np.dtype(np.float32)
+    if not count:
+        return Collection.from_array(np.empty((0, max(dimension, 1)), dtype), name=store.name)
+    size = size or max(1, min(BATCH, BATCH_BYTES // (dimension * dtype.itemsize)))
+    with _folder(store, payload) as folder:
+        state = {
+            "count": count, "dimension": dimension, "dtype": dtype.str, "payload": payload, "version": store.version()
+        }  # fmt: skip
+        scratch = _Scratch(folder, state)
+        _check_room(folder, count * dimension * dtype.itemsize - scratch.bytes, store.name)
+        began, already = time.monotonic(), scratch.rows
+
+        def done(step: Future[None]) -> None:
+            step.result()
+            if progress is not None:
+                rate = (scratch.rows - already) / max(time.monotonic() - began, 1e-9)
+                progress(Progress(scratch.rows, count, 0, None, f"reading {store.name}", rows_per_second=rate))
+
+        # one batch is written while the next one is read
+        try:
+            with ThreadPoolExecutor(1) as writer:
+                step: Future[None] | None = None
+                for batch in scratch.resumed(store, size) or store.batches(size, payload=payload):
+                    if step is not None:
+                        done(step)
+                    step = writer.submit(scratch.append, batch, store.name)
+                if step is not None:
+                    done(step)
+        except BaseException:
+            scratch.keep()
+            raise
+        if scratch.rows != count:
+            scratch.forget()
+            raise StoreError(
+                f"{store.name} changed while it was read: it had {count:,} rows and {scratch.rows:,} came; read again."
+            )
+        return scratch.collection(store.name)
+
+
+class _Scratch:
+    """The growing files: vectors as they are, ids as a line of JSON per batch, payload as a stream of Arrow each."""
+
+    def __init__(self, folder: Path, state: dict[str, Any]) -> None:
+        self._folder, self._expected = folder, state
+        self._dtype, self._dimension = np.dtype(state["dtype"]), state["dimension"]
+        self._ids: list[np.ndarray] = []
+        self.rows = 0
+        self._state: dict[str, Any] = {}
+        self._saved = time.monotonic()
+        if not self._load():
+            self.restart()
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes of vectors are there."""
+        return self.rows * self._dimension * self._dtype.itemsize
+
+    def resumed(self, store: Store, size: int) -> Iterator[Batch] | None:
+        """The batches that are missing, if the last one that is there is still the same in the store."""
+        steps = self._state["steps"]
+        if not steps:
+            return None
+        before: dict[str, Any] = steps[-2] if len(steps) > 1 else {"place": None, "rows": 0, "ids": 0, "payload": 0}
+        start, kept = before["rows"], self._last_ids()
+        payload = self._expected["payload"]
+        stream = iter(store.batches(self.rows - start, after=before["place"], payload=payload))
+        again = next(stream, None)
+        vectors = np.memmap(self._folder / "vectors", self._dtype, "r", shape=(self.rows, self._dimension))[start:]
+        # a store that gives fewer rows at once than it is asked for has its own size: take those steps again
+        same = (
+            again is not None
+            and 0 < len(again) <= len(vectors)
+            and np.array_equal(vectors[: len(again)], again.vectors)
+        )
+        if not same or again is None or (again.ids is not None and kept[: len(again)] != again.ids.tolist()):
+            self.restart()
+            return None
+        self._cut(before)
+        self._ids = [as_ids(part) for part in self._read_ids()]
+        del stream
+        return store.batches(size, after=before["place"], payload=payload)
+
+    def append(self, batch: Batch, name: str) -> None:
+        """Add a batch to all files, and now and then say so in the state: what is not said there does not count."""
+        if batch.vectors.shape[1] != self._dimension:
+            raise InputError(
+                f"{name} has vectors of {self._dimension:,} numbers, but of {batch.vectors.shape[1]:,} from row "
+                f"{self.rows:,} on; give all the same length."
+            )
+        if self.rows + len(batch) > self._expected["count"]:
+            self.rows += len(batch)
+            return  # more than was counted: read_store says so at the end
+        try:
+            with (self._folder / "vectors").open("ab") as file:
+                file.write(np.ascontiguousarray(batch.vectors, dtype=self._dtype).data)
+            if batch.ids is not None:
+                self._ids.append(batch.ids)
+                with (self._folder / "ids").open("a", encoding="utf-8") as text:
+                    text.write(json.dumps(batch.ids.tolist()) + "\n")
+            if batch.payload is not None:
+                _append_table(self._folder / "payload", batch.payload)
+        except OSError as error:
+            raise OutputError(
+                f"{self._folder} is full or gone ({error.strerror}) after {self.rows:,} rows; "
+                "make room, or name another folder in VECLINK_SCRATCH."
+            ) from error
+        self.rows += len(batch)
+        self._state["rows"] = self.rows
+        steps = self._state["steps"]
+        ends = {name: (self._folder / name).stat().st_size for name in ("ids", "payload")}
+        steps.append({"rows": self.rows, "place": batch.place, **ends})
+        del steps[:-2]
+        if time.monotonic() - self._saved > SAVED_SECONDS:
+            self.keep()
+
+    def keep(self) -> None:
+        """Say in the state what is there, for a later read; a store without places cannot go on."""
+        steps = self._state["steps"]
+        if steps and steps[-1]["place"] is not None:
+            temporary = self._folder / "state.new"
+            temporary.write_text(json.dumps(self._state), encoding="utf-8")
+            os.replace(temporary, self._folder / "state.json")
+        self._saved = time.monotonic()
+
+    def collection(self, name: str) -> Collection:
+        """What was read, mapped; its folder may go, as the maps hold the files."""
+        vectors = np.memmap(self._folder / "vectors", self._dtype, "r", shape=(self.rows, self._dimension))
+        return Collection.from_array(vectors, _one_kind(self._ids), _tables(self._folder / "payload"), name=name)
+
+    def restart(self) -> None:
+        """Begin again with empty files."""
+        self.forget()
+        for each in ("vectors", "ids", "payload"):
+            (self._folder / each).write_bytes(b"")
+        self._state = {**self._expected, "rows": 0, "steps": []}
+        self._ids, self.rows = [], 0
+
+    def forget(self) -> None:
+        """Let nobody go on from here."""
+        (self._folder / "state.json").unlink(missing_ok=True)
+
+    def _load(self) -> bool:
+        """Whether an interrupted read of the same rows was found; its files are cut back to what its state says."""
+        try:
+            state = json.loads((self._folder / "state.json").read_text(encoding="utf-8"))
+            if any(state.get(key) != value for key, value in self._expected.items()) or not state["steps"]:
+                return False
+            self._state, self.rows = state, state["rows"]
+            if (self._folder / "vectors").stat().st_size < self.bytes:
+                return False
+            self._cut(state["steps"][-1])
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+        return True
+
+    def _cut(self, step: dict[str, Any]) -> None:
+        os.truncate(self._folder / "vectors", step["rows"] * self._dimension * self._dtype.itemsize)
+        for name in ("ids", "payload"):
+            os.truncate(self._folder / name, step[name])
+        self.rows = self._state["rows"] = step["rows"]
+        self._state["steps"] = [each for each in self._state["steps"] if each["rows"] <= step["rows"]]
+
+    def _read_ids(self) -> Iterator[list[Any]]:
+        with (self._folder / "ids").open(encoding="utf-8") as file:
+            yield from map(json.loads, file)
+
+    def _last_ids(self) -> list[Any]:
+        return list(self._read_ids())[-1] if (self._folder / "ids").stat().st_size else []
+
+
+@contextmanager
+def _folder(store: Store, payload: bool) -> Iterator[Path]:
+    """A folder of this URL's own, locked; gone at the end unless it is left for a read that goes on."""
+    home = Path(os.environ.get("VECLINK_SCRATCH") or Path(tempfile.gettempdir()) / f"veclink-{_user()}")
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if os.name == "posix" and home.stat().st_uid != os.geteuid():
+            raise OutputError(f"{home} belongs to somebody else; name a folder of your own in VECLINK_SCRATCH.")
+    except FileExistsError as error:
+        raise OutputError(f"{home} is not a folder; name one in VECLINK_SCRATCH.") from error
+    _sweep(home)
+    digest = hashlib.sha256(f"{store.name}\0{store.address.user}\0{payload}".encode()).hexdigest()[:24]
+    folder = home / digest
+    folder.mkdir(mode=0o700, exist_ok=True)
+    lock = _locked(folder / "lock")
+    if lock is None:  # somebody reads the same at this moment
+        folder = Path(tempfile.mkdtemp(prefix=f"{digest}-", dir=home))
+    done = False
+    try:
+        yield folder
+        done = True
+    finally:
+        if done or lock is None or not (folder / "state.json").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def _locked(path: Path) -> int | None:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        import fcntl
+    except ImportError:  # no locks on this system: never share a folder
+        os.close(descriptor)
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _sweep(home: Path) -> None:
+    """Take away what nobody came back for."""
+    for folder in home.iterdir():
+        with suppress(OSError):
+            if time.time() - folder.stat().st_mtime > KEPT_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _user() -> str:
+    return str(os.getuid()) if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
+
+
+def _check_room(folder: Path, needs: int, name: str) -> None:
+    free = shutil.disk_usage(folder).free
+    if needs > free:
+        raise OutputError(
+            f"The vectors of {name} need {needs / 1e9:,.1f} GB in {folder} and there are {free / 1e9:,.1f}; "
+            "make room, or name another folder in VECLINK_SCRATCH."
+        )
+
+
+def _append_table(path: Path, table: Any) -> None:
+    ipc: Any = needed("pyarrow.ipc", "Keeping the payload")
+    with path.open("ab") as file, ipc.new_stream(file, table.schema) as writer:
+        writer.write_table(table)
+
+
+def _tables(path: Path) -> Any:
+    """The payload of all batches as one table, read where it lies."""
+    if not path.stat().st_size:
+        return None
+    arrow: Any = needed("pyarrow", "Keeping the payload")
+    ipc: Any = needed("pyarrow.ipc", "Keeping the payload")
+    tables = []
+    with arrow.memory_map(str(path)) as file:
+        while file.tell() < file.size():
+            tables.append(ipc.open_stream(file).read_all())
+    return one_table(tables)
+
+
+def _one_kind(parts: list[np.ndarray]) -> np.ndarray | None:
+    """The ids of all batches: integers if all are, else text."""
+    if not parts:
+        return None
+    if any(part.dtype == object for part in parts):
+        return as_ids([each for part in parts for each in part.tolist()])
+    return np.concatenate(parts)

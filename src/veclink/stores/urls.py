@@ -1,0 +1,172 @@
+"""The URLs of stores: `lancedb:///path#table`, `qdrant://host:6333/collection?vector=title`, `postgresql://…?table=…`."""
+
+from __future__ import annotations
+
+import os
+import re
+import urllib.parse
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from veclink.errors import InputError, named
+from veclink.stores.filters import Condition, parse_condition
+
+# the scheme of a URL and the module here that reads it, imported when asked for
+BY_SCHEME = {
+    "lancedb": "lance",
+    "lance": "lance",
+    "qdrant": "qdrant",
+    "chroma": "chroma",
+    "chromadb": "chroma",
+    "milvus": "milvus",
+    "postgresql": "postgres",
+    "postgres": "postgres",
+    "sqlite": "sqlite",
+    "faiss": "faiss",
+    "duckdb": "duckdb",
+    "parquet": "parquet_folder",
+    "hdf5": "hdf5",
+    "vdf": "vdf",
+    "file": "files",
+}
+SERVED = ("qdrant", "chroma", "milvus")
+"""Modules whose URL means a server where it names a host, and a local path where it does not."""
+
+SECRET_VARIABLES = ("PGPASSWORD", "QDRANT_API_KEY", "MILVUS_TOKEN", "CHROMA_TOKEN")
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # two letters at least: "C://" is a drive
+_OPTIONS = ("table", "collection", "vector", "id", "ids", "where", "tls", "schema")
+_ALIAS = {"chromadb": "chroma", "lance": "lancedb", "postgres": "postgresql"}
+
+
+@dataclass(frozen=True)
+class Address:
+    """A store's URL, taken apart.
+
+    kind:    the module that opens it.
+    path:    of an embedded store; None where the store is a server.
+    table:   the table or collection; None where the URL does not say, which is enough where there is only one.
+    vector, id: the fields of the vectors and of the ids; None lets the store choose the only or the usual one.
+    more:    options of the URL that are the client's own.
+    shown:   the URL as it may be told to anybody.
+    """
+
+    kind: str
+    shown: str
+    path: Path | None = None
+    host: str | None = None
+    port: int | None = None
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    database: str | None = None
+    table: str | None = None
+    vector: str | None = None
+    id: str | None = None
+    ids: str | None = None
+    where: tuple[Condition, ...] = ()
+    tls: bool = False
+    schema: str | None = None
+    more: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def secrets(self) -> list[str]:
+        """What must never be told: the password, options that sound like one, and those of the environment."""
+        options = [value for key, value in self.more.items() if re.search("pass|key|secret|token", key.lower())]
+        return [each for each in (self.password, *options, *map(os.environ.get, SECRET_VARIABLES)) if each]
+
+
+def is_url(source: str) -> bool:
+    """Whether `source` begins like a URL; `C://` is a drive."""
+    return _URL.match(source) is not None
+
+
+def parse_url(url: str) -> Address:
+    """The address behind a URL of a known scheme."""
+    # taken apart by hand where urlsplit would lose a name: `#` and `?` are the only marks here
+    scheme, _, rest = url.partition("://")
+    scheme = scheme.lower()
+    if scheme not in BY_SCHEME:
+        # the rest of a URL can hold a password: say no more than its beginning
+        known_schemes = ", ".join(f"{each}://" for each in BY_SCHEME)
+        raise InputError(f"{scheme}:// is not a kind of URL that is known; known are {known_schemes} and files.")
+    rest, _, fragment = rest.partition("#")
+    rest, _, query = rest.partition("?")
+    if not query and "?" in fragment:  # people write the table first and the options after it
+        fragment, _, query = fragment.partition("?")
+    given = urllib.parse.parse_qsl(query, keep_blank_values=True)
+    options, where = {}, []
+    for key, value in given:
+        if key == "where":
+            where.append(parse_condition(value))
+        else:
+            options[key] = value
+    kind = BY_SCHEME[scheme]
+    more = {key: value for key, value in options.items() if key not in _OPTIONS}
+    if more and kind != "postgres":
+        raise InputError(f"A URL {scheme}:// has no option {named(list(more))}; known are {named(_OPTIONS[:-1])}.")
+    table = urllib.parse.unquote(fragment) or options.get("table") or options.get("collection") or None
+    known: dict[str, Any] = {
+        "kind": kind,
+        "table": table,
+        "vector": options.get("vector"),
+        "id": options.get("id"),
+        "ids": options.get("ids"),
+        "where": tuple(where),
+        "tls": options.get("tls", "").lower() in ("1", "true", "yes"),
+        "schema": options.get("schema"),
+    }
+    authority, slash, path = rest.partition("/")
+    if kind == "postgres" or (kind in SERVED and authority):
+        return _server(_ALIAS.get(scheme, scheme), authority, urllib.parse.unquote(path), more, known)
+    if kind == "files" and authority not in ("", "localhost"):
+        raise InputError(
+            f"file:// is not a kind of URL that is known for {authority!r}; it names files of this machine."
+        )
+    place = _local(slash + path if kind == "files" else authority + slash + path)
+    return Address(**known, path=place, shown=_shown(f"{_ALIAS.get(scheme, scheme)}://{place}", known))
+
+
+def of_path(path: Path, kind: str, table: str | None = None) -> Address:
+    """The address of a file or folder that is named without a scheme."""
+    return Address(kind=kind, path=path, table=table, shown=str(path))
+
+
+def _server(scheme: str, authority: str, path: str, more: dict[str, str], known: dict[str, Any]) -> Address:
+    parts = urllib.parse.urlsplit(f"//{authority}")
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise InputError(f"The URL {scheme}:// names a port that is no number; write host:port.") from error
+    user = None if parts.username is None else urllib.parse.unquote(parts.username)
+    password = None if parts.password is None else urllib.parse.unquote(parts.password)
+    database: str | None = None
+    if known["kind"] == "postgres":
+        database = path or None
+    elif path:
+        # qdrant://host:6333/collection; the rest after a slash would be lost silently
+        known["table"] = known["table"] or path.strip("/")
+    place = f"{host or more.get('host', '')}" + (f":{port}" if port else "") + (f"/{database}" if database else "")
+    return Address(
+        **known,
+        host=host,
+        port=port,
+        user=user,
+        password=password,
+        database=database,
+        more=more,
+        shown=_shown(f"{scheme}://{place}", known),
+    )
+
+
+def _shown(beginning: str, known: dict[str, Any]) -> str:
+    options = [f"{key}={known[key]}" for key in ("schema", "vector", "id") if known[key]]
+    options += [f"where={each.field}{each.sign}{each.value}" for each in known["where"]]
+    return beginning + (f"#{known['table']}" if known["table"] else "") + (f"?{'&'.join(options)}" if options else "")
+
+
+def _local(text: str) -> Path:
+    """The path in a URL. Three slashes mean the root, but many write `sqlite:///file.db` for a file here."""
+    path = Path(urllib.request.url2pathname(text))
+    near = Path(str(path).lstrip("/\\"))
+    return near if path.is_absolute() and not path.exists() and near.exists() else path
