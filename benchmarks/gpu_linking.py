@@ -118,16 +118,21 @@ def fever(rows: int, device: str, profile: bool) -> dict[str, Any]:
     """FEVER's shape, 1,024 against 1,536 dimensions, of clustered points seen through two random maps with noise."""
     objects = round(rows * 2 / 1.3)
     draw = torch.Generator(device=device).manual_seed(0)
-    latent = torch.randn((objects // 100, 256), generator=draw, device=device).half()
+    # A spectrum that falls as those of real embeddings do: clouds that are alike in all directions cannot be aligned.
+    spread = (2 * torch.arange(1, 257, device=device) ** -0.5).half()
+    latent = torch.randn((objects // 100, 256), generator=draw, device=device).half() * spread
     chosen = torch.randint(len(latent), (objects,), generator=draw, device=device)
-    points = latent[chosen] + 0.7 * torch.randn((objects, 256), generator=draw, device=device).half()
+    points = torch.empty((objects, 256), dtype=torch.float16, device=device)
+    for start in range(0, objects, 1 << 20):
+        here = latent[chosen[start : start + (1 << 20)]]
+        points[start : start + (1 << 20)] = here + 0.7 * spread * torch.randn(here.shape, generator=draw, device=device)
     sides = []
     for dimension in (1024, 1536):
         axes = torch.randn((256, dimension), generator=draw, device=device).half() / 16
         side = np.empty((objects, dimension), np.float16)
         for start in range(0, objects, 1 << 17):
             seen = points[start : start + (1 << 17)] @ axes
-            seen = seen + 0.5 * torch.randn(seen.shape, generator=draw, device=device).half()
+            seen = seen + 0.1 * torch.randn(seen.shape, generator=draw, device=device).half()
             side[start : start + (1 << 17)] = torch.nn.functional.normalize(seen.float(), dim=1).half().cpu().numpy()
         sides.append(side)
     del points, latent, chosen

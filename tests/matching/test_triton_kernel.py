@@ -46,10 +46,11 @@ def test_odd_sizes_rank_as_the_reference(agrees, n1, n2, dimension, k, depth):
     agrees(unit_rows(n1, dimension, seed=1), unit_rows(n2, dimension, seed=2), k=k, depth=depth)
 
 
-def test_every_row_above_its_floor_is_listed_or_beaten():
+@pytest.mark.parametrize("slab", [256, 1 << 18])
+def test_every_row_above_its_floor_is_listed_or_beaten(slab):
     left, right = (torch.from_numpy(unit_rows(n, 16, seed=n)).half() for n in (510, 600))
     tuning = triton_kernel.Tuning(rows=256, columns=16, step=16, warps=4, stages=1, tiles=4)
-    lists = triton_kernel.nearest(left, right, 8, tuning=tuning, sample=256)
+    lists = triton_kernel.nearest(left, right, 8, tuning=tuning, sample=256, slab=slab)
     cosine = left.float() @ right.float().T
     for near, whole in zip(lists, (cosine, cosine.T), strict=True):
         assert torch.isfinite(near.floor).all()

@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import triton
@@ -42,6 +42,7 @@ class Tuning:
 SAFE = Tuning(rows=128, columns=128, step=32, warps=4, stages=3)
 TUNED = {name: Tuning(128, 128, 64, warps=8, stages=4, tiles=32) for name in ("H200", "H100")}
 SAMPLE = 1 << 16
+SLAB = 1 << 18  # rows whose survivors are held at a time: a few hundred for each
 _PLACE_BITS = 24  # low bits of a survivor: its column; then its row within the block; the upper 32 are the cosine
 
 
@@ -57,22 +58,45 @@ def fits(rows: int, columns: int) -> bool:
 
 
 def nearest(
-    left: torch.Tensor, right: torch.Tensor, width: int, tuning: Tuning | None = None, sample: int = SAMPLE
+    left: torch.Tensor,
+    right: torch.Tensor,
+    width: int,
+    tuning: Tuning | None = None,
+    sample: int = SAMPLE,
+    slab: int = SLAB,
 ) -> tuple[Nearest, Nearest]:
     """Lists of up to `width` nearest rows for each row of left (n1, d) and right (n2, d), both float16.
 
-    Lists may be shorter than `width`; their floors hold in any case.
+    Lists may be shorter than `width`; their floors hold in any case. The survivors of `slab` rows of left are held at a
+    time, since those of millions would not fit.
     """
     tuning = tuning or tuning_for(left.device)
     n1, n2 = len(left), len(right)
     left, right = _padded(left, tuning.rows, tuning.step), _padded(right, tuning.columns * tuning.tiles, tuning.step)
     floor_left, floor_right = _floors(left, n1, right, n2, width, tuning, sample)
-    survivors = _survivors(left, right, floor_left, floor_right, tuning)
-    row, column, cosine = _unpacked(*survivors, n1, n2, tuning)
-    return (
-        _lists(row, column, cosine, floor_left[:n1], width),
-        _lists(column, row, cosine, floor_right[:n2], width),
-    )
+    by_row: list[Nearest] = []
+    by_column: Nearest | None = None
+    slab = max(1, slab // tuning.rows) * tuning.rows
+    for start in range(0, len(left), slab):
+        floor = floor_left[start : start + slab]
+        survivors = _survivors(left[start : start + slab], right, floor, floor_right, tuning)
+        row, column, cosine = _unpacked(*survivors, n1 - start, n2, tuning)
+        by_row.append(_lists(row, column, cosine, floor[: n1 - start], width))
+        row += start
+        if by_column is not None:
+            held = by_column.index >= 0
+            column = torch.cat([held.nonzero()[:, 0], column])
+            row = torch.cat([by_column.index[held].long(), row])
+            cosine = torch.cat([by_column.cosine[held], cosine])
+        found = _lists(column, row, cosine, floor_right[:n2], width)
+        # A floor that an earlier slab raised stays: what it dropped is not among the entries any more.
+        by_column = found if by_column is None else replace(found, floor=torch.maximum(found.floor, by_column.floor))
+    assert by_column is not None
+    return _joined(by_row), by_column
+
+
+def _joined(lists: list[Nearest]) -> Nearest:
+    return Nearest(*(torch.cat([getattr(part, name) for part in lists]) for name in ("cosine", "index", "floor")))
 
 
 def _floors(
