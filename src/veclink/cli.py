@@ -11,10 +11,13 @@ from typing import Annotated
 import typer
 
 from veclink import __version__
+from veclink.commands.cluster import cluster
 from veclink.commands.demo import demo
 from veclink.commands.evaluate import evaluate
 from veclink.commands.link import link
+from veclink.commands.merge import merge
 from veclink.commands.shared import INTERRUPTED
+from veclink.commands.translate import translate
 
 app = typer.Typer(
     name="veclink",
@@ -28,6 +31,9 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(link)
 app.command("eval")(evaluate)
+app.command()(merge)
+app.command()(translate)
+app.command()(cluster)
 
 
 def main() -> None:

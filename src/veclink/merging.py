@@ -59,7 +59,7 @@ class Merged:
     rows: MergedRows
     translator: Translator | None
     summary: MergeSummary
-    _cloud: Cloud | None
+    _cloud: Cloud
     _workspace: Workspace
 
     def duplicates(self) -> dict[str, np.ndarray]:
@@ -74,11 +74,13 @@ class Merged:
         return {"a": names(self.rows.a), "b": found, "probability": chance}
 
     def batches(self, *, payload: bool = True, progress: ProgressListener | None = None) -> Iterator[Batch]:
-        """All rows, some megabytes at a time."""
+        """All rows, some megabytes at a time; A's are translated as they come."""
+        return self._batches(_AsTheyGo(self.rows.a, self.rows.alone, self.translator), payload, progress)
+
+    def _batches(self, new: Any, payload: bool, progress: ProgressListener | None) -> Iterator[Batch]:
         from veclink.stores.protocol import Batch
 
         rows, dtype, width = self.rows, self._dtype(), self.summary.dimension
-        new = self._new_rows(dtype, progress)
         size = max(1, BATCH_BYTES // (width * dtype.itemsize))
         began = time.monotonic()
         for start in range(0, max(len(rows), 1), size):
@@ -108,7 +110,11 @@ class Merged:
             if self.translator is not None:
                 about["translator"] = self.translator.describe()
                 self._workspace.keep(self.translator)
-            batches = self.batches(payload=store.keeps_payload, progress=progress)
+                positions = self._cloud.positions(self.rows.alone)
+                new: Any = self._workspace.translate(self._cloud, positions, self.translator, self._dtype(), progress)
+            else:
+                new = _AsTheyGo(self.rows.a, self.rows.alone, None)
+            batches = self._batches(new, store.keeps_payload, progress)
             written = store.write(batches, metadata=about, replace=replace)
         self._workspace.remove()
         return written
@@ -120,18 +126,10 @@ class Merged:
         import pyarrow as arrow
 
         table = arrow.concat_tables(arrow_tables)
-        self._workspace.remove()
         return Collection(np.concatenate([part.vectors for part in parts]), self.rows.ids, table, name="merged")
 
     def _dtype(self) -> np.dtype:
         return np.dtype(np.float16 if self.rows.b.vectors.dtype == np.float16 else np.float32)
-
-    def _new_rows(self, dtype: np.dtype, progress: ProgressListener | None) -> Any:
-        """A's own rows as they go into the collection: translated, or as they are."""
-        if self.translator is None or self._cloud is None:
-            return _AsTheyAre(self.rows.a, self.rows.alone)
-        positions = self._cloud.positions(self.rows.alone)
-        return self._workspace.translate(self._cloud, positions, self.translator, dtype, progress)
 
 
 def merge(
@@ -165,7 +163,10 @@ def merge(
     left, right = (open_collection(side, progress=progress) for side in (a, b))
     pairs, probability = pairs_of(links, left, right)
     cloud = prepare(left, centre=False, skip_zero=skip_zero, side="A")
-    workspace = Workspace(_name(left, right, pairs, probability, map, translator, union_only, random_state))
+    options = {"map": map, "union": union_only, "sure": sure, "state": random_state}
+    if translator is not None:
+        options["translator"] = str(translator.describe())
+    workspace = Workspace(fingerprint(left, right, pairs, probability, options))
     if union_only:
         translator = None
     elif translator is None:
@@ -209,27 +210,12 @@ def _usable(pairs: np.ndarray, probability: np.ndarray, a: Collection, b: Collec
     return Links(pairs[held], probability[held], summary)
 
 
-def _name(
-    a: Collection,
-    b: Collection,
-    pairs: np.ndarray,
-    probability: np.ndarray,
-    map: str,
-    translator: Translator | None,
-    union_only: bool,
-    random_state: int,
-) -> str:
-    options = {"map": map, "union": union_only, "state": random_state}
-    if translator is not None:
-        options["translator"] = str(translator.describe())
-    return fingerprint(a, b, pairs, probability, options)
+class _AsTheyGo:
+    """Some rows of a collection, read a slice at a time, and translated if there is a translator."""
 
-
-class _AsTheyAre:
-    """Some rows of a collection, read a slice at a time."""
-
-    def __init__(self, collection: Collection, rows: np.ndarray) -> None:
-        self._collection, self._rows = collection, rows
+    def __init__(self, collection: Collection, rows: np.ndarray, translator: Translator | None) -> None:
+        self._collection, self._rows, self._translator = collection, rows, translator
 
     def __getitem__(self, where: slice) -> np.ndarray:
-        return numbers(self._collection, self._rows[where])
+        rows = numbers(self._collection, self._rows[where])
+        return rows if self._translator is None else self._translator.transform(rows)

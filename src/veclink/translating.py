@@ -5,9 +5,10 @@ A query made with model A can then be asked of a collection of model B; fitted w
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from veclink.maps.files import read_arrays, write_arrays
 from veclink.merged_rows import numbers
 from veclink.progress import Progress, ProgressListener
 from veclink.signatures import unit_rows
+
+if TYPE_CHECKING:
+    from veclink.stores.protocol import Batch
 
 Source = np.ndarray | Collection | str | Path
 FORMAT = 1
@@ -61,7 +65,7 @@ class Translator:
     kind: str
     dimensions: tuple[int, int]
     n_links: int
-    quality: Quality
+    quality: Quality | None = None
     tried: tuple[Quality, ...] = ()
     length: float = 1.0
 
@@ -74,6 +78,7 @@ class Translator:
         *,
         kind: str = "auto",
         reverse: bool = False,
+        check: bool = True,
         random_state: int = 0,
         progress: ProgressListener | None = None,
     ) -> Translator:
@@ -81,7 +86,7 @@ class Translator:
 
         kind: "la2m", "procrustes", "ridge", "lowrank", "blend" (see `maps`), or "auto", which compares all of them on
         held-back links and keeps the one whose neighbours agree best with the partners'. Links count by their
-        probability. At least 10 links are needed.
+        probability. At least 10 links are needed. Without `check` one given kind is fitted and not judged.
         """
         if kind not in ("auto", *KINDS):
             raise InputError(f"The map {kind!r} is unknown; it is auto or one of {', '.join(KINDS)}.")
@@ -98,14 +103,15 @@ class Translator:
         fold = rng.permutation(len(paired)) % FOLDS
         parts = [Moments.of(paired.only(fold == each)) for each in range(FOLDS)]
         tried = []
-        for step, each in enumerate(KINDS if kind == "auto" else (kind,)):
+        for step, each in enumerate(KINDS if kind == "auto" else (kind,) if check else ()):
             if progress is not None:
                 progress(Progress(step + 1, len(KINDS) + 1, len(paired), None, f"trying the map {each}"))
             tried.append(_crossfitted(each, paired, fold, parts, random_state))
-        best = max(tried, key=lambda quality: (quality.neighbours, quality.cosine))
+        best = max(tried, key=lambda quality: (quality.neighbours, quality.cosine), default=None)
+        kind = kind if best is None else best.kind
         return cls(
-            fit_map(best.kind, paired, parts, random_state=random_state),
-            best.kind,
+            fit_map(kind, paired, parts, random_state=random_state),
+            kind,
             (left.dimension, right.dimension),
             len(paired),
             best,
@@ -135,7 +141,7 @@ class Translator:
             "dimensions": list(self.dimensions),
             "n_links": self.n_links,
             "length": self.length,
-            "quality": asdict(self.quality),
+            "quality": None if self.quality is None else asdict(self.quality),
             "tried": [asdict(each) for each in self.tried],
         }
 
@@ -156,12 +162,25 @@ class Translator:
                 told["kind"],
                 (int(told["dimensions"][0]), int(told["dimensions"][1])),
                 int(told["n_links"]),
-                _quality(told["quality"]),
+                None if told["quality"] is None else _quality(told["quality"]),
                 tried,
                 float(told["length"]),
             )
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InputError(f"{path} is not a sound translator ({error!r}); save it again.") from error
+
+
+def translated_batches(translator: Translator, source: Collection, *, payload: bool = True) -> Iterator[Batch]:
+    """All rows of a collection, translated, with their ids and payload, as stores take them."""
+    from veclink.stores.protocol import Batch
+
+    for start in range(0, max(len(source), 1), CHUNK):
+        stop = min(start + CHUNK, len(source))
+        yield Batch(
+            translator.transform(numbers(source, slice(start, stop))),
+            None if source.ids is None else source.ids[start:stop],
+            source.payload.slice(start, stop - start) if payload and source.payload is not None else None,
+        )
 
 
 def pairs_of(links: Links | np.ndarray | str | Path, a: Collection, b: Collection) -> tuple[np.ndarray, np.ndarray]:

@@ -14,6 +14,7 @@ from veclink.maps.moments import Moments, sum_of
 
 STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 """Ridge strengths that are tried, as multiples of the mean variance of x."""
+MOST_GAIN = 1.5
 RANKS = (16, 32, 64, 128, 256, 512)
 
 
@@ -42,48 +43,57 @@ def fit_procrustes(moments: Moments) -> Affine:
 
     With fewer pairs than dimensions the rotation is known only on what the pairs span; elsewhere M is zero.
     """
-    xx, xy = moments.centred()
-    return affine(moments, rotation(xy) * rotation_scale(xx, xy))
+    return affine(moments, scaled_rotation(*moments.centred()))
 
 
 def fit_ridge(parts: list[Moments]) -> Affine:
     """`M = (XᵀX + λI)⁻¹XᵀY`, λ being what predicts best the parts that took no part."""
     total = sum_of(parts)
-    return affine(total, Solver(total).matrix(best_strength(parts)))
+    return affine(total, Solver(total).matrix(best_strength(left_out(parts))))
 
 
 def fit_blend(parts: list[Moments]) -> Affine:
-    """`M = (XᵀX + λI)⁻¹(XᵀY + λR)` with R the scaled rotation of Procrustes; λ as for ridge."""
-    total = sum_of(parts)
-    return affine(total, Solver(total, blend=True).matrix(best_strength(parts, blend=True)))
+    """`M = g·(XᵀX + λI)⁻¹(XᵀY + λR)` with R the scaled rotation of Procrustes; λ as for ridge.
+
+    g makes translated rows spread as much around their mean as the rows they will stand among. A prediction spreads
+    less than what it predicts, and rows drawn to the mean are found too seldom or too often by any query.
+    """
+    total, tests = sum_of(parts), left_out(parts, blend=True)
+    strength = best_strength(tests)
+    wide = sum(part.spread() for part, _ in tests)
+    narrow = sum(part.spread_under(solver.centre[0], solver.matrix(strength)) for part, solver in tests)
+    gain = min(max(np.sqrt(wide / narrow), 1.0), MOST_GAIN) if narrow > 0 else 1.0
+    return affine(total, Solver(total, blend=True).matrix(strength) * gain)
 
 
 def fit_lowrank(parts: list[Moments]) -> Affine:
     """Ridge through few directions, `M·VVᵀ`: V spans what the ridge map predicts most of; rank by left-out parts."""
-    strength = best_strength(parts)
-    total = sum_of(parts)
+    total, tests = sum_of(parts), left_out(parts)
+    strength = best_strength(tests)
     errors: dict[int, float] = {}
-    for part in _left_out(parts):
-        rest = total - part
-        matrix, axes = _leading(rest, strength)
+    for part, solver in tests:
+        matrix, axes = solver.matrix(strength), solver.leading(strength)
         for rank in {min(rank, axes.shape[1]) for rank in RANKS}:
             some = axes[:, :rank]
-            errors[rank] = errors.get(rank, 0.0) + part.error(*rest.centre(), matrix @ some @ some.T)
-    matrix, axes = _leading(total, strength)
-    axes = axes[:, : min(errors, key=lambda rank: (errors[rank], rank))]
-    mean_x, mean_y = (mean.astype(np.float32) for mean in total.centre())
-    return Affine(mean_x, mean_y, (matrix @ axes).astype(np.float32), axes.T.astype(np.float32))
+            errors[rank] = errors.get(rank, 0.0) + part.error(*solver.centre, matrix @ some @ some.T)
+    solver = Solver(total)
+    axes = solver.leading(strength)[:, : min(errors, key=lambda rank: (errors[rank], rank))]
+    mean_x, mean_y = (mean.astype(np.float32) for mean in solver.centre)
+    return Affine(mean_x, mean_y, (solver.matrix(strength) @ axes).astype(np.float32), axes.T.astype(np.float32))
 
 
-def best_strength(parts: list[Moments], *, blend: bool = False) -> float:
-    """The ridge strength with the least squared error on parts that took no part in the fit."""
+def left_out(parts: list[Moments], *, blend: bool = False) -> list[tuple[Moments, Solver]]:
+    """Each part, with the solutions of all others."""
     total = sum_of(parts)
-    errors = dict.fromkeys(STRENGTHS, 0.0)
-    for part in _left_out(parts):
-        rest = total - part
-        solver = Solver(rest, blend=blend)
-        for strength in STRENGTHS:
-            errors[strength] += part.error(*rest.centre(), solver.matrix(strength))
+    return [(part, Solver(total - part, blend=blend)) for part in parts if part.weight > 0]
+
+
+def best_strength(tests: list[tuple[Moments, Solver]]) -> float:
+    """The ridge strength with the least squared error on parts that took no part in the fit."""
+    errors = {
+        strength: sum(part.error(*solver.centre, solver.matrix(strength)) for part, solver in tests)
+        for strength in STRENGTHS
+    }
     return min(errors, key=lambda strength: (errors[strength], strength))
 
 
@@ -93,16 +103,11 @@ def affine(moments: Moments, matrix: np.ndarray) -> Affine:
     return Affine(mean_x.astype(np.float32), mean_y.astype(np.float32), matrix.astype(np.float32))
 
 
-def rotation(xy: np.ndarray) -> np.ndarray:
-    """The matrix with orthonormal rows or columns that takes x nearest to y: UVᵀ, over the values that are not zero."""
+def scaled_rotation(xx: np.ndarray, xy: np.ndarray) -> np.ndarray:
+    """`s·UVᵀ` of `XᵀY = UΣVᵀ` over the values that are not zero: rows or columns are orthonormal but for the scale."""
     u, values, vt = np.linalg.svd(xy, full_matrices=False)
     known = values > 1e-9 * max(values[0], 1e-300)
-    return u[:, known] @ vt[known]
-
-
-def rotation_scale(xx: np.ndarray, xy: np.ndarray) -> float:
-    """The scale that goes with the rotation: the sum of singular values over the variance of x."""
-    return float(np.linalg.svd(xy, compute_uv=False).sum() / max(np.trace(xx), 1e-12))
+    return u[:, known] @ vt[known] * (values.sum() / max(float(np.trace(xx)), 1e-12))
 
 
 class Solver:
@@ -114,22 +119,20 @@ class Solver:
         self._values = np.maximum(values, 0.0)
         self._mean = max(float(self._values.mean()), 1e-12)
         self._seen = self._axes.T @ xy
-        self._prior = self._axes.T @ (rotation(xy) * rotation_scale(xx, xy)) if blend else None
+        self._prior = self._axes.T @ scaled_rotation(xx, xy) if blend else None
+        self.centre = moments.centre()
 
     def matrix(self, strength: float) -> np.ndarray:
         """M for λ = strength × the mean variance of x."""
+        return self._axes @ self._turned(strength)
+
+    def leading(self, strength: float) -> np.ndarray:
+        """The axes of B's space along which M predicts most, the first first."""
+        turned = self._turned(strength)
+        _, axes = np.linalg.eigh(turned.T @ (self._values[:, None] * turned))
+        return axes[:, ::-1][:, : min(turned.shape)]
+
+    def _turned(self, strength: float) -> np.ndarray:
         pull = strength * self._mean
         seen = self._seen if self._prior is None else self._seen + pull * self._prior
-        return self._axes @ (seen / (self._values + pull)[:, None])
-
-
-def _leading(moments: Moments, strength: float) -> tuple[np.ndarray, np.ndarray]:
-    """The ridge matrix, and the axes of B's space along which it predicts most, the first first."""
-    matrix = Solver(moments).matrix(strength)
-    xx, _ = moments.centred()
-    _, axes = np.linalg.eigh(matrix.T @ xx @ matrix)
-    return matrix, axes[:, ::-1][:, : min(matrix.shape)]
-
-
-def _left_out(parts: list[Moments]) -> list[Moments]:
-    return [part for part in parts if part.weight > 0] if len(parts) > 1 else []
+        return seen / (self._values + pull)[:, None]

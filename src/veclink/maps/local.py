@@ -1,5 +1,7 @@
 """LA2M: a Procrustes map for every neighbourhood of linked points, and one for all where there are too few.
 
+A neighbourhood of d points leaves a direction open, and the map for all closes it.
+
 Spaces of different dimensions are first brought to the smaller one by the principal axes of the larger. A new point
 uses the map of the neighbourhood whose centre is nearest.
 """
@@ -10,11 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.maps.affine import rotation, rotation_scale
+from veclink.maps.affine import scaled_rotation
 from veclink.maps.moments import Moments, Paired
 
 MOST_NEIGHBOURHOODS = 64
 MOST_LINKS = 20_000  # linked points that neighbourhoods are drawn from: bounds the memory
+HINT = 0.01  # weight of the map for all in a neighbourhood's own
 CHUNK = 4096
 
 
@@ -76,6 +79,8 @@ def fit_local(
     weight = pairs.weight[chosen].astype(np.float32)
     neighbourhoods = neighbourhoods or min(MOST_NEIGHBOURHOODS, 4 * len(x) // neighbours)
     middles = rng.permutation(len(x))[:neighbourhoods]
+    whole = scaled_rotation(*moments.centred()).astype(np.float32)
+    whole /= max(float(np.linalg.norm(whole)) / np.sqrt(common), 1e-12)
     centres, targets, matrices = [], [], []
     for middle in middles:
         gap = ((x - x[middle]) ** 2).sum(axis=1)
@@ -85,7 +90,8 @@ def fit_local(
         from_x, from_y = x[near] - centre, y[near] - target
         weighted = from_x * w[:, None]
         xx, xy = weighted.T @ from_x, weighted.T @ from_y
-        u, values, vt = np.linalg.svd(xy)
+        # what so few points leave open, the map for all decides
+        u, values, vt = np.linalg.svd(xy + HINT * np.linalg.norm(xy) / np.sqrt(common) * whole)
         centres.append(centre)
         targets.append(target)
         matrices.append((u @ vt) * (values.sum() / max(float(np.trace(xx)), 1e-12)))
@@ -93,9 +99,8 @@ def fit_local(
 
 
 def _global(moments: Moments, into: np.ndarray, out: np.ndarray) -> Local:
-    xx, xy = moments.centred()
     mean_x, mean_y = moments.centre()
-    return Local(_floats([mean_x]), _floats([mean_y]), _floats([rotation(xy) * rotation_scale(xx, xy)]), into, out)
+    return Local(_floats([mean_x]), _floats([mean_y]), _floats([scaled_rotation(*moments.centred())]), into, out)
 
 
 def _floats(parts: list[np.ndarray]) -> np.ndarray:

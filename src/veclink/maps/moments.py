@@ -87,6 +87,17 @@ class Moments:
         fitted += self.weight * float(shift @ shift)
         return self.yy - 2 * float(np.sum(matrix * self.xy)) - 2 * float(self.y @ shift) + fitted
 
+    def spread(self) -> float:
+        """Σ w |y − ȳ|²."""
+        return self.yy - float(self.y @ self.y) / self.weight
+
+    def spread_under(self, mean_x: np.ndarray, matrix: np.ndarray) -> float:
+        """Σ w |(x − x̄)M|² for a map that others may have fitted."""
+        turned, shift = self.x @ matrix, mean_x @ matrix
+        return (
+            float(np.sum(matrix * (self.xx @ matrix))) - 2 * float(turned @ shift) + self.weight * float(shift @ shift)
+        )
+
     def _parts(self) -> tuple[Any, ...]:
         return self.weight, self.x, self.y, self.xx, self.xy, self.yy
 
