@@ -48,7 +48,7 @@ def trial(corpus: Corpus, models: tuple[str, str], overlap: float, state: int, k
     systems: dict[str, Any] = {}
     for kind in KINDS if overlap == 0.3 else ("la2m", "blend"):
         for source, pairs in (("links", links), ("truth", cut.truth)):
-            checked = overlap == 0.3 and source == "links"
+            checked = overlap == 0.3 and source == "links" and state == 0
             translator = Translator.fit(pairs, a, b, kind=kind, check=checked)
             systems[f"{source} {kind}"] = measured(corpus, models, cut, merge(a, b, pairs, translator=translator))
             if translator.quality is not None:
