@@ -20,6 +20,7 @@ from veclink.evidence import one_to_one
 from veclink.links import Links
 from veclink.maps import KINDS
 from veclink.merged_rows import MergedRows, names, numbers
+from veclink.pages import forget_pages
 from veclink.progress import Progress, ProgressListener
 from veclink.stores import open_store
 from veclink.translated import Workspace, fingerprint
@@ -90,8 +91,10 @@ class Merged:
             if here > 0:
                 vectors[:here, : rows.b.dimension] = numbers(rows.b, slice(start, start + here))
             if stop > n_b:
-                more = new[max(start - n_b, 0) : stop - n_b]
+                more = np.asarray(new[max(start - n_b, 0) : stop - n_b])
                 vectors[max(here, 0) :, : more.shape[1]] = more
+                forget_pages(new if isinstance(new, np.ndarray) else rows.a.vectors)
+            forget_pages(rows.b.vectors)
             yield Batch(vectors, rows.ids[start:stop], rows.payload(start, stop) if payload else None)
             if progress is not None:
                 rate = stop / max(time.monotonic() - began, 1e-9)
@@ -163,6 +166,7 @@ def merge(
     left, right = (open_collection(side, progress=progress) for side in (a, b))
     pairs, probability = pairs_of(links, left, right)
     cloud = prepare(left, centre=False, skip_zero=skip_zero, side="A")
+    forget_pages(left.vectors)
     options = {"map": map, "union": union_only, "sure": sure, "state": random_state}
     if translator is not None:
         options["translator"] = str(translator.describe())

@@ -21,6 +21,7 @@ from veclink.atomic import written_whole
 from veclink.cloud import Cloud
 from veclink.collection import Collection
 from veclink.errors import OutputError
+from veclink.pages import forget_pages
 from veclink.progress import Progress, ProgressListener
 from veclink.translating import Translator
 
@@ -67,6 +68,8 @@ class Workspace:
                 stop = min(done + CHUNK, len(rows))
                 out[done:stop] = translator.transform(cloud.take(rows[done:stop]))
                 out.flush()  # before the note: what it counts is on disk
+                forget_pages(out)
+                forget_pages(cloud.collection.vectors)
                 with written_whole(self._state) as note:
                     note.write_text(json.dumps({"rows": stop}))
                 done = stop

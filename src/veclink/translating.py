@@ -20,6 +20,7 @@ from veclink.links import Links
 from veclink.maps import KINDS, LEAST_LINKS, Map, Moments, Paired, fit_map, map_from_arrays
 from veclink.maps.files import read_arrays, write_arrays
 from veclink.merged_rows import numbers
+from veclink.pages import forget_pages
 from veclink.progress import Progress, ProgressListener
 from veclink.signatures import unit_rows
 
@@ -96,7 +97,10 @@ class Translator:
             left, right, pairs = right, left, pairs[:, ::-1]
         if len(pairs) < LEAST_LINKS:
             raise InputError(f"There are {plural(len(pairs), 'link')}; a map needs at least {LEAST_LINKS}.")
-        of_a, of_b = (prepare(side, centre=False, skip_zero=True) for side in (left, right))
+        of_a = prepare(left, centre=False, skip_zero=True, side="A")
+        forget_pages(left.vectors)
+        of_b = prepare(right, centre=False, skip_zero=True, side="B")
+        forget_pages(right.vectors)
         rows = np.column_stack([of_a.positions(pairs[:, 0]), of_b.positions(pairs[:, 1])])
         paired = Paired(of_a, of_b, rows, weight)
         rng = np.random.default_rng(random_state)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from veclink.cloud import Cloud
+from veclink.pages import forget_pages
 
 CHUNK = 4096  # pairs read at a time
 
@@ -39,6 +40,8 @@ class Paired:
         for start in range(0, len(order), CHUNK):
             here = order[start : start + CHUNK]
             yield self.a.take(self.pairs[here, 0]), self.b.take(self.pairs[here, 1]), self.weight[here]
+            for side in (self.a, self.b):
+                forget_pages(side.collection.vectors)
 
 
 @dataclass(frozen=True, eq=False)
