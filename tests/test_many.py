@@ -35,14 +35,25 @@ def test_a_missing_link_follows_from_the_other_two() -> None:
 
 
 def test_two_doubtful_links_do_not_make_a_third() -> None:
-    found = reconcile({(0, 1): links((1, 2, 0.6)), (1, 2): links((2, 3, 0.3)), (0, 2): links()}, 3)
+    found = reconcile({(0, 1): links((1, 2, 0.8)), (1, 2): links((2, 3, 0.3)), (0, 2): links()}, 3)
     assert found.objects.tolist() == [[1, 2, -1]]
 
 
 def test_a_cycle_that_disagrees_is_settled_by_probability() -> None:
     """0:1 = 1:2 = 2:3 is surer than 0:1 = 2:4."""
-    found = reconcile({(0, 1): links((1, 2, 0.95)), (1, 2): links((2, 3, 0.9)), (0, 2): links((1, 4, 0.6))}, 3)
+    torn = links((1, 4, 0.6), below=((1, 3, 0.35),))
+    found = reconcile({(0, 1): links((1, 2, 0.95)), (1, 2): links((2, 3, 0.9)), (0, 2): torn}, 3)
     assert found.objects.tolist() == [[1, 2, 3]]
+
+
+def test_a_link_that_a_third_collection_contradicts_is_dropped() -> None:
+    """0:1 is surely 1:2, and nothing says that 1:2 is 2:4; then 0:1 is hardly 2:4. Without a third word it stands."""
+    doubtful = links((1, 4, 0.7), (8, 8, 0.7))
+    found = reconcile({(0, 1): links((1, 2, 0.98)), (1, 2): links((6, 6, 0.9)), (0, 2): doubtful}, 3)
+    assert sorted(found.pairs(0, 2).tolist()) == [[8, 8]]
+    given = links((1, 4, 1.0), (8, 8, 0.7))
+    kept = reconcile({(0, 1): links((1, 2, 0.98)), (1, 2): links((6, 6, 0.9)), (0, 2): given}, 3)
+    assert [1, 4] in kept.pairs(0, 2).tolist()
 
 
 def test_no_object_holds_two_rows_of_one_collection() -> None:

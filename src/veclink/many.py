@@ -2,10 +2,13 @@
 
 Pairwise links contradict each other: a with b and b with c, but a with another c. And they are silent where another
 way round speaks: a with b, b with c, and nothing for a and c. Both are settled by probability. The chance that two
-rows are one object is that of their own link, and of every way over a third collection:
+rows are one object begins with that of their own link, falls where a third collection k contradicts it, and rises by
+every way over k:
 
-    P(i, j) = 1 − (1 − p(i, j)) · Π_k (1 − w·p(i, k)·p(k, j))
+    odds(i, j) = p/(1 − p) · Π_k (1 − (1 − c)·p(i, kᵢ)·(1 − p(kᵢ, j))) · (the same from j),   kᵢ: i's best partner in k
+    P(i, j) = 1 − (1 − odds/(1 + odds)) · Π_k (1 − w·p(i, k)·p(k, j))
 
+If i is surely kᵢ, and kᵢ not j, then i is hardly j: true pairs look like that seldom (c), false ones nearly always.
 Pairs are then taken by falling P; two groups of rows become one object unless both hold a row of the same collection.
 """
 
@@ -24,12 +27,15 @@ from veclink.linking import Source, link
 from veclink.links import Links
 from veclink.progress import Progress, ProgressListener
 
-DETOUR = 0.9
-"""How much a way over a third collection counts: both its links right is not quite the same as one right link."""
-ACCEPTED = 0.5
+DETOUR = 0.7
+"""w: how much a way over a third collection counts; its two links are not as independent as the product assumes."""
+CONTRADICTED = 0.1
+"""c: how often a true pair is contradicted by a third collection, that is, its link there was missed."""
+ACCEPTED = 0.6
 WORTH = 0.02  # pairs below this probability are not looked at
 
 Pair = tuple[int, int]
+Chances = dict[Pair, dict[int, dict[int, float]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +91,12 @@ def reconcile(pairwise: Mapping[Pair, Links], m: int) -> ManyLinks:
     Right after linking, the pairs that were judged but fell below the cut speak too (`Links.considered`): a weak link
     that a way over a third collection confirms is a link.
     """
-    chance = {ends: _judged(links) for ends, links in pairwise.items()}
-    combined = {ends: _with_detours(ends, chance, m) for ends in itertools.combinations(range(m), 2)}
+    chance: Chances = {}
+    for (i, j), links in pairwise.items():
+        for row_i, row_j, probability in _judged(links):
+            chance.setdefault((i, j), {}).setdefault(row_i, {})[row_j] = probability
+            chance.setdefault((j, i), {}).setdefault(row_j, {})[row_i] = probability
+    combined = {ends: _combined(ends, chance, m) for ends in itertools.combinations(range(m), 2)}
     listed = [
         (-probability, i, j, row_i, row_j)
         for (i, j), pairs in combined.items()
@@ -96,43 +106,56 @@ def reconcile(pairwise: Mapping[Pair, Links], m: int) -> ManyLinks:
     groups = _Groups()
     for negative, i, j, row_i, row_j in sorted(listed):
         groups.join((i, row_i), (j, row_j), -negative)
-    objects, probability = groups.table(m)
-    return ManyLinks(objects, probability, dict(pairwise))
+    objects, trust = groups.table(m)
+    return ManyLinks(objects, trust, dict(pairwise))
 
 
-def _judged(links: Links) -> dict[tuple[int, int], float]:
-    """All judged pairs with their probability; pairs that no link came of, in links that do not link, are not there."""
+def _judged(links: Links) -> list[tuple[int, int, float]]:
+    """All judged pairs with their probability; none where the collections do not link."""
     source = links.considered if links.considered is not None and len(links) else links
     likely = source.probability >= WORTH
-    return dict(zip(map(tuple, source.pairs[likely].tolist()), source.probability[likely].tolist(), strict=True))
+    return [
+        (row_a, row_b, probability)
+        for (row_a, row_b), probability in zip(
+            source.pairs[likely].tolist(), source.probability[likely].tolist(), strict=True
+        )
+    ]
 
 
-def _with_detours(
-    ends: Pair, chance: Mapping[Pair, Mapping[tuple[int, int], float]], m: int
-) -> dict[tuple[int, int], float]:
+def _combined(ends: Pair, chance: Chances, m: int) -> dict[tuple[int, int], float]:
     """P(i, j) of all pairs that a link or a way over a third collection speaks for."""
     i, j = ends
-    doubt = {pair: 1 - probability for pair, probability in chance.get(ends, {}).items()}
-    for k in range(m):
-        if k in ends:
-            continue
-        onward: dict[int, list[tuple[int, float]]] = {}
-        for row_k, row_j, probability in _directed(chance, k, j):
-            onward.setdefault(row_k, []).append((row_j, probability))
-        for row_i, row_k, first in _directed(chance, i, k):
-            for row_j, second in onward.get(row_k, ()):
-                pair = row_i, row_j
-                doubt[pair] = doubt.get(pair, 1.0) * (1 - DETOUR * first * second)
-    return {pair: 1 - left for pair, left in doubt.items()}
+    others = [k for k in range(m) if k not in ends]
+    pairs = {(row_i, row_j) for row_i, found in chance.get(ends, {}).items() for row_j in found}
+    for k in others:
+        onward = chance.get((k, j), {})
+        for row_i, found in chance.get((i, k), {}).items():
+            pairs |= {(row_i, row_j) for row_k in found for row_j in onward.get(row_k, ())}
+    probability = {}
+    for row_i, row_j in pairs:
+        own = chance.get(ends, {}).get(row_i, {}).get(row_j, 0.0)
+        doubt = 1.0
+        for k in others:
+            to_j = chance.get((k, j), {})
+            for row_k, first in chance.get((i, k), {}).get(row_i, {}).items():
+                doubt *= 1 - DETOUR * first * to_j.get(row_k, {}).get(row_j, 0.0)
+            if own < 1:  # a given pair is beyond doubt
+                kept = _uncontradicted(chance, k, (i, row_i), (j, row_j)) * _uncontradicted(
+                    chance, k, (j, row_j), (i, row_i)
+                )
+                own = own * kept / (1 - own + own * kept)
+        probability[row_i, row_j] = 1 - (1 - own) * doubt
+    return probability
 
 
-def _directed(
-    chance: Mapping[Pair, Mapping[tuple[int, int], float]], start: int, end: int
-) -> list[tuple[int, int, float]]:
-    """(row of start, row of end, probability) of the links between two collections."""
-    if start < end:
-        return [(x, y, p) for (x, y), p in chance.get((start, end), {}).items()]
-    return [(y, x, p) for (x, y), p in chance.get((end, start), {}).items()]
+def _uncontradicted(chance: Chances, k: int, one: tuple[int, int], other: tuple[int, int]) -> float:
+    """What is left of the odds that two rows are one object, given the best partner of the first in collection k."""
+    partners = chance.get((one[0], k), {}).get(one[1])
+    if not partners:
+        return 1.0
+    best = max(partners, key=lambda row: (partners[row], -row))
+    agreed = chance.get((k, other[0]), {}).get(best, {}).get(other[1], 0.0)
+    return 1 - (1 - CONTRADICTED) * partners[best] * (1 - agreed)
 
 
 class _Groups:
