@@ -14,6 +14,8 @@ from veclink import __version__
 from veclink.commands.cluster import cluster
 from veclink.commands.demo import demo
 from veclink.commands.evaluate import evaluate
+from veclink.commands.export import export
+from veclink.commands.inspect import inspect
 from veclink.commands.link import link
 from veclink.commands.merge import merge
 from veclink.commands.shared import INTERRUPTED
@@ -34,6 +36,8 @@ app.command("eval")(evaluate)
 app.command()(merge)
 app.command()(translate)
 app.command()(cluster)
+app.command()(export)
+app.command()(inspect)
 
 
 def main() -> None:

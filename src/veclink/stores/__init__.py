@@ -41,7 +41,9 @@ def open_store(source: str | Path, *, write: bool = False) -> Store:
         return store
     try:
         with store.errors():
-            there = store.exists()
+            there, begun = store.exists(), store.half_written()
+        if begun:
+            raise InputError(f"{store.name} was left half-written by a run that was stopped; write it again.")
         if not there:
             raise InputError(f"{store.name} does not exist; check the name.")
     except BaseException:

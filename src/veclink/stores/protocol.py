@@ -68,6 +68,10 @@ class Store(ABC):
     def exists(self) -> bool:
         """Whether the collection is there."""
 
+    def half_written(self) -> bool:
+        """Whether something of this name was begun and never finished; it does not count as being there."""
+        return False
+
     @abstractmethod
     def count(self) -> int:
         """How many rows there are, after the filters of the URL."""

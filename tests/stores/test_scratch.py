@@ -1,0 +1,201 @@
+"""Large and interrupted reads: every row once, on from where it stopped, and no trace left behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import veclink.stores.scratch as scratch_files
+from store_kinds import POSTGRES, STREAMED, Kind, ids_of, rows_of
+from veclink.collection import open_collection
+from veclink.errors import InputError, OutputError, StoreError
+from veclink.progress import Progress
+from veclink.stores import open_store
+from veclink.stores.protocol import Batch
+
+MANY = 100_000
+
+
+def written(url: str, vectors: np.ndarray, ids: np.ndarray, size: int = 8192) -> None:
+    with open_store(url, write=True) as store:
+        batches = (Batch(vectors[i : i + size], ids[i : i + size]) for i in range(0, len(vectors), size))
+        store.write(batches, replace="qdrant" not in url)
+
+
+@pytest.mark.parametrize("kind", STREAMED, ids=lambda kind: kind.name)
+def test_a_hundred_thousand_rows_stopped_half_way_go_on_and_come_whole(
+    tmp_path: Path, kind: Kind, scratch: Path
+) -> None:
+    vectors, ids = rows_of(MANY), ids_of("int", MANY)
+    url = kind.url(tmp_path, "many")
+    written(url, vectors, ids)
+    seen: list[Progress] = []
+
+    def stop(now: Progress) -> None:
+        seen.append(now)
+        if now.step >= MANY // 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        open_collection(url, progress=stop)
+    stopped = seen[-1].step
+    assert seen[-1].of == MANY and seen[-1].rows_per_second > 0 and list(scratch.iterdir())
+    again: list[Progress] = []
+    read = open_collection(url, progress=again.append)
+    assert (again[0].step > stopped // 2) and again[0].step < stopped + 20_000  # not from the beginning
+    assert read.ids is not None and np.array_equal(read.ids, ids)
+    assert isinstance(read.vectors, np.memmap) and np.array_equal(read.vectors, vectors)
+    assert list(scratch.iterdir()) == []  # the map holds the file; its name is gone
+
+
+def interrupted(url: str, rows: int) -> None:
+    def stop(now: Progress) -> None:
+        if now.step >= rows:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), open_store(url) as store:
+        scratch_files.read_store(store, progress=stop, size=100)
+
+
+def test_rows_that_changed_in_between_are_read_again(tmp_path: Path) -> None:
+    url = f"sqlite://{tmp_path}/x.db#papers"
+    written(url, rows_of(1000), ids_of("int", 1000))
+    interrupted(url, 500)
+    written(url, rows_of(1000, seed=1), ids_of("int", 1000))
+    assert np.array_equal(open_collection(url).vectors, rows_of(1000, seed=1))
+
+
+def test_a_damaged_scratch_file_is_not_believed(tmp_path: Path, scratch: Path) -> None:
+    url = f"sqlite://{tmp_path}/x.db#papers"
+    written(url, rows_of(1000), ids_of("int", 1000))
+    for damage in (b"", b"x" * 31):
+        interrupted(url, 500)
+        file = next(scratch.rglob("vectors"))
+        file.write_bytes(damage)
+        assert np.array_equal(open_collection(url).vectors, rows_of(1000))
+    interrupted(url, 500)
+    next(scratch.rglob("state.json")).write_text('{"rows": "many"}')
+    assert np.array_equal(open_collection(url).vectors, rows_of(1000))
+
+
+def test_two_readers_of_one_store_do_not_disturb_each_other(tmp_path: Path) -> None:
+    url = f"sqlite://{tmp_path}/x.db#papers"
+    written(url, rows_of(1000), ids_of("int", 1000))
+    inner: list[Any] = []
+
+    def read_meanwhile(now: Progress) -> None:
+        if not inner:
+            inner.append(open_collection(url))
+
+    outer = open_collection(url, progress=read_meanwhile)
+    assert np.array_equal(outer.vectors, rows_of(1000)) and np.array_equal(inner[0].vectors, rows_of(1000))
+
+
+def test_what_nobody_came_back_for_goes_away(tmp_path: Path, scratch: Path) -> None:
+    url = f"sqlite://{tmp_path}/x.db#papers"
+    written(url, rows_of(1000), ids_of("int", 1000))
+    interrupted(url, 500)
+    left = next(scratch.iterdir())
+    old = left.stat().st_mtime - scratch_files.KEPT_SECONDS - 60
+    os.utime(left, (old, old))
+    open_collection(f"{url}?where=id>5")
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_scratch_folder_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"sqlite://{tmp_path}/x.db#papers"
+    written(url, rows_of(10), ids_of("int", 10))
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("VECLINK_SCRATCH", str(tmp_path / "file"))
+    with pytest.raises(OutputError, match="is not a folder; name one in VECLINK_SCRATCH"):
+        open_collection(url)
+
+
+def test_no_room_is_said_before_the_reading_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"sqlite://{tmp_path}/x.db#papers"
+    written(url, rows_of(10), ids_of("int", 10))
+    usage = type("Usage", (), {"free": 100})
+    monkeypatch.setattr(scratch_files.shutil, "disk_usage", lambda folder: usage)
+    with pytest.raises(OutputError, match=r"need 0\.0 GB in .* and there are 0\.0; make room"):
+        open_collection(url)
+
+
+def test_a_server_that_goes_away_is_one_sentence_and_the_next_read_goes_on(tmp_path: Path) -> None:
+    import psycopg
+
+    url = f"{POSTGRES['url']}&table={tmp_path.name}"
+    written(url, rows_of(1000), ids_of("int", 1000))
+    ended: list[int] = []
+
+    def end_connections(now: Progress) -> None:
+        if now.step >= 500 and not ended:
+            ended.append(now.step)
+            with psycopg.connect(POSTGRES["url"]) as connection:
+                connection.execute(
+                    "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() "
+                    "and backend_type = 'client backend'"
+                )
+
+    with pytest.raises(StoreError, match=r"^postgresql://.* could not be read \(.+\)\.$"), open_store(url) as store:
+        scratch_files.read_store(store, progress=end_connections, size=100)
+    again: list[Progress] = []
+    with open_store(url) as store:
+        read = scratch_files.read_store(store, progress=again.append, size=100)
+    assert again[0].step == 500 and np.array_equal(read.vectors, rows_of(1000))
+
+
+def test_rows_that_come_while_reading_are_an_error(tmp_path: Path) -> None:
+    url = f"lancedb://{tmp_path}/db#papers"
+    written(url, rows_of(300), ids_of("int", 300))
+    with open_store(url) as store:
+        kept = store.batches
+
+        def one_batch_more(*arguments: Any, **options: Any) -> Iterator[Batch]:
+            yield from kept(*arguments, **options)
+            yield Batch(rows_of(7), ids_of("int", 7), None, 307)
+
+        store.batches = one_batch_more  # type: ignore[method-assign]  # as a store that is written to meanwhile
+        with pytest.raises(StoreError, match="changed while it was read: it had 300 rows and 307 came"):
+            scratch_files.read_store(store)
+
+
+KILLED = """
+import os, signal, sys, threading, numpy as np
+from veclink.stores import open_store
+from veclink.stores.protocol import Batch
+
+urls = sys.argv[1:]
+begun = threading.Barrier(len(urls) + 1)
+
+def batches():
+    yield Batch(np.ones((3000, 8), np.float32), np.arange(3000))
+    begun.wait(timeout=120)
+    threading.Event().wait()  # for ever: the process is killed here
+
+def write(url):
+    with open_store(url, write=True) as store:
+        store.write(batches())
+
+for url in urls:
+    threading.Thread(target=write, args=(url,), daemon=True).start()
+begun.wait(timeout=120)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_process_killed_while_it_writes_leaves_nothing_that_can_be_read(tmp_path: Path) -> None:
+    urls = [kind.url(tmp_path, "papers") for kind in STREAMED]
+    ended = subprocess.run([sys.executable, "-c", KILLED, *urls], capture_output=True, text=True, check=False)
+    assert ended.returncode == -9, ended.stderr
+    for url in urls:
+        with pytest.raises(InputError, match=r"does not exist|left half-written"):
+            open_collection(url)
+        written(url, rows_of(5), ids_of("int", 5))
+        assert np.array_equal(open_collection(url).vectors, rows_of(5))

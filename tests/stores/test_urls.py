@@ -1,0 +1,218 @@
+"""URLs: those that people guess, names that try to be more than names, and passwords that are never told."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+
+from store_kinds import KINDS, POSTGRES, Kind, ids_of, payload_of, rows_of
+from veclink.collection import open_collection
+from veclink.errors import InputError, MissingExtra, VeclinkError, needed
+from veclink.exporting import annotate, export_links
+from veclink.links import Links, Summary
+from veclink.stores import open_store
+from veclink.stores.filters import Condition, parse_condition
+from veclink.stores.protocol import Batch
+from veclink.stores.urls import parse_url
+
+HOSTILE = [
+    'x"; drop table other; --',
+    "x'; drop table other; --",
+    "Größe 日本",
+    "a b.c",
+    "select",
+    "x`y",
+    "%s {} %(a)s",
+]
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "place", "table"),
+    [
+        ("lancedb:///data/db#papers", "lance", "/data/db", "papers"),
+        ("lancedb://data/db?table=papers", "lance", "data/db", "papers"),
+        ("qdrant:///data/q#papers", "qdrant", "/data/q", "papers"),
+        ("chroma:///data/c#papers", "chroma", "/data/c", "papers"),
+        ("milvus:///file.db#papers", "milvus", "/file.db", "papers"),
+        ("sqlite:///file.db#my%20table", "sqlite", "/file.db", "my table"),
+        ("faiss:///index.faiss", "faiss", "/index.faiss", None),
+        ("duckdb:///x.duckdb#t", "duckdb", "/x.duckdb", "t"),
+        ("vdf:///folder", "vdf", "/folder", None),
+        ("hdf5:///x.h5#group", "hdf5", "/x.h5", "group"),
+    ],
+)
+def test_urls_of_files_and_folders(url: str, kind: str, place: str, table: str | None) -> None:
+    address = parse_url(url)
+    assert (address.kind, str(address.path), address.table, address.host) == (kind, place, table, None)
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "host", "port", "table"),
+    [
+        ("qdrant://localhost:6333/papers", "qdrant", "localhost", 6333, "papers"),
+        ("qdrant://h/papers?vector=title&tls=true", "qdrant", "h", None, "papers"),
+        ("milvus://h:19530/papers", "milvus", "h", 19530, "papers"),
+        ("chroma://h:8000/papers", "chroma", "h", 8000, "papers"),
+        ("postgresql://me@h:5432/db?table=papers&vector=embedding&id=id", "postgres", "h", 5432, "papers"),
+        ("postgres://h/db#papers?vector=embedding", "postgres", "h", None, "papers"),
+    ],
+)
+def test_urls_of_servers(url: str, kind: str, host: str, port: int | None, table: str) -> None:
+    address = parse_url(url)
+    assert (address.kind, address.host, address.port, address.table, address.path) == (kind, host, port, table, None)
+
+
+def test_three_slashes_also_find_a_file_of_this_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with open_store("sqlite://x.db#papers", write=True) as store:
+        store.write([Batch(rows_of(4), ids_of("int", 4))])
+    assert len(open_collection("sqlite:///x.db#papers")) == 4
+
+
+def test_an_option_that_is_not_known_is_named() -> None:
+    with pytest.raises(InputError, match="has no option 'tabel'; known are"):
+        parse_url("lancedb:///x?tabel=papers")
+    with pytest.raises(InputError, match="names a port that is no number"):
+        parse_url("qdrant://me:secret@host:port/x")
+
+
+@pytest.mark.parametrize(
+    ("text", "condition"),
+    [
+        ("year>=2020", Condition("year", ">=", 2020)),
+        ("venue=ACL", Condition("venue", "=", "ACL")),
+        ('title="2020"', Condition("title", "=", "2020")),
+        ("open=true", Condition("open", "=", True)),
+        ("a=b=c", Condition("a", "=", "b=c")),
+        ("score<0.5", Condition("score", "<", 0.5)),
+        ("x=null", Condition("x", "=", "null")),
+    ],
+)
+def test_filters_as_people_write_them(text: str, condition: Condition) -> None:
+    assert parse_condition(text) == condition
+
+
+@pytest.mark.parametrize("text", ["year", "", "open>true"])
+def test_filters_without_a_sense_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match="The filter"):
+        parse_condition(text)
+
+
+def links(count: int) -> Links:
+    pairs = np.stack([np.arange(count)] * 2, axis=1)
+    ids = ids_of("int", count)
+    return Links(pairs, np.full(count, 0.5), Summary("span", count, count, count), ids_a=ids, ids_b=ids)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.hostile], ids=lambda kind: kind.name)
+def test_hostile_names_are_names_and_nothing_else(tmp_path: Path, kind: Kind, name: str) -> None:
+    other, url = kind.url(tmp_path, "other"), kind.url(tmp_path, quote(name))
+    if kind.name == "postgres":
+        url = kind.url(tmp_path, name)
+    payload = payload_of(6).rename_columns([name, "year", "score", "venue"])
+    for each in (other, url):
+        with open_store(each, write=True) as store:
+            store.write([Batch(rows_of(6), ids_of("int", 6), payload)], metadata={name: name})
+    base, mark, table = url.partition("#")
+    more = f"{'&' if '?' in base else '?'}where={quote(name + '=' + payload[name][2].as_py())}"
+    assert np.array_equal(open_collection(f"{base}{more}{mark}{table}").vectors, rows_of(6)[2:3])
+    assert len(open_collection(f"{base}{'&' if '?' in base else '?'}where=venue={quote(name)}{mark}{table}")) == 0
+    annotate(links(6), url, "a", write=True)
+    assert open_collection(url).payload.column_names[:1] == [name]
+    linked = kind.url(tmp_path, "l " + name) if kind.name == "postgres" else kind.url(tmp_path, quote("l " + name))
+    export_links(links(6), linked, write=True)
+    assert not export_links(links(6), linked, write=True).any
+    assert np.array_equal(open_collection(other).vectors, rows_of(6))
+
+
+@pytest.mark.parametrize("name", HOSTILE[:2])
+@pytest.mark.parametrize("kind", ["lancedb", "chroma"])
+def test_a_store_with_rules_for_names_says_so_and_keeps_what_is_there(tmp_path: Path, kind: str, name: str) -> None:
+    made = next(each for each in KINDS if each.name == kind)
+    with open_store(made.url(tmp_path, "other"), write=True) as store:
+        store.write([Batch(rows_of(6), ids_of("int", 6))])
+    with open_store(made.url(tmp_path, quote(name)), write=True) as store, pytest.raises(VeclinkError):
+        store.write([Batch(rows_of(6), ids_of("int", 6))])
+    assert np.array_equal(open_collection(made.url(tmp_path, "other")).vectors, rows_of(6))
+
+
+SECRET = "p@ss w/rd%"
+REFUSED = [
+    "qdrant://me:{}@127.0.0.1:1/papers",
+    "milvus://me:{}@127.0.0.1:1/papers",
+    "chroma://me:{}@127.0.0.1:1/papers",
+    "postgresql://me:{}@127.0.0.1:1/db?table=papers",
+    "postgresql://me@127.0.0.1:1/db?table=papers&password={}",
+]
+
+
+@pytest.mark.parametrize("url", REFUSED)
+def test_a_refused_connection_is_one_sentence_without_the_password(
+    url: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str], scratch: Path
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with pytest.raises(VeclinkError) as caught:
+        open_collection(url.format(quote(SECRET, safe="")))
+    told = str(caught.value)
+    assert "127.0.0.1:1" in told and "could not be" in told and "\n" not in told and told.endswith(").")
+    out, err = capfd.readouterr()
+    for text in (told, caplog.text, out, err, repr(parse_url(url.format(quote(SECRET, safe=""))))):
+        assert SECRET not in text and quote(SECRET, safe="") not in text
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("variable", "url"),
+    [
+        ("QDRANT_API_KEY", "qdrant://127.0.0.1:1/papers"),
+        ("MILVUS_TOKEN", "milvus://127.0.0.1:1/papers"),
+        ("PGPASSWORD", "postgresql://me@127.0.0.1:1/db?table=papers"),
+    ],
+)
+def test_a_key_of_the_environment_is_not_told_either(
+    variable: str, url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setenv(variable, SECRET)
+    with pytest.raises(VeclinkError) as caught:
+        open_collection(url)
+    assert SECRET not in str(caught.value) + caplog.text
+
+
+def test_a_wrong_password_and_a_wrong_table_are_told_without_the_password(tmp_path: Path, scratch: Path) -> None:
+    base, _, options = POSTGRES["url"].partition("?")
+    url = base.replace("postgres:@", f"postgres:{quote(SECRET, safe='')}@") + f"?{options}&table=nothing"
+    assert quote(SECRET, safe="") in url
+    with pytest.raises(InputError, match=r"^postgresql://.*#nothing does not exist") as caught:
+        open_collection(url)
+    assert quote(SECRET, safe="") not in str(caught.value) and SECRET not in str(caught.value)
+    with open_store(url.replace("nothing", tmp_path.name), write=True) as store:
+        store.write([Batch(rows_of(9), ids_of("int", 9))])
+    read = open_collection(url.replace("nothing", tmp_path.name))
+    assert SECRET not in read.name and quote(SECRET, safe="") not in read.name
+
+
+@pytest.mark.parametrize(
+    ("package", "extra"),
+    [
+        ("lancedb", "lancedb"), ("qdrant_client", "qdrant"), ("chromadb", "chroma"), ("pymilvus", "milvus"),
+        ("psycopg", "postgres"), ("apsw", "sqlite"), ("faiss", "faiss"), ("duckdb", "duckdb"), ("h5py", "hdf5"),
+    ],
+)  # fmt: skip
+def test_a_store_whose_package_is_missing_names_its_extra(
+    package: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, package, None)
+    scheme = {"chroma": "chroma", "postgres": "postgresql"}.get(extra, extra)
+    host = "h/db?table=t" if extra == "postgres" else "/x#t"
+    with pytest.raises(MissingExtra, match=rf'pip install "veclink\[{extra}\]"'):
+        open_store(f"{scheme}://{host}")
+    with pytest.raises(MissingExtra):
+        needed(package, "A test")
