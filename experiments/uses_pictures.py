@@ -38,10 +38,11 @@ def means(trials: dict[str, Any]) -> dict[tuple[str, float, str], dict[str, floa
             continue
         for system, values in trial["systems"].items():
             gathered["-".join(pair), float(overlap), system].append(values)
-    return {
-        key: {measure: float(np.mean([each[measure] for each in values])) for measure in values[0]}
-        for key, values in gathered.items()
-    }
+    averages = {}
+    for key, values in gathered.items():
+        common = set.intersection(*map(set, values))
+        averages[key] = {measure: float(np.mean([each[measure] for each in values])) for measure in common}
+    return averages
 
 
 def merging(trials: dict[str, Any]) -> plt.Figure:

@@ -31,6 +31,7 @@ Source = np.ndarray | Collection | str | Path
 FORMAT = 1
 FOLDS = 3
 HELD_BACK = 300  # links of a fold that quality is measured on
+ENOUGH_LINKS = 100_000  # a random choice of more fits no better, and costs time
 AMONG = 10_000  # rows of B that a held-back link's partner is looked for in
 NEIGHBOURS = 10
 CHUNK = 8192
@@ -102,8 +103,9 @@ class Translator:
         of_b = prepare(right, centre=False, skip_zero=True, side="B")
         forget_pages(right.vectors)
         rows = np.column_stack([of_a.positions(pairs[:, 0]), of_b.positions(pairs[:, 1])])
-        paired = Paired(of_a, of_b, rows, weight)
         rng = np.random.default_rng(random_state)
+        some = np.sort(rng.permutation(len(rows))[:ENOUGH_LINKS])
+        paired = Paired(of_a, of_b, rows[some], weight[some])
         fold = rng.permutation(len(paired)) % FOLDS
         parts = [Moments.of(paired.only(fold == each)) for each in range(FOLDS)]
         tried = []
@@ -117,7 +119,7 @@ class Translator:
             fit_map(kind, paired, parts, random_state=random_state),
             kind,
             (left.dimension, right.dimension),
-            len(paired),
+            len(pairs),
             best,
             tuple(tried),
             _typical_length(right, pairs[:, 1]),
@@ -232,6 +234,8 @@ def _crossfitted(kind: str, paired: Paired, fold: np.ndarray, parts: list[Moment
         out = np.flatnonzero(fold == each)
         x, y = paired.only(rng.permutation(out)[:HELD_BACK]).vectors()
         measured.append(_agreement(unit_rows(fitted.apply(x)), y, others))
+        for cloud in (paired.a, paired.b):
+            forget_pages(cloud.collection.vectors)  # rows from all over a file bring many more pages with them
     every = np.concatenate(measured)
     cosine, partner, neighbours = np.round(every.mean(axis=0), 4).tolist()
     return Quality(kind, cosine, partner, neighbours, held_back=len(every), among=len(others))
