@@ -4,7 +4,7 @@
 
 Three processes run the same command, `veclink merge a.npy b.npy --links links.parquet -o lancedb://… --yes`: one on
 1,000 rows (the baseline: interpreter and imports), one on all rows to the end, and one that is killed (SIGKILL) when
-half of A's rows are translated and again when a third of the rows are in the table, and then run to its end. The two
+half of A's rows are translated and again when the first rows are on their way into the table, and then run to its end. The two
 tables are compared by a checksum of ids and vectors in their order. Peaks are those of the system (ru_maxrss), which
 count the pages of mapped files too, and the largest anonymous memory seen in /proc ten times a second.
 The vectors are made here: two noisy linear images of the same 64-dimensional points; 30 % of the objects are linked.
@@ -105,11 +105,12 @@ def kill_and_resume(folder: Path, rows: int, kind: str) -> dict[str, Any]:
     subprocess.run(["rm", "-rf", str(folder / "straight")], check=True)
     kills = [
         merge(folder, rows, "resumed", kind, kill=("translating", 0.5)),
-        merge(folder, rows, "resumed", kind, kill=("writing", 0.3)),
+        merge(folder, rows, "resumed", kind, kill=("writing", 0.05)),
     ]
     resumed = merge(folder, rows, "resumed", kind)
     return {
         "killed_at": [kill["killed"] for kill in kills],
+        "complete_when_killed": [kill["complete"] for kill in kills],
         "seconds_until_killed": [kill["seconds"] for kill in kills],
         "resumed_seconds": resumed["seconds"],
         "resumed_peak_mb": resumed["peak_mb"],
@@ -120,7 +121,7 @@ def kill_and_resume(folder: Path, rows: int, kind: str) -> dict[str, Any]:
 def merge(folder: Path, rows: int, name: str, kind: str, kill: tuple[str, float] | None = None) -> dict[str, Any]:
     """One run of the command; with `kill`, until that share of a stage is done."""
     files = [f"{folder}/a-{rows}.npy", f"{folder}/b-{rows}.npy", "--links", f"{folder}/links-{rows}.parquet"]
-    options = ["-o", f"lancedb://{folder}/{name}#merged", "--map", kind, "--yes", "--json"]
+    options = ["-o", f"lancedb://{folder}/{name}#merged", "--map", kind, "--yes", "--replace", "--json"]
     environment = {**os.environ, "VECLINK_SCRATCH": str(folder)}
     began, anonymous, killed = time.perf_counter(), 0, ""
     with (folder / "out.json").open("w+") as told, (folder / "err.txt").open("w+") as log:
@@ -150,6 +151,7 @@ def merge(folder: Path, rows: int, name: str, kind: str, kill: tuple[str, float]
         "anonymous_mb": round(anonymous / MB),
         "seconds": round(time.perf_counter() - began, 1),
         "killed": killed,
+        "complete": any((folder / name).rglob("_versions/*.manifest")),
         "lines": len(lines),
     }
 
