@@ -8,10 +8,12 @@ import numpy as np
 
 from veclink.collection import Collection
 from veclink.errors import SHOWN, InputError, named, plural
+from veclink.pages import forget_pages
 
 LEAST_ROWS = 3
 LEAST_DIMENSION = 2
 _CHUNK_BYTES = 1 << 22  # of float64 work per step: fits the cache, and bounds what a block needs beyond its result
+_FORGET_ROWS = 1 << 16
 _NO_DIRECTION = 1e-6  # a centred row shorter than this is rounding noise
 
 
@@ -156,6 +158,8 @@ def _inspect(collection: Collection, label: str) -> tuple[np.ndarray, np.ndarray
         broken += (bad[: SHOWN - len(broken)] + low).tolist()
         zero.append(np.flatnonzero(length == 0) + low)
         total += unit.sum(axis=0, dtype=np.float64)
+        if low // _FORGET_ROWS != high // _FORGET_ROWS:  # one look at a mapped file should not hold all of it
+            forget_pages(collection.vectors)
     if n_broken:
         raise InputError(
             f"{label} has NaN or infinite numbers in row {named(broken, n_broken)}; repair or remove them."

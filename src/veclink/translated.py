@@ -104,5 +104,7 @@ def fingerprint(a: Collection, b: Collection, pairs: np.ndarray, weight: np.ndar
     for side in (a, b):
         digest.update(f"{side.vectors.shape} {side.vectors.dtype}".encode())
         some = np.unique(np.linspace(0, len(side) - 1, LOOKED_AT).astype(np.int64)) if len(side) else np.empty(0, int)
-        digest.update(np.ascontiguousarray(side.vectors[some]).tobytes())
+        for row in some:
+            digest.update(np.ascontiguousarray(side.vectors[row]).tobytes())
+            forget_pages(side.vectors)  # one row may bring a megabyte around it into memory
     return digest.hexdigest()[:24]

@@ -34,6 +34,7 @@ HELD_BACK = 300  # links of a fold that quality is measured on
 ENOUGH_LINKS = 100_000  # a random choice of more fits no better, and costs time
 AMONG = 10_000  # rows of B that a held-back link's partner is looked for in
 NEIGHBOURS = 10
+SCATTERED = 500  # rows from all over a mapped file at a time: each may bring a megabyte around it into memory
 CHUNK = 8192
 
 
@@ -235,7 +236,7 @@ def _crossfitted(kind: str, paired: Paired, fold: np.ndarray, parts: list[Moment
         x, y = paired.only(rng.permutation(out)[:HELD_BACK]).vectors()
         measured.append(_agreement(unit_rows(fitted.apply(x)), y, others))
         for cloud in (paired.a, paired.b):
-            forget_pages(cloud.collection.vectors)  # rows from all over a file bring many more pages with them
+            forget_pages(cloud.collection.vectors)
     every = np.concatenate(measured)
     cosine, partner, neighbours = np.round(every.mean(axis=0), 4).tolist()
     return Quality(kind, cosine, partner, neighbours, held_back=len(every), among=len(others))
@@ -254,7 +255,12 @@ def _agreement(moved: np.ndarray, true: np.ndarray, others: np.ndarray) -> np.nd
 
 
 def _looked_among(b: Cloud, rng: np.random.Generator) -> np.ndarray:
-    return b.take(np.sort(rng.permutation(len(b))[:AMONG]))
+    rows = np.sort(rng.permutation(len(b))[:AMONG])
+    parts = []
+    for start in range(0, len(rows), SCATTERED):
+        parts.append(b.take(rows[start : start + SCATTERED]))
+        forget_pages(b.collection.vectors)
+    return np.concatenate(parts)
 
 
 def _typical_length(collection: Collection, rows: np.ndarray) -> float:
