@@ -6,20 +6,40 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from veclink.clustering import cluster
     from veclink.collection import Collection, open_collection
     from veclink.errors import VeclinkError
     from veclink.linking import link
     from veclink.links import Links
+    from veclink.many import link_many
+    from veclink.merging import merge
     from veclink.probing import probe
+    from veclink.translating import Translator
 
 __version__ = "0.1.0"
-__all__ = ["Collection", "Links", "VeclinkError", "__version__", "link", "open_collection", "probe"]
+__all__ = [
+    "Collection",
+    "Links",
+    "Translator",
+    "VeclinkError",
+    "__version__",
+    "cluster",
+    "link",
+    "link_many",
+    "merge",
+    "open_collection",
+    "probe",
+]
 
 _HOME = {
     "Collection": "veclink.collection",
     "Links": "veclink.links",
+    "Translator": "veclink.translating",
     "VeclinkError": "veclink.errors",
+    "cluster": "veclink.clustering",
     "link": "veclink.linking",
+    "link_many": "veclink.many",
+    "merge": "veclink.merging",
     "open_collection": "veclink.collection",
     "probe": "veclink.probing",
 }

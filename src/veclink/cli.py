@@ -11,14 +11,17 @@ from typing import Annotated
 import typer
 
 from veclink import __version__
+from veclink.commands.cluster import cluster
 from veclink.commands.demo import demo
 from veclink.commands.evaluate import evaluate
 from veclink.commands.export import export
 from veclink.commands.inspect import inspect
 from veclink.commands.link import link
+from veclink.commands.merge import merge
 from veclink.commands.probe import probe
 from veclink.commands.review import review
 from veclink.commands.shared import INTERRUPTED
+from veclink.commands.translate import translate
 
 app = typer.Typer(
     name="veclink",
@@ -34,6 +37,9 @@ app.command()(link)
 app.command()(probe)
 app.command("eval")(evaluate)
 app.command()(review)
+app.command()(merge)
+app.command()(translate)
+app.command()(cluster)
 app.command()(export)
 app.command()(inspect)
 

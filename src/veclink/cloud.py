@@ -9,11 +9,13 @@ import numpy as np
 
 from veclink.collection import Collection
 from veclink.errors import SHOWN, InputError, named, plural
+from veclink.pages import forget_pages
 
 LEAST_ROWS = 3
 LEAST_DIMENSION = 2
 _CHUNK_BYTES = 1 << 22  # of float64 work per step: fits the cache, and bounds what a block needs beyond its result
 NO_DIRECTION = 1e-6  # a centred row shorter than this is rounding noise
+_FORGET_ROWS = 1 << 16
 
 
 class Cloud:
@@ -175,6 +177,8 @@ def _look(collection: Collection) -> tuple[np.ndarray, list[int], int, np.ndarra
         broken += (bad[: SHOWN - len(broken)] + low).tolist()
         zero.append(np.flatnonzero(length == 0) + low)
         total += unit.sum(axis=0, dtype=np.float64)
+        if low // _FORGET_ROWS != high // _FORGET_ROWS:  # one look at a mapped file should not hold all of it
+            forget_pages(collection.vectors)
     return np.concatenate(zero), broken, n_broken, total
 
 
