@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from veclink import __version__
+from veclink.commands.bench import bench
 from veclink.commands.demo import demo
 from veclink.commands.evaluate import evaluate
 from veclink.commands.link import link
@@ -28,6 +29,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(link)
 app.command("eval")(evaluate)
+app.add_typer(bench, name="bench")
 
 
 def main() -> None:
