@@ -33,7 +33,6 @@ class Baseline:
     options: dict[str, Any] = field(default_factory=dict)
     told_overlap: bool = False
     chance: bool = False
-    devices: bool = True
 
     def load(self) -> Callable[..., Links]:
         """The function itself."""
@@ -51,8 +50,8 @@ BASELINES = {
     "rcsls tuned": Baseline("rcsls", True, {"low_rank": True, "epochs": 3, "project": True, "k": 10}),
     "procrustes": Baseline("procrustes", False),
     "procrustes tuned": Baseline("procrustes", True, {"rank": 0, "k": 10}),
-    "ugw": Baseline("ugw", False, devices=False),
-    "ugw tuned": Baseline("ugw", True, {"fused": 1.0}, devices=False),
+    "ugw": Baseline("ugw", False),
+    "ugw tuned": Baseline("ugw", True, {"fused": 1.0}),
     "ao": Baseline("ao", False, told_overlap=True, chance=True),
     "ao tuned": Baseline("ao", True, {"k": 10}, told_overlap=True, chance=True),
     "self-learning": Baseline("self_learning", True, {"growth": "all", "weight": 0.5}),
@@ -97,8 +96,7 @@ def link_by(
         own |= {"overlap": overlap}
     if baseline.chance:
         own |= {"random_state": random_state}
-    if baseline.devices:
-        own |= {"device": chosen_device(device), "memory": memory}
+    own |= {"device": chosen_device(device), "memory": memory}
     links = baseline.load()(*clouds, start, **own)
     return replace(links, summary=replace(links.summary, seconds=time.perf_counter() - began))
 
