@@ -69,6 +69,11 @@ def encode_corpus(folder: Path, model: str, file: Path) -> None:
     """Write a model's vectors of the texts in a folder to `file`, float16."""
     if not folder.is_dir():
         raise InputError(f"There is no corpus {folder.name!r} in {folder.parent}; it would be the folder {folder}.")
+    if ":" not in model:
+        raise InputError(
+            f"There is no {file.name} in {folder}, and {model!r} names no encoder that could make it "
+            "(st:NAME, openai:NAME or mistral:NAME)."
+        )
     from veclink.encoders import encode
 
     texts = read_corpus(folder).texts

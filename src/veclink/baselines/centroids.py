@@ -24,9 +24,10 @@ def centroids(
     anchors: Anchors,
     *,
     clusters: int = 20,
-    runs: int = 30,
+    runs: int = 20,
+    tries: int = 3,
     restarts: int = 10,
-    refinements: int = 50,
+    refinements: int = 30,
     sample: int = 2000,
     blend: float = 0.5,
     neighbours: int = 10,
@@ -37,6 +38,7 @@ def centroids(
 ) -> Links:
     """Links by a rotation found from the two clouds alone; the given pairs are not used, only kept among the links.
 
+    tries: k-means keeps the best of so many, and the matching the best of `restarts`.
     A refinement pairs each row of a random sample of A with the mean of the `neighbours` rows of B nearest to its
     image, fits the rotation to these pairs, and moves the map towards it by `blend`.
     """
@@ -44,7 +46,7 @@ def centroids(
     rng = np.random.default_rng(random_state)
     rows_a, rows_b = a.dense(), b.dense()
     clusters = min(clusters, len(a) // 3, len(b) // 3)
-    found = [_matched_centroids(rows_a, rows_b, clusters, restarts, rng) for _ in range(runs)]
+    found = [_matched_centroids(rows_a, rows_b, clusters, tries, restarts, rng) for _ in range(runs)]
     left, right = (np.concatenate(side) for side in zip(*found, strict=True))
     seen_a, seen_b = _standard(rows_a @ left.T), _standard(rows_b @ right.T)
     turn = _rotation(rows_a, _partners(seen_a, seen_b, rows_b, neighbours, device, memory))
@@ -63,14 +65,14 @@ def centroids(
 
 
 def _matched_centroids(
-    rows_a: np.ndarray, rows_b: np.ndarray, clusters: int, restarts: int, rng: np.random.Generator
+    rows_a: np.ndarray, rows_b: np.ndarray, clusters: int, tries: int, restarts: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Centroids of both clouds in an order that makes their similarities agree best."""
     from scipy.optimize import quadratic_assignment
     from sklearn.cluster import KMeans
 
     centres = [
-        KMeans(clusters, n_init=1, random_state=int(rng.integers(1 << 31))).fit(rows).cluster_centers_
+        KMeans(clusters, n_init=tries, random_state=int(rng.integers(1 << 31))).fit(rows).cluster_centers_
         for rows in (rows_a, rows_b)
     ]
     left, right = (unit_rows(each.astype(np.float32)) for each in centres)

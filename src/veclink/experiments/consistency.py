@@ -80,7 +80,8 @@ def draw(cells: list[Cell]) -> Any:
             panel.plot(cell["distance"], y, marker="o", ms=2.5, lw=1, label=label)
         panel.set(title=name, xlabel="cosine distance in the first space", ylabel="correlation within the bin")
         panel.set_ylim(-0.2, 1)
-        panel.legend(fontsize=6)
+        if (name,) in groups:
+            panel.legend(fontsize=6)
     return figure
 
 

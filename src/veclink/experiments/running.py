@@ -16,6 +16,7 @@ from typing import Any
 
 from veclink import __version__
 from veclink.atomic import written_whole
+from veclink.errors import VeclinkError
 from veclink.experiments import EXPERIMENTS, load
 from veclink.experiments.setup import Settings, Setup
 
@@ -128,8 +129,8 @@ def _work(job: Job) -> dict[str, Any]:
     module = load(job.experiment)
     try:
         measured = module.run(job.setup, job.settings)
-    except RuntimeError:
-        if job.setup.device == "cpu":
+    except Exception as error:
+        if job.setup.device == "cpu" or isinstance(error, VeclinkError):
             raise
         # A shared GPU can be out of memory for a moment; the CPU gives the same figures, only later.
         measured = module.run(replace(job.setup, device="cpu"), job.settings) | {"device": "cpu"}

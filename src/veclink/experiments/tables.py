@@ -34,7 +34,7 @@ class Table:
         """Print the table."""
         table = RichTable(title=escape(self.heading), box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
         for place, name in enumerate(self.columns):
-            table.add_column(escape(name), justify="right" if place else "left")
+            table.add_column(escape(name), justify="right" if place else "left", no_wrap=not place)
         for row in self.rows:
             table.add_row(*map(escape, row))
         console.print(table)
