@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +76,17 @@ def test_one_failing_cell_does_not_stop_the_others(data: Path) -> None:
         run_jobs([Job("jaccard", setup, each) for each in (bad, good)], failed=lambda job, why: reasons.append(why))
     )
     assert [job.settings for job, _ in ended] == [good] and len(reasons) == 1 and "absent" in reasons[0]
+
+
+def test_a_killed_process_costs_no_cell(data: Path) -> None:
+    setup = Setup(data, corpora=("papers",), models=("minilm", "mpnet"), trials=5)
+    jobs = [Job("jaccard", setup, each) for each in load("jaccard").cells(setup)]
+    ended, reasons = [], list[str]()
+    for job, _ in run_jobs(jobs, processes=2, failed=lambda job, why: reasons.append(why)):
+        ended.append(job.settings["state"])
+        if len(ended) == 1:
+            os.kill(active_children()[0].pid or 0, signal.SIGKILL)
+    assert sorted(ended) == list(range(5)) and not reasons
 
 
 def test_a_run_out_of_time_keeps_what_it_has(data: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import platform
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
@@ -20,6 +21,7 @@ from veclink.errors import VeclinkError
 from veclink.experiments import EXPERIMENTS, load
 from veclink.experiments.setup import Settings, Setup
 
+MOST_BREAKS = 3
 SAVE_EVERY = 5.0  # seconds; what a killed run may lose
 Cell = dict[str, Any]
 """Settings and measurements of one cell, together."""
@@ -97,7 +99,8 @@ def _run_in_pool(
     end = None if seconds is None else time.monotonic() + seconds
     waiting, running = list(reversed(jobs)), dict[Future[dict[str, Any]], Job]()
     _one_thread_each()
-    pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
+    pool = _new_pool(processes)
+    breaks = 0
     try:
         while waiting or running:
             while waiting and len(running) < processes + 2:
@@ -107,12 +110,26 @@ def _run_in_pool(
             done, _ = wait(running, timeout=left, return_when=FIRST_COMPLETED)
             if not done:
                 return
+            if any(isinstance(future.exception(), BrokenProcessPool) for future in done) and breaks < MOST_BREAKS:
+                # A process was killed (for want of memory, most likely); which cell did it, nobody can tell.
+                breaks += 1
+                waiting += [job for future, job in running.items() if not future.done() or future.exception()]
+                done = {future for future in running if future.done() and not future.exception()}
+                kept = {future: running[future] for future in done}
+                running.clear()
+                running.update(kept)
+                pool.shutdown(wait=False, cancel_futures=True)
+                pool = _new_pool(processes)
             for future in done:
                 yield from _ended(running.pop(future), future.result, failed)
     finally:
         for process in list((pool._processes or {}).values()) if end is not None and running else []:
             process.terminate()  # its cell is measured anew in the next run
         pool.shutdown(wait=end is None, cancel_futures=True)
+
+
+def _new_pool(processes: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
 
 
 def _ended(
