@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from veclink.corpora import data_folder, file_name, read_corpus, vectors
+from veclink.corpora import corpora_in, data_folder, file_name, labels, queries, read_corpus, vectors
 from veclink.errors import InputError
 
 DOCUMENTS = [
@@ -50,6 +50,25 @@ def test_mteb_retrieval_has_the_same_tables_in_parquet(tmp_path: Path) -> None:
     assert found.texts[0] == "Vitamin D and bones" and found.qrels == {"q1": {"d1": 2, "d3": 1}}
 
 
+def test_queries_come_with_the_rows_that_answer_them_from_either_layout(tmp_path: Path) -> None:
+    beside = tmp_path / "rows"
+    beside.mkdir()
+    np.save(beside / "queries.m.npy", np.eye(2))
+    (beside / "qrels.tsv").write_text("query\tdocument\trelevance\n0\t7\t1\n1\t3\t2\n1\t4\t1\n")
+    assert queries(tmp_path, "rows", "m")[1] == [{7: 1}, {3: 2, 4: 1}]
+    texts = tmp_path / "texts"
+    (texts / "qrels").mkdir(parents=True)
+    (texts / "corpus.jsonl").write_text(lines(DOCUMENTS))
+    (texts / "queries.jsonl").write_text(lines(QUERIES))
+    (texts / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td3\t1\nq1\tgone\t1\n")
+    np.save(texts / "queries.m.npy", np.eye(2)[:1])
+    found, answers = queries(tmp_path, "texts", "m")
+    assert found.shape == (1, 2) and answers == [{2: 1}]
+    assert corpora_in(tmp_path) == ["rows", "texts"]
+    with pytest.raises(InputError, match="no labels"):
+        labels(tmp_path, "texts")
+
+
 @pytest.mark.parametrize("layout", ["sets", "rows", "gzip"])
 def test_mteb_clustering_has_sentences_and_labels_as_sets_or_row_by_row(tmp_path: Path, layout: str) -> None:
     if layout == "rows":
@@ -63,6 +82,7 @@ def test_mteb_clustering_has_sentences_and_labels_as_sets_or_row_by_row(tmp_path
         else:
             (tmp_path / "test.jsonl").write_text(text)
     found = read_corpus(tmp_path)
+    assert labels(tmp_path.parent, tmp_path.name).tolist() == found.labels
     assert found.texts == ["s0", "s1", "s2", "s3"] and found.labels == ["0", "1", "0", "1"] and len(found) == 4
 
 

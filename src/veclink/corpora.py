@@ -65,8 +65,44 @@ def vectors(data: Path, corpus: str, model: str, rows: int | None = None) -> np.
     return found if rows is None else found[:rows]
 
 
-def encode_corpus(folder: Path, model: str, file: Path) -> None:
-    """Write a model's vectors of the texts in a folder to `file`, float16."""
+def queries(data: Path, corpus: str, model: str) -> tuple[np.ndarray, list[dict[int, int]]]:
+    """A model's vectors of the queries, and for each the rows of the documents that answer it, with their grades."""
+    folder = data / corpus
+    file = folder / f"queries.{file_name(model)}.npy"
+    if (folder / "qrels.tsv").exists():  # row numbers, beside vectors
+        found = np.load(file)
+        answers: list[dict[int, int]] = [{} for _ in found]
+        for row in _rows(folder / "qrels.tsv"):
+            answers[int(row["query"])][int(row["document"])] = int(row["relevance"])
+        return found, answers
+    texts = read_corpus(folder)
+    if not texts.queries:
+        raise InputError(f"{folder} has no queries with answers; merging is measured by retrieval, which needs them.")
+    if not file.exists():
+        encode_corpus(folder, model, file, list(texts.queries.values()))
+    place = {name: row for row, name in enumerate(texts.ids)}
+    graded = [texts.qrels[query] for query in texts.queries]
+    return np.load(file), [{place[name]: grade for name, grade in each.items() if name in place} for each in graded]
+
+
+def labels(data: Path, corpus: str) -> np.ndarray:
+    """The label of each object of a corpus for clustering."""
+    file = data / corpus / "labels.txt"
+    if file.exists():
+        return np.array(file.read_text(encoding="utf-8").splitlines())
+    found = read_corpus(data / corpus).labels
+    if found is None:
+        raise InputError(f"{data / corpus} has no labels; clusters are measured against them.")
+    return np.array(found)
+
+
+def corpora_in(data: Path) -> list[str]:
+    """The corpora of a folder of data, by name."""
+    return sorted(each.name for each in data.iterdir() if each.is_dir() and not each.name.startswith("."))
+
+
+def encode_corpus(folder: Path, model: str, file: Path, texts: list[str] | None = None) -> None:
+    """Write a model's vectors of some texts (those of the folder) to `file`, float16."""
     if not folder.is_dir():
         raise InputError(f"There is no corpus {folder.name!r} in {folder.parent}; it would be the folder {folder}.")
     if ":" not in model:
@@ -76,7 +112,7 @@ def encode_corpus(folder: Path, model: str, file: Path) -> None:
         )
     from veclink.encoders import encode
 
-    texts = read_corpus(folder).texts
+    texts = read_corpus(folder).texts if texts is None else texts
     found = encode(texts, model, cache=folder / ".encoded.sqlite")
     with written_whole(file) as temporary:
         np.save(temporary, found.astype(np.float16))

@@ -85,6 +85,15 @@ def _measure(stores: dict[str, Store], setup: Setup, options: Options) -> int:
     from veclink.experiments.running import Job, run_jobs
 
     jobs = [Job(name, setup, each) for name, store in stores.items() for each in store.missing()]
+    if any(":" in model for model in setup.models):
+        # Here and now, once: processes that all found a file missing would all pay for it.
+        for corpus, model in dict.fromkeys(
+            (corpus, model)
+            for job in jobs
+            for corpus in {job.settings["pair"][0], job.settings.get("outside", job.settings["pair"][0])}
+            for model in job.settings["pair"][1:]
+        ):
+            setup.vectors(corpus, model)
     # The first trial of everything before the second of anything: a run that is cut short is thin, not lopsided.
     jobs.sort(key=lambda job: job.settings.get("state", 0))
     errors: list[str] = []

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from veclink.corpora import labels as labels_of
 from veclink.diagnostics import nearest_rows
 from veclink.errors import needed
 from veclink.experiments.figures import colour, new_figure
@@ -48,7 +49,7 @@ def run(setup: Setup, settings: Settings) -> dict[str, Any]:
     """V-measure, NMI, ARI and OAR (the share of shared objects whose two vectors are in one cluster), in percent."""
     metrics: Any = needed("sklearn.metrics", "Measuring clusters", "veclink[bench]")
     corpus = settings["pair"][0]
-    labels = np.array((setup.data / corpus / "labels.txt").read_text().splitlines())
+    labels = labels_of(setup.data, corpus)
     case = draw_case(setup, settings)
     of_a, of_b = labels[case.cut.rows_a], labels[case.cut.rows_b]
     wanted = len(np.unique(np.concatenate([of_a, of_b])))

@@ -13,6 +13,7 @@ import numpy as np
 
 from veclink.cloud import prepare
 from veclink.collection import Collection
+from veclink.corpora import queries
 from veclink.errors import InputError
 from veclink.evaluation import draw_seeds, score
 from veclink.experiments.figures import colour, curve, new_figure
@@ -134,12 +135,8 @@ def _library(setup: Setup, settings: Settings) -> Library:
     corpus, *models = settings["pair"]
     left, right = (np.asarray(setup.vectors(corpus, model), np.float32) for model in models)
     n = len(left)
-    queries = np.load(setup.data / corpus / f"queries.{models[1]}.npy").astype(np.float32)
-    answers: list[dict[int, int]] = [{} for _ in queries]
-    for line in (setup.data / corpus / "qrels.tsv").read_text().splitlines():
-        parts = line.split("\t")
-        if parts[0].isdigit() and int(parts[1]) < n and int(parts[2]) > 0:
-            answers[int(parts[0])][int(parts[1])] = int(parts[2])
+    asked_for, graded = queries(setup.data, corpus, models[1])
+    answers = [{row: grade for row, grade in each.items() if row < n and grade > 0} for each in graded]
     asked = [i for i, each in enumerate(answers) if each]
     holds_answer = np.zeros(n, bool)
     holds_answer[[row for each in answers for row in each]] = True
@@ -157,7 +154,14 @@ def _library(setup: Setup, settings: Settings) -> Library:
     truth = np.stack([place_a[shared], place_b[shared]], axis=1)
     unit = unit_rows(right.copy())
     return Library(
-        left[rows_a], unit[rows_b], rows_a, rows_b, truth, unit, unit_rows(queries[asked]), [answers[i] for i in asked]
+        left[rows_a],
+        unit[rows_b],
+        rows_a,
+        rows_b,
+        truth,
+        unit,
+        unit_rows(asked_for[asked].astype(np.float32)),
+        [answers[i] for i in asked],
     )
 
 

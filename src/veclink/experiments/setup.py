@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from veclink.corpora import vectors
+from veclink.corpora import corpora_in, vectors
 from veclink.errors import InputError
 
 QUICK_ROWS = 800
@@ -39,7 +39,8 @@ class Setup:
         """[corpus, model A, model B] of all pairs of models on all corpora, or the `quick` ones."""
         if not self.full and not self.corpora and not self.models:
             return [list(each) for each in quick]
-        wanted = self.corpora or (tuple(corpora) if self.full else (quick[0][0],))
+        known = tuple(corpora_in(self.data)) if self.models else tuple(corpora)
+        wanted = self.corpora or (known if self.full else known[:1])
         found = [
             [corpus, *pair]
             for corpus in wanted

@@ -86,8 +86,10 @@ def trials_note(cells: list[Cell]) -> str:
     counts = sorted({len({cell["state"] for cell in group}) for group in grouped(cells, *_fixed(cells)).values()})
     if not counts:
         return ""
+    if counts == [1]:
+        return "One trial."
     text = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
-    return f"Mean ± standard deviation over {text} trial{'' if text == '1' else 's'} that redraw everything."
+    return f"Mean ± standard deviation over {text} trials, each of which redraws everything."
 
 
 def _fixed(cells: list[Cell]) -> list[str]:
