@@ -92,11 +92,11 @@ def test_seeds_in_one_corner_are_worth_less_to_a_plain_map(measured: Measured) -
 
 def test_sensitivity_span_hardly_depends_on_its_settings(measured: Measured) -> None:
     kept = {
-        ("geh", "growth", 0.3),
-        ("span", "ridge", 0.3),
-        ("span", "views", 6),
-        ("span", "views", 16),
-        ("span", "k", 10),
+        ("geh", "growth", 0.1),
+        ("span", "ridge", 0.1),
+        ("span", "ridge", 1.0),
+        ("span", "views", 10),
+        ("span", "k", 20),
     }
     cells = measured("sensitivity", lambda s: (s["method"], s["variant"], s["value"]) in kept)
     of_span = values(cell for cell in cells if cell["method"] == "span")
