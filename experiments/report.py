@@ -34,7 +34,7 @@ def main() -> None:
         store = Store(path, name, Setup(data, full=not ending))
         answer = finish(store, show=False)
         print(f"{name}{ending}: {answer['cells']} of {answer['of']} cells")
-        tables[name + ending] = [table.markdown() for table in load(name).tables(list(store.measured.values()))]
+        tables[name + ending] = [table.markdown() for table in load(name).tables(store.cells())]
     report = HERE.parent / "RESULTS.md"
 
     def filled(mark: re.Match[str]) -> str:

@@ -15,19 +15,18 @@ COLOURS = {
 }  # fmt: skip
 OTHERS = ("#7d6bb0", "#a8576b", "#6f7f8c", "#b5a14b", "#4fa3b5", "#946b4a")
 STYLE = {
-    "axes.spines.top": False, "axes.spines.right": False, "figure.dpi": 110, "font.size": 9, "legend.frameon": False,
-    "svg.fonttype": "none", "svg.hashsalt": "veclink",
+    "axes.spines.top": False, "axes.spines.right": False, "figure.dpi": 110, "font.size": 9, "axes.titlesize": 8,
+    "legend.frameon": False,    "svg.fonttype": "none", "svg.hashsalt": "veclink",
 }  # fmt: skip
 
 
 def new_figure(rows: int = 1, columns: int = 1, width: float = 6.4, height: float = 3.6) -> tuple[Any, Any]:
     """A figure and its axes (rows, columns)."""
     matplotlib: Any = needed("matplotlib", "Drawing a figure", "veclink[bench]")
-    matplotlib.use("agg")
-    pyplot: Any = needed("matplotlib.pyplot", "Drawing a figure", "veclink[bench]")
-    pyplot.rcParams |= STYLE
-    figure, axes = pyplot.subplots(rows, columns, figsize=(width, height), squeeze=False, layout="constrained")
-    return figure, axes
+    drawing: Any = needed("matplotlib.figure", "Drawing a figure", "veclink[bench]")
+    matplotlib.rcParams |= STYLE
+    figure = drawing.Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False)
 
 
 def colour(name: str, others: Sequence[str] = ()) -> str:

@@ -10,15 +10,14 @@ from rich.console import Console
 from veclink.atomic import written_whole
 from veclink.errors import MissingExtra
 from veclink.experiments import load
-from veclink.experiments.running import Store, key_of
+from veclink.experiments.running import Store
 
 
 def finish(store: Store, *, show: bool = True) -> dict[str, Any]:
     """Print and write the tables, draw the figure, and say where all of it is."""
     module = load(store.name)
-    wanted = [key_of(each) for each in module.cells(store.setup)]
-    cells = [store.measured[key] for key in wanted if key in store.measured]
-    answer: dict[str, Any] = {"experiment": store.name, "cells": len(cells), "of": len(wanted)}
+    cells = store.cells()
+    answer: dict[str, Any] = {"experiment": store.name, "cells": len(cells), "of": len(module.cells(store.setup))}
     if not cells:
         return answer
     tables = module.tables(cells)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -57,6 +56,11 @@ class Store:
         """Settings of the cells that are not measured yet."""
         return [each for each in load(self.name).cells(self.setup) if key_of(each) not in self.measured]
 
+    def cells(self) -> list[Cell]:
+        """What was measured of this setup, in the order of its cells."""
+        every = (key_of(each) for each in load(self.name).cells(self.setup))
+        return [self.measured[key] for key in every if key in self.measured]
+
     def add(self, settings: Settings, measured: dict[str, Any]) -> None:
         """Take in a cell; the file is written now and then, and by `save`."""
         self.measured[key_of(settings)] = settings | measured
@@ -68,7 +72,7 @@ class Store:
         order = [key_of(each) for each in load(self.name).cells(self.setup)]
         order = [key for key in order if key in self.measured] + [key for key in self.measured if key not in set(order)]
         cells = ",\n".join(f"  {json.dumps(key)}: {_line(self.measured[key])}" for key in order)
-        head = {"experiment": self.name, "title": EXPERIMENTS[self.name], "veclink": __version__, "machine": _machine()}
+        head = {"experiment": self.name, "title": EXPERIMENTS[self.name], "veclink": __version__}
         text = json.dumps(head, indent=1, ensure_ascii=False)[:-2] + f',\n "cells": {{\n{cells}\n }}\n}}\n'
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with written_whole(self.path) as temporary:
@@ -151,7 +155,7 @@ def _work(job: Job) -> dict[str, Any]:
             raise
         # A shared GPU can be out of memory for a moment; the CPU gives the same figures, only later.
         measured = module.run(replace(job.setup, device="cpu"), job.settings) | {"device": "cpu"}
-    return measured | {"wall": round(time.perf_counter() - began, 2)}
+    return measured | {"wall": round(time.perf_counter() - began, 2), "cores": os.cpu_count()}
 
 
 def _one_thread_each() -> None:
@@ -171,7 +175,3 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _rounded(each) for name, each in value.items()}
     return [_rounded(each) for each in value] if isinstance(value, (list, tuple)) else value
-
-
-def _machine() -> str:
-    return f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"

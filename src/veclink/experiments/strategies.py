@@ -17,11 +17,11 @@ PAIR = ("nfcorpus", "minilm", "mpnet")
 OVERLAPS = tuple(np.round(np.arange(0.15, 0.451, 0.05), 2).tolist())
 TRIALS = 2
 GEH = {
-    f"geh, {choice} views, {encoding}": {"view_choice": choice, "encoding": encoding}
+    f"geh {choice} {encoding}": {"view_choice": choice, "encoding": encoding}
     for choice in ("fps", "random")
     for encoding in ("kernel", "raw")
 }
-SPAN: dict[str, dict[str, Any]] = {"span, kernel hash": {"signature": "kernel"}, "span": {}}
+SPAN: dict[str, dict[str, Any]] = {"span kernel": {"signature": "kernel"}, "span": {}}
 
 
 def cells(setup: Setup) -> list[Settings]:
@@ -57,7 +57,7 @@ def draw(cells: list[Cell]) -> Any:
     methods = ordered(cells, "method")
     for method in methods:
         own = [cell for cell in cells if cell["method"] == method]
-        style = "--" if "raw" in method or "hash" in method else "-"
+        style = "--" if "raw" in method or method == "span kernel" else "-"
         shade = colour("span") if "span" in method else colour("geh") if "fps" in method else colour("x", methods)
         curve(axes[0, 0], own, "overlap", label=method, linestyle=style, color=shade)
     axes[0, 0].set(xlabel="overlap α", ylabel="F1", ylim=(0, 101))

@@ -70,7 +70,7 @@ def draw(cells: list[Cell]) -> Any:
         for name, shade in (("spurious", "#c8442e"), ("true", "#1b7f5c")):
             panel.stairs(np.array(cell[name]) + 0.5, edges, fill=True, alpha=0.6, color=shade, label=name)
         panel.set(title=f"{pair_name(pair)}, {method}", yscale="log", xlabel="share of the votes", ylabel="pairs")
-    axes[0, 0].legend(fontsize=7)
+        panel.legend(fontsize=7)
     return figure
 
 
