@@ -102,7 +102,7 @@ def clustering(trials: dict[str, Any]) -> plt.Figure:
 def main() -> None:
     """Draw what there are results for."""
     matplotlib.rcParams["svg.hashsalt"] = "veclink"  # the same results give the same file
-    for name, draw in (("merging", merging), ("clustering", clustering)):
+    for name, draw in (("merging_maps", merging), ("clustering_links", clustering)):
         figure = draw(json.loads((RESULTS / f"{name}.json").read_text()))
         figure.savefig(RESULTS / f"{name}.svg", metadata={"Date": None})
         plt.close(figure)

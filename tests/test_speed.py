@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+import json
 
+import numpy as np
+from typer.testing import CliRunner
+
+from veclink.cli import app
 from veclink.matching import match
 from veclink.speed import blended_papers, measure_linking, measure_matching, mutual_by_faiss, noisy_views, peak_extra_mb
 
@@ -37,3 +41,10 @@ def test_blends_are_the_same_objects_in_both_models() -> None:
 def test_the_peak_of_a_call_is_seen_with_its_result() -> None:
     result, peak = peak_extra_mb(lambda: float(np.ones(12_000_000).sum()))
     assert result == 12_000_000 and (peak is None or 80 < peak < 300)
+
+
+def test_the_commands_print_what_was_measured() -> None:
+    matching = CliRunner().invoke(app, ["bench", "matching", "--rows", "300", "--dim", "8", "--json"])
+    linking = CliRunner().invoke(app, ["bench", "linking", "--rows", "1000", "--json"])
+    assert {"products", "speedup_over_faiss", "peak_extra_mb"} <= json.loads(matching.stdout).keys()
+    assert {"passes", "seconds", "f1", "peak_extra_mb"} <= json.loads(linking.stdout).keys()

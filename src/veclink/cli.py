@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from veclink import __version__
+from veclink.commands.bench import bench
 from veclink.commands.cluster import cluster
 from veclink.commands.demo import demo
 from veclink.commands.evaluate import evaluate
@@ -42,6 +43,7 @@ app.command()(translate)
 app.command()(cluster)
 app.command()(export)
 app.command()(inspect)
+app.add_typer(bench, name="bench")
 
 
 def main() -> None:

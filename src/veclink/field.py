@@ -15,7 +15,7 @@ from veclink.locality import DENSITY_SAMPLE, local_agreement, nearest_links, own
 from veclink.matching import Matches, match
 from veclink.matching.rows import RowSource
 from veclink.matching.search import best_partners
-from veclink.signatures import unit_rows
+from veclink.signatures import span_axes, unit_rows
 
 Axes = tuple[np.ndarray, np.ndarray]
 
@@ -82,6 +82,10 @@ class Field:
     def vectors(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The vectors of pairs of rows (m, 2), side by side."""
         return self.a.take(pairs[:, 0]), self.b.take(pairs[:, 1])
+
+    def seen_from(self, left: np.ndarray, right: np.ndarray) -> Axes:
+        """What a view of paired anchor vectors looks along: the axes of their span signatures."""
+        return span_axes(left, self.ridge), span_axes(right, self.ridge)
 
     def signature(self, side: str, axes: np.ndarray, rows: np.ndarray | None = None) -> RowSource:
         """Rows of one cloud, all or some, seen along the axes (d, m), of unit length."""

@@ -58,7 +58,8 @@ class Growth:
     """What GEH found: the links (seeds first, then by decreasing confidence) and the evidence for each.
 
     `confidence` is the posterior θ; `votes` counts the views, of `views` in all, that proposed the pair; `score` is its
-    mean csls in those (NaN without a vote); the first `n_seeds` pairs are the seeds, given and not judged.
+    mean csls in those (NaN without a vote); the first `n_seeds` pairs are the seeds, given and not judged. `proposed`
+    holds the votes of every pair that any view proposed, promoted or not.
     """
 
     pairs: np.ndarray
@@ -68,6 +69,7 @@ class Growth:
     views: int
     n_seeds: int
     history: tuple[Iteration, ...]
+    proposed: Votes | None = None
 
 
 def geh(
@@ -137,7 +139,7 @@ def geh(
 
     pairs = np.concatenate([seeds, pool])
     counts, scores = votes.of(pairs)
-    return Growth(pairs, posterior(counts, n_views), counts, scores, n_views, len(seeds), tuple(history))
+    return Growth(pairs, posterior(counts, n_views), counts, scores, n_views, len(seeds), tuple(history), votes)
 
 
 def plan(

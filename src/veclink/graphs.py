@@ -88,7 +88,7 @@ def _nearest_on(device: str, cloud: Cloud, width: int, budget: int) -> tuple[np.
     from veclink.matching import torch_backend
     from veclink.matching.torch_rows import DeviceRows
 
-    place = torch_backend._device(device)
+    place = torch_backend.torch_device(device)
     rows = DeviceRows(cloud, place, budget if place.type == "cpu" else 8 * budget)
     near, _ = torch_backend.nearest(rows, rows, width, cpu.tile_shape(rows.shape, rows.shape, budget, 8192, 8192))
     return near.index.cpu().numpy(), near.cosine.float().cpu().numpy()

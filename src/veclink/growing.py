@@ -15,7 +15,7 @@ import numpy as np
 
 from veclink.evidence import one_to_one
 from veclink.field import Axes, Field
-from veclink.signatures import canonical_axes, span_axes
+from veclink.signatures import canonical_axes
 
 LEAST_POOL = 60
 STEADY = 0.1
@@ -102,7 +102,7 @@ def grow(
             left, right = ground.vectors(members[chosen])
             if outside and not settled:
                 left, right = np.concatenate([start.left, left]), np.concatenate([start.right, right])
-            views.append((span_axes(left, ground.ridge), span_axes(right, ground.ridge)))
+            views.append(ground.seen_from(left, right))
             proposed, score = ground.propose(views[-1])
             fresh = ~np.isin(_keys(proposed, n_b), _keys(members[drawn], n_b))
             held[drawn] += 1

@@ -89,7 +89,7 @@ def measure_linking(
     rng = np.random.default_rng(random_state)
     cut = split(len(left), overlap, rng)
     a, b = left[cut.rows_a], right[cut.rows_b]
-    given = draw_seeds(cut.truth, seeds, rng)
+    given = draw_seeds(cut.truth, seeds, rng) if seeds else None
     width = min(a.shape[1], b.shape[1])
     unit = [unit_rows(prepare(Collection.from_array(side)).dense()[:, :width].copy()) for side in (a, b)]
     one_pass = []

@@ -1,0 +1,13 @@
+"""Methods × pairs × data, 30 % shared, 15 seeds: `veclink bench main`, from the repository.
+
+python experiments/main.py --data DIR [--full] [--jobs N]
+"""
+
+from __future__ import annotations
+
+import sys
+
+from veclink.commands.bench import bench
+
+if __name__ == "__main__":
+    bench(["main", *sys.argv[1:]])
