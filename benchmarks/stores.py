@@ -3,11 +3,11 @@
     python benchmarks/stores.py [STORE …] [--rows 200000] [--repeats 3] [--out benchmarks/results/stores.json]
 
 For each store a collection of `rows` x 384 float32 vectors with integer ids is written, then read by turns in fresh
-processes: `bare`, a loop over the client that turns every batch of vectors into a numpy array and drops it, and
-`veclink`, `open_collection(url, payload=False)`, which also writes them to the scratch file and maps it. `ratio` is the
+processes: `bare`, a loop over the client that puts every batch of vectors into one numpy array in memory, and
+`veclink`, `open_collection(url, payload=False)`, which writes them to the scratch file and maps it. `ratio` is the
 rate of veclink over that of the bare loop, median over median. Peak resident memory is what the system reports of each
 process; `beyond_mb` is veclink's peak less the scratch file and less the memory of the same read of 1,000 rows (the
-interpreter and the client). Clients that load a whole collection into memory do so in both; compare with `bare_peak_mb`.
+interpreter and the client). Clients that load a whole collection into memory do so in both: see `bare_peak_mb`.
 Results are added to the file, store by store. The vectors are made here: rates do not depend on what they say.
 """
 
@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -60,14 +61,14 @@ def measure(store: str, rows: int, repeats: int) -> dict[str, Any]:
             import pgserver
 
             server = pgserver.get_server(Path(folder) / "pg", cleanup_mode="stop")
-            url, small = (f"{server.get_uri()}&table={name}" for name in ("x", "small"))
+            url = f"{server.get_uri()}&table=large"
         else:
             ending = {"faiss": ".faiss", "hdf5": ".h5"}.get(store, ENDINGS.get(store, ""))
-            url, small = (f"{store}://{folder}/{name}{ending}" for name in ("x", "small"))
+            url = f"{store}://{folder}/large{ending}"
         try:
             child("build", url, rows)
-            child("build", small, 1000)
-            least = child("veclink", small, 1000)[1]
+            child("build", small(url), 1000)
+            least = child("veclink", small(url), 1000)[1]
             turns = [(child("bare", url, rows), child("veclink", url, rows)) for _ in range(repeats)]
         finally:
             if server is not None:
@@ -85,7 +86,8 @@ def measure(store: str, rows: int, repeats: int) -> dict[str, Any]:
         "peak_mb": round(peak / MB),
         "bare_peak_mb": round(max(turn[0][1] for turn in turns) / MB),
         "beyond_mb": round((peak - scratch - least) / MB),
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "load": round(os.getloadavg()[0], 1),
     }
 
@@ -104,22 +106,41 @@ def child(what: str, url: str, rows: int) -> tuple[float, int]:
 
 
 def step(what: str, url: str, rows: str) -> None:
-    """One step; prints its seconds."""
-    began = time.perf_counter()
+    """One step; prints its seconds. A read begins with one of 1,000 rows, so that imports are not counted."""
     if what == "build":
         build(url, int(rows))
-    elif what == "bare":
-        count = sum(map(len, BARE[url.partition("://")[0]](url)))
-        assert count == int(rows), f"{count} rows came"
-    else:
-        from veclink.collection import open_collection
+        print(0)
+        return
+    for each, count in ((small(url), 1000), (url, int(rows))):
+        began = time.perf_counter()
+        if what == "bare":
+            came = collected(BARE[each.partition("://")[0]](each), count)
+        else:
+            from veclink.collection import open_collection
 
-        assert len(open_collection(url, payload=False)) == int(rows)
+            came = len(open_collection(each, payload=False))
+        assert came == count, f"{came} rows came of {each}"
     print(time.perf_counter() - began)
 
 
+def collected(batches: Iterator[Any], count: int) -> int:
+    """How many rows came, after all were put into one array."""
+    import numpy as np
+
+    vectors, row = np.empty((count, DIMENSION), np.float32), 0
+    for batch in batches:
+        vectors[row : row + len(batch)] = batch
+        row += len(batch)
+    return row
+
+
+def small(url: str) -> str:
+    """The URL of the small collection beside that of the large one."""
+    return url.replace("/large", "/small").replace("table=large", "table=small")
+
+
 def build(url: str, rows: int) -> None:
-    """The collection, by veclink's own writer; Chroma's with a cheap index, which reading does not use."""
+    """The collection, by veclink's own writer; Chroma's with a cheap index, as reading does not use it."""
     import numpy as np
 
     from veclink.stores import open_store
@@ -142,6 +163,15 @@ def build(url: str, rows: int) -> None:
             for part in (slice(0, 5000), slice(5000, None)):
                 if len(batch.vectors[part]):
                     collection.add(ids=list(map(str, batch.ids[part])), embeddings=batch.vectors[part])  # type: ignore[index]
+        return
+    if url.startswith("hdf5"):  # in one piece, as h5py writes by default; veclink's own files are chunked
+        import h5py
+
+        with h5py.File(place(url), "w") as file:
+            vectors = file.create_dataset("vector", (rows, DIMENSION), "f4")
+            file["id"] = np.arange(rows)
+            for batch in batches():
+                vectors[batch.ids[0] : batch.ids[-1] + 1] = batch.vectors  # type: ignore[index]
         return
     with open_store(url, write=True) as store:
         store.write(batches())
@@ -204,7 +234,7 @@ def bare_sqlite(url: str) -> Iterator[Any]:
     import numpy as np
 
     cursor = apsw.Connection(place(url)).execute("select id, vector from x")
-    while rows := cursor.fetchmany(SIZE) if hasattr(cursor, "fetchmany") else [r for r, _ in zip(cursor, range(SIZE))]:
+    while rows := list(islice(cursor, SIZE)):
         yield np.frombuffer(b"".join(row[1] for row in rows), np.float32).reshape(-1, DIMENSION)
 
 
@@ -250,7 +280,7 @@ def bare_postgres(url: str) -> Iterator[Any]:
         register_vector(connection)
         with connection.cursor("bare", binary=True) as cursor:
             cursor.itersize = SIZE
-            cursor.execute("select id, vector from x order by id")
+            cursor.execute(f"select id, vector from {url.rpartition('=')[2]} order by id")
             while rows := cursor.fetchmany(SIZE):
                 yield np.stack([getattr(row[1], "to_numpy", lambda row=row: row[1])() for row in rows])
 

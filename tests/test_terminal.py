@@ -48,3 +48,8 @@ def test_summary_shows_the_estimates_that_there_are(capsys: pytest.CaptureFixtur
 def test_summary_names_the_seeds_that_look_wrong(capsys: pytest.CaptureFixture[str]) -> None:
     print_summary(Summary("span", 100, 200, 3, wrong_seeds=((4, 17), (9, 150))))
     assert "Seeds that look wrong, by row: (4, 17), (9, 150)." in capsys.readouterr().out
+
+
+def test_reading_a_store_shows_rows_rate_and_time_left() -> None:
+    now = Progress(50_000, 200_000, 0, None, "reading lancedb:///x#papers", rows_per_second=2_000.0)
+    assert describe(now, 25.0) == "50,000 of 200,000 rows, 2,000 a second, 1:15 left"

@@ -19,6 +19,11 @@ def as_ids(values: Sequence[Any] | np.ndarray, name: str = "ids") -> np.ndarray:
     Integers stay integers. Strings and UUIDs become str, and so does every id where kinds are mixed or an integer does
     not fit into 64 bits. Missing values, floats and others are refused: they would not be found again.
     """
+    if isinstance(values, (list, tuple)) and set(map(type, values)) == {int}:  # the usual case, in one step
+        try:
+            return np.array(values, dtype=np.int64)
+        except OverflowError:
+            pass
     # not np.asarray of a list: it would turn [1, "x"] and [1, None] into something else
     array = np.asarray(values) if hasattr(values, "__array__") else np.fromiter(values, dtype=object, count=len(values))
     if array.ndim != 1:

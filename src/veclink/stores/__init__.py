@@ -67,7 +67,9 @@ def read(
     from veclink.stores.scratch import read_store
 
     with open_store(source) as store:
-        return read_store(store, payload=payload, progress=progress), None
+        with store.errors():
+            mapped = store.in_place(payload=payload)
+        return (read_store(store, payload=payload, progress=progress) if mapped is None else mapped), None
 
 
 def address_of(source: str | Path) -> Address:

@@ -20,6 +20,7 @@ from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
 from veclink.stores.tables import records_of
 from veclink.stores.urls import Address
 
+READING_MEMORY = "256MB"
 _NUMBERS = {"FLOAT": "float32", "DOUBLE": "float32", "TINYINT": "int8"}
 
 
@@ -40,8 +41,10 @@ class DuckdbStore(Store):
         assert self.address.path is not None
         if not self.writable and not self.address.path.is_file():
             raise InputError(f"{self.name} does not exist; check the name.")
+        # a table is read once from end to end: pages kept for another time would only fill the memory
+        options = {} if self.writable else {"memory_limit": READING_MEMORY}
         with self.errors("opened"):
-            return duckdb.connect(str(self.address.path), read_only=not self.writable)
+            return duckdb.connect(str(self.address.path), read_only=not self.writable, config=options)
 
     def _run(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self.errors(), self._connection.cursor() as cursor:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from veclink.atomic import written_whole
+from veclink.collection import Collection
 from veclink.errors import InputError, named, needed
 from veclink.ids import as_ids
 from veclink.stores.arrow import values_of
@@ -129,6 +130,22 @@ class Hdf5Store(Store):
                     if not len(kept):
                         continue
             yield Batch(block, ids, table if payload else None, rows.stop)
+
+    def in_place(self, *, payload: bool = True) -> Collection | None:
+        """Mapped where the dataset is neither chunked nor compressed, as h5py writes by default."""
+        vectors = self._datasets[self._vector]
+        start = vectors.id.get_offset()
+        plain = vectors.dtype.isnative and vectors.dtype == self.dtype and not self._file.userblock_size
+        if start is None or vectors.chunks is not None or not plain or self.address.where or not len(vectors):
+            return None
+        rows, table = slice(0, len(vectors)), None
+        if payload and self._others:
+            arrow: Any = needed("pyarrow", "Keeping the payload")
+            columns = [values_of(_values(self._datasets[name], rows)) for name in self._others]
+            table = arrow.table(columns, names=self._others)
+        mapped = np.memmap(self._path, vectors.dtype, "r", offset=start, shape=vectors.shape)
+        ids = None if self._id is None else _values(self._datasets[self._id], rows)
+        return Collection.from_array(mapped, ids, table, name=self.name)
 
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
         h5py: Any = needed("h5py", "HDF5", install="veclink[hdf5]")

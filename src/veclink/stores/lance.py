@@ -151,7 +151,8 @@ class LanceStore(Store):
         for pair in removed:
             kept.pop(pair, None)
         with self.errors("written"):  # one new version of the table, or none
-            self._database.create_table(self._place[1], data=links_table(kept), mode="overwrite")
+            mode = "overwrite" if self.exists() else "create"
+            self._database.create_table(self._place[1], data=links_table(kept), mode=mode)
         self.__dict__.pop("_table", None)
 
     def annotations(self) -> dict[Id, tuple[Id | None, float | None]]:

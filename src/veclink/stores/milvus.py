@@ -148,6 +148,7 @@ class MilvusStore(Store):
                         unfinished, [{**_plain(record), "id": each, "vector": row} for each, row, record in chosen]
                     )
                 rows += len(batch)
+            self._index(unfinished)
             if client.has_collection(self._collection):
                 client.drop_collection(self._collection)
             client.rename_collection(unfinished, self._collection)
@@ -159,7 +160,7 @@ class MilvusStore(Store):
         return rows
 
     def _make(self, name: str, vectors: np.ndarray, text: bool, metadata: dict[str, Any]) -> None:
-        """An empty collection with an index; float16 where the engine has it, which Milvus Lite has not."""
+        """An empty collection; float16 where the engine has it, which Milvus Lite has not."""
         types: Any = needed("pymilvus", "Milvus").DataType
         half = vectors.dtype == np.float16 and self.address.path is None
         kind, self._kept_as = ("FLOAT16_VECTOR", "<f2") if half else ("FLOAT_VECTOR", "<f4")
@@ -169,11 +170,16 @@ class MilvusStore(Store):
         else:
             schema.add_field("id", types.INT64, is_primary=True)
         schema.add_field("vector", getattr(types, kind), dim=vectors.shape[1])
-        index = self._client.prepare_index_params()
-        index.add_index("vector", index_type="AUTOINDEX", metric_type="COSINE")
         self._client.create_collection(
-            name, schema=schema, index_params=index, properties={OWN: json.dumps(metadata)}, consistency_level="Strong"
+            name, schema=schema, properties={OWN: json.dumps(metadata)}, consistency_level="Strong"
         )
+
+    def _index(self, name: str) -> None:
+        """What a search needs; made once, after the rows, as every insert would work on it."""
+        index = self._client.prepare_index_params()
+        kind = "AUTOINDEX" if self.address.path is None else "FLAT"  # Lite is for few vectors, and its graphs take long
+        index.add_index("vector", index_type=kind, metric_type="COSINE")
+        self._client.create_index(name, index)
 
     def links(self) -> dict[tuple[Id, Id], float] | None:
         if not self.exists():
@@ -193,6 +199,7 @@ class MilvusStore(Store):
         with self.errors("written"):
             if not self.exists():
                 self._make(self._collection, vector, True, {"holds": "links"})
+                self._index(self._collection)
             items = list(changed.items())
             for start in range(0, len(items), WRITE):
                 rows = [

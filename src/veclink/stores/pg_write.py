@@ -116,11 +116,11 @@ def _copy(cursor: Any, table: Any, columns: list[str], part: Any) -> int:
     for name in columns:
         column = part.column(name).to_pylist()
         if name == "vector":
-            # the shortest text of each number in its own width, which reads back to the same bits
+            # text of float64, which has more digits than float32 needs to come back to the same bits
             numbers = part.column(name).combine_chunks()
             width = numbers.type.list_size
             text = numbers.flatten().to_numpy(zero_copy_only=False).astype(np.float32).reshape(-1, width)
-            column = ["[" + ",".join(map(str, row.tolist())) + "]" for row in text]
+            column = [json.dumps(row) for row in text.tolist()]
         else:
             column = [json.dumps(value, default=str) if isinstance(value, (list, dict)) else value for value in column]
         values.append(column)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from veclink.collection import Collection
+
 BATCH = 8192
 """Rows of one batch, unless a store takes fewer at once."""
 
@@ -88,6 +90,10 @@ class Store(ABC):
     @abstractmethod
     def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
         """All rows in an order that stays the same while nothing is written; from the place `after` on, if given."""
+
+    def in_place(self, *, payload: bool = True) -> Collection | None:
+        """The whole collection mapped where it lies, None where its vectors do not lie in one piece on the disk."""
+        return None
 
     def metadata(self) -> dict[str, Any]:
         """What the store says of the collection as a whole, and what was written with it."""

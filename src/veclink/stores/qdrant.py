@@ -159,7 +159,8 @@ class QdrantStore(Store):
         )
         rows = 0
         try:
-            with self._quick_commits():
+            with self._quick_commits(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # as in `_client`
                 for batch in batches:
                     self._upsert(batch, rows, own)
                     rows += len(batch)

@@ -14,6 +14,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ from veclink.stores.arrow import one_table
 from veclink.stores.protocol import BATCH, Batch, Store
 
 BATCH_BYTES = 16 << 20  # of vectors, at most: a batch is held a few times over while it is read
+SAVED_SECONDS = 0.5
+"""How much of a read a killed process loses, at most."""
 KEPT_SECONDS = 7 * 24 * 3600
 """How long an interrupted read waits to be resumed."""
 
@@ -49,11 +52,26 @@ def read_store(
         scratch = _Scratch(folder, state)
         _check_room(folder, count * dimension * dtype.itemsize - scratch.bytes, store.name)
         began, already = time.monotonic(), scratch.rows
-        for batch in scratch.resumed(store, size) or store.batches(size, payload=payload):
-            scratch.append(batch, store.name)
+
+        def done(step: Future[None]) -> None:
+            step.result()
             if progress is not None:
                 rate = (scratch.rows - already) / max(time.monotonic() - began, 1e-9)
                 progress(Progress(scratch.rows, count, 0, None, f"reading {store.name}", rows_per_second=rate))
+
+        # one batch is written while the next one is read
+        try:
+            with ThreadPoolExecutor(1) as writer:
+                step: Future[None] | None = None
+                for batch in scratch.resumed(store, size) or store.batches(size, payload=payload):
+                    if step is not None:
+                        done(step)
+                    step = writer.submit(scratch.append, batch, store.name)
+                if step is not None:
+                    done(step)
+        except BaseException:
+            scratch.keep()
+            raise
         if scratch.rows != count:
             scratch.forget()
             raise StoreError(
@@ -71,6 +89,7 @@ class _Scratch:
         self._ids: list[np.ndarray] = []
         self.rows = 0
         self._state: dict[str, Any] = {}
+        self._saved = time.monotonic()
         if not self._load():
             self.restart()
 
@@ -105,7 +124,7 @@ class _Scratch:
         return store.batches(size, after=before["place"], payload=payload)
 
     def append(self, batch: Batch, name: str) -> None:
-        """Add a batch to all files, then say so in the state: what is not said there does not count."""
+        """Add a batch to all files, and now and then say so in the state: what is not said there does not count."""
         if batch.vectors.shape[1] != self._dimension:
             raise InputError(
                 f"{name} has vectors of {self._dimension:,} numbers, but of {batch.vectors.shape[1]:,} from row "
@@ -134,8 +153,17 @@ class _Scratch:
         ends = {name: (self._folder / name).stat().st_size for name in ("ids", "payload")}
         steps.append({"rows": self.rows, "place": batch.place, **ends})
         del steps[:-2]
-        if batch.place is not None:
-            self._save()
+        if time.monotonic() - self._saved > SAVED_SECONDS:
+            self.keep()
+
+    def keep(self) -> None:
+        """Say in the state what is there, for a later read; a store without places cannot go on."""
+        steps = self._state["steps"]
+        if steps and steps[-1]["place"] is not None:
+            temporary = self._folder / "state.new"
+            temporary.write_text(json.dumps(self._state), encoding="utf-8")
+            os.replace(temporary, self._folder / "state.json")
+        self._saved = time.monotonic()
 
     def collection(self, name: str) -> Collection:
         """What was read, mapped; its folder may go, as the maps hold the files."""
@@ -182,11 +210,6 @@ class _Scratch:
     def _last_ids(self) -> list[Any]:
         return list(self._read_ids())[-1] if (self._folder / "ids").stat().st_size else []
 
-    def _save(self) -> None:
-        temporary = self._folder / "state.new"
-        temporary.write_text(json.dumps(self._state), encoding="utf-8")
-        os.replace(temporary, self._folder / "state.json")
-
 
 @contextmanager
 def _folder(store: Store, payload: bool) -> Iterator[Path]:
@@ -199,7 +222,7 @@ def _folder(store: Store, payload: bool) -> Iterator[Path]:
     except FileExistsError as error:
         raise OutputError(f"{home} is not a folder; name one in VECLINK_SCRATCH.") from error
     _sweep(home)
-    digest = hashlib.sha256(f"{store.name}\0{payload}".encode()).hexdigest()[:24]
+    digest = hashlib.sha256(f"{store.name}\0{store.address.user}\0{payload}".encode()).hexdigest()[:24]
     folder = home / digest
     folder.mkdir(mode=0o700, exist_ok=True)
     lock = _locked(folder / "lock")

@@ -145,11 +145,10 @@ class SqliteStore(Store):
         dimension, dtype = self._shape
         columns = list(zip(*rows, strict=True))
         width = dimension * dtype.itemsize
-        whole = (isinstance(blob, bytes) and len(blob) == width for blob in columns[0])
-        wrong = [start + row for row, right in enumerate(whole) if not right]
-        if wrong:
+        if set(map(type, columns[0])) != {bytes} or set(map(len, columns[0])) != {width}:
+            wrong = [start + row for row, blob in enumerate(columns[0]) if not _is_blob(blob, width)]
             raise InputError(
-                f"{self.name} has no vector of {dimension:,} numbers ({width:,} bytes) in row {named(wrong)}."
+                f"{self.name} has no vector of {dimension:,} numbers ({width:,} bytes) in row {named(wrong)}; fill it."
             )
         vectors = np.frombuffer(b"".join(columns[0]), dtype).reshape(len(rows), dimension)
         payload = None
@@ -297,6 +296,10 @@ class SqliteStore(Store):
             raise InputError(f"{self.name} has no column {named(missing)} to filter by.")
         parts = [f"{quoted(each.field)} {each.sign} ?" for each in self.address.where]
         return (" where " + " and ".join(parts) if parts else ""), [each.value for each in self.address.where]
+
+
+def _is_blob(value: Any, width: int) -> bool:
+    return isinstance(value, bytes) and len(value) == width
 
 
 def _value(value: Any) -> Any:

@@ -1,0 +1,86 @@
+"""SciFact in two databases: minilm in LanceDB, mpnet in PostgreSQL, linked by URL, the links written back to both.
+
+    python experiments/databases.py DATA/scifact [--out experiments/results/databases.json]
+
+The links file has to be the same, byte for byte, as that of the .npy files, and a second export must change nothing.
+PostgreSQL is the server of the package pgserver.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import veclink
+from veclink.exporting import annotate, export_links
+from veclink.stores import open_store
+from veclink.stores.protocol import Batch
+
+SEEDS = 30
+
+
+def main() -> None:
+    """Run it, print and write."""
+    import pgserver
+
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("data", type=Path)
+    arguments.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "databases.json")
+    given = arguments.parse_args()
+    ids = np.array([int(line) for line in (given.data / "ids.txt").read_text().split()])
+    left, right = (np.load(given.data / f"{model}.npy") for model in ("minilm", "mpnet"))
+    chosen = ids[np.random.default_rng(0).permutation(len(ids))[:SEEDS]]
+    seeds = np.column_stack([chosen, chosen])
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        server = pgserver.get_server(folder / "pg", cleanup_mode="stop")
+        try:
+            urls = (f"lancedb://{folder}/lance#scifact", f"{server.get_uri()}&table=scifact")
+            for url, vectors in zip(urls, (left, right), strict=True):
+                with open_store(url, write=True) as store:
+                    store.write([Batch(vectors, ids)])
+            digests, seconds = {}, {}
+            for start, a, b in (
+                ("files", veclink.Collection.from_array(left, ids), veclink.Collection.from_array(right, ids)),
+                ("databases", *urls),
+            ):
+                began = time.perf_counter()
+                links = veclink.link(a, b, seeds=seeds)
+                seconds[start] = round(time.perf_counter() - began, 1)
+                links.save(folder / f"{start}.parquet")
+                digests[start] = hashlib.sha256((folder / f"{start}.parquet").read_bytes()).hexdigest()
+            tables = (f"lancedb://{folder}/lance#links", f"{server.get_uri()}&table=links")
+            exports = {}
+            for side, url, table in zip("ab", urls, tables, strict=True):
+                for what, run in (
+                    ("table", lambda table=table: export_links(links, table, write=True)),
+                    ("notes", lambda url=url, side=side: annotate(links, url, side, write=True)),
+                ):
+                    first, second = run(), run()
+                    exports[f"{url.partition(':')[0]} {what}"] = {"first": first.new, "second_changes": second.any}
+        finally:
+            server.cleanup()
+    result = {
+        "rows": len(ids),
+        "dimensions": [left.shape[1], right.shape[1]],
+        "seeds": SEEDS,
+        "links": len(links),
+        "right": int((links.ids_a == links.ids_b).sum()),
+        "same_file": digests["files"] == digests["databases"],
+        "sha256": digests,
+        "seconds": seconds,
+        "exports": exports,
+    }
+    given.out.write_text(json.dumps(result, indent=2) + "\n")
+    print(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()
