@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from veclink.candidates import Candidates, crossfit
+from veclink.candidates import FOLDS, Candidates, crossfit
 from veclink.confidence import FITTED, Judged, best_cut, judge
 from veclink.evidence import one_to_one as choose_one_to_one
 from veclink.field import Field
@@ -22,6 +22,7 @@ from veclink.starts import Found, best_pool
 from veclink.trace import traced
 
 NEIGHBOURS = 10
+FEWER_FOLDS = 3  # of a pool of thousands: what is left out of each map is not missed
 SURROUNDING = 1024  # links of a pool among which the neighbours of a pair are looked for
 FEW = 30  # a pool of fewer links fits no map
 RECOVERED = 0.5  # share of the given pairs that must come out as links again, unaided, to vouch for an overlap
@@ -73,7 +74,7 @@ def span(
         progress(Progress(rounds, None, len(found.pool.pairs), None, "judging"))
     suspect = np.isin(np.arange(len(given)), found.suspects)
     pool = _with_given(widen(ground, found.pool, rng), given[~suspect])
-    candidates = crossfit(ground, pool, rng)
+    candidates = crossfit(ground, pool, rng, folds=FEWER_FOLDS if ground.large else FOLDS)
     links = candidates.mutual()
     fitted = links if len(links) <= FITTED else np.sort(rng.choice(links, FITTED, replace=False))
     beside = _surroundings(ground, candidates, _some(pool, rng), rng, None if not one_to_one else fitted)

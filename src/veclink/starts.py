@@ -30,7 +30,7 @@ FROM_NOTHING = "no seeds"
 MOST_ALIGNED = 4096
 FEWER_ROUNDS = 40  # of an alignment: as good as more where the rows are a sample
 PROBE = Pace(rounds=3)
-SHORT = Pace(rounds=6, views=4)
+SHORT = Pace(rounds=6, views=3)
 GUESSED, FEWEST_GUESSED = 0.1, 500  # of the rows asked in large clouds: the best pairs of an alignment to begin with
 HOPEFUL = 0.1  # of the smaller cloud: what a start that will take off agrees on after a few rounds
 # Hops and ridge of the profiles, power of the alignment: which of them works differs by data, and by luck.
