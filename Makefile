@@ -14,7 +14,7 @@ demo: $(VENV)/installed
 test: $(VENV)/installed-for-tests browser
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	CHROMIUM=$(CHROMIUM) $(BIN)/python -m pytest -q
+	CHROMIUM=$(CHROMIUM) $(BIN)/python -m pytest -q --numprocesses 2 --dist loadfile
 
 docs: $(VENV)/installed-for-tests
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
