@@ -20,23 +20,9 @@ OUTSIDE = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+[^)#]+)\)")
 FIELD = re.compile(r"^(\w[\w, /…]*): +(?=\S)")
 
 
-def on_config(config: Any) -> Any:
-    """Leave out of the navigation what is announced but not written yet."""
-    missing = _missing(config)
-    config.nav = [entry for entry in (_without(entry, missing) for entry in config.nav) if entry]
-    return config
-
-
-def on_page_markdown(markdown: str, *, page: Any, config: Any, **_: Any) -> str:
-    """Fill in the reference; links to files of the source tree become their names, as the site does not hold them.
-
-    On the first page, lines that lead to an announced page that is not written yet are left out.
-    """
+def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
+    """Fill in the reference; links to files of the source tree become their names, as the site does not hold them."""
     markdown = _filled(markdown)
-    if page.is_homepage:
-        missing = _missing(config)
-        lines = markdown.splitlines(keepends=True)
-        markdown = "".join(line for line in lines if not any(f"]({each})" in line for each in missing))
     folder = (ROOT / "docs" / page.file.src_uri).parent
 
     def named(match: re.Match[str]) -> str:
@@ -45,10 +31,6 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, **_: Any) -> str:
         return match[0] if inside else f"{match[1]} (`{target.relative_to(ROOT)}`)"
 
     return OUTSIDE.sub(named, markdown)
-
-
-def _missing(config: Any) -> set[str]:
-    return {page for page in config.extra["coming"] if not (ROOT / "docs" / page).exists()}
 
 
 def _filled(markdown: str) -> str:
@@ -153,12 +135,3 @@ def _text(doc: str) -> str:
             lines.append(line)
             in_list = False
     return "\n".join(lines) + "\n"
-
-
-def _without(entry: Any, missing: set[str]) -> Any:
-    if isinstance(entry, str):
-        return None if entry in missing else entry
-    title, content = next(iter(entry.items()))
-    if isinstance(content, list):
-        return {title: [kept for kept in (_without(each, missing) for each in content) if kept]}
-    return None if content in missing else entry

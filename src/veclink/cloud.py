@@ -114,7 +114,7 @@ class Cloud:
         return found
 
     def _fill(self, out: np.ndarray, where: slice | np.ndarray) -> None:
-        out[:], _ = _unit(_numbers(self.collection, where))
+        out[:], _ = _unit(numbers(self.collection, where))
         if self.mean is not None:
             out -= self.mean
             out[:], _ = _unit(out, shortest=NO_DIRECTION)
@@ -171,7 +171,7 @@ def _look(collection: Collection) -> tuple[np.ndarray, list[int], int, np.ndarra
     n_broken = 0
     total = np.zeros(collection.dimension, np.float64)
     for low, high in _chunks(len(collection), collection.dimension):
-        unit, length = _unit(_numbers(collection, slice(low, high)))
+        unit, length = _unit(numbers(collection, slice(low, high)))
         bad = np.flatnonzero(~np.isfinite(length))
         n_broken += len(bad)
         broken += (bad[: SHOWN - len(broken)] + low).tolist()
@@ -187,17 +187,17 @@ def _chunks(rows: int, dimension: int) -> Iterator[tuple[int, int]]:
     return ((low, min(low + step, rows)) for low in range(0, rows, step))
 
 
-def _numbers(collection: Collection, where: slice | np.ndarray) -> np.ndarray:
+def numbers(collection: Collection, where: slice | np.ndarray) -> np.ndarray:
     """Source rows as a new C-ordered array, float64 where the source is and float32 elsewhere, int8 times its scale."""
     source = collection.vectors
     wide = np.float64 if source.dtype.itemsize == 8 else np.float32
-    numbers = np.array(source[where], dtype=wide, order="C", subok=False)
+    rows = np.array(source[where], dtype=wide, order="C", subok=False)
     if isinstance(collection.scale, np.ndarray):
         scale = collection.scale if len(collection.scale) == 1 else collection.scale[where]
-        np.multiply(numbers, scale, out=numbers)
+        np.multiply(rows, scale, out=rows)
     elif collection.scale is not None:
-        np.multiply(numbers, np.float32(collection.scale), out=numbers)
-    return numbers
+        np.multiply(rows, np.float32(collection.scale), out=rows)
+    return rows
 
 
 def _unit(numbers: np.ndarray, shortest: float = 0.0) -> tuple[np.ndarray, np.ndarray]:

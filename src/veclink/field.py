@@ -59,6 +59,7 @@ class Field:
         self.dimension = int(min(a.shape[1], b.shape[1]))
         self.ridge, self.k, self.device, self.memory = ridge, k, device, memory
         self.large = self.extent_of_all > ALL_ASKED
+        self.density_sample = DENSITY_SAMPLE // 2 if self.large else DENSITY_SAMPLE
         self.asked: np.ndarray | None = None
         self.extent = self.extent_of_all
         """How many links a pool can hold at most."""
@@ -167,9 +168,7 @@ class Field:
 
     def own_density(self, side: str, rng: np.random.Generator) -> np.ndarray:
         """See `locality.own_density`."""
-        return own_density(
-            self.a if side == "a" else self.b, rng, DENSITY_SAMPLE // 2 if self.large else DENSITY_SAMPLE
-        )
+        return own_density(self.a if side == "a" else self.b, rng, self.density_sample)
 
     def nearest_links(self, pairs: np.ndarray, pool: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See `locality.nearest_links`."""

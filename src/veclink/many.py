@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from veclink.collection import open_collection
+from veclink.anchors import resolve_pairs
+from veclink.collection import Collection, open_collection
 from veclink.errors import InputError
 from veclink.linking import Source, link
 from veclink.links import Links
@@ -75,7 +76,7 @@ def link_many(
     if len(collections) < 3:
         raise InputError(f"{len(collections)} collections were given; link_many is for 3 or more, link for two.")
     opened = [open_collection(each, payload=False, progress=progress) for each in collections]
-    known = _known_seeds(seeds or {}, len(opened))
+    known = _known_seeds(seeds or {}, opened)
     pairwise = {}
     every = list(itertools.combinations(range(len(opened)), 2))
     for step, (i, j) in enumerate(every):
@@ -198,11 +199,20 @@ class _Groups:
         return self._group[row]
 
 
-def _known_seeds(seeds: Mapping[Pair, Any], m: int) -> dict[Pair, Any]:
+def _known_seeds(seeds: Mapping[Pair, Any], opened: Sequence[Collection]) -> dict[Pair, Any]:
     """Seeds by (i, j) with i < j."""
-    known = {}
+    known, m = {}, len(opened)
     for (i, j), pairs in seeds.items():
         if i == j or not (0 <= i < m and 0 <= j < m):
             raise InputError(f"Seeds are given for the collections {(i, j)}; there are {m}, counted from 0.")
-        known[min(i, j), max(i, j)] = pairs if i < j else [(y, x) for x, y in pairs]
+        if (j, i) in seeds and i > j:
+            raise InputError(f"Seeds are given for the collections {(i, j)} and {(j, i)}; give them once.")
+        known[min(i, j), max(i, j)] = pairs if i < j else _turned(pairs, opened[i], opened[j])
     return known
+
+
+def _turned(pairs: Any, a: Collection, b: Collection) -> list[tuple[Any, Any]]:
+    """Known pairs of a and b as pairs of b and a, by id where there are ids."""
+    rows_a, rows_b = resolve_pairs(pairs, a, b).T
+    names = ((rows if side.ids is None else side.ids[rows]).tolist() for rows, side in ((rows_b, b), (rows_a, a)))
+    return list(zip(*names, strict=True))

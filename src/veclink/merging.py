@@ -194,7 +194,7 @@ def merge(
         from_b=len(right),
         linked=len(chosen),
         translated=0 if union_only else len(rows.alone),
-        unsure=len(pairs) - len(chosen),
+        unsure=int((probability < sure).sum()),
         left_out=len(np.setdiff1d(left_out, pairs[chosen, 0])),
         dimension=max(left.dimension, right.dimension) if union_only else right.dimension,
         space="both" if union_only else "b",
@@ -210,6 +210,8 @@ def _usable(pairs: np.ndarray, probability: np.ndarray, a: Collection, b: Collec
     from veclink.links import Summary
 
     held = np.isin(pairs[:, 0], cloud.rows)
+    linked_b = np.unique(pairs[:, 1])
+    held &= ~np.isin(pairs[:, 1], linked_b[~np.asarray(b.vectors[linked_b]).any(axis=1)])
     summary = Summary(method="given", n_a=len(a), n_b=len(b), n_links=int(held.sum()))
     return Links(pairs[held], probability[held], summary)
 

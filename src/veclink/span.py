@@ -26,7 +26,7 @@ FEWER_FOLDS = 3  # of a pool of thousands: what is left out of each map is not m
 SURROUNDING = 1024  # links of a pool among which the neighbours of a pair are looked for
 FEW = 30  # a pool of fewer links fits no map
 RECOVERED = 0.5  # share of the given pairs that must come out as links again, unaided, to vouch for an overlap
-SHARED, CLEARLY_SHARED = 0.085, 0.12  # of the smaller cloud; without an overlap the estimate reached 0.07
+SHARED = 0.085  # of the smaller cloud; without an overlap the estimate reached 0.07
 ROOMY = 64  # dimensions; in fewer, random clouds can be turned until a few given pairs and many neighbours fit
 CRAMPED = 8.0  # divided by the dimensions, the share that must seem to be in both there: 0.18 was seen by chance in 32
 
@@ -216,7 +216,7 @@ def _verdict(
         reasons.append(f"{recovered:.0%} of the {n_given:,} given pairs come out as links again when left out.")
     if len(found.suspects):
         reasons.append(f"{len(found.suspects):,} of the {n_given:,} given pairs look wrong and were not used.")
-    if shared >= max(CLEARLY_SHARED, 1.5 * least):
+    if shared >= 1.5 * least:
         return "linkable", tuple(reasons)
     if vouched or shared >= least:
         reasons.append("So few shared objects are hard to tell from near neighbours: look at the links before use.")

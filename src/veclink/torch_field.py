@@ -14,7 +14,7 @@ from veclink.cloud import NO_DIRECTION, Cloud
 from veclink.collection import Collection
 from veclink.errors import SHOWN
 from veclink.field import Axes, Field
-from veclink.locality import DENSITY_NEAREST, DENSITY_SAMPLE, NEAREST, NEAREST_LINKS
+from veclink.locality import DENSITY_NEAREST, NEAREST, NEAREST_LINKS
 from veclink.matching import Matches
 from veclink.matching.torch_backend import match, torch_device
 from veclink.signatures import SMALLEST_NORM
@@ -85,7 +85,7 @@ class DeviceField(Field):
     def own_density(self, side: str, rng: np.random.Generator) -> np.ndarray:
         """See `locality.own_density`."""
         points = self.points[side]
-        sample = np.sort(rng.choice(len(points), min(len(points), DENSITY_SAMPLE), replace=False))
+        sample = np.sort(rng.permutation(len(points))[: self.density_sample])
         k, others, position = min(DENSITY_NEAREST, len(sample) - 1), points[self._place(sample)], self._place(sample)
         step, parts = LARGEST // len(sample), []
         for start in range(0, len(points), step):
@@ -172,12 +172,15 @@ def resident(cloud: Cloud, device: str) -> torch.Tensor:
 
 
 def fits(a: tuple[int, int], b: tuple[int, int], device: str) -> bool:
-    """Whether both clouds, their signatures and a tile fit on the device."""
+    """Whether both clouds, their signatures, and what matching them takes, fit on the device."""
     place = torch_device(device)
     if place.type != "cuda":
         return True
     seen = (a[0] + b[0]) * min(a[1], b[1])  # in float32, in float16, and padded for the kernel
-    return 4 * (a[0] * a[1] + b[0] * b[1]) + 8 * seen + 64 * LARGEST < torch.cuda.mem_get_info(place)[0]
+    return (
+        4 * (a[0] * a[1] + b[0] * b[1]) + 8 * seen + 2500 * (a[0] + b[0]) + 16 * LARGEST
+        < torch.cuda.mem_get_info(place)[0]
+    )
 
 
 def _sent(collection: Collection, where: slice | np.ndarray, place: torch.device) -> torch.Tensor:

@@ -15,8 +15,8 @@ from typing import Any
 
 from veclink.anchors import anchors_from_pairs, anchors_from_vectors, resolve_pairs
 from veclink.cloud import prepare
-from veclink.collection import Collection, open_collection
-from veclink.errors import InputError, named
+from veclink.collection import open_collection
+from veclink.errors import InputError
 from veclink.linking import chosen_device
 from veclink.links import Links
 
@@ -89,7 +89,7 @@ def link_by(
     start = (
         anchors_from_pairs(*clouds, resolve_pairs(seeds, left, right))
         if anchors is None
-        else anchors_from_vectors(*clouds, _opened(anchors[0]), _opened(anchors[1]))
+        else anchors_from_vectors(*clouds, open_collection(anchors[0]), open_collection(anchors[1]))
     )
     own = baseline.options | options
     if baseline.told_overlap:
@@ -99,15 +99,3 @@ def link_by(
     own |= {"device": chosen_device(device), "memory": memory}
     links = baseline.load()(*clouds, start, **own)
     return replace(links, summary=replace(links.summary, seconds=time.perf_counter() - began))
-
-
-def known(names: list[str]) -> list[str]:
-    """The names, or an error that says which are unknown."""
-    unknown = [name for name in names if name not in BASELINES]
-    if unknown:
-        raise InputError(f"There is no baseline {named(unknown)}; there are {', '.join(BASELINES)}.")
-    return names
-
-
-def _opened(source: Any) -> Collection:
-    return open_collection(source)

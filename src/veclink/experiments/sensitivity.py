@@ -22,7 +22,6 @@ SWEEPS: dict[tuple[str, str], tuple[float, ...]] = {
     ("span", "k"): (3, 5, 10, 20, 50),
 }
 LETTERS = {"growth": "c", "share": "ρ0", "ridge": "λ", "views": "views per round", "k": "k"}
-DEFAULTS = {("geh", "growth"): 0.3, ("geh", "share"): 0.4, ("geh", "k"): 50}
 
 
 def cells(setup: Setup) -> list[Settings]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -37,7 +36,6 @@ class Parts:
     votes: float = BRISK.votes
     judged: bool = True
     cut: bool = True
-    changes: dict[str, Any] = field(default_factory=dict)
 
     def pace(self) -> Pace:
         """The pace at which the pool grows."""

@@ -35,7 +35,7 @@ def best_partners(queries: Any, others: Any, *, k: int = 10, device: str = "cpu"
 def _on_cpu(queries: np.ndarray, others: Rows, k: int) -> tuple[np.ndarray, np.ndarray]:
     q = len(queries)
     best, index = np.full(q, -np.inf, np.float32), np.zeros(q, np.int64)
-    groups, parts = min(k, q), []
+    groups, largest = min(k, q), np.empty((q, 0), np.float32)
     space = np.empty((q, TILE + 16), np.float32)  # not a multiple of the page: rows would share cache sets
     density = np.empty(TILE, np.float32)
     for first, last in others.tiles(TILE):
@@ -44,20 +44,20 @@ def _on_cpu(queries: np.ndarray, others: Rows, k: int) -> tuple[np.ndarray, np.n
         share(partial(kernels.density_by_column, space, groups, q // groups, density), columns)
         pieces = np.empty((q, min(PIECES, columns)), np.float32)
         share(partial(kernels.best_by_row, space, columns, first, density, pieces, best, index), q)
-        parts.append(pieces)
-    largest = np.concatenate(parts, axis=1)
-    beyond = max(0, largest.shape[1] - k)
-    return index, best - np.partition(largest, beyond, axis=1)[:, beyond:].mean(axis=1)
+        largest = np.concatenate([largest, pieces], axis=1)
+        if largest.shape[1] > k:
+            largest = np.partition(largest, largest.shape[1] - k, axis=1)[:, -k:]
+    return index, best - largest.mean(axis=1)
 
 
 def _on_device(queries: Any, others: Any, k: int, device: str) -> tuple[np.ndarray, np.ndarray]:
     import torch
 
-    from .torch_backend import torch_device
+    from .torch_backend import free_memory, torch_device
     from .torch_rows import DeviceRows, product
 
     place = torch_device(device)
-    asked, rows = DeviceRows(queries, place, 1 << 62), DeviceRows(others, place, 1 << 62)
+    asked, rows = (DeviceRows(side, place, free_memory(place) // 4) for side in (queries, others))
     q, n = len(asked), len(rows)
     left = asked.operand(0, q)
     best = torch.full((q,), -float("inf"), device=place)

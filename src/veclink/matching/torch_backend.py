@@ -36,7 +36,7 @@ def match(
     fused: whether the Triton kernel makes the lists; by default where it can.
     """
     place = torch_device(device)
-    budget = _free(place) // 2 if memory is None else memory
+    budget = free_memory(place) // 2 if memory is None else memory
     rows, columns = (DeviceRows(side, place, budget // 4) for side in (left, right))
     largest = (1024, 2048) if place.type == "cpu" else (16384, 32768)
     tile = tile_shape(rows.shape, columns.shape, budget // 4, *largest)
@@ -87,5 +87,6 @@ def torch_device(name: str) -> torch.device:
     return device
 
 
-def _free(device: torch.device) -> int:
+def free_memory(device: torch.device) -> int:
+    """Bytes that are free on the device; on the CPU, a modest sum."""
     return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else 2 * DEFAULT_MEMORY

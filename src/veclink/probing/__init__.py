@@ -18,7 +18,6 @@ from veclink.progress import ProgressListener
 
 __all__ = ["Forecast", "Probe", "SameSpace", "SeedCheck", "Side", "probe"]
 
-VERDICTS = ("linkable", "doubtful", "not linkable", "same space", "unknown")
 ORPHANS = 0.05  # share of rows that are nobody's neighbours; real encoders leave less than 1 in 100
 TELLING = 0.1  # of a collection: right pairs are seen nearer than this by the other seeds, wrong ones are anywhere
 

@@ -28,7 +28,7 @@ def print_probe(probe: Probe) -> None:
     if probe.same_space.score is not None:
         console.print(
             f"Same space: {probe.same_space.score:.2f} on a scale from unrelated (0) to one space (1); "
-            f"{percent(probe.same_space.identical)} of A's vectors are in B as they are."
+            f"{percent(probe.same_space.identical)} of a sample of A's vectors are in one of B as they are."
         )
     if probe.seeds is not None:
         _print_seeds(console, probe)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.cloud import Cloud
+from veclink.cloud import Cloud, numbers
 from veclink.collection import Collection
 
 SAMPLE = 2000
@@ -81,7 +81,7 @@ def look_at(cloud: Cloud, rng: np.random.Generator) -> Side:
     nearest = np.argpartition(-near, k - 1, axis=1)[:, :k]
     listed = np.bincount(nearest.ravel(), minlength=len(rows)).astype(float)
     spread = np.linalg.eigvalsh((points.T @ points).astype(np.float64) / len(points))
-    lengths = np.linalg.norm(np.asarray(collection.vectors[cloud.rows[rows]], np.float64), axis=1)
+    lengths = np.linalg.norm(numbers(collection, cloud.rows[rows]).astype(np.float64), axis=1)
     return Side(
         name=collection.name,
         rows=len(collection),
