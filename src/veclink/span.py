@@ -8,7 +8,8 @@ them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from veclink.growing import Pool, Start, widen
 from veclink.progress import Progress, ProgressListener
 from veclink.starts import Found, best_pool
 from veclink.trace import traced
+
+if TYPE_CHECKING:
+    from veclink.checkpoint import Checkpoint
 
 NEIGHBOURS = 10
 SURROUNDING = 2048  # links of a pool among which the neighbours of a pair are looked for
@@ -56,30 +60,52 @@ def span(
     one_to_one: bool = True,
     random_state: int = 0,
     progress: ProgressListener | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Linked:
-    """Link the rows of two centred clouds from a start: given pairs, outside anchors, or None for nothing."""
+    """Link the rows of two centred clouds from a start: given pairs, outside anchors, or None for nothing.
+
+    checkpoint: where each stage is kept, and found again by a run that goes on.
+    """
     rng = np.random.default_rng(random_state)
 
     def listener(step: int, links: int, agreement: float) -> None:
         if progress is not None:
             progress(Progress(step, None, links, agreement, "growing"))
 
-    found = best_pool(ground, start, rng, listener=listener)
-    rounds = len(found.pool.history)
     given = np.empty((0, 2), np.int64) if start is None or start.pairs is None else start.pairs
+
+    def grown() -> tuple[Found, np.ndarray]:
+        found = best_pool(ground, start, rng, listener=listener)
+        wide = widen(ground, found.pool, rng) if found.took_off and len(found.pool.pairs) >= FEW else found.pool.pairs
+        return found, wide
+
+    found, wide = grown() if checkpoint is None else checkpoint.grown(rng, grown)
+    rounds = len(found.pool.history)
     if not found.took_off or len(found.pool.pairs) < FEW:
         return _nothing(found, rounds)
-    if progress is not None:
-        progress(Progress(rounds, None, len(found.pool.pairs), None, "judging"))
     suspect = np.isin(np.arange(len(given)), found.suspects)
-    pool = _with_given(widen(ground, found.pool, rng), given[~suspect])
-    candidates = crossfit(ground, pool, rng)
+    pool = _with_given(wide, given[~suspect])
+
+    def matching(done: int, of: int | None) -> None:
+        if progress is not None:
+            progress(Progress(done, of, len(pool), None, "matching"))
+
+    matching(0, None)
+
+    def matched() -> tuple[Candidates, list[str]]:
+        one_pass = None if checkpoint is None else partial(ground.matches, unfinished=checkpoint.unfinished(matching))
+        return crossfit(ground, pool, rng, one_pass=one_pass), []
+
+    candidates, said = matched() if checkpoint is None else checkpoint.candidates(rng, matched)
     links = candidates.mutual()
+    if progress is not None:
+        progress(Progress(rounds, None, len(links), None, "judging"))
     fitted = links if len(links) <= FITTED else np.sort(rng.choice(links, FITTED, replace=False))
     beside = _surroundings(ground, candidates, _some(pool, rng), rng, None if not one_to_one else fitted)
     judged = judge(candidates, beside, fitted, k=ground.k, runners_up=not one_to_one)
     recovered = _recovered(candidates, judged, given)
     verdict, reasons = _verdict(found, judged, min(ground.n_a, ground.n_b), ground.dimension, recovered, len(given))
+    reasons = (*reasons, *said)
     trace = traced(found, candidates, judged)
     if verdict == "not linkable":
         none = np.empty((0, 2), np.int64)

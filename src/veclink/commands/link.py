@@ -37,6 +37,9 @@ def link(
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a report to look at, too: .html")] = None,
     memory: Memory = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Keep a long run's stages in this folder; the same command goes on from there.")
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     random_state: Annotated[int, typer.Option(help="The same number gives the same links.")] = 0,
     skip_zero: Annotated[bool, typer.Option("--skip-zero", help="Leave out zero vectors instead of stopping.")] = False,
@@ -65,6 +68,7 @@ def link(
                 device=device,
                 random_state=random_state,
                 memory=memory,
+                checkpoint=checkpoint,
                 skip_zero=skip_zero,
                 progress=listener,
             )
