@@ -104,7 +104,8 @@ class Field:
         return match(left, right, depth=depth, unfinished=unfinished, **self._settings())
 
     def _settings(self) -> dict[str, Any]:
-        return {"k": self.k, "certain": 1 if self.large else None, "memory": self.memory, "device": self.device}
+        room = None if self.memory is None else max(self.memory // 2, 1)  # the signatures may have the other half
+        return {"k": self.k, "certain": 1 if self.large else None, "memory": room, "device": self.device}
 
     def propose(self, axes: Axes) -> tuple[np.ndarray, np.ndarray]:
         """Pairs of rows that choose each other along the axes, and their csls.
@@ -135,7 +136,7 @@ class Field:
     def _best_partners(self, of: int, among: int, axes: Axes, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         queries = self.signature("ab"[of], axes[of], rows)
         others = self.signature("ab"[among], axes[among])
-        return best_partners(queries, others, k=self.k, device=self.device)
+        return best_partners(queries, others, k=self.k, device=self.device, memory=self.memory)
 
     def cosines(self, axes: Axes, rows_a: np.ndarray, rows_b: np.ndarray) -> np.ndarray:
         """The cosine along the axes of each pair of rows, (c,) float32."""

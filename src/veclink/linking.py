@@ -140,8 +140,10 @@ def _field(a: Cloud, b: Cloud, device: str, memory: int | str | None) -> Field:
             return torch_field.DeviceField(left, right, k=NEIGHBOURS, device=device)
     budget = None if memory is None else parse_memory(memory)
     most = available() // 2 if budget is None else budget // 2
-    if 4 * (np.prod(a.shape) + np.prod(b.shape)) <= most:
-        return Field(a.dense(), b.dense(), k=NEIGHBOURS, device=device, memory=budget)
+    held = 4 * (a.shape[0] * a.shape[1] + b.shape[0] * b.shape[1])
+    if held <= most:
+        rest = None if budget is None else budget - held
+        return Field(a.dense(), b.dense(), k=NEIGHBOURS, device=device, memory=rest)
     return Field(a, b, k=NEIGHBOURS, device=device, memory=budget)
 
 
