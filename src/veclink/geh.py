@@ -1,4 +1,4 @@
-"""GEH, the paper's linker (global path): grow the links from the seeds by votes of many views.
+"""GEH, the paper's linker: grow the links from the seeds by votes of many views.
 
 An iteration draws several views of the current links, hashes both clouds against each view's anchors, proposes mutual
 nearest neighbours, and promotes the pairs that enough of all views so far agreed on.
@@ -31,6 +31,7 @@ from veclink.cloud import Cloud
 from veclink.errors import InputError, named
 from veclink.evidence import Votes, one_to_one, otsu, posterior
 from veclink.geh_global import GlobalPath, Settings
+from veclink.geh_local import ABOVE, NEIGHBOURS, LocalPath
 from veclink.memory import parse_memory
 from veclink.progress import Progress, ProgressListener
 
@@ -84,6 +85,8 @@ def geh(
     schedule: Literal["adaptive", "frozen"] = "adaptive",
     views: Literal["many", "single"] = "many",
     bootstrap: bool = True,
+    path: Literal["auto", "global", "local"] = "auto",
+    neighbours: int = NEIGHBOURS,
     max_iterations: int = 100,
     memory: int | str | None = None,
     device: str = "cpu",
@@ -95,14 +98,20 @@ def geh(
 
     `growth` (c) and `share` (ρ0) set the schedule, `k` the neighbourhood of csls. The rest are the paper's ablations:
     raw distances instead of the kernel, random views, a frozen schedule, one view of all links, one iteration only.
+    `path`: whether a view looks at all rows (`geh_global`) or at the `neighbours` nearest of each of its anchors
+    (`geh_local`, the paper's way above 500,000 rows, which "auto" follows; its views ignore `growth`, `share`,
+    `view_choice`, `schedule` and `views`).
     `memory` bounds what is allocated beside the clouds and the links; `checkpoint` keeps every iteration.
     """
-    _check_options(growth, share, k, encoding, view_choice, schedule, views, max_iterations)
+    _check_options(growth, share, k, encoding, view_choice, schedule, views, max_iterations, path, neighbours)
     rng = np.random.default_rng(random_state)
     budget = None if memory is None else parse_memory(memory)
     settings = Settings(growth, share, k, encoding, view_choice, schedule, views, budget, device)
     seeds = np.empty((0, 2), np.int64) if anchors.pairs is None else anchors.pairs
-    way = GlobalPath(a, b, anchors, settings)
+    local = path == "local" or (path == "auto" and max(a.shape[0], b.shape[0]) > ABOVE)
+    way: GlobalPath | LocalPath = (
+        LocalPath(a, b, anchors, settings, neighbours) if local else GlobalPath(a, b, anchors, settings)
+    )
     votes, pool = Votes(b.shape[0]), np.empty((0, 2), np.int64)
     history: list[Iteration] = []
     if checkpoint is not None:
@@ -146,25 +155,39 @@ def _promote(votes: Votes, chances: np.ndarray, seeds: np.ndarray) -> tuple[np.n
 
 
 def _check_options(
-    growth: float, share: float, k: int, encoding: str, view_choice: str, schedule: str, views: str, max_iterations: int
+    growth: float,
+    share: float,
+    k: int,
+    encoding: str,
+    view_choice: str,
+    schedule: str,
+    views: str,
+    max_iterations: int,
+    path: str,
+    neighbours: int,
 ) -> None:
     for name, given, known in (
         ("encoding", encoding, ("kernel", "raw")),
         ("view_choice", view_choice, ("fps", "random")),
         ("schedule", schedule, ("adaptive", "frozen")),
         ("views", views, ("many", "single")),
+        ("path", path, ("auto", "global", "local")),
     ):
         if given not in known:
             raise InputError(f"The option {name} is {given!r}; it is one of {named(known)}.")
-    if not (growth >= 0 and 0 < share <= 1 and k >= 1 and max_iterations >= 1):
+    if not (growth >= 0 and 0 < share <= 1 and k >= 1 and max_iterations >= 1 and neighbours >= 1):
         raise InputError(
-            f"The options are growth={growth}, share={share}, k={k} and max_iterations={max_iterations}; growth is at "
-            "least 0, share more than 0 and at most 1, and the others at least 1."
+            f"The options are growth={growth}, share={share}, k={k}, max_iterations={max_iterations} and "
+            f"neighbours={neighbours}; growth is at least 0, share more than 0 and at most 1, the others at least 1."
         )
 
 
 def _resume(
-    checkpoint: Checkpoint, rng: np.random.Generator, way: GlobalPath, votes: Votes, history: list[Iteration]
+    checkpoint: Checkpoint,
+    rng: np.random.Generator,
+    way: GlobalPath | LocalPath,
+    votes: Votes,
+    history: list[Iteration],
 ) -> np.ndarray:
     """Puts everything as it was after the last iteration that was kept; the pool it ended with."""
     held = checkpoint.load("growth", rng)
