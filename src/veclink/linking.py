@@ -53,9 +53,10 @@ def link(
     a, b: arrays, collections, or files. The start is `seeds`, (n, 2) known pairs (ids where the collections have ids,
     else rows) or a CSV or Parquet file of them; or `anchors`, two sets of vectors of the same objects in the same
     order, which are in neither collection; or, with method "span", nothing. `options` are the method's own: see
-    `span.span` (`one_to_one`) and `geh.geh`. The same input, options and `random_state` give the same links on the same
-    device. `memory` bounds what is allocated beside the vectors. `checkpoint` is a folder where a long run keeps what
-    it has found so far: the same call takes it up after a crash and gives the same links; a finished run removes it.
+    `span.span` (`one_to_one`, `approximate`) and `geh.geh`. The same input, options and `random_state` give the same
+    links on the same device. `memory` bounds what is allocated beside the vectors. `checkpoint` is a folder where a
+    long run keeps what it has found so far: the same call takes it up after a crash and gives the same links; a
+    finished run removes it.
     """
     began = time.perf_counter()
     if method not in METHODS:

@@ -16,8 +16,9 @@ import numpy as np
 from veclink.candidates import Candidates, crossfit
 from veclink.confidence import FITTED, Judged, best_cut, judge
 from veclink.evidence import one_to_one as choose_one_to_one
-from veclink.field import Field
+from veclink.field import Axes, Field, Seen
 from veclink.growing import Pool, Start, widen
+from veclink.matching import Matches
 from veclink.progress import Progress, ProgressListener
 from veclink.starts import Found, best_pool
 from veclink.trace import traced
@@ -58,12 +59,15 @@ def span(
     start: Start | None,
     *,
     one_to_one: bool = True,
+    approximate: bool = False,
     random_state: int = 0,
     progress: ProgressListener | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Linked:
     """Link the rows of two centred clouds from a start: given pairs, outside anchors, or None for nothing.
 
+    approximate: search partners in cells of the clouds in the final pass over more than 12,000 rows
+    (`matching.approximate`), and say in the reasons how often that finds the partner that an exact pass gives.
     checkpoint: where each stage is kept, and found again by a run that goes on.
     """
     rng = np.random.default_rng(random_state)
@@ -93,8 +97,14 @@ def span(
     matching(0, None)
 
     def matched() -> tuple[Candidates, list[str]]:
+        said: list[str] = []
         one_pass = None if checkpoint is None else partial(ground.matches, unfinished=checkpoint.unfinished(matching))
-        return crossfit(ground, pool, rng, one_pass=one_pass), []
+        if approximate:
+            one_pass = partial(_approximate_pass, ground, rng, said)
+        found = crossfit(ground, pool, rng, one_pass=one_pass)
+        if approximate and not said:
+            said.append("The final pass was exact: that takes little time for so few rows.")
+        return found, said
 
     candidates, said = matched() if checkpoint is None else checkpoint.candidates(rng, matched)
     links = candidates.mutual()
@@ -163,6 +173,23 @@ def _looked_up(wanted: np.ndarray, keys: np.ndarray, values: np.ndarray) -> np.n
     order = np.argsort(keys)
     place = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
     return np.where(keys[place] == wanted, values[place], -1)
+
+
+def _approximate_pass(ground: Field, rng: np.random.Generator, said: list[str], axes: Axes, depth: int) -> Matches:
+    from veclink.matching.approximate import match_approximately
+
+    on_cpu = ground.device == "cpu"  # where rows are on a device, they are brought here block by block
+    left, right = (
+        (ground.signature("a", axes[0]), ground.signature("b", axes[1]))
+        if on_cpu
+        else (Seen(ground.a, axes[0]), Seen(ground.b, axes[1]))
+    )
+    found = match_approximately(left, right, k=ground.k, depth=depth, random_state=int(rng.integers(1 << 31)))
+    said.append(
+        f"The final pass was approximate: for {found.recall:.1%} of {found.sampled:,} sampled rows it gives the best "
+        "partner that an exact search gives."
+    )
+    return found.matches
 
 
 def _nothing(found: Found, rounds: int) -> Linked:

@@ -40,6 +40,9 @@ def link(
     checkpoint: Annotated[
         Path | None, typer.Option(help="Keep a long run's stages in this folder; the same command goes on from there.")
     ] = None,
+    approximate: Annotated[
+        bool, typer.Option("--approximate", help="Search the final pass in cells (span only): for millions of rows.")
+    ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     random_state: Annotated[int, typer.Option(help="The same number gives the same links.")] = 0,
     skip_zero: Annotated[bool, typer.Option("--skip-zero", help="Leave out zero vectors instead of stopping.")] = False,
@@ -71,6 +74,7 @@ def link(
                 checkpoint=checkpoint,
                 skip_zero=skip_zero,
                 progress=listener,
+                **({"approximate": True} if approximate else {}),
             )
         if precision is not None:
             links = links.at(precision=precision)
