@@ -16,7 +16,8 @@ from veclink.cloud import Cloud, prepare
 from veclink.collection import Collection
 from veclink.errors import InputError
 from veclink.evaluation import score
-from veclink.geh import Growth, furthest_points, furthest_points_reference, geh, plan
+from veclink.geh import Growth, geh
+from veclink.geh_global import furthest_points, furthest_points_reference, plan
 from veclink.progress import Progress
 
 SHORT: dict[str, Any] = {"k": 10, "max_iterations": 3}

@@ -6,11 +6,12 @@ by the map that its own fold had no part in, any other row by all of them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.field import Field
+from veclink.field import Axes, Field
 from veclink.matching import Matches
 from veclink.signatures import canonical_axes
 
@@ -46,8 +47,18 @@ class Candidates:
         return np.where(positions >= 0, self.score[positions], np.float32(-1.0))
 
 
-def crossfit(ground: Field, pool: np.ndarray, rng: np.random.Generator, *, folds: int = FOLDS) -> Candidates:
-    """Candidates among the rows of two clouds, from the links of a pool (m, 2)."""
+def crossfit(
+    ground: Field,
+    pool: np.ndarray,
+    rng: np.random.Generator,
+    *,
+    folds: int = FOLDS,
+    one_pass: Callable[[Axes, int], Matches] | None = None,
+) -> Candidates:
+    """Candidates among the rows of two clouds, from the links of a pool (m, 2).
+
+    one_pass: how to match all rows of large clouds along axes to a depth, instead of `ground.matches`.
+    """
     n_a, n_b = ground.n_a, ground.n_b
     fold = rng.permutation(len(pool)) % folds
     fold_a, fold_b = np.full(n_a, -1), np.full(n_b, -1)
@@ -56,7 +67,7 @@ def crossfit(ground: Field, pool: np.ndarray, rng: np.random.Generator, *, folds
     axes = [canonical_axes(*ground.vectors(kept)) for kept in (pool[fold != q] for q in range(folds))]
     found, densities = [], []
     if max(n_a, n_b) > FULL_FOLDS:
-        matches = ground.matches(canonical_axes(*ground.vectors(pool)), DEPTH)
+        matches = (one_pass or ground.matches)(canonical_axes(*ground.vectors(pool)), DEPTH)
         found.append(_listed(matches, every_a, every_b, n_b))
         densities = [(matches.forward.density, matches.backward.density)] * folds
     else:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from veclink.errors import InputError, named
-from veclink.geh import furthest_points
+from veclink.geh_global import furthest_points
 from veclink.linking import link
 from veclink.links import Links
 from veclink.signatures import unit_rows

@@ -36,6 +36,14 @@ class Votes:
         self.counts = np.insert(self.counts, place[new], times)
         self._score_sums = np.insert(self._score_sums, place[new], gains[new])
 
+    def state(self) -> dict[str, np.ndarray]:
+        """What has to be kept to count on later."""
+        return {"keys": self.keys, "counts": self.counts, "score_sums": self._score_sums}
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Count on from what was kept."""
+        self.keys, self.counts, self._score_sums = state["keys"], state["counts"], state["score_sums"]
+
     def key(self, pairs: np.ndarray) -> np.ndarray:
         """The keys of pairs (p, 2) of rows."""
         return pairs[:, 0].astype(np.int64) * self.n_b + pairs[:, 1]
@@ -60,7 +68,7 @@ class Votes:
         return counts, scores
 
 
-def posterior(votes: np.ndarray, views: int) -> np.ndarray:
+def posterior(votes: np.ndarray, views: int | np.ndarray) -> np.ndarray:
     """Mean of the Beta posterior of a pair's chance to be proposed, `(1 + ν) / (2 + N)`, from a Beta(1, 1) prior."""
     return (1.0 + votes) / (2.0 + views)
 

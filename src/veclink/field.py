@@ -7,13 +7,13 @@ several views agree on. The cost of growing is then linear in the number of rows
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from veclink.locality import DENSITY_SAMPLE, local_agreement, nearest_links, own_density
 from veclink.matching import Matches, match
-from veclink.matching.rows import RowSource
+from veclink.matching.rows import RowSource, Unfinished
 from veclink.matching.search import best_partners
 from veclink.signatures import span_axes, unit_rows
 
@@ -99,12 +99,18 @@ class Field:
 
     def matched(self, left: RowSource, right: RowSource, depth: int = 1) -> Matches:
         """`matching.match` with the settings of this field; of large clouds, the best partner alone is proven."""
-        certain = 1 if self.large else None
-        return match(left, right, k=self.k, depth=depth, certain=certain, memory=self.memory, device=self.device)
+        return match(left, right, depth=depth, **self._settings())
 
-    def matches(self, axes: Axes, depth: int = 1) -> Matches:
-        """All rows of both clouds matched along the axes."""
-        return self.matched(self.signature("a", axes[0]), self.signature("b", axes[1]), depth)
+    def matches(self, axes: Axes, depth: int = 1, unfinished: Unfinished | None = None) -> Matches:
+        """All rows of both clouds matched along the axes; a pass on the CPU can be broken off and taken up again."""
+        left, right = self.signature("a", axes[0]), self.signature("b", axes[1])
+        if unfinished is None or self.device != "cpu":
+            return self.matched(left, right, depth)
+        return match(left, right, depth=depth, unfinished=unfinished, **self._settings())
+
+    def _settings(self) -> dict[str, Any]:
+        room = None if self.memory is None else max(self.memory // 2, 1)  # the signatures may have the other half
+        return {"k": self.k, "certain": 1 if self.large else None, "memory": room, "device": self.device}
 
     def propose(self, axes: Axes) -> tuple[np.ndarray, np.ndarray]:
         """Pairs of rows that choose each other along the axes, and their csls.
@@ -135,7 +141,7 @@ class Field:
     def _best_partners(self, of: int, among: int, axes: Axes, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         queries = self.signature("ab"[of], axes[of], rows)
         others = self.signature("ab"[among], axes[among])
-        return best_partners(queries, others, k=self.k, device=self.device)
+        return best_partners(queries, others, k=self.k, device=self.device, memory=self.memory)
 
     def cosines(self, axes: Axes, rows_a: np.ndarray, rows_b: np.ndarray) -> np.ndarray:
         """The cosine along the axes of each pair of rows, (c,) float32."""

@@ -44,6 +44,7 @@ def link(
     random_state: int = 0,
     memory: int | str | None = None,
     progress: ProgressListener | None = None,
+    checkpoint: str | Path | None = None,
     skip_zero: bool = False,
     **options: Any,
 ) -> Links:
@@ -52,8 +53,10 @@ def link(
     a, b: arrays, collections, files, or URLs of stores. The start is `seeds`, (n, 2) known pairs (ids where the
     collections have ids, else rows) or a CSV or Parquet file of them; or `anchors`, two sets of vectors of the same
     objects in the same order, which are in neither collection; or, with method "span", nothing. `options` are the
-    method's own: see `span.span` (`one_to_one`) and `geh.geh`. The same input, options and `random_state` give the same
-    links on the same device. `memory` bounds what is allocated beside the vectors.
+    method's own: see `span.span` (`one_to_one`, `approximate`) and `geh.geh`. The same input, options and
+    `random_state` give the same links on the same device. `memory` bounds what is allocated beside the vectors.
+    `checkpoint` is a folder where a long run keeps what it has found so far: the same call takes it up after a crash
+    and gives the same links; a finished run removes it.
     """
     began = time.perf_counter()
     if method not in METHODS:
@@ -75,6 +78,12 @@ def link(
     start = None if pairs is None and anchors is None else _start(*clouds, pairs, anchors)
     run = _link_by_span if method == "span" else _link_by_geh
     told = {"random_state": random_state, **options}
+    kept = None
+    if checkpoint is not None:
+        from veclink.checkpoint import Checkpoint, fingerprint
+
+        name = fingerprint(*clouds, start, {"method": method, "device": place, **told})
+        kept = Checkpoint(checkpoint, name)
     links = run(
         *clouds,
         start,
@@ -83,8 +92,11 @@ def link(
         device=place,
         random_state=random_state,
         progress=progress,
+        checkpoint=kept,
         **options,
     )
+    if kept is not None:
+        kept.clear()
     return replace(links, summary=replace(links.summary, seconds=time.perf_counter() - began))
 
 
@@ -129,8 +141,10 @@ def _field(a: Cloud, b: Cloud, device: str, memory: int | str | None) -> Field:
             return torch_field.DeviceField(left, right, k=NEIGHBOURS, device=device)
     budget = None if memory is None else parse_memory(memory)
     most = available() // 2 if budget is None else budget // 2
-    if 4 * (np.prod(a.shape) + np.prod(b.shape)) <= most:
-        return Field(a.dense(), b.dense(), k=NEIGHBOURS, device=device, memory=budget)
+    held = 4 * (a.shape[0] * a.shape[1] + b.shape[0] * b.shape[1])
+    if held <= most:
+        rest = None if budget is None else budget - held
+        return Field(a.dense(), b.dense(), k=NEIGHBOURS, device=device, memory=rest)
     return Field(a, b, k=NEIGHBOURS, device=device, memory=budget)
 
 
@@ -154,7 +168,7 @@ def _link_by_geh(a: Cloud, b: Cloud, start: Anchors | None, told: dict[str, Any]
     evidence = {
         "score": growth.score.astype(np.float32),
         "votes": growth.votes,
-        "views": np.full(len(given), growth.views),
+        "views": np.full(len(given), growth.views) if growth.chances is None else growth.chances,
         "given": given,
     }
     summary = judge(growth, len(a.collection), len(b.collection), n_start=len(start))
@@ -164,7 +178,7 @@ def _link_by_geh(a: Cloud, b: Cloud, start: Anchors | None, told: dict[str, Any]
 
 
 def _check_options(method: str, options: dict[str, Any]) -> None:
-    own = {"device", "memory", "progress", "random_state"}
+    own = {"device", "memory", "progress", "random_state", "checkpoint"}
     known = [
         name
         for name, parameter in inspect.signature(span if method == "span" else geh).parameters.items()

@@ -8,18 +8,23 @@ them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from veclink.candidates import FOLDS, Candidates, crossfit
 from veclink.confidence import FITTED, Judged, best_cut, judge
 from veclink.evidence import one_to_one as choose_one_to_one
-from veclink.field import Field
+from veclink.field import Axes, Field, Seen
 from veclink.growing import Pool, Start, widen
+from veclink.matching import Matches
 from veclink.progress import Progress, ProgressListener
 from veclink.starts import Found, best_pool
 from veclink.trace import traced
+
+if TYPE_CHECKING:
+    from veclink.checkpoint import Checkpoint
 
 NEIGHBOURS = 10
 FEWER_FOLDS = 3  # of a pool of thousands: what is left out of each map is not missed
@@ -55,32 +60,63 @@ def span(
     start: Start | None,
     *,
     one_to_one: bool = True,
+    approximate: bool = False,
     random_state: int = 0,
     progress: ProgressListener | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Linked:
-    """Link the rows of two centred clouds from a start: given pairs, outside anchors, or None for nothing."""
+    """Link the rows of two centred clouds from a start: given pairs, outside anchors, or None for nothing.
+
+    approximate: search partners in cells of the clouds in the final pass over more than 12,000 rows
+    (`matching.approximate`), and say in the reasons how often that finds the partner that an exact pass gives.
+    checkpoint: where each stage is kept, and found again by a run that goes on.
+    """
     rng = np.random.default_rng(random_state)
 
     def listener(step: int, links: int, agreement: float) -> None:
         if progress is not None:
             progress(Progress(step, None, links, agreement, "growing"))
 
-    found = best_pool(ground, start, rng, listener=listener)
-    rounds = len(found.pool.history)
     given = np.empty((0, 2), np.int64) if start is None or start.pairs is None else start.pairs
+
+    def grown() -> tuple[Found, np.ndarray]:
+        found = best_pool(ground, start, rng, listener=listener)
+        wide = widen(ground, found.pool, rng) if found.took_off and len(found.pool.pairs) >= FEW else found.pool.pairs
+        return found, wide
+
+    found, wide = grown() if checkpoint is None else checkpoint.grown(rng, grown)
+    rounds = len(found.pool.history)
     if not found.took_off or len(found.pool.pairs) < FEW:
         return _nothing(found, rounds)
-    if progress is not None:
-        progress(Progress(rounds, None, len(found.pool.pairs), None, "judging"))
     suspect = np.isin(np.arange(len(given)), found.suspects)
-    pool = _with_given(widen(ground, found.pool, rng), given[~suspect])
-    candidates = crossfit(ground, pool, rng, folds=FEWER_FOLDS if ground.large else FOLDS)
+    pool = _with_given(wide, given[~suspect])
+
+    def matching(done: int, of: int | None) -> None:
+        if progress is not None:
+            progress(Progress(done, of, len(pool), None, "matching"))
+
+    matching(0, None)
+
+    def matched() -> tuple[Candidates, list[str]]:
+        said: list[str] = []
+        one_pass = None if checkpoint is None else partial(ground.matches, unfinished=checkpoint.unfinished(matching))
+        if approximate:
+            one_pass = partial(_approximate_pass, ground, rng, said)
+        found = crossfit(ground, pool, rng, folds=FEWER_FOLDS if ground.large else FOLDS, one_pass=one_pass)
+        if approximate and not said:
+            said.append("The final pass was exact: that takes little time for so few rows.")
+        return found, said
+
+    candidates, said = matched() if checkpoint is None else checkpoint.candidates(rng, matched)
     links = candidates.mutual()
+    if progress is not None:
+        progress(Progress(rounds, None, len(links), None, "judging"))
     fitted = links if len(links) <= FITTED else np.sort(rng.choice(links, FITTED, replace=False))
     beside = _surroundings(ground, candidates, _some(pool, rng), rng, None if not one_to_one else fitted)
     judged = judge(candidates, beside, fitted, k=ground.k, runners_up=not one_to_one)
     recovered = _recovered(candidates, judged, given)
     verdict, reasons = _verdict(found, judged, min(ground.n_a, ground.n_b), ground.dimension, recovered, len(given))
+    reasons = (*reasons, *said)
     trace = traced(found, candidates, judged)
     if verdict == "not linkable":
         none = np.empty((0, 2), np.int64)
@@ -138,6 +174,23 @@ def _looked_up(wanted: np.ndarray, keys: np.ndarray, values: np.ndarray) -> np.n
     order = np.argsort(keys)
     place = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
     return np.where(keys[place] == wanted, values[place], -1)
+
+
+def _approximate_pass(ground: Field, rng: np.random.Generator, said: list[str], axes: Axes, depth: int) -> Matches:
+    from veclink.matching.approximate import match_approximately
+
+    on_cpu = ground.device == "cpu"  # where rows are on a device, they are brought here block by block
+    left, right = (
+        (ground.signature("a", axes[0]), ground.signature("b", axes[1]))
+        if on_cpu
+        else (Seen(ground.a, axes[0]), Seen(ground.b, axes[1]))
+    )
+    found = match_approximately(left, right, k=ground.k, depth=depth, random_state=int(rng.integers(1 << 31)))
+    said.append(
+        f"The final pass was approximate: for {found.recall:.1%} of {found.sampled:,} sampled rows it gives the best "
+        "partner that an exact search gives."
+    )
+    return found.matches
 
 
 def _nothing(found: Found, rounds: int) -> Linked:

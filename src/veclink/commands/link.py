@@ -39,6 +39,12 @@ def link(
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a report to look at, too: .html")] = None,
     memory: Memory = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Keep a long run's stages in this folder; the same command goes on from there.")
+    ] = None,
+    approximate: Annotated[
+        bool, typer.Option("--approximate", help="Search the final pass in cells (span only): for millions of rows.")
+    ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     random_state: Annotated[int, typer.Option(help="The same number gives the same links.")] = 0,
     skip_zero: Annotated[bool, typer.Option("--skip-zero", help="Leave out zero vectors instead of stopping.")] = False,
@@ -67,8 +73,10 @@ def link(
                 device=device,
                 random_state=random_state,
                 memory=memory,
+                checkpoint=checkpoint,
                 skip_zero=skip_zero,
                 progress=listener,
+                **({"approximate": True} if approximate else {}),
             )
         if precision is not None:
             links = links.at(precision=precision)

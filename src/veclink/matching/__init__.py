@@ -6,7 +6,7 @@ from ..errors import InputError, needed
 from ..memory import parse_memory
 from . import cpu
 from .rankings import Matches, Ranking
-from .rows import RowSource
+from .rows import RowSource, Unfinished
 
 __all__ = ["Matches", "Ranking", "match"]
 
@@ -20,6 +20,7 @@ def match(
     certain: int | None = None,
     memory: int | str | None = None,
     device: str = "cpu",
+    unfinished: Unfinished | None = None,
 ) -> Matches:
     """The `depth` best partners of each row of left and right under csls(u, v) = 2·cos(u, v) − density(u) − density(v).
 
@@ -30,6 +31,7 @@ def match(
     the nearest by cosine, which hold them nearly always.
     memory: bytes, or text such as "500MB", that the call may take beyond its inputs and the O(n·(k + depth)) result.
     device: "cpu", or a torch device such as "cuda".
+    unfinished: where a pass on the CPU keeps what it has so far, and finds what one that was broken off had.
     """
     for name, value in (("k", k), ("depth", depth)):
         if value < 1:
@@ -41,7 +43,7 @@ def match(
         raise InputError(f"Left rows have {left.shape[1]} dimensions and right rows {right.shape[1]}; make them equal.")
     budget = None if memory is None else parse_memory(memory)
     if device == "cpu":
-        return cpu.match(left, right, k=k, depth=depth, certain=certain, memory=budget)
+        return cpu.match(left, right, k=k, depth=depth, certain=certain, memory=budget, unfinished=unfinished)
     needed("torch", f"Matching on {device!r}", "veclink[torch]")
     from . import torch_backend
 

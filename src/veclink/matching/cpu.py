@@ -14,7 +14,7 @@ import numpy as np
 
 from .certify import Nearest, list_width, rank
 from .rankings import Matches
-from .rows import Rows, RowSource
+from .rows import Rows, RowSource, Unfinished
 from .threads import share
 
 try:
@@ -25,6 +25,7 @@ except ImportError:  # numba is not installed
 # The product of a tile this large runs at nearly the full speed of BLAS and is still in the cache when it is swept.
 TILE_ROWS, TILE_COLUMNS = 1024, 2048
 DEFAULT_MEMORY = 256_000_000
+_PARTS = ("cosine", "index", "count", "floor")
 
 
 def match(
@@ -35,12 +36,13 @@ def match(
     depth: int = 1,
     certain: int | None = None,
     memory: int | None = None,
+    unfinished: Unfinished | None = None,
 ) -> Matches:
     """Matches of `left` (n1, s) and `right` (n2, s), rows of unit length, in `memory` bytes beyond O(n·(k + depth))."""
     memory = memory or DEFAULT_MEMORY
     rows, columns = Rows(left, memory // 4), Rows(right, memory // 4)
     tile = tile_shape(rows.shape, columns.shape, memory // 2)
-    near_rows, near_columns = nearest(rows, columns, list_width(k, depth), tile)
+    near_rows, near_columns = nearest(rows, columns, list_width(k, depth), tile, unfinished)
     exact = partial(inner_products, memory=memory // 4)
     return rank(
         rows, columns, near_rows, near_columns, k=k, depth=depth, certain=certain, tile=tile, inner_products=exact
@@ -59,12 +61,18 @@ def tile_shape(
     return _even(left[0], rows), _even(right[0], columns)
 
 
-def nearest(rows: Rows, columns: Rows, width: int, tile: tuple[int, int]) -> tuple[Nearest, Nearest]:
-    """The `width` nearest columns of each row and rows of each column, by the cosines of one pass in float32."""
+def nearest(
+    rows: Rows, columns: Rows, width: int, tile: tuple[int, int], unfinished: Unfinished | None = None
+) -> tuple[Nearest, Nearest]:
+    """The `width` nearest columns of each row and rows of each column, by the cosines of one pass in float32.
+
+    unfinished: has the lists of a pass that was broken off, and keeps those of this one.
+    """
     by_row, by_column = _Kept.none(len(rows), len(columns), width), _Kept.none(len(columns), len(rows), width)
+    done = 0 if unfinished is None else _resumed(unfinished.load(), by_row, by_column)
     # A row length that is a multiple of the page would put every row of the tile in the same few cache sets.
     space = np.empty((tile[0], tile[1] + -tile[1] % 16 + 16), dtype=np.float32)
-    for top, bottom in rows.tiles(tile[0]):
+    for top, bottom in rows.tiles(tile[0], done):
         block = rows.block(top, bottom)
         for first, last in columns.tiles(tile[1]):
             np.matmul(block, columns.block(first, last).T, out=space[: bottom - top, : last - first])
@@ -76,6 +84,8 @@ def nearest(rows: Rows, columns: Rows, width: int, tile: tuple[int, int]) -> tup
             if top == 0 and here.groups <= extent // 2:
                 here.share(kernels.floor_by_column, space, extent, here.width, here.groups, here.floor)
             here.share(kernels.keep_by_column, space, extent, top, *here.lists)
+        if unfinished is not None:
+            unfinished.keep(bottom, len(rows), partial(_lists, bottom, by_row, by_column))
     return by_row.nearest(), by_column.nearest()
 
 
@@ -131,6 +141,24 @@ class _Kept:
         self.share(kernels.cut, *self.lists)
         cosine, index = (np.ascontiguousarray(part[:, : self.width]) for part in (self.cosine, self.index))
         return Nearest(cosine, index, self.floor)
+
+
+def _lists(done: int, by_row: _Kept, by_column: _Kept) -> dict[str, np.ndarray]:
+    """What a pass has after its first `done` rows."""
+    sides = {"row": by_row.part(0, done), "column": by_column}
+    held = {f"{side}_{name}": getattr(kept, name) for side, kept in sides.items() for name in _PARTS}
+    return {"done": np.array(done), **held}
+
+
+def _resumed(held: dict[str, np.ndarray] | None, by_row: _Kept, by_column: _Kept) -> int:
+    """Puts the lists of an unfinished pass in place; how many rows it had done."""
+    if held is None:
+        return 0
+    done = int(held["done"])
+    for side, kept in (("row", by_row.part(0, done)), ("column", by_column)):
+        for name in _PARTS:
+            getattr(kept, name)[:] = held[f"{side}_{name}"]
+    return done
 
 
 def _even(size: int, most: int) -> int:

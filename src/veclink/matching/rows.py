@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -17,6 +17,16 @@ class Blocks(Protocol):
 
     def block(self, start: int, stop: int) -> np.ndarray:
         """Rows start…stop−1 as float32 (stop − start, dimensions)."""
+
+
+class Unfinished(Protocol):
+    """Where a long pass keeps what it has so far, to go on from there when it was broken off."""
+
+    def load(self) -> dict[str, np.ndarray] | None:
+        """The arrays kept last, if any."""
+
+    def keep(self, done: int, of: int, lists: Callable[[], dict[str, np.ndarray]]) -> None:
+        """Told after every tile of rows; takes the arrays when it wants to keep them."""
 
 
 RowSource: TypeAlias = np.ndarray | Blocks
@@ -56,9 +66,9 @@ class Rows:
             return np.ascontiguousarray(self._source.take(rows), dtype=np.float32)
         return self._take_by_blocks(rows)
 
-    def tiles(self, size: int) -> Iterator[tuple[int, int]]:
-        """Consecutive (start, stop) of at most `size` rows."""
-        for start in range(0, len(self), size):
+    def tiles(self, size: int, first: int = 0) -> Iterator[tuple[int, int]]:
+        """Consecutive (start, stop) of at most `size` rows, from row `first` on."""
+        for start in range(first, len(self), size):
             yield start, min(start + size, len(self))
 
     def _take_by_blocks(self, rows: np.ndarray) -> np.ndarray:

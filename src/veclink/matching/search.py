@@ -18,24 +18,28 @@ from .threads import share
 
 TILE = 1024
 PIECES = 8
+KEPT = 64  # tiles whose pieces are held before all but the largest are let go
+HELD = 1 << 26  # bytes of other rows that are held at once where they are made when read
 DEVICE_TILE = 1 << 28  # cosines at once on a GPU
 
 
-def best_partners(queries: Any, others: Any, *, k: int = 10, device: str = "cpu") -> tuple[np.ndarray, np.ndarray]:
+def best_partners(
+    queries: Any, others: Any, *, k: int = 10, device: str = "cpu", memory: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Row of others (n, s) with the largest csls for each of the queries (q, s), and that csls; (q,) each.
 
     Both are arrays, or tensors on a torch device, with rows of unit length. The queries should be in random order,
     because the density of a row of others is taken over k groups of consecutive queries.
     """
     if device == "cpu":
-        return _on_cpu(queries, Rows(others, 1 << 26), k)
+        return _on_cpu(queries, Rows(others, HELD if memory is None else min(HELD, memory // 4)), k)
     return _on_device(queries, others, k, device)
 
 
 def _on_cpu(queries: np.ndarray, others: Rows, k: int) -> tuple[np.ndarray, np.ndarray]:
     q = len(queries)
     best, index = np.full(q, -np.inf, np.float32), np.zeros(q, np.int64)
-    groups, largest = min(k, q), np.empty((q, 0), np.float32)
+    groups, parts = min(k, q), []
     space = np.empty((q, TILE + 16), np.float32)  # not a multiple of the page: rows would share cache sets
     density = np.empty(TILE, np.float32)
     for first, last in others.tiles(TILE):
@@ -44,10 +48,17 @@ def _on_cpu(queries: np.ndarray, others: Rows, k: int) -> tuple[np.ndarray, np.n
         share(partial(kernels.density_by_column, space, groups, q // groups, density), columns)
         pieces = np.empty((q, min(PIECES, columns)), np.float32)
         share(partial(kernels.best_by_row, space, columns, first, density, pieces, best, index), q)
-        largest = np.concatenate([largest, pieces], axis=1)
-        if largest.shape[1] > k:
-            largest = np.partition(largest, largest.shape[1] - k, axis=1)[:, -k:]
-    return index, best - largest.mean(axis=1)
+        parts.append(pieces)
+        if len(parts) == KEPT:
+            parts = [_largest(parts, k)]
+    return index, best - _largest(parts, k).mean(axis=1)
+
+
+def _largest(parts: list[np.ndarray], k: int) -> np.ndarray:
+    """The k largest of each row, in no order."""
+    joined = np.concatenate(parts, axis=1)
+    beyond = max(0, joined.shape[1] - k)
+    return np.partition(joined, beyond, axis=1)[:, beyond:].copy()
 
 
 def _on_device(queries: Any, others: Any, k: int, device: str) -> tuple[np.ndarray, np.ndarray]:
