@@ -7,9 +7,10 @@ import importlib.util
 import inspect
 import sys
 import time
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +25,9 @@ from veclink.links import Links, Summary
 from veclink.memory import available, parse_memory
 from veclink.progress import ProgressListener
 from veclink.span import NEIGHBOURS, span
+
+if TYPE_CHECKING:
+    from veclink.cluster import Cluster
 
 METHODS = ("span", "geh")
 DEVICES = ("auto", "cpu", "cuda")
@@ -43,6 +47,7 @@ def link(
     device: str = "auto",
     random_state: int = 0,
     memory: int | str | None = None,
+    cluster: str | None = None,
     progress: ProgressListener | None = None,
     skip_zero: bool = False,
     **options: Any,
@@ -53,7 +58,8 @@ def link(
     else rows) or a CSV or Parquet file of them; or `anchors`, two sets of vectors of the same objects in the same
     order, which are in neither collection; or, with method "span", nothing. `options` are the method's own: see
     `span.span` (`one_to_one`) and `geh.geh`. The same input, options and `random_state` give the same links on the same
-    device. `memory` bounds what is allocated beside the vectors.
+    device. `memory` bounds what is allocated beside the vectors. `cluster` is the address of a Ray cluster to run on,
+    or "auto" for the one that this machine is part of: the links are the same.
     """
     began = time.perf_counter()
     if method not in METHODS:
@@ -64,35 +70,34 @@ def link(
         raise InputError(
             "Neither seeds nor anchors were given, and method 'geh' needs one; 'span' starts from nothing too."
         )
+    if method == "geh" and cluster is not None:
+        raise InputError("Method 'geh' runs on one machine; leave out the cluster, or use method 'span'.")
     _check_options(method, options)
     place = chosen_device(device)
-    left, right = open_collection(a), open_collection(b)
-    pairs = None if seeds is None else resolve_pairs(seeds, left, right)
-    clouds = (
-        prepare(left, centre=method == "span", skip_zero=skip_zero, side="A", device=place),
-        prepare(right, centre=method == "span", skip_zero=skip_zero, side="B", device=place),
-    )
-    start = None if pairs is None and anchors is None else _start(*clouds, pairs, anchors)
-    run = _link_by_span if method == "span" else _link_by_geh
     told = {"random_state": random_state, **options}
-    links = run(
-        *clouds,
-        start,
-        told,
-        memory=memory,
-        device=place,
-        random_state=random_state,
-        progress=progress,
-        **options,
-    )
+    options |= {"random_state": random_state, "progress": progress}
+    with _machines(cluster, device) as machines:
+        place = place if machines is None else "cpu"  # what a cluster computes on is its own matter
+        left, right = open_collection(a), open_collection(b)
+        pairs = None if seeds is None else resolve_pairs(seeds, left, right)
+        clouds = (
+            prepare(left, centre=method == "span", skip_zero=skip_zero, side="A", device=place),
+            prepare(right, centre=method == "span", skip_zero=skip_zero, side="B", device=place),
+        )
+        start = None if pairs is None and anchors is None else _start(*clouds, pairs, anchors)
+        if method == "span":
+            links = _link_by_span(_field(*clouds, place, memory, machines), *clouds, start, told, **options)
+        else:
+            links = _link_by_geh(*clouds, start, told, memory=memory, device=place, **options)
     return replace(links, summary=replace(links.summary, seconds=time.perf_counter() - began))
 
 
-def _link_by_span(a: Cloud, b: Cloud, start: Anchors | None, told: dict[str, Any], **options: Any) -> Links:
+def _link_by_span(
+    ground: Field, a: Cloud, b: Cloud, start: Anchors | None, told: dict[str, Any], **options: Any
+) -> Links:
     begin = None
     if start is not None:
         begin = Start(start.pairs) if start.pairs is not None else Start(None, start.left, start.right, name="anchors")
-    ground = _field(a, b, options.pop("device"), options.pop("memory"))
     found = span(ground, begin, **options)
     trace = found.trace | {"hubs": _source_hubs(found.trace.get("hubs", {}), a, b)}
     wrong = () if start is None or start.pairs is None else tuple(map(tuple, start.pairs[found.suspects].tolist()))
@@ -119,15 +124,28 @@ def _link_by_span(a: Cloud, b: Cloud, start: Anchors | None, told: dict[str, Any
     return links(found.kept, links(len(found.pairs), None))
 
 
-def _field(a: Cloud, b: Cloud, device: str, memory: int | str | None) -> Field:
-    """The field of two clouds: on the device where they fit there, else in memory, else read when asked."""
+def _machines(address: str | None, device: str) -> AbstractContextManager[Cluster | None]:
+    """The cluster at an address, or none."""
+    if address is None:
+        return nullcontext()
+    from veclink.cluster import connected
+
+    return connected(address, device)
+
+
+def _field(a: Cloud, b: Cloud, device: str, memory: int | str | None, cluster: Cluster | None) -> Field:
+    """The field of two clouds: on a cluster, on the device where they fit there, in memory, or read when asked."""
+    budget = None if memory is None else parse_memory(memory)
+    if cluster is not None:
+        from veclink.ray_field import RayField
+
+        return RayField(a, b, cluster, k=NEIGHBOURS, memory=budget)
     if device != "cpu":
         from veclink import torch_field
 
         if torch_field.fits(a.shape, b.shape, device):
             left, right = torch_field.resident(a, device), torch_field.resident(b, device)
             return torch_field.DeviceField(left, right, k=NEIGHBOURS, device=device)
-    budget = None if memory is None else parse_memory(memory)
     most = available() // 2 if budget is None else budget // 2
     if 4 * (np.prod(a.shape) + np.prod(b.shape)) <= most:
         return Field(a.dense(), b.dense(), k=NEIGHBOURS, device=device, memory=budget)

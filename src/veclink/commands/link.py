@@ -38,6 +38,9 @@ def link(
     report: Annotated[Path | None, typer.Option(help="Write a report to look at, too: .html")] = None,
     memory: Memory = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    cluster: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help='Run on this Ray cluster ("auto": the one we are part of).')
+    ] = None,
     random_state: Annotated[int, typer.Option(help="The same number gives the same links.")] = 0,
     skip_zero: Annotated[bool, typer.Option("--skip-zero", help="Leave out zero vectors instead of stopping.")] = False,
     as_json: AsJson = False,
@@ -65,6 +68,7 @@ def link(
                 device=device,
                 random_state=random_state,
                 memory=memory,
+                cluster=cluster,
                 skip_zero=skip_zero,
                 progress=listener,
             )
