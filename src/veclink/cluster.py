@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from veclink import __version__
 from veclink.errors import InputError, VeclinkError, needed
 
 RETRIES = 10  # times that a task starts again because its worker or machine went away
 WAITING = 4  # tasks for each worker that are under way at once: the next one is there when one ends
+ANSWER = 10  # seconds within which the machine at an address has to answer
+UNKNOWN = "failed to import on the worker"  # what Ray says where a node lacks the code of a task
 
 Tag = TypeVar("Tag")
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -60,8 +64,12 @@ class Cluster:
                 done, _ = self.ray.wait(list(waiting), num_returns=1)
                 for reference in done:
                     yield waiting.pop(reference), self.ray.get(reference)
-        except self.ray.exceptions.RayTaskError:
-            raise  # an error of the work itself, which is also of its own kind
+        except self.ray.exceptions.RayTaskError as error:
+            if UNKNOWN not in str(error):
+                raise  # an error of the work itself, which is also of its own kind
+            raise VeclinkError(
+                f"A node of the Ray cluster cannot import veclink {__version__}; install that version on every node."
+            ) from error
         except self.ray.exceptions.RayError as error:
             reason = str(error).strip().partition("\n")[0].rstrip(".")
             raise VeclinkError(f"The Ray cluster could not finish a task: {reason}.") from error
@@ -79,13 +87,11 @@ def connected(address: str, device: str = "auto") -> Iterator[Cluster]:
     ray = needed("ray", "Linking on a cluster", "veclink[ray]")
     ours = not ray.is_initialized()
     if ours:
+        _check_reachable(address)
         try:
             ray.init(address=address, log_to_driver=False, logging_level="error", configure_logging=False)
-        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-            raise InputError(
-                f"There is no Ray cluster to connect to at {address!r}; start one with 'ray start --head', or give the "
-                "address that this printed."
-            ) from error
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise _unreachable(address) from error
     else:
         current = ray.get_runtime_context().gcs_address
         if address not in ("auto", current):
@@ -98,6 +104,26 @@ def connected(address: str, device: str = "auto") -> Iterator[Cluster]:
     finally:
         if ours:
             ray.shutdown()
+
+
+def _check_reachable(address: str) -> None:
+    """Refuse an address at which nothing answers: Ray would try for many minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if address == "auto":
+        return
+    if not host or not port.isdigit():
+        raise InputError(f"The cluster {address!r} is neither 'auto' nor an address such as '10.0.0.1:6379'.")
+    try:
+        socket.create_connection((host, int(port)), timeout=ANSWER).close()
+    except (OSError, OverflowError) as error:
+        raise _unreachable(address) from error
+
+
+def _unreachable(address: str) -> InputError:
+    return InputError(
+        f"There is no Ray cluster to connect to at {address!r}; start one with 'ray start --head', or give the address "
+        "that this printed."
+    )
 
 
 def _with_device(ray: Any, device: str) -> Cluster:

@@ -76,7 +76,7 @@ class Lists:
 
 
 def keys(cosine: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """An int64 for each cosine (float32) and row, that rises with the cosine and, among equal ones, falls with the row."""
+    """An int64 for each cosine (float32) and row, rising with the cosine, among equal ones falling with the row."""
     bits = np.ascontiguousarray(cosine).view(np.int32).astype(np.int64)
     rising = np.where(bits < 0, bits ^ _LAST_ROW, bits)  # of negative floats, the larger have the smaller bits
     return (rising << 32) | (_LAST_ROW - index.astype(np.int64))
