@@ -23,6 +23,7 @@ ALL_ASKED = 12_000  # rows of the smaller cloud up to which all of them are aske
 ASKED = 2048  # of a larger one, once the map is found; before that, more: only the clearest few of them are right then
 ASKED_FIRST, SHARE_ASKED_FIRST = 32_768, 0.06
 BESIDE = 512  # rows that stand for the other cloud when a density is taken on the way back
+SEEN_AT_ONCE = 1024  # rows of a cloud in one product: always the same, so that no row's numbers depend on who asks
 DENSE = 512_000_000  # bytes of signatures that are held at once; more are made block by block, each time anew
 
 
@@ -206,7 +207,12 @@ class Seen:
 
     def block(self, start: int, stop: int) -> np.ndarray:
         """Rows start…stop−1."""
-        return unit_rows(self.cloud.block(start, stop) @ self.axes)
+        rows = np.empty((stop - start, self.shape[1]), np.float32)
+        for low in range(start, stop, SEEN_AT_ONCE):
+            high = min(low + SEEN_AT_ONCE, stop)
+            np.matmul(self.cloud.block(low, high), self.axes, out=rows[low - start : high - start])
+            unit_rows(rows[low - start : high - start])
+        return rows
 
     def take(self, rows: np.ndarray) -> np.ndarray:
         """The rows at these positions."""

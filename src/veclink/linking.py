@@ -7,9 +7,10 @@ import importlib.util
 import inspect
 import sys
 import time
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +25,9 @@ from veclink.links import Links, Summary
 from veclink.memory import available, parse_memory
 from veclink.progress import ProgressListener
 from veclink.span import NEIGHBOURS, span
+
+if TYPE_CHECKING:
+    from veclink.ray_cluster import Cluster
 
 METHODS = ("span", "geh")
 DEVICES = ("auto", "cpu", "cuda")
@@ -43,6 +47,7 @@ def link(
     device: str = "auto",
     random_state: int = 0,
     memory: int | str | None = None,
+    cluster: str | None = None,
     progress: ProgressListener | None = None,
     checkpoint: str | Path | None = None,
     skip_zero: bool = False,
@@ -56,7 +61,8 @@ def link(
     method's own: see `span.span` (`one_to_one`, `approximate`) and `geh.geh`. The same input, options and
     `random_state` give the same links on the same device. `memory` bounds what is allocated beside the vectors.
     `checkpoint` is a folder where a long run keeps what it has found so far: the same call takes it up after a crash
-    and gives the same links; a finished run removes it.
+    and gives the same links; a finished run removes it. `cluster` is the address of a Ray cluster to run on, or
+    "auto" for the one that this machine is part of: the links are the same.
     """
     began = time.perf_counter()
     if method not in METHODS:
@@ -67,44 +73,42 @@ def link(
         raise InputError(
             "Neither seeds nor anchors were given, and method 'geh' needs one; 'span' starts from nothing too."
         )
+    if method == "geh" and cluster is not None:
+        raise InputError("Method 'geh' runs on one machine; leave out the cluster, or use method 'span'.")
     _check_options(method, options)
     place = chosen_device(device)
-    left, right = (open_collection(source, payload=False, progress=progress) for source in (a, b))
-    pairs = None if seeds is None else resolve_pairs(seeds, left, right)
-    clouds = (
-        prepare(left, centre=method == "span", skip_zero=skip_zero, side="A", device=place),
-        prepare(right, centre=method == "span", skip_zero=skip_zero, side="B", device=place),
-    )
-    start = None if pairs is None and anchors is None else _start(*clouds, pairs, anchors)
-    run = _link_by_span if method == "span" else _link_by_geh
     told = {"random_state": random_state, **options}
-    kept = None
-    if checkpoint is not None:
-        from veclink.checkpoint import Checkpoint, fingerprint
+    options |= {"random_state": random_state, "progress": progress}
+    with _machines(cluster, device) as machines:
+        place = place if machines is None else "cpu"  # what a cluster computes on is its own matter
+        left, right = (open_collection(source, payload=False, progress=progress) for source in (a, b))
+        pairs = None if seeds is None else resolve_pairs(seeds, left, right)
+        clouds = (
+            prepare(left, centre=method == "span", skip_zero=skip_zero, side="A", device=place),
+            prepare(right, centre=method == "span", skip_zero=skip_zero, side="B", device=place),
+        )
+        start = None if pairs is None and anchors is None else _start(*clouds, pairs, anchors)
+        kept = None
+        if checkpoint is not None:
+            from veclink.checkpoint import Checkpoint, fingerprint
 
-        name = fingerprint(*clouds, start, {"method": method, "device": place, **told})
-        kept = Checkpoint(checkpoint, name)
-    links = run(
-        *clouds,
-        start,
-        told,
-        memory=memory,
-        device=place,
-        random_state=random_state,
-        progress=progress,
-        checkpoint=kept,
-        **options,
-    )
-    if kept is not None:
-        kept.clear()
+            kept = Checkpoint(checkpoint, fingerprint(*clouds, start, {"method": method, "device": place, **told}))
+        options["checkpoint"] = kept
+        if method == "span":
+            links = _link_by_span(_field(*clouds, place, memory, machines), *clouds, start, told, **options)
+        else:
+            links = _link_by_geh(*clouds, start, told, memory=memory, device=place, **options)
+        if kept is not None:
+            kept.clear()
     return replace(links, summary=replace(links.summary, seconds=time.perf_counter() - began))
 
 
-def _link_by_span(a: Cloud, b: Cloud, start: Anchors | None, told: dict[str, Any], **options: Any) -> Links:
+def _link_by_span(
+    ground: Field, a: Cloud, b: Cloud, start: Anchors | None, told: dict[str, Any], **options: Any
+) -> Links:
     begin = None
     if start is not None:
         begin = Start(start.pairs) if start.pairs is not None else Start(None, start.left, start.right, name="anchors")
-    ground = _field(a, b, options.pop("device"), options.pop("memory"))
     found = span(ground, begin, **options)
     trace = found.trace | {"hubs": _source_hubs(found.trace.get("hubs", {}), a, b)}
     wrong = () if start is None or start.pairs is None else tuple(map(tuple, start.pairs[found.suspects].tolist()))
@@ -131,15 +135,28 @@ def _link_by_span(a: Cloud, b: Cloud, start: Anchors | None, told: dict[str, Any
     return links(found.kept, links(len(found.pairs), None))
 
 
-def _field(a: Cloud, b: Cloud, device: str, memory: int | str | None) -> Field:
-    """The field of two clouds: on the device where they fit there, else in memory, else read when asked."""
+def _machines(address: str | None, device: str) -> AbstractContextManager[Cluster | None]:
+    """The cluster at an address, or none."""
+    if address is None:
+        return nullcontext()
+    from veclink.ray_cluster import connected
+
+    return connected(address, device)
+
+
+def _field(a: Cloud, b: Cloud, device: str, memory: int | str | None, cluster: Cluster | None) -> Field:
+    """The field of two clouds: on a cluster, on the device where they fit there, in memory, or read when asked."""
+    budget = None if memory is None else parse_memory(memory)
+    if cluster is not None:
+        from veclink.ray_field import RayField
+
+        return RayField(a, b, cluster, k=NEIGHBOURS, memory=budget)
     if device != "cpu":
         from veclink import torch_field
 
         if torch_field.fits(a.shape, b.shape, device):
             left, right = torch_field.resident(a, device), torch_field.resident(b, device)
             return torch_field.DeviceField(left, right, k=NEIGHBOURS, device=device)
-    budget = None if memory is None else parse_memory(memory)
     most = available() // 2 if budget is None else budget // 2
     held = 4 * (a.shape[0] * a.shape[1] + b.shape[0] * b.shape[1])
     if held <= most:

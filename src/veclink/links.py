@@ -107,6 +107,11 @@ class Links:
     def __len__(self) -> int:
         return len(self.pairs)
 
+    def __repr__(self) -> str:
+        known = ((name, getattr(self.summary, name)) for name in ("precision", "recall"))
+        shares = "".join(f", {name} {share:.3f}" for name, share in known if share is not None)
+        return f"Links({len(self):,} of {self.summary.n_a:,} × {self.summary.n_b:,}: {self.summary.verdict}{shares})"
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Links):
             return NotImplemented

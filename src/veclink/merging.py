@@ -108,7 +108,9 @@ class Merged:
         """
         with open_store(to, write=True) as store:
             if not replace and store.exists():
-                raise InputError(f"{store.name} is there already; choose another name, or have it replaced.")
+                raise InputError(
+                    f"{store.name} is there already; choose another name, or replace it (replace=True, --replace)."
+                )
             about = {"merged": asdict(self.summary)}
             if self.translator is not None:
                 about["translator"] = self.translator.describe()

@@ -34,7 +34,7 @@ class DeviceField(Field):
         """Rows of one cloud, all or some, seen along the axes, of unit length: a tensor."""
         points = self.points[side]
         chosen = points if rows is None else points[self._place(rows)]
-        return _unit(chosen @ self._place(axes))
+        return unit(chosen @ self._place(axes))
 
     def matched(self, left: Any, right: Any, depth: int = 1) -> Matches:
         """Exact CSLS rankings, on the device."""
@@ -204,7 +204,8 @@ def _length(numbers: torch.Tensor) -> torch.Tensor:
     return torch.linalg.vector_norm(numbers / safe[:, None], dim=1) * safe
 
 
-def _unit(x: torch.Tensor) -> torch.Tensor:
+def unit(x: torch.Tensor) -> torch.Tensor:
+    """The rows of `x` scaled to unit length, in place; rows of zeros stay as they are."""
     return x.div_(torch.linalg.vector_norm(x, dim=1, keepdim=True).clamp(min=SMALLEST_NORM))
 
 

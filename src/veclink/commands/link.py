@@ -46,6 +46,9 @@ def link(
         bool, typer.Option("--approximate", help="Search the final pass in cells (span only): for millions of rows.")
     ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    cluster: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help='Run on this Ray cluster ("auto": the one we are part of).')
+    ] = None,
     random_state: Annotated[int, typer.Option(help="The same number gives the same links.")] = 0,
     skip_zero: Annotated[bool, typer.Option("--skip-zero", help="Leave out zero vectors instead of stopping.")] = False,
     as_json: AsJson = False,
@@ -74,6 +77,7 @@ def link(
                 random_state=random_state,
                 memory=memory,
                 checkpoint=checkpoint,
+                cluster=cluster,
                 skip_zero=skip_zero,
                 progress=listener,
                 **({"approximate": True} if approximate else {}),

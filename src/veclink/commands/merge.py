@@ -17,6 +17,7 @@ from veclink.commands.shared import (
     one_sentence_errors,
     print_json,
 )
+from veclink.errors import InputError
 
 
 def merge(
@@ -60,6 +61,8 @@ def merge(
         else:
             with open_store(output, write=True) as store:  # an unknown kind is told before the long work
                 there = store.exists()
+            if there and yes and not replace:
+                raise InputError(f"{output} is there already; choose another name, or give --replace.")
         with showing_progress(quiet=quiet) as listener:
             merged = merged_of(
                 a,

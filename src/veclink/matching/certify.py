@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from .rankings import Matches, Ranking
 from .rows import Rows
 
 InnerProducts = Callable[[Rows, Rows, np.ndarray], np.ndarray]
+Scan = Callable[[np.ndarray, np.ndarray, np.ndarray, int, float], tuple[np.ndarray, np.ndarray]]
 _PAIRS_AT_ONCE = 1 << 14
 
 
@@ -52,13 +54,41 @@ def rank(
     """Exact rankings from the lists of both sides; inner_products(rows, others, index) gives the cosines that count."""
     exact_left = inner_products(left, right, near_left.index)
     exact_right = inner_products(right, left, near_right.index)
-    # How far a tile's cosine can be off. The bound that always holds, d·2⁻²⁴, is far above what is ever seen; three
-    # times the largest error among the listed pairs, which have the largest sums, is still beyond any other pair's.
-    seen = max(np.abs(near_left.cosine - exact_left).max(), np.abs(near_right.cosine - exact_right).max())
-    error = min(3.0 * float(seen) + 2.0**-23, (left.shape[1] + 2) * 2.0**-24)
+    scans = (
+        partial(scan, rows, others, tile=tile, inner_products=inner_products)
+        for rows, others in ((left, right), (right, left))
+    )
+    rounding = (left.shape[1] + 2) * 2.0**-24
+    return proven(
+        near_left, near_right, exact_left, exact_right, *scans, k=k, depth=depth, certain=certain, rounding=rounding
+    )
+
+
+def proven(
+    near_left: Nearest,
+    near_right: Nearest,
+    exact_left: np.ndarray,
+    exact_right: np.ndarray,
+    scan_left: Scan,
+    scan_right: Scan,
+    *,
+    k: int,
+    depth: int,
+    certain: int | None,
+    rounding: float,
+) -> Matches:
+    """Exact rankings from the lists of both sides and the exact cosines of what they list.
+
+    scan_left, scan_right: `scan` for the rows of that side among all of the other. rounding: how far the cosine of a
+    tile can be off at most.
+    """
+    # The bound that always holds is far above what is ever seen; three times the largest error among the listed pairs,
+    # which have the largest sums, is still beyond any other pair's.
+    seen = max(_largest_gap(near_left.cosine, exact_left), _largest_gap(near_right.cosine, exact_right))
+    error = min(3.0 * seen + 2.0**-23, rounding)
     near_left.cosine, near_right.cosine = exact_left, exact_right
-    forward = _Search(left, right, tile, error, inner_products)
-    backward = _Search(right, left, tile, error, inner_products)
+    forward = _Search(len(near_right.floor), error, scan_left)
+    backward = _Search(len(near_left.floor), error, scan_right)
     density_left, density_right = forward.density(near_left, k), backward.density(near_right, k)
     return Matches(
         forward=forward.ranking(near_left, near_right, density_left, density_right, depth, certain or depth),
@@ -66,15 +96,49 @@ def rank(
     )
 
 
+def scan(
+    rows: Rows,
+    others: Rows,
+    chosen: np.ndarray,
+    penalty: np.ndarray,
+    least: np.ndarray,
+    width: int,
+    error: float,
+    *,
+    tile: tuple[int, int],
+    inner_products: InnerProducts,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The `width` best values 2·cos − penalty of the chosen rows among all others, and where; −inf and −1 where fewer
+    reach `least`, a value for each row that those wanted do reach.
+
+    The tiles' float32 values, off by at most `error`, only say which pairs may reach it.
+    """
+    value = np.full((len(chosen), width), -np.inf)
+    index = np.full((len(chosen), width), -1, dtype=np.int64)
+    slack = 2 * error + 1e-6
+    for top in range(0, len(chosen), tile[0]):
+        here = slice(top, top + tile[0])
+        own = rows.take(chosen[here])
+        for first, last in others.tiles(tile[1]):
+            block = others.block(first, last)
+            rough = own @ (2 * block).T
+            rough -= penalty[first:last].astype(np.float32)
+            row, column = np.nonzero(rough >= (least[here, None] - slack).astype(np.float32))
+            for start in range(0, len(row), _PAIRS_AT_ONCE):
+                pair_row, pair_column = row[start : start + _PAIRS_AT_ONCE], column[start : start + _PAIRS_AT_ONCE]
+                cosine = inner_products(Rows(own[pair_row], 0), Rows(block, 0), pair_column[:, None])[:, 0]
+                exact = 2.0 * cosine - penalty[first + pair_column]
+                _merge(value[here], index[here], pair_row, first + pair_column, exact)
+    return value, index
+
+
 @dataclass
 class _Search:
-    """Finds partners of `rows` among `others`."""
+    """Finds partners of the rows of one side among the others, so many of them."""
 
-    rows: Rows
-    others: Rows
-    tile: tuple[int, int]
+    others: int
     error: float
-    inner_products: InnerProducts
+    scan: Scan
 
     def density(self, near: Nearest, k: int) -> np.ndarray:
         """Mean of the k largest cosines of each row."""
@@ -83,7 +147,7 @@ class _Search:
         density = nearest.mean(axis=1, dtype=np.float64)
         unsure = np.flatnonzero(nearest[:, 0] < near.floor + self.error)
         if len(unsure):
-            value, _ = self.scan(unsure, np.zeros(len(self.others)), 2.0 * nearest[unsure, 0], k)
+            value, _ = self.scan(unsure, np.zeros(self.others), 2.0 * nearest[unsure, 0], k, self.error)
             density[unsure] = value.mean(axis=1) / 2
         return density.astype(np.float32)
 
@@ -98,13 +162,13 @@ class _Search:
     ) -> Ranking:
         """The `depth` partners of each row with the largest 2·cos − density(partner), `certain` of them proven."""
         penalty = density_others.astype(np.float64)
-        value, index = _largest(2.0 * near.cosine - penalty[near.index], near.index, min(depth, len(self.others)))
+        value, index = _largest(2.0 * near.cosine - penalty[near.index], near.index, min(depth, self.others))
         self._add_reverse(value, index, near_others, penalty)
         bound = _unlisted(near.floor, near_others.floor, penalty) + 2 * self.error
         unsure = np.flatnonzero(value[:, min(certain, value.shape[1]) - 1] <= bound)
         if len(unsure):
-            value[unsure], index[unsure] = self.scan(unsure, penalty, value[unsure, -1], value.shape[1])
-        shape = (len(self.rows), depth)
+            value[unsure], index[unsure] = self.scan(unsure, penalty, value[unsure, -1], value.shape[1], self.error)
+        shape = (len(near.floor), depth)
         padded_index, score = np.full(shape, -1, dtype=np.int64), np.full(shape, -np.inf, dtype=np.float32)
         padded_index[:, : index.shape[1]] = index
         score[:, : index.shape[1]] = value - density[:, None]
@@ -118,30 +182,10 @@ class _Search:
         new = (index[row] != other[:, None]).all(axis=1)
         _merge(value, index, row[new], other[new], reverse[other, place][new])
 
-    def scan(
-        self, chosen: np.ndarray, penalty: np.ndarray, least: np.ndarray, width: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The `width` best values 2·cos − penalty of the chosen rows, and where, among all others.
 
-        least: a value that at least `width` others reach. The tiles' float32 values only say which pairs may reach it.
-        """
-        value = np.full((len(chosen), width), -np.inf)
-        index = np.full((len(chosen), width), -1, dtype=np.int64)
-        slack = 2 * self.error + 1e-6
-        for top in range(0, len(chosen), self.tile[0]):
-            here = slice(top, top + self.tile[0])
-            rows = self.rows.take(chosen[here])
-            for first, last in self.others.tiles(self.tile[1]):
-                block = self.others.block(first, last)
-                rough = rows @ (2 * block).T
-                rough -= penalty[first:last].astype(np.float32)
-                row, column = np.nonzero(rough >= (least[here, None] - slack).astype(np.float32))
-                for start in range(0, len(row), _PAIRS_AT_ONCE):
-                    pair_row, pair_column = row[start : start + _PAIRS_AT_ONCE], column[start : start + _PAIRS_AT_ONCE]
-                    cosine = self.inner_products(Rows(rows[pair_row], 0), Rows(block, 0), pair_column[:, None])[:, 0]
-                    exact = 2.0 * cosine - penalty[first + pair_column]
-                    _merge(value[here], index[here], pair_row, first + pair_column, exact)
-        return value, index
+def _largest_gap(rough: np.ndarray, exact: np.ndarray) -> float:
+    """How far the tiles' cosines are off at most, where one is listed."""
+    return float(np.abs(rough - exact, where=np.isfinite(exact), out=np.zeros_like(exact)).max())
 
 
 def _largest(value: np.ndarray, index: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:

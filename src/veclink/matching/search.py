@@ -7,6 +7,7 @@ each: the same order of hubs and outliers, for a fraction of the work of exact l
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -31,12 +32,35 @@ def best_partners(
     Both are arrays, or tensors on a torch device, with rows of unit length. The queries should be in random order,
     because the density of a row of others is taken over k groups of consecutive queries.
     """
+    best, index, largest = searched(queries, others, k=k, memory=memory, device=device)
+    return index, best - largest.mean(axis=1)
+
+
+def searched(
+    queries: Any, others: Any, *, k: int, memory: int | None = None, device: str = "cpu"
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What one part of the others says: best of 2·cos − density for each query, its row, and the k largest cosines.
+
+    (q,), (q,), (q, at most k) and ascending: parts of whole tiles are merged by `merged` to the same as all at once.
+    """
     if device == "cpu":
         return _on_cpu(queries, Rows(others, HELD if memory is None else min(HELD, memory // 4)), k)
     return _on_device(queries, others, k, device)
 
 
-def _on_cpu(queries: np.ndarray, others: Rows, k: int) -> tuple[np.ndarray, np.ndarray]:
+def merged(
+    parts: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]], k: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Parts in the order of their rows, as one."""
+    best, index, largest = (
+        np.stack(each) if place < 2 else np.concatenate(each, axis=1)
+        for place, each in enumerate(zip(*parts, strict=True))
+    )
+    first = best.argmax(axis=0), np.arange(best.shape[1])
+    return best[first], index[first], np.sort(largest, axis=1)[:, -k:]
+
+
+def _on_cpu(queries: np.ndarray, others: Rows, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     q = len(queries)
     best, index = np.full(q, -np.inf, np.float32), np.zeros(q, np.int64)
     groups, parts = min(k, q), []
@@ -51,7 +75,7 @@ def _on_cpu(queries: np.ndarray, others: Rows, k: int) -> tuple[np.ndarray, np.n
         parts.append(pieces)
         if len(parts) == KEPT:
             parts = [_largest(parts, k)]
-    return index, best - _largest(parts, k).mean(axis=1)
+    return best, index, np.sort(_largest(parts, k), axis=1)
 
 
 def _largest(parts: list[np.ndarray], k: int) -> np.ndarray:
@@ -61,7 +85,7 @@ def _largest(parts: list[np.ndarray], k: int) -> np.ndarray:
     return np.partition(joined, beyond, axis=1)[:, beyond:].copy()
 
 
-def _on_device(queries: Any, others: Any, k: int, device: str) -> tuple[np.ndarray, np.ndarray]:
+def _on_device(queries: Any, others: Any, k: int, device: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     import torch
 
     from .torch_backend import free_memory, torch_device
@@ -85,5 +109,5 @@ def _on_device(queries: Any, others: Any, k: int, device: str) -> tuple[np.ndarr
         better = value > best
         best, index = torch.where(better, value, best), torch.where(better, at + first, index)
     pieces_max = torch.cat(largest, dim=1)
-    own = pieces_max.topk(min(k, pieces_max.shape[1]), dim=1).values.mean(dim=1)
-    return index.cpu().numpy(), (best - own).cpu().numpy()
+    own = pieces_max.topk(min(k, pieces_max.shape[1]), dim=1).values.flip(1)
+    return best.cpu().numpy(), index.cpu().numpy(), own.cpu().numpy()

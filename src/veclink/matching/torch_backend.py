@@ -40,16 +40,27 @@ def match(
     rows, columns = (DeviceRows(side, place, budget // 4) for side in (left, right))
     largest = (1024, 2048) if place.type == "cpu" else (16384, 32768)
     tile = tile_shape(rows.shape, columns.shape, budget // 4, *largest)
-    width = list_width(k, depth)
-    lists = _fused(rows, columns, width, fused)
-    if lists is None:
-        lists = nearest(rows, columns, width, tile)
-    near_rows, near_columns = lists
-    near_rows.complete(rows, columns, max(k, depth), tile)
-    near_columns.complete(columns, rows, max(k, depth), tile)
+    near_rows, near_columns = complete(rows, columns, list_width(k, depth), max(k, depth), tile, fused)
     return rank(
         rows, columns, near_rows, near_columns, k=k, depth=depth, certain=certain, tile=tile, memory=budget // 4
     )
+
+
+def complete(
+    rows: DeviceRows,
+    columns: DeviceRows,
+    width: int,
+    least: int,
+    tile: tuple[int, int],
+    fused: bool | None = None,
+) -> tuple[Nearest, Nearest]:
+    """Lists of the nearest for both sides, `width` long and with `least` partners or more in each."""
+    lists = _fused(rows, columns, width, fused)
+    if lists is None:
+        lists = nearest(rows, columns, width, tile)
+    lists[0].complete(rows, columns, least, tile)
+    lists[1].complete(columns, rows, least, tile)
+    return lists
 
 
 def nearest(rows: DeviceRows, columns: DeviceRows, width: int, tile: tuple[int, int]) -> tuple[Nearest, Nearest]:

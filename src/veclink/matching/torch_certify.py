@@ -74,7 +74,7 @@ def rank(
         near.cosine = inner_products(rows, others, near.index, memory)
         seen = torch.where(near.index >= 0, (rough - near.cosine).abs(), 0.0).max().item()
         error = max(error, 3.0 * seen + 2.0**-23)
-    forward, backward = (_Search(*sides, tile, error, memory) for sides in ((left, right), (right, left)))
+    forward, backward = (Search(*sides, tile, error, memory) for sides in ((left, right), (right, left)))
     density_left, density_right = forward.density(near_left, k), backward.density(near_right, k)
     return Matches(
         forward=forward.ranking(near_left, near_right, density_left, density_right, depth, certain or depth),
@@ -96,7 +96,7 @@ def inner_products(rows: DeviceRows, others: DeviceRows, index: torch.Tensor, me
 
 
 @dataclass
-class _Search:
+class Search:
     """Finds partners of `rows` among `others`."""
 
     rows: DeviceRows

@@ -115,7 +115,9 @@ class Store(ABC):
         """
         self.check_writable()
         if not replace and self.exists():
-            raise InputError(f"{self.name} is there already; choose another name, or have it replaced.")
+            raise InputError(
+                f"{self.name} is there already; choose another name, or replace it (replace=True, --replace)."
+            )
         stream = iter(batches)
         first = next(stream, None)
         if first is None:
