@@ -252,7 +252,7 @@ def test_a_worker_that_dies_every_time_is_told_in_a_sentence(
     def die() -> None:
         os._exit(1)
 
-    monkeypatch.setattr("veclink.cluster.RETRIES", 0)
+    monkeypatch.setattr("veclink.ray_cluster.RETRIES", 0)
     with pytest.raises(VeclinkError, match=r"^The Ray cluster could not finish a task: .*\.$"):
         list(machines.results([(0, (die, ()))]))
 
