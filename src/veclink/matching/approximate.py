@@ -6,6 +6,8 @@ so that one more dimension turns CSLS into a search for the largest inner produc
 from the cells nearest to u. Two searches of the plain rows give the densities, two of the longer rows the partners. How
 many cells are looked into is chosen on a sample of rows whose nearest are known, and in the end an exact search for a
 sample of rows says how often the partner found is the one that the exact pass gives.
+
+On one core it is slower than the exact pass up to 40,000 rows at least (benchmarks/results/approximate.json).
 """
 
 from __future__ import annotations
