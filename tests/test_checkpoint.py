@@ -123,6 +123,20 @@ def test_a_killed_run_of_geh_goes_on_after_its_last_iteration(folder: Path) -> N
     assert not list((folder / "kept").iterdir())
 
 
+def test_a_run_of_the_local_path_goes_on_too(folder: Path) -> None:
+    options = GEH | {"path": "local", "neighbours": 30, "max_iterations": 4}
+
+    def listen(now: Progress) -> None:
+        if now.step == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _linked(folder, options, checkpoint=folder / "kept", progress=listen)
+    told: list[Progress] = []
+    links = _linked(folder, options, checkpoint=folder / "kept", progress=told.append)
+    assert [each.step for each in told] == [3, 4] and links == _linked(folder, options)
+
+
 def test_the_command_goes_on_from_its_checkpoint(folder: Path) -> None:
     files = [str(folder / name) for name in ("a.npy", "b.npy")]
     command = ["link", *files, "--seeds", str(folder / "seeds.csv"), "--device", "cpu", "--quiet"]

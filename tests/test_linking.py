@@ -137,7 +137,7 @@ print(device if driver else f"{device} {'torch' in sys.modules}")
 @pytest.mark.parametrize(
     ("method", "option", "sentence"),
     [
-        ("span", "max_iterations", "Method 'span' has no option 'max_iterations'; it has 'one_to_one'."),
+        ("span", "max_iterations", "Method 'span' has no option 'max_iterations'; it has 'one_to_one', 'approximate'."),
         ("geh", "one_to_one", "Method 'geh' has no option 'one_to_one'; it has "),
     ],
 )

@@ -28,7 +28,7 @@ from veclink.matching import match
 
 ABOVE = 500_000  # rows of the larger cloud from which the local path is taken
 NEIGHBOURS = 100  # k_NN
-MOST_ANCHORS = 256  # links for each cluster; a view holds about twice as many
+MOST_ANCHORS = 128  # links for each cluster; a view holds about twice as many
 CLUSTERS_OF_A_LINK = 2
 STEPS = 10  # of k-means
 QUERIES = 512  # anchors whose neighbours are searched at a time
@@ -62,11 +62,18 @@ class LocalPath:
 
     def state(self) -> dict[str, np.ndarray]:
         """What has to be kept to go on later."""
-        return {"looked_a": self.looked_a, "looked_b": self.looked_b}
+        # The neighbours too: searched in another company, two that are equally near could change places.
+        near = {f"near_{side}_{name}": part for side, each in self._near() for name, part in each.state().items()}
+        return {"looked_a": self.looked_a, "looked_b": self.looked_b, **near}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Go on from what was kept."""
         self.looked_a, self.looked_b = state["looked_a"], state["looked_b"]
+        for side, each in self._near():
+            each.place, each.kept = state[f"near_{side}_place"], state[f"near_{side}_kept"]
+
+    def _near(self) -> tuple[tuple[str, Neighbours], tuple[str, Neighbours]]:
+        return ("a", self.near_a), ("b", self.near_b)
 
     def _proposals(
         self, left: np.ndarray, right: np.ndarray, around: tuple[np.ndarray, np.ndarray], views: list[np.ndarray]
@@ -88,16 +95,20 @@ class Neighbours:
 
     def __init__(self, cloud: Cloud, count: int) -> None:
         self.cloud, self.count = cloud, min(count, len(cloud))
-        self._place = np.full(len(cloud), -1, np.int64)
-        self._kept = np.empty((0, self.count), np.int32)
+        self.place = np.full(len(cloud), -1, np.int64)
+        self.kept = np.empty((0, self.count), np.int32)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """What was searched so far."""
+        return {"place": self.place, "kept": self.kept}
 
     def of_rows(self, rows: np.ndarray) -> np.ndarray:
         """(m, count) rows, in no order; a row is its own neighbour."""
-        new = np.unique(rows[self._place[rows] < 0])
+        new = np.unique(rows[self.place[rows] < 0])
         if len(new):
-            self._place[new] = len(self._kept) + np.arange(len(new))
-            self._kept = np.concatenate([self._kept, self.of_vectors(self.cloud.take(new))])
-        return self._kept[self._place[rows]]
+            self.place[new] = len(self.kept) + np.arange(len(new))
+            self.kept = np.concatenate([self.kept, self.of_vectors(self.cloud.take(new))])
+        return self.kept[self.place[rows]]
 
     def of_vectors(self, vectors: np.ndarray) -> np.ndarray:
         """(m, count) rows, in no order."""

@@ -6,6 +6,8 @@ so that one more dimension turns CSLS into a search for the largest inner produc
 from the cells nearest to u. Two searches of the plain rows give the densities, two of the longer rows the partners. How
 many cells are looked into is chosen on a sample of rows whose nearest are known, and in the end an exact search for a
 sample of rows says how often the partner found is the one that the exact pass gives.
+
+On one core it is slower than the exact pass up to 40,000 rows at least (benchmarks/results/approximate.json).
 """
 
 from __future__ import annotations
@@ -24,10 +26,10 @@ from .threads import thread_count
 WANTED = 0.98  # share of the nearest rows that the search has to find on the sample
 SAMPLED = 256  # rows of either side that are searched exactly as well
 CELLS_PER_ROOT, LEAST_CELLS = 4, 4  # cells: so many times the root of the rows
-TRAINED, STEPS = 64, 8  # rows for each cell, and steps, of the k-means that makes the cells
+TRAINED, STEPS = 32, 5  # rows for each cell, and steps, of the k-means that makes the cells
 FEWEST_LOOKED_INTO = 4  # cells
 BLOCK = 1 << 14  # rows that are added, or searched for, at a time
-FIRST, MOST = 4, 64  # candidates of a sampled row whose true densities are looked up: at first, and at most
+FIRST, MOST = 2, 64  # candidates of a sampled row whose true densities are looked up: at first, and at most
 
 
 @dataclass(frozen=True, eq=False)
