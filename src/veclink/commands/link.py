@@ -43,7 +43,8 @@ def link(
         Path | None, typer.Option(help="Keep a long run's stages in this folder; the same command goes on from there.")
     ] = None,
     approximate: Annotated[
-        bool, typer.Option("--approximate", help="Search the final pass in cells (span only): for millions of rows.")
+        bool,
+        typer.Option("--approximate", help="Search the final pass in cells (span only); slower up to 40,000 rows."),
     ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     cluster: Annotated[
