@@ -437,3 +437,15 @@ for attempt in (lambda: open_collection("A.parquet"), lambda: links.save("links.
 def test_importing_the_data_model_does_not_import_arrow() -> None:
     script = "import sys, veclink.cloud, veclink.anchors, veclink.links; sys.exit('pyarrow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_two_vectors_repeated_on_both_sides_are_not_linkable_and_do_no_harm() -> None:
+    rng = np.random.default_rng(0)
+    a, b = (np.repeat(rng.standard_normal((2, d)).astype(np.float32), 60, axis=0) for d in (16, 24))
+    assert veclink.link(a, b, device="cpu").summary.verdict == "not linkable"
+
+
+@pytest.mark.parametrize("state", [-1, 1.5, "x"])
+def test_a_random_state_that_is_no_whole_number_is_refused(state: object) -> None:
+    with pytest.raises(InputError, match="whole number from 0"):
+        veclink.link(np.eye(4, dtype=np.float32), np.eye(4, dtype=np.float32), random_state=state)

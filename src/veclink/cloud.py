@@ -94,7 +94,7 @@ class Cloud:
         ):
             # one scale per row, or for all, changes no direction; one per dimension does
             outside = Collection.from_array(outside.vectors, scale=scale, name=outside.name)
-        zero, _ = _inspect(outside, what)
+        zero, _ = inspected(outside, what)
         if len(zero):
             raise InputError(f"{what} has zero vectors, which have no direction, in row {named(zero)}; remove them.")
         return Cloud(outside, np.arange(len(outside)), self.mean).block(0, len(outside))
@@ -133,7 +133,7 @@ def prepare(
     if collection.dimension < LEAST_DIMENSION:
         raise InputError(f"{label} has vectors of 1 number; directions need at least {LEAST_DIMENSION}.")
     _check_enough(len(collection), label)
-    zero, mean = _inspect(collection, label, device)
+    zero, mean = inspected(collection, label, device)
     if len(zero) and not skip_zero:
         raise InputError(
             f"{label} has zero vectors, which have no direction, in row {named(zero)}; remove them, or skip them with "
@@ -148,7 +148,7 @@ def prepare(
     return Cloud(collection, rows, mean.astype(np.float32) if centre else None)
 
 
-def _inspect(collection: Collection, label: str, device: str = "cpu") -> tuple[np.ndarray, np.ndarray]:
+def inspected(collection: Collection, label: str, device: str = "cpu") -> tuple[np.ndarray, np.ndarray]:
     """The rows that are zero, and the mean (float64) of the unit vectors of the others; refuses NaN and infinity."""
     if device == "cpu":
         look = _look

@@ -67,6 +67,8 @@ def link(
     began = time.perf_counter()
     if method not in METHODS:
         raise InputError(f"The method {method!r} is unknown; it is one of {named(METHODS)}.")
+    if not isinstance(random_state, (int, np.integer)) or random_state < 0:
+        raise InputError(f"The random state is {random_state!r}; it is a whole number from 0.")
     if seeds is not None and anchors is not None:
         raise InputError("Seeds and anchors were both given; a run starts from one of them.")
     if method == "geh" and seeds is None and anchors is None:

@@ -27,7 +27,8 @@ def paired_profiles(a: np.ndarray, b: np.ndarray, *, hops: int, ridge: float) ->
     both = np.concatenate([left, right]).astype(np.float64)
     values, axes = np.linalg.eigh(both.T @ both / len(both))
     values, axes = np.maximum(values, 0.0), axes[:, -COMPONENTS:]
-    basis = (axes / np.sqrt(values[-COMPONENTS:] + ridge * values.mean())).astype(np.float32)
+    spread = np.maximum(values[-COMPONENTS:] + ridge * values.mean(), 1e-12)  # 0 where all rows are alike
+    basis = (axes / np.sqrt(spread)).astype(np.float32)
     return unit_rows(left @ basis), unit_rows(right @ basis)
 
 

@@ -21,6 +21,7 @@ from veclink.signatures import span_axes, unit_rows
 Listener = Callable[[int, int, float], None]
 Hint = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]  # rows of both clouds that compare
 
+MOST_CLEANED = 100  # given pairs: enough to begin with, and each is looked at from all others
 LEAST_TO_CLEAN = 6  # with fewer given pairs, none can be told from the others
 SAMPLE = 1000  # rows of a cloud that a held-out pair is ranked among
 RANKED = 12_000  # and that a given pair is ranked among in the end
@@ -145,6 +146,11 @@ def clean(ground: Field, start: Start, rng: np.random.Generator) -> Start | None
     left, right = _vectors(ground, start)
     if len(left) < LEAST_TO_CLEAN:
         return None
+    if len(left) > MOST_CLEANED:
+        some = np.sort(rng.choice(len(left), MOST_CLEANED, replace=False))
+        left, right = left[some], right[some]
+        drawn = None if start.pairs is None else start.pairs[some]
+        start = Start(drawn, name=start.name) if drawn is not None else Start(None, left, right, name=start.name)
     kept = np.arange(len(left))
     for _ in range(4):
         order = np.argsort(_farness(ground, left, right, kept, rng), kind="stable")

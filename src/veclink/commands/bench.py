@@ -195,7 +195,7 @@ def linking(
         typer.Option(metavar="FA FB", help="Two .npy files, row i of both the same object; else made from the sample."),
     ] = None,
     seeds: Annotated[int, typer.Option(min=0, help="Known pairs.")] = 15,
-    random_state: Annotated[int, typer.Option(help="Of the split, the seeds and the linker.")] = 0,
+    random_state: Annotated[int, typer.Option(min=0, help="Of the split, the seeds and the linker.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """All of link() on the CPU, in exact matching passes of the same size."""

@@ -21,7 +21,7 @@ def cluster(
     examples: Annotated[int, typer.Option(min=0, help="Members of each cluster to show.")] = 3,
     memory: Memory = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    random_state: Annotated[int, typer.Option(help="The same number gives the same clusters.")] = 0,
+    random_state: Annotated[int, typer.Option(min=0, help="The same number gives the same clusters.")] = 0,
     skip_zero: Annotated[bool, typer.Option("--skip-zero", help="Leave out zero vectors instead of stopping.")] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,

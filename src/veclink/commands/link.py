@@ -50,7 +50,7 @@ def link(
     cluster: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help='Run on this Ray cluster ("auto": the one we are part of).')
     ] = None,
-    random_state: Annotated[int, typer.Option(help="The same number gives the same links.")] = 0,
+    random_state: Annotated[int, typer.Option(min=0, help="The same number gives the same links.")] = 0,
     skip_zero: Annotated[bool, typer.Option("--skip-zero", help="Leave out zero vectors instead of stopping.")] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,

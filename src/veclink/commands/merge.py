@@ -14,6 +14,7 @@ from veclink.commands.shared import (
     Quiet,
     check_choice,
     check_output,
+    is_one_of,
     one_sentence_errors,
     print_json,
 )
@@ -42,7 +43,7 @@ def merge(
     yes: Annotated[bool, typer.Option("--yes", help="Write it. Without this, only say what would be written.")] = False,
     replace: Annotated[bool, typer.Option("--replace", help="Replace a collection that is there already.")] = False,
     skip_zero: Annotated[bool, typer.Option("--skip-zero", help="Leave out A's zero vectors.")] = False,
-    random_state: Annotated[int, typer.Option(help="The same number gives the same collection.")] = 0,
+    random_state: Annotated[int, typer.Option(min=0, help="The same number gives the same collection.")] = 0,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -56,7 +57,7 @@ def merge(
         check_choice("--map", map_, ("auto", *KINDS))
         if dedupe:
             check_output(Path(output), a, b, str(links))
-        elif output in (a, b):
+        elif is_one_of(output, a, b, str(links)):
             raise typer.BadParameter("is one of the inputs; choose another place.", param_hint="--output")
         else:
             with open_store(output, write=True) as store:  # an unknown kind is told before the long work

@@ -29,7 +29,7 @@ def probe(
     ] = True,
     report: Annotated[Path | None, typer.Option(help="Write a page to look at, too: .html")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    random_state: Annotated[int, typer.Option(help="The same number gives the same forecast.")] = 0,
+    random_state: Annotated[int, typer.Option(min=0, help="The same number gives the same forecast.")] = 0,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:

@@ -65,6 +65,15 @@ def check_report(report: Path | None, *inputs: str) -> None:
         check_output(report, *inputs, what="reports", endings=PAGE_ENDINGS)
 
 
+def is_one_of(output: str, *inputs: str) -> bool:
+    """Whether an output, a path or a URL, is one of the inputs, however it is spelled."""
+    places = [Path(each.removeprefix("file://")) for each in (output, *inputs)]
+    return any(
+        output == given or (place.exists() and places[0].exists() and place.samefile(places[0]))
+        for given, place in zip(inputs, places[1:], strict=True)
+    )
+
+
 def print_json(value: dict[str, Any]) -> None:
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
 

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from veclink.commands.shared import AsJson, Quiet, check_choice, one_sentence_errors, print_json
-from veclink.errors import InputError
+from veclink.commands.shared import AsJson, Quiet, check_choice, is_one_of, one_sentence_errors, print_json
+from veclink.errors import InputError, named
 
 
 def translate(
@@ -29,6 +29,7 @@ def translate(
 ) -> None:
     """Translate vectors (queries, say) from A's space to B's, by a saved translator or one fitted to links."""
     with one_sentence_errors():
+        from veclink.cloud import inspected
         from veclink.collection import open_collection
         from veclink.maps import KINDS
         from veclink.stores import open_store
@@ -42,7 +43,14 @@ def translate(
             raise typer.BadParameter("Links need the two collections they are of: --a and --b.", param_hint="--links")
         if save is not None and save.suffix.lower() != ".safetensors":
             raise typer.BadParameter(f"{save} does not end in .safetensors.", param_hint="--save")
+        if is_one_of(output, *(str(each) for each in (vectors, a, b, links, with_) if each is not None)):
+            raise typer.BadParameter("is one of the inputs; choose another place.", param_hint="--output")
         source = open_collection(vectors)
+        zero, _ = inspected(source, source.name)
+        if len(zero):
+            raise InputError(
+                f"{source.name} has zero vectors, which have no direction, in row {named(zero)}; remove them."
+            )
         with showing_progress(quiet=quiet) as listener, open_store(output, write=True) as store:
             if store.exists() and not replace:
                 raise InputError(f"{store.name} is there already; choose another name, or give --replace.")
@@ -63,6 +71,6 @@ def translate(
             if quality is not None:
                 typer.echo(
                     f"On {quality.held_back:,} links held back, the map {quality.kind} has a mean cosine of "
-                    f"{quality.cosine:.2f} to the true vector and {quality.neighbours:.0%} of its ten nearest "
+                    f"{quality.cosine:.2f} to the linked vector and {quality.neighbours:.0%} of its ten nearest "
                     "neighbours."
                 )

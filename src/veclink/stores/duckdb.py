@@ -42,7 +42,11 @@ class DuckdbStore(Store):
         if not self.writable and not self.address.path.is_file():
             raise InputError(f"{self.name} does not exist; check the name.")
         # a table is read once from end to end: pages kept for another time would only fill the memory
-        options = {} if self.writable else {"memory_limit": READING_MEMORY}
+        options: dict[str, Any] = {
+            "autoinstall_known_extensions": False
+        }  # a file of another kind is not to be fetched for
+        if not self.writable:
+            options["memory_limit"] = READING_MEMORY
         with self.errors("opened"):
             return duckdb.connect(str(self.address.path), read_only=not self.writable, config=options)
 

@@ -120,9 +120,10 @@ def parse_url(url: str) -> Address:
     if kind == "postgres" or (kind in SERVED and authority):
         return _server(_ALIAS.get(scheme, scheme), authority, urllib.parse.unquote(path), more, known)
     if kind == "files" and authority not in ("", "localhost"):
-        raise InputError(
-            f"file:// is not a kind of URL that is known for {authority!r}; it names files of this machine."
-        )
+        host = authority.rpartition("@")[2]  # what stands before it can be a password
+        raise InputError(f"file:// is not a kind of URL that is known for {host!r}; it names files of this machine.")
+    if "@" in authority:
+        raise InputError(f"{scheme}:// names a file, and takes no user or password; write {scheme}:///path.")
     place = _local(slash + path if kind == "files" else authority + slash + path)
     return Address(**known, path=place, shown=_shown(f"{_ALIAS.get(scheme, scheme)}://{place}", known))
 
@@ -133,11 +134,11 @@ def of_path(path: Path, kind: str, table: str | None = None) -> Address:
 
 
 def _server(scheme: str, authority: str, path: str, more: dict[str, str], known: dict[str, Any]) -> Address:
-    parts = urllib.parse.urlsplit(f"//{authority}")
     try:
+        parts = urllib.parse.urlsplit(f"//{authority}")
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise InputError(f"The URL {scheme}:// names a port that is no number; write host:port.") from error
+        raise InputError(f"The URL {scheme}:// names a host or port that cannot be read; write host:port.") from error
     user = None if parts.username is None else urllib.parse.unquote(parts.username)
     password = None if parts.password is None else urllib.parse.unquote(parts.password)
     database: str | None = None
