@@ -146,7 +146,7 @@ def _machines(address: str | None, device: str) -> AbstractContextManager[Cluste
     return connected(address, device)
 
 
-def _field(a: Cloud, b: Cloud, device: str, memory: int | str | None, cluster: Cluster | None) -> Field:
+def _field(a: Cloud, b: Cloud, device: str, memory: int | str | None, cluster: Cluster | None = None) -> Field:
     """The field of two clouds: on a cluster, on the device where they fit there, in memory, or read when asked."""
     budget = None if memory is None else parse_memory(memory)
     if cluster is not None:

@@ -76,7 +76,7 @@ def test_three_slashes_also_find_a_file_of_this_folder(tmp_path: Path, monkeypat
 def test_an_option_that_is_not_known_is_named() -> None:
     with pytest.raises(InputError, match="has no option 'tabel'; known are"):
         parse_url("lancedb:///x?tabel=papers")
-    with pytest.raises(InputError, match="names a port that is no number"):
+    with pytest.raises(InputError, match="names a host or port that cannot be read"):
         parse_url("qdrant://me:secret@host:port/x")
 
 
