@@ -232,7 +232,13 @@ def test_ctrl_c_ends_with_130_and_leaves_nothing_behind(tmp_path: Path) -> None:
     """Under a terminal of its own, so that the live progress says when the long work is under way."""
     terminal, theirs = pty.openpty()
     arguments = ["link", sample.A, sample.B, "--seeds", sample.SEEDS, "-o", tmp_path / "links.csv"]
-    process = subprocess.Popen([*SHELL, *map(str, arguments)], stderr=theirs, stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        [*SHELL, *map(str, arguments)],
+        stderr=theirs,
+        stdout=subprocess.PIPE,
+        # what is started in the background ignores Ctrl-C, and hands that on
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     os.close(theirs)
     seen = b""
     while b"iteration" not in seen:
