@@ -202,10 +202,10 @@ def _clocked(owner: object, name: str, parts: dict[str, float]) -> None:
         parts[name] = parts.get(name, 0.0) + time.perf_counter() - start
         parts[f"{name} calls"] = parts.get(f"{name} calls", 0) + 1
         if name == "scan":
-            parts["rows searched again"] = parts.get("rows searched again", 0) + len(arguments[1])  # type: ignore[arg-type]
+            parts["rows searched again"] = parts.get("rows searched again", 0) + len(arguments[1])
         return result
 
-    clocked.plain = plain  # type: ignore[attr-defined]
+    clocked.plain = plain
     setattr(owner, name, clocked)
 
 

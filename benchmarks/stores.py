@@ -162,7 +162,7 @@ def build(url: str, rows: int) -> None:
         for batch in batches():
             for part in (slice(0, 5000), slice(5000, None)):
                 if len(batch.vectors[part]):
-                    collection.add(ids=list(map(str, batch.ids[part])), embeddings=batch.vectors[part])  # type: ignore[index]
+                    collection.add(ids=list(map(str, batch.ids[part])), embeddings=batch.vectors[part])
         return
     if url.startswith("hdf5"):  # in one piece, as h5py writes by default; veclink's own files are chunked
         import h5py
@@ -171,7 +171,7 @@ def build(url: str, rows: int) -> None:
             vectors = file.create_dataset("vector", (rows, DIMENSION), "f4")
             file["id"] = np.arange(rows)
             for batch in batches():
-                vectors[batch.ids[0] : batch.ids[-1] + 1] = batch.vectors  # type: ignore[index]
+                vectors[batch.ids[0] : batch.ids[-1] + 1] = batch.vectors
         return
     with open_store(url, write=True) as store:
         store.write(batches())

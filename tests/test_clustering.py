@@ -103,4 +103,4 @@ def test_zero_vectors_get_no_cluster_where_they_may_be_skipped() -> None:
 def test_wishes_that_make_no_sense_are_refused(options: dict[str, float], said: str) -> None:
     papers = some_papers()
     with pytest.raises(InputError, match=said):
-        cluster(papers.a, papers.b, papers.truth, **options)  # type: ignore[arg-type]
+        cluster(papers.a, papers.b, papers.truth, **options)

@@ -56,7 +56,7 @@ def test_every_object_is_there_once_with_both_ids_and_payloads() -> None:
     assert found.vectors.shape == (ROWS, 768) and found.payload is not None and found.ids is not None
     table = found.payload.to_pylist()
     assert [row["origin"] for row in table].count("both") == 900
-    titles_a = dict(zip(a.ids.tolist(), a.payload.column("title").to_pylist(), strict=True))  # type: ignore[union-attr]
+    titles_a = dict(zip(a.ids.tolist(), a.payload.column("title").to_pylist(), strict=True))
     for row in table:
         if row["origin"] == "both":
             assert row["a_title"] == row["b_title"] == titles_a[row["id_a"]]
@@ -64,7 +64,7 @@ def test_every_object_is_there_once_with_both_ids_and_payloads() -> None:
             assert row["id_b"] is None and row["b_title"] is None and row["a_title"] == titles_a[row["id_a"]]
         else:
             assert row["id_a"] is None and row["a_title"] is None and row["b_title"] is not None
-    assert found.ids[:1950].tolist() == b.ids.tolist()  # type: ignore[union-attr]
+    assert found.ids[:1950].tolist() == b.ids.tolist()
     np.testing.assert_array_equal(found.vectors[:1950], np.asarray(b.vectors))
 
 
@@ -111,7 +111,7 @@ def test_links_that_share_a_row_are_settled_by_probability() -> None:
     ],
 )
 def test_ids_stay_those_of_b_and_are_never_taken_twice(ids_a: object, ids_b: object, expected: list[object]) -> None:
-    a, b = small(3, 4, 0, ids_a), small(3, 4, 1, ids_b)  # type: ignore[arg-type]
+    a, b = small(3, 4, 0, ids_a), small(3, 4, 1, ids_b)
     pairs = np.array([[0, 0]])
     merged = merge(a, b, _by_rows(pairs), union_only=True)
     assert merged.rows.ids.tolist() == expected
@@ -194,7 +194,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_file(
     merged_sample().write(tmp_path / "straight.parquet")
     assert not list(scratch.iterdir())
     with pytest.raises(Killed):
-        merged_sample().write(tmp_path / "killed.parquet", progress=killed_at(stage, 500))  # type: ignore[arg-type]
+        merged_sample().write(tmp_path / "killed.parquet", progress=killed_at(stage, 500))
     assert [path.name for path in tmp_path.iterdir()] == ["straight.parquet"]
     (left,) = scratch.iterdir()
     done = Workspace(left.name.removeprefix("veclink-merge-")).rows_done()
@@ -215,7 +215,7 @@ def test_what_another_merge_left_behind_is_not_taken(
     a, b = small(100, 8, 0), small(100, 8, 1)
     links = weighted([(row, row) for row in range(30)], [0.9] * 20 + [0.3] * 10, 100, 100)
     with pytest.raises(Killed):
-        merge(a, b, links, map="procrustes").write(tmp_path / "x.npy", progress=killed_at("translating", 20))  # type: ignore[arg-type]
+        merge(a, b, links, map="procrustes").write(tmp_path / "x.npy", progress=killed_at("translating", 20))
     other = merge(a, b, links, map="procrustes", sure=0.0)
     other.write(tmp_path / "y.npy")
     np.testing.assert_allclose(np.load(tmp_path / "y.npy"), other.collection().vectors, atol=1e-6)
@@ -257,7 +257,7 @@ def test_int8_vectors_are_merged_as_the_numbers_they_mean() -> None:
 @pytest.mark.parametrize(("options", "said"), [({"map": "magic"}, "magic"), ({"sure": 1.5}, "between 0 and 1")])
 def test_wishes_that_make_no_sense_are_refused(options: dict[str, object], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        merge(small(20, 4, 0), small(20, 4, 1), np.array([[0, 0]]), **options)  # type: ignore[arg-type]
+        merge(small(20, 4, 0), small(20, 4, 1), np.array([[0, 0]]), **options)
 
 
 def test_a_translator_of_other_spaces_is_refused() -> None:

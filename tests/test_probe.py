@@ -43,7 +43,7 @@ def test_a_pair_that_links_is_called_linkable_with_the_figures_that_linking_give
     assert (found.forecast.n_links, found.forecast.precision) == (len(links), links.summary.precision)
     assert found.forecast.precision_range is not None and found.forecast.seconds > 0
     low, high = found.forecast.precision_range
-    assert low <= links.summary.precision <= high  # type: ignore[operator]
+    assert low <= links.summary.precision <= high
 
 
 def test_each_side_is_described_by_what_it_holds() -> None:

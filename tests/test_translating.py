@@ -152,6 +152,6 @@ def test_batches_carry_ids_and_payload_along() -> None:
     assert sum(len(batch) for batch in batches) == len(source)
     first = batches[0]
     assert first.ids is not None and first.payload is not None
-    assert first.ids[:3].tolist() == source.ids[:3].tolist()  # type: ignore[index]
-    assert first.payload.column("title")[0] == source.payload.column("title")[0]  # type: ignore[union-attr]
+    assert first.ids[:3].tolist() == source.ids[:3].tolist()
+    assert first.payload.column("title")[0] == source.payload.column("title")[0]
     assert first.vectors.shape[1] == 768

@@ -50,8 +50,9 @@ class Checkpoint:
     def save(self, stage: str, rng: np.random.Generator, arrays: dict[str, np.ndarray], plain: Any = None) -> None:
         """Keep a stage: arrays, plain values, and the state of the generator after it."""
         told = json.dumps({"rng": rng.bit_generator.state, "plain": plain})
+        held: dict[str, Any] = {"_told": np.array(told), **arrays}
         with written_whole(self._path(stage)) as path:
-            np.savez(path, _told=np.array(told), **arrays)  # type: ignore[arg-type]
+            np.savez(path, **held)
 
     def load(self, stage: str, rng: np.random.Generator) -> tuple[dict[str, np.ndarray], Any] | None:
         """What was kept of a stage, the generator set to its state after it; None where there is nothing of use."""

@@ -77,7 +77,8 @@ class Collection:
             array = np.asanyarray(vectors)
         except (ValueError, TypeError) as error:  # rows of different lengths, a tensor on a GPU
             raise InputError(f"{name} cannot be read as one array ({error}); give vectors of one length.") from error
-        return cls(array, ids, payload, scale, name)  # type: ignore[arg-type]  # ids take their form there
+        given: Any = ids  # they take their form there
+        return cls(array, given, payload, scale, name)
 
 
 def open_collection(
@@ -104,7 +105,8 @@ def open_collection(
         ids = beside(path)
     if ids is None:
         return collection
-    return replace(collection, ids=read_ids(ids) if isinstance(ids, (str, Path)) else ids)  # type: ignore[arg-type]
+    named_so: Any = read_ids(ids) if isinstance(ids, (str, Path)) else ids
+    return replace(collection, ids=named_so)
 
 
 def _check_vectors(vectors: np.ndarray, name: str) -> None:

@@ -89,7 +89,7 @@ class Field:
         """What a view of paired anchor vectors looks along: the axes of their span signatures."""
         return span_axes(left, self.ridge), span_axes(right, self.ridge)
 
-    def signature(self, side: str, axes: np.ndarray, rows: np.ndarray | None = None) -> RowSource:
+    def signature(self, side: str, axes: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray | Seen:
         """Rows of one cloud, all or some, seen along the axes (d, m), of unit length."""
         cloud = self.a if side == "a" else self.b
         if rows is not None:
@@ -219,5 +219,5 @@ class Seen:
         return unit_rows(self.cloud.take(rows) @ self.axes)
 
 
-def _some(source: RowSource, rows: np.ndarray) -> np.ndarray:
-    return source[rows] if isinstance(source, np.ndarray) else source.take(rows)  # type: ignore[attr-defined]
+def _some(source: np.ndarray | Seen, rows: np.ndarray) -> np.ndarray:
+    return source[rows] if isinstance(source, np.ndarray) else source.take(rows)

@@ -122,8 +122,6 @@ class Links:
             and all(_same(mine, theirs) for mine, theirs in zip(self._arrays(), other._arrays(), strict=True))
         )
 
-    __hash__ = None  # type: ignore[assignment]  # arrays inside
-
     def at(self, *, precision: float) -> Links:
         """As many of the best pairs as have an expected precision of at least `precision`.
 

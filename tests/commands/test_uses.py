@@ -166,7 +166,7 @@ def test_translate_fits_saves_and_is_used_again(files: Path, tmp_path: Path) -> 
     np.testing.assert_array_equal(np.load(tmp_path / "one.npy"), np.load(tmp_path / "two.npy"))
     expected = Translator.load(saved).transform(np.load(files / "a.npy"))
     np.testing.assert_array_equal(np.load(tmp_path / "one.npy"), expected)
-    assert open_collection(tmp_path / "one.npy").ids[0] == "a0"  # type: ignore[index]
+    assert open_collection(tmp_path / "one.npy").ids[0] == "a0"
 
 
 def test_translate_goes_back_as_well(files: Path, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ class Visit:
     """A page that was opened, and what it asked for or complained about."""
 
     def __init__(self, browser: Browser, path: Path, **options: object) -> None:
-        self.context = browser.new_context(**options)  # type: ignore[arg-type]
+        self.context = browser.new_context(**options)
         self.page: Page = self.context.new_page()
         self.asked: list[str] = []
         self.complaints: list[str] = []
@@ -44,6 +44,6 @@ def visit(browser: Browser) -> Iterator[type]:
         opened.append(Visit(browser, path, **options))
         return opened[-1]
 
-    yield open_page  # type: ignore[misc]
+    yield open_page
     for each in opened:
         each.context.close()

@@ -179,7 +179,7 @@ def test_linking_again_shows_how_far_it_is_and_the_new_links_can_be_reviewed(
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_serious_problem(browser: Browser, address: str, scheme: str) -> None:
     # axe is a script from outside the page, which the page's own policy would keep out
-    context = browser.new_context(bypass_csp=True, color_scheme=scheme)  # type: ignore[arg-type]
+    context = browser.new_context(bypass_csp=True, color_scheme=scheme)
     page = opened(context, address)
     page.locator("details").evaluate("each => each.open = true")
     found = Axe().run(page)

@@ -161,7 +161,7 @@ def test_rows_that_come_while_reading_are_an_error(tmp_path: Path) -> None:
             yield from kept(*arguments, **options)
             yield Batch(rows_of(7), ids_of("int", 7), None, 307)
 
-        store.batches = one_batch_more  # type: ignore[method-assign]  # as a store that is written to meanwhile
+        store.batches = one_batch_more  # as a store that is written to meanwhile
         with pytest.raises(StoreError, match="changed while it was read: it had 300 rows and 307 came"):
             scratch_files.read_store(store)
 

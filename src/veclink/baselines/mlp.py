@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from veclink.anchors import Anchors
@@ -39,7 +41,7 @@ def mlp(
     weights = [each.requires_grad_() for layer in layers for each in layer]
     descent = torch.optim.Adam(weights, lr=rate, weight_decay=decay)
 
-    def mapped(rows: object) -> object:
+    def mapped(rows: Any) -> Any:
         (first, first_bias), (second, second_bias) = layers
         return torch.relu(rows @ first + first_bias) @ second + second_bias
 
@@ -49,14 +51,14 @@ def mlp(
         loss.backward()
         descent.step()
     with torch.no_grad():
-        rows: np.ndarray = mapped(torch.tensor(a.dense())).numpy()  # type: ignore[attr-defined]
+        rows: np.ndarray = mapped(torch.tensor(a.dense())).numpy()
     options = {"rate": rate, "decay": decay, "epochs": epochs, "hidden": hidden, "project": project, "k": k}
     sides = within_span(anchors, rows, b.dense()) if project else (rows, b.dense())
     return mutual_links("mlp", a, b, *sides, anchors, k=k, device=device, memory=memory, options=options)
 
 
-def _layer(torch: object, inputs: int, outputs: int, chance: object) -> tuple:
+def _layer(torch: Any, inputs: int, outputs: int, chance: Any) -> tuple:
     """Weights and biases, uniform within ±1/√inputs, as torch's own layers begin."""
     bound = inputs**-0.5
-    uniform = [torch.rand(shape, generator=chance) for shape in ((inputs, outputs), (outputs,))]  # type: ignore[attr-defined]
+    uniform = [torch.rand(shape, generator=chance) for shape in ((inputs, outputs), (outputs,))]
     return tuple((2 * each - 1) * bound for each in uniform)

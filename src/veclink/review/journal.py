@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -251,14 +252,14 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
 def _lock(file: int, path: Path) -> None:
     """Keep other processes out until this one ends, however it ends."""
     try:
-        try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        else:
             import fcntl
 
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:  # Windows
-            import msvcrt
-
-            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
     except OSError as error:
         raise InputError(
             f"{path} is open in another review; end that one first, or name another with --journal."

@@ -74,7 +74,7 @@ class FileStore(Store):
         self._ending = address.path.suffix.lower()
         if self._ending not in BY_ENDING:
             raise InputError(f"{self._path} is not a kind of file that is known; known are {known_endings()}.")
-        self.keeps_payload = self._ending in (".parquet", ".jsonl")  # type: ignore[misc]  # by its ending
+        self.keeps_payload = self._ending in (".parquet", ".jsonl")
 
     @cached_property
     def _collection(self) -> Collection:
@@ -183,9 +183,9 @@ def _write_jsonl(path: Path, first: Batch, batches: Iterator[Batch], metadata: d
 
 
 def _write_npz(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
-    arrays = _whole(batches)
+    arrays: dict[str, Any] = _whole(batches)
     with path.open("wb") as file:
-        np.savez(file, **arrays)  # type: ignore[arg-type]  # mypy reads allow_pickle into it
+        np.savez(file, **arrays)
     return len(arrays["vectors"])
 
 

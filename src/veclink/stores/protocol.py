@@ -52,7 +52,7 @@ class Store(ABC):
     keeps_links:   whether a table of links can be written there (`put_links`).
     """
 
-    keeps_payload: ClassVar[bool] = True
+    keeps_payload: bool = True
     keeps_links: ClassVar[bool] = True
 
     def __init__(self, address: Address, *, writable: bool = False) -> None:

@@ -80,14 +80,14 @@ class VdfStore(ParquetFolder):
         columns = [named_columns] if isinstance(named_columns, str) else list(named_columns)
         if self.address.vector is None and len(columns) == 1 and columns[0] in self._vectors:
             return columns[0]
-        return ParquetFolder._vector.func(self)  # type: ignore[attr-defined]  # as any folder of Parquet
+        return super()._vector
 
     @cached_property
     def _id(self) -> str | None:
         column = self._meta.get("id_column")
         if self.address.id is None and column in self._schema.names:
             return column
-        return ParquetFolder._id.func(self)  # type: ignore[attr-defined]
+        return super()._id
 
     def metadata(self) -> dict[str, Any]:
         known = {key: self._namespace.get(key) for key in ("model_name", "metric", "namespace", "index_name")}
