@@ -8,7 +8,7 @@ without a partner that end in one. (Removing v also thins the surroundings of u:
 **Mixture.** The mutual candidates are right links and wrong ones. A logistic regression separates them from the
 knock-outs; its output weighs the candidates for the next one, until nothing moves (expectation–maximisation). The
 number of wrong ones comes from the regression itself and, independently, from the knock-outs' rate; the two estimates
-are weighed by the sampling error of the second.
+are weighed by their errors. The first is the better one where many links are right, and gives way where few are.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ FITTED = 20_000  # candidates that a regression needs at most
 SETTLED = 1e-3
 ECHO = 0.15  # wrong links bend the maps towards themselves: their rate is that of knock-outs times 1 + ECHO·share
 SELF_TAUGHT = 0.5  # share of the wrong class that the candidates' own doubtful ones stand for; knock-outs are the rest
-MIXTURE_ERROR = 0.2  # relative error of the regression's own count of wrong links, against which the rate's is weighed
+RATE_ERROR = 0.08  # of the knock-outs' rate, relative, besides that of sampling: linked rows are not quite like others
+MIXTURE_ERROR = (0.2, 0.035)  # of the regression's count: the less of these shares of the right and of the wrong ones
 TWIN = 0.25  # of the best score: how far below it a second copy of the same object may score
 MUTUAL = 0.97  # share of true pairs that are mutual neighbours, where linking works
 FEATURES = (
@@ -108,7 +109,7 @@ def judge(
         right = min(probability.sum(), 0.98 * MUTUAL * min(n_a, n_b))
         alone_a, alone_b = n_a - right / MUTUAL, n_b - right / MUTUAL
         counted = 0.5 * (alone_a * sides[0].rate + alone_b * sides[1].rate) * (1 + ECHO * (1 - right / count))
-        trust = _trust(sides, right, alone_a, alone_b)
+        trust = _trust(sides, right, count - right, 0.5 * (alone_a + alone_b))
         wrong = _mix(trust, counted, count - mixture_right, count)
         targets = np.r_[np.ones(count), np.zeros(count), np.zeros(len(wrong_features))]
         doubt = 1 - probability
@@ -207,11 +208,12 @@ def _model(
     return Model(base, weights, centre, scale, _sigmoid(base + decoys @ weights), wrong)
 
 
-def _trust(sides: list[KnockOuts], right: float, alone_a: float, alone_b: float) -> float:
-    """Weight of the count by rate against the regression's: by its sampling error in relation to the right links."""
+def _trust(sides: list[KnockOuts], right: float, wrong: float, alone: float) -> float:
+    """Weight of the count by the knock-outs' rate against the regression's count, from the errors of both."""
     rate = np.clip(0.5 * (sides[0].rate + sides[1].rate), 0.02, 0.98)
-    error = 0.5 * (alone_a + alone_b) * np.sqrt(rate * (1 - rate) / max(right, 1.0))
-    return float(1 / (1 + (error / (MIXTURE_ERROR * max(right, 1.0))) ** 2))
+    by_rate = alone * rate * np.sqrt((1 - rate) / (rate * max(2 * right, 1.0)) + RATE_ERROR**2)
+    by_regression = min(MIXTURE_ERROR[0] * max(right, 1.0), MIXTURE_ERROR[1] * max(wrong, 1.0))
+    return float(1 / (1 + (by_rate / by_regression) ** 2))
 
 
 def _mix(trust: float, counted: float, mixture: float, count: int) -> float:
