@@ -44,13 +44,20 @@ def cut(content: Content) -> str:
     )
     return f"""<section id="cut" aria-labelledby="cut-head"><h2 id="cut-head">Where to cut</h2>
 <p>Pairs above the cut are links. Move it with the slider, or drag the line in a chart, and see what changes. {reach}
-To link with another cut, use <code>--precision</code>.</p>
+{_caution(content) if estimated else ""}</p>
 <div class="card cut"><div class="slide"><label for="cut-slider">Links kept</label>
 <input type="range" id="cut-slider" min="1" max="{n}" value="{max(1, len(links))}"></div>
 <dl class="read" aria-live="off">{read}</dl>
 <div class="buttons"><button type="button" data-cut="0">The chosen cut</button>{presets}
 <button type="button" id="save" class="strong">Save these links as CSV</button></div></div>
 <div class="two">{_histogram(content)}{_curve(content) if estimated else ""}</div></section>"""
+
+
+def _caution(content: Content) -> str:
+    """Why a wanted precision is usually exceeded."""
+    return f"""To link with another cut, use <code>--precision</code>. It is cautious, and so are the two buttons with a
+precision: they reckon with {content.links.summary.caution:.1f} wrong links for each that the probabilities expect, so
+the precision shown for what they keep is higher than the one asked for."""
 
 
 def growth(content: Content) -> str:
