@@ -69,9 +69,9 @@ def ranges(n: int, expected_wrong: float, overlap: float, smaller: int) -> Estim
 
 def wrong_links(expected: float, n: int, share: float) -> Interval:
     """How many of n links are wrong, when the probabilities expect so many. share: of the smaller side, in both."""
-    chance = CHANCE / np.sqrt(max(expected, 1.0))
-    low = expected * np.exp(-_together(by_share(FEWER_WRONG, share), chance))
-    high = max(expected, 1.0) * np.exp(_together(MORE_WRONG, chance))
+    chance = CHANCE * np.sqrt(max(expected, 0.0))
+    low = expected - _together(expected * (1 - np.exp(-by_share(FEWER_WRONG, share))), chance)
+    high = expected + _together(expected * (np.exp(MORE_WRONG) - 1), chance)
     return Interval(expected, float(np.clip(low, 0, n)), float(np.clip(high, 0, n)))
 
 

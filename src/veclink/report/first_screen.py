@@ -98,4 +98,4 @@ def _figures(content: Content) -> str:
 
 
 def _range(interval: Interval) -> str:
-    return f"likely {100 * interval.low:.1f} to {100 * interval.high:.1f} %"
+    return f"likely {100 * interval.low:.1f} to {100 * interval.high:.1f}\u00a0%"

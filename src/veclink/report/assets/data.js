@@ -56,8 +56,8 @@ function estimator(data) {
     count: p.length,
     probability: (rank) => p[rank] / 65535,
     at(k) {
-      const right = sums[k], wrong = k - right, luck = chance / Math.sqrt(Math.max(wrong, 1));
-      const low = wrong * Math.exp(-Math.hypot(fewer, luck)), high = Math.min(k, Math.max(wrong, 1) * Math.exp(Math.hypot(more, luck)));
+      const right = sums[k], wrong = k - right, luck = chance * Math.sqrt(Math.max(wrong, 0));
+      const low = wrong - Math.hypot(wrong * (1 - Math.exp(-fewer)), luck), high = wrong + Math.hypot(wrong * (Math.exp(more) - 1), luck);
       const found = shared ? share(right / shared) : 0, hap = chance * Math.sqrt((1 - found) / Math.max(right, 1));
       return {
         k, wrong,
