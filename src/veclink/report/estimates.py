@@ -9,8 +9,8 @@ shared objects. In trials on real vectors nine of ten lay, up to what chance bri
     true overlap / estimate        exp(−0.09)          to  exp(0.11/s − 0.12)
 
 The numbers were chosen on `experiments/results/span.json` and `results/intervals.json`; how often they hold, there and
-in the further trials of `results/probe.json`, is what `python experiments/coverage.py` prints. The 0.15 was 0.12 before those
-were seen.
+in the further trials of `results/probe.json`, is what `python experiments/coverage.py` prints. The 0.15 was 0.12
+before those were seen.
 """
 
 from __future__ import annotations
