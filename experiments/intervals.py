@@ -1,10 +1,10 @@
-"""How often the report's ranges hold the truth: every cell is one trial, kept in results/intervals.json.
+"""Estimates beside the truth, for the report's ranges: every cell is one trial, kept in results/intervals.json.
 
     python experiments/intervals.py --data DIR [--most N]
 
-DIR holds a folder per corpus with MODEL.npy in each, row i of every model being the same object. The numbers in
-`report/estimates.py` were chosen on the draws 0 and 1; draw 2 is the check. Cells that are in the file are not run
-again, and `--most` bounds how many are run at a time.
+DIR holds a folder per corpus with MODEL.npy in each, row i of every model being the same object. Cells that are in the
+file are not run again, and `--most` bounds how many are run at a time. `experiments/coverage.py` says how often the
+ranges hold the truth.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import numpy as np
 from veclink import link
 from veclink.atomic import written_whole
 from veclink.evaluation import draw_seeds, score, split
-from veclink.report.estimates import ranges
 
 RESULTS = Path(__file__).parent / "results" / "intervals.json"
 MODELS = (("minilm", "mpnet"), ("mpnet", "e5"), ("minilm", "e5"))
@@ -48,16 +47,8 @@ def run(data: Path, corpus: str, models: tuple[str, str], overlap: float, seeds:
     }
 
 
-def held(trial: dict[str, Any], what: str) -> bool:
-    """Whether the range holds the truth. The links are those of the default cut, so their own doubt is the pair's."""
-    doubt = 1 - trial["estimated"]["precision"]
-    found = ranges(trial["links"], doubt * trial["links"], trial["estimated"]["overlap"], doubt, trial["smaller"])
-    interval = getattr(found, what)
-    return interval.low <= trial["true"][what] <= interval.high
-
-
 def main() -> None:
-    """Run the cells that are missing, and print how often each range held the truth."""
+    """Run the cells that are missing."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--most", type=int, default=len(CELLS))
@@ -72,12 +63,6 @@ def main() -> None:
         results[name] = run(options.data, *cell)
         with written_whole(RESULTS) as temporary:
             temporary.write_text(json.dumps(results, indent=1) + "\n")
-    for overlap, draws in product((0.3, 0.15), ("01", "2")):
-        wanted = [f"overlap={overlap} seeds={seeds} state={state}" for seeds in (15, 60) for state in draws]
-        trials = [each for name, each in results.items() if name.endswith(tuple(wanted)) and each["links"]]
-        for what in ("precision", "recall", "overlap"):
-            count = sum(held(each, what) for each in trials)
-            print(f"overlap {overlap}, draws {draws}: {what} within its range in {count} of {len(trials)} trials")
 
 
 if __name__ == "__main__":

@@ -1,35 +1,37 @@
 """What probe says on real vectors, beside what is true: kept in results/probe.json.
 
-    python experiments/probe.py --data DIR
+    python experiments/probe.py --data DIR [--minutes M]
 
-DIR holds a folder per corpus with MODEL.npy in each, row i of every model being the same object. "seeds": 20 seeds of
-which 4 are wrong, how many of either kind are named. "spaces": the same-space score of two models of one dimension, and
-of two halves of one model. "forecast": what 1,000 rows near 15 seeds forecast, beside what linking everything gives.
-Parts that are in the file are not run again.
+DIR holds a folder per corpus with MODEL.npy in each, row i of every model being the same object. "spaces": the
+same-space score of two models of one dimension, and of two halves of one model. "trial": 30 seeds of which 0, 5 or 15
+are wrong, who names how many of either kind, and what 1,000 rows near them tell of linking everything. Parts that are
+in the file are not run again.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from veclink import Collection, link
-from veclink.anchors import anchors_from_pairs
+from veclink import Collection, Links, link
 from veclink.atomic import written_whole
 from veclink.cloud import Cloud, prepare
 from veclink.evaluation import draw_seeds, score, split
-from veclink.probing.forecast import forecast_links
-from veclink.probing.seeds import check_seeds
+from veclink.probing.forecast import link_part, wrong_seeds
 from veclink.probing.sides import compare_spaces, look_at
 
 RESULTS = Path(__file__).parent / "results" / "probe.json"
 CORPORA = ("scifact", "nfcorpus", "papers", "reddit", "stackexchange", "movies")
-MODELS = (("minilm", "mpnet"), ("mpnet", "e5"), ("minilm", "e5"))
-FORECAST = (("scifact", "minilm", "e5"), ("nfcorpus", "mpnet", "e5"), ("papers", "minilm", "mpnet"))
+TRIED = ("scifact", "nfcorpus", "reddit")
+MODELS = (("minilm", "e5"), ("mpnet", "e5"), ("minilm", "mpnet"))
+SEEDS, WRONG, STATES = 30, (0, 5, 15), (0, 1, 2, 3, 4)
+PART = 1000
 
 
 def cut(data: Path, corpus: str, models: tuple[str, str], state: int) -> tuple[Cloud, Cloud, np.ndarray]:
@@ -40,16 +42,37 @@ def cut(data: Path, corpus: str, models: tuple[str, str], state: int) -> tuple[C
     return clouds[0], clouds[1], parts.truth
 
 
-def seeds(data: Path, corpus: str, models: tuple[str, str], state: int) -> dict[str, Any]:
-    """How many wrong and right seeds are named, and how far the typical seed is off."""
+def trial(data: Path, corpus: str, models: tuple[str, str], wrong: int, state: int) -> dict[str, Any]:
+    """Thirty seeds of which some are wrong: who names them, what a part forecasts, and what linking everything gives.
+
+    The numbers of "part" are as the trial estimates them, before they are made a forecast of the whole.
+    """
     a, b, truth = cut(data, corpus, models, state)
-    rng = np.random.default_rng(state)
-    given = draw_seeds(truth, 20, rng)
-    given[:4, 1] = np.roll(given[:4, 1], 1)
-    found = check_seeds(a, b, anchors_from_pairs(a, b, given), rng)
-    named = {(x, y) for x, y, _ in found.suspects}
-    wrong = set(map(tuple, given[:4].tolist()))
-    return {"wrong named": len(named & wrong), "right named": len(named - wrong), "typical": round(found.typical, 4)}
+    given = draw_seeds(truth, SEEDS, np.random.default_rng(state))
+    given[:wrong, 1] = np.roll(given[:wrong, 1], 1)
+    tried = link_part(a, b, given, device="cpu", random_state=state, most=0, part=PART)
+    links = link(a.collection, b.collection, seeds=given, device="cpu", random_state=state)
+    true = score(links.pairs, truth)
+    bad = set(map(tuple, given[:wrong].tolist()))
+
+    def counts(named: tuple[tuple[int, int], ...] | None) -> dict[str, int] | None:
+        return None if named is None else {"wrong": len(bad & set(named)), "right": len(set(named) - bad)}
+
+    of_part = wrong_seeds(a, b, given, tried, state)
+    return {
+        "rows": [len(a), len(b)],
+        "named by a probe of a part": counts(of_part),
+        "named by linking": counts(links.summary.wrong_seeds),
+        "named by one only": len(set(of_part or ()) ^ set(links.summary.wrong_seeds)),
+        "part": _told(tried.links),
+        "linked": _told(links),
+        "true": {"precision": true.precision, "recall": true.recall, "overlap": len(truth)},
+    }
+
+
+def _told(links: Links) -> dict[str, Any]:
+    names = ("verdict", "n_links", "precision", "recall", "overlap", "seconds")
+    return {name: getattr(links.summary, name) for name in names}
 
 
 def spaces(data: Path, corpus: str) -> dict[str, Any]:
@@ -73,42 +96,40 @@ def spaces(data: Path, corpus: str) -> dict[str, Any]:
     }
 
 
-def forecast(data: Path, corpus: str, models: tuple[str, str], state: int) -> dict[str, Any]:
-    """Forecast and outcome."""
-    a, b, truth = cut(data, corpus, models, state)
-    given = draw_seeds(truth, 15, np.random.default_rng(state))
-    ahead = forecast_links(a, b, given, device="cpu", random_state=state, most=0, part=1000)
-    links = link(a.collection, b.collection, seeds=given, device="cpu", random_state=state)
-    true = score(links.pairs, truth)
-    assert ahead is not None
-    return {
-        "forecast": {name: getattr(ahead, name) for name in ("verdict", "precision", "recall", "shared", "seconds")},
-        "estimated": {name: getattr(links.summary, name) for name in ("verdict", "precision", "recall", "seconds")},
-        "true": {"precision": true.precision, "recall": true.recall},
-    }
-
-
 def main() -> None:
-    """Run the parts that are missing."""
+    """Run the parts that are missing, and print what all of them come to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
-    data = parser.parse_args().data
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="start no part after so many")
+    options = parser.parse_args()
+    began = time.monotonic()
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
 
     def keep(name: str, run: Any, *settings: Any) -> None:
-        if name not in results:
-            results[name] = run(data, *settings)
-            print(name, results[name], flush=True)
+        if name not in results and time.monotonic() - began < 60 * options.minutes:
+            results[name] = run(options.data, *settings)
             with written_whole(RESULTS) as temporary:
                 temporary.write_text(json.dumps(results, indent=1) + "\n")
 
     for corpus in CORPORA:
         keep(f"spaces {corpus}", spaces, corpus)
-        for models in MODELS if corpus != "movies" else MODELS[2:]:
-            for state in (0, 1):
-                keep(f"seeds {corpus} {'-'.join(models)} state={state}", seeds, corpus, models, state)
-    for corpus, *models in FORECAST:
-        keep(f"forecast {corpus} {'-'.join(models)}", forecast, corpus, tuple(models), 0)
+    for models, state, corpus, wrong in product(MODELS, STATES, TRIED, WRONG):
+        keep(f"trial {corpus} {'-'.join(models)} wrong={wrong} state={state}", trial, corpus, models, wrong, state)
+    tell_seeds(results)
+
+
+def tell_seeds(results: dict[str, Any]) -> None:
+    """Print how many wrong and right seeds were named."""
+    for corpus, wrong in product(TRIED, WRONG):
+        start = f"trial {corpus} "
+        cells = [cell for name, cell in results.items() if name.startswith(start) and f"wrong={wrong} " in name]
+        print(f"{corpus}, {wrong} of {SEEDS} wrong, {len(cells)} trials")
+        for who in ("named by linking", "named by a probe of a part"):
+            told = [cell[who] for cell in cells if cell[who] is not None]
+            bad, good = (sum(each[kind] for each in told) for kind in ("wrong", "right"))
+            of_bad, of_good = wrong * len(told), (SEEDS - wrong) * len(told)
+            silent = f"; nothing said in {len(cells) - len(told)} trials" if len(told) < len(cells) else ""
+            print(f"  {who}: {bad} of {of_bad} wrong ones, {good} of {of_good} right ones{silent}")
 
 
 if __name__ == "__main__":

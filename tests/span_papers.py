@@ -71,7 +71,7 @@ def _folder() -> TemporaryDirectory[str]:
 @cache
 def demo() -> Demo:
     """The whole sample, linked from its seeds with the default options, and its report."""
-    return run_demo(shown=12, device="cpu", report=Path(_folder().name) / "demo.html")
+    return run_demo(device="cpu", report=Path(_folder().name) / "demo.html")
 
 
 def linked() -> Links:

@@ -15,8 +15,11 @@ import veclink
 from veclink import Collection, sample
 from veclink.cli import app
 from veclink.cloud import prepare
-from veclink.probing import Probe, probe
+from veclink.evaluation import score
+from veclink.probing import Probe, probe, verdict_of
 from veclink.probing.forecast import forecast_links
+from veclink.probing.printing import print_probe
+from veclink.probing.sides import compare_spaces
 
 
 @cache
@@ -66,15 +69,38 @@ def test_good_seeds_are_not_suspected_and_agree_on_what_is_near() -> None:
     assert seeds.curve[0][1] > seeds.curve[-1][1], "near distances agree better than far ones"
 
 
-def test_wrong_seeds_are_named_by_row() -> None:
-    papers = span_papers.some_papers()
-    seeds = papers.truth[:20].copy()
+@cache
+def wrong_seeds() -> np.ndarray:
+    """Twenty seeds of which the first four are wrong."""
+    seeds = span_papers.some_papers().truth[:20].copy()
     seeds[:4, 1] = np.roll(seeds[:4, 1], 1)
-    found = probe(papers.a, papers.b, seeds=seeds, forecast=False).seeds
-    assert found is not None
-    named = {(a, b) for a, b, _ in found.suspects}
-    assert len(named & set(map(tuple, seeds[:4].tolist()))) >= 3
-    assert len(named - set(map(tuple, seeds[:4].tolist()))) <= 1
+    return seeds
+
+
+def test_the_seeds_that_a_probe_names_are_those_that_linking_leaves_out() -> None:
+    papers, seeds = span_papers.some_papers(), wrong_seeds()
+    found = probe(papers.a, papers.b, seeds=seeds, device="cpu")
+    links = veclink.link(papers.a, papers.b, seeds=seeds, device="cpu")
+    assert found.seeds is not None and found.seeds.suspects == links.summary.wrong_seeds
+    assert set(links.summary.wrong_seeds) == set(map(tuple, seeds[:4].tolist()))
+    assert any(remark.startswith("4 of the 20 seeds look wrong") for remark in found.remarks)
+
+
+def test_a_probe_of_a_part_names_nearly_the_seeds_that_linking_everything_leaves_out() -> None:
+    papers, seeds = span_papers.some_papers(), wrong_seeds()
+    clouds = [prepare(Collection.from_array(each)) for each in (papers.a, papers.b)]
+    ahead = forecast_links(*clouds, seeds, device="cpu", random_state=0, most=400, part=400)
+    assert ahead is not None and not ahead.whole and ahead.wrong_seeds is not None
+    assert set(ahead.wrong_seeds) <= set(map(tuple, seeds[:4].tolist())) and len(ahead.wrong_seeds) >= 3
+
+
+def test_without_a_trial_no_seed_is_called_wrong_or_right(capsys: pytest.CaptureFixture[str]) -> None:
+    papers = span_papers.some_papers()
+    found = probe(papers.a, papers.b, seeds=wrong_seeds(), forecast=False)
+    assert found.seeds is not None and found.seeds.suspects is None
+    assert not any("look wrong" in remark for remark in found.remarks)
+    print_probe(found)
+    assert "could not be told" in " ".join(capsys.readouterr().out.split())
 
 
 def test_seeds_that_agree_on_nothing_make_it_doubtful() -> None:
@@ -90,6 +116,16 @@ def test_one_model_on_both_sides_needs_no_linking() -> None:
     assert found.verdict == "same space" and found.forecast is None
     assert found.same_space.score is not None and found.same_space.score > 0.8
     assert found.same_space.identical == pytest.approx(400 / 1200, abs=0.01)
+    assert "33.3 % of A's vectors are in B as they are" in found.same_space.told(1200)
+
+
+def test_what_is_the_same_in_both_is_looked_up_in_all_of_the_other_not_in_a_sample() -> None:
+    rng = np.random.default_rng(0)
+    b = rng.standard_normal((9000, 48)).astype(np.float32)
+    a = np.concatenate([b[rng.permutation(9000)[:2400]], rng.standard_normal((2400, 48)).astype(np.float32)])
+    found = compare_spaces(prepare(Collection.from_array(a.astype(np.float16))), prepare(Collection.from_array(b)), rng)
+    assert found.looked_up == 2000 and found.identical == pytest.approx(0.5, abs=0.04)
+    assert "of 2,000 vectors drawn from A" in found.told(len(a))
 
 
 def test_two_models_of_one_dimension_are_not_taken_for_one() -> None:
@@ -108,6 +144,21 @@ def test_large_collections_are_forecast_from_what_is_near_the_seeds() -> None:
     assert not ahead.whole and ahead.rows == (300, 300)
     assert ahead.verdict == "linkable" and ahead.precision > 0.9
     assert ahead.shared > 0.45, "a random part would share 0.36"
+    assert ahead.precision_range is not None and ahead.recall_range is not None
+    assert ahead.precision_range[0] < ahead.precision < ahead.precision_range[1]
+    truth = score(span_papers.linked_cut().pairs, papers.truth)
+    assert ahead.recall_range[0] <= truth.recall <= ahead.recall_range[1]
+    assert ahead.seconds_range[0] < ahead.seconds < ahead.seconds_range[1]
+
+
+def test_a_part_without_links_is_no_proof_that_the_whole_has_none() -> None:
+    rng = np.random.default_rng(0)
+    clouds = [prepare(Collection.from_array(rng.standard_normal((300, size)))) for size in (32, 48)]
+    seeds = np.stack([np.arange(10)] * 2, axis=1)
+    ahead = forecast_links(*clouds, seeds, device="cpu", random_state=0, most=0, part=100)
+    assert ahead is not None and ahead.verdict == "not linkable" and ahead.wrong_seeds is None
+    verdict, sentence = verdict_of(ahead)
+    assert verdict == "doubtful" and "may still link" in sentence
 
 
 def test_without_seeds_large_collections_have_no_forecast() -> None:

@@ -121,3 +121,14 @@ def test_fewer_anchors_than_dimensions_give_at_most_as_many_axes() -> None:
     a, b, truth = small_papers()
     axes_a, axes_b = signatures.canonical_axes(a[truth[:10, 0]], b[truth[:10, 1]])
     assert axes_a.shape[1] == axes_b.shape[1] <= 10 and np.isfinite(axes_a).all() and np.isfinite(axes_b).all()
+
+
+@pytest.mark.parametrize("shape", [(60, 40), (40, 60)])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_axes_do_not_depend_on_lapack_converging(shape: tuple[int, int], kind: type) -> None:
+    a, b, truth = small_papers()
+    matrix = (a[truth[:90, 0], : shape[0]].T @ b[truth[:90, 1], : shape[1]]).astype(kind)
+    u, values, vt = signatures.by_eigenvalues(matrix)
+    assert u.dtype == values.dtype == vt.dtype == kind
+    assert np.allclose(values, np.linalg.svd(matrix)[1], atol=1e-4 * values[0])
+    assert np.allclose((u * values) @ vt, matrix, atol=1e-5 * values[0])

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from veclink.matching import Matches
-from veclink.signatures import unit_rows
+from veclink.signatures import singular, unit_rows
 
 DIMENSIONS = 200  # leading principal axes that are looked at
 DIRECTIONS = 60  # of the cross-covariance that make the signature
@@ -59,7 +59,7 @@ def align(
         best[half] = found.forward.index[:, 0]
         joint = p[half].T @ q[found.forward.index].mean(axis=1) / len(half)
         joint += p[half[found.backward.index]].mean(axis=1).T @ q / len(q)
-        left, value, right = np.linalg.svd(joint, full_matrices=False)
+        left, value, right = singular(joint)
         weight = (value[:DIRECTIONS] / max(value[0], 1e-12)) ** np.float32(power)
         turn_a, turn_b = left[:, :DIRECTIONS] * weight, right[:DIRECTIONS].T * weight
         of_a, of_b = unit_rows(p @ turn_a), unit_rows(q @ turn_b)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from veclink import sample
 from veclink.anchors import resolve_pairs
 from veclink.collection import Collection, open_collection
+from veclink.doubts import in_words, typical
 from veclink.evaluation import Scores, score
 from veclink.linking import link
 from veclink.links import Links
@@ -20,19 +21,26 @@ if TYPE_CHECKING:
     from veclink.progress import ProgressListener
 
 
+SURE_ONES, DOUBTFUL_ONES = 3, 3
+
+
 @dataclass(frozen=True)
 class TitledLink:
-    """One link by its titles, and whether the truth has it."""
+    """One pair by its titles: its kind ("sure", "doubtful" or "left out"), whether the truth has it, and what speaks
+    against it, in words.
+    """
 
+    kind: str
     title_a: str
     title_b: str
     probability: float
     right: bool
+    doubt: str
 
 
 @dataclass(frozen=True)
 class Demo:
-    """The links of the sample, what the truth says about them, and some of them with titles, the surest first."""
+    """The links of the sample, what the truth says about them, and some pairs with titles, the surest first."""
 
     links: Links
     scores: Scores
@@ -42,9 +50,7 @@ class Demo:
     report: Path | None = None
 
 
-def run_demo(
-    *, shown: int = 12, progress: ProgressListener | None = None, report: Path | None = None, **options: Any
-) -> Demo:
+def run_demo(*, progress: ProgressListener | None = None, report: Path | None = None, **options: Any) -> Demo:
     """Link the sample from its 15 seeds (`options` go to `link`), compare the result with its truth, write a report."""
     a, b = open_collection(sample.A), open_collection(sample.B)
     links = link(a, b, seeds=sample.SEEDS, progress=progress, **options)
@@ -52,21 +58,24 @@ def run_demo(
     n_seeds = len(resolve_pairs(sample.SEEDS, a, b))
     if report is not None:
         save_report(report, links, a, b, truth=sample.TRUTH)
-    return Demo(links, score(links.pairs, truth), len(truth), n_seeds, _titled(links, truth, a, b, shown), report)
+    return Demo(links, score(links.pairs, truth), len(truth), n_seeds, _titled(links, truth, a, b), report)
 
 
-def _titled(links: Links, truth: np.ndarray, a: Collection, b: Collection, count: int) -> list[TitledLink]:
+def _titled(links: Links, truth: np.ndarray, a: Collection, b: Collection) -> list[TitledLink]:
+    """Some of the sure links, some of the doubtful ones, and the pair that came closest to being a link."""
     assert a.payload is not None and b.payload is not None, "the sample has titles"
+    titles = a.payload["title"], b.payload["title"]
     right = set(map(tuple, truth.tolist()))
-    # Evenly over the whole ranking: the surest links alone would look better than the result is.
-    places = np.unique(np.linspace(0, len(links) - 1, min(count, len(links))).round().astype(int))
-    return [
-        TitledLink(
-            a.payload["title"][row_a].as_py(),
-            b.payload["title"][row_b].as_py(),
-            float(links.probability[place]),
-            (row_a, row_b) in right,
-        )
-        for place in places.tolist()
-        for row_a, row_b in [links.pairs[place].tolist()]
-    ]
+    source = links if links.considered is None else links.considered
+
+    def named(column: int, row: int) -> str:
+        return titles[column][row].as_py() if row >= 0 else ""
+
+    shown = []
+    for kind, i in typical(links, SURE_ONES, DOUBTFUL_ONES):
+        row_a, row_b = source.pairs[i].tolist()
+        rivals = [named(column, int(source.evidence[f"rival_{side}"][i])) for column, side in enumerate("ab")]
+        doubt = "" if kind == "sure" else in_words(replace(source, trace=links.trace), i, *rivals)
+        sure_of_it = float(source.probability[i])
+        shown.append(TitledLink(kind, named(0, row_a), named(1, row_b), sure_of_it, (row_a, row_b) in right, doubt))
+    return shown

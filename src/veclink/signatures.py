@@ -77,13 +77,36 @@ def canonical_axes(
     """
     left, right = left.astype(np.float64), right.astype(np.float64)
     white_left, white_right = _whitening(left, ridge), _whitening(right, ridge)
-    u, rho, vt = np.linalg.svd(white_left @ (left.T @ right / len(left)) @ white_right, full_matrices=False)
+    u, rho, vt = singular(white_left @ (left.T @ right / len(left)) @ white_right)
     weight = np.clip(rho, 0.0, 1.0) ** power
     seen = weight > 1e-3 * weight[0]
     return (
         ((white_left @ u) * weight)[:, seen].astype(np.float32),
         ((white_right @ vt.T) * weight)[:, seen].astype(np.float32),
     )
+
+
+def singular(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """U, the singular values and Vᵀ of a matrix.
+
+    LAPACK's quick way does not converge for some sound matrices, which differ by machine; eigenvalues always do.
+    """
+    try:
+        return np.linalg.svd(matrix, full_matrices=False)
+    except np.linalg.LinAlgError:
+        return by_eigenvalues(matrix)
+
+
+def by_eigenvalues(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """As `singular`, from the eigenvectors of MᵀM; less exact for values near zero, whose axes nothing here uses."""
+    if matrix.shape[0] < matrix.shape[1]:
+        u, values, vt = by_eigenvalues(matrix.T)
+        return vt.T, values, u.T
+    exact = matrix.astype(np.float64)
+    squares, axes = np.linalg.eigh(exact.T @ exact)
+    values, axes = np.sqrt(np.maximum(squares[::-1], 0.0)), axes[:, ::-1]
+    parts = (exact @ axes) / np.maximum(values, SMALLEST_NORM), values, axes.T
+    return parts[0].astype(matrix.dtype), parts[1].astype(matrix.dtype), parts[2].astype(matrix.dtype)
 
 
 def _whitening(points: np.ndarray, ridge: float) -> np.ndarray:

@@ -13,10 +13,11 @@ from functools import partial
 import numpy as np
 
 from veclink.alignment import ROUNDS, align
-from veclink.field import Axes, Field
-from veclink.growing import BRISK, TAKEN_OFF, Pace, Pool, Start, grow
+from veclink.field import Field
+from veclink.growing import TAKEN_OFF, Pace, Pool, Start, grow
 from veclink.profiles import paired_profiles
 from veclink.signatures import span_axes, unit_rows
+from veclink.suspects import ANCHORS, apart, held_out_shares, suspects
 
 Listener = Callable[[int, int, float], None]
 Hint = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]  # rows of both clouds that compare
@@ -24,8 +25,6 @@ Hint = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]  # rows
 MOST_CLEANED = 100  # given pairs: enough to begin with, and each is looked at from all others
 LEAST_TO_CLEAN = 6  # with fewer given pairs, none can be told from the others
 SAMPLE = 1000  # rows of a cloud that a held-out pair is ranked among
-RANKED = 12_000  # and that a given pair is ranked among in the end
-SUSPECT = 0.02  # of the cloud is nearer to a wrong pair than its partner in 98 of 100, to a right one in 0 to 3 of 100
 DISOWNED = 0.7  # of the given pairs: a pool from which more than these look wrong does not follow from them
 FROM_NOTHING = "no seeds"
 MOST_ALIGNED = 4096
@@ -67,14 +66,14 @@ def best_pool(
     tried: list[tuple[str, float]] = []
     for attempt, pool in _attempts(ground, start, rng, listener):
         share = pool.agreed / ground.extent
-        suspects = np.empty(0, np.int64)
+        wrong = np.empty(0, np.int64)
         if share >= TAKEN_OFF and start is not None:
-            suspects = _suspects(ground, start, pool, rng)
-            if attempt != FROM_NOTHING and len(suspects) > DISOWNED * _given(start):
+            wrong = _suspects(ground, start, pool, rng)
+            if attempt != FROM_NOTHING and len(wrong) > DISOWNED * _given(start):
                 share = 0.0  # a pool that does not bear out what it began with has found something else
         tried.append((attempt, share))
         if best is None or share > best.share:
-            best = Found(pool, attempt, (), suspects, share)
+            best = Found(pool, attempt, (), wrong, share)
         if share >= TAKEN_OFF:
             break
     assert best is not None
@@ -153,7 +152,8 @@ def clean(ground: Field, start: Start, rng: np.random.Generator) -> Start | None
         start = Start(drawn, name=start.name) if drawn is not None else Start(None, left, right, name=start.name)
     kept = np.arange(len(left))
     for _ in range(4):
-        order = np.argsort(_farness(ground, left, right, kept, rng), kind="stable")
+        clouds = ground.sample("a", SAMPLE, rng), ground.sample("b", SAMPLE, rng)
+        order = np.argsort(held_out_shares(left, right, kept, clouds, ground.ridge), kind="stable")
         kept = np.sort(order[: max(LEAST_TO_CLEAN, len(left) // 2)])
     name = f"cleaned {start.name}"
     if start.pairs is None:
@@ -161,48 +161,13 @@ def clean(ground: Field, start: Start, rng: np.random.Generator) -> Start | None
     return Start(start.pairs[kept], name=name)
 
 
-def _farness(
-    ground: Field, left: np.ndarray, right: np.ndarray, kept: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
-    """For each given pair, the share of either cloud that is nearer to it than its partner (geometric mean).
-
-    A pair is seen from the kept ones but itself: as an anchor it would place itself well.
-    """
-    clouds = ground.sample("a", SAMPLE, rng), ground.sample("b", SAMPLE, rng)
-    far = np.empty(len(left))
-    for place in range(len(left)):
-        others = kept[kept != place]
-        axes = span_axes(left[others], ground.ridge), span_axes(right[others], ground.ridge)
-        seen = unit_rows(clouds[0] @ axes[0]), unit_rows(clouds[1] @ axes[1])
-        far[place] = _shares_nearer(*seen, left[place, None], right[place, None], axes)[0]
-    return far
-
-
 def _suspects(ground: Field, start: Start, pool: Pool, rng: np.random.Generator) -> np.ndarray:
-    """Positions of the given pairs that are far apart as seen from the pool's best links, themselves left out."""
-    left, right = _vectors(ground, start)
-    anchors = pool.pairs
-    if start.pairs is not None:
-        known = np.isin(anchors[:, 0], start.pairs[:, 0]) | np.isin(anchors[:, 1], start.pairs[:, 1])
-        anchors = anchors[~known]
-    anchors = anchors[: BRISK.anchors]
-    anchors_a, anchors_b = ground.vectors(anchors)
-    axes = span_axes(anchors_a, ground.ridge), span_axes(anchors_b, ground.ridge)
-    clouds = ground.sample("a", RANKED, rng), ground.sample("b", RANKED, rng)
-    seen = unit_rows(clouds[0] @ axes[0]), unit_rows(clouds[1] @ axes[1])
-    return np.flatnonzero(_shares_nearer(*seen, left, right, axes) > SUSPECT)
-
-
-def _shares_nearer(of_a: np.ndarray, of_b: np.ndarray, left: np.ndarray, right: np.ndarray, axes: Axes) -> np.ndarray:
-    """For pairs (left, right): the share of b nearer to left than right is, and of a to right; their geometric mean.
-
-    of_a, of_b: the signatures of the clouds along the axes.
-    """
-    z_left, z_right = unit_rows(left @ axes[0]), unit_rows(right @ axes[1])
-    own = np.einsum("ij,ij->i", z_left, z_right)[:, None]
-    in_b = (np.sum(z_left @ of_b.T > own, axis=1) + 1) / (len(of_b) + 1)
-    in_a = (np.sum(z_right @ of_a.T > own, axis=1) + 1) / (len(of_a) + 1)
-    return np.sqrt(in_a * in_b)
+    """Positions of the given pairs that look wrong as seen from the pool's best links, themselves left out."""
+    anchors = pool.pairs if start.pairs is None else apart(pool.pairs, start.pairs)
+    seen_from = ground.vectors(anchors[:ANCHORS])
+    return suspects(
+        *_vectors(ground, start), seen_from, lambda side, most: ground.sample(side, most, rng), ground.ridge
+    )
 
 
 def _vectors(ground: Field, start: Start) -> tuple[np.ndarray, np.ndarray]:

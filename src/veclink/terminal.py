@@ -19,7 +19,7 @@ from veclink.errors import named
 from veclink.progress import Progress, ProgressListener
 
 if TYPE_CHECKING:
-    from veclink.demo import Demo
+    from veclink.demo import Demo, TitledLink
     from veclink.evaluation import Scores
     from veclink.links import Summary
 
@@ -110,19 +110,19 @@ def print_demo(demo: Demo) -> None:
     console.print(
         f"A: {summary.n_a:,} papers embedded by all-MiniLM-L6-v2. B: {summary.n_b:,} papers embedded by "
         f"all-mpnet-base-v2. {demo.n_shared:,} papers are in both; {demo.n_seeds} of them were given as seeds.\n"
-        f"Verdict: {summary.verdict}.\n"
+        f"Verdict: {summary.verdict}. “Right” and “wrong” below are from the sample's truth, which no linker sees.\n"
     )
-    console.print(f"{len(demo.shown)} of the {summary.n_links:,} links, from the surest to the least sure:")
-    links = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=True)
-    for side in "AB":
-        links.add_column(f"title in {side}", ratio=1, no_wrap=True, overflow="ellipsis")
-    links.add_column("prob.", justify="right")
-    links.add_column("truth")
-    for shown in demo.shown:
-        verdict = "[green]right[/]" if shown.right else "[red]wrong[/]"
-        links.add_row(escape(shown.title_a), escape(shown.title_b), f"{shown.probability:.2f}", verdict)
-    console.print(links)
-
+    heads = {
+        "sure": "Some sure links:",
+        "doubtful": "Doubtful links, and what makes them so:",
+        "left out": "The pair that came closest to being a link, and was left out:",
+    }
+    for kind, head in heads.items():
+        shown = [each for each in demo.shown if each.kind == kind]
+        if shown:
+            console.print(f"[bold]{head}[/]")
+        for each in shown:
+            _print_pair(console, each)
     scores = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("", "precision", "recall", "F1", "shared papers"):
         scores.add_column(heading, justify="right" if heading else "left")
@@ -141,6 +141,18 @@ def print_demo(demo: Demo) -> None:
         "  veclink link A.npy B.npy --seeds seeds.csv -o links.csv --report links.html\n"
         "  veclink link --help"
     )
+
+
+def _print_pair(console: Console, pair: TitledLink) -> None:
+    """Both titles in full, one below the other, with what the sample's truth says."""
+    verdict = "[green]right[/]" if pair.right else "[red]wrong[/]"
+    same = pair.title_a == pair.title_b
+    titles = (
+        [f"A and B: {escape(pair.title_a)}"] if same else [f"A: {escape(pair.title_a)}", f"B: {escape(pair.title_b)}"]
+    )
+    console.print(Padding("\n".join(titles), (0, 0, 0, 2)))
+    told = f"probability {pair.probability:.2f}; {'would have been ' if pair.kind == 'left out' else ''}{verdict}"
+    console.print(Padding(f"{told}\n{escape(pair.doubt)}" if pair.doubt else told, (0, 0, 1, 4)), style="dim")
 
 
 def _plain_lines(console: Console) -> ProgressListener:

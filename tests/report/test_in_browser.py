@@ -216,7 +216,10 @@ def test_the_map_answers_to_mouse_and_keys(visit: Any, sample_report: Path) -> N
     assert changes(lambda: page.click("[data-zoom=in]"))
     canvas.focus()
     assert changes(lambda: page.keyboard.press("ArrowLeft"))
-    assert changes(lambda: page.uncheck("[data-show=links]"))
+    assert not page.is_checked("[data-show=links]"), "all lines at once are a hairball"
+    for box in ("links", "doubtful", "density", "both", "alone-a", "alone-b"):
+        assert changes(lambda box=box: page.click(f"[data-show={box}]"))
+        page.click(f"[data-show={box}]")
     assert changes(lambda: page.click("[data-zoom=all]"))
     box = canvas.bounding_box()
     for step in range(20):  # across the middle, where points lie close together
@@ -225,6 +228,38 @@ def test_the_map_answers_to_mouse_and_keys(visit: Any, sample_report: Path) -> N
             break
     page.wait_for_selector(".tip")
     assert "in A" in page.inner_text(".tip") or "in B" in page.inner_text(".tip")
+
+
+def test_the_map_follows_the_cut_and_shows_the_link_that_is_explained(visit: Any, sample_report: Path) -> None:
+    page = visit(sample_report, viewport=WIDE).page
+    picture = "document.querySelector('#map canvas').toDataURL()"
+    settle = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    before = page.evaluate(picture)
+    page.click("[data-cut='0.99']")
+    page.evaluate(settle)
+    stricter = page.evaluate(picture)
+    assert stricter != before
+    page.click("#links tbody tr >> nth=3")
+    page.wait_for_selector("dialog[open]")
+    page.evaluate(settle)
+    assert page.evaluate(picture) != stricter
+
+
+def test_the_first_screen_shows_examples_that_explain_themselves(visit: Any, sample_report: Path) -> None:
+    page = visit(sample_report, viewport=WIDE).page
+    kinds = page.locator(".eye tbody th").all_inner_texts()
+    assert [kind.split("\n")[0] for kind in kinds] == [
+        "A sure link",
+        "A doubtful link",
+        "A doubtful link",
+        "Closest to a link, left out",
+    ]
+    doubts = page.locator(".eye .doubt").all_inner_texts()
+    assert doubts[0] == "Nothing speaks against it." and all(doubt not in doubts[:1] for doubt in doubts[1:])
+    title = page.locator(".eye tbody tr").nth(1).locator("td").first.inner_text()
+    page.locator(".eye button").nth(1).click()
+    page.wait_for_selector("dialog[open]")
+    assert title in page.inner_text("dialog .sides")
 
 
 def test_the_links_above_the_cut_can_be_saved(visit: Any, sample_report: Path, tmp_path: Path) -> None:

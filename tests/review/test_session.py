@@ -59,6 +59,13 @@ def test_the_first_link_is_doubtful_and_shows_both_payloads(review: Review) -> N
     assert by_name["title"]["b"] == shown["b"]["headline"] != HOSTILE
 
 
+def test_a_doubtful_link_says_what_speaks_against_it(review: Review) -> None:
+    shown = review.next("one")
+    assert shown is not None
+    against = {row["what"]: row["value"] for row in shown["why"]}["Against it"]
+    assert against.endswith(".") and len(against) > 20
+
+
 def test_rivals_are_the_ones_that_the_linker_recorded(review: Review, papers: Reviewed) -> None:
     shown = review.next("one")
     assert shown is not None

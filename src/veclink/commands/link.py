@@ -35,7 +35,13 @@ def link(
     ] = None,
     method: Annotated[str, typer.Option(help="The linker: span, or geh as in the paper.")] = "span",
     precision: Annotated[
-        float | None, typer.Option(min=0.0, max=1.0, help="Keep the surest links whose estimated precision is this.")
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            help="Keep the surest links that reach this precision by a cautious estimate: for each wrong link that the "
+            "probabilities expect, one to three are reckoned with, so what is kept is usually better than asked for.",
+        ),
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a report to look at, too: .html")] = None,
     memory: Memory = None,

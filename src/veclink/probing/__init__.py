@@ -26,7 +26,8 @@ TELLING = 0.1  # of a collection: right pairs are seen nearer than this by the o
 class Probe:
     """What is known of two collections before they are linked.
 
-    verdict: "linkable", "doubtful" or "not linkable" as linking a part of them says; "same space" where their vectors
+    verdict: "linkable", "doubtful" or "not linkable" as linking them, or a part, says (a part alone is never reason
+    enough for "not linkable"); "same space" where their vectors
     compare as they are; "unknown" where neither seeds nor a trial could tell. sentence: the same for a person, with
     `remarks` on what may be in the way. seeds, forecast: None where there was nothing to check or to forecast from.
     """
@@ -66,12 +67,23 @@ def probe(
     clouds = prepare(left, skip_zero=True, side="A"), prepare(right, skip_zero=True, side="B")
     sides = look_at(clouds[0], rng), look_at(clouds[1], rng)
     same = compare_spaces(*clouds, rng)
-    checked = None if pairs is None else check_seeds(*clouds, anchors_from_pairs(*clouds, pairs), rng)
     ahead = None
     if forecast and not same.same:
         ahead = forecast_links(*clouds, pairs, device=device, random_state=random_state, progress=progress)
+    checked = None
+    if pairs is not None:
+        wrong = None if ahead is None else ahead.wrong_seeds
+        checked = check_seeds(*clouds, anchors_from_pairs(*clouds, pairs), wrong, rng)
     verdict, sentence = _verdict(same, checked, ahead)
-    return Probe(*sides, same, checked, ahead, verdict, sentence, _remarks(sides, checked))
+    return Probe(
+        *sides,
+        same,
+        checked,
+        ahead,
+        verdict,
+        sentence,
+        _remarks(sides, checked, whole=ahead is not None and ahead.whole),
+    )
 
 
 def _verdict(same: SameSpace, seeds: SeedCheck | None, ahead: Forecast | None) -> tuple[str, str]:
@@ -81,12 +93,7 @@ def _verdict(same: SameSpace, seeds: SeedCheck | None, ahead: Forecast | None) -
             "Both are in the same space already: their vectors compare as they are, and linking is not needed.",
         )
     if ahead is not None:
-        part = "" if ahead.whole else " near the seeds, which is rather too strict,"
-        if ahead.verdict == "not linkable":
-            return ahead.verdict, f"Not linkable as they are: a trial{part} found no trustworthy link."
-        share = f"about {100 * ahead.precision:.0f} of 100 links right" if ahead.precision is not None else "links"
-        word = "Linkable" if ahead.verdict == "linkable" else "Doubtful"
-        return ahead.verdict, f"{word}: a trial{part} gave {ahead.n_links:,} links, {share}."
+        return verdict_of(ahead)
     if seeds is not None:
         if seeds.typical <= TELLING:
             return "linkable", "Probably linkable: the seeds see one another's partners as near."
@@ -94,7 +101,28 @@ def _verdict(same: SameSpace, seeds: SeedCheck | None, ahead: Forecast | None) -
     return "unknown", "Unknown: collections of this size need known pairs for a forecast; give some with --seeds."
 
 
-def _remarks(sides: tuple[Side, Side], seeds: SeedCheck | None) -> tuple[str, ...]:
+def verdict_of(ahead: Forecast) -> tuple[str, str]:
+    """The verdict of a trial, and the sentence that says it."""
+    where = "linking all of it" if ahead.whole else "linking a part of it, near the seeds,"
+    if ahead.verdict == "not linkable":
+        if ahead.whole:
+            return "not linkable", "Not linkable as they are: linking all of it found no trustworthy link."
+        return (
+            "doubtful",
+            f"Doubtful: {where} found no trustworthy link. A part is harder than the whole: all of it may still link.",
+        )
+    word = "Linkable" if ahead.verdict == "linkable" else "Doubtful"
+    share = ""
+    if ahead.precision is not None and ahead.precision_range is not None:
+        low, high = ahead.precision_range
+        share = f", about {100 * ahead.precision:.0f} of 100 right (likely {100 * low:.0f} to {100 * high:.0f})"
+    if ahead.whole:
+        return ahead.verdict, f"{word}: {where} gave {ahead.n_links:,} links{share}."
+    of_all = share.replace(", about", " Of all links, about").replace(" right ", " should be right ")
+    return ahead.verdict, f"{word}: {where} gave {ahead.n_links:,} links.{of_all}{'.' if of_all else ''}"
+
+
+def _remarks(sides: tuple[Side, Side], seeds: SeedCheck | None, *, whole: bool) -> tuple[str, ...]:
     told = []
     for letter, side in zip("AB", sides, strict=True):
         if side.zero:
@@ -104,7 +132,8 @@ def _remarks(sides: tuple[Side, Side], seeds: SeedCheck | None) -> tuple[str, ..
         if side.orphans > ORPHANS:
             told.append(f"{letter} has hubs: {side.orphans:.0%} of its rows are among the nearest of no other row.")
     if seeds is not None and seeds.suspects:
-        told.append(f"{len(seeds.suspects):,} of the {seeds.count:,} seeds look wrong, as seen from the others.")
+        seen = "linking leaves them out" if whole else "as far as the part that was tried can tell"
+        told.append(f"{len(seeds.suspects):,} of the {seeds.count:,} seeds look wrong: {seen}.")
     if seeds is not None and seeds.count < 8:
         told.append(f"There are {seeds.count:,} seeds; 8 or more make the start safe.")
     return tuple(told)

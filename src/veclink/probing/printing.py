@@ -10,7 +10,7 @@ from rich.table import Table
 
 from veclink.errors import named
 from veclink.probing import Probe
-from veclink.report.markup import percent
+from veclink.report.markup import duration, percent
 
 
 def print_probe(probe: Probe) -> None:
@@ -25,11 +25,7 @@ def print_probe(probe: Probe) -> None:
     for name, of_a in probe.a.told().items():
         sides.add_row(name, of_a, probe.b.told()[name])
     console.print(sides)
-    if probe.same_space.score is not None:
-        console.print(
-            f"Same space: {probe.same_space.score:.2f} on a scale from unrelated (0) to one space (1); "
-            f"{percent(probe.same_space.identical)} of a sample of A's vectors are in one of B as they are."
-        )
+    console.print(f"Same space? {probe.same_space.told(probe.a.rows)}")
     if probe.seeds is not None:
         _print_seeds(console, probe)
     if probe.forecast is not None:
@@ -50,14 +46,23 @@ def _print_seeds(console: Console, probe: Probe) -> None:
         near = ", ".join(f"{share:.2f} of {k} (chance {chance:.2f})" for k, share, chance in seeds.neighbours)
         console.print(f"  Neighbours that both models share: {near}.")
     if seeds.suspects:
-        console.print(f"  Seeds that look wrong, by row: {named([(a, b) for a, b, _ in seeds.suspects])}.")
+        console.print(f"  Seeds that look wrong, by row: {named(seeds.suspects)}.")
+    elif seeds.suspects is None:
+        console.print("  Whether single seeds are wrong could not be told: that takes a trial that finds links.")
 
 
 def _print_forecast(console: Console, probe: Probe) -> None:
     ahead = probe.forecast
     assert ahead is not None
-    where = "everything" if ahead.whole else f"{ahead.rows[0]:,} x {ahead.rows[1]:,} vectors near the seeds"
-    console.print(f"Forecast, from linking {where}: {ahead.verdict}; at most about {ahead.seconds:,.0f} s for all.")
+    low, high = ahead.seconds_range
+    if ahead.whole:
+        console.print(f"Forecast, from linking everything, which took {duration(ahead.seconds)}: {ahead.verdict}.")
+    else:
+        where = f"{ahead.rows[0]:,} x {ahead.rows[1]:,} vectors near the seeds"
+        console.print(
+            f"Forecast, from linking {where}: {ahead.verdict}. Linking everything should take about "
+            f"{duration(ahead.seconds)} here ({duration(low)} to {duration(high)})."
+        )
     for reason in ahead.reasons:
         console.print(Padding(escape(reason), (0, 0, 0, 2)))
     for name, value, spread in (
@@ -65,4 +70,4 @@ def _print_forecast(console: Console, probe: Probe) -> None:
         ("recall", ahead.recall, ahead.recall_range),
     ):
         if value is not None and spread is not None:
-            console.print(f"  {name} {percent(value)} ({percent(spread[0])} to {percent(spread[1])})")
+            console.print(f"  {name} about {percent(value)}, likely {percent(spread[0])} to {percent(spread[1])}")

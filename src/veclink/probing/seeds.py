@@ -8,7 +8,7 @@ import numpy as np
 
 from veclink.anchors import Anchors
 from veclink.cloud import Cloud
-from veclink.signatures import span_axes, unit_rows
+from veclink.suspects import held_out_shares
 
 SAMPLE = 1000  # rows of a collection that a held-out pair is ranked among
 MOST = 400  # seeds that are looked at
@@ -16,9 +16,7 @@ BINS, PER_BIN = 6, 15
 LEAST = 4  # seeds that can be held against one another
 CLEANED = 6  # from so many seeds on, the worse half is left out of what the others are seen from
 ROUNDS = 3
-# A seed looks wrong where more of the collection is nearer than its partner: wrong ones lie anywhere from 0 to 1. Where
-# even the typical seed is far off, the models agree on too little to tell.
-SUSPECT, SUSPECT_FACTOR = 0.2, 8.0
+RIDGE = 0.3  # as linking uses
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,8 @@ class SeedCheck:
     pairs of seeds from the nearest to the farthest. neighbours: (k, Jaccard overlap of a seed's k nearest seeds in the
     two spaces, what chance gives). All three leave out the seeds that look wrong. typical: median over the seeds of
     the share of the collection that is nearer than the partner, as seen from the other seeds: 0 is perfect, 0.5 is
-    chance. suspects: (row in A, row in B, that share) of the seeds that look wrong, the worst first.
+    chance. suspects: rows in A and in B of the seeds that look wrong, by the rule that linking uses; None where there
+    was no trial to see them from.
     """
 
     count: int
@@ -38,21 +37,27 @@ class SeedCheck:
     curve: tuple[tuple[float, float, int], ...]
     neighbours: tuple[tuple[int, float, float], ...]
     typical: float
-    suspects: tuple[tuple[int, int, float], ...]
+    suspects: tuple[tuple[int, int], ...] | None
 
 
-def check_seeds(a: Cloud, b: Cloud, seeds: Anchors, rng: np.random.Generator) -> SeedCheck:
-    """Hold the seeds against one another. With fewer than four nothing can be said: typical is then 0.5."""
+def check_seeds(
+    a: Cloud, b: Cloud, seeds: Anchors, wrong: tuple[tuple[int, int], ...] | None, rng: np.random.Generator
+) -> SeedCheck:
+    """Hold the seeds against one another. With fewer than four nothing can be said: typical is then 0.5.
+
+    wrong: rows of the seeds that look wrong by `suspects.suspects`; None where no trial could tell.
+    """
     assert seeds.pairs is not None, "seeds are pairs of rows"
     chosen = np.sort(rng.permutation(len(seeds))[:MOST])
     left, right, pairs = seeds.left[chosen], seeds.right[chosen], seeds.pairs[chosen]
     if len(chosen) < LEAST:
-        return SeedCheck(len(seeds), len(chosen), None, (), (), 0.5, ())
-    far = held_out_shares(a, b, left, right, rng)
-    wrong = np.flatnonzero(far > max(SUSPECT, SUSPECT_FACTOR * float(np.median(far))))
-    wrong = wrong[np.argsort(-far[wrong], kind="stable")]
-    if len(chosen) - len(wrong) >= LEAST:  # pairs that look wrong would only blur what the models agree on
-        left, right = np.delete(left, wrong, axis=0), np.delete(right, wrong, axis=0)
+        return SeedCheck(len(seeds), len(chosen), None, (), (), 0.5, wrong)
+    far = _held_out(a, b, left, right, rng)
+    if wrong:  # pairs that look wrong would only blur what the models agree on
+        rows = zip(a.rows[pairs[:, 0]].tolist(), b.rows[pairs[:, 1]].tolist(), strict=True)
+        right_ones = np.array([pair not in set(wrong) for pair in rows])
+        if np.count_nonzero(right_ones) >= LEAST:
+            left, right = left[right_ones], right[right_ones]
     upper = np.triu_indices(len(left), 1)
     near_a, near_b = 1 - (left @ left.T)[upper], 1 - (right @ right.T)[upper]
     return SeedCheck(
@@ -62,28 +67,16 @@ def check_seeds(a: Cloud, b: Cloud, seeds: Anchors, rng: np.random.Generator) ->
         curve=_curve(near_a, near_b),
         neighbours=_neighbours(left, right),
         typical=float(np.median(far)),
-        suspects=tuple((int(a.rows[pairs[at, 0]]), int(b.rows[pairs[at, 1]]), float(far[at])) for at in wrong),
+        suspects=wrong,
     )
 
 
-def held_out_shares(
-    a: Cloud, b: Cloud, left: np.ndarray, right: np.ndarray, rng: np.random.Generator, ridge: float = 0.3
-) -> np.ndarray:
-    """For each pair the share of either collection that is nearer than its partner, seen from the others, (m,).
-
-    The geometric mean of both directions. From six pairs on, pairs are seen from the better half only.
-    """
-    of_a, of_b = (cloud.take(np.sort(rng.permutation(len(cloud))[:SAMPLE])) for cloud in (a, b))
+def _held_out(a: Cloud, b: Cloud, left: np.ndarray, right: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """How far each seed is off as seen from the others: from six on, from their better half."""
+    clouds = tuple(cloud.take(np.sort(rng.permutation(len(cloud))[:SAMPLE])) for cloud in (a, b))
     kept, far = np.arange(len(left)), np.empty(len(left))
     for _ in range(ROUNDS if len(left) >= CLEANED else 1):
-        for at in range(len(left)):
-            others = kept[kept != at]
-            axes_a, axes_b = span_axes(left[others], ridge), span_axes(right[others], ridge)
-            own_a, own_b = unit_rows(left[at, None] @ axes_a), unit_rows(right[at, None] @ axes_b)
-            partner = float(own_a[0] @ own_b[0])
-            in_b = (np.sum(unit_rows(of_b @ axes_b) @ own_a[0] > partner) + 1) / (len(of_b) + 1)
-            in_a = (np.sum(unit_rows(of_a @ axes_a) @ own_b[0] > partner) + 1) / (len(of_a) + 1)
-            far[at] = np.sqrt(in_a * in_b)
+        far = held_out_shares(left, right, kept, (clouds[0], clouds[1]), RIDGE)
         kept = np.sort(np.argsort(far, kind="stable")[: max(LEAST, -(-len(left) // 2))])
     return far
 

@@ -6,9 +6,12 @@ from html import escape
 
 import numpy as np
 
+from veclink.doubts import SURE
 from veclink.report.content import Content
 from veclink.report.estimates import wrong_links
 from veclink.report.markup import numbers, percent
+
+LINES = 200  # of sure links, as many as can be told apart on the map; map.js draws as many doubtful ones at most
 
 
 def cut(content: Content) -> str:
@@ -41,13 +44,20 @@ def cut(content: Content) -> str:
     )
     return f"""<section id="cut" aria-labelledby="cut-head"><h2 id="cut-head">Where to cut</h2>
 <p>Pairs above the cut are links. Move it with the slider, or drag the line in a chart, and see what changes. {reach}
-To link with another cut, use <code>--precision</code>.</p>
+{_caution(content) if estimated else ""}</p>
 <div class="card cut"><div class="slide"><label for="cut-slider">Links kept</label>
 <input type="range" id="cut-slider" min="1" max="{n}" value="{max(1, len(links))}"></div>
 <dl class="read" aria-live="off">{read}</dl>
 <div class="buttons"><button type="button" data-cut="0">The chosen cut</button>{presets}
 <button type="button" id="save" class="strong">Save these links as CSV</button></div></div>
 <div class="two">{_histogram(content)}{_curve(content) if estimated else ""}</div></section>"""
+
+
+def _caution(content: Content) -> str:
+    """Why a wanted precision is usually exceeded."""
+    return f"""To link with another cut, use <code>--precision</code>. It is cautious, and so are the two buttons with a
+precision: they reckon with {content.links.summary.caution:.1f} wrong links for each that the probabilities expect, so
+the precision shown for what they keep is higher than the one asked for."""
 
 
 def growth(content: Content) -> str:
@@ -81,25 +91,36 @@ def link_map(content: Content) -> str:
     if mapped is None:
         return ""
     n_links = mapped.n_links
+    doubtful = int(np.count_nonzero(content.links.probability[mapped.ranks] < SURE))
     alone = len(mapped.rows_a) - n_links, len(mapped.rows_b) - n_links
-    some = "" if n_links == len(content.links) else f" It shows {n_links:,} of the {len(content.links):,} links."
+    lines = min(n_links - doubtful, LINES)
     boxes = "".join(
-        f'<label><input type="checkbox" data-show="{key}" checked> <span class="swatch {style}"></span> {word}</label>'
-        for key, style, word in (
-            ("linked-a", "", f"linked in A ({n_links:,})"),
-            ("linked-b", "b", f"linked in B ({n_links:,})"),
-            ("alone-a", "hollow", f"unlinked in A ({alone[0]:,})"),
-            ("alone-b", "b hollow", f"unlinked in B ({alone[1]:,})"),
-            ("links", "link", "lines between linked ones"),
+        f'<label><input type="checkbox" data-show="{key}"{" checked" if on else ""}> '
+        f'<span class="swatch {style}"></span> {word}</label>'
+        for key, style, word, on in (
+            ("both", "both", f"linked ({n_links - doubtful:,})", True),
+            ("doubtful", "unsure", f"doubtful links, with their two ends ({doubtful:,})", True),
+            ("alone-a", "hollow", f"only in A ({alone[0]:,})", True),
+            ("alone-b", "b hollow", f"only in B ({alone[1]:,})", True),
+            ("density", "density", "shading: how much is linked there", True),
+            ("links", "link", f"the two ends of {lines:,} other links", False),
         )
     )
-    return f"""<section id="map-section" aria-labelledby="map-head"><h2 id="map-head">Both collections on one map</h2>
-<p>Near on the map is near in the space that the links have in common. The two ends of most links lie so close
-together that their line is hardly seen; a long line is an object that the two models see differently, or a wrong link.
-Regions of hollow marks in one colour are what only one collection holds.{some}</p>
-<div class="card map" id="map"><canvas tabindex="0" role="img" aria-label="Map of {len(mapped.rows_a):,} points of A and
-{len(mapped.rows_b):,} of B with {n_links:,} links. Arrow keys move it, plus and minus zoom, 0 shows all. The table of
-links holds the same links as text."></canvas>
+    some = [f"{n_links:,} of the {len(content.links):,} links"] if n_links < len(content.links) else []
+    some += [
+        f"{drawn:,} of the {there:,} unlinked objects of {side}"
+        for side, drawn, there in zip("AB", alone, mapped.unlinked, strict=True)
+        if drawn < there
+    ]
+    drawn = f" Drawn are {', '.join(some)}." if some else ""
+    return f"""<section id="map-section" aria-labelledby="map-head"><h2 id="map-head">What the two have in common</h2>
+<p>Every mark is an object, and near on the map is near in meaning. Green ones were found in both collections, and the
+greener the ground, the more of what lies there was. Blue or orange marks on bare ground are topics that only one
+collection has. Purple ones are doubtful links: their line runs to where each model alone would put the object, so a
+long line is a disagreement. Point at a mark to read it, click to see why it is linked.{drawn}</p>
+<div class="card map" id="map"><canvas tabindex="0" role="img" aria-label="Map of {n_links:,} linked objects, of which
+{doubtful:,} are doubtful, {alone[0]:,} that are only in A and {alone[1]:,} only in B. Arrow keys move it, plus and
+minus zoom, 0 shows all. The table of links holds the same links as text."></canvas>
 <div class="tools"><button type="button" data-zoom="in" aria-label="Zoom in">+</button><button type="button"
  data-zoom="out" aria-label="Zoom out">−</button><button type="button" data-zoom="all">All</button></div>
 <div class="tip" hidden></div><div class="shown">{boxes}</div></div></section>"""
@@ -130,12 +151,13 @@ are below."></canvas><ul class="key"><li class="kept">kept</li><li class="below"
 def _curve(content: Content) -> str:
     links, source = content.links, content.source
     overlap = links.summary.overlap or 1.0
+    share = overlap / min(links.summary.n_a, links.summary.n_b)
     rows = []
     for wanted in (0.99, 0.95, 0.9, 0.8, 0.5, 0.2):
         kept = int(np.count_nonzero(source.probability >= wanted))
         if kept:
             right = float(source.probability[:kept].sum())
-            wrong = wrong_links(kept - right, kept)
+            wrong = wrong_links(kept - right, kept, share)
             low, high = percent(1 - wrong.high / kept), percent(1 - wrong.low / kept)
             recall = percent(min(1.0, right / overlap))
             rows.append((f"≥ {wanted}", f"{kept:,}", percent(right / kept), f"{low} to {high}", recall))

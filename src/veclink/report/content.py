@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 
 from veclink.collection import Collection
+from veclink.doubts import SURE, in_words, typical
 from veclink.evaluation import Scores, score
 from veclink.links import Links
 from veclink.report.estimates import (
     CHANCE,
-    FEWER_SHARED,
     FEWER_WRONG,
-    MORE_SHARED,
+    LESS_FOUND,
+    MORE_FOUND,
     MORE_WRONG,
     Estimates,
-    default_doubt,
+    by_share,
     estimate,
 )
 from veclink.report.mapping import Mapped, map_links
@@ -28,6 +29,7 @@ from veclink.report.packing import pack, scaled
 LISTED = 120_000  # links with all their evidence; of more, those nearest to the cut
 CLOSE = 0.05  # a rival whose csls is at most so much lower is a close call
 SHOWN = 12
+SURE_ONES, DOUBTFUL_ONES = 1, 2  # examples on the first screen
 FACTORS = {"score": 1e-4, "rival_a_score": 1e-4, "rival_b_score": 1e-4, "local_correlation": 1e-4,
            "shared_neighbours": 1e-4, "density_match": 1e-3, "density": 1e-3, "near1_similarity": 1e-4,
            "near2_similarity": 1e-4, "near3_similarity": 1e-4}  # fmt: skip
@@ -58,6 +60,22 @@ class Hub:
     partner: str | None
 
 
+@dataclass(frozen=True)
+class Example:
+    """A pair to judge by eye: "sure", "doubtful" or "left out", its rank among the judged pairs, the case against it.
+
+    right: whether the truth has it, where the truth is known.
+    """
+
+    kind: str
+    rank: int
+    a: str
+    b: str
+    probability: float
+    doubt: str
+    right: bool | None
+
+
 @dataclass(frozen=True, eq=False)
 class Content:
     """All that the page shows. source: every judged pair, of which the links are the first."""
@@ -71,6 +89,7 @@ class Content:
     close_calls: list[CloseCall]
     n_close: int
     hubs: list[Hub]
+    examples: list[Example]
     n_listed: int
     mapped: Mapped | None
     titled: bool
@@ -81,10 +100,12 @@ def gather(links: Links, a: Collection | None, b: Collection | None, *, truth: n
     """The content of the report of `links` between the collections a and b, as far as they are given."""
     source = _source(links)
     listed = _listed(len(source), len(links))
+    chosen = typical(replace(links, considered=source), SURE_ONES, DOUBTFUL_ONES)
+    looked_up = np.union1d(listed, np.array([rank for _, rank in chosen], np.int64))
     mapped = map_links(links, a, b)
     hubs = {side: np.array(links.trace.get("hubs", {}).get(side, []), np.int64).reshape(-1, 2) for side in "ab"}
     of_a, of_b = (
-        names(_mentioned(source, listed, side, mapped, hubs[side]), collection, _known(source, side))
+        names(_mentioned(source, looked_up, side, mapped, hubs[side]), collection, _known(source, side))
         for side, collection in (("a", a), ("b", b))
     )
     right = None if truth is None else _in(source.pairs, truth, links.summary.n_b)
@@ -99,6 +120,7 @@ def gather(links: Links, a: Collection | None, b: Collection | None, *, truth: n
         close_calls=calls,
         n_close=n_close,
         hubs=_hubs(links, hubs, of_a, of_b),
+        examples=_examples(links, source, chosen, of_a, of_b, right),
         n_listed=len(listed),
         mapped=mapped,
         titled=of_a.titles is not None and of_b.titles is not None,
@@ -176,6 +198,30 @@ def _hubs(links: Links, hubs: dict[str, np.ndarray], of_a: Names, of_b: Names) -
     return sorted(listed, key=lambda hub: (-hub.chosen, hub.side, hub.name))[:SHOWN]
 
 
+def _examples(
+    links: Links,
+    source: Links,
+    chosen: list[tuple[str, int]],
+    of_a: Names,
+    of_b: Names,
+    right: np.ndarray | None,
+) -> list[Example]:
+    judged = replace(source, trace=links.trace)
+    found = []
+    for kind, rank in chosen:
+        row_a, row_b = source.pairs[rank].tolist()
+        rivals = [
+            own.of(int(source.evidence[name][rank]))
+            if name in source.evidence and source.evidence[name][rank] >= 0
+            else ""
+            for name, own in (("rival_a", of_a), ("rival_b", of_b))
+        ]
+        doubt = "" if kind == "sure" else in_words(judged, rank, *rivals)
+        known = None if right is None else bool(right[rank])
+        found.append(Example(kind, rank, of_a.of(row_a), of_b.of(row_b), float(source.probability[rank]), doubt, known))
+    return found
+
+
 def _packed(
     links: Links,
     source: Links,
@@ -210,7 +256,7 @@ def _packed(
                 [place.setdefault(title, len(place)) for title in own.titles], np.uint32
             )
     told = {
-        "facts": _facts(links, source),
+        "facts": _facts(links, source, mapped),
         "texts": list(place),
         "ids_a": of_a.ids,
         "ids_b": of_b.ids,
@@ -219,18 +265,24 @@ def _packed(
     return pack(told, columns, FACTORS)
 
 
-def _facts(links: Links, source: Links) -> dict[str, Any]:
+def _facts(links: Links, source: Links, mapped: Mapped | None) -> dict[str, Any]:
     summary = links.summary
+    smaller = min(summary.n_a, summary.n_b)
+    share = (summary.overlap or 0.0) / max(smaller, 1)
     return {
         "kept": len(links),
         "all": len(source),
         "overlap": summary.overlap,
         "estimated": summary.precision is not None,
-        "smaller": min(summary.n_a, summary.n_b),
         "caution": summary.caution,
-        "doubt": default_doubt(links),
-        "spread": {"wrong": [FEWER_WRONG, MORE_WRONG], "shared": [FEWER_SHARED, MORE_SHARED], "chance": CHANCE},
+        "spread": {
+            "wrong": [by_share(FEWER_WRONG, share), MORE_WRONG],
+            "found": [by_share(LESS_FOUND, share), MORE_FOUND],
+            "chance": CHANCE,
+        },
         "close": CLOSE,
+        "sure": SURE,
+        "unlinked": None if mapped is None else list(mapped.unlinked),
         "growth": links.trace.get("growth", []),
         "model": links.trace.get("model"),
         "decoys": links.trace.get("decoys"),

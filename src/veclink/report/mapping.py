@@ -21,14 +21,17 @@ SURE = 0.5
 class Mapped:
     """Points on the map: the first `n_links` rows of either side are the two ends of links, the rest is unlinked.
 
-    ranks: of those links. place_a, place_b: (n, 2) from 0 to 1.
+    ranks: of those links. place_a, place_b: (n, 2) from 0 to 1. place: of the linked objects, seen by both models at
+    once. unlinked: how many rows of either side have no link, on the map or not.
     """
 
     rows_a: np.ndarray
     rows_b: np.ndarray
     place_a: np.ndarray
     place_b: np.ndarray
+    place: np.ndarray
     ranks: np.ndarray
+    unlinked: tuple[int, int]
 
     @property
     def n_links(self) -> int:
@@ -43,7 +46,7 @@ class Mapped:
             "map_b": of_b.place(self.rows_b),
             **{
                 f"map_{axis}_{side}": np.rint(place[:, column] * 65535).astype(np.uint16)
-                for side, place in (("a", self.place_a), ("b", self.place_b))
+                for side, place in (("a", self.place_a), ("b", self.place_b), ("both", self.place))
                 for column, axis in enumerate("xy")
             },
         }
@@ -57,9 +60,8 @@ def map_links(links: Links, a: Collection | None, b: Collection | None) -> Mappe
     rng = np.random.default_rng(0)
     # Evenly over the ranking: the surest alone would look better than the result is.
     drawn = np.unique(np.linspace(0, len(links) - 1, min(LINKED, len(links))).round().astype(np.int64))
-    alone_a, alone_b = (
-        _some(np.setdiff1d(np.arange(size), links.pairs[:, column]), rng) for size, column in ((len(a), 0), (len(b), 1))
-    )
+    alone = [np.setdiff1d(np.arange(size), links.pairs[:, column]) for column, size in enumerate((len(a), len(b)))]
+    alone_a, alone_b = (_some(rows, rng) for rows in alone)
     marks = sure[_spread(len(sure), LANDMARKS)]
     clouds = [prepare(each, skip_zero=True) for each in (a, b)]
     rows = [np.concatenate([links.pairs[drawn, 0], alone_a]), np.concatenate([links.pairs[drawn, 1], alone_b])]
@@ -70,17 +72,19 @@ def map_links(links: Links, a: Collection | None, b: Collection | None) -> Mappe
     axes = canonical_axes(ends[0], ends[1])
     landmarks = unit_rows(unit_rows(ends[0] @ axes[0]) + unit_rows(ends[1] @ axes[1]))
     place = landmark_map(landmarks, rng)
-    of_rows = []
+    of_rows, seen = [], []
     for column, (cloud, own) in enumerate(zip(clouds, rows, strict=True)):
         order = np.argsort(links.pairs[marks, column])
         spot = np.minimum(np.searchsorted(links.pairs[marks, column][order], own), len(marks) - 1)
         itself = np.where(links.pairs[marks, column][order[spot]] == own, order[spot], -1)
         points = unit_rows(cloud.take(cloud.positions(own)) @ axes[column])
         of_rows.append(between(points, landmarks, place, itself))
-    both = np.concatenate(of_rows)
-    low, size = both.min(axis=0), np.maximum(np.ptp(both, axis=0), 1e-9)
-    place_a, place_b = ((each - low) / size for each in of_rows)
-    return Mapped(rows[0], rows[1], place_a, place_b, drawn)
+        seen.append(points[: len(drawn)])
+    of_rows.append(between(unit_rows(seen[0] + seen[1]), landmarks, place, np.full(len(drawn), -1)))
+    all_places = np.concatenate(of_rows)
+    low, size = all_places.min(axis=0), np.maximum(np.ptp(all_places, axis=0), 1e-9)
+    place_a, place_b, place_both = ((each - low) / size for each in of_rows)
+    return Mapped(rows[0], rows[1], place_a, place_b, place_both, drawn, (len(alone[0]), len(alone[1])))
 
 
 def _some(rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -49,3 +49,10 @@ def tagged(name: str, side: str) -> str:
 def percent(share: float) -> str:
     """A share with one decimal."""
     return f"{100 * share:.1f} %"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them: in seconds, minutes or hours."""
+    if seconds < 120:
+        return f"{seconds:.0f} s" if seconds >= 9.5 else f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from veclink.atomic import written_whole
 from veclink.probing import Probe
 from veclink.report.first_screen import ICONS
-from veclink.report.markup import numbers, percent, scrolled
+from veclink.report.markup import duration, numbers, percent, scrolled
 from veclink.report.naming import cleaned, clipped
 from veclink.report.page import page
 from veclink.report.vector_charts import bars, line
@@ -47,10 +47,10 @@ def _verdict(probe: Probe) -> str:
              ("Vectors in B", f"{probe.b.rows:,}", f"{probe.b.dimension:,} dimensions")]  # fmt: skip
     if ahead is not None and ahead.precision is not None and ahead.precision_range is not None:
         low, high = ahead.precision_range
-        boxes.append(("Precision, forecast", percent(ahead.precision), f"{100 * low:.1f} to {100 * high:.1f} %"))
+        boxes.append(("Precision, forecast", percent(ahead.precision), f"likely {100 * low:.1f} to {100 * high:.1f} %"))
     if ahead is not None and ahead.recall is not None and ahead.recall_range is not None:
         low, high = ahead.recall_range
-        boxes.append(("Recall, forecast", percent(ahead.recall), f"{100 * low:.1f} to {100 * high:.1f} %"))
+        boxes.append(("Recall, forecast", percent(ahead.recall), f"likely {100 * low:.1f} to {100 * high:.1f} %"))
     figures = "".join(
         f'<div><dt>{name}</dt><dd><div class="number">{value}</div><div class="range">{more}</div></dd></div>'
         for name, value, more in boxes
@@ -59,9 +59,14 @@ def _verdict(probe: Probe) -> str:
     if ahead is None:
         trial = ["No trial was made."]
     else:
-        what = "everything" if ahead.whole else f"{ahead.rows[0]:,} and {ahead.rows[1]:,} vectors near the seeds"
-        time = f"Linking all takes at most about {_time(ahead.seconds)} on this machine."
-        trial = [f"A trial linked {what}. {time}", *ahead.reasons]
+        least, most = (duration(each) for each in ahead.seconds_range)
+        trial = [f"A trial linked everything, in {duration(ahead.seconds)} on this machine.", *ahead.reasons]
+        if not ahead.whole:
+            trial[0] = (
+                f"A trial linked {ahead.rows[0]:,} and {ahead.rows[1]:,} vectors near the seeds. Such a part is harder "
+                "than the whole; the forecast is of all links, and allows for that. Linking everything should "
+                f"take about {duration(ahead.seconds)} on this machine ({least} to {most})."
+            )
     told = "".join(f"<li>{escape(cleaned(each))}</li>" for each in trial)
     return f"""<section class="verdict {look.replace(" ", "-")}" aria-labelledby="said">
 <div class="say"><svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round"
@@ -76,15 +81,8 @@ def _sides(probe: Probe) -> str:
     of_b = probe.b.told()
     rows = [(name, escape(of_a), escape(of_b[name])) for name, of_a in probe.a.told().items()]
     heads = ("What", f"A: {_name(probe.a.name)}", f"B: {_name(probe.b.name)}")
-    space = probe.same_space
-    told = "They have different dimensions, so they are in different spaces."
-    if space.score is not None:
-        told = (
-            f"On a scale from unrelated (0) to one space (1) they are at {space.score:.2f}; {percent(space.identical)} "
-            "of A's vectors are in B as they are."
-        )
     return f"""<section id="sides" aria-labelledby="sides-head"><h2 id="sides-head">The two collections</h2>
-<p>{told} Similarities are measured on a sample. Hubness is the skew of how often a vector is among the ten nearest of
+<p>{escape(probe.same_space.told(probe.a.rows))} Hubness is the skew of how often a vector is among the ten nearest of
 others: above 3, some vectors are near to everything.</p>
 {scrolled("The two collections", heads, rows, heads[1:])}</section>"""
 
@@ -111,11 +109,13 @@ between seeds in A and in B, from near pairs to far ones. High on the left is wh
 nearest other seeds in A and in B; the line is what chance gives.</p></figcaption>
 {bars(groups, "nearest seeds", "Overlap of neighbours")}{table}</figure>""")
     suspects = "<p>None of the seeds looks wrong.</p>"
-    if seeds.suspects:
-        rows = [(f"{a:,}", f"{b:,}", percent(far)) for a, b, far in seeds.suspects]
-        suspects = f"""<h3 class="spaced">Seeds that look wrong</h3><p class="soft small">As seen from the others,
-so much of the collection is nearer than the partner.</p>{
-            scrolled("Seeds that look wrong", ("Row in A", "Row in B", "Nearer"), rows, ("Nearer",))
+    if seeds.suspects is None:
+        suspects = "<p>Whether single seeds are wrong could not be told: that takes a trial that finds links.</p>"
+    elif seeds.suspects:
+        rows = [(f"{a:,}", f"{b:,}") for a, b in seeds.suspects]
+        suspects = f"""<h3 class="spaced">Seeds that look wrong</h3><p class="soft small">As seen from the links that
+the trial found without them, the two are far apart. Linking leaves them out; check them.</p>{
+            scrolled("Seeds that look wrong", ("Row in A", "Row in B"), rows, ("Row in A", "Row in B"))
         }"""
     return f"""<section id="seeds" aria-labelledby="seeds-head"><h2 id="seeds-head">The seeds</h2>
 <p>{seeds.count:,} known pairs. As seen from the others, {percent(seeds.typical)} of a collection is nearer to a seed
@@ -124,13 +124,3 @@ than its partner is (median; 50 % is chance).</p><div class="two">{"".join(chart
 
 def _name(name: str) -> str:
     return clipped(PurePath(name).name)
-
-
-def _time(seconds: float) -> str:
-    return (
-        f"{seconds:.0f} s"
-        if seconds < 120
-        else f"{seconds / 60:.0f} min"
-        if seconds < 7200
-        else f"{seconds / 3600:.0f} h"
-    )

@@ -104,6 +104,8 @@ def facts(content: Content) -> str:
 objects that are linked. <strong>F1</strong>: their harmonic mean. All are estimated without labels.</p>
 <p><strong>Ranges</strong> are meant to hold the truth nine times in ten, where the data are like those that veclink was
 measured on.</p>
+<p><strong>Views</strong>: the linker looks at both collections from several random halves of the links that it has so
+far. Views agree on a pair that they propose without having been told of it; runs that fail agree on little.</p>
 <p><strong>Decoys</strong> are pairs made wrong on purpose: a link's partner is taken away, and the next best takes its
 place. They show what wrong links look like.</p>
 <p><strong>Score</strong>: how alike two objects are in the common space, less how alike their surroundings are to

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from veclink.doubts import SURE
 from veclink.links import Links
 from veclink.report.estimates import Estimates
 
 GOOD = 0.9  # estimated precision, at the low end of its interval, from which links may be used unseen
-SURE = 0.9
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,10 @@ def advice(links: Links, estimates: Estimates | None, n_close: int) -> list[Advi
         return told
     doubtful = int(np.count_nonzero(links.probability < SURE))
     if doubtful:
-        told.append(Advice(f"Look first at the {doubtful:,} links with a probability below {SURE}.", "doubtful"))
+        unsure = links.probability[links.probability < SURE]
+        wrong, of_all = float((1 - unsure).sum()), float((1 - links.probability).sum())
+        most = f" About {wrong:,.0f} of the {of_all:,.0f} wrong links to expect are among them." if of_all >= 2 else ""
+        told.append(Advice(f"Look first at the {doubtful:,} links with a probability below {SURE}.{most}", "doubtful"))
     if n_close:
         told.append(Advice(f"Look at the {n_close:,} close calls, where a rival is nearly as good.", "close"))
     if estimates is not None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from veclink.collection import Collection
+from veclink.doubts import in_words
 from veclink.links import Links
 
 LONGEST = 4000  # characters of a value; the rest is cut, and the cut is said
@@ -72,6 +73,8 @@ def why(links: Links, index: int) -> list[dict[str, str]]:
     """The evidence as a few rows of words and numbers."""
     known = links.explain(index)
     rows = []
+    if doubt := in_words(links, index):
+        rows.append({"what": "Against it", "value": doubt})
     if (score := _number(known.get("score"))) is not None:
         best = [_number(known.get(f"rival_{letter}_score")) for letter in "ba"]
         margins = [score - each for each in best if each is not None]

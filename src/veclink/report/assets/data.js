@@ -26,8 +26,7 @@ async function inflated(bytes) {
     length += part.value.length;
   }
   await written;
-  const fixed = (x) => x.toFixed(2).replace("-", "−");
-const whole = new Uint8Array(length);
+  const whole = new Uint8Array(length);
   let place = 0;
   for (const part of parts) { whole.set(part, place); place += part.length; }
   return whole.buffer;
@@ -51,22 +50,20 @@ function estimator(data) {
   const p = data.column.probability;
   const sums = new Float64Array(p.length + 1);
   for (let i = 0; i < p.length; i++) sums[i + 1] = sums[i] + p[i] / 65535;
-  const { wrong: [fewer, more], shared: [fewerShared, moreShared], chance } = facts.spread;
-  const shared = facts.overlap || 0, luckShared = chance / Math.sqrt(Math.max(shared, 1));
-  const most = Math.min(shared * Math.exp(moreShared * facts.doubt + luckShared), facts.smaller);
-  const least = shared * Math.exp(-fewerShared * facts.doubt - luckShared);
+  const { wrong: [fewer, more], found: [less, better], chance } = facts.spread, shared = facts.overlap || 0;
   const share = (x) => Math.min(1, Math.max(0, x));
   return {
     count: p.length,
     probability: (rank) => p[rank] / 65535,
     at(k) {
       const right = sums[k], wrong = k - right, luck = chance * Math.sqrt(Math.max(wrong, 0));
-      const low = Math.max(0, wrong * Math.exp(-fewer) - luck), high = Math.min(k, wrong * Math.exp(more) + luck);
+      const low = wrong - Math.hypot(wrong * (1 - Math.exp(-fewer)), luck), high = wrong + Math.hypot(wrong * (Math.exp(more) - 1), luck);
+      const found = shared ? share(right / shared) : 0, hap = chance * Math.sqrt((1 - found) / Math.max(right, 1));
       return {
         k, wrong,
         least: k ? p[k - 1] / 65535 : 1,
         precision: [right / k, share((k - high) / k), share((k - low) / k)],
-        recall: shared ? [share(right / shared), share((k - high) / most), share((k - low) / least)] : null,
+        recall: shared ? [found, share(found * Math.exp(-Math.hypot(less, hap))), share(found * Math.exp(Math.hypot(better, hap)))] : null,
         f1: shared ? share((2 * right) / (k + shared)) : null,
       };
     },

@@ -10,7 +10,7 @@ const FEATURE_WORDS = {
   density: "How crowded the place is",
 };
 
-function explainer(dialog, data, names, estimates, cut, order) {
+function explainer(dialog, data, names, estimates, cut, order, opened) {
   const c = data.column, model = data.facts.model, body = dialog.querySelector(".body"), title = dialog.querySelector("h2");
   const first = c.rank.length ? c.rank[0] : 0;
   let now = 0;
@@ -40,6 +40,7 @@ function explainer(dialog, data, names, estimates, cut, order) {
     if (c.rival_a) parts.push(rivals(row));
     if (c.near1_a) parts.push(nearby(row));
     body.replaceChildren(...parts);
+    opened(rank);
     if (!dialog.open) dialog.showModal();
     dialog.scrollTop = 0;
   }

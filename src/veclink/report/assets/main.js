@@ -21,13 +21,17 @@ async function start() {
   const by = (id) => document.getElementById(id);
   if (data.facts.growth.length && by("growth-chart")) growth(by("growth-chart"), data.facts.growth);
   if (!estimates.count) return;
-  let table = null;
-  const show = explainer(by("why"), data, names, estimates, cut, () => table.order());
+  let table = null, map = null;
+  const show = explainer(by("why"), data, names, estimates, cut, () => table.order(), (rank) => { if (map) map.choose(rank); });
   if (by("histogram")) histogram(by("histogram"), data, estimates, cut);
   if (by("curve")) curve(by("curve"), data, estimates, cut);
   if (by("cut-slider")) controls(data, estimates, cut);
-  if (by("map")) linkMap(by("map"), data, names, show);
+  if (by("map")) map = linkMap(by("map"), data, names, cut, show);
   table = linkTable(by("links"), data, names, cut, show);
+  for (const button of document.querySelectorAll("[data-open]")) {
+    button.hidden = false;
+    button.addEventListener("click", () => show(Number(button.dataset.open)));
+  }
   for (const link of document.querySelectorAll("[data-filter]")) {
     link.addEventListener("click", () => table.only(link.dataset.filter));
   }
