@@ -132,6 +132,7 @@ def tables(cells: list[Cell]) -> list[Table]:
             [f"{pair_name(pair)}, {by}", *(mean_std(values(of.get((pair, by, o), []), measure)) for o in overlaps)]
             for pair in pairs
             for by in present
+            if any((pair, by, overlap) in of for overlap in overlaps)
         ]
         heading = f"{MEASURES[measure]} by overlap, {SEEDS} seeds"
         found.append(Table(heading, ["", *(f"α {o}" for o in overlaps)], rows, trials_note(cut)))
