@@ -44,6 +44,17 @@ def test_papers_that_are_not_linked_still_land_with_their_own_kind() -> None:
     assert agree > 2.5 * float((share**2).sum())
 
 
+def test_wrong_links_are_warned_of_and_few_right_ones_are_not() -> None:
+    papers = some_papers()
+    assert clusters().summary.warning is None
+    wrong = np.column_stack([papers.truth[:, 0], np.roll(papers.truth[:, 1], 7)])
+    for pairs in (wrong, papers.truth[:, ::-1]):
+        with pytest.warns(UserWarning, match="no more neighbours in common than by chance"):
+            found = cluster(papers.a, papers.b, pairs, clusters=8, device="cpu")
+        assert found.summary.warning is not None and "A and B are exchanged" in found.summary.warning
+    assert cluster(papers.a, papers.b, papers.truth[:15], clusters=8, device="cpu").summary.warning is None
+
+
 def test_the_same_random_state_gives_the_same_clusters() -> None:
     papers = some_papers()
     again = cluster(papers.a, papers.b, papers.truth, clusters=8, device="cpu")

@@ -26,6 +26,18 @@ def test_split_shares_the_overlap_and_puts_every_other_object_on_one_side(n: int
     assert 0 <= len(cut.rows_b) - len(cut.rows_a) <= 1
 
 
+def test_split_keeps_marked_objects_out_of_the_overlap_and_loses_none() -> None:
+    marked = np.arange(100) % 2 == 0
+    cut = split(100, 0.4, np.random.default_rng(3), unshared=marked)
+    shared = cut.rows_a[cut.truth[:, 0]]
+    assert len(shared) == 40 and not marked[shared].any()
+    assert set(cut.rows_a) | set(cut.rows_b) == set(range(100)) and len(cut.rows_a) == len(cut.rows_b) == 70
+    rest = np.setdiff1d(cut.rows_a, shared)
+    assert 15 <= marked[rest].sum() <= 30, "those that are not shared are spread over both sides"
+    with pytest.raises(InputError, match=r"60 objects.*50 of 100"):
+        split(100, 0.6, np.random.default_rng(0), unshared=marked)
+
+
 def test_split_without_shared_objects_is_refused() -> None:
     for overlap in (0.0, 1.2, -0.1):
         with pytest.raises(InputError, match="overlap"):

@@ -10,6 +10,7 @@ from veclink.cloud import Cloud, prepare
 from veclink.collection import Collection
 from veclink.graphs import (
     Edges,
+    agreement,
     by_size,
     components,
     graph_of,
@@ -28,6 +29,12 @@ def papers_cloud() -> Cloud:
 def edges(n: int, *listed: tuple[int, int]) -> Edges:
     source, target = np.array(listed, np.int64).reshape(-1, 2).T
     return Edges(n, 1, source, target, np.ones(len(source)), 1.0)
+
+
+def test_agreement_counts_edges_between_linked_rows_that_both_graphs_have() -> None:
+    a, b = edges(4, (0, 1), (1, 2), (2, 0), (3, 0)), edges(4, (3, 2), (2, 1), (0, 1))
+    assert agreement(a, b, np.array([[0, 3], [1, 2], [2, 1]])) == (2 / 3, 3)
+    assert agreement(a, b, np.array([[3, 3]])) == (0.0, 0)
 
 
 @pytest.mark.parametrize("device", ["cpu", "torch:cpu"])

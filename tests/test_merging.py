@@ -19,6 +19,8 @@ from veclink.signatures import unit_rows
 from veclink.translated import Workspace
 
 ROWS = 1950 + 1950 - 900
+# most tests merge small made-up collections, whose vectors have nothing to do with one another
+pytestmark = pytest.mark.filterwarnings("ignore:The map is no better")
 
 
 @pytest.fixture(autouse=True)
@@ -81,6 +83,15 @@ def test_a_query_in_bs_space_finds_papers_that_only_a_had() -> None:
     queries = unit_rows(papers.b[unseen[:, 1]].copy())
     top = np.argsort(-(queries @ unit_rows(merged.vectors.astype(np.float32)).T), axis=1)[:, :3]
     assert np.mean([row in from_a[near] for row, near in zip(unseen[:, 0], top, strict=True)]) > 0.9
+
+
+def test_a_merge_by_wrong_links_is_warned_of_and_by_right_ones_is_not() -> None:
+    papers = all_papers()
+    wrong = np.column_stack([papers.truth[:300, 0], np.roll(papers.truth[:300, 1], 7)])
+    with pytest.warns(UserWarning, match="no better than chance"):
+        merged = merge(papers.a, papers.b, wrong, map="procrustes")
+    assert merged.summary.warning is not None and "wrong" in merged.summary.warning
+    assert merge(papers.a, papers.b, papers.truth[:300], map="procrustes").summary.warning is None
 
 
 def test_improbable_links_fit_the_map_but_hide_no_row() -> None:

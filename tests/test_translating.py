@@ -52,9 +52,38 @@ def test_wrong_links_show_in_the_quality() -> None:
     assert wrong is not None and wrong.partner < 0.05 and wrong.neighbours < 0.2
 
 
+@pytest.mark.parametrize("kind", ["la2m", "blend"])
+def test_wrong_links_are_told_from_right_ones_by_chance(kind: str) -> None:
+    papers, rng = all_papers(), np.random.default_rng(0)
+    left, right = papers.a[:, :64], papers.b[:, :96]
+    wrong = np.column_stack([rng.permutation(len(left))[:300], rng.permutation(len(right))[:300]])
+    found = Translator.fit(wrong, left, right, kind=kind)
+    assert found.quality is not None and found.quality.at_chance
+    assert found.warning is not None and "exchanged" in found.warning and "too few" not in found.warning
+    half = papers.truth[:300].copy()
+    half[:150, 1] = np.roll(half[:150, 1], 1)  # links of which half are wrong still make a map
+    for pairs in (papers.truth[:60], half):
+        found = Translator.fit(pairs, left, right, kind=kind)
+        assert found.warning is None and found.quality is not None
+        assert found.quality.neighbours > 2 * found.quality.chance
+
+
+def test_exchanged_collections_show_as_chance() -> None:
+    """Rows of A and B are in range the other way round too: only the map can tell."""
+    papers = all_papers()
+    found = Translator.fit(papers.truth[:200, ::-1], papers.a, papers.b, kind="procrustes")
+    assert found.warning is not None and "A and B are exchanged" in found.warning
+
+
+def test_the_map_of_the_paper_is_the_default() -> None:
+    papers = all_papers()
+    found = Translator.fit(papers.truth[:60], papers.a[:, :64], papers.b[:, :96])
+    assert found.kind == "la2m" and [each.kind for each in found.tried] == ["la2m"]
+
+
 def test_auto_tries_every_kind_and_keeps_the_best_neighbours() -> None:
     papers = all_papers()
-    found = Translator.fit(papers.truth[:60, :], papers.a[:, :64], papers.b[:, :96])
+    found = Translator.fit(papers.truth[:60, :], papers.a[:, :64], papers.b[:, :96], kind="auto")
     assert [each.kind for each in found.tried] == ["la2m", "procrustes", "ridge", "lowrank", "blend"]
     assert found.quality is not None
     assert found.quality.neighbours == max(each.neighbours for each in found.tried)
@@ -132,8 +161,23 @@ def test_links_whose_ids_moved_to_other_rows_are_refused() -> None:
     a, b = Collection.from_array(vectors, ids=[7, 8, 9]), Collection.from_array(vectors, ids=[4, 5, 6])
     rows, probability = pairs_of(links, a, b)
     assert rows.tolist() == [[0, 1]] and probability.tolist() == [0.9]
-    with pytest.raises(InputError, match="other ids than A"):
+    with pytest.raises(InputError, match=r"other ids than A.*as it was"):
         pairs_of(links, Collection.from_array(vectors, ids=[8, 7, 9]), b)
+    with pytest.raises(InputError, match=r"other ids than A.*A and B are exchanged"):
+        pairs_of(links, b, a)
+
+
+def test_links_that_fit_the_other_way_round_are_refused_with_that_reason() -> None:
+    five, ten = (Collection.from_array(np.eye(n, 4, dtype=np.float32)) for n in (5, 10))
+    links = Links(np.array([[4, 9]]), np.array([1.0]), Summary(method="span", n_a=5, n_b=10, n_links=1))
+    assert pairs_of(links, five, ten)[0].tolist() == [[4, 9]]
+    with pytest.raises(InputError, match=r"10 and 5; A and B are exchanged"):
+        pairs_of(links, ten, five)
+    with pytest.raises(InputError, match=r"rows that B does not have.*A and B are exchanged"):
+        pairs_of(np.array([[4, 9]]), ten, five)
+    with pytest.raises(InputError) as told:
+        pairs_of(np.array([[4, 99]]), five, ten)
+    assert "exchanged" not in str(told.value)
 
 
 def test_a_plain_table_of_pairs_serves_as_links(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from veclink.cloud import Cloud, prepare
 from veclink.collection import open_collection
 from veclink.errors import InputError, needed
 from veclink.evidence import one_to_one
-from veclink.graphs import joined, leiden, leiden_into, neighbour_edges
+from veclink.graphs import Edges, agreement, joined, leiden, leiden_into, neighbour_edges
 from veclink.linking import chosen_device
 from veclink.links import Links
 from veclink.merged_rows import names
@@ -22,11 +23,15 @@ from veclink.progress import Progress, ProgressListener
 from veclink.translating import Source, pairs_of
 
 BLOCK = 8192
+ENOUGH_EDGES = 50  # between linked rows, to judge links by
 
 
 @dataclass(frozen=True)
 class ClusterSummary:
-    """Counts, the resolution that was used, the neighbours per point, and how much of the graph hangs together."""
+    """Counts, the resolution that was used, the neighbours per point, and how much of the graph hangs together.
+
+    warning: a sentence where linked rows have no more neighbours in common than by chance, that is, links are wrong.
+    """
 
     clusters: int
     resolution: float
@@ -36,6 +41,7 @@ class ClusterSummary:
     neighbours_b: int
     largest_component_a: float
     largest_component_b: float
+    warning: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +140,8 @@ def cluster(
 
     links: `Links`, pairs of rows or ids, or a file. Leiden finds the clusters at the given `resolution` (1 unless
     given), or at the one that gives `clusters` of them, found by bisection. neighbours: per row; unless given, 10, or
-    as many more as it takes for 95 % of a graph to hang together.
+    as many more as it takes for 95 % of a graph to hang together. Links whose rows have no more neighbours in common
+    than by chance are warned of (`summary.warning`).
     """
     if clusters is not None and resolution is not None:
         raise InputError("Both a number of clusters and a resolution were given; one follows from the other.")
@@ -162,6 +169,9 @@ def cluster(
     edges_a = neighbour_edges(cloud_a, neighbours, device=where, memory=memory)
     tell(2, "neighbours in B")
     edges_b = neighbour_edges(cloud_b, neighbours, device=where, memory=memory)
+    warning = _warning(edges_a, edges_b, pairs)
+    if warning is not None:
+        warnings.warn(warning, stacklevel=2)
     tell(3, "clustering")
     graph, node_a, node_b = joined(edges_a, edges_b, pairs)
     if clusters is None:
@@ -185,7 +195,23 @@ def cluster(
             neighbours_b=edges_b.k,
             largest_component_a=round(edges_a.largest, 4),
             largest_component_b=round(edges_b.largest, 4),
+            warning=warning,
         ),
+    )
+
+
+def _warning(a: Edges, b: Edges, pairs: np.ndarray) -> str | None:
+    """A sentence where the edges of linked rows agree no more than if the links were exchanged among them."""
+    share, count = agreement(a, b, pairs)
+    if count < ENOUGH_EDGES:
+        return None
+    by_chance, _ = agreement(a, b, np.column_stack([pairs[:, 0], np.roll(pairs[:, 1], 1)]))
+    by_chance = max(by_chance, b.k / b.n)
+    if share > 2 * by_chance or by_chance > 0.25:  # in a small dense graph everything is a neighbour of everything
+        return None
+    return (
+        f"Linked rows have no more neighbours in common than by chance ({share:.1%} of {count:,}, {by_chance:.1%} by "
+        "chance); the links are wrong, or of other collections, or A and B are exchanged."
     )
 
 

@@ -70,15 +70,26 @@ def score(pairs: Any, truth: Any) -> Scores:
     )
 
 
-def split(n: int, overlap: float, rng: np.random.Generator) -> Split:
-    """Cut a corpus of `n` objects: |Ω| = α·n go to both sides (`overlap` is α), the rest evenly to one of them."""
+def split(n: int, overlap: float, rng: np.random.Generator, *, unshared: np.ndarray | None = None) -> Split:
+    """Cut a corpus of `n` objects: |Ω| = α·n go to both sides (`overlap` is α), the rest evenly to one of them.
+
+    unshared: (n,) marks objects that must not be on both sides.
+    """
     n_shared = round(overlap * n)
     if not 0 <= overlap <= 1 or n_shared < 1:
         raise InputError(
             f"An overlap of {overlap} of {n:,} rows is {n_shared:,} shared objects; give more than 0, at most 1."
         )
     order = rng.permutation(n)
-    shared, rest = order[:n_shared], order[n_shared:]
+    if unshared is not None:
+        free = int((~unshared).sum())
+        if n_shared > free:
+            raise InputError(f"An overlap of {n_shared:,} objects was asked for, and {free:,} of {n:,} may be shared.")
+        shared = order[~unshared[order]][:n_shared]
+        rest = rng.permutation(n)  # anew, so that with another overlap nearly all are on the side where they were
+        rest = rest[~np.isin(rest, shared)]
+    else:
+        shared, rest = order[:n_shared], order[n_shared:]
     half = len(rest) // 2
     rows_a = rng.permutation(np.concatenate([shared, rest[:half]]))
     rows_b = rng.permutation(np.concatenate([shared, rest[half:]]))

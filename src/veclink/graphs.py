@@ -113,6 +113,16 @@ def components(n: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         label = lowest
 
 
+def agreement(a: Edges, b: Edges, pairs: np.ndarray) -> tuple[float, int]:
+    """How many of A's edges between linked rows are edges of B too (a share), and how many such edges A has."""
+    row_b = np.full(a.n, -1, np.int64)
+    row_b[pairs[:, 0]] = pairs[:, 1]
+    source, target = row_b[a.source], row_b[a.target]
+    both = (source >= 0) & (target >= 0)
+    found = np.isin(source[both] * b.n + target[both], b.source * b.n + b.target)
+    return float(found.mean()) if len(found) else 0.0, len(found)
+
+
 def joined(a: Edges, b: Edges, pairs: np.ndarray) -> tuple[Graph, np.ndarray, np.ndarray]:
     """Both graphs as one in which each linked pair is one node with the edges of both; and the node of each row."""
     node_a = np.arange(a.n)

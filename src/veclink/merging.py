@@ -6,6 +6,7 @@ Nothing is written by `merge` itself unless it is told where: what comes back sa
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from veclink.collection import Collection, open_collection
 from veclink.errors import InputError
 from veclink.evidence import one_to_one
 from veclink.links import Links
-from veclink.maps import KINDS
+from veclink.maps import DEFAULT_KIND, KINDS
 from veclink.merged_rows import MergedRows, names, numbers
 from veclink.pages import forget_pages
 from veclink.progress import Progress, ProgressListener
@@ -37,7 +38,8 @@ class MergeSummary:
     """Counts of a merged collection: rows = from_b + translated; linked are those of B that are in A too.
 
     unsure: links that helped to fit the map but were too improbable to make two rows one. left_out: rows of A without a
-    direction. space: "b", or "both" where nothing was translated.
+    direction. space: "b", or "both" where nothing was translated. warning: a sentence where the map is no better than
+    chance on held-back links, that is, where the links are wrong.
     """
 
     rows: int
@@ -48,6 +50,7 @@ class MergeSummary:
     left_out: int
     dimension: int
     space: str
+    warning: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +146,7 @@ def merge(
     links: Links | np.ndarray | str | Path,
     to: str | Path | None = None,
     *,
-    map: str = "auto",
+    map: str = DEFAULT_KIND,
     translator: Translator | None = None,
     union_only: bool = False,
     sure: float = 0.5,
@@ -156,8 +159,9 @@ def merge(
 
     links: `Links`, pairs of rows or ids, or a file. B's vectors stay as they are, a linked object keeps B's vector and
     both ids and payloads, and A's other vectors are translated: by `translator`, or by one fitted to the links with
-    `map` ("auto", "la2m", "procrustes", "ridge", "lowrank" or "blend"). With `union_only` nothing is translated: A's
-    vectors stay in their own space, filled up with zeros where dimensions differ, and `origin` says which is which.
+    `map` ("la2m", "procrustes", "ridge", "lowrank", "blend", or "auto": the best of them on held-back links). With
+    `union_only` nothing is translated: A's vectors stay in their own space, filled up with zeros where dimensions
+    differ, and `origin` says which is which. A map that is no better than chance is warned of (`summary.warning`).
     sure: links less probable than this fit the map, but do not make two rows one; a wrong one would hide an object.
     to: where to write it; without it nothing is written until `Merged.write`.
     """
@@ -200,7 +204,10 @@ def merge(
         left_out=len(np.setdiff1d(left_out, pairs[chosen, 0])),
         dimension=max(left.dimension, right.dimension) if union_only else right.dimension,
         space="both" if union_only else "b",
+        warning=None if translator is None else translator.warning,
     )
+    if summary.warning is not None:
+        warnings.warn(summary.warning, stacklevel=2)
     merged = Merged(rows, translator, summary, cloud, workspace)
     if to is not None:
         merged.write(to, replace=replace, progress=progress)

@@ -6,19 +6,20 @@ A query made with model A can then be asked of a collection of model B; fitted w
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from veclink.anchors import read_pairs, resolve_pairs
-from veclink.cloud import Cloud, prepare
+from veclink.cloud import prepare
 from veclink.collection import Collection, open_collection
 from veclink.errors import InputError, plural
 from veclink.links import Links
-from veclink.maps import KINDS, LEAST_LINKS, Map, Moments, Paired, fit_map, map_from_arrays
+from veclink.maps import DEFAULT_KIND, KINDS, LEAST_LINKS, Map, Moments, Paired, fit_map, map_from_arrays
 from veclink.maps.files import read_arrays, write_arrays
+from veclink.maps.quality import FOLDS, Quality, crossfitted
 from veclink.merged_rows import numbers
 from veclink.pages import forget_pages
 from veclink.progress import Progress, ProgressListener
@@ -27,33 +28,12 @@ from veclink.signatures import unit_rows
 if TYPE_CHECKING:
     from veclink.stores.protocol import Batch
 
+EXCHANGED = "A and B are exchanged: give the collections in the order in which they were linked."
 Source = np.ndarray | Collection | str | Path
 FORMAT = 1
-FOLDS = 3
-HELD_BACK = 300  # links of a fold that quality is measured on
 ENOUGH_LINKS = 100_000  # a random choice of more fits no better, and costs time
-AMONG = 10_000  # rows of B that a held-back link's partner is looked for in
-NEIGHBOURS = 10
-SCATTERED = 500  # rows from all over a mapped file at a time: each may bring a megabyte around it into memory
+FEW_LINKS = 100
 CHUNK = 8192
-
-
-@dataclass(frozen=True)
-class Quality:
-    """How well a map takes held-back links to their partners: each was left out of the map that it is measured with.
-
-    cosine: mean cosine of a translated vector and its partner. partner: how often the partner is the nearest of `among`
-    rows of B. neighbours: how many of the partner's ten nearest rows are among the translated vector's ten nearest.
-    held_back: how many links were measured. A wrong link counts as a failure of the map, so these figures are lower
-    than the truth where links are wrong.
-    """
-
-    kind: str
-    cosine: float
-    partner: float
-    neighbours: float
-    held_back: int
-    among: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +59,7 @@ class Translator:
         a: Source,
         b: Source,
         *,
-        kind: str = "auto",
+        kind: str = DEFAULT_KIND,
         reverse: bool = False,
         check: bool = True,
         random_state: int = 0,
@@ -87,9 +67,9 @@ class Translator:
     ) -> Translator:
         """A translator from A to B (`reverse`: from B to A) out of links: `Links`, (n, 2) rows, or a file of pairs.
 
-        kind: "la2m", "procrustes", "ridge", "lowrank", "blend" (see `maps`), or "auto", which compares all of them on
-        held-back links and keeps the one whose neighbours agree best with the partners'. Links count by their
-        probability. At least 10 links are needed. Without `check` one given kind is fitted and not judged.
+        kind: "la2m" (the paper's), "procrustes", "ridge", "lowrank", "blend" (see `maps`), or "auto", which compares
+        all of them on held-back links and keeps the one whose neighbours agree best with the partners'. Links count by
+        their probability. At least 10 links are needed. Without `check` one given kind is fitted and not judged.
         """
         if kind not in ("auto", *KINDS):
             raise InputError(f"The map {kind!r} is unknown; it is auto or one of {', '.join(KINDS)}.")
@@ -113,7 +93,7 @@ class Translator:
         for step, each in enumerate(KINDS if kind == "auto" else (kind,) if check else ()):
             if progress is not None:
                 progress(Progress(step + 1, len(KINDS) + 1, len(paired), None, f"trying the map {each}"))
-            tried.append(_crossfitted(each, paired, fold, parts, random_state))
+            tried.append(crossfitted(each, paired, fold, parts, random_state))
         best = max(tried, key=lambda quality: (quality.neighbours, quality.cosine), default=None)
         kind = kind if best is None else best.kind
         return cls(
@@ -124,6 +104,19 @@ class Translator:
             best,
             tuple(tried),
             _typical_length(right, pairs[:, 1]),
+        )
+
+    @property
+    def warning(self) -> str | None:
+        """A sentence where the map does no better on held-back links than by chance; None where it does."""
+        quality = self.quality
+        if quality is None or not quality.at_chance:
+            return None
+        few = f"too few ({self.n_links:,}), " if self.n_links < FEW_LINKS else ""
+        return (
+            f"The map is no better than chance: of {plural(quality.held_back, 'link')} held back it keeps "
+            f"{quality.neighbours:.1%} of the ten nearest neighbours, with partners exchanged {quality.chance:.1%}; "
+            f"the links are {few}wrong, or of other collections, or A and B are exchanged."
         )
 
     def transform(self, vectors: np.ndarray) -> np.ndarray:
@@ -163,13 +156,13 @@ class Translator:
         if told.get("format") != FORMAT:
             raise InputError(f"{path} has the format {told.get('format')} and this version reads {FORMAT}.")
         try:
-            tried = tuple(_quality(each) for each in told["tried"])
+            tried = tuple(Quality.from_dict(each) for each in told["tried"])
             return cls(
                 map_from_arrays(arrays),
                 told["kind"],
                 (int(told["dimensions"][0]), int(told["dimensions"][1])),
                 int(told["n_links"]),
-                None if told["quality"] is None else _quality(told["quality"]),
+                None if told["quality"] is None else Quality.from_dict(told["quality"]),
                 tried,
                 float(told["length"]),
             )
@@ -198,21 +191,38 @@ def pairs_of(links: Links | np.ndarray | str | Path, a: Collection, b: Collectio
     if isinstance(links, (str, Path)):
         loaded = _load(links)
         if loaded is None:
-            return (rows := resolve_pairs(links, a, b, what="links")), np.ones(len(rows))
+            return (rows := _rows_of_pairs(links, a, b)), np.ones(len(rows))
         links = loaded
     if not isinstance(links, Links):
-        return (rows := resolve_pairs(links, a, b, what="links")), np.ones(len(rows))
+        return (rows := _rows_of_pairs(links, a, b)), np.ones(len(rows))
     sizes = links.summary.n_a, links.summary.n_b
     if sizes != (len(a), len(b)):
+        turned = sizes == (len(b), len(a))
         raise InputError(
             f"The links are between {sizes[0]:,} and {sizes[1]:,} vectors, and A and B have {len(a):,} and {len(b):,}; "
-            "give the collections that were linked."
+            + (EXCHANGED if turned else "give the collections that were linked.")
         )
-    for side, ids, collection in (("A", links.ids_a, a), ("B", links.ids_b, b)):
+    for side, ids, collection, other in (("A", links.ids_a, a, b), ("B", links.ids_b, b, a)):
         rows = links.pairs[:, 0 if side == "A" else 1]
         if ids is not None and collection.ids is not None and not np.array_equal(ids, collection.ids[rows]):
-            raise InputError(f"The links name other ids than {side} has in those rows; give the collection as it was.")
+            turned = other.ids is not None and set(ids.tolist()) <= set(other.ids.tolist())
+            raise InputError(
+                f"The links name other ids than {side} has in those rows; "
+                + (EXCHANGED if turned else "give the collection as it was.")
+            )
     return links.pairs, links.probability
+
+
+def _rows_of_pairs(pairs: Any, a: Collection, b: Collection) -> np.ndarray:
+    """Plain pairs as rows; those that fit only the other way round are refused with that reason."""
+    try:
+        return resolve_pairs(pairs, a, b, what="links")
+    except InputError as error:
+        try:
+            resolve_pairs(pairs, b, a, what="links")
+        except InputError:
+            raise error from None
+        raise InputError(f"{error} The other way round they fit; {EXCHANGED}") from error
 
 
 def _load(path: str | Path) -> Links | None:
@@ -224,51 +234,8 @@ def _load(path: str | Path) -> Links | None:
         return None
 
 
-def _crossfitted(kind: str, paired: Paired, fold: np.ndarray, parts: list[Moments], random_state: int) -> Quality:
-    """The quality of a kind of map, each link being measured with a map fitted without its fold."""
-    rng = np.random.default_rng([random_state, len(paired)])
-    measured = []
-    others = _looked_among(paired.b, rng)
-    for each in range(FOLDS):
-        rest = [part for place, part in enumerate(parts) if place != each]
-        fitted = fit_map(kind, paired.only(fold != each), rest, random_state=random_state)
-        out = np.flatnonzero(fold == each)
-        x, y = paired.only(rng.permutation(out)[:HELD_BACK]).vectors()
-        measured.append(_agreement(unit_rows(fitted.apply(x)), y, others))
-        for cloud in (paired.a, paired.b):
-            forget_pages(cloud.collection.vectors)
-    every = np.concatenate(measured)
-    cosine, partner, neighbours = np.round(every.mean(axis=0), 4).tolist()
-    return Quality(kind, cosine, partner, neighbours, held_back=len(every), among=len(others))
-
-
-def _agreement(moved: np.ndarray, true: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """(n, 3): cosine to the partner, whether no row is nearer, and the share of ten nearest rows that both have."""
-    cosine = np.einsum("ij,ij->i", moved, true)
-    near, near_true = moved @ others.T, true @ others.T
-    near_true[near_true > 1 - 1e-5] = -2.0  # the partner itself, where it is one of the rows, is no neighbour of it
-    near[near_true == -2.0] = -2.0
-    depth = min(NEIGHBOURS, others.shape[0] - 1)
-    tops = (np.argpartition(-each, depth - 1, axis=1)[:, :depth] for each in (near, near_true))
-    shared = [len(np.intersect1d(mine, theirs)) / depth for mine, theirs in zip(*tops, strict=True)]
-    return np.column_stack([cosine, near.max(axis=1) < cosine, shared])
-
-
-def _looked_among(b: Cloud, rng: np.random.Generator) -> np.ndarray:
-    rows = np.sort(rng.permutation(len(b))[:AMONG])
-    parts = []
-    for start in range(0, len(rows), SCATTERED):
-        parts.append(b.take(rows[start : start + SCATTERED]))
-        forget_pages(b.collection.vectors)
-    return np.concatenate(parts)
-
-
 def _typical_length(collection: Collection, rows: np.ndarray) -> float:
     """The median length of some linked vectors; exactly 1 where they are unit vectors within float16."""
     some = numbers(collection, np.sort(rows[:CHUNK])).astype(np.float32)
     length = float(np.median(np.linalg.norm(some, axis=1)))
     return 1.0 if abs(length - 1.0) < 2e-3 else length
-
-
-def _quality(told: dict[str, Any]) -> Quality:
-    return Quality(**{each.name: told[each.name] for each in fields(Quality)})

@@ -16,7 +16,10 @@ ROWS, QUERIES, LABELS = 420, 40, 4
 
 @pytest.fixture(scope="session")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """papers (420 rows) and others (300), by minilm and mpnet; papers with queries, answers and labels."""
+    """papers (420 rows) and others (300), by minilm and mpnet; papers with queries, answers, labels and `half`.
+
+    half: every second number of an mpnet vector, as a third model that is none of the two.
+    """
     folder = tmp_path_factory.mktemp("data")
     papers = all_papers()
     left, right = papers.a[papers.truth[:, 0]], papers.b[papers.truth[:, 1]]
@@ -26,7 +29,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         np.save(folder / name / "mpnet.npy", right[rows].astype(np.float16))
     # Queries are papers that are in neither collection; what answers one is what is nearest to it by the other model.
     asked = np.arange(720, 720 + QUERIES)
+    np.save(folder / "papers" / "half.npy", right[:ROWS, ::2].astype(np.float16))
     np.save(folder / "papers" / "queries.mpnet.npy", right[asked])
+    np.save(folder / "papers" / "queries.minilm.npy", left[asked])
     both = np.concatenate([left[:ROWS], left[asked]])
     answers = [[row for row in near if row < ROWS][:1] for near in nearest_rows(both, ROWS + np.arange(QUERIES), 60)]
     found = [f"{query}\t{row}\t1" for query, rows in enumerate(answers) for row in rows]

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from veclink.errors import InputError
 from veclink.experiments import EXPERIMENTS, load
 from veclink.experiments.running import key_of
 from veclink.experiments.setup import Setup
 from veclink.experiments.tables import Cell, values
+from veclink.maps import KINDS
 
 PAIR = ("papers", "minilm", "mpnet")
 Measured = Callable[..., list[Cell]]
@@ -135,19 +137,62 @@ def test_neighbours_agree_far_more_than_by_chance(measured: Measured) -> None:
 
 
 def test_merged_collections_answer_better_with_links_than_with_random_ones(measured: Measured) -> None:
-    kept = ("ceiling", "true links", "span", "random", "union")
-    cells = measured("merging", lambda s: s["overlap"] == 0.3, methods=kept)
-    recall = {cell["links_by"]: cell["ndcg"] for cell in cells}
-    assert recall["ceiling"] >= recall["true links"] > recall["random"]
-    assert recall["span"] > recall["random"] and recall["span"] > recall["union"]
+    kept = ("ceiling A", "ceiling B", "true links", "span", "seeds", "random", "union")
+    cells = measured("merging", lambda s: s.get("overlap", 0.3) == 0.3, methods=kept)
+    maps = {cell["links_by"]: cell["maps"] for cell in cells}
+    assert set(maps["span"]) == set(maps["true links"]) == set(KINDS) and set(maps["union"]) == {"none"}
+    for kind in KINDS:
+        assert maps["span"][kind]["ndcg"] > max(0.9 * maps["true links"][kind]["ndcg"], maps["union"]["none"]["ndcg"])
+    assert all(maps["span"][kind]["ndcg"] > found["ndcg"] for kind, found in maps["random"].items())
+    assert maps["ceiling B"]["none"]["ndcg"] >= maps["span"]["la2m"]["ndcg"] > maps["seeds"]["la2m"]["ndcg"]
+
+
+def test_the_tables_of_merging_compare_maps_with_la2m_and_links_with_true_ones() -> None:
+    def cell(by: str, la2m: float, blend: float) -> Cell:
+        maps = {kind: {"recall": ndcg + 20, "ndcg": ndcg} for kind, ndcg in (("la2m", la2m), ("blend", blend))}
+        return {"pair": list(PAIR), "overlap": 0.3, "seeds": 30, "links_by": by, "state": 0, "maps": maps}
+
+    cells = [cell("span", 60.0, 63.0), cell("true links", 60.0, 70.0)]
+    cells[0]["estimated"] = {"la2m": 0.5, "blend": 0.6}
+    *_, against, share, _, _ = load("merging").tables(cells)
+    rows = {row[0]: row[1] for row in against.rows}
+    assert rows["la2m"] == "80.0 / 60.0" and rows["blend"] == "83.0 / 63.0 (+3.0)" and rows["ridge"] == "–"
+    assert "papers minilm→mpnet blend" in against.note
+    assert {row[0]: row[1] for row in share.rows}["blend"] == "92.2 / 90.0"
+
+
+def test_curves_over_the_overlap_are_of_the_same_trials() -> None:
+    """A trial that was run at one overlap only would lift or lower its place on the curve."""
+
+    def cell(overlap: float, state: int, ndcg: float) -> Cell:
+        maps = {"la2m": {"recall": 90.0, "ndcg": ndcg}}
+        return {"pair": list(PAIR), "overlap": overlap, "seeds": 30, "links_by": "span", "state": state, "maps": maps}
+
+    tables = load("merging").tables([cell(0.1, 0, 50.0), cell(0.3, 0, 60.0), cell(0.3, 1, 20.0)])
+    assert tables[-1].rows[0][1:] == ["50.0", "60.0"] and tables[1].rows[0][1].startswith("40.0 ± ")
 
 
 def test_clusters_hold_both_vectors_of_an_object_where_links_do(measured: Measured) -> None:
-    kept = ("span", "seeds", "true links", "concat", "model A")
-    cells = {cell["links_by"]: cell for cell in measured("clustering", lambda s: s["links_by"] in kept)}
-    assert cells["true links"]["oar"] == 100 and cells["model A"]["oar"] is None
-    assert cells["span"]["oar"] > 70 > cells["concat"]["oar"]
-    assert cells["span"]["v"] > 0.6 * cells["model A"]["v"] > 10
+    kept = ("span", "seeds", "true links", "concat", "one model")
+    found = measured("clustering", lambda s: s["links_by"] in kept)
+    cells = {cell["links_by"]: cell for cell in found}
+    assert len([cell for cell in found if cell["links_by"] == "one model"]) == 2 and "oar" not in cells["one model"]
+    assert cells["true links"]["oar"] == 100 and cells["span"]["oar"] > 70 > cells["seeds"]["oar"]
+    assert cells["span"]["oar"] > cells["concat"]["oar"] and cells["span"]["wide"]["links"] > cells["span"]["links"]
+    assert cells["span"]["wide"]["oar"] > 70
+    assert cells["span"]["v"] > max(0.6 * cells["one model"]["v"], cells["concat"]["v"], 10)
+
+
+def test_three_collections_linked_at_once_beat_each_two_alone(measured: Measured) -> None:
+    (cell,) = measured("many", models=("minilm", "mpnet", "half"))
+    assert set(cell["pairwise"]) == set(cell["together"]) == {"minilm–mpnet", "minilm–half", "mpnet–half"}
+    assert cell["together_f1"] > cell["pairwise_f1"] > 50
+    assert cell["gain"] == pytest.approx(cell["together_f1"] - cell["pairwise_f1"])
+
+
+def test_three_collections_need_three_models(data: Path) -> None:
+    with pytest.raises(InputError, match=r"2 models.*three"):
+        load("many").cells(Setup(data, models=("minilm", "mpnet")))
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

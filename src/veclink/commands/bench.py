@@ -92,8 +92,9 @@ def _measure(stores: dict[str, Store], setup: Setup, options: Options) -> int:
         for corpus, model in dict.fromkeys(
             (corpus, model)
             for job in jobs
-            for corpus in {job.settings["pair"][0], job.settings.get("outside", job.settings["pair"][0])}
-            for model in job.settings["pair"][1:]
+            for own, *models in [job.settings.get("pair") or job.settings["collections"]]
+            for corpus in {own, job.settings.get("outside", own)}
+            for model in models
         ):
             setup.vectors(corpus, model)
     # The first trial of everything before the second of anything: a run that is cut short is thin, not lopsided.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -36,7 +37,8 @@ def cluster(
         if clusters is not None and resolution is not None:
             raise typer.BadParameter("is not given together with --clusters.", param_hint="--resolution")
         check_output(output, a, b, str(links))
-        with showing_progress(quiet=quiet) as listener:
+        with showing_progress(quiet=quiet) as listener, warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Linked rows have no more")  # told below, without the place in the code
             found = clusters_of(
                 a,
                 b,
@@ -51,6 +53,8 @@ def cluster(
                 progress=listener,
             )
         found.save(output)
+        if found.summary.warning is not None:
+            typer.echo(f"veclink: Warning: {found.summary.warning}", err=True)
         told = found.describe(examples)
         if as_json:
             print_json({"output": str(output), **told})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,8 +30,9 @@ def merge(
         str, typer.Option("--output", "-o", help="Where the merged collection goes: a file or a store's URL.")
     ],
     map_: Annotated[
-        str, typer.Option("--map", help="auto (the best on held-back links), la2m, procrustes, ridge, lowrank, blend.")
-    ] = "auto",
+        str,
+        typer.Option("--map", help="la2m, procrustes, ridge, lowrank, blend, or auto: the best on held-back links."),
+    ] = "la2m",
     union_only: Annotated[
         bool, typer.Option("--union-only", help="Translate nothing: A's vectors stay in their own space.")
     ] = False,
@@ -64,7 +66,8 @@ def merge(
                 there = store.exists()
             if there and yes and not replace:
                 raise InputError(f"{output} is there already; choose another name, or give --replace.")
-        with showing_progress(quiet=quiet) as listener:
+        with showing_progress(quiet=quiet) as listener, warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The map is no better")  # told below, without the place in the code
             merged = merged_of(
                 a,
                 b,
@@ -81,6 +84,8 @@ def merge(
                 write_table(Path(output), merged.duplicates())
             elif yes:
                 merged.write(output, replace=replace, progress=listener)
+        if merged.summary.warning is not None:
+            typer.echo(f"veclink: Warning: {merged.summary.warning}", err=True)
         if merged.translator is not None:
             told["translator"] = merged.translator.describe()
         if as_json:

@@ -20,8 +20,9 @@ def translate(
     b: Annotated[str | None, typer.Option("--b", help="The collection B of the links.")] = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="Fit from B's space to A's.")] = False,
     map_: Annotated[
-        str, typer.Option("--map", help="auto (the best on held-back links), la2m, procrustes, ridge, lowrank, blend.")
-    ] = "auto",
+        str,
+        typer.Option("--map", help="la2m, procrustes, ridge, lowrank, blend, or auto: the best on held-back links."),
+    ] = "la2m",
     save: Annotated[Path | None, typer.Option(help="Keep the fitted translator: .safetensors")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace an output that is there already.")] = False,
     as_json: AsJson = False,
@@ -63,8 +64,10 @@ def translate(
             rows = store.write(batches, metadata={"translator": translator.describe()}, replace=replace)
             if save is not None:
                 translator.save(save)
+        if translator.warning is not None:
+            typer.echo(f"veclink: Warning: {translator.warning}", err=True)
         if as_json:
-            print_json({"output": output, "rows": rows, **translator.describe()})
+            print_json({"output": output, "rows": rows, "warning": translator.warning, **translator.describe()})
         elif not quiet:
             typer.echo(f"{rows:,} vectors of {translator.dimensions[0]:,} numbers translated to {output}.")
             quality = translator.quality

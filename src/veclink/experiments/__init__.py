@@ -27,6 +27,7 @@ EXPERIMENTS = {
     "jaccard": "overlap of the k nearest neighbours in two spaces",
     "merging": "retrieval from a merged collection, by overlap",
     "clustering": "clusters of two collections at once",
+    "many": "three collections linked at once, against each two of them",
 }
 
 

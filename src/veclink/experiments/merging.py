@@ -1,208 +1,241 @@
-"""Retrieval from a merged collection: documents of two models in one space, queried with the second model.
+"""Retrieval from a merged collection: documents of two models in B's space, queried with B's model.
 
 The shared documents hold no answer, so that every answer is in one collection only; half of them have to be carried
-over by the map that the links give. Map: local Procrustes maps around linked points, as the paper's LA2M.
+over by the map that is fitted to the links. A cell is one set of links; all maps are tried with it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from veclink.cloud import prepare
-from veclink.collection import Collection
-from veclink.corpora import queries
 from veclink.errors import InputError
-from veclink.evaluation import draw_seeds, score
+from veclink.evaluation import score
 from veclink.experiments.figures import colour, curve, new_figure
+from veclink.experiments.retrieval import asked, documents_of, searched
 from veclink.experiments.setup import Settings, Setup
-from veclink.experiments.tables import Cell, Table, grouped, mean_std, ordered, pair_name, trials_note, values
-from veclink.linking import link
-from veclink.signatures import unit_rows
+from veclink.experiments.tables import (
+    Cell,
+    Table,
+    common_trials,
+    grouped,
+    mean_std,
+    ordered,
+    pair_name,
+    trials_note,
+    values,
+)
+from veclink.experiments.trials import Case, draw_case, links_of
+from veclink.links import Links
+from veclink.maps import DEFAULT_KIND, KINDS
+from veclink.merging import merge
+from veclink.translating import Translator
 
-TITLE = "Merge curves"
-PAIRS = (("scifact", "minilm", "mpnet"), ("scifact", "mpnet", "e5"))
-OVERLAPS = (0.05, 0.1, 0.2, 0.3, 0.4)
-LINKS_BY = ("ceiling", "true links", "span", "geh", "seeds", "random", "union")
-SEEDS, DEPTH, TRIALS = 30, 100, 2
-
-
-@dataclass(frozen=True, eq=False)
-class Library:
-    """A corpus cut so that the overlap holds no answer, with its queries by the second model and what answers them."""
-
-    a: np.ndarray
-    b: np.ndarray
-    rows_a: np.ndarray
-    rows_b: np.ndarray
-    truth: np.ndarray
-    whole: np.ndarray
-    queries: np.ndarray
-    answers: list[dict[int, int]]
+TITLE = "Merging"
+CORPORA = ("scifact", "nfcorpus")
+PAIRS = (("minilm", "mpnet"), ("mpnet", "e5"))
+OVERLAPS, ALL_MAPS_AT = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4), 0.3
+LINKS_BY = ("span", "geh", "true links", "seeds", "random", "union", "ceiling A", "ceiling B")
+ELSEWHERE = (DEFAULT_KIND, "blend")  # the maps at other overlaps: the default, and the best
+SEEDS, TRIALS = 30, 2
+MAP_COLOURS = {DEFAULT_KIND: "#1f5fa8", "blend": "#3a8f6d"}
+MEASURES = {"recall": "Recall@100", "ndcg": "NDCG@100"}
 
 
 def cells(setup: Setup) -> list[Settings]:
-    """All trials, the first of everything first."""
-    own = setup.full and not (setup.corpora or setup.models)
-    pairs = [list(p) for p in PAIRS] if own else [setup.one_pair(PAIRS[0])]
-    return [
+    """All trials, the first of everything first; ceilings are the same in all of them."""
+    own = setup.full and not setup.models
+    pairs = (
+        [[corpus, *models] for corpus in setup.corpora or CORPORA for models in PAIRS]
+        if own
+        else [setup.one_pair((CORPORA[0], *PAIRS[0]))]
+    )
+    using = setup.using(LINKS_BY)
+    wanted: list[Settings] = [
+        {"pair": pair, "links_by": by} for pair in pairs for by in using if by.startswith("ceiling")
+    ]
+    return wanted + [
         {"pair": pair, "overlap": overlap, "seeds": SEEDS, "links_by": by, "state": state}
         for state in setup.states(TRIALS)
         for pair in pairs
-        for overlap in (OVERLAPS if setup.full else (0.1, 0.3))
-        for by in setup.using(LINKS_BY)
+        for overlap in (OVERLAPS if setup.full else (0.1, ALL_MAPS_AT))
+        for by in using
+        if not by.startswith("ceiling")
     ]
 
 
 def run(setup: Setup, settings: Settings) -> dict[str, Any]:
-    """Recall@100 and NDCG@100 of one merged collection, and the F1 of the links behind it."""
-    library = _library(setup, settings)
-    rng = np.random.default_rng([settings["state"], 1])
-    seeds = draw_seeds(library.truth, min(SEEDS, len(library.truth)), rng)
-    by = settings["links_by"]
-    if by == "ceiling":
-        return _retrieved(library.whole, np.arange(len(library.whole)), library)
-    pairs = _pairs(setup, settings, library, seeds, rng)
-    if by == "union":
-        carried = np.zeros((len(library.a), library.b.shape[1]), np.float32)  # no map: nothing of A can be found
-        carried[:, : library.a.shape[1]] = library.a[:, : library.b.shape[1]]
-    else:
-        a, b = (prepare(Collection.from_array(side)) for side in (library.a, library.b))
-        carried = local_maps(a.dense(), b.dense(), pairs)
-        assert b.mean is not None
-        library = _in_centred_space(library, b.dense(), b.mean)
-    alone = np.setdiff1d(np.arange(len(library.a)), pairs[:, 0])
-    merged = np.concatenate([library.b, unit_rows(carried[alone].astype(np.float32))])
-    rows = np.concatenate([library.rows_b, library.rows_a[alone]])
-    found = score(pairs, library.truth)
-    return _retrieved(merged, rows, library) | {"f1": 100 * found.f1, "links": len(pairs)}
+    """Recall@100 and NDCG@100 by map ("none" where nothing is translated), and the quality of the links behind them.
 
-
-def local_maps(a: np.ndarray, b: np.ndarray, pairs: np.ndarray, neighbourhood: int | None = None) -> np.ndarray:
-    """The rows of A in B's space, (n1, d2): each by the Procrustes map of the links around the link nearest to it.
-
-    A link's neighbourhood is its nearest linked points, as many as the larger dimension (of 200 points, NDCG was 5
-    points lower: they leave most directions open); with fewer links there is one, of them all. A map takes the mean of
-    a neighbourhood to that of its partners, scales and rotates.
+    The first trial at α = 0.3 also has `estimated`: the neighbours that each map keeps of held-back links, by which
+    the map "auto" would choose.
     """
-    neighbourhood = neighbourhood or max(a.shape[1], b.shape[1])
-    left, right = a[pairs[:, 0]], b[pairs[:, 1]]
-    if len(pairs) <= neighbourhood:
-        return _procrustes(left, right, a)
-    centres = left[np.random.default_rng(0).choice(len(left), min(len(left), 64), replace=False)]
-    member = np.argmax(a @ centres.T, axis=1)
-    carried = np.empty((len(a), b.shape[1]), np.float32)
-    for place in np.unique(member):
-        near = np.argpartition(-(left @ centres[place]), neighbourhood)[:neighbourhood]
-        carried[member == place] = _procrustes(left[near], right[near], a[member == place])
-    return carried
+    corpus, *models = settings["pair"]
+    n = len(setup.vectors(corpus, models[1]))
+    questions, by = asked(setup, corpus, models[1], n), settings["links_by"]
+    if by.startswith("ceiling"):
+        model = models[0 if by == "ceiling A" else 1]
+        vectors, every = setup.vectors(corpus, model), np.arange(n)[:, None]
+        return {"maps": {"none": searched(questions.vectors(setup, model), vectors, every, questions.answers)}}
+    case = draw_case(setup, settings, unshared=questions.is_answer())
+    pairs = _pairs(setup, settings, case)
+    queries = questions.vectors(setup, models[1])
+    told: dict[str, Any] = {"maps": {}}
+    if by in ("span", "geh"):
+        found = score(pairs.pairs if isinstance(pairs, Links) else pairs, case.cut.truth)
+        told["of_links"] = {"count": len(pairs), **{name: 100 * share for name, share in asdict(found).items()}}
+        told["estimated"] = {}
+    every_map = settings["overlap"] == ALL_MAPS_AT and by in ("span", "geh", "true links")
+    for kind in ("none",) if by == "union" else KINDS if every_map else ELSEWHERE:
+        translator = None
+        if kind != "none":
+            judged = by == "span" and every_map and settings["state"] == 0
+            translator = Translator.fit(pairs, case.a, case.b, kind=kind, check=judged)
+            if translator.quality is not None:
+                told["estimated"][kind] = translator.quality.neighbours
+        merged = merge(case.a, case.b, pairs, translator=translator, union_only=translator is None)
+        vectors = np.concatenate([batch.vectors for batch in merged.batches(payload=False)])
+        documents = documents_of(merged, case.cut.rows_a, case.cut.rows_b)
+        told["maps"][kind] = searched(queries, vectors, documents, questions.answers)
+    return told
 
 
 def tables(cells: list[Cell]) -> list[Table]:
-    """Recall and NDCG by overlap."""
+    """Every system at α = 0.3; every map against LA2M; ours in percent of true links; the curves over α."""
+    trials = by_map(cells)
+    pairs = ordered(cells, "pair")
+    names = [pair_name(pair, "→") for pair in pairs]
+    shown = [trial for trial in trials if trial["map"] in (DEFAULT_KIND, "none")]
+    at = [trial for trial in trials if trial.get("overlap") == ALL_MAPS_AT]
+    note = trials_note([cell for cell in cells if cell.get("overlap") == ALL_MAPS_AT])
     found = []
-    for (pair,), group in grouped(cells, "pair").items():
-        overlaps, of = ordered(group, "overlap"), grouped(group, "links_by", "overlap")
-        for measure, name in (("recall", "Recall@100"), ("ndcg", "NDCG@100")):
-            rows = [
-                [by, *(mean_std(values(of.get((by, overlap), []), measure)) for overlap in overlaps)]
-                for by in ordered(group, "links_by")
+    for measure, name in MEASURES.items():
+        of = grouped([t for t in shown if t.get("overlap", ALL_MAPS_AT) == ALL_MAPS_AT], "links_by", "pair")
+        rows = [
+            [by, *(mean_std(values(of.get((by, pair), []), measure)) for pair in pairs)]
+            for by in sorted(ordered(cells, "links_by"), key=LINKS_BY.index)
+        ]
+        heading = f"{name} of the merged collection, map {DEFAULT_KIND}, α = {ALL_MAPS_AT}, {SEEDS} seeds"
+        found.append(Table(heading, ["links by", *names], rows, note))
+    found += [_against_la2m(at, pairs, names), _share_of_true(at, pairs, names)]
+    overlaps = sorted(ordered(cells, "overlap"))
+    for measure, name in MEASURES.items():
+        of = grouped(by_map(_cut(cells)), "pair", "links_by", "map", "overlap")
+        rows = [
+            [
+                f"{pair_name(pair, '→')}, {_curve_name(by, kind)}",
+                *(mean_std(values(of.get((pair, by, kind, o), []), measure)) for o in overlaps),
             ]
-            heading = f"{name} of the merged collection, {pair_name(pair)}, {SEEDS} seeds"
-            found.append(Table(heading, ["links by", *(f"α {o}" for o in overlaps)], rows, trials_note(group)))
+            for pair in pairs
+            for by, kind in _curves(cells)
+        ]
+        heading = f"{name} by overlap, {SEEDS} seeds"
+        found.append(Table(heading, ["", *(f"α {o}" for o in overlaps)], rows, trials_note(_cut(cells))))
     return found
 
 
 def draw(cells: list[Cell]) -> Any:
-    """Curves over the overlap."""
-    pairs = ordered(cells, "pair")
-    figure, axes = new_figure(len(pairs), 2, 7.4, 2.8 * len(pairs))
-    for row, pair in enumerate(pairs):
-        for panel, (measure, name) in zip(axes[row], (("recall", "Recall@100"), ("ndcg", "NDCG@100")), strict=True):
-            names = ordered(cells, "links_by")
-            for by in names:
-                own = [cell for cell in cells if tuple(cell["pair"]) == pair and cell["links_by"] == by]
-                style = ":" if by in ("ceiling", "true links", "union", "random") else "-"
-                curve(panel, own, "overlap", label=by, measure=measure, ls=style, color=colour(by, names))
-            panel.set(title=f"{pair_name(pair)}", xlabel="overlap α", ylabel=name, ylim=(0, 101))
-    axes[0, 0].legend(fontsize=6)
+    """Curves over the overlap, and the ceilings."""
+    ceilings = [cell for cell in cells if "overlap" not in cell]
+    trials, pairs = by_map(ceilings + _cut(cells)), ordered(cells, "pair")
+    figure, axes = new_figure(2, len(pairs), 1.2 + 2.7 * len(pairs), 5.6)
+    systems = ordered(cells, "links_by")
+    for column, pair in enumerate(pairs):
+        here = grouped([trial for trial in trials if tuple(trial["pair"]) == pair], "links_by", "map")
+        for row, (measure, name) in enumerate(MEASURES.items()):
+            panel = axes[row, column]
+            for by, kind in _curves(cells):
+                style = {"true links": "--", "random": ":", "union": ":"}.get(by, "-")
+                shade = MAP_COLOURS[kind] if by in ("span", "true links") else colour(by, systems)
+                label, own = _curve_name(by, kind), here.get((by, kind), [])
+                curve(panel, own, "overlap", label=label, measure=measure, ls=style, color=shade)
+            for by in ("ceiling A", "ceiling B"):
+                if (by, "none") in here:
+                    height = values(here[by, "none"], measure).mean()
+                    label = f"all by {'A' if by == 'ceiling A' else 'B'}'s model"
+                    panel.axhline(height, color="0.4", lw=0.9, ls="-." if by == "ceiling A" else ":", label=label)
+            panel.set(title=pair_name(pair, "→"), xlabel="overlap α", ylabel=name)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=7)
     return figure
 
 
-def _library(setup: Setup, settings: Settings) -> Library:
-    corpus, *models = settings["pair"]
-    left, right = (np.asarray(setup.vectors(corpus, model), np.float32) for model in models)
-    n = len(left)
-    asked_for, graded = queries(setup.data, corpus, models[1])
-    answers = [{row: grade for row, grade in each.items() if row < n and grade > 0} for each in graded]
-    asked = [i for i, each in enumerate(answers) if each]
-    holds_answer = np.zeros(n, bool)
-    holds_answer[[row for each in answers for row in each]] = True
-    rng = np.random.default_rng(settings["state"])
-    free = rng.permutation(np.flatnonzero(~holds_answer))
-    wanted = round(settings["overlap"] * n)
-    if wanted > len(free):
-        raise InputError(f"{corpus} has {len(free):,} documents that answer no query, and {wanted:,} are to be shared.")
-    shared = free[:wanted]
-    rest = rng.permutation(np.setdiff1d(np.arange(n), shared))
-    rows_a = rng.permutation(np.concatenate([shared, rest[: len(rest) // 2]]))
-    rows_b = rng.permutation(np.concatenate([shared, rest[len(rest) // 2 :]]))
-    place_a, place_b = np.empty(n, np.int64), np.empty(n, np.int64)
-    place_a[rows_a], place_b[rows_b] = np.arange(len(rows_a)), np.arange(len(rows_b))
-    truth = np.stack([place_a[shared], place_b[shared]], axis=1)
-    unit = unit_rows(right.copy())
-    return Library(
-        left[rows_a],
-        unit[rows_b],
-        rows_a,
-        rows_b,
-        truth,
-        unit,
-        unit_rows(asked_for[asked].astype(np.float32)),
-        [answers[i] for i in asked],
+def by_map(cells: list[Cell]) -> list[Cell]:
+    """Each cell once for every map, with the figures of that map as its own."""
+    return [
+        {key: value for key, value in cell.items() if key != "maps"} | {"map": kind} | measured
+        for cell in cells
+        for kind, measured in cell["maps"].items()
+    ]
+
+
+def _against_la2m(trials: list[Cell], pairs: list[Any], names: list[str]) -> Table:
+    of = grouped([trial for trial in trials if trial["links_by"] == "span"], "map", "pair")
+    rows = [[kind, *(_beside_la2m(of, kind, pair) for pair in pairs)] for kind in KINDS]
+    heading = f"Each map with span's links: Recall@100 / NDCG@100 (NDCG against LA2M's), α = {ALL_MAPS_AT}"
+    guess = [
+        f"{name} {max(estimated, key=lambda kind: estimated[kind])}"
+        for pair, name in zip(pairs, names, strict=True)
+        for estimated in [next((t["estimated"] for t in of.get((DEFAULT_KIND, pair), []) if t.get("estimated")), None)]
+        if estimated
+    ]
+    return Table(
+        heading, ["map", *names], rows, f"`auto` would take, in the first trial: {', '.join(guess)}." * bool(guess)
     )
 
 
-def _pairs(
-    setup: Setup, settings: Settings, library: Library, seeds: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
-    by = settings["links_by"]
+def _beside_la2m(of: dict[tuple[Any, ...], list[Cell]], kind: str, pair: Any) -> str:
+    own, la2m = (of.get((each, pair), []) for each in (kind, "la2m"))
+    if not own or not la2m:
+        return "–"
+    ndcg, gap = values(own, "ndcg").mean(), values(own, "ndcg").mean() - values(la2m, "ndcg").mean()
+    return f"{values(own, 'recall').mean():.1f} / {ndcg:.1f}" + (f" ({gap:+.1f})" if kind != "la2m" else "")
+
+
+def _share_of_true(trials: list[Cell], pairs: list[Any], names: list[str]) -> Table:
+    of = grouped(trials, "links_by", "map", "pair")
+    rows = []
+    for kind in KINDS:
+        row = [kind]
+        for pair in pairs:
+            ours, true = (of.get((by, kind, pair), []) for by in ("span", "true links"))
+            ratio = [f"{100 * values(ours, m).mean() / values(true, m).mean():.1f}" for m in MEASURES if ours and true]
+            row.append(" / ".join(ratio) or "–")
+        rows.append(row)
+    heading = f"Span's links in percent of the true links with the same map: Recall@100 / NDCG@100, α = {ALL_MAPS_AT}"
+    return Table(heading, ["map", *names], rows)
+
+
+def _curves(cells: list[Cell]) -> list[tuple[str, str]]:
+    """The (links by, map) of the curves, as far as they were measured."""
+    present = ordered(_cut(cells), "links_by")
+    wanted = [(by, kind) for by in ("span", "true links") for kind in ELSEWHERE]
+    wanted += [(by, DEFAULT_KIND) for by in ("geh", "seeds", "random")] + [("union", "none")]
+    return [(by, kind) for by, kind in wanted if by in present]
+
+
+def _curve_name(by: str, kind: str) -> str:
+    return by if kind == "none" else f"{by}, {kind}"
+
+
+def _cut(cells: list[Cell]) -> list[Cell]:
+    """The cells of cut corpora, of trials that were run at every overlap."""
+    return common_trials([cell for cell in cells if "overlap" in cell], "overlap", "pair", "links_by")
+
+
+def _pairs(setup: Setup, settings: Settings, case: Case) -> Links | np.ndarray:
+    """Links or pairs by which the collections are merged; where a linker finds fewer than it was given, the seeds."""
+    by, seeds = settings["links_by"], case.start["seeds"]
     if by in ("span", "geh"):
-        options: dict[str, Any] = {} if setup.full or by == "span" else {"max_iterations": 25}
-        state = settings["state"]
-        found = link(
-            library.a, library.b, seeds=seeds, method=by, device=setup.device, random_state=state, **options
-        ).pairs
+        found = links_of(setup, settings | {"method": by}, case)
         return found if len(found) >= len(seeds) else seeds
     if by == "random":
-        count = len(library.truth)
-        return np.column_stack([rng.permutation(len(side))[:count] for side in (library.a, library.b)])
-    return {"true links": library.truth, "seeds": seeds, "union": np.empty((0, 2), np.int64)}[by]
-
-
-def _in_centred_space(library: Library, b: np.ndarray, mean: np.ndarray) -> Library:
-    queries = unit_rows(library.queries - mean)
-    return Library(library.a, b, library.rows_a, library.rows_b, library.truth, library.whole, queries, library.answers)
-
-
-def _procrustes(left: np.ndarray, right: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    mean_left, mean_right = left.mean(axis=0), right.mean(axis=0)
-    u, value, vt = np.linalg.svd((left - mean_left).T @ (right - mean_right), full_matrices=False)
-    scale = value.sum() / max(float(np.square(left - mean_left).sum()), 1e-12)
-    return (rows - mean_left) @ (scale * (u @ vt)) + mean_right
-
-
-def _retrieved(merged: np.ndarray, rows: np.ndarray, library: Library) -> dict[str, Any]:
-    """Recall@100 and NDCG@100 in percent, mean over the queries."""
-    order = np.argsort(-(library.queries @ merged.T), axis=1, kind="stable")
-    recalls, gains = [], []
-    discount = 1 / np.log2(np.arange(2, DEPTH + 2))
-    for ranked, answers in zip(order, library.answers, strict=True):
-        found = list(dict.fromkeys(rows[ranked[: 2 * DEPTH]].tolist()))[:DEPTH]  # an object not linked is there twice
-        grades = np.array([answers.get(row, 0) for row in found])
-        ideal = np.sort(list(answers.values()))[::-1][:DEPTH]
-        recalls.append((grades > 0).sum() / len(answers))
-        gains.append((grades * discount[: len(grades)]).sum() / (ideal * discount[: len(ideal)]).sum())
-    return {"recall": 100 * float(np.mean(recalls)), "ndcg": 100 * float(np.mean(gains))}
+        rng = np.random.default_rng([settings["state"], 1])
+        count = len(case.cut.truth)
+        return np.column_stack([rng.permutation(len(side))[:count] for side in (case.a, case.b)])
+    if by == "true links":
+        return case.cut.truth
+    if by in ("seeds", "union"):
+        return seeds
+    raise InputError(f"There are no links by {by!r}; there are {', '.join(LINKS_BY)}.")

@@ -69,9 +69,18 @@ def ordered(cells: Iterable[Cell], name: str) -> list[Any]:
     return list(dict.fromkeys(tuple(v) if isinstance(v := cell[name], list) else v for cell in cells if name in cell))
 
 
-def pair_name(pair: Sequence[str]) -> str:
+def common_trials(cells: Iterable[Cell], over: str, *within: str) -> list[Cell]:
+    """The cells of the trials that every value of `over` has, group by group, so that a row compares like with like."""
+    kept = []
+    for group in grouped(cells, *within).values():
+        states = [{cell["state"] for cell in each} for each in grouped(group, over).values()]
+        kept += [cell for cell in group if cell["state"] in set.intersection(*states)]
+    return kept
+
+
+def pair_name(pair: Sequence[str], between: str = "–") -> str:
     """'scifact minilm–mpnet'."""
-    return f"{pair[0]} {pair[1]}–{pair[2]}"
+    return f"{pair[0]} {between.join(pair[1:])}"
 
 
 def method_grid(heading: str, cells: list[Cell], row: str, column: str, measure: str = "f1", note: str = "") -> Table:
@@ -93,7 +102,19 @@ def trials_note(cells: list[Cell]) -> str:
 
 
 def _fixed(cells: list[Cell]) -> list[str]:
-    known = ("pair", "overlap", "seeds", "method", "how", "outside", "rows", "variant", "links_by", "target")
+    known = (
+        "pair",
+        "collections",
+        "overlap",
+        "seeds",
+        "method",
+        "how",
+        "outside",
+        "rows",
+        "variant",
+        "links_by",
+        "target",
+    )
     return [name for name in known if any(name in cell for cell in cells)]
 
 

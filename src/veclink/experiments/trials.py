@@ -27,16 +27,16 @@ class Case:
     start: dict[str, Any]
 
 
-def draw_case(setup: Setup, settings: Settings) -> Case:
+def draw_case(setup: Setup, settings: Settings, *, unshared: np.ndarray | None = None) -> Case:
     """The case of a cell, drawn from its random state.
 
     pair: [corpus, model A, model B]; overlap; seeds; state; how: the way the seeds are chosen; outside: the corpus that
-    anchors come from instead; rows: the first of the corpus only.
+    anchors come from instead; rows: the first of the corpus only. unshared: marks objects that are on one side only.
     """
     corpus, *models = settings["pair"]
     left, right = (setup.vectors(corpus, model)[: settings.get("rows")] for model in models)
     rng = np.random.default_rng(settings["state"])
-    cut = split(len(left), settings["overlap"], rng)
+    cut = split(len(left), settings["overlap"], rng, unshared=unshared)
     a, b = left[cut.rows_a], right[cut.rows_b]
     if settings.get("outside", corpus) != corpus:
         others = [setup.vectors(settings["outside"], model) for model in models]

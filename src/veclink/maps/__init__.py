@@ -15,9 +15,22 @@ from veclink.maps.affine import Affine, fit_blend, fit_lowrank, fit_procrustes, 
 from veclink.maps.local import Local, fit_local
 from veclink.maps.moments import Moments, Paired, sum_of
 
-__all__ = ["KINDS", "LEAST_LINKS", "Affine", "Local", "Map", "Moments", "Paired", "fit_map", "map_from_arrays"]
+__all__ = [
+    "DEFAULT_KIND",
+    "KINDS",
+    "LEAST_LINKS",
+    "Affine",
+    "Local",
+    "Map",
+    "Moments",
+    "Paired",
+    "fit_map",
+    "map_from_arrays",
+]
 
 KINDS = ("la2m", "procrustes", "ridge", "lowrank", "blend")
+DEFAULT_KIND = "la2m"
+"""The paper's; "blend" measured better where there are more links than dimensions (docs/merging.md)."""
 LEAST_LINKS = 10
 
 
