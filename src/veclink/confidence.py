@@ -22,7 +22,7 @@ from veclink.candidates import Candidates
 ROUNDS = 40
 FITTED = 20_000  # candidates that a regression needs at most
 SETTLED = 1e-3
-ECHO = 0.15  # wrong links bend the maps towards themselves: their rate is that of knock-outs times 1 + ECHO·share
+ECHO = 0.2  # wrong links bend the maps towards themselves: their rate is that of knock-outs times 1 + ECHO·share
 SELF_TAUGHT = 0.5  # share of the wrong class that the candidates' own doubtful ones stand for; knock-outs are the rest
 RATE_ERROR = 0.08  # of the knock-outs' rate, relative, besides that of sampling: linked rows are not quite like others
 MIXTURE_ERROR = (0.2, 0.035)  # of the regression's count: the less of these shares of the right and of the wrong ones

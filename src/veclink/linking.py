@@ -127,7 +127,7 @@ def _link_by_span(
             overlap=found.overlap if count else None,
             verdict=found.verdict,
             reasons=found.reasons,
-            caution=1 + 2 * float(1 - found.probability.mean()) if len(found.probability) else 1.0,
+            caution=1 + 3 * float(1 - found.probability.mean()) if len(found.probability) else 1.0,
             wrong_seeds=tuple((int(a.rows[i]), int(b.rows[j])) for i, j in wrong),
             iterations=found.rounds,
         )
