@@ -33,8 +33,14 @@ _NAMES = uuid.UUID("b4cf5a3e-6f0c-4a55-9a0e-2f2d0c6d8f11")
 
 
 def open_address(address: Address, *, writable: bool) -> Store:
-    """The collection, of a server or of a folder."""
+    """The collection, of a server or of a folder; a folder that is only read is read without the client if possible."""
     needed("qdrant_client", "Qdrant", install="veclink[qdrant]")
+    if address.path is not None and not writable:
+        from veclink.stores.qdrant_folder import open_folder
+
+        folder = open_folder(address)
+        if folder is not None:
+            return folder
     return QdrantStore(address, writable=writable)
 
 
@@ -78,13 +84,15 @@ class QdrantStore(Store):
         with self.errors():
             return self._client.get_collection(self._collection).config
 
-    def exists(self) -> bool:
+    def _there(self) -> bool:
         with self.errors():
-            there = self._client.collection_exists(self._collection)
-        return bool(there) and not self._notes().get(UNFINISHED)
+            return bool(self._client.collection_exists(self._collection))
+
+    def exists(self) -> bool:
+        return self._there() and not self._notes().get(UNFINISHED)
 
     def half_written(self) -> bool:
-        return bool(self._client.collection_exists(self._collection)) and bool(self._notes().get(UNFINISHED))
+        return self._there() and bool(self._notes().get(UNFINISHED))
 
     def count(self) -> int:
         with self.errors():
@@ -102,7 +110,7 @@ class QdrantStore(Store):
         return {**own, "distance": str(getattr(self._params.distance, "value", self._params.distance))}
 
     def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
-        name, field = self._vector, self.address.id or self._notes().get(OWN_IDS)
+        name, field = self._vector, self._id_field
         fields: Any = payload or ([field] if field else False)
         place = after
         if after is not None and after[0] is None:
@@ -119,18 +127,17 @@ class QdrantStore(Store):
                 )
             if points:
                 place = [next_place]
-                ids = [point.id for point in points]
-                records = [dict(point.payload or {}) for point in points]
-                if field:
-                    ids = [record.pop(field, None) for record in records]
-                yield Batch(
-                    self._numbers(points, name),
-                    as_ids(ids, self.name),
-                    table_of(records) if payload else None,
-                    place,
-                )
+                yield self._batch(points, payload, place)
             if next_place is None:
                 return
+
+    def _batch(self, points: Sequence[Any], payload: bool, place: Any) -> Batch:
+        ids = [point.id for point in points]
+        records = [dict(point.payload or {}) for point in points] if payload or self._id_field else []
+        if self._id_field:
+            ids = [record.pop(self._id_field, None) for record in records]
+        table = table_of(records) if payload else None
+        return Batch(self._numbers(points, self._vector), as_ids(ids, self.name), table, place)
 
     def _numbers(self, points: Sequence[Any], name: str | None) -> np.ndarray:
         rows = [(point.vector or {}).get(name) if name else point.vector for point in points]
@@ -252,7 +259,7 @@ class QdrantStore(Store):
 
     def _annotated(self) -> Iterator[tuple[Id, Any, tuple[Id | None, float | None]]]:
         """Each id, the point it stands for, and what is noted there."""
-        field, place = self.address.id or self._notes().get(OWN_IDS), None
+        field, place = self._id_field, None
         wanted = [LINKED, PROBABILITY, *([field] if field else [])]
         while True:
             with self.errors():
@@ -265,6 +272,11 @@ class QdrantStore(Store):
 
     def _notes(self) -> dict[str, Any]:
         return dict(getattr(self._config, "metadata", None) or {})
+
+    @cached_property
+    def _id_field(self) -> str | None:
+        """The payload field of the ids, None where the points' own are the ids."""
+        return self.address.id or self._notes().get(OWN_IDS)
 
     @cached_property
     def _vector(self) -> str | None:

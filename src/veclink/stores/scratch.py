@@ -26,6 +26,7 @@ from veclink.errors import InputError, OutputError, StoreError, needed
 from veclink.ids import as_ids
 from veclink.progress import Progress, ProgressListener
 from veclink.stores.arrow import one_table
+from veclink.stores.locks import locked
 from veclink.stores.protocol import BATCH, Batch, Store
 
 BATCH_BYTES = 16 << 20  # of vectors, at most: a batch is held a few times over while it is read
@@ -225,7 +226,7 @@ def _folder(store: Store, payload: bool) -> Iterator[Path]:
     digest = hashlib.sha256(f"{store.name}\0{store.address.user}\0{payload}".encode()).hexdigest()[:24]
     folder = home / digest
     folder.mkdir(mode=0o700, exist_ok=True)
-    lock = _locked(folder / "lock")
+    lock = locked(folder / "lock")
     if lock is None:  # somebody reads the same at this moment
         folder = Path(tempfile.mkdtemp(prefix=f"{digest}-", dir=home))
     done = False
@@ -237,21 +238,6 @@ def _folder(store: Store, payload: bool) -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
         if lock is not None:
             os.close(lock)
-
-
-def _locked(path: Path) -> int | None:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        import fcntl
-    except ImportError:  # no locks on this system: never share a folder
-        os.close(descriptor)
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        return None
-    return descriptor
 
 
 def _sweep(home: Path) -> None:
