@@ -28,7 +28,10 @@ from pathlib import Path
 from typing import Any
 
 DIMENSION, SIZE, SMALL, MB = 384, 8192, 1000, 1_000_000
-STORES = ("lancedb", "qdrant", "chroma", "milvus", "sqlite", "duckdb", "faiss", "parquet", "vdf", "hdf5", "postgres")
+STORES = (
+    "lancedb", "qdrant", "chroma", "milvus", "sqlite", "duckdb", "faiss", "parquet", "vdf", "hdf5", "hdf5-chunked",
+    "postgres",
+)  # fmt: skip
 ENDINGS = {
     "lancedb": "#x",
     "qdrant": "#x",
@@ -38,6 +41,7 @@ ENDINGS = {
     "duckdb": ".db#x",
     "faiss": ".faiss",
     "hdf5": ".h5",
+    "hdf5-chunked": ".h5",
 }
 
 
@@ -75,7 +79,7 @@ def measure(store: str, rows: int, repeats: int, folder: Path) -> dict[str, Any]
         server = pgserver.get_server(folder / "pg", cleanup_mode="stop")
         url = f"{server.get_uri()}&table=large"
     else:
-        url = f"{store}://{folder.absolute()}/large{ENDINGS.get(store, '')}"
+        url = f"{store.partition('-')[0]}://{folder.absolute()}/large{ENDINGS.get(store, '')}"
     try:
         filled = folder / f"filled-{rows}"
         if not filled.exists():
@@ -176,7 +180,7 @@ def build(url: str, rows: int) -> None:
                 if len(batch.vectors[part]):
                     collection.add(ids=list(map(str, batch.ids[part])), embeddings=batch.vectors[part])
         return
-    if url.startswith("hdf5"):  # in one piece, as h5py writes by default; veclink's own files are chunked
+    if url.startswith("hdf5") and "chunked" not in url:  # in one piece, as h5py writes by default
         import h5py
 
         with h5py.File(place(url), "w") as file:

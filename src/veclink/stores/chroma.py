@@ -25,7 +25,7 @@ from veclink.stores.urls import Address
 
 MOST = 5000  # rows written in one call; Chroma's own limit is 5,461
 READ, LISTED = 2000, 20_000
-"""Rows read in one call, which come as lists of Python's numbers, and ids listed in one, as counting up to them is slow."""
+"""Rows read in one call, as they come as lists of Python's numbers, and ids listed in one, as offsets are slow."""
 INTEGERS, OWN = "veclink_integer_ids", "veclink"
 UNFINISHED = "-veclink-unfinished"
 DOCUMENT = "document"

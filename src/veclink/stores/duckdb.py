@@ -105,13 +105,14 @@ class DuckdbStore(Store):
         names = [quoted(self._vector), *([quoted(self._id)] if self._id else []), *map(quoted, others)]
         where, values = self._where
         if after is not None:
-            where, values = f"{where} {'and' if where else 'where'} rowid > ?", [*values, after]
+            where += f" {'and' if where else 'where'} rowid > {int(after)}"
         last = ["rowid as veclink_place"] if self._has_rowid else []
         query = f"select {', '.join([*names, *last])} from {quoted(self._table)}{where}"
         arrow: Any = needed("pyarrow", "DuckDB")
         row, connection = 0, self._connection
         with self.errors(), self._reading(connection) as cursor:
-            reader = cursor.sql(query, params=values)
+            # with parameters, even none, DuckDB keeps the whole answer in memory before it gives the first batch
+            reader = cursor.sql(query, params=values) if values else cursor.sql(query)
             make = getattr(reader, "to_arrow_reader", None) or reader.fetch_record_batch
             for records in make(size):
                 if not records.num_rows:

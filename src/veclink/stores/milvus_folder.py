@@ -109,9 +109,9 @@ class MilvusFolder(MilvusStore):
                 table = None
                 if payload:
                     table = arrow.Table.from_batches([records.select([name for name in scalars if name != field])])
-                    others = table_of(beyond)
-                    for name in others.column_names if others is not None else []:
-                        table = table.append_column(name, others.column(name))
+                    if (others := table_of(beyond)) is not None:
+                        for name in others.column_names:
+                            table = table.append_column(name, others.column(name))
                 yield Batch(
                     matrix(records.column(vector), end - records.num_rows, None, self.name),
                     as_ids(ids, self.name),

@@ -126,9 +126,7 @@ class ParquetFolder(Store):
         return choose_id(self.address.id, names, self.name)
 
 
-def file_rows(
-    files: Sequence[Path], size: int, after: Any, names: Sequence[str]
-) -> Iterator[tuple[list[int], Any]]:
+def file_rows(files: Sequence[Path], size: int, after: Any, names: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
     """These columns of all files in batches, each with the place behind it: the file's number, and the row in it."""
     parquet: Any = needed("pyarrow.parquet", "Parquet")
     begin, skip = after or (0, 0)

@@ -78,6 +78,10 @@ class Store(ABC):
     def count(self) -> int:
         """How many rows there are, after the filters of the URL."""
 
+    def at_most(self) -> int | None:
+        """Where counting takes long, a number that there are no more rows than; None where `count` is quick."""
+        return None
+
     @abstractmethod
     def dimension(self) -> int:
         """How many numbers each vector has."""

@@ -41,7 +41,7 @@ def open_folder(address: Address) -> QdrantFolder | None:
         meta = json.loads((address.path / "meta.json").read_text(encoding="utf-8"))
         names = list(meta["collections"])
         name = address.table or (names[0] if len(names) == 1 else None)
-        if name not in names or _has_matrices(meta["collections"][name]["vectors"]):
+        if name is None or name not in names or _has_matrices(meta["collections"][name]["vectors"]):
             return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -118,6 +118,20 @@ class SqliteStore(Store):
         rows = self._run(f"select length({column}) from {table} where {column} is not null limit 1")
         return (rows[0][0] // dtype.itemsize if rows else 0), dtype
 
+    def at_most(self) -> int | None:
+        """The span of the row ids, where as many rows would fit into the file; counting reads all of it."""
+        if self.address.where or self._virtual or not self._has_rowid:
+            return None
+        table = quoted(self._table)
+        first, last = self._run(f"select (select min(rowid) from {table}), (select max(rowid) from {table})")[0]
+        if first is None:
+            return 0
+        span = int(last) - int(first) + 1
+        dimension, dtype = self._shape
+        assert self.address.path is not None
+        fits = span * dimension * dtype.itemsize <= self.address.path.stat().st_size
+        return span if fits else None
+
     def dimension(self) -> int:
         return self._shape[0]
 
