@@ -24,7 +24,7 @@ from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
 from veclink.stores.urls import Address
 
 MOST = 5000  # rows written in one call; Chroma's own limit is 5,461
-READ, LISTED = 2000, 20_000
+READ, LISTED = 1000, 20_000
 """Rows read in one call, as they come as lists of Python's numbers, and ids listed in one, as offsets are slow."""
 INTEGERS, OWN = "veclink_integer_ids", "veclink"
 UNFINISHED = "-veclink-unfinished"

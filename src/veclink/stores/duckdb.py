@@ -14,8 +14,8 @@ from veclink.errors import InputError, StoreError, named, needed
 from veclink.ids import as_ids
 from veclink.stores.arrow import id_values, matrix
 from veclink.stores.fields import choose_id, choose_vector
-from veclink.stores.link_rows import check_columns, links_table
-from veclink.stores.names import quoted
+from veclink.stores.link_rows import check_columns, links_of_rows, links_table, plain_id
+from veclink.stores.names import quoted, where_clause
 from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
 from veclink.stores.tables import records_of
 from veclink.stores.urls import Address
@@ -38,8 +38,7 @@ class DuckdbStore(Store):
     @cached_property
     def _connection(self) -> Any:
         duckdb: Any = needed("duckdb", "DuckDB", install="veclink[duckdb]")
-        assert self.address.path is not None
-        if not self.writable and not self.address.path.is_file():
+        if not self.writable and not self._path.is_file():
             raise InputError(f"{self.name} does not exist; check the name.")
         # a table is read once from end to end: pages kept for another time would only fill the memory
         options: dict[str, Any] = {
@@ -48,7 +47,7 @@ class DuckdbStore(Store):
         if not self.writable:
             options["memory_limit"] = READING_MEMORY
         with self.errors("opened"):
-            return duckdb.connect(str(self.address.path), read_only=not self.writable, config=options)
+            return duckdb.connect(str(self._path), read_only=not self.writable, config=options)
 
     def _run(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self.errors(), self._connection.cursor() as cursor:
@@ -173,8 +172,7 @@ class DuckdbStore(Store):
         if not self.exists():
             return None
         check_columns(list(self._columns), self.name)
-        rows = self._run(f"select a, b, probability from {quoted(self._table)}")
-        return {(_plain(a), _plain(b)): float(probability) for a, b, probability in rows}
+        return links_of_rows(self._run(f"select a, b, probability from {quoted(self._table)}"))
 
     def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
         self.check_writable()
@@ -197,7 +195,7 @@ class DuckdbStore(Store):
             raise InputError(f"{self.name} has no ids, so its rows cannot be annotated; name the column: ?id=…")
         notes = f"{quoted(LINKED)}, {quoted(PROBABILITY)}" if LINKED in self._columns else "null, null"
         rows = self._run(f"select {quoted(self._id)}, {notes} from {quoted(self._table)}")
-        return {_plain(row[0]): (row[1], row[2]) for row in rows}
+        return {plain_id(row[0]): (row[1], row[2]) for row in rows}
 
     def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
         self.check_writable()
@@ -258,11 +256,7 @@ class DuckdbStore(Store):
 
     @cached_property
     def _where(self) -> tuple[str, list[Any]]:
-        missing = [each.field for each in self.address.where if each.field not in self._columns]
-        if missing:
-            raise InputError(f"{self.name} has no column {named(missing)} to filter by.")
-        parts = [f"{quoted(each.field)} {each.sign} ?" for each in self.address.where]
-        return (" where " + " and ".join(parts) if parts else ""), [each.value for each in self.address.where]
+        return where_clause(self.address.where, self._columns, self.name)
 
 
 class _Transaction:
@@ -280,7 +274,3 @@ class _Transaction:
             self._cursor.execute("commit" if kind is None else "rollback")
         finally:
             self._cursor.close()
-
-
-def _plain(value: Any) -> Id:
-    return value if isinstance(value, (int, str)) else str(value)

@@ -69,9 +69,7 @@ class FileStore(Store):
 
     def __init__(self, address: Address, *, writable: bool = False) -> None:
         super().__init__(address, writable=writable)
-        assert address.path is not None
-        self._path = address.path
-        self._ending = address.path.suffix.lower()
+        self._ending = self._path.suffix.lower()
         if self._ending not in BY_ENDING:
             raise InputError(f"{self._path} is not a kind of file that is known; known are {known_endings()}.")
         self.keeps_payload = self._ending in (".parquet", ".jsonl")

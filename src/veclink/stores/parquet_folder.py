@@ -34,11 +34,6 @@ class ParquetFolder(Store):
 
     keeps_links = False
 
-    @property
-    def _path(self) -> Path:
-        assert self.address.path is not None
-        return self.address.path
-
     @cached_property
     def _files(self) -> list[Path]:
         return sorted(self._path.rglob("*.parquet"))

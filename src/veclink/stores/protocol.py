@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote
 
@@ -63,6 +64,12 @@ class Store(ABC):
     def name(self) -> str:
         """How the store is called in sentences; never with a password."""
         return self.address.shown
+
+    @property
+    def _path(self) -> Path:
+        """The file or folder of an embedded store."""
+        assert self.address.path is not None, f"{self.name} is a server"
+        return self.address.path
 
     # --- reading
 

@@ -48,19 +48,20 @@ def open_folder(address: Address) -> QdrantFolder | None:
     lock = locked(address.path / ".lock", shared=True)
     if lock is None:
         return None  # the client says that somebody else has it open
-    storage = _opened(address.path / "collection" / name / "storage.sqlite")
+    file = address.path / "collection" / name / "storage.sqlite"
+    storage = _opened(file)
     if storage is None:
         os.close(lock)
         return None
-    return QdrantFolder(address, name, meta["collections"][name], storage, lock)
+    return QdrantFolder(address, file, meta["collections"][name], storage, lock)
 
 
 class QdrantFolder(QdrantStore):
     """A collection of a local folder, read-only; it holds a shared lock, so that no client changes it meanwhile."""
 
-    def __init__(self, address: Address, name: str, config: dict[str, Any], storage: Any, lock: int) -> None:
+    def __init__(self, address: Address, file: Path, config: dict[str, Any], storage: Any, lock: int) -> None:
         super().__init__(address, writable=False)
-        self._collection = name
+        self._collection, self._file = file.parent.name, file
         self._stored_config, self._storage, self._lock = config, storage, lock
 
     @cached_property
@@ -70,6 +71,9 @@ class QdrantFolder(QdrantStore):
 
     def _there(self) -> bool:
         return True
+
+    def version(self) -> str:
+        return str(self._file.stat().st_mtime_ns)
 
     def count(self) -> int:
         return len(self._points)
