@@ -72,8 +72,7 @@ class DuckdbStore(Store):
         return dict(self._run(query, [self._table]))
 
     def exists(self) -> bool:
-        query = "select count(*) from information_schema.tables where table_schema = 'main' and table_name = ?"
-        return bool(self._run(query, [self._table])[0][0])
+        return bool(self._columns)
 
     def count(self) -> int:
         where, values = self._where
