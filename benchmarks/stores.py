@@ -6,7 +6,8 @@ For each store a collection of `rows` x 384 float32 vectors with integer ids is 
 processes: `bare`, a loop over the client that puts every batch of vectors into one numpy array in memory, and
 `veclink`, `open_collection(url, payload=False)`, which writes them to the scratch file and maps it. Of each, the best
 of `repeats` turns counts, and `ratio` is the rate of veclink over that of the bare loop. Opening is counted, imports
-are not: each process reads 1,000 rows first. Peak resident memory is what the system reports of each process, whole:
+are not: each process reads 1,000 rows first. `cpu_seconds`, of the bare loop and of veclink, say what a busy machine
+does not change much: all threads together, and veclink's two work at the same time where there are two cores free. Peak resident memory is what the system reports of each process, whole:
 interpreter, client and all; `beyond_mb` is veclink's peak less the bytes of the scratch file.
 Results are added to the file, store by store. With --folder the collections stay there for another run. The vectors
 are made here: rates do not depend on what they say.
@@ -99,6 +100,7 @@ def measure(store: str, rows: int, repeats: int, folder: Path) -> dict[str, Any]
         "bare_rows_per_second": round(rows / bare),
         "veclink_rows_per_second": round(rows / ours),
         "ratio": round(bare / ours, 2),
+        "cpu_seconds": [round(min(turn[side][2] for turn in turns), 2) for side in (0, 1)],
         "scratch_mb": round(scratch / MB),
         "bare_peak_mb": round(max(turn[0][1] for turn in turns) / MB),
         "peak_mb": round(peak / MB),
@@ -108,8 +110,8 @@ def measure(store: str, rows: int, repeats: int, folder: Path) -> dict[str, Any]
     }
 
 
-def child(what: str, url: str, rows: int) -> tuple[float, int]:
-    """Seconds and peak bytes of one step in a process of its own."""
+def child(what: str, url: str, rows: int) -> tuple[float, int, float]:
+    """Seconds, peak bytes and seconds of CPU of one step in a process of its own."""
     command = [sys.executable, __file__, "--step", what, url, str(rows)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -118,17 +120,18 @@ def child(what: str, url: str, rows: int) -> tuple[float, int]:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise SystemExit(f"{what} of {url} ended with exit code {process.returncode}.")
-    return float(told.split()[-1]), usage.ru_maxrss * 1024
+    seconds, cpu = map(float, told.split()[-2:])
+    return seconds, usage.ru_maxrss * 1024, cpu
 
 
 def step(what: str, url: str, rows: str) -> None:
-    """One step; prints its seconds. A read begins with one of 1,000 rows, so that imports are not counted."""
+    """One step; prints its seconds, and those of CPU. A read begins with one of 1,000 rows, so that imports are not counted."""
     if what == "build":
         build(url, int(rows))
-        print(0)
+        print(0, 0)
         return
     for each, count in ((small(url), SMALL), (url, int(rows))):
-        began = time.perf_counter()
+        began, used = time.perf_counter(), time.process_time()
         if what == "bare":
             came = collected(BARE[each.partition("://")[0]](each), count)
         else:
@@ -136,7 +139,7 @@ def step(what: str, url: str, rows: str) -> None:
 
             came = len(open_collection(each, payload=False))
         assert came == count, f"{came} rows came of {each}"
-    print(time.perf_counter() - began)
+    print(time.perf_counter() - began, time.process_time() - used)
 
 
 def collected(batches: Iterator[Any], count: int) -> int:

@@ -75,13 +75,6 @@ def two_in_qdrant(folder: Path, one: np.ndarray, two: np.ndarray) -> str:
     return f"qdrant://{folder}/two#both"
 
 
-def release_milvus(file: Path | None) -> None:
-    """Have the engine let go of its file, as it otherwise does at the end of the process."""
-    from milvus_lite.server_manager import server_manager_instance
-
-    server_manager_instance.release_server(str(file))
-
-
 def two_in_milvus(folder: Path, one: np.ndarray, two: np.ndarray) -> str:
     from pymilvus import DataType, MilvusClient
 

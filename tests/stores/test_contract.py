@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from store_kinds import KINDS, STREAMED, Kind, ids_of, payload_of, release_milvus, rows_of
+from store_kinds import KINDS, STREAMED, Kind, ids_of, payload_of, rows_of
 from veclink.collection import open_collection
 from veclink.errors import InputError, VeclinkError
 from veclink.stores import open_store
 from veclink.stores.protocol import Batch
-from veclink.stores.urls import parse_url
 
 
 def each(kinds: list[Kind]) -> Any:
@@ -25,8 +24,6 @@ def written(url: str, vectors: np.ndarray, ids: np.ndarray | None, payload: Any 
     """The URL, after these rows were written there in batches of `size`."""
     with open_store(url, write=True) as store:
         assert store.write(batches_of(vectors, ids, payload, size), metadata={"model": "minilm ü"}) == len(vectors)
-    if url.startswith("milvus:"):
-        release_milvus(parse_url(url).path)
     return url
 
 
