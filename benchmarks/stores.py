@@ -6,11 +6,11 @@ For each store a collection of `rows` x 384 float32 vectors with integer ids is 
 processes: `bare`, a loop over the client that puts every batch of vectors into one numpy array in memory, and
 `veclink`, `open_collection(url, payload=False)`, which writes them to the scratch file and maps it. Of each, the best
 of `repeats` turns counts, and `ratio` is the rate of veclink over that of the bare loop. Opening is counted, imports
-are not: each process reads 1,000 rows first. `cpu_seconds`, of the bare loop and of veclink, say what a busy machine
-does not change much: all threads together, and veclink's two work at the same time where there are two cores free. Peak resident memory is what the system reports of each process, whole:
-interpreter, client and all; `beyond_mb` is veclink's peak less the bytes of the scratch file.
-Results are added to the file, store by store. With --folder the collections stay there for another run. The vectors
-are made here: rates do not depend on what they say.
+are not: each process reads 1,000 rows first. `cpu_seconds` are those of the bare loop and of veclink, all threads
+together: veclink reads and writes at the same time where two cores are free. Peak resident memory is what the system
+reports of each process, whole: interpreter, client and all; `beyond_mb` is veclink's peak less the bytes of the
+scratch file. Results are added to the file, store by store. With --folder the collections stay there for another run.
+The vectors are made here: rates do not depend on what they say.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def child(what: str, url: str, rows: int) -> tuple[float, int, float]:
 
 
 def step(what: str, url: str, rows: str) -> None:
-    """One step; prints its seconds, and those of CPU. A read begins with one of 1,000 rows, so that imports are not counted."""
+    """One step; prints its seconds, and those of CPU. A read begins with a small one, so imports are not counted."""
     if what == "build":
         build(url, int(rows))
         print(0, 0)
