@@ -150,7 +150,7 @@ def test_a_server_that_goes_away_is_one_sentence_and_the_next_read_goes_on(tmp_p
     again: list[Progress] = []
     with open_store(url) as store:
         read = scratch_files.read_store(store, progress=again.append, size=100)
-    assert 500 <= again[0].step <= 600 and np.array_equal(read.vectors, rows_of(1000))
+    assert 500 <= again[0].step < 1000 and np.array_equal(read.vectors, rows_of(1000))
 
 
 def test_rows_that_come_while_reading_are_an_error(tmp_path: Path) -> None:

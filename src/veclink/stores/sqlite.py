@@ -114,8 +114,12 @@ class SqliteStore(Store):
         if declared is not None:
             return int(declared[2]), dtype
         column, table = quoted(self._vector), quoted(self._table)
-        rows = self._run(f"select length({column}) from {table} where {column} is not null limit 1")
-        return (rows[0][0] // dtype.itemsize if rows else 0), dtype
+        rows = self._run(f"select typeof({column}), length({column}) from {table} where {column} is not null limit 1")
+        if rows and (rows[0][0] != "blob" or rows[0][1] < dtype.itemsize):
+            raise InputError(
+                f"{self.name} holds no vectors in {self._vector!r}, but {rows[0][0]}; name a column of blobs."
+            )
+        return (rows[0][1] // dtype.itemsize if rows else 0), dtype
 
     def at_most(self) -> int | None:
         """The span of the row ids, where as many rows would fit into the file; counting reads all of it."""
