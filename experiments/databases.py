@@ -34,7 +34,8 @@ def main() -> None:
     arguments.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "databases.json")
     given = arguments.parse_args()
     ids = np.array([int(line) for line in (given.data / "ids.txt").read_text().split()])
-    left, right = (np.load(given.data / f"{model}.npy") for model in ("minilm", "mpnet"))
+    files = [given.data / f"{model}.npy" for model in ("minilm", "mpnet")]
+    left, right = map(np.load, files)
     chosen = ids[np.random.default_rng(0).permutation(len(ids))[:SEEDS]]
     seeds = np.column_stack([chosen, chosen])
 
@@ -48,7 +49,7 @@ def main() -> None:
                     store.write([Batch(vectors, ids)])
             digests, seconds = {}, {}
             for start, a, b in (
-                ("files", veclink.Collection.from_array(left, ids), veclink.Collection.from_array(right, ids)),
+                ("files", *(veclink.open_collection(file, ids=ids) for file in files)),
                 ("databases", *urls),
             ):
                 began = time.perf_counter()

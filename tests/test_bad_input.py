@@ -18,6 +18,8 @@ from veclink.anchors import anchors_from_vectors, read_pairs, resolve_pairs
 from veclink.cloud import prepare
 from veclink.collection import Collection, open_collection
 from veclink.errors import InputError, MissingExtra, VeclinkError, needed
+from veclink.ids import read_ids
+from veclink.links import Links, Summary
 
 
 def vectors(n: int = 40, d: int = 8, dtype: str = "float32") -> np.ndarray:
@@ -74,6 +76,20 @@ def test_other_row_counts_than_ids(tmp_path: Path, count: int) -> None:
         opened(tmp_path, vectors())
     with pytest.raises(InputError, match=rf"array has 40 rows but {count} ids"):
         open_collection(vectors(), ids=ids)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "lines"),
+    [
+        ("ids.csv", "id,title\nx,1\n,2\ny,3\n,4\n", "3, 5"),
+        ("ids.csv", 'id,title\n"","two\nlines"\n', "3"),
+        ("ids.txt", "x\n\ny\n", "2"),
+    ],
+)
+def test_empty_ids_are_named_by_their_line(tmp_path: Path, name: str, content: str, lines: str) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match=rf"{name} has an empty id in line {lines}; give every row an id"):
+        read_ids(tmp_path / name)
 
 
 def test_ids_that_are_not_unique() -> None:
@@ -351,7 +367,7 @@ def test_pickled_objects_are_never_loaded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [
-        ({"x": [1.0, 2.0]}, "0 fields that could be the vectors among 'x'; call the right one `vector`"),
+        ({"x": [1.0, 2.0]}, "holds no vectors: its fields are 'x', and none is a list of numbers; is it the right"),
         ({"x": [[1.0], [2.0]], "y": [[1.0], [2.0]]}, "2 fields that could be the vectors among 'x', 'y'"),
         ({"vector": [1.0, 2.0]}, "has double in `vector`; vectors are lists"),
         ({"vector": [[1.0, 2.0], [1.0]]}, "vectors of 2 numbers, but of 1 in row 1;"),
@@ -443,6 +459,28 @@ def test_two_vectors_repeated_on_both_sides_are_not_linkable_and_do_no_harm() ->
     rng = np.random.default_rng(0)
     a, b = (np.repeat(rng.standard_normal((2, d)).astype(np.float32), 60, axis=0) for d in (16, 24))
     assert veclink.link(a, b, device="cpu").summary.verdict == "not linkable"
+
+
+@pytest.mark.parametrize("memory", ["1B", "999KB", 5, 0])
+def test_memory_in_which_nothing_fits_is_refused_with_the_least_that_works(memory: object) -> None:
+    with pytest.raises(InputError, match="leaves nothing to work with; give at least 1MB"):
+        veclink.link(np.eye(4, dtype=np.float32), np.eye(4, dtype=np.float32), memory=memory)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "sentence"),
+    [
+        (lambda links: Links.load(5), "Links are loaded from a file, and int names none; give its path"),
+        (lambda links: Links.load(None), "Links are loaded from a file, and NoneType names none"),
+        (lambda links: links.at(precision="high"), "The wanted precision is 'high'; it is more than 0"),
+        (lambda links: links.at(precision=None), "The wanted precision is None; it is more than 0"),
+        (lambda links: links.explain("first"), "There is no link 'first'; there are 1, counted from 0"),
+        (lambda links: links.explain(0.0), r"There is no link 0\.0; there are 1"),
+    ],
+)
+def test_links_asked_for_something_of_the_wrong_kind(attempt: Callable[[Links], object], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        attempt(Links(np.array([[1, 2]]), np.array([0.5]), Summary("geh", 40, 40, 1)))
 
 
 @pytest.mark.parametrize("state", [-1, 1.5, "x"])

@@ -149,6 +149,7 @@ def test_eval_says_when_truth_and_links_speak_of_different_things(tmp_path: Path
     ("arguments", "said"),
     [
         (["--memory", "much"], "much"),
+        (["--memory", "1B"], "at least 1MB"),
         (["--method", "magic"], "magic"),
         (["--device", "tpu"], "tpu"),
         (["--precision", "1.5"], "--precision"),
@@ -255,6 +256,27 @@ def test_ctrl_c_ends_with_130_and_leaves_nothing_behind(tmp_path: Path) -> None:
     assert (process.returncode, out) == (130, b"")
     assert b"Traceback" not in seen
     assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_while_modules_are_loaded_ends_quietly_too() -> None:
+    script = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+class Early:
+    def find_spec(self, name, path=None, target=None):
+        if name == "typer":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Early())
+from veclink.__main__ import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_python_m_veclink_is_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "veclink", "--version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, f"veclink {veclink.__version__}\n")
 
 
 def test_numpy_and_torch_alone_are_enough_for_python(tmp_path: Path) -> None:

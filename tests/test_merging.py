@@ -112,20 +112,22 @@ def test_links_that_share_a_row_are_settled_by_probability() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ids_a", "ids_b", "expected"),
+    ("ids_a", "ids_b", "expected", "told"),
     [
-        (None, None, [0, 1, 2, 3, 4]),
-        ([7, 8, 9], [1, 2, 3], [1, 2, 3, 8, 9]),
-        ([1, 2, 3], [1, 2, 3], [1, 2, 3, 4, 5]),
-        (["x", "y", "z"], ["p", "q", "y"], ["p", "q", "y", "a:y", "a:z"]),
-        (["x", "y", "z"], [1, 2, 3], ["1", "2", "3", "y", "z"]),
+        (None, None, [0, 1, 2, 3, 4], "counted on from 3"),
+        ([7, 8, 9], [1, 2, 3], [1, 2, 3, 8, 9], "as they are"),
+        ([1, 2, 3], [1, 2, 3], [1, 2, 3, 4, 5], "counted on from 4"),
+        (["x", "y", "z"], ["p", "q", "y"], ["p", "q", "y", "a:y", "a:z"], "with 'a:' before them"),
+        (["x", "y", "z"], [1, 2, 3], ["1", "2", "3", "y", "z"], "as they are"),
     ],
 )
-def test_ids_stay_those_of_b_and_are_never_taken_twice(ids_a: object, ids_b: object, expected: list[object]) -> None:
+def test_ids_stay_those_of_b_are_never_taken_twice_and_what_became_of_a_is_told(
+    ids_a: object, ids_b: object, expected: list[object], told: str
+) -> None:
     a, b = small(3, 4, 0, ids_a), small(3, 4, 1, ids_b)
     pairs = np.array([[0, 0]])
     merged = merge(a, b, _by_rows(pairs), union_only=True)
-    assert merged.rows.ids.tolist() == expected
+    assert merged.rows.ids.tolist() == expected and merged.summary.ids_of_a == told
 
 
 def _by_rows(pairs: np.ndarray) -> Links:

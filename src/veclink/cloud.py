@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from veclink.collection import Collection
+from veclink.collection import Collection, numbers
 from veclink.errors import SHOWN, InputError, named, plural
 from veclink.pages import forget_pages
 
@@ -185,19 +185,6 @@ def _look(collection: Collection) -> tuple[np.ndarray, list[int], int, np.ndarra
 def _chunks(rows: int, dimension: int) -> Iterator[tuple[int, int]]:
     step = max(1, _CHUNK_BYTES // (8 * dimension))
     return ((low, min(low + step, rows)) for low in range(0, rows, step))
-
-
-def numbers(collection: Collection, where: slice | np.ndarray) -> np.ndarray:
-    """Source rows as a new C-ordered array, float64 where the source is and float32 elsewhere, int8 times its scale."""
-    source = collection.vectors
-    wide = np.float64 if source.dtype.itemsize == 8 else np.float32
-    rows = np.array(source[where], dtype=wide, order="C", subok=False)
-    if isinstance(collection.scale, np.ndarray):
-        scale = collection.scale if len(collection.scale) == 1 else collection.scale[where]
-        np.multiply(rows, scale, out=rows)
-    elif collection.scale is not None:
-        np.multiply(rows, np.float32(collection.scale), out=rows)
-    return rows
 
 
 def _unit(numbers: np.ndarray, shortest: float = 0.0) -> tuple[np.ndarray, np.ndarray]:

@@ -123,6 +123,23 @@ def _check_vectors(vectors: np.ndarray, name: str) -> None:
         )
 
 
+def numbers(collection: Collection, where: slice | np.ndarray) -> np.ndarray:
+    """Rows as a new C-ordered array of what they mean: float64 where they are, else float32, int8 times its scale."""
+    source = collection.vectors
+    wide = np.float64 if source.dtype.itemsize == 8 else np.float32
+    rows = np.array(source[where], dtype=wide, order="C", subok=False)
+    scale = scale_of(collection, where)
+    return rows if scale is None else np.multiply(rows, scale, out=rows)
+
+
+def scale_of(collection: Collection, where: slice | np.ndarray) -> np.ndarray | None:
+    """What these rows are to be multiplied by, in a shape that does: one number, (1, d) or (n, 1); None for nothing."""
+    scale = collection.scale
+    if scale is None or isinstance(scale, float):
+        return None if scale is None else np.asarray(scale, np.float32)
+    return scale if len(scale) == 1 else scale[where]
+
+
 def _check_unique(ids: np.ndarray, name: str) -> None:
     values = ids.tolist()
     if len(set(values)) < len(values):

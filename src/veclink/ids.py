@@ -64,7 +64,8 @@ def read_ids(path: str | Path) -> np.ndarray:
         if ending == ".txt":
             # not splitlines(): it would also split at rarer separators that an id may hold
             text = path.read_text(encoding="utf-8-sig")
-            return as_ids(text.removesuffix("\n").split("\n") if text else [], str(path))
+            lines = text.removesuffix("\n").split("\n") if text else []
+            return _none_empty(lines, range(1, len(lines) + 1), path)
         if ending == ".csv":
             with path.open(encoding="utf-8-sig", newline="") as file:
                 table = csv.DictReader(file)
@@ -72,12 +73,21 @@ def read_ids(path: str | Path) -> np.ndarray:
                     raise InputError(
                         f"{path} has the columns {named(table.fieldnames or [])}; ids are in a column `id`."
                     )
-                return as_ids([row["id"] for row in table], str(path))
+                rows = [(row["id"] or "", table.line_num) for row in table]
+                return _none_empty([each for each, _ in rows], [line for _, line in rows], path)
     except (OSError, UnicodeDecodeError, ValueError, csv.Error) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"The ids in {path} cannot be read ({error}); give a .txt, .csv or .npy file.") from error
     raise InputError(f"{path} does not end in .txt, .csv or .npy, so its ids cannot be read; convert it.")
+
+
+def _none_empty(ids: list[str], lines: Sequence[int], path: Path) -> np.ndarray:
+    """The ids, refusing those that are empty: a row without a name could not be found again."""
+    empty = [line for each, line in zip(ids, lines, strict=True) if not each]
+    if empty:
+        raise InputError(f"{path} has an empty id in line {named(empty)}; give every row an id, or remove the line.")
+    return as_ids(ids, str(path))
 
 
 _KINDS = (int, np.integer, str, uuid.UUID)

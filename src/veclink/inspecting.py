@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from veclink.collection import Collection
+from veclink.collection import Collection, numbers
 from veclink.errors import InputError
 
 SAMPLE = 5_000
@@ -51,13 +51,13 @@ def inspect_collection(collection: Collection, *, random_state: int = 0) -> Insp
         raise InputError(f"{collection.name} is empty; there is nothing to look at.")
     norms = np.empty(len(collection))
     for start in range(0, len(collection), _BLOCK):
-        block = _numbers(collection, slice(start, start + _BLOCK))
+        block = numbers(collection, slice(start, start + _BLOCK)).astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             norms[start : start + len(block)] = np.sqrt(np.einsum("ij,ij->i", block, block))
     finite = np.isfinite(norms)
     usable = np.flatnonzero(finite & (norms > 0))
     chosen = np.sort(np.random.default_rng(random_state).permutation(usable)[:SAMPLE])
-    unit = _numbers(collection, chosen) / norms[chosen, None] if len(chosen) else np.empty((0, collection.dimension))
+    unit = numbers(collection, chosen) / norms[chosen, None] if len(chosen) else np.empty((0, collection.dimension))
     two, groups, reasons = _two_models(unit.astype(np.float32))
     kept = norms[finite]
     ids = collection.ids[:5].tolist() if collection.ids is not None else []
@@ -78,14 +78,6 @@ def inspect_collection(collection: Collection, *, random_state: int = 0) -> Insp
         groups=groups,
         reasons=reasons,
     )
-
-
-def _numbers(collection: Collection, rows: slice | np.ndarray) -> np.ndarray:
-    block = np.asarray(collection.vectors[rows], np.float64)
-    scale = collection.scale
-    if isinstance(scale, np.ndarray):
-        return block * (scale if len(scale) == 1 else scale[rows])
-    return block if scale is None else block * scale
 
 
 def _duplicates(collection: Collection) -> int:

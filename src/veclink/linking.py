@@ -22,7 +22,7 @@ from veclink.field import Field
 from veclink.geh import Growth, geh
 from veclink.growing import Start
 from veclink.links import Links, Summary
-from veclink.memory import available, parse_memory
+from veclink.memory import LEAST, available, parse_memory
 from veclink.progress import ProgressListener
 from veclink.span import NEIGHBOURS, span
 
@@ -148,7 +148,7 @@ def _machines(address: str | None, device: str) -> AbstractContextManager[Cluste
 
 def _field(a: Cloud, b: Cloud, device: str, memory: int | str | None, cluster: Cluster | None = None) -> Field:
     """The field of two clouds: on a cluster, on the device where they fit there, in memory, or read when asked."""
-    budget = None if memory is None else parse_memory(memory)
+    budget = None if memory is None else parse_memory(memory, least=LEAST)
     if cluster is not None:
         from veclink.ray_field import RayField
 

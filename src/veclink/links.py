@@ -129,8 +129,8 @@ class Links:
         pairs are wrong, the less is known of the surest ones among those, and a wanted precision is to be kept. Right
         after linking that reaches below the default cut too; links that were loaded can only become fewer.
         """
-        if not 0 < precision <= 1:
-            raise InputError(f"The wanted precision is {precision}; it is more than 0 and at most 1, such as 0.95.")
+        if not isinstance(precision, (int, float, np.number)) or not 0 < precision <= 1:
+            raise InputError(f"The wanted precision is {precision!r}; it is more than 0 and at most 1, such as 0.95.")
         source = self if self.considered is None else self.considered
         wrong = np.cumsum(1 - source.probability) / np.arange(1, len(source) + 1)
         # the mean of rising numbers rises, but for the rounding of the sum
@@ -156,8 +156,8 @@ class Links:
 
     def explain(self, i: int) -> dict[str, Any]:
         """All that is known of link `i`: its rank, ids and rows, its probability, and every column of evidence."""
-        if not -len(self) <= i < len(self):
-            raise InputError(f"There is no link {i}; there are {len(self):,}, counted from 0.")
+        if not isinstance(i, (int, np.integer)) or not -len(self) <= i < len(self):
+            raise InputError(f"There is no link {i!r}; there are {len(self):,}, counted from 0.")
         row_a, row_b = self.pairs[i].tolist()
         known = {
             "rank": i % len(self),
@@ -196,6 +196,8 @@ class Links:
     @classmethod
     def load(cls, path: str | Path) -> Links:
         """The links saved in `path`, equal to what was saved."""
+        if not isinstance(path, (str, Path)):
+            raise InputError(f"Links are loaded from a file, and {type(path).__name__} names none; give its path.")
         columns, metadata = links_files.read(path)
         try:
             return cls._from_saved(columns, metadata)

@@ -13,8 +13,12 @@ for _power, _letter in enumerate("KMGT", start=1):
     _UNITS[f"{_letter}IB"] = 1024**_power
 
 
-def parse_memory(memory: int | float | str) -> int:
-    """Bytes meant by `memory`: a number of bytes, or text such as "500MB", "1.5 GB" or "2GiB"."""
+LEAST = 1_000_000
+"""Bytes below which linking would go row by row."""
+
+
+def parse_memory(memory: int | float | str, *, least: int = 1) -> int:
+    """Bytes meant by `memory`: a number of bytes, or text such as "500MB", "1.5 GB" or "2GiB"; at least `least`."""
     if isinstance(memory, str):
         parts = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", memory)
         unit = _UNITS.get(parts[2].upper()) if parts else None
@@ -23,8 +27,8 @@ def parse_memory(memory: int | float | str) -> int:
         size = int(float(parts[1]) * unit)
     else:
         size = int(memory)
-    if size <= 0:
-        raise InputError(f"Memory {memory!r} leaves nothing to work with; give at least a few megabytes.")
+    if size < least:
+        raise InputError(f"Memory {memory!r} leaves nothing to work with; give at least {LEAST // 10**6}MB.")
     return size
 
 

@@ -13,6 +13,8 @@ from veclink.errors import needed
 if TYPE_CHECKING:
     import pyarrow as pa
 
+AS_THEY_ARE = "as they are"
+
 
 @dataclass(frozen=True, eq=False)
 class MergedRows:
@@ -20,6 +22,7 @@ class MergedRows:
 
     partner: (n_b,) the row of A that is the same object, −1 where there is none; probability: of that link, else NaN.
     alone: (m,) rows of A that are not in B. ids: (n_b + m,), B's as they are, A's made unique beside them.
+    ids_of_a: what was done to A's ids for that, in words.
     """
 
     a: Collection
@@ -28,6 +31,7 @@ class MergedRows:
     probability: np.ndarray
     alone: np.ndarray
     ids: np.ndarray
+    ids_of_a: str
 
     @classmethod
     def of(
@@ -39,7 +43,7 @@ class MergedRows:
         new = np.ones(len(a), bool)
         new[pairs[:, 0]] = new[left_out] = False
         alone = np.flatnonzero(new)
-        return cls(a, b, partner, sure, alone, _joined_ids(names(b), names(a)[alone]))
+        return cls(a, b, partner, sure, alone, *_joined_ids(names(b), names(a)[alone]))
 
     def __len__(self) -> int:
         return len(self.b) + len(self.alone)
@@ -73,30 +77,25 @@ def names(collection: Collection) -> np.ndarray:
     return np.arange(len(collection)) if collection.ids is None else collection.ids
 
 
-def numbers(collection: Collection, where: slice | np.ndarray) -> np.ndarray:
-    """Vectors as they are, int8 ones times their scale."""
-    rows, scale = np.asarray(collection.vectors[where]), collection.scale
-    if scale is None:
-        return rows
-    if isinstance(scale, float):
-        return rows * np.float32(scale)
-    return rows * (scale[where] if len(scale) > 1 else scale)
+def _joined_ids(of_b: np.ndarray, of_a: np.ndarray) -> tuple[np.ndarray, str]:
+    """B's ids, then A's, and what was done to A's.
 
-
-def _joined_ids(of_b: np.ndarray, of_a: np.ndarray) -> np.ndarray:
-    """B's ids, then A's where they are of the same kind and new; else integers counted on, or text with `a:` before."""
+    They stay where they are of the same kind and new; else integers are counted on, or text gets `a:` before it.
+    """
+    told = AS_THEY_ARE
     whole_b, whole_a = of_b.dtype.kind == "i", of_a.dtype.kind == "i"
     if whole_b and whole_a:
         if len(np.intersect1d(of_b, of_a)):
-            of_a = np.arange(len(of_a)) + (of_b.max(initial=-1) + 1)
-        return np.concatenate([of_b, of_a])
+            first = int(of_b.max(initial=-1)) + 1
+            of_a, told = np.arange(len(of_a)) + first, f"counted on from {first}"
+        return np.concatenate([of_b, of_a]), told
     left, right = ([str(each) for each in ids.tolist()] for ids in (of_b, of_a))
     taken, mark = set(left), ""
     while any(mark + each in taken for each in right):
         mark += "a:"
     ids = np.empty(len(left) + len(right), object)
     ids[:] = left + [mark + each for each in right]
-    return ids
+    return ids, f"with {mark!r} before them" if mark else told
 
 
 def _taken_ids(arrow: Any, collection: Collection, rows: np.ndarray) -> Any:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from veclink.cloud import Cloud, prepare
-from veclink.collection import Collection, open_collection
+from veclink.collection import Collection, numbers, open_collection
 from veclink.errors import InputError
 from veclink.evidence import one_to_one
 from veclink.links import Links
 from veclink.maps import DEFAULT_KIND, KINDS
-from veclink.merged_rows import MergedRows, names, numbers
+from veclink.merged_rows import MergedRows, names
 from veclink.pages import forget_pages
 from veclink.progress import Progress, ProgressListener
 from veclink.stores import open_store
@@ -38,8 +38,8 @@ class MergeSummary:
     """Counts of a merged collection: rows = from_b + translated; linked are those of B that are in A too.
 
     unsure: links that helped to fit the map but were too improbable to make two rows one. left_out: rows of A without a
-    direction. space: "b", or "both" where nothing was translated. warning: a sentence where the map is no better than
-    chance on held-back links, that is, where the links are wrong.
+    ids_of_a: str
+    warning: str | None = None
     """
 
     rows: int
@@ -50,6 +50,7 @@ class MergeSummary:
     left_out: int
     dimension: int
     space: str
+    ids_of_a: str
     warning: str | None = None
 
 
@@ -204,6 +205,7 @@ def merge(
         left_out=len(np.setdiff1d(left_out, pairs[chosen, 0])),
         dimension=max(left.dimension, right.dimension) if union_only else right.dimension,
         space="both" if union_only else "b",
+        ids_of_a=rows.ids_of_a,
         warning=None if translator is None else translator.warning,
     )
     if summary.warning is not None:

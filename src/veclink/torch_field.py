@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from veclink.cloud import NO_DIRECTION, Cloud
-from veclink.collection import Collection
+from veclink.collection import Collection, scale_of
 from veclink.errors import SHOWN
 from veclink.field import Axes, Field
 from veclink.locality import DENSITY_NEAREST, NEAREST, NEAREST_LINKS
@@ -184,18 +184,14 @@ def fits(a: tuple[int, int], b: tuple[int, int], device: str) -> bool:
 
 
 def _sent(collection: Collection, where: slice | np.ndarray, place: torch.device) -> torch.Tensor:
-    """Source rows as float32 on the device, int8 times its scale."""
+    """As `collection.numbers`, in float32 and on the device: sent as they are, as that is half or a quarter of it."""
     source = np.array(collection.vectors[where], order="C", subok=False)
     if source.dtype == np.float64:  # scaled first, so that large numbers stay in the range of float32
         peak = np.abs(source).max(axis=1, keepdims=True)
         source = (source / np.where(peak > 0, peak, 1.0)).astype(np.float32)
     numbers = torch.from_numpy(source).to(place).float()
-    scale = collection.scale
-    if isinstance(scale, np.ndarray):
-        numbers *= torch.from_numpy(scale if len(scale) == 1 else scale[where]).to(place)
-    elif scale is not None:
-        numbers *= float(scale)
-    return numbers
+    scale = scale_of(collection, where)
+    return numbers if scale is None else numbers.mul_(torch.from_numpy(scale).to(place))
 
 
 def _length(numbers: torch.Tensor) -> torch.Tensor:

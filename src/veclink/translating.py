@@ -14,13 +14,12 @@ import numpy as np
 
 from veclink.anchors import read_pairs, resolve_pairs
 from veclink.cloud import prepare
-from veclink.collection import Collection, open_collection
+from veclink.collection import Collection, numbers, open_collection
 from veclink.errors import InputError, plural
 from veclink.links import Links
 from veclink.maps import DEFAULT_KIND, KINDS, LEAST_LINKS, Map, Moments, Paired, fit_map, map_from_arrays
 from veclink.maps.files import read_arrays, write_arrays
 from veclink.maps.quality import FOLDS, Quality, crossfitted
-from veclink.merged_rows import numbers
 from veclink.pages import forget_pages
 from veclink.progress import Progress, ProgressListener
 from veclink.signatures import unit_rows

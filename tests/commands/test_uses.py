@@ -78,6 +78,17 @@ def test_merge_says_what_it_would_do_and_does_it_only_when_told(files: Path, tmp
     assert len(open_collection(output)) == 700
 
 
+def test_merge_says_what_becomes_of_ids_that_both_have(files: Path, tmp_path: Path) -> None:
+    for side in "ab":
+        count = len(np.load(files / f"{side}.npy"))
+        (tmp_path / f"{side}.ids.txt").write_text("".join(f"paper {i}\n" for i in range(count)))
+        (tmp_path / f"{side}.npy").symlink_to(files / f"{side}.npy")
+    pairs = [line.split(",")[:2] for line in (files / "links.csv").read_text().splitlines()[1:]]
+    (tmp_path / "links.csv").write_text("a,b\n" + "".join(f"paper {a[1:]},paper {b[1:]}\n" for a, b in pairs))
+    code, out, error = merge(tmp_path, tmp_path / "merged.parquet", "--union-only")
+    assert (code, error) == (0, "") and "A's ids are written with 'a:' before them, as B has some of them too" in out
+
+
 def test_merge_tells_json_alone_on_stdout(files: Path, tmp_path: Path) -> None:
     code, out, _ = merge(files, tmp_path / "m.npy", "--yes", "--json")
     told = json.loads(out)

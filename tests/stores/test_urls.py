@@ -171,6 +171,7 @@ def test_a_refused_connection_is_one_sentence_without_the_password(
     [
         ("QDRANT_API_KEY", "qdrant://127.0.0.1:1/papers"),
         ("MILVUS_TOKEN", "milvus://127.0.0.1:1/papers"),
+        ("CHROMA_TOKEN", "chroma://127.0.0.1:1/papers"),
         ("PGPASSWORD", "postgresql://me@127.0.0.1:1/db?table=papers"),
     ],
 )

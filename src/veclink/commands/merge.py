@@ -20,6 +20,7 @@ from veclink.commands.shared import (
     print_json,
 )
 from veclink.errors import InputError
+from veclink.merged_rows import AS_THEY_ARE
 
 
 def merge(
@@ -127,6 +128,10 @@ def _sentences(told: dict[str, Any], dedupe: bool, n_a: int, in_the_way: bool) -
         f"{told['rows']:,} rows: {told['from_b']:,} of B, {told['linked']:,} of them linked to a row of A, and "
         f"{new:,} of A {kind}."
     ]
+    if told["ids_of_a"] != AS_THEY_ARE:
+        lines.append(
+            f"A's ids are written {told['ids_of_a']}, as B has some of them too; `id_a` holds them as they were."
+        )
     if told["unsure"]:
         lines.append(f"{told['unsure']:,} links are too improbable to make two rows one.")
     quality = (told.get("translator") or {}).get("quality")

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from veclink.errors import InputError, VeclinkError
-from veclink.memory import parse_memory
+from veclink.memory import LEAST, parse_memory
 
 ERROR, USAGE, NOT_LINKABLE, INTERRUPTED = 1, 2, 3, 130
 ENDINGS = (".csv", ".parquet")
@@ -81,7 +81,7 @@ def print_json(value: dict[str, Any]) -> None:
 def check_memory(text: str | None) -> str | None:
     if text is not None:
         try:
-            parse_memory(text)
+            parse_memory(text, least=LEAST)
         except VeclinkError as error:
             raise typer.BadParameter(str(error)) from error
     return text

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.cloud import Cloud, numbers
-from veclink.collection import Collection
+from veclink.cloud import Cloud
+from veclink.collection import Collection, numbers
 from veclink.signatures import unit_rows
 
 SAMPLE = 2000

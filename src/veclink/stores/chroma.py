@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from veclink.errors import InputError, named, needed
+from veclink.errors import InputError, StoreError, named, needed
 from veclink.ids import as_ids
 from veclink.stores.arrow import table_of
 from veclink.stores.filters import Condition
@@ -23,7 +23,9 @@ from veclink.stores.link_rows import check_columns
 from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
 from veclink.stores.urls import Address
 
-MOST = 5000  # rows in one call; Chroma's own limit is 5,461
+MOST = 5000  # rows written in one call; Chroma's own limit is 5,461
+READ, LISTED = 1000, 20_000
+"""Rows read in one call, as they come as lists of Python's numbers, and ids listed in one, as offsets are slow."""
 INTEGERS, OWN = "veclink_integer_ids", "veclink"
 UNFINISHED = "-veclink-unfinished"
 DOCUMENT = "document"
@@ -109,24 +111,33 @@ class ChromaStore(Store):
         field = self.address.id
         if field and not payload:
             include.append("metadatas")
-        while True:
+        for ids in self._pages(row, min(size, READ)):
             with self.errors():
-                found = self._collection.get(limit=min(size, MOST), offset=row, where=self._where, include=include)
-            ids = found["ids"]
-            if not ids:
-                return
+                found = self._collection.get(ids=ids, include=include)
             row += len(ids)
-            records = _records(found, len(ids)) if len(include) > 1 else []
-            if field:
-                ids = [record.pop(field, None) for record in records]
-            elif integers:
-                ids = list(map(int, ids))
+            order = {each: place for place, each in enumerate(found["ids"])}
+            if len(order) != len(ids):
+                raise StoreError(f"{self.name} changed while it was read; read again.")
+            rows = [order[each] for each in ids]
+            records = _records(found, rows) if len(include) > 1 else []
+            names: list[Any] = list(map(int, ids)) if integers else ids
             yield Batch(
-                np.asarray(found["embeddings"], np.float32),
-                as_ids(ids, self.name),
+                np.asarray(found["embeddings"], np.float32)[rows],
+                as_ids([record.pop(field, None) for record in records] if field else names, self.name),
                 table_of(records) if payload else None,
                 row,
             )
+
+    def _pages(self, start: int, size: int) -> Iterator[list[str]]:
+        """The ids from a row on, `size` at a time; each list counts as one step further."""
+        while True:
+            with self.errors():
+                found = self._collection.get(limit=LISTED, offset=start, where=self._where, include=[])["ids"]
+            for first in range(0, len(found), size):
+                yield found[first : first + size]
+            start += len(found)
+            if len(found) < LISTED:
+                return
 
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
         unfinished = self._name + UNFINISHED
@@ -237,12 +248,13 @@ def _condition(condition: Condition) -> dict[str, Any]:
     return {condition.field: {_SIGNS[condition.sign]: condition.value}}
 
 
-def _records(found: dict[str, Any], count: int) -> list[dict[str, Any]]:
+def _records(found: dict[str, Any], rows: list[int]) -> list[dict[str, Any]]:
+    """The metadata and the document of these rows of an answer."""
+    count = len(found["ids"])
     metadatas = found.get("metadatas") or [None] * count
     documents = found.get("documents") or [None] * count
     return [
-        {**(record or {}), **({} if document is None else {DOCUMENT: document})}
-        for record, document in zip(metadatas, documents, strict=True)
+        {**(metadatas[row] or {}), **({} if documents[row] is None else {DOCUMENT: documents[row]})} for row in rows
     ]
 
 

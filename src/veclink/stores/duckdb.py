@@ -14,8 +14,8 @@ from veclink.errors import InputError, StoreError, named, needed
 from veclink.ids import as_ids
 from veclink.stores.arrow import id_values, matrix
 from veclink.stores.fields import choose_id, choose_vector
-from veclink.stores.link_rows import check_columns, links_table
-from veclink.stores.names import quoted
+from veclink.stores.link_rows import check_columns, links_of_rows, links_table, plain_id
+from veclink.stores.names import quoted, where_clause
 from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
 from veclink.stores.tables import records_of
 from veclink.stores.urls import Address
@@ -38,8 +38,7 @@ class DuckdbStore(Store):
     @cached_property
     def _connection(self) -> Any:
         duckdb: Any = needed("duckdb", "DuckDB", install="veclink[duckdb]")
-        assert self.address.path is not None
-        if not self.writable and not self.address.path.is_file():
+        if not self.writable and not self._path.is_file():
             raise InputError(f"{self.name} does not exist; check the name.")
         # a table is read once from end to end: pages kept for another time would only fill the memory
         options: dict[str, Any] = {
@@ -48,7 +47,7 @@ class DuckdbStore(Store):
         if not self.writable:
             options["memory_limit"] = READING_MEMORY
         with self.errors("opened"):
-            return duckdb.connect(str(self.address.path), read_only=not self.writable, config=options)
+            return duckdb.connect(str(self._path), read_only=not self.writable, config=options)
 
     def _run(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self.errors(), self._connection.cursor() as cursor:
@@ -73,8 +72,7 @@ class DuckdbStore(Store):
         return dict(self._run(query, [self._table]))
 
     def exists(self) -> bool:
-        query = "select count(*) from information_schema.tables where table_schema = 'main' and table_name = ?"
-        return bool(self._run(query, [self._table])[0][0])
+        return bool(self._columns)
 
     def count(self) -> int:
         where, values = self._where
@@ -105,13 +103,14 @@ class DuckdbStore(Store):
         names = [quoted(self._vector), *([quoted(self._id)] if self._id else []), *map(quoted, others)]
         where, values = self._where
         if after is not None:
-            where, values = f"{where} {'and' if where else 'where'} rowid > ?", [*values, after]
+            where += f" {'and' if where else 'where'} rowid > {int(after)}"
         last = ["rowid as veclink_place"] if self._has_rowid else []
         query = f"select {', '.join([*names, *last])} from {quoted(self._table)}{where}"
         arrow: Any = needed("pyarrow", "DuckDB")
         row, connection = 0, self._connection
         with self.errors(), self._reading(connection) as cursor:
-            reader = cursor.sql(query, params=values)
+            # with parameters, even none, DuckDB keeps the whole answer in memory before it gives the first batch
+            reader = cursor.sql(query, params=values) if values else cursor.sql(query)
             make = getattr(reader, "to_arrow_reader", None) or reader.fetch_record_batch
             for records in make(size):
                 if not records.num_rows:
@@ -172,8 +171,7 @@ class DuckdbStore(Store):
         if not self.exists():
             return None
         check_columns(list(self._columns), self.name)
-        rows = self._run(f"select a, b, probability from {quoted(self._table)}")
-        return {(_plain(a), _plain(b)): float(probability) for a, b, probability in rows}
+        return links_of_rows(self._run(f"select a, b, probability from {quoted(self._table)}"))
 
     def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
         self.check_writable()
@@ -196,7 +194,7 @@ class DuckdbStore(Store):
             raise InputError(f"{self.name} has no ids, so its rows cannot be annotated; name the column: ?id=…")
         notes = f"{quoted(LINKED)}, {quoted(PROBABILITY)}" if LINKED in self._columns else "null, null"
         rows = self._run(f"select {quoted(self._id)}, {notes} from {quoted(self._table)}")
-        return {_plain(row[0]): (row[1], row[2]) for row in rows}
+        return {plain_id(row[0]): (row[1], row[2]) for row in rows}
 
     def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
         self.check_writable()
@@ -257,11 +255,7 @@ class DuckdbStore(Store):
 
     @cached_property
     def _where(self) -> tuple[str, list[Any]]:
-        missing = [each.field for each in self.address.where if each.field not in self._columns]
-        if missing:
-            raise InputError(f"{self.name} has no column {named(missing)} to filter by.")
-        parts = [f"{quoted(each.field)} {each.sign} ?" for each in self.address.where]
-        return (" where " + " and ".join(parts) if parts else ""), [each.value for each in self.address.where]
+        return where_clause(self.address.where, self._columns, self.name)
 
 
 class _Transaction:
@@ -279,7 +273,3 @@ class _Transaction:
             self._cursor.execute("commit" if kind is None else "rollback")
         finally:
             self._cursor.close()
-
-
-def _plain(value: Any) -> Id:
-    return value if isinstance(value, (int, str)) else str(value)

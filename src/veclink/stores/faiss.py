@@ -33,11 +33,6 @@ class FaissStore(Store):
     keeps_payload = False
     keeps_links = False
 
-    @property
-    def _path(self) -> Path:
-        assert self.address.path is not None
-        return self.address.path
-
     @cached_property
     def _faiss(self) -> Any:
         return needed("faiss", "FAISS", install="veclink[faiss]")

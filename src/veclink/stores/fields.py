@@ -17,6 +17,7 @@ def vector_field(names: Sequence[str], candidates: Sequence[str], name: str) -> 
             return known
     if len(candidates) == 1:
         return candidates[0]
+    _check_any(candidates, names, name)
     raise InputError(
         f"{name} has {len(candidates)} fields that could be the vectors among {named(list(names))}; "
         "call the right one `vector` or `embedding`."
@@ -30,9 +31,10 @@ def id_field(names: Sequence[str]) -> str | None:
 
 def choose_vector(wanted: str | None, names: Sequence[str], candidates: Sequence[str], name: str) -> str:
     """The field of the vectors in a store: the one that the URL names, the only one, or else a usual name."""
+    _check_any(candidates, names, name)
     if wanted is not None:
         if wanted not in candidates:
-            raise InputError(f"{name} has no vectors in {wanted!r}; it has {named(list(candidates)) or 'none'}.")
+            raise InputError(f"{name} has no vectors in {wanted!r}; it has some in {named(list(candidates))}.")
         return wanted
     if len(candidates) == 1:
         return candidates[0]
@@ -40,7 +42,7 @@ def choose_vector(wanted: str | None, names: Sequence[str], candidates: Sequence
     if len(usual) == 1:
         return usual[0]
     raise InputError(
-        f"{name} has {len(candidates)} fields that could be the vectors, {named(list(candidates)) or 'none'}, among "
+        f"{name} has {len(candidates)} fields that could be the vectors, {named(list(candidates))}, among "
         f"{named(list(names))}; name one: ?vector=…"
     )
 
@@ -50,3 +52,9 @@ def choose_id(wanted: str | None, names: Sequence[str], name: str) -> str | None
     if wanted is not None and wanted not in names:
         raise InputError(f"{name} has no field {wanted!r} for its ids; it has {named(list(names)) or 'none'}.")
     return wanted or id_field(names)
+
+
+def _check_any(candidates: Sequence[str], names: Sequence[str], name: str) -> None:
+    if not candidates:
+        held = f"its fields are {named(list(names))}" if names else "it has no fields"
+        raise InputError(f"{name} holds no vectors: {held}, and none is a list of numbers; is it the right table?")

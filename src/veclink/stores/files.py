@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from veclink.atomic import written_whole
-from veclink.collection import Collection
+from veclink.collection import Collection, numbers
 from veclink.errors import InputError, needed
 from veclink.ids import beside, read_ids
 from veclink.stores import BY_ENDING, known_endings, read_file
@@ -69,9 +69,7 @@ class FileStore(Store):
 
     def __init__(self, address: Address, *, writable: bool = False) -> None:
         super().__init__(address, writable=writable)
-        assert address.path is not None
-        self._path = address.path
-        self._ending = address.path.suffix.lower()
+        self._ending = self._path.suffix.lower()
         if self._ending not in BY_ENDING:
             raise InputError(f"{self._path} is not a kind of file that is known; known are {known_endings()}.")
         self.keeps_payload = self._ending in (".parquet", ".jsonl")
@@ -79,10 +77,9 @@ class FileStore(Store):
     @cached_property
     def _collection(self) -> Collection:
         collection = read_with_options(self.address)
-        scale = collection.scale
-        if scale is not None:  # batches are what the numbers mean
-            return replace(collection, vectors=collection.vectors * np.asarray(scale, np.float32), scale=None)
-        return collection
+        if collection.scale is None:
+            return collection
+        return replace(collection, vectors=numbers(collection, slice(None)), scale=None)  # what the numbers mean
 
     def exists(self) -> bool:
         return self._path.exists()
@@ -122,8 +119,8 @@ class FileStore(Store):
             rows = _WRITERS[self._ending](path, first, _noting(batches, ids), metadata)
             if self._ending == ".npy" and first.ids is not None:
                 names = [str(each) for part in ids for each in part.tolist()]
-                if any("\n" in each or each.endswith("\r") for each in names):
-                    raise InputError(f"{self.name} cannot keep ids with line breaks; write Parquet instead.")
+                if any("\n" in each or each.endswith("\r") or not each for each in names):
+                    raise InputError(f"{self.name} cannot keep empty ids or line breaks; write Parquet instead.")
                 # the same stack: either both files are there at the end, or neither
                 text = stack.enter_context(written_whole(self._path.with_name(f"{self._path.stem}.ids.txt")))
                 text.write_text("".join(f"{each}\n" for each in names), encoding="utf-8")

@@ -9,7 +9,6 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,11 +38,6 @@ class Hdf5Store(Store):
     """Datasets of one length in one group."""
 
     keeps_links = False
-
-    @property
-    def _path(self) -> Path:
-        assert self.address.path is not None
-        return self.address.path
 
     @cached_property
     def _file(self) -> Any:

@@ -36,8 +36,7 @@ class LanceStore(Store):
     @cached_property
     def _place(self) -> tuple[Path, str]:
         """The folder of the database, and the table."""
-        assert self.address.path is not None
-        path, table = self.address.path, self.address.table
+        path, table = self._path, self.address.table
         if path.suffix == ".lance" and table is None:
             return path.parent, path.stem
         if table is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from veclink.errors import InputError, named, needed
@@ -31,6 +31,16 @@ def links_of_table(table: pa.Table, store: str) -> dict[tuple[Id, Id], float]:
     check_columns(table.column_names, store)
     a, b = (as_ids(id_values(table.column(side)), store).tolist() for side in "ab")
     return dict(zip(zip(a, b, strict=True), table.column("probability").to_pylist(), strict=True))
+
+
+def links_of_rows(rows: Iterable[tuple[Any, Any, Any]]) -> dict[tuple[Id, Id], float]:
+    """The links in rows (a, b, probability) of a query."""
+    return {(plain_id(a), plain_id(b)): float(probability) for a, b, probability in rows}
+
+
+def plain_id(value: Any) -> Id:
+    """An id as links hold it: a whole number or text; what else a database has, such as a UUID, becomes text."""
+    return value if isinstance(value, (int, str)) else str(value)
 
 
 def links_table(links: Mapping[tuple[Id, Id], float]) -> pa.Table:

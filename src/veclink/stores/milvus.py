@@ -32,8 +32,14 @@ _KINDS = {"FLOAT_VECTOR": "<f4", "FLOAT16_VECTOR": "<f2", "INT8_VECTOR": "i1"}
 
 
 def open_address(address: Address, *, writable: bool) -> Store:
-    """The collection, of a server or of a Milvus Lite file."""
+    """The collection, of a server or of a Milvus Lite file; one that is only read needs no client, if possible."""
     needed("pymilvus", "Milvus", install="veclink[milvus]")
+    if address.path is not None and not writable:
+        from veclink.stores.milvus_folder import open_folder
+
+        folder = open_folder(address)
+        if folder is not None:
+            return folder
     return MilvusStore(address, writable=writable)
 
 

@@ -34,11 +34,6 @@ class ParquetFolder(Store):
 
     keeps_links = False
 
-    @property
-    def _path(self) -> Path:
-        assert self.address.path is not None
-        return self.address.path
-
     @cached_property
     def _files(self) -> list[Path]:
         return sorted(self._path.rglob("*.parquet"))
@@ -70,7 +65,7 @@ class ParquetFolder(Store):
         kind = self._schema.field(self._vector).type
         if hasattr(kind, "list_size"):
             return int(kind.list_size)
-        first = next(self._rows(1, None, [self._vector]), None)
+        first = next(file_rows(self._files, 1, None, [self._vector]), None)
         return 0 if first is None else matrix(first[1].column(0), 0, None, self.name).shape[1]
 
     @property
@@ -90,7 +85,7 @@ class ParquetFolder(Store):
         others = [name for name in names if name not in wanted and name not in self._vectors]
         arrow: Any = needed("pyarrow", "Parquet")
         with self.errors():
-            for place, records in self._rows(size, after, list(names)):
+            for place, records in file_rows(self._files, size, after, list(names)):
                 start = place[1] - records.num_rows
                 if conditions:
                     rows = np.flatnonzero(matching(arrow.Table.from_batches([records]), conditions, self.name))
@@ -101,28 +96,6 @@ class ParquetFolder(Store):
                 rest = arrow.Table.from_batches([records.select(others)]) if payload and others else None
                 ids = as_ids(id_values(records.column(self._id)), self.name) if self._id else None
                 yield Batch(vectors.astype(self.dtype, copy=False), ids, rest, place)
-
-    def _rows(self, size: int, after: Any, names: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
-        """Batches with the place behind them: the file, and the row in it."""
-        parquet: Any = needed("pyarrow.parquet", "Parquet")
-        begin, skip = after or (0, 0)
-        for number, path in enumerate(self._files):
-            if number < begin:
-                continue
-            with parquet.ParquetFile(path, memory_map=True) as file:
-                row, groups, start = 0, [], skip if number == begin else 0
-                for group in range(file.metadata.num_row_groups):
-                    rows = file.metadata.row_group(group).num_rows
-                    if row + rows > start:
-                        groups.append(group)
-                    else:
-                        row += rows
-                for records in file.iter_batches(batch_size=size, row_groups=groups, columns=list(names)):
-                    row += records.num_rows
-                    if row <= start:
-                        continue
-                    kept = min(records.num_rows, row - start)
-                    yield [number, row], records.slice(records.num_rows - kept)
 
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
         with folder_written_whole(self._path) as folder:
@@ -146,6 +119,29 @@ class ParquetFolder(Store):
     def _id(self) -> str | None:
         names = [name for name in self._schema.names if name != self._vector]
         return choose_id(self.address.id, names, self.name)
+
+
+def file_rows(files: Sequence[Path], size: int, after: Any, names: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
+    """These columns of all files in batches, each with the place behind it: the file's number, and the row in it."""
+    parquet: Any = needed("pyarrow.parquet", "Parquet")
+    begin, skip = after or (0, 0)
+    for number, path in enumerate(files):
+        if number < begin:
+            continue
+        with parquet.ParquetFile(path, memory_map=True) as file:
+            row, groups, start = 0, [], skip if number == begin else 0
+            for group in range(file.metadata.num_row_groups):
+                rows = file.metadata.row_group(group).num_rows
+                if row + rows > start:
+                    groups.append(group)
+                else:
+                    row += rows
+            for records in file.iter_batches(batch_size=size, row_groups=groups, columns=list(names)):
+                row += records.num_rows
+                if row <= start:
+                    continue
+                kept = min(records.num_rows, row - start)
+                yield [number, row], records.slice(records.num_rows - kept)
 
 
 def write_parts(folder: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:

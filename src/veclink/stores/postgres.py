@@ -18,7 +18,7 @@ from veclink.errors import InputError, named, needed
 from veclink.ids import as_ids
 from veclink.stores.arrow import values_of
 from veclink.stores.fields import choose_id, choose_vector
-from veclink.stores.link_rows import check_columns
+from veclink.stores.link_rows import check_columns, links_of_rows, plain_id
 from veclink.stores.pg_binary import VectorLoaders
 from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
 from veclink.stores.tables import records_of
@@ -188,8 +188,7 @@ class PostgresStore(Store):
         if not self.exists():
             return None
         check_columns(list(self._columns), self.name)
-        rows = self._run(self._sql.SQL("select a, b, probability from {}").format(self._table))
-        return {(_plain(a), _plain(b)): float(p) for a, b, p in rows}
+        return links_of_rows(self._run(self._sql.SQL("select a, b, probability from {}").format(self._table)))
 
     def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
         from veclink.stores.pg_write import put_links
@@ -207,7 +206,7 @@ class PostgresStore(Store):
         there = LINKED in self._columns
         names = [self._id, LINKED, PROBABILITY] if there else [self._id]
         query = sql.SQL("select {} from {}").format(sql.SQL(", ").join(map(sql.Identifier, names)), self._table)
-        return {_plain(row[0]): (row[1], row[2]) if there else (None, None) for row in self._run(query)}
+        return {plain_id(row[0]): (row[1], row[2]) if there else (None, None) for row in self._run(query)}
 
     def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
         from veclink.stores.pg_write import annotate
@@ -270,7 +269,3 @@ class PostgresStore(Store):
         if not parts:
             return sql.SQL(""), []
         return sql.SQL(" where ") + sql.SQL(" and ").join(parts), [each.value for each in self.address.where]
-
-
-def _plain(value: Any) -> Id:
-    return value if isinstance(value, (int, str)) else str(value)

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote
 
@@ -64,6 +65,12 @@ class Store(ABC):
         """How the store is called in sentences; never with a password."""
         return self.address.shown
 
+    @property
+    def _path(self) -> Path:
+        """The file or folder of an embedded store."""
+        assert self.address.path is not None, f"{self.name} is a server"
+        return self.address.path
+
     # --- reading
 
     @abstractmethod
@@ -77,6 +84,10 @@ class Store(ABC):
     @abstractmethod
     def count(self) -> int:
         """How many rows there are, after the filters of the URL."""
+
+    def at_most(self) -> int | None:
+        """Where counting takes long, a number that there are no more rows than; None where `count` is quick."""
+        return None
 
     @abstractmethod
     def dimension(self) -> int:

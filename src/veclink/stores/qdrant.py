@@ -6,12 +6,10 @@ only: other ids are written as a payload field `id`, and the collection's metada
 
 from __future__ import annotations
 
-import json
 import os
-import uuid
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -21,20 +19,25 @@ from veclink.errors import InputError, named, needed
 from veclink.ids import as_ids
 from veclink.stores.arrow import table_of
 from veclink.stores.fields import choose_vector
-from veclink.stores.filters import Condition
 from veclink.stores.link_rows import check_columns
 from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
+from veclink.stores.qdrant_points import condition_of, is_point_id, pair_id, plain, quick_commits
 from veclink.stores.urls import Address
 
 UNFINISHED, OWN_IDS, ID_FIELD = "veclink_unfinished", "veclink_ids", "id"
 WRITE = 1000
 """Points sent at once: a server refuses requests of more than 32 MB."""
-_NAMES = uuid.UUID("b4cf5a3e-6f0c-4a55-9a0e-2f2d0c6d8f11")
 
 
 def open_address(address: Address, *, writable: bool) -> Store:
-    """The collection, of a server or of a folder."""
+    """The collection, of a server or of a folder; a folder that is only read is read without the client if possible."""
     needed("qdrant_client", "Qdrant", install="veclink[qdrant]")
+    if address.path is not None and not writable:
+        from veclink.stores.qdrant_folder import open_folder
+
+        folder = open_folder(address)
+        if folder is not None:
+            return folder
     return QdrantStore(address, writable=writable)
 
 
@@ -78,13 +81,15 @@ class QdrantStore(Store):
         with self.errors():
             return self._client.get_collection(self._collection).config
 
-    def exists(self) -> bool:
+    def _there(self) -> bool:
         with self.errors():
-            there = self._client.collection_exists(self._collection)
-        return bool(there) and not self._notes().get(UNFINISHED)
+            return bool(self._client.collection_exists(self._collection))
+
+    def exists(self) -> bool:
+        return self._there() and not self._notes().get(UNFINISHED)
 
     def half_written(self) -> bool:
-        return bool(self._client.collection_exists(self._collection)) and bool(self._notes().get(UNFINISHED))
+        return self._there() and bool(self._notes().get(UNFINISHED))
 
     def count(self) -> int:
         with self.errors():
@@ -102,7 +107,7 @@ class QdrantStore(Store):
         return {**own, "distance": str(getattr(self._params.distance, "value", self._params.distance))}
 
     def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
-        name, field = self._vector, self.address.id or self._notes().get(OWN_IDS)
+        name, field = self._vector, self._id_field
         fields: Any = payload or ([field] if field else False)
         place = after
         if after is not None and after[0] is None:
@@ -119,18 +124,17 @@ class QdrantStore(Store):
                 )
             if points:
                 place = [next_place]
-                ids = [point.id for point in points]
-                records = [dict(point.payload or {}) for point in points]
-                if field:
-                    ids = [record.pop(field, None) for record in records]
-                yield Batch(
-                    self._numbers(points, name),
-                    as_ids(ids, self.name),
-                    table_of(records) if payload else None,
-                    place,
-                )
+                yield self._batch(points, payload, place)
             if next_place is None:
                 return
+
+    def _batch(self, points: Sequence[Any], payload: bool, place: Any) -> Batch:
+        ids = [point.id for point in points]
+        records = [dict(point.payload or {}) for point in points] if payload or self._id_field else []
+        if self._id_field:
+            ids = [record.pop(self._id_field, None) for record in records]
+        table = table_of(records) if payload else None
+        return Batch(self._numbers(points, self._vector), as_ids(ids, self.name), table, place)
 
     def _numbers(self, points: Sequence[Any], name: str | None) -> np.ndarray:
         rows = [(point.vector or {}).get(name) if name else point.vector for point in points]
@@ -146,7 +150,7 @@ class QdrantStore(Store):
                 raise InputError(f"{self.name} cannot be replaced as a whole by Qdrant; delete it, or choose a name.")
             self._client.delete_collection(name)
         half = first.vectors.dtype == np.float16
-        own = first.ids is not None and not all(map(_is_point_id, first.ids.tolist()))
+        own = first.ids is not None and not all(map(is_point_id, first.ids.tolist()))
         notes = {**metadata, OWN_IDS: ID_FIELD} if own else dict(metadata)
         self._client.create_collection(
             name,
@@ -159,7 +163,7 @@ class QdrantStore(Store):
         )
         rows = 0
         try:
-            with self._quick_commits(), warnings.catch_warnings():
+            with quick_commits(self._client, self._collection), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # as in `_client`
                 for batch in batches:
                     self._upsert(batch, rows, own)
@@ -180,14 +184,14 @@ class QdrantStore(Store):
                     raise InputError("The payload has a field 'id', which is where Qdrant keeps these ids; rename it.")
                 record[ID_FIELD] = each
             ids = list(range(row, row + len(batch)))  # in the order of these, points are read again
-        elif not all(map(_is_point_id, ids)):
+        elif not all(map(is_point_id, ids)):
             raise InputError("Qdrant ids are whole numbers or UUIDs, and later rows have others than the first ones.")
         vectors = batch.vectors.astype(np.float32).tolist()
         for start in range(0, len(ids), WRITE):
             part = slice(start, start + WRITE)
             self._client.upsert(
                 self._collection,
-                self._models.Batch(ids=ids[part], vectors=vectors[part], payloads=_plain(records[part])),
+                self._models.Batch(ids=ids[part], vectors=vectors[part], payloads=plain(records[part])),
                 wait=True,
             )
 
@@ -211,16 +215,16 @@ class QdrantStore(Store):
         with self.errors("written"):
             if not self._client.collection_exists(name):
                 self._client.create_collection(name, vectors_config={})
-            with self._quick_commits():
+            with quick_commits(self._client, self._collection):
                 items = list(changed.items())
                 for start in range(0, len(items), WRITE):
                     points = [
-                        models.PointStruct(id=_pair_id(a, b), vector={}, payload={"a": a, "b": b, "probability": p})
+                        models.PointStruct(id=pair_id(a, b), vector={}, payload={"a": a, "b": b, "probability": p})
                         for (a, b), p in items[start : start + WRITE]
                     ]
                     self._client.upsert(name, points, wait=True)
                 if removed:
-                    gone = models.PointIdsList(points=[_pair_id(a, b) for a, b in removed])
+                    gone = models.PointIdsList(points=[pair_id(a, b) for a, b in removed])
                     self._client.delete(name, gone, wait=True)
 
     def annotations(self) -> dict[Id, tuple[Id | None, float | None]]:
@@ -231,7 +235,7 @@ class QdrantStore(Store):
         models = self._models
         points = {each: point for each, point, _ in self._annotated()}
         items = list(changes.items())
-        with self.errors("written"), self._quick_commits():
+        with self.errors("written"), quick_commits(self._client, self._collection):
             for start in range(0, len(items), WRITE):
                 operations: list[Any] = []
                 for each, value in items[start : start + WRITE]:
@@ -252,7 +256,7 @@ class QdrantStore(Store):
 
     def _annotated(self) -> Iterator[tuple[Id, Any, tuple[Id | None, float | None]]]:
         """Each id, the point it stands for, and what is noted there."""
-        field, place = self.address.id or self._notes().get(OWN_IDS), None
+        field, place = self._id_field, None
         wanted = [LINKED, PROBABILITY, *([field] if field else [])]
         while True:
             with self.errors():
@@ -265,6 +269,11 @@ class QdrantStore(Store):
 
     def _notes(self) -> dict[str, Any]:
         return dict(getattr(self._config, "metadata", None) or {})
+
+    @cached_property
+    def _id_field(self) -> str | None:
+        """The payload field of the ids, None where the points' own are the ids."""
+        return self.address.id or self._notes().get(OWN_IDS)
 
     @cached_property
     def _vector(self) -> str | None:
@@ -285,52 +294,4 @@ class QdrantStore(Store):
     def _filter(self) -> Any:
         if not self.address.where:
             return None
-        return self._models.Filter(must=[self._condition(each) for each in self.address.where])
-
-    def _condition(self, condition: Condition) -> Any:
-        models, value = self._models, condition.value
-        if condition.sign == "=" and not isinstance(value, float):
-            return models.FieldCondition(key=condition.field, match=models.MatchValue(value=value))
-        if isinstance(value, (str, bool)):
-            raise InputError(f"Qdrant orders numbers only, and the filter compares {condition.field!r} with text.")
-        bounds = {"=": ("gte", "lte"), "<": ("lt",), "<=": ("lte",), ">": ("gt",), ">=": ("gte",)}[condition.sign]
-        return models.FieldCondition(key=condition.field, range=models.Range(**dict.fromkeys(bounds, value)))
-
-    @contextmanager
-    def _quick_commits(self) -> Iterator[None]:
-        """A local folder is SQLite, committed point by point: 15 ms each. Here the disk is waited for once, at the end.
-
-        What a crash of the machine could lose is a collection that is marked as unfinished, or notes to write again.
-        """
-        local = getattr(self._client, "_client", None)
-        kept = getattr(local, "collections", {}).get(self._collection)
-        storage = getattr(getattr(kept, "storage", None), "storage", None)
-        if storage is None:
-            yield
-            return
-        storage.execute("pragma synchronous=off")
-        try:
-            yield
-        finally:
-            storage.execute("pragma synchronous=full")
-            # one more commit, of nothing new, that does wait for the disk
-            with storage:
-                storage.execute("pragma user_version = 0")
-
-
-def _is_point_id(value: Any) -> bool:
-    if isinstance(value, int):
-        return 0 <= value < 2**64
-    try:
-        return str(uuid.UUID(value)) == value
-    except (ValueError, AttributeError):
-        return False
-
-
-def _pair_id(a: Id, b: Id) -> str:
-    return str(uuid.uuid5(_NAMES, json.dumps([a, b])))
-
-
-def _plain(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Payload as JSON takes it: dates and the like as text."""
-    return json.loads(json.dumps(records, default=str))
+        return self._models.Filter(must=[condition_of(each) for each in self.address.where])

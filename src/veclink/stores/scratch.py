@@ -13,6 +13,7 @@ import os
 import shutil
 import tempfile
 import time
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -26,9 +27,12 @@ from veclink.errors import InputError, OutputError, StoreError, needed
 from veclink.ids import as_ids
 from veclink.progress import Progress, ProgressListener
 from veclink.stores.arrow import one_table
+from veclink.stores.locks import locked
 from veclink.stores.protocol import BATCH, Batch, Store
 
 BATCH_BYTES = 16 << 20  # of vectors, at most: a batch is held a few times over while it is read
+WAITING = 3
+"""Batches that were read and are not yet written, at most."""
 SAVED_SECONDS = 0.5
 """How much of a read a killed process loses, at most."""
 KEPT_SECONDS = 7 * 24 * 3600
@@ -39,43 +43,44 @@ def read_store(
     store: Store, *, payload: bool = True, progress: ProgressListener | None = None, size: int | None = None
 ) -> Collection:
     """The whole collection: vectors memory-mapped, ids in memory, payload (if wanted) memory-mapped too."""
-    count, dimension, dtype = store.count(), store.dimension(), store.dtype
+    rough, dimension, dtype = store.at_most(), store.dimension(), store.dtype
+    most = store.count() if rough is None else rough
     if dtype.kind == "f" and dtype.itemsize == 8:
         dtype = np.dtype(np.float32)
-    if not count:
+    if not most:
         return Collection.from_array(np.empty((0, max(dimension, 1)), dtype), name=store.name)
     size = size or max(1, min(BATCH, BATCH_BYTES // (dimension * dtype.itemsize)))
     with _folder(store, payload) as folder:
         state = {
-            "count": count, "dimension": dimension, "dtype": dtype.str, "payload": payload, "version": store.version()
+            "most": most, "dimension": dimension, "dtype": dtype.str, "payload": payload, "version": store.version()
         }  # fmt: skip
         scratch = _Scratch(folder, state)
-        _check_room(folder, count * dimension * dtype.itemsize - scratch.bytes, store.name)
+        _check_room(folder, most * dimension * dtype.itemsize - scratch.bytes, store.name)
         began, already = time.monotonic(), scratch.rows
 
         def done(step: Future[None]) -> None:
             step.result()
             if progress is not None:
                 rate = (scratch.rows - already) / max(time.monotonic() - began, 1e-9)
-                progress(Progress(scratch.rows, count, 0, None, f"reading {store.name}", rows_per_second=rate))
+                progress(Progress(scratch.rows, most, 0, None, f"reading {store.name}", rows_per_second=rate))
 
-        # one batch is written while the next one is read
+        # batches are written while the next ones are read; a few may wait, as a disk stalls now and then
         try:
             with ThreadPoolExecutor(1) as writer:
-                step: Future[None] | None = None
+                steps: deque[Future[None]] = deque()
                 for batch in scratch.resumed(store, size) or store.batches(size, payload=payload):
-                    if step is not None:
-                        done(step)
-                    step = writer.submit(scratch.append, batch, store.name)
-                if step is not None:
-                    done(step)
+                    if len(steps) == WAITING:
+                        done(steps.popleft())
+                    steps.append(writer.submit(scratch.append, batch, store.name))
+                while steps:
+                    done(steps.popleft())
         except BaseException:
             scratch.keep()
             raise
-        if scratch.rows != count:
+        if scratch.rows != most and (rough is None or scratch.rows != store.count() or scratch.rows > most):
             scratch.forget()
             raise StoreError(
-                f"{store.name} changed while it was read: it had {count:,} rows and {scratch.rows:,} came; read again."
+                f"{store.name} changed while it was read: it had {most:,} rows and {scratch.rows:,} came; read again."
             )
         return scratch.collection(store.name)
 
@@ -130,14 +135,14 @@ class _Scratch:
                 f"{name} has vectors of {self._dimension:,} numbers, but of {batch.vectors.shape[1]:,} from row "
                 f"{self.rows:,} on; give all the same length."
             )
-        if self.rows + len(batch) > self._expected["count"]:
+        if self.rows + len(batch) > self._expected["most"]:
             self.rows += len(batch)
             return  # more than was counted: read_store says so at the end
         try:
             with (self._folder / "vectors").open("ab") as file:
                 file.write(np.ascontiguousarray(batch.vectors, dtype=self._dtype).data)
             if batch.ids is not None:
-                self._ids.append(batch.ids)
+                self._ids.append(batch.ids.copy())  # a view of an Arrow column would keep the batch's vectors as well
                 with (self._folder / "ids").open("a", encoding="utf-8") as text:
                     text.write(json.dumps(batch.ids.tolist()) + "\n")
             if batch.payload is not None:
@@ -225,7 +230,7 @@ def _folder(store: Store, payload: bool) -> Iterator[Path]:
     digest = hashlib.sha256(f"{store.name}\0{store.address.user}\0{payload}".encode()).hexdigest()[:24]
     folder = home / digest
     folder.mkdir(mode=0o700, exist_ok=True)
-    lock = _locked(folder / "lock")
+    lock = locked(folder / "lock")
     if lock is None:  # somebody reads the same at this moment
         folder = Path(tempfile.mkdtemp(prefix=f"{digest}-", dir=home))
     done = False
@@ -237,21 +242,6 @@ def _folder(store: Store, payload: bool) -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
         if lock is not None:
             os.close(lock)
-
-
-def _locked(path: Path) -> int | None:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        import fcntl
-    except ImportError:  # no locks on this system: never share a folder
-        os.close(descriptor)
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        return None
-    return descriptor
 
 
 def _sweep(home: Path) -> None:

@@ -21,8 +21,8 @@ from veclink.errors import InputError, named, needed
 from veclink.ids import as_ids
 from veclink.stores.arrow import values_of
 from veclink.stores.fields import choose_id, choose_vector
-from veclink.stores.link_rows import check_columns
-from veclink.stores.names import quoted
+from veclink.stores.link_rows import check_columns, links_of_rows
+from veclink.stores.names import quoted, where_clause
 from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
 from veclink.stores.tables import records_of
 from veclink.stores.urls import Address
@@ -44,14 +44,13 @@ class SqliteStore(Store):
     def _connection(self) -> Any:
         apsw: Any = needed("apsw", "SQLite", install="veclink[sqlite]")
         vec: Any = needed("sqlite_vec", "SQLite", install="veclink[sqlite]")
-        assert self.address.path is not None
         flags = apsw.SQLITE_OPEN_READONLY
         if self.writable:
             flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-        elif not self.address.path.is_file():
+        elif not self._path.is_file():
             raise InputError(f"{self.name} does not exist; check the name.")
         with self.errors("opened"):
-            connection = apsw.Connection(str(self.address.path), flags=flags)
+            connection = apsw.Connection(str(self._path), flags=flags)
             connection.set_busy_timeout(10_000)
             connection.enable_load_extension(True)
             connection.load_extension(vec.loadable_path())
@@ -115,8 +114,22 @@ class SqliteStore(Store):
         if declared is not None:
             return int(declared[2]), dtype
         column, table = quoted(self._vector), quoted(self._table)
-        rows = self._run(f"select length({column}) from {table} where {column} is not null limit 1")
-        return (rows[0][0] // dtype.itemsize if rows else 0), dtype
+        rows = self._run(f"select typeof({column}), length({column}) from {table} where {column} is not null limit 1")
+        if rows and (rows[0][0] != "blob" or rows[0][1] < dtype.itemsize):
+            raise InputError(
+                f"{self.name} holds no vectors in {self._vector!r}, but {rows[0][0]}; name a column of blobs."
+            )
+        return (rows[0][1] // dtype.itemsize if rows else 0), dtype
+
+    def at_most(self) -> int | None:
+        """The span of the row ids, where as many rows would fit into the file; counting reads all of it."""
+        if self.address.where or self._virtual or not self._has_rowid:
+            return None
+        table = quoted(self._table)
+        ends = self._run(f"select (select min(rowid) from {table}), (select max(rowid) from {table})")[0]
+        span = 0 if ends[0] is None else ends[1] - ends[0] + 1
+        dimension, dtype = self._shape
+        return span if span * dimension * dtype.itemsize <= self._path.stat().st_size else None
 
     def dimension(self) -> int:
         return self._shape[0]
@@ -146,7 +159,7 @@ class SqliteStore(Store):
         columns = list(zip(*rows, strict=True))
         width = dimension * dtype.itemsize
         if set(map(type, columns[0])) != {bytes} or set(map(len, columns[0])) != {width}:
-            wrong = [start + row for row, blob in enumerate(columns[0]) if not _is_blob(blob, width)]
+            wrong = [start + row for row, b in enumerate(columns[0]) if not (isinstance(b, bytes) and len(b) == width)]
             raise InputError(
                 f"{self.name} has no vector of {dimension:,} numbers ({width:,} bytes) in row {named(wrong)}; fill it."
             )
@@ -201,8 +214,7 @@ class SqliteStore(Store):
         if not self.exists():
             return None
         check_columns(list(self._columns), self.name)
-        rows = self._run(f"select a, b, probability from {quoted(self._table)}")
-        return {(a, b): float(probability) for a, b, probability in rows}
+        return links_of_rows(self._run(f"select a, b, probability from {quoted(self._table)}"))
 
     def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
         self.check_writable()
@@ -291,15 +303,7 @@ class SqliteStore(Store):
 
     @cached_property
     def _where(self) -> tuple[str, list[Any]]:
-        missing = [each.field for each in self.address.where if each.field not in self._columns]
-        if missing:
-            raise InputError(f"{self.name} has no column {named(missing)} to filter by.")
-        parts = [f"{quoted(each.field)} {each.sign} ?" for each in self.address.where]
-        return (" where " + " and ".join(parts) if parts else ""), [each.value for each in self.address.where]
-
-
-def _is_blob(value: Any, width: int) -> bool:
-    return isinstance(value, bytes) and len(value) == width
+        return where_clause(self.address.where, self._columns, self.name)
 
 
 def _value(value: Any) -> Any:

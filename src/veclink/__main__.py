@@ -1,0 +1,19 @@
+"""`python -m veclink` and the command `veclink`: the command line, its imports watched as well as its work."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line; Ctrl-C ends it quietly with 130, also while its modules are still being loaded."""
+    try:
+        from veclink.cli import main as run
+
+        run()
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()
