@@ -25,6 +25,7 @@ from veclink.evaluation import Split, draw_anchors, draw_seeds, score, split
 RESULTS = Path(__file__).parent / "results"
 MODELS = (("minilm", "mpnet"), ("mpnet", "e5"), ("minilm", "e5"))
 PAIRS = [(corpus, *models) for corpus in ("scifact", "nfcorpus") for models in MODELS]
+OTHERS = [(corpus, *models) for corpus in ("papers", "reddit", "stackexchange") for models in MODELS]
 STATES = range(5)
 
 
@@ -59,6 +60,10 @@ def cells() -> Iterator[tuple[str, dict[str, Any]]]:
     for pair in PAIRS:
         for state in STATES:
             yield "none15", {"pair": pair, "overlap": 0.15, "seeds": 0, "state": state}
+    for overlap in (0.3, 0.15):
+        for pair in OTHERS:
+            for state in range(2):
+                yield "others", {"pair": pair, "overlap": overlap, "seeds": 15, "state": state}
 
 
 def run(data: Path, settings: dict[str, Any]) -> dict[str, Any]:

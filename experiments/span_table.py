@@ -44,16 +44,17 @@ def rows(trials: dict[str, Trial]) -> Iterator[tuple[str, str]]:
     def of(name: str, **wanted: str) -> list[tuple[dict[str, str], Trial]]:
         return [(s, t) for s, t in cells if s["name"] == name and all(s.get(k) == v for k, v in wanted.items())]
 
-    for overlap in ("0.5", "0.3", "0.15", "0.05"):
-        found = [trial for _, trial in of("main", overlap=overlap)]
-        if not found:
-            continue
-        f1 = np.array([100 * trial["f1"] for trial in found])
-        error = [100 * abs(trial["estimated_precision"] - trial["precision"]) for trial in found if trial["links"]]
-        sure = [100 * trial["precision_at_95"] for trial in found if trial["precision_at_95"] is not None]
-        yield f"α = {overlap}, 15 seeds, {len(f1)} trials: mean F1 (worst)", f"{f1.mean():.1f} ({f1.min():.1f})"
-        yield f"α = {overlap}: mean error of the estimated precision", f"{np.mean(error):.1f}"
-        yield f"α = {overlap}: true precision at 0.95, worst trial", f"{min(sure):.1f}" if sure else "–"
+    for name, corpora in (("main", "scifact and nfcorpus"), ("others", "papers, reddit and stackexchange")):
+        for overlap in ("0.5", "0.3", "0.15", "0.05"):
+            found = [trial for _, trial in of(name, overlap=overlap)]
+            if not found:
+                continue
+            f1 = np.array([100 * trial["f1"] for trial in found])
+            error = [100 * abs(trial["estimated_precision"] - trial["precision"]) for trial in found if trial["links"]]
+            sure = [100 * trial["precision_at_95"] for trial in found if trial["precision_at_95"] is not None]
+            yield f"{corpora}, α = {overlap}, {len(f1)} trials: mean F1 (worst)", f"{f1.mean():.1f} ({f1.min():.1f})"
+            yield "… mean error of the estimated precision", f"{np.mean(error):.1f}"
+            yield "… true precision at 0.95, worst trial", f"{min(sure):.1f}" if sure else "–"
     with_15 = {(s["pair"], s["overlap"], s["state"]): t["f1"] for s, t in of("main")}
     with_30 = {(s["pair"], s["overlap"], s["state"]): t["f1"] for s, t in of("clean")}
     for name, what in FEWER.items():
