@@ -63,3 +63,11 @@ def test_typical_pairs_are_of_their_kind_and_spread_over_it() -> None:
 def test_links_that_are_all_sure_give_no_doubtful_example() -> None:
     links = span_papers.linked().at(precision=0.999)
     assert {kind for kind, _ in typical(replace(links, considered=None), 2, 2)} == {"sure"}
+
+
+def test_where_the_cut_is_moved_up_only_links_are_shown_as_sure_and_the_next_pair_as_left_out() -> None:
+    few = span_papers.linked().at(precision=0.999)
+    assert few.considered is not None and few.considered.probability[len(few)] >= SURE
+    chosen = typical(few, 4, 2)
+    assert all(rank < len(few) for kind, rank in chosen if kind != "left out")
+    assert chosen[-1] == ("left out", len(few))

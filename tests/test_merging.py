@@ -20,7 +20,7 @@ from veclink.translated import Workspace
 
 ROWS = 1950 + 1950 - 900
 # most tests merge small made-up collections, whose vectors have nothing to do with one another
-pytestmark = pytest.mark.filterwarnings("ignore:The map is no better")
+pytestmark = pytest.mark.filterwarnings("ignore::veclink.errors.WrongLinksWarning")
 
 
 @pytest.fixture(autouse=True)

@@ -9,10 +9,9 @@ def main() -> None:
     """Run the command line; Ctrl-C ends it quietly with 130, also while its modules are still being loaded."""
     try:
         from veclink.cli import main as run
-
-        run()
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(130)  # commands.shared.INTERRUPTED, which may not be there yet
+    run()
 
 
 if __name__ == "__main__":

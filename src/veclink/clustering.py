@@ -13,7 +13,7 @@ import numpy as np
 from veclink.atomic import written_whole
 from veclink.cloud import Cloud, prepare
 from veclink.collection import open_collection
-from veclink.errors import InputError, needed
+from veclink.errors import InputError, WrongLinksWarning, needed
 from veclink.evidence import one_to_one
 from veclink.graphs import Edges, agreement, joined, leiden, leiden_into, neighbour_edges
 from veclink.linking import chosen_device
@@ -171,7 +171,7 @@ def cluster(
     edges_b = neighbour_edges(cloud_b, neighbours, device=where, memory=memory)
     warning = _warning(edges_a, edges_b, pairs)
     if warning is not None:
-        warnings.warn(warning, stacklevel=2)
+        warnings.warn(warning, WrongLinksWarning, stacklevel=2)
     tell(3, "clustering")
     graph, node_a, node_b = joined(edges_a, edges_b, pairs)
     if clusters is None:

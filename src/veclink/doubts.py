@@ -19,12 +19,11 @@ def typical(links: Links, sure: int, doubtful: int) -> list[tuple[str, int]]:
     """
     source = links if links.considered is None else links.considered
     given = source.evidence.get("given", np.zeros(len(source), bool))
-    ranks = np.arange(len(source))
-    unsure = (source.probability < SURE) & ~given
+    kept, is_sure = np.arange(len(source)) < len(links), source.probability >= SURE
     return [
-        *(("sure", i) for i in _spread(np.flatnonzero((source.probability >= SURE) & ~given), sure)),
-        *(("doubtful", i) for i in _spread(np.flatnonzero(unsure & (ranks < len(links))), doubtful)),
-        *(("left out", int(i)) for i in np.flatnonzero(unsure & (ranks >= len(links)))[:1]),
+        *(("sure", i) for i in _spread(np.flatnonzero(kept & is_sure & ~given), sure)),
+        *(("doubtful", i) for i in _spread(np.flatnonzero(kept & ~is_sure & ~given), doubtful)),
+        *(("left out", int(i)) for i in np.flatnonzero(~kept & ~given)[:1]),
     ]
 
 

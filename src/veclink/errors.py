@@ -28,6 +28,10 @@ class StoreError(VeclinkError, OSError):
     """A store could not be reached, or went away in the middle; nothing half-written was left behind."""
 
 
+class WrongLinksWarning(UserWarning):
+    """The links that were given are no better than chance: most of them are wrong, or A and B are exchanged."""
+
+
 class MissingExtra(VeclinkError, ImportError):
     """An optional package is needed and not installed."""
 

@@ -15,7 +15,7 @@ from veclink.locality import DENSITY_SAMPLE, local_agreement, nearest_links, own
 from veclink.matching import Matches, match
 from veclink.matching.rows import RowSource, Unfinished
 from veclink.matching.search import best_partners
-from veclink.signatures import span_axes, unit_rows
+from veclink.signatures import RIDGE, span_axes, unit_rows
 
 Axes = tuple[np.ndarray, np.ndarray]
 
@@ -49,7 +49,7 @@ class Field:
         a: np.ndarray | Rows,
         b: np.ndarray | Rows,
         *,
-        ridge: float = 0.3,
+        ridge: float = RIDGE,
         k: int = 10,
         device: str = "cpu",
         memory: int | None = None,

@@ -16,7 +16,7 @@ import numpy as np
 
 from veclink.cloud import Cloud, prepare
 from veclink.collection import Collection, numbers, open_collection
-from veclink.errors import InputError
+from veclink.errors import InputError, WrongLinksWarning
 from veclink.evidence import one_to_one
 from veclink.links import Links
 from veclink.maps import DEFAULT_KIND, KINDS
@@ -38,8 +38,8 @@ class MergeSummary:
     """Counts of a merged collection: rows = from_b + translated; linked are those of B that are in A too.
 
     unsure: links that helped to fit the map but were too improbable to make two rows one. left_out: rows of A without a
-    ids_of_a: str
-    warning: str | None = None
+    direction. space: "b", or "both" where nothing was translated. ids_of_a: in words, how A's ids are written.
+    warning: a sentence where the map is no better than chance.
     """
 
     rows: int
@@ -209,7 +209,7 @@ def merge(
         warning=None if translator is None else translator.warning,
     )
     if summary.warning is not None:
-        warnings.warn(summary.warning, stacklevel=2)
+        warnings.warn(summary.warning, WrongLinksWarning, stacklevel=2)
     merged = Merged(rows, translator, summary, cloud, workspace)
     if to is not None:
         merged.write(to, replace=replace, progress=progress)

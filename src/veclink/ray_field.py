@@ -18,6 +18,7 @@ from veclink.matching.ray_backend import Pass, Stored
 from veclink.matching.rows import Unfinished
 from veclink.matching.search import TILE, merged
 from veclink.ray_cluster import Call, Cluster
+from veclink.signatures import RIDGE
 from veclink.tasks import Span
 
 STORED = 16 * SEEN_AT_ONCE  # rows in one block of the store
@@ -33,7 +34,7 @@ class RayField(Field):
         b: np.ndarray | Rows,
         cluster: Cluster,
         *,
-        ridge: float = 0.3,
+        ridge: float = RIDGE,
         k: int = 10,
         memory: int | None = None,
     ) -> None:

@@ -17,7 +17,7 @@ from veclink.field import Axes, Field
 from veclink.locality import DENSITY_NEAREST, NEAREST, NEAREST_LINKS
 from veclink.matching import Matches
 from veclink.matching.torch_backend import match, torch_device
-from veclink.signatures import SMALLEST_NORM
+from veclink.signatures import RIDGE, SMALLEST_NORM
 
 SENT = 1 << 17  # rows at a time
 LARGEST = 1 << 28  # numbers in one tile
@@ -26,7 +26,7 @@ LARGEST = 1 << 28  # numbers in one tile
 class DeviceField(Field):
     """Two clouds of unit rows on a torch device."""
 
-    def __init__(self, a: torch.Tensor, b: torch.Tensor, *, ridge: float = 0.3, k: int = 10, device: str) -> None:
+    def __init__(self, a: torch.Tensor, b: torch.Tensor, *, ridge: float = RIDGE, k: int = 10, device: str) -> None:
         super().__init__(Resident(a), Resident(b), ridge=ridge, k=k, device=device)
         self.points = {"a": a, "b": b}
 

@@ -51,7 +51,7 @@ def test_a_hundred_thousand_rows_stopped_half_way_go_on_and_come_whole(
     assert seen[-1].of == MANY and seen[-1].rows_per_second > 0 and list(scratch.iterdir())
     again: list[Progress] = []
     read = open_collection(url, progress=again.append)
-    assert (again[0].step > stopped // 2) and again[0].step < stopped + 20_000  # not from the beginning
+    assert stopped // 2 < again[0].step  # not from the beginning
     assert read.ids is not None and np.array_equal(read.ids, ids)
     assert isinstance(read.vectors, np.memmap) and np.array_equal(read.vectors, vectors)
     assert list(scratch.iterdir()) == []  # the map holds the file; its name is gone
@@ -164,7 +164,7 @@ def test_rows_that_come_while_reading_are_an_error(tmp_path: Path) -> None:
             yield Batch(rows_of(7), ids_of("int", 7), None, 307)
 
         store.batches = one_batch_more  # as a store that is written to meanwhile
-        with pytest.raises(StoreError, match="changed while it was read: it had 300 rows and 307 came"):
+        with pytest.raises(StoreError, match="changed while it was read: of 300 rows 307 came"):
             scratch_files.read_store(store)
 
 

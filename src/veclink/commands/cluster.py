@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from veclink.commands.shared import AsJson, Memory, Quiet, check_choice, check_output, one_sentence_errors, print_json
+from veclink.errors import WrongLinksWarning
 
 
 def cluster(
@@ -38,7 +39,7 @@ def cluster(
             raise typer.BadParameter("is not given together with --clusters.", param_hint="--resolution")
         check_output(output, a, b, str(links))
         with showing_progress(quiet=quiet) as listener, warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Linked rows have no more")  # told below, without the place in the code
+            warnings.simplefilter("ignore", WrongLinksWarning)  # told below, without the place in the code
             found = clusters_of(
                 a,
                 b,

@@ -19,7 +19,7 @@ from veclink.commands.shared import (
     one_sentence_errors,
     print_json,
 )
-from veclink.errors import InputError
+from veclink.errors import InputError, WrongLinksWarning
 from veclink.merged_rows import AS_THEY_ARE
 
 
@@ -68,7 +68,7 @@ def merge(
             if there and yes and not replace:
                 raise InputError(f"{output} is there already; choose another name, or give --replace.")
         with showing_progress(quiet=quiet) as listener, warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "The map is no better")  # told below, without the place in the code
+            warnings.simplefilter("ignore", WrongLinksWarning)  # told below, without the place in the code
             merged = merged_of(
                 a,
                 b,

@@ -1,7 +1,8 @@
 """Search in collections of documents, as merging is measured: Recall@100 and NDCG@100 of graded answers.
 
 A row of a merged collection may stand for two documents (a wrong link), and then takes two of the hundred places; two
-rows of one document (a missed link) take two as well.
+rows of one document (a missed link) take two as well, which can push an answer out of the hundred. The ranks in NDCG
+are those of the documents that are left, each at its first place.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from veclink.field import Axes, Field
 from veclink.growing import BRISK, Pace, Start, grow
 from veclink.links import Links, Summary
 from veclink.matching import match
-from veclink.signatures import distances, kernel_hash, kernel_width
+from veclink.signatures import RIDGE, distances, kernel_hash, kernel_width
 from veclink.span import FEW, NEIGHBOURS, Listed, _surroundings, _with_given
 
 WIDTH_SAMPLE = 500
@@ -29,7 +29,7 @@ class Parts:
 
     centred: bool = True
     signature: str = "span"
-    ridge: float = 0.3
+    ridge: float = RIDGE
     k: int = NEIGHBOURS
     views: int = BRISK.views
     rounds: int = BRISK.rounds

@@ -112,14 +112,14 @@ def verdict_of(ahead: Forecast) -> tuple[str, str]:
             f"Doubtful: {where} found no trustworthy link. A part is harder than the whole: all of it may still link.",
         )
     word = "Linkable" if ahead.verdict == "linkable" else "Doubtful"
-    share = ""
-    if ahead.precision is not None and ahead.precision_range is not None:
-        low, high = ahead.precision_range
-        share = f", about {100 * ahead.precision:.0f} of 100 right (likely {100 * low:.0f} to {100 * high:.0f})"
+    gave = f"{word}: {where} gave {ahead.n_links:,} links"
+    if ahead.precision is None or ahead.precision_range is None:
+        return ahead.verdict, f"{gave}."
+    low, high = ahead.precision_range
+    right, likely = f"about {100 * ahead.precision:.0f} of 100", f"(likely {100 * low:.0f} to {100 * high:.0f})"
     if ahead.whole:
-        return ahead.verdict, f"{word}: {where} gave {ahead.n_links:,} links{share}."
-    of_all = share.replace(", about", " Of all links, about").replace(" right ", " should be right ")
-    return ahead.verdict, f"{word}: {where} gave {ahead.n_links:,} links.{of_all}{'.' if of_all else ''}"
+        return ahead.verdict, f"{gave}, {right} right {likely}."
+    return ahead.verdict, f"{gave}. Of all links, {right} should be right {likely}."
 
 
 def _remarks(sides: tuple[Side, Side], seeds: SeedCheck | None, *, whole: bool) -> tuple[str, ...]:

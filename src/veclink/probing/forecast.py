@@ -19,6 +19,7 @@ from veclink.linking import chosen_device, link
 from veclink.links import Links
 from veclink.progress import ProgressListener
 from veclink.report.estimates import Estimates, Interval, estimate
+from veclink.signatures import RIDGE
 from veclink.suspects import ANCHORS, apart, suspects
 
 WHOLE = 4000  # rows up to which a collection is linked as a whole
@@ -31,7 +32,6 @@ MISSED = (0.1, 0.5, 1.8)
 GROWTH = {"cpu": 1.2, "cuda": 0.4}
 FASTER, SLOWER = 3.0, 3.0
 FEW = 20  # links, below which nothing can be seen from them
-RIDGE = 0.3  # as linking uses
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import numpy as np
 
 from veclink.anchors import Anchors
 from veclink.cloud import Cloud
+from veclink.signatures import RIDGE
 from veclink.suspects import held_out_shares
 
 SAMPLE = 1000  # rows of a collection that a held-out pair is ranked among
@@ -16,7 +17,6 @@ BINS, PER_BIN = 6, 15
 LEAST = 4  # seeds that can be held against one another
 CLEANED = 6  # from so many seeds on, the worse half is left out of what the others are seen from
 ROUNDS = 3
-RIDGE = 0.3  # as linking uses
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ def check_seeds(
     far = _held_out(a, b, left, right, rng)
     if wrong:  # pairs that look wrong would only blur what the models agree on
         rows = zip(a.rows[pairs[:, 0]].tolist(), b.rows[pairs[:, 1]].tolist(), strict=True)
-        right_ones = np.array([pair not in set(wrong) for pair in rows])
+        named = set(wrong)
+        right_ones = np.array([pair not in named for pair in rows])
         if np.count_nonzero(right_ones) >= LEAST:
             left, right = left[right_ones], right[right_ones]
     upper = np.triu_indices(len(left), 1)

@@ -17,8 +17,10 @@ def locked(path: Path, *, shared: bool = False) -> int | None:
         return None
     try:
         descriptor = os.open(path, os.O_RDONLY if shared else os.O_RDWR | os.O_CREAT, 0o600)
-    except FileNotFoundError:
-        return None
+    except OSError:
+        if shared:
+            return None
+        raise
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except OSError:

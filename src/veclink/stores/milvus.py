@@ -32,7 +32,7 @@ _KINDS = {"FLOAT_VECTOR": "<f4", "FLOAT16_VECTOR": "<f2", "INT8_VECTOR": "i1"}
 
 
 def open_address(address: Address, *, writable: bool) -> Store:
-    """The collection, of a server or of a Milvus Lite file; one that is only read needs no client, if possible."""
+    """The collection of a server, or of a Milvus Lite folder: that is read without the engine where possible."""
     needed("pymilvus", "Milvus", install="veclink[milvus]")
     if address.path is not None and not writable:
         from veclink.stores.milvus_folder import open_folder

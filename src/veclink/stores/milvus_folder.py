@@ -53,8 +53,8 @@ def open_folder(address: Address) -> MilvusFolder | None:
         waiting = any((folder / "wal").glob("*.arrow"))
         if known and plain and not waiting:
             return MilvusFolder(address, folder, schema, manifest, lock)
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        pass  # not a layout that is known here: the client reads it, or says what is wrong
     os.close(lock)
     return None
 
@@ -72,6 +72,8 @@ class MilvusFolder(MilvusStore):
         parts = manifest["partitions"].items()
         self._files = [folder / "partitions" / name / file for name, part in parts for file in part["data_files"]]
         self._deletes = [folder / "partitions" / name / file for name, part in parts for file in part["delta_files"]]
+        if not all(file.resolve().is_relative_to(folder.resolve()) for file in self._files + self._deletes):
+            raise ValueError("The manifest names files that are not of this collection.")
 
     @cached_property
     def _described(self) -> dict[str, Any]:
@@ -99,7 +101,8 @@ class MilvusFolder(MilvusStore):
         with self.errors():
             for place, records in file_rows(self._files, size, after, names):
                 number, end = place
-                alive = self._alive[number][end - records.num_rows : end]
+                start = end - records.num_rows
+                alive = self._alive[number][start:end]
                 if not alive.all():
                     records = records.filter(arrow.array(alive))
                 if not records.num_rows:
@@ -113,7 +116,7 @@ class MilvusFolder(MilvusStore):
                         for name in others.column_names:
                             table = table.append_column(name, others.column(name))
                 yield Batch(
-                    matrix(records.column(vector), end - records.num_rows, None, self.name),
+                    matrix(records.column(vector), start, None, self.name),
                     as_ids(ids, self.name),
                     table if table is not None and table.num_columns else None,
                     place,

@@ -49,7 +49,10 @@ def open_folder(address: Address) -> QdrantFolder | None:
     if lock is None:
         return None  # the client says that somebody else has it open
     file = address.path / "collection" / name / "storage.sqlite"
-    storage = _opened(file)
+    inside = file.resolve().is_relative_to(
+        address.path.resolve()
+    )  # the name stands in a file that anybody may have made
+    storage = _opened(file) if inside else None
     if storage is None:
         os.close(lock)
         return None
@@ -112,10 +115,14 @@ class QdrantFolder(QdrantStore):
         return [found[row] for row in rows]
 
     def _point(self, value: bytes) -> Any:
-        fields = _unpickled(value, self.name).fields
-        return SimpleNamespace(
-            id=_plain_id(fields["id"]), vector=self._chosen(fields["vector"]), payload=fields["payload"]
-        )
+        point = _unpickled(value, self.name)
+        try:
+            fields = point.fields
+            return SimpleNamespace(
+                id=_plain_id(fields["id"]), vector=self._chosen(fields["vector"]), payload=fields["payload"]
+            )
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{self.name} holds a point that is damaged, or of a layout not known here.") from error
 
     def _chosen(self, vector: Any) -> Any:
         """As the client gives it, but as an array, which takes an eighth of the memory of a list."""
@@ -148,6 +155,10 @@ def _opened(file: Path) -> sqlite3.Connection | None:
     return None
 
 
+class _Unsafe(pickle.UnpicklingError):
+    """A pickle that names something which is not loaded."""
+
+
 class _Model:
     """What any of the client's classes is read as: its fields, and none of its code."""
 
@@ -169,14 +180,16 @@ class _Plain(pickle.Unpickler):
             return _Model
         if (module, name) in self._KNOWN:
             return self._KNOWN[module, name]
-        raise pickle.UnpicklingError(f"it holds something of the kind {module}.{name}, which is not loaded")
+        raise _Unsafe(f"it holds something of the kind {module}.{name}, which is not loaded")
 
 
 def _unpickled(data: bytes, name: str) -> Any:
     try:
         return _Plain(io.BytesIO(data)).load()
-    except pickle.UnpicklingError as error:
+    except _Unsafe as error:
         raise InputError(f"{name} cannot be read safely: {error}.") from None
+    except (pickle.UnpicklingError, EOFError, KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise InputError(f"{name} holds a point that is damaged ({error}).") from error
 
 
 def _plain_id(value: Any) -> int | str:

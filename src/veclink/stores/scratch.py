@@ -77,10 +77,11 @@ def read_store(
         except BaseException:
             scratch.keep()
             raise
-        if scratch.rows != most and (rough is None or scratch.rows != store.count() or scratch.rows > most):
+        expected = most if rough is None or scratch.rows == most else store.count()
+        if scratch.rows != expected:
             scratch.forget()
             raise StoreError(
-                f"{store.name} changed while it was read: it had {most:,} rows and {scratch.rows:,} came; read again."
+                f"{store.name} changed while it was read: of {expected:,} rows {scratch.rows:,} came; read again."
             )
         return scratch.collection(store.name)
 

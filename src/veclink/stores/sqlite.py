@@ -119,6 +119,8 @@ class SqliteStore(Store):
             raise InputError(
                 f"{self.name} holds no vectors in {self._vector!r}, but {rows[0][0]}; name a column of blobs."
             )
+        if not rows and self._run(f"select 1 from {table} limit 1"):
+            raise InputError(f"{self.name} has no vector in {self._vector!r}: every row is empty.")
         return (rows[0][1] // dtype.itemsize if rows else 0), dtype
 
     def at_most(self) -> int | None:
