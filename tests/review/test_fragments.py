@@ -109,3 +109,10 @@ def test_links_without_any_say_so(tmp_path: Path) -> None:
     with Journal(tmp_path / "journal.jsonl", a, b) as journal:
         told = Parsed(moved(Review(links, a, b, journal))).text
     assert "There are no links in this file." in told and "0 of 0 answered" in told
+
+
+def test_the_notice_names_the_htmx_that_is_served() -> None:
+    served = resources.files("veclink.review").joinpath("page", "htmx.min.js").read_text()
+    version = re.search(r'version:"([\d.]+)"', served)
+    assert version is not None
+    assert f"htmx {version[1]} " in (Path(__file__).parents[2] / "NOTICE").read_text()
