@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -12,6 +14,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from reviewed_papers import HOSTILE, Reviewed, served
 from veclink import Links
+from veclink.review.again import without
+from veclink.review.bands import banded
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +33,7 @@ def window(browser: Browser) -> Iterator[BrowserContext]:
     wrong: list[str] = []
     context.on("request", lambda request: asked.append(request.url))
     context.on("weberror", lambda error: wrong.append(str(error.error)))
+    context.on("console", lambda told: "Content Security Policy" in told.text and wrong.append(told.text))
     yield context
     context.close()
     assert asked and all(url.startswith("http://127.0.0.1:") for url in asked)
@@ -174,6 +179,125 @@ def test_linking_again_shows_how_far_it_is_and_the_new_links_can_be_reviewed(
         expect(page.locator("#file")).to_contain_text("again.parquet")
         press(page, "s")
         expect(page.locator("#alert")).to_be_hidden()
+
+
+def test_what_another_tab_answers_is_seen_and_the_focus_stays(
+    papers: Reviewed, window: BrowserContext, tmp_path: Path
+) -> None:
+    with served(papers, tmp_path) as (_, told):
+        one, two = opened(window, told["url"]), opened(window, told["url"])
+        press(one, "s")
+        first = one.locator("#recent button").first
+        first.focus()
+        before = one.locator("#name-a").inner_text()
+        press(two, "a")
+        expect(one.locator("#progress")).to_contain_text("1 of")
+        expect(one.locator("#recent li")).to_have_count(2)
+        expect(one.locator("#recent button").nth(1)).to_be_focused()
+        assert one.locator("#name-a").inner_text() == before
+
+
+def test_a_tab_that_is_left_says_so_and_its_link_is_free_again(window: BrowserContext, address: str) -> None:
+    one, two = opened(window, address), opened(window, address)
+    held = two.locator("#name-a").inner_text()
+    assert held != one.locator("#name-a").inner_text()
+    with two.expect_event("requestfinished", lambda request: request.url.endswith("/leave")):
+        two.evaluate("window.dispatchEvent(new Event('pagehide'))")  # of a page really left no request is reported
+    assert opened(window, address).locator("#name-a").inner_text() == held
+
+
+def test_a_screen_reader_hears_what_was_done_and_what_is_asked_next(
+    papers: Reviewed, window: BrowserContext, tmp_path: Path
+) -> None:
+    with served(papers, tmp_path) as (_, told):
+        page = opened(window, told["url"])
+        said = page.locator("#said[aria-live=polite]")
+        expect(said).to_be_empty()
+        said.evaluate("each => { window.heard = each }")
+        for key, word in (("s", "Skipped"), ("u", "Undone"), ("1", "Took the rival instead")):
+            press(page, key)
+            expect(said).to_have_text(f"{word}. Is {title(page, 'a')} the same as {title(page, 'b')}?")
+        assert page.evaluate("window.heard.isConnected")  # the same element: a new one would not be heard
+        press(page, "u")
+        press(page, "u")
+        expect(page.locator("#alert")).to_have_text("There is nothing to undo in this tab.")
+
+
+def test_a_key_is_not_lost_while_the_page_looks_for_news(
+    papers: Reviewed, window: BrowserContext, tmp_path: Path
+) -> None:
+    with served(papers, tmp_path) as (_, told):
+        page = opened(window, told["url"])
+        with page.expect_request("**/state?*"):
+            page.route("**/state?*", lambda route: None)  # news that are long on their way
+        press(page, "a")
+        expect(page.locator("#progress")).to_contain_text("1 of")
+        expect(page.locator("#alert")).to_be_hidden()
+
+
+def test_a_server_that_is_gone_is_told_without_a_key_and_the_word_goes_when_it_is_back(
+    window: BrowserContext, address: str
+) -> None:
+    page = opened(window, address)
+    window.set_offline(True)
+    expect(page.locator("#alert")).to_contain_text("The server does not answer")
+    window.set_offline(False)
+    expect(page.locator("#alert")).to_be_hidden()
+
+
+def test_a_page_of_an_earlier_run_says_so(papers: Reviewed, window: BrowserContext, tmp_path: Path) -> None:
+    with served(papers, tmp_path) as (_, told):
+        page = opened(window, told["url"])
+    with served(papers, tmp_path, "--port", urlsplit(told["url"]).port):
+        expect(page.locator("#alert")).to_contain_text("This page is of an earlier run")
+        press(page, "a")
+        expect(page.locator("#alert")).to_contain_text("This page is of an earlier run")
+    assert answered(tmp_path / "journal.jsonl") == []
+
+
+def test_at_the_end_the_skipped_ones_can_be_gone_through(
+    papers: Reviewed, window: BrowserContext, tmp_path: Path
+) -> None:
+    few = replace(papers, folder=tmp_path)
+    without(papers.links, [tuple(pair) for pair in papers.links.pairs[3:].tolist()]).save(tmp_path / "links.parquet")
+    for name in ("a.parquet", "b.parquet"):
+        (tmp_path / name).symlink_to(papers.folder / name)
+    with served(few, tmp_path) as (_, told):
+        page = opened(window, told["url"])
+        first = page.locator("#name-a").inner_text()
+        press(page, "s")
+        second = page.locator("#name-a").inner_text()
+        press(page, "s")
+        press(page, "a")
+        expect(page.locator("#finished-text")).to_have_text("Every link has an answer, but for 2 that you skipped.")
+        expect(page.locator("#card")).to_have_count(0)
+        press(page, "u")
+        expect(page.locator("#skip")).to_be_visible()
+        press(page, "a")
+        page.get_by_role("button", name="Go through the skipped ones").click()
+        expect(page.locator("#name-a")).to_have_text(first)
+        press(page, "s")
+        expect(page.locator("#name-a")).to_have_text(second)
+        press(page, "r")
+        expect(page.locator("#name-a")).to_have_text(first)
+        press(page, "a")
+        expect(page.locator("#finished-text")).to_have_text("Every link has an answer.")
+        expect(page.locator("#show-skipped")).to_have_count(0)
+        assert page.title() == "3 of 3 · veclink review"
+
+
+def test_the_order_can_be_chosen_and_stays_through_answers(
+    papers: Reviewed, window: BrowserContext, tmp_path: Path
+) -> None:
+    wanted = [papers.a.ids[papers.links.pairs[place, 0]] for place in banded(papers.links).queues["even"][:3]]
+    with served(papers, tmp_path) as (_, told):
+        page = opened(window, told["url"])
+        page.get_by_label("Order").select_option("even")
+        for name in wanted:
+            expect(page.locator("#name-a")).to_have_text(name)
+            page.locator("#accept").click()
+            ready(page)
+            expect(page.locator("#accept")).to_be_focused()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

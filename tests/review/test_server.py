@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import http.client
-import json
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 
@@ -28,14 +28,21 @@ class Asker:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
             given = {name.replace("_", "-"): value for name, value in headers.items()}
-            content = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+            content = body if isinstance(body, bytes) or body is None else urlencode(body).encode()
             if content is not None:
-                given.setdefault("Content-Type", "application/json")
+                given.setdefault("Content-Type", "application/x-www-form-urlencoded")
             connection.request(method, f"/{self.token if token is None else token}{path}", content, given)
             answer = connection.getresponse()
             return answer.status, answer.headers, answer.read()
         finally:
             connection.close()
+
+
+def found_in(fragment: str, name: str) -> str:
+    """What a hidden field of the page holds."""
+    found = re.search(f'<input type="hidden" name="{name}" value="([^"]*)">', fragment)
+    assert found is not None
+    return found[1]
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +58,7 @@ def test_the_address_is_on_this_machine_with_a_long_token(ask: Asker) -> None:
         assert other.connect_ex(("127.0.0.2", ask.port)) != 0
 
 
-@pytest.mark.parametrize("path", ["/", "/api/state?tab=x", "/export/truth.csv", "/review.js"])
+@pytest.mark.parametrize("path", ["/", "/state?tab=x", "/next?tab=x", "/export/truth.csv", "/review.js"])
 def test_without_the_token_nothing_is_told(ask: Asker, path: str) -> None:
     wrong = ("A" if ask.token[0] != "A" else "B") + ask.token[1:]
     for token in ("", "x", wrong, ask.token + "x", ask.token[:-1], "%C3%BC"):
@@ -63,7 +70,7 @@ def test_without_the_token_nothing_is_told(ask: Asker, path: str) -> None:
     "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "127.0.0.1:{port}.evil"]
 )
 def test_a_name_that_a_site_points_here_is_refused(ask: Asker, host: str) -> None:
-    status, _, content = ask("/api/state?tab=x", Host=host.format(port=ask.port))
+    status, _, content = ask("/state?tab=x", Host=host.format(port=ask.port))
     assert status == 421 and b"links" not in content
 
 
@@ -79,20 +86,21 @@ def test_two_names_at_once_are_refused(ask: Asker) -> None:
 
 
 def test_localhost_is_this_server_too(ask: Asker) -> None:
-    assert ask("/api/state?tab=x", Host=f"localhost:{ask.port}")[0] == 200
+    assert ask("/state?tab=x", Host=f"localhost:{ask.port}")[0] == 200
 
 
 def test_another_site_cannot_answer_even_with_the_token(ask: Asker) -> None:
-    status, _, _ = ask("/api/undo", method="POST", body={"tab": "x"}, Origin="https://evil.example")
+    status, _, _ = ask("/undo", method="POST", body={"tab": "x"}, Origin="https://evil.example")
     assert status == 403
-    assert ask("/api/undo", method="POST", body={"tab": "x"}, Origin="null")[0] == 403
-    assert ask("/api/undo", method="POST", body={"tab": "x"}, Origin=f"http://127.0.0.1:{ask.port}")[0] == 200
+    assert ask("/undo", method="POST", body={"tab": "x"}, Origin="null")[0] == 403
+    assert ask("/undo", method="POST", body={"tab": "x"}, Origin=f"http://127.0.0.1:{ask.port}")[0] == 200
 
 
 @pytest.mark.parametrize(
     "path",
     ["/../../etc/passwd", "/..%2f..%2fetc%2fpasswd", "/%2e%2e/session.py", "/session.py", "/review.html", "/docs",
-     "/openapi.json", "/export/journal.csv", "/export/..%2ftruth.csv", "/page/review.js", "//etc/passwd"],
+     "/openapi.json", "/export/journal.csv", "/export/..%2ftruth.csv", "/page/review.js", "/link.html",
+     "/templates/link.html", "//etc/passwd"],
 )  # fmt: skip
 def test_no_path_from_the_browser_is_opened(ask: Asker, path: str) -> None:
     status, _, content = ask(path)
@@ -101,7 +109,8 @@ def test_no_path_from_the_browser_is_opened(ask: Asker, path: str) -> None:
 
 
 def test_the_page_may_load_nothing_from_elsewhere_and_is_not_kept(ask: Asker) -> None:
-    for path in ("/", "/review.js", "/review.css", "/api/state?tab=x", "/export/truth.csv", "/nothing"):
+    files = ("/", "/htmx.min.js", "/review.js", "/review.css", "/nothing")
+    for path in (*files, "/next?tab=y", "/state?tab=x", "/export/truth.csv"):
         _, headers, _ = ask(path)
         policy = headers["content-security-policy"]
         assert "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy
@@ -117,25 +126,61 @@ def test_the_address_without_its_last_slash_leads_to_the_page(ask: Asker) -> Non
 @pytest.mark.parametrize(
     ("path", "body", "status"),
     [
-        ("/api/answer", {"tab": "x", "link": 0, "generation": 1, "seen": 0, "answer": "perhaps"}, 422),
-        ("/api/answer", {"tab": "x", "link": 10**9, "generation": 1, "seen": 0, "answer": "accept"}, 409),
-        ("/api/answer", {"tab": "x", "link": 0, "generation": 7, "seen": 0, "answer": "accept"}, 409),
-        ("/api/answer", {"tab": "x", "link": 0, "generation": 1, "seen": 3, "answer": "accept"}, 409),
-        ("/api/answer", {"tab": "x" * 100, "link": 0, "generation": 1, "seen": 0, "answer": "accept"}, 422),
-        ("/api/answer", b"not json", 422),
-        ("/api/undo", b"x" * 20_000, 413),
-        ("/api/again/delete", {"tab": "x"}, 422),
-        ("/api/again/take", {"tab": "x"}, 400),
+        ("/answer", {"tab": "x", "link": 0, "generation": 1, "seen": 0, "answer": "perhaps"}, 422),
+        ("/answer", {"tab": "x", "link": 10**9, "generation": 1, "seen": 0, "answer": "accept"}, 409),
+        ("/answer", {"tab": "x", "link": 0, "generation": 7, "seen": 0, "answer": "accept"}, 409),
+        ("/answer", {"tab": "x", "link": 0, "generation": 1, "seen": 3, "answer": "accept"}, 409),
+        ("/answer", {"tab": "x" * 100, "link": 0, "generation": 1, "seen": 0, "answer": "accept"}, 422),
+        ("/answer", {"tab": "x", "link": 0, "generation": 1, "seen": 0, "answer": "accept", "instead": "c"}, 422),
+        ("/answer", {"tab": "x", "link": 0, "generation": 1, "seen": 0, "answer": "accept", "order": "worst"}, 422),
+        ("/answer", b"not an answer", 422),
+        ("/answer", b'{"tab": "x", "link": 0, "generation": 1, "seen": 0, "answer": "accept"}', 422),
+        ("/undo", b"x" * 20_000, 413),
+        ("/again/delete", {"tab": "x"}, 422),
+        ("/again/take", {"tab": "x"}, 400),
     ],
 )
 def test_a_wrong_question_is_refused_and_nothing_is_written(ask: Asker, path: str, body: Any, status: int) -> None:
     assert ask(path, method="POST", body=body)[0] == status
-    assert json.loads(ask("/api/state?tab=x")[2])["recent"] == []
+    state = ask("/state?tab=x")[2].decode()
+    assert re.search(r'<ol id="recent"[^>]*>\s*</ol>', state) and re.search(r'<p id="progress"[^>]*>0 of ', state)
 
 
 def test_a_question_about_a_link_that_is_not_there_is_a_sentence(ask: Asker) -> None:
-    status, _, content = ask("/api/link/99999?tab=x")
-    assert status == 400 and "There is no link 99999" in json.loads(content)["error"]
+    status, _, content = ask("/link/99999?tab=x")
+    assert status == 400 and content.startswith(b"There is no link 99999") and content.endswith(b".")
+
+
+def test_an_answer_that_was_overtaken_is_told_with_the_next_link(ask: Asker) -> None:
+    body = {"tab": "x", "link": 0, "generation": 7, "seen": 0, "answer": "accept"}
+    status, _, content = ask("/answer", method="POST", body=body)
+    told = content.decode()
+    assert status == 409 and re.search(r'<p id="alert"[^>]*>Other links are under review', told)
+    assert 'id="card"' in told and found_in(told, "generation") == "1"
+
+
+def test_an_answer_is_in_the_journal_before_the_next_link_is_told(papers: Reviewed, tmp_path: Path) -> None:
+    with served(papers, tmp_path) as (process, told):
+        other = Asker(told["url"])
+        shown = other("/next?tab=x")[2].decode()
+        fields = {key: found_in(shown, key) for key in ("link", "generation", "seen")}
+        answered = other("/answer", method="POST", body={"tab": "x", "answer": "accept", **fields})[2].decode()
+        process.kill()
+        process.wait()
+    assert found_in(answered, "link") != fields["link"]
+    lines = (tmp_path / "journal.jsonl").read_text().splitlines()
+    assert len(lines) == 2 and '"accept"' in lines[1]
+
+
+def test_a_page_that_leaves_gives_its_link_back(ask: Asker) -> None:
+    def next_for(tab: str) -> str:
+        return found_in(ask(f"/next?tab={tab}")[2].decode(), "link")
+
+    held = next_for("p")
+    assert next_for("q") != held
+    assert ask("/leave", method="POST", body={"tab": "p"})[0] == 204
+    assert next_for("q") == held
+    ask("/leave", method="POST", body={"tab": "q"})
 
 
 def test_exports_are_files_to_download(ask: Asker) -> None:
@@ -154,6 +199,11 @@ def test_another_run_has_another_token_and_shows_the_payload_it_was_given(
     with served(papers, tmp_path, "--payload-a", tmp_path / "a.csv") as (_, told):
         other = Asker(told["url"])
         assert other.token != ask.token and ask("/", token=other.token)[0] == 404
-        shown = json.loads(other("/api/next?tab=x")[2])["link"]
-        assert shown["a"]["headline"] == f"Paper {shown['a']['name']}"
+        shown = other("/next?tab=x")[2].decode()
+        name = re.search(r'id="name-a">([^<]+)<', shown)
+        assert name is not None
+        assert f'<th scope="row">label</th><td><div>Paper {name[1]}</div></td>' in shown
+        fields = {key: found_in(shown, key) for key in ("link", "generation", "seen")}
+        answered = other("/answer", method="POST", body={"tab": "x", "answer": "skip", **fields})[2].decode()
+        assert f'title="Skipped: Paper {name[1]}"' in answered
     assert other.token not in (tmp_path / "journal.jsonl").read_text()

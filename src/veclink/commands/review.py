@@ -51,7 +51,7 @@ def review(
         from veclink.review.session import Review
 
         check_choice("--device", device, DEVICES)
-        for package in ("fastapi", "uvicorn"):
+        for package in ("fastapi", "jinja2", "python_multipart", "uvicorn"):
             needed(package, "The review page", "veclink[review]")
         from veclink.review.server import serve
 

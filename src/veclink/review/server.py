@@ -14,13 +14,13 @@ from importlib import resources
 from typing import Annotated, Any, Literal
 
 import uvicorn
-from fastapi import FastAPI, Query, Request, Response
-from fastapi.responses import JSONResponse
+from fastapi import FastAPI, Form, Query, Request, Response
+from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from veclink.errors import VeclinkError
-from veclink.review import exports
+from veclink.review import exports, fragments
 from veclink.review.again import LinkAgain
 from veclink.review.session import Overtaken, Review
 
@@ -29,6 +29,7 @@ LARGEST_BODY = 10_000
 PAGE = {  # all that can be fetched, by name: nothing the browser says is ever used as a path
     "": ("review.html", "text/html; charset=utf-8"),
     "review.css": ("review.css", "text/css; charset=utf-8"),
+    "htmx.min.js": ("htmx.min.js", "text/javascript; charset=utf-8"),
     "review.js": ("review.js", "text/javascript; charset=utf-8"),
     "icon.svg": ("icon.svg", "image/svg+xml"),
 }
@@ -43,20 +44,18 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 
-Tab = Field(min_length=1, max_length=64)
-Name = Annotated[str, Query(min_length=1, max_length=64)]
-
 
 class Asked(BaseModel):
-    """A page, by the name it gave itself."""
+    """Who asks, by the name that a page gave itself, and which links it goes through."""
 
-    tab: str = Tab
+    tab: str = Field(min_length=1, max_length=64)
+    order: Literal["doubtful", "even"] = "doubtful"
+    skipped: bool = False
 
 
-class Given(BaseModel):
+class Given(Asked):
     """An answer: to which link of which generation, and which answer the page had last seen for it."""
 
-    tab: str = Tab
     generation: int
     link: int
     seen: int
@@ -64,49 +63,68 @@ class Given(BaseModel):
     instead: Literal["a", "b"] | None = None
 
 
+InAddress = Annotated[Asked, Query()]
+InBody = Annotated[Asked, Form()]
+
+
 def make_app(review: Review, again: LinkAgain) -> FastAPI:
     """The addresses of the page, without their guard."""
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)  # the docs pages would load from elsewhere
 
     @app.exception_handler(VeclinkError)
-    def said(_: Request, error: VeclinkError) -> JSONResponse:
-        return JSONResponse({"error": str(error)}, status_code=409 if isinstance(error, Overtaken) else 400)
+    def refused(_: Request, error: VeclinkError) -> HTMLResponse:
+        return HTMLResponse(fragments.sentence(str(error)), status_code=400)
 
     def state(tab: str) -> dict[str, Any]:
         return {**review.state(tab), "again": asdict(again.status())}
 
-    @app.get("/api/state")
-    def get_state(tab: Name) -> dict[str, Any]:
-        return state(tab)
+    def stay(asked: Asked, said: str = "", alert: str = "") -> HTMLResponse:
+        return HTMLResponse(fragments.around(state(asked.tab), said, alert), headers={"HX-Reswap": "none"})
 
-    @app.get("/api/next")
-    def get_next(tab: Name, order: str = "doubtful", skipped: bool = False) -> dict[str, Any]:
-        return {"link": review.next(tab, order, skipped=skipped), "state": state(tab)}
+    def move(
+        asked: Asked, link: dict[str, Any] | None, said: str = "", alert: str = "", status: int = 200
+    ) -> HTMLResponse:
+        return HTMLResponse(fragments.moved(link, state(asked.tab), asked.skipped, said, alert), status)
 
-    @app.get("/api/link/{place}")
-    def get_link(place: int, tab: Name) -> dict[str, Any]:
-        return {"link": review.link(tab, place), "state": state(tab)}
+    def move_on(asked: Asked, said: str = "", alert: str = "", status: int = 200) -> HTMLResponse:
+        return move(asked, review.next(asked.tab, asked.order, skipped=asked.skipped), said, alert, status)
 
-    @app.post("/api/answer")
-    def post_answer(given: Given) -> dict[str, Any]:
-        review.answer(given.tab, given.generation, given.link, given.seen, given.answer, given.instead)
-        return {"state": state(given.tab)}
+    @app.get("/state")
+    def get_state(asked: InAddress) -> HTMLResponse:
+        return stay(asked)
 
-    @app.post("/api/undo")
-    def post_undo(asked: Asked) -> dict[str, Any]:
+    @app.get("/next")
+    def get_next(asked: InAddress) -> HTMLResponse:
+        return move_on(asked)
+
+    @app.get("/link/{place}")
+    def get_link(place: int, asked: InAddress) -> HTMLResponse:
+        return move(asked, review.link(asked.tab, place))
+
+    @app.post("/answer")
+    def post_answer(given: Annotated[Given, Form()]) -> HTMLResponse:
+        try:
+            review.answer(given.tab, given.generation, given.link, given.seen, given.answer, given.instead)
+        except Overtaken as error:
+            return move_on(given, alert=str(error), status=409)
+        return move_on(given, "Took the rival instead" if given.instead else fragments.SAID[given.answer])
+
+    @app.post("/undo")
+    def post_undo(asked: InBody) -> HTMLResponse:
         place = review.undo(asked.tab)
-        link = review.link(asked.tab, place) if place is not None and place >= 0 else None
-        return {"undone": place is not None, "link": link, "state": state(asked.tab)}
+        if place is None:
+            return stay(asked, "There is nothing to undo", "There is nothing to undo in this tab.")
+        return stay(asked, "Undone") if place < 0 else move(asked, review.link(asked.tab, place), "Undone")
 
-    @app.post("/api/leave")
-    def post_leave(asked: Asked) -> dict[str, Any]:
+    @app.post("/leave")
+    def post_leave(asked: InBody) -> Response:
         review.leave(asked.tab)
-        return {}
+        return Response(status_code=204)
 
-    @app.post("/api/again/{what}")
-    def post_again(what: Literal["start", "stop", "take"], asked: Asked) -> dict[str, Any]:
+    @app.post("/again/{what}")
+    def post_again(what: Literal["start", "stop", "take"], asked: InBody) -> HTMLResponse:
         {"start": again.start, "stop": again.stop, "take": again.take}[what]()
-        return {"state": state(asked.tab)}
+        return move_on(asked) if what == "take" else stay(asked)
 
     @app.get("/export/{what}.csv")
     def get_export(what: Literal["truth", "seeds", "decisions"]) -> Response:

@@ -88,16 +88,17 @@ class Review:
             pair = self._pair(place)
             answer = self.journal.answer_to(pair)
             left, right = shown.side(self.a, pair[0]), shown.side(self.b, pair[1])
+            fields = shown.fields(left, right)
             return {
                 "link": place,
                 "generation": self.generation,
                 "seen": 0 if answer is None else answer.number,
                 "answer": None if answer is None else answer.answer,
                 "probability": float(self.links.probability[place]),
-                "band": self.bands.labels[self.bands.of[place]],
                 "a": left,
                 "b": right,
-                "fields": shown.fields(left.pop("payload"), right.pop("payload")),
+                "fields": fields,
+                "compared": shown.compared(fields),
                 "rivals": shown.rivals(self.links, place, self.a, self.b),
                 "why": shown.why(self.links, place),
                 "nearest": shown.nearest(self.links, place, self.a, self.b),
@@ -143,7 +144,7 @@ class Review:
             return -1 if place is None else place
 
     def state(self, tab: str) -> dict[str, Any]:
-        """Counts, bands, the estimate before and after the answers, and the last answers."""
+        """Counts, bands, the estimate before and after the answers, the last answers, and where the page is."""
         with self._lock:
             self.greet(tab)
             n = len(self.bands.labels)
@@ -171,6 +172,7 @@ class Review:
                     if count.links
                 ],
                 "recent": [self._recent(each) for each in self.journal.answers()[-RECENT:][::-1]],
+                "here": self._here(tab),
                 "tabs": len(self._others(tab)) + 1,
             }
 
@@ -225,6 +227,11 @@ class Review:
     def _pair(self, place: int) -> Pair:
         x, y = self.links.pairs[place].tolist()
         return x, y
+
+    def _here(self, tab: str) -> str | None:
+        """The band of the link that a page looks at."""
+        place = self._looks_at.get(tab)
+        return None if place is None else self.bands.labels[self.bands.of[place]]
 
     def _others(self, tab: str) -> list[str]:
         now = self._now()

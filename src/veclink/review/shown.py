@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -37,9 +38,37 @@ def headline(row: Row, name: Any) -> str:
     return max(texts, key=len) if texts else str(name)
 
 
-def fields(a: Row, b: Row) -> list[dict[str, str | None]]:
-    """The fields of both sides beside each other, those of A first."""
-    return [{"name": name, "a": a.get(name), "b": b.get(name)} for name in dict.fromkeys((*a, *b))]
+def fields(left: dict[str, Any], right: dict[str, Any]) -> list[dict[str, Any]]:
+    """The fields of both sides beside each other: what both are called by first, then those of A, then B's own."""
+    a, b = left["payload"], right["payload"]
+    named = (left["headline"], right["headline"])
+    rows = [
+        {"name": name, "a": a.get(name), "b": b.get(name), "headline": (a.get(name), b.get(name)) == named}
+        for name in dict.fromkeys((*a, *b))
+    ]
+    return sorted(rows, key=lambda row: not row["headline"])
+
+
+def compared(fields: list[dict[str, Any]]) -> str:
+    """One line that saves comparing what is equal."""
+    if not fields:
+        return "These collections have no payload: the ids are all there is to see."
+    both = [field for field in fields if field["a"] is not None and field["b"] is not None]
+    unlike = [field["name"] for field in both if field["a"] != field["b"]]
+    if not both:
+        return "No field is filled on both sides."
+    if not unlike:
+        one = f"{both[0]['name']} is" if len(both) == 1 else f"All {len(both)} fields are"
+        return f"{one} the same on both sides."
+    return "No field is the same on both sides." if len(unlike) == len(both) else f"Different: {', '.join(unlike)}."
+
+
+def differing(own: str, other: str | None) -> list[tuple[str, bool]]:
+    """The text `own` in pieces, each with whether it is a word that `other` does not have; no word is without one."""
+    if not other or own == other:
+        return [(own, False)]
+    there = {_plain(word) for word in other.split()}
+    return [(piece, bool(_plain(piece)) and _plain(piece) not in there) for piece in re.split(r"(\s+)", own)]
 
 
 def side(collection: Collection, row: int) -> dict[str, Any]:
@@ -131,6 +160,10 @@ def _text(value: Any) -> str | None:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text):,} characters)"
 
 
+def _plain(word: str) -> str:
+    return "".join(each for each in word.lower() if each.isalnum())
+
+
 def _is_number(text: str) -> bool:
     try:
         float(text)
@@ -140,5 +173,5 @@ def _is_number(text: str) -> bool:
 
 
 def _number(value: Any) -> float | None:
-    """A plain number for JSON, None where it is missing or not a number."""
+    """A plain number, None where it is missing or not a number."""
     return None if value is None or not math.isfinite(value) else float(value)
