@@ -40,7 +40,7 @@ def link(
             min=0.0,
             max=1.0,
             help="Keep the surest links that reach this precision by a cautious estimate: for each wrong link that the "
-            "probabilities expect, one to five are reckoned with, so what is kept is usually better than asked for.",
+            "probabilities expect, one to four are reckoned with, so what is kept is usually better than asked for.",
         ),
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a report to look at, too: .html")] = None,
