@@ -31,9 +31,8 @@ if TYPE_CHECKING:
 
 METHODS = ("span", "geh")
 DEVICES = ("auto", "cpu", "cuda")
-CAUTION = (
-    3.0  # in `at`: with 2, one of 50 trials at 15 % overlap had 88 of 100 right where 95 were asked for; with 3, 90
-)
+# In `at`: with 2, one of 50 trials at 15 % overlap had 88 of 100 right where 95 were asked for; with 3, 90.
+CAUTION = 3.0
 Source = np.ndarray | Collection | str | Path
 
 # Mean vote shares seen on real pairs: 0.62 to 0.89 where GEH linked, 0.24 to 0.45 where 4 of 5 links were wrong.

@@ -194,7 +194,8 @@ def _beside_la2m(of: dict[tuple[Any, ...], list[Cell]], kind: str, pair: Any) ->
 
 
 def _share_of_true(trials: list[Cell], pairs: list[Any], names: list[str]) -> Table:
-    of = grouped(trials, "links_by", "map", "pair")
+    both = [trial for trial in trials if trial["links_by"] in ("span", "true links")]
+    of = grouped(common_trials(both, "links_by", "pair", "map"), "links_by", "map", "pair")
     rows = []
     for kind in KINDS:
         row = [kind]
