@@ -3,7 +3,7 @@
     python experiments/span.py --data DIR [--only NAME …] [--part I/N] [--again]
 
 DIR holds a folder per corpus with MODEL.npy in each, row i of every model being the same object. Cells that are already
-in the file are not run again; `--part 0/2` and `--part 1/2` share the work between two processes. A trial that is marked
+in the file are not run again; `--part 0/2` and `--part 1/2` share the work between two processes. A trial marked
 `earlier` was run before the two counts of wrong links were weighed by their errors (`confidence.RATE_ERROR`).
 """
 
