@@ -487,3 +487,19 @@ def test_links_asked_for_something_of_the_wrong_kind(attempt: Callable[[Links], 
 def test_a_random_state_that_is_no_whole_number_is_refused(state: object) -> None:
     with pytest.raises(InputError, match="whole number from 0"):
         veclink.link(np.eye(4, dtype=np.float32), np.eye(4, dtype=np.float32), random_state=state)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["link", "A.npy", "B.npy", "-o", "postgresql://me:SECRET@host/db?table=t"],
+     ["link", "A.npy", "B.npy", "--seeds", "postgresql://me:SECRET@host/db", "-o", "links.csv"],
+     ["eval", "postgresql:/me:SECRET@host/db", "--truth", "truth.csv"],
+     ["merge", "A.npy", "B.npy", "--links", "me:SECRET@host/db", "-o", "m.parquet"]],
+)  # fmt: skip
+def test_an_address_given_where_a_file_is_wanted_is_told_without_its_password(
+    tmp_path: Path, arguments: list[str]
+) -> None:
+    for name in ("A", "B"):
+        np.save(tmp_path / f"{name}.npy", vectors())
+    ended = subprocess.run([sys.executable, "-m", "veclink", *arguments], cwd=tmp_path, capture_output=True, text=True)
+    assert ended.returncode in (1, 2) and "host" in ended.stderr and "SECRET" not in ended.stderr + ended.stdout

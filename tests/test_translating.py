@@ -6,7 +6,10 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 
 from span_papers import all_papers
 from veclink import Collection, Links, Translator, open_collection, sample
@@ -188,6 +191,26 @@ def test_a_plain_table_of_pairs_serves_as_links(tmp_path: Path) -> None:
     assert found.n_links == 40
     by_id = Translator.fit(sample.SEEDS, sample.A, sample.B, kind="procrustes", check=False)
     assert by_id.n_links == 15
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_the_probabilities_of_a_plain_table_count(tmp_path: Path, ending: str) -> None:
+    papers = all_papers()
+    file = tmp_path / f"pairs.{ending}"
+    columns = {"a": papers.truth[:40, 0], "b": papers.truth[:40, 1], "probability": np.linspace(0.3, 1, 40)}
+    table = pa.table(columns)
+    csv.write_csv(table, file) if ending == "csv" else pq.write_table(table, file)
+    rows, probability = pairs_of(file, open_collection(papers.a), open_collection(papers.b))
+    assert rows.tolist() == papers.truth[:40].tolist() and np.allclose(probability, columns["probability"])
+
+
+@pytest.mark.parametrize("wrong", ["7", "hi", "nan"])
+def test_a_probability_that_is_none_is_refused(tmp_path: Path, wrong: str) -> None:
+    papers = all_papers()
+    file = tmp_path / "pairs.csv"
+    file.write_text("a,b,probability\n" + "".join(f"{x},{y},{wrong}\n" for x, y in papers.truth[:40].tolist()))
+    with pytest.raises(InputError, match="probability"):
+        pairs_of(file, open_collection(papers.a), open_collection(papers.b))
 
 
 def test_batches_carry_ids_and_payload_along() -> None:

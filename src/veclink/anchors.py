@@ -46,6 +46,28 @@ def read_pairs(path: str | Path) -> tuple[np.ndarray, np.ndarray]:
         raise InputError(f"The pairs in {path} cannot be read ({reason}); check the file.") from error
 
 
+def read_probabilities(path: str | Path, count: int) -> np.ndarray:
+    """The column `probability` of a file of pairs; ones where it has none."""
+    path = Path(path)
+    if path.suffix.lower() == ".csv":
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = list(csv.DictReader(file))
+        told: list[Any] = [row["probability"] for row in rows] if rows and "probability" in rows[0] else []
+    else:
+        table = needed("pyarrow.parquet", "Reading Parquet files").read_table(path)
+        told = table.column("probability").to_pylist() if "probability" in table.column_names else []
+    if not told:
+        return np.ones(count)
+    try:
+        found = np.array([float(value) for value in told])
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{path} has a probability that is no number ({error}); mend it.") from error
+    wrong = np.flatnonzero(~((found >= 0) & (found <= 1)))
+    if len(wrong):
+        raise InputError(f"{path} has a probability of {told[wrong[0]]} in row {wrong[0]}; they are from 0 to 1.")
+    return found
+
+
 def resolve_pairs(pairs: Any, a: Collection, b: Collection, *, what: str = "seeds") -> np.ndarray:
     """The pairs as (m, 2) int64 rows of the two collections, in the order given.
 

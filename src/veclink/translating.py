@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from veclink.anchors import read_pairs, resolve_pairs
+from veclink.anchors import read_pairs, read_probabilities, resolve_pairs
 from veclink.cloud import prepare
 from veclink.collection import Collection, numbers, open_collection
 from veclink.errors import InputError, plural
@@ -185,12 +185,13 @@ def translated_batches(translator: Translator, source: Collection, *, payload: b
 def pairs_of(links: Links | np.ndarray | str | Path, a: Collection, b: Collection) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of rows (n, 2) and their probabilities; links must be of these two collections.
 
-    A file may be one that `Links.save` wrote, or any CSV or Parquet file with the columns a,b, which all count as sure.
+    A file may be one that `Links.save` wrote, or any CSV or Parquet file with the columns a,b: those count as sure,
+    unless a column `probability` says more.
     """
     if isinstance(links, (str, Path)):
         loaded = _load(links)
         if loaded is None:
-            return (rows := _rows_of_pairs(links, a, b)), np.ones(len(rows))
+            return (rows := _rows_of_pairs(links, a, b)), read_probabilities(links, len(rows))
         links = loaded
     if not isinstance(links, Links):
         return (rows := _rows_of_pairs(links, a, b)), np.ones(len(rows))

@@ -145,3 +145,17 @@ def test_a_file_that_is_read_is_refused_to_writers_only(url: str) -> None:
         assert one.count() == other.count() == 58
         with pytest.raises(StoreError, match="could not be opened"):
             open_store(url, write=True).exists()
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "schema.json"])
+@pytest.mark.parametrize("damage", ["missing", "cut"])
+def test_a_damaged_description_is_told_and_no_row_is_lost_by_looking(
+    url: str, tmp_path: Path, name: str, damage: str
+) -> None:
+    file = tmp_path / "lite.db" / "collections" / "papers" / name
+    whole = file.read_text()
+    rows = {each: each.read_bytes() for each in (tmp_path / "lite.db").rglob("*.parquet")}
+    file.unlink() if damage == "missing" else file.write_text(whole[:50])
+    with pytest.raises(StoreError, match=f"{name} is damaged or missing.* restore it"):
+        open_collection(url)
+    assert rows and all(each.read_bytes() == content for each, content in rows.items())

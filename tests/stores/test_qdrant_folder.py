@@ -15,7 +15,7 @@ from qdrant_client import QdrantClient, models
 
 from store_kinds import ids_of, payload_of, rows_of
 from veclink.collection import Collection, open_collection
-from veclink.errors import InputError, StoreError
+from veclink.errors import InputError, StoreError, VeclinkError
 from veclink.stores import open_store
 from veclink.stores.protocol import Batch
 from veclink.stores.qdrant import QdrantStore
@@ -116,3 +116,29 @@ def test_ids_of_other_kinds_come_from_the_payload_without_reading_the_rest(tmp_p
         store.write([Batch(rows_of(20), ids_of("str", 20), payload_of(20))])
     read = open_collection(url, payload=False)
     assert read.ids.tolist() == ids_of("str", 20).tolist() and read.payload is None
+
+
+def test_missing_points_are_told_and_no_empty_file_is_made_in_their_place(tmp_path: Path) -> None:
+    url = filled(tmp_path / "db")
+    file = tmp_path / "db" / "collection" / "papers" / "storage.sqlite"
+    file.unlink()
+    with pytest.raises(StoreError, match="is missing, and with it the points"):
+        open_collection(url)
+    assert not file.exists()
+
+
+def test_a_collection_named_out_of_the_folder_is_not_read_there(tmp_path: Path) -> None:
+    filled(tmp_path / "other")
+    url = filled(tmp_path / "db")
+    meta = tmp_path / "db" / "meta.json"
+    meta.write_text(meta.read_text().replace('"papers"', '"../../other/collection/papers"'))
+    with pytest.raises(VeclinkError), open_store(url.replace("#papers", "#../../other/collection/papers")) as store:
+        store.count()
+
+
+def test_a_point_that_is_cut_is_told_as_damaged(tmp_path: Path) -> None:
+    url = filled(tmp_path / "db")
+    with sqlite3.connect(tmp_path / "db" / "collection" / "papers" / "storage.sqlite") as storage:
+        storage.execute("update points set point = substr(point, 1, 40) where rowid = 3")
+    with pytest.raises(InputError, match="holds a point that is damaged"):
+        open_collection(url)

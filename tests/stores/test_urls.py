@@ -217,3 +217,9 @@ def test_a_store_whose_package_is_missing_names_its_extra(
         open_store(f"{scheme}://{host}")
     with pytest.raises(MissingExtra):
         needed(package, "A test")
+
+
+@pytest.mark.parametrize("condition", ["id<>1", "id!=1", "id==1", "id=>1"])
+def test_a_comparison_that_is_not_known_is_refused_and_not_taken_for_another(condition: str) -> None:
+    with pytest.raises(InputError, match="comparison that is not known; known are =, <, <=, > and >="):
+        parse_url(f"sqlite:///papers.db?where={quote(condition)}#papers")

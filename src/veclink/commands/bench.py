@@ -16,7 +16,8 @@ import typer
 from rich.console import Console
 
 from veclink.commands.shared import ERROR, AsJson, check_choice, one_sentence_errors, print_json
-from veclink.experiments import EXPERIMENTS
+from veclink.errors import InputError
+from veclink.experiments import EXPERIMENTS, load
 
 if TYPE_CHECKING:
     from veclink.experiments.running import Store
@@ -74,6 +75,8 @@ def run_experiments(names: list[str], options: Options) -> None:
         out = options.out or (RESULTS if RESULTS.is_dir() else Path("results"))
         ending = "" if setup.full else "-quick"
         stores = {name: Store(out / f"{name}{ending}.json", name, setup, again=options.again) for name in names}
+        if not any(load(name).cells(setup) for name in names):
+            raise InputError("None of the cells is asked for; check --methods and --corpora.")
         failures = 0 if options.draw_only else _measure(stores, setup, options)
         finished = [finish(store, show=not options.as_json) for store in stores.values()]
         if options.as_json:
@@ -138,7 +141,7 @@ def _command(name: str, doc: str) -> Callable[..., None]:
         rows: Annotated[int | None, typer.Option(min=10, help="The first rows of each corpus only.")] = None,
         jobs: Annotated[int, typer.Option(min=1, help="Processes, one thread each.")] = 1,
         device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "cpu",
-        minutes: Annotated[float | None, typer.Option(help="Stop after this long; the next run goes on.")] = None,
+        minutes: Annotated[float | None, typer.Option(min=0.0, help="Stop then; the next run goes on.")] = None,
         out: Annotated[Path | None, typer.Option(help="Where JSON, Markdown and figure go.")] = None,
         again: Annotated[bool, typer.Option("--again", help="Measure every cell anew.")] = False,
         draw_only: Annotated[bool, typer.Option("--draw-only", help="Tables and figure from what is there.")] = False,

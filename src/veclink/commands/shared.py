@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,14 +29,22 @@ def one_sentence_errors() -> Iterator[None]:
     try:
         yield
     except (VeclinkError, OSError) as error:
-        typer.echo(f"veclink: {error}", err=True)
+        typer.echo(f"veclink: {without_passwords(str(error))}", err=True)
         raise typer.Exit(ERROR) from error
+    except typer.BadParameter as error:
+        error.message = without_passwords(error.message)
+        raise
     except MemoryError as error:
         typer.echo("veclink: There is not enough memory; give less with --memory.", err=True)
         raise typer.Exit(ERROR) from error
     except KeyboardInterrupt as interrupt:
-        typer.echo("veclink: Stopped; nothing was written.", err=True)
+        typer.echo("veclink: Stopped; what was not finished was not written.", err=True)
         raise typer.Exit(INTERRUPTED) from interrupt
+
+
+def without_passwords(text: str) -> str:
+    """The text with what stands as a password in any URL hidden, also in one given where a file is wanted."""
+    return re.sub(r"([\w.+-]*:)[^\s:/@]+@", r"\1***@", re.sub(r"(password=)\S+", r"\1***", text))
 
 
 def check_choice(option: str, value: str, known: tuple[str, ...]) -> None:
@@ -45,6 +54,8 @@ def check_choice(option: str, value: str, known: tuple[str, ...]) -> None:
 
 def check_output(output: Path, *inputs: str, what: str = "links", endings: tuple[str, ...] = ENDINGS) -> None:
     """Refuse, before the long work starts, an output that could not be written after it."""
+    if re.match(r"\w+:/", str(output)):
+        raise InputError(f"The {what} go to a file, and {output} is an address; veclink export writes to stores.")
     if output.suffix.lower() not in endings:
         one = "one of these" if len(endings) > 1 else "such a file"
         raise InputError(f"{output} does not end in {' or '.join(endings)}; {what} are written as {one}.")

@@ -30,6 +30,8 @@ def parse_condition(text: str) -> Condition:
     parts = _PARTS.fullmatch(text)
     if parts is None:
         raise InputError(f"The filter {text!r} has no comparison; write it like where=year>=2020 or where=venue=ACL.")
+    if parts["field"].endswith("!") or parts["value"][:1] in ("<", ">", "="):
+        raise InputError(f"The filter {text!r} has a comparison that is not known; known are =, <, <=, > and >=.")
     try:
         value = json.loads(parts["value"])
     except ValueError:

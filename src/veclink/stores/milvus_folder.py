@@ -46,17 +46,36 @@ def open_folder(address: Address) -> MilvusFolder | None:
     if lock is None:
         return None  # the client says that somebody else has it open
     try:
-        schema = json.loads((folder / "schema.json").read_text(encoding="utf-8"))
-        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        schema, manifest = (_description(folder / name) for name in ("schema.json", "manifest.json"))
         known = (schema["schema_format_version"], manifest["manifest_format_version"]) == (2, 2)
         plain = {each["dtype"] for each in schema["fields"]} <= _PLAIN
         waiting = any((folder / "wal").glob("*.arrow"))
         if known and plain and not waiting:
             return MilvusFolder(address, folder, schema, manifest, lock)
+    except StoreError:
+        os.close(lock)
+        raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         pass  # not a layout that is known here: the client reads it, or says what is wrong
     os.close(lock)
     return None
+
+
+def _description(file: Path) -> dict[str, Any]:
+    """What a file says of the collection.
+
+    One that is damaged is never left to the client, which falls back to an older one and then removes the rows that it
+    does not list.
+    """
+    try:
+        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        if any((file.parent / "partitions").rglob("*.parquet")):
+            raise StoreError(
+                f"{file} is damaged or missing, and without it the rows cannot be told; restore it from a backup."
+            ) from error
+        raise
+    return found
 
 
 class MilvusFolder(MilvusStore):

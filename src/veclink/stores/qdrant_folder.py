@@ -49,6 +49,9 @@ def open_folder(address: Address) -> QdrantFolder | None:
     if lock is None:
         return None  # the client says that somebody else has it open
     file = address.path / "collection" / name / "storage.sqlite"
+    if not file.exists():  # the client would make an empty one
+        os.close(lock)
+        raise StoreError(f"{file} is missing, and with it the points; restore it from a backup.")
     inside = file.resolve().is_relative_to(
         address.path.resolve()
     )  # the name stands in a file that anybody may have made
