@@ -5,10 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 
+def pair_keys(pairs: np.ndarray, n_b: int) -> np.ndarray:
+    """One number for each pair (p, 2) of rows: `row_a · n_b + row_b`."""
+    return pairs[:, 0].astype(np.int64) * n_b + pairs[:, 1]
+
+
 class Votes:
     """How often each pair was proposed, and with which scores. Only pairs that were proposed take memory.
 
-    Pairs are kept as sorted keys `row_a · n_b + row_b`.
+    Pairs are kept as sorted `pair_keys`.
     """
 
     def __init__(self, n_b: int) -> None:
@@ -46,7 +51,7 @@ class Votes:
 
     def key(self, pairs: np.ndarray) -> np.ndarray:
         """The keys of pairs (p, 2) of rows."""
-        return pairs[:, 0].astype(np.int64) * self.n_b + pairs[:, 1]
+        return pair_keys(pairs, self.n_b)
 
     def pairs(self) -> np.ndarray:
         """All pairs that have a vote, (p, 2), sorted by row of A, then of B."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from veclink.evidence import one_to_one
+from veclink.evidence import one_to_one, pair_keys
 from veclink.field import Axes, Field
 from veclink.signatures import canonical_axes
 
@@ -104,7 +104,7 @@ def grow(
                 left, right = np.concatenate([start.left, left]), np.concatenate([start.right, right])
             views.append(ground.seen_from(left, right))
             proposed, score = ground.propose(views[-1])
-            fresh = ~np.isin(_keys(proposed, n_b), _keys(members[drawn], n_b))
+            fresh = ~np.isin(pair_keys(proposed, n_b), pair_keys(members[drawn], n_b))
             held[drawn] += 1
             proposals.append((proposed[fresh], score[fresh]))
         limit = max(LEAST_POOL, int(pace.factor * max(len(pool.pairs), n_start)))
@@ -153,13 +153,13 @@ def _promote(
     limit: int,
 ) -> Pool:
     """The best `limit` pairs, one partner each, of those that enough of the views outside agree on."""
-    keys = np.concatenate([_keys(pairs, n_b) for pairs, _ in proposals])
+    keys = np.concatenate([pair_keys(pairs, n_b) for pairs, _ in proposals])
     found, place, counts = np.unique(keys, return_inverse=True, return_counts=True)
     score = np.bincount(place, np.concatenate([score for _, score in proposals]), minlength=len(found)) / counts
     voters = np.full(len(found), float(len(proposals)))
-    order = np.argsort(_keys(members, n_b))
+    order = np.argsort(pair_keys(members, n_b))
     if len(members):
-        inside = _keys(members, n_b)[order]
+        inside = pair_keys(members, n_b)[order]
         spot = np.minimum(np.searchsorted(inside, found), len(inside) - 1)
         member = inside[spot] == found
         voters[member] -= held[order[spot[member]]]
@@ -176,17 +176,13 @@ def _confirmed(
     ground: Field, views: list[Axes], proposals: list[tuple[np.ndarray, np.ndarray]], likely: Pool
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Of each view's proposals, those among the likely pairs that hold on the way back too."""
-    keys, kept = _keys(likely.pairs, ground.n_b), []
+    keys, kept = pair_keys(likely.pairs, ground.n_b), []
     for axes, (pairs, score) in zip(views, proposals, strict=True):
-        wanted = np.isin(_keys(pairs, ground.n_b), keys)
+        wanted = np.isin(pair_keys(pairs, ground.n_b), keys)
         pairs, score = pairs[wanted], score[wanted]
         holds = ground.confirmed(axes, pairs)
         kept.append((pairs[holds], score[holds]))
     return kept
-
-
-def _keys(pairs: np.ndarray, n_b: int) -> np.ndarray:
-    return pairs[:, 0].astype(np.int64) * n_b + pairs[:, 1]
 
 
 def _without(pairs: np.ndarray, given: np.ndarray) -> np.ndarray:

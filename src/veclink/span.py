@@ -16,6 +16,7 @@ import numpy as np
 from veclink.candidates import FOLDS, Candidates, crossfit
 from veclink.confidence import FITTED, Judged, best_cut, judge
 from veclink.evidence import one_to_one as choose_one_to_one
+from veclink.evidence import pair_keys
 from veclink.field import Axes, Field, Seen
 from veclink.growing import Pool, Start, widen
 from veclink.matching import Matches
@@ -153,7 +154,7 @@ class Listed:
         n_b = len(candidates.best_b)
         positions, probability = judged.ranked() if not one_to_one else (judged.positions, judged.probability)
         pairs = np.column_stack([candidates.rows_a[positions], candidates.rows_b[positions]])
-        keys, given_keys = pairs[:, 0] * n_b + pairs[:, 1], given[:, 0] * n_b + given[:, 1]
+        keys, given_keys = pair_keys(pairs, n_b), pair_keys(given, n_b)
         again = np.isin(keys, given_keys)
         pairs = np.concatenate([given, pairs[~again]])
         probability = np.concatenate([np.ones(len(given)), probability[~again]])
@@ -252,7 +253,7 @@ def _recovered(candidates: Candidates, judged: Judged, given: np.ndarray) -> flo
         return None
     n_b = len(candidates.best_b)
     keys = candidates.rows_a[judged.positions] * n_b + candidates.rows_b[judged.positions]
-    return float(np.isin(given[:, 0] * n_b + given[:, 1], keys).mean())
+    return float(np.isin(pair_keys(given, n_b), keys).mean())
 
 
 def _verdict(
@@ -284,10 +285,10 @@ def _evidence(
     """The columns that explain each listed pair."""
     n_b, at = ground.n_b, listed.positions
     known = at >= 0
-    order = np.argsort(found.pairs[:, 0] * n_b + found.pairs[:, 1])
-    keys = (found.pairs[:, 0] * n_b + found.pairs[:, 1])[order]
-    place = np.minimum(np.searchsorted(keys, listed.pairs[:, 0] * n_b + listed.pairs[:, 1]), len(keys) - 1)
-    in_pool = keys[place] == listed.pairs[:, 0] * n_b + listed.pairs[:, 1]
+    keys, wanted = pair_keys(found.pairs, n_b), pair_keys(listed.pairs, n_b)
+    order = np.argsort(keys)
+    place = np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)
+    in_pool = keys[order[place]] == wanted
     votes = np.where(in_pool, np.rint(found.share[order[place]] * found.views), 0).astype(np.int64)
     columns: dict[str, np.ndarray] = {
         "score": np.where(known, candidates.score[at], np.nan).astype(np.float32),

@@ -30,7 +30,7 @@ from veclink.experiments.tables import (
     trials_note,
     values,
 )
-from veclink.experiments.trials import Case, draw_case, links_of
+from veclink.experiments.trials import Case, draw_case, links_or_seeds
 from veclink.graphs import graph_of, leiden_into, neighbour_edges
 from veclink.links import Links
 
@@ -182,8 +182,7 @@ def _alone(cells: list[Cell], pair: Any, measure: str) -> list[str]:
 def _pairs(setup: Setup, settings: Settings, case: Case) -> Links | np.ndarray:
     by = settings["links_by"]
     if by in ("span", "geh"):
-        found = links_of(setup, settings | {"method": by}, case)
-        return found if len(found) else case.start["seeds"]
+        return links_or_seeds(setup, settings, case)
     return case.cut.truth if by == "true links" else case.start["seeds"]
 
 

@@ -27,7 +27,7 @@ from veclink.experiments.tables import (
     trials_note,
     values,
 )
-from veclink.experiments.trials import Case, draw_case, links_of
+from veclink.experiments.trials import Case, draw_case, links_or_seeds
 from veclink.links import Links
 from veclink.maps import DEFAULT_KIND, KINDS
 from veclink.merging import merge
@@ -229,8 +229,7 @@ def _pairs(setup: Setup, settings: Settings, case: Case) -> Links | np.ndarray:
     """Links or pairs by which the collections are merged; where a linker finds fewer than it was given, the seeds."""
     by, seeds = settings["links_by"], case.start["seeds"]
     if by in ("span", "geh"):
-        found = links_of(setup, settings | {"method": by}, case)
-        return found if len(found) >= len(seeds) else seeds
+        return links_or_seeds(setup, settings, case)
     if by == "random":
         rng = np.random.default_rng([settings["state"], 1])
         count = len(case.cut.truth)

@@ -57,6 +57,12 @@ def links_of(setup: Setup, settings: Settings, case: Case) -> Links:
     return link_by(method, case.a, case.b, overlap=len(case.cut.truth), **told, **options)
 
 
+def links_or_seeds(setup: Setup, settings: Settings, case: Case) -> Links | np.ndarray:
+    """What a use of links gets from the linker of `links_by`: its links, or the seeds where it finds fewer."""
+    found = links_of(setup, settings | {"method": settings["links_by"]}, case)
+    return found if len(found) >= len(case.start["seeds"]) else case.start["seeds"]
+
+
 def measured(links: Links, truth: np.ndarray) -> dict[str, Any]:
     """Precision, recall and F1 in percent, and `f1_oracle`: the best F1 that any cut of the ranked pairs could give.
 

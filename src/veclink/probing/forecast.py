@@ -138,10 +138,10 @@ def link_part(
     most: int = WHOLE,
     part: int = PART,
 ) -> Trial:
-    """Link everything where neither side has more than `most` rows, else `part` rows of either near the seeds."""
-    whole = pairs is None or max(len(a), len(b)) <= most
-    rows = (np.arange(len(a)), np.arange(len(b)))
-    if not whole and pairs is not None:
+    """Link everything without seeds or where neither side has over `most` rows, else `part` rows near the seeds."""
+    if whole := pairs is None or max(len(a), len(b)) <= most:
+        rows = (np.arange(len(a)), np.arange(len(b)))
+    else:
         rows = (_near(a, a.positions(pairs[:, 0]), part), _near(b, b.positions(pairs[:, 1]), part))
     parts = [_part(cloud, own) for cloud, own in zip((a, b), rows, strict=True)]
     seeds = None

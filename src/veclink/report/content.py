@@ -11,6 +11,7 @@ import numpy as np
 from veclink.collection import Collection
 from veclink.doubts import SURE, in_words, typical
 from veclink.evaluation import Scores, score
+from veclink.evidence import pair_keys
 from veclink.links import Links
 from veclink.report.estimates import (
     CHANCE,
@@ -169,7 +170,7 @@ def _known(links: Links, side: str) -> dict[int, str]:
 
 
 def _in(pairs: np.ndarray, truth: np.ndarray, n_b: int) -> np.ndarray:
-    return np.isin(pairs[:, 0] * n_b + pairs[:, 1], truth[:, 0] * n_b + truth[:, 1])
+    return np.isin(pair_keys(pairs, n_b), pair_keys(truth, n_b))
 
 
 def _close_calls(links: Links, of_a: Names, of_b: Names) -> tuple[list[CloseCall], int]:
