@@ -39,6 +39,6 @@ $(VENV)/installed: pyproject.toml | $(BIN)/python
 	$(PIP) --editable .
 	@touch $@
 
-$(VENV)/installed-for-tests: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) --constraint constraints.txt --editable '.[test]'
+$(VENV)/installed-for-tests: pyproject.toml bench/pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --constraint constraints.txt --editable '.[test]' --editable './bench[encode]'
 	@touch $@ $(VENV)/installed

@@ -3,10 +3,10 @@
     python benchmarks/approximate.py [--rows 20000 40000] [--out benchmarks/results/approximate.json]
 
 The rows are signatures as `link` makes them for its final pass: two collections of blends of the bundled sample's
-papers (`veclink.speed.blended_papers`, 384 and 768 dimensions) that share half of their objects, along the canonical
-axes of 2,000 true pairs. Both passes run on the same threads in the same process, each once after a small one that
-loads the compiled loops. Seconds are of processor time, as other processes may share the machine; `speedup` is exact /
-approximate.
+papers (`veclink_bench.speed.blended_papers`, 384 and 768 dimensions) that share half of their objects, along the
+canonical axes of 2,000 true pairs. Both passes run on the same threads in the same process, each once after a small
+one that loads the compiled loops. Seconds are of processor time, as other processes may share the machine;
+`speedup` is exact / approximate.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from veclink.cloud import prepare
-from veclink.collection import Collection
+from veclink.data.collection import Collection
+from veclink.geometry.clouds import prepare
+from veclink.geometry.signatures import canonical_projections, unit_rows
 from veclink.matching import match
 from veclink.matching.approximate import match_approximately
 from veclink.matching.threads import thread_count
-from veclink.signatures import canonical_axes, unit_rows
-from veclink.speed import blended_papers
+from veclink_bench.speed import blended_papers
 
 DEPTH, K, KNOWN = 3, 10, 2_000
 
@@ -86,7 +86,7 @@ def signatures(rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     truth = np.column_stack([np.arange(rows - shared, rows), np.arange(shared)])
     a, b = (prepare(Collection.from_array(side)).dense() for side in (left[:rows], right[-rows:]))
     known = truth[:: max(1, shared // KNOWN)]
-    axes = canonical_axes(a[known[:, 0]], b[known[:, 1]])
+    axes = canonical_projections(a[known[:, 0]], b[known[:, 1]])
     return unit_rows(a @ axes[0]), unit_rows(b @ axes[1]), truth
 
 

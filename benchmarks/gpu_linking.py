@@ -28,8 +28,9 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))  # runs from a plain checkout too
 
 from veclink import link
-from veclink.evaluation import draw_seeds, score, split
+from veclink.data.scores import score
 from veclink.progress import Progress
+from veclink_bench.splits import draw_seeds, split
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from veclink.speed import measure_linking
+from veclink_bench.speed import measure_linking
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
     python benchmarks/matching.py [--rows 20000] [--dim 384] [--k 10] [--rounds 5] [--out FILE]
 
-The same as `veclink bench matching`; `veclink.speed.measure_matching` says what is compared.
+The same as `veclink bench matching`; `veclink_bench.speed.measure_matching` says what is compared.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import argparse
 import json
 from pathlib import Path
 
-from veclink.speed import measure_matching
+from veclink_bench.speed import measure_matching
 
 
 def main() -> None:

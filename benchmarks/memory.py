@@ -32,7 +32,7 @@ for name, dimension in (("a", 384), ("b", 768)):
     np.save(f"{folder}/{name}.npy", image)
     np.save(f"{folder}/{name}-cut.npy", image[:60])
 """
-RUN = "from veclink.cli import main; main()"
+RUN = "from veclink.cli.app import main; main()"
 MB = 1_000_000
 
 

@@ -55,12 +55,12 @@ with open_store(sys.argv[1]) as store:
         digest.update(batch.ids.tobytes()); digest.update(batch.vectors.tobytes()); rows += len(batch)
 print(rows, digest.hexdigest())
 """
-RUN = "from veclink.cli import main; main()"
+RUN = "from veclink.cli.app import main; main()"
 # From outside one cannot see how far the table is: the process counts the rows it hands over, and kills itself.
 RUN_UNTIL_HALF_WRITTEN = """
 import os, signal
 from veclink import merging
-from veclink.cli import main
+from veclink.cli.app import main
 whole = merging.Merged._batches
 def batches(merged, *arguments):
     rows = 0

@@ -6,7 +6,7 @@
 without one (both clouds are held as float32), each in a process of its own, and the system reports the peak resident
 memory of each. `used_mb` is the peak less the input files, which are mapped and count as resident, and less the
 baseline of a run on 60 rows. The vectors are blends of the bundled sample's papers in its two models, as in
-`veclink.speed.blended_papers`; a third of them are in both files.
+`veclink_bench.speed.blended_papers`; a third of them are in both files.
 """
 
 from __future__ import annotations

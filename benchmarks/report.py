@@ -26,7 +26,7 @@ import pyarrow as pa
 from playwright.sync_api import Browser, sync_playwright
 
 from veclink import Collection, Links, link, open_collection, sample
-from veclink.atomic import written_whole
+from veclink.files.atomic import written_whole
 from veclink.report import save_report
 
 RESULTS = Path(__file__).parent / "results" / "report.json"

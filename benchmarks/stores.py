@@ -135,7 +135,7 @@ def step(what: str, url: str, rows: str) -> None:
         if what == "bare":
             came = collected(BARE[each.partition("://")[0]](each), count)
         else:
-            from veclink.collection import open_collection
+            from veclink.stores.opening import open_collection
 
             came = len(open_collection(each, payload=False))
         assert came == count, f"{came} rows came of {each}"

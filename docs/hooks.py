@@ -11,8 +11,8 @@ from typing import Any
 import typer
 
 import veclink
-from veclink import links
-from veclink.cli import app
+from veclink.cli.app import app
+from veclink.data import links
 
 ROOT = Path(__file__).parent.parent
 COMMANDS, NAMES = "<!-- the commands -->", "<!-- the public names -->"

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from veclink.atomic import written_whole
-from veclink.evaluation import split
+from veclink.confidence.intervals import ranges
+from veclink.files.atomic import written_whole
 from veclink.probing.forecast import of_the_whole, seconds_for_all
-from veclink.report.estimates import ranges
+from veclink_bench.splits import split
 
 RESULTS = Path(__file__).parent / "results"
 OBJECTS = {"scifact": 5183, "nfcorpus": 3633, "papers": 5000, "reddit": 2019, "stackexchange": 2043, "movies": 6000}

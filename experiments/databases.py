@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 
 import veclink
-from veclink.exporting import annotate, export_links
 from veclink.stores import open_store
 from veclink.stores.protocol import Batch
+from veclink.uses.exporting import annotate, export_links
 
 SEEDS = 30
 

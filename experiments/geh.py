@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from veclink.evaluation import Trials, trials
-from veclink.linking import chosen_device
+from veclink.linkers.linking import chosen_device
+from veclink_bench.splits import Trials, trials
 
 STATES = range(5)
 CORPORA = ("scifact", "nfcorpus")

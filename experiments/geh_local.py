@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from veclink import geh_local
-from veclink.evaluation import draw_seeds, score, split
-from veclink.linking import link
+from veclink.data.scores import score
+from veclink.linkers.geh import local_views as geh_local
+from veclink.linkers.linking import link
+from veclink_bench.splits import draw_seeds, split
 
 CORPORA = ("nfcorpus", "scifact")
 MODELS = ("minilm", "mpnet")

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from veclink import link
-from veclink.atomic import written_whole
-from veclink.evaluation import draw_seeds, score, split
+from veclink.data.scores import score
+from veclink.files.atomic import written_whole
+from veclink_bench.splits import draw_seeds, split
 
 RESULTS = Path(__file__).parent / "results" / "intervals.json"
 MODELS = (("minilm", "mpnet"), ("mpnet", "e5"), ("minilm", "e5"))

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from veclink.evaluation import draw_seeds, split
+from veclink_bench.splits import draw_seeds, split
 
 PAPERS, OVERLAP, SEEDS = 3_000, 0.3, 15
 RANDOM_STATE = 2026

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from veclink.commands.bench import bench
+from veclink_bench.command import bench
 
 if __name__ == "__main__":
     bench(["merging", *sys.argv[1:]])

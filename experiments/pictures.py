@@ -21,14 +21,14 @@ import numpy as np
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
 
-from veclink.candidates import Candidates, crossfit
-from veclink.cloud import prepare
-from veclink.collection import Collection
-from veclink.confidence import Judged, _knock_out, judge
-from veclink.evaluation import draw_seeds, split
-from veclink.field import Field
-from veclink.growing import BRISK, Pool, Start, grow
-from veclink.span import NEIGHBOURS, _surroundings
+from veclink.backends.cloud_pair import CloudPair
+from veclink.confidence.calibration import Judged, _knock_out, judge
+from veclink.confidence.candidates import Candidates, crossfit
+from veclink.data.collection import Collection
+from veclink.geometry.clouds import prepare
+from veclink.linkers.span.growing import BRISK, Pool, Start, grow
+from veclink.linkers.span.linker import NEIGHBOURS, _surroundings
+from veclink_bench.splits import draw_seeds, split
 
 RESULTS = Path(__file__).parent / "results"
 CORPUS, MODEL_A, MODEL_B, OVERLAP, SEEDS, STATE = "scifact", "minilm", "e5", 0.3, 15, 0
@@ -63,17 +63,17 @@ def linked(data: Path) -> Trial:
     cut = split(len(left), OVERLAP, rng)
     seeds = draw_seeds(cut.truth, SEEDS, rng)
     clouds = (prepare(Collection.from_array(side)) for side in (left[cut.rows_a], right[cut.rows_b]))
-    ground = Field(*(cloud.dense() for cloud in clouds), k=NEIGHBOURS)
+    clouds = CloudPair(*(cloud.dense() for cloud in clouds), k=NEIGHBOURS)
     rounds: list[Pool] = []
     # Grown again from the start for every round: a pool does not keep its past.
     while not rounds or len(rounds[-1].history) == len(rounds) < BRISK.rounds:
         pace = replace(BRISK, rounds=len(rounds) + 1)
-        rounds.append(grow(ground, Start(seeds), np.random.default_rng(STATE), pace=pace))
+        rounds.append(grow(clouds, Start(seeds), np.random.default_rng(STATE), pace=pace))
     if len(rounds[-1].history) < len(rounds):
         rounds.pop()
     pool = rounds[-1].pairs
-    candidates = crossfit(ground, pool, rng)
-    beside = _surroundings(ground, candidates, pool, rng)
+    candidates = crossfit(clouds, pool, rng)
+    beside = _surroundings(clouds, candidates, pool, rng)
     judged = judge(candidates, beside, k=NEIGHBOURS)
     n_b = len(cut.rows_b)
     return Trial(rounds, candidates, beside, judged, cut.truth[:, 0] * n_b + cut.truth[:, 1], n_b)

@@ -20,11 +20,12 @@ from typing import Any
 import numpy as np
 
 from veclink import Collection, Links, link
-from veclink.atomic import written_whole
-from veclink.cloud import Cloud, prepare
-from veclink.evaluation import draw_seeds, score, split
+from veclink.data.scores import score
+from veclink.files.atomic import written_whole
+from veclink.geometry.clouds import Cloud, prepare
 from veclink.probing.forecast import link_part, wrong_seeds
 from veclink.probing.sides import compare_spaces, look_at
+from veclink_bench.splits import draw_seeds, split
 
 RESULTS = Path(__file__).parent / "results" / "probe.json"
 CORPORA = ("scifact", "nfcorpus", "papers", "reddit", "stackexchange", "movies")

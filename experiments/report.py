@@ -12,11 +12,11 @@ import argparse
 import re
 from pathlib import Path
 
-from veclink.experiments import EXPERIMENTS, load
-from veclink.experiments.output import finish
-from veclink.experiments.running import Store
-from veclink.experiments.setup import Setup
-from veclink.experiments.trials import ALL_METHODS
+from veclink_bench.experiments import EXPERIMENTS, load
+from veclink_bench.experiments.output import finish
+from veclink_bench.experiments.running import Store
+from veclink_bench.experiments.setup import Setup
+from veclink_bench.experiments.trials import ALL_METHODS
 
 HERE = Path(__file__).parent
 MARK = re.compile(r"<!-- table ([\w-]+) (\d+) -->\n.*?<!-- end -->", re.DOTALL)

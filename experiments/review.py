@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from veclink import Links, link
-from veclink.atomic import written_whole
-from veclink.evaluation import draw_seeds, split
+from veclink.files.atomic import written_whole
 from veclink.review.bands import ORDERS, banded
 from veclink.review.estimate import count_bands, estimate
+from veclink_bench.splits import draw_seeds, split
 
 RESULTS = Path(__file__).parent / "results" / "review.json"
 PAIRS = (("reddit", "minilm", "mpnet"), ("stackexchange", "mpnet", "e5"), ("nfcorpus", "minilm", "e5"))

@@ -17,7 +17,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 from veclink import link, sample
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "review.png"
-VECLINK = [sys.executable, "-c", "from veclink.cli import main; main()"]
+VECLINK = [sys.executable, "-c", "from veclink.cli.app import main; main()"]
 LEAST = 12  # answers before the picture is taken, at the next link that is doubtful to the eye too
 
 

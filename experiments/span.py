@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 
 from veclink import Links, link
-from veclink.atomic import written_whole
-from veclink.evaluation import Split, draw_anchors, draw_seeds, score, split
+from veclink.data.scores import score
+from veclink.files.atomic import written_whole
+from veclink_bench.splits import Split, draw_anchors, draw_seeds, split
 
 RESULTS = Path(__file__).parent / "results"
 MODELS = (("minilm", "mpnet"), ("mpnet", "e5"), ("minilm", "e5"))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from veclink.atomic import written_whole
+from veclink.files.atomic import written_whole
 
 RESULTS = Path(__file__).parent / "results"
 Trial = dict[str, Any]

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from veclink.collection import Collection
-from veclink.inspecting import inspect_collection
+from veclink.data.collection import Collection
+from veclink.probing.inspecting import inspect_collection
 
 ROWS, DRAWS = 2_000, 3
 

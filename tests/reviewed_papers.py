@@ -17,14 +17,15 @@ import pyarrow.parquet as pq
 
 from span_papers import all_papers
 from veclink import sample
-from veclink.collection import Collection, open_collection
-from veclink.linking import link
-from veclink.links import Links
+from veclink.data.collection import Collection
+from veclink.data.links import Links
+from veclink.linkers.linking import link
 from veclink.review.bands import banded
+from veclink.stores.opening import open_collection
 
 N_SHARED, N_ALONE, N_SEEDS = 180, 90, 12
 HOSTILE = '<img src=x onerror="document.title=\'owned\'"><script>document.title="owned"</script>&amp; "quoted" \'too\''
-SHELL = [sys.executable, "-c", "from veclink.cli import main; main()"]
+SHELL = [sys.executable, "-c", "from veclink.cli.app import main; main()"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 
 from veclink import sample
-from veclink.anchors import resolve_pairs
-from veclink.collection import open_collection
+from veclink.data.pairs import resolve_pairs
+from veclink.stores.opening import open_collection
 
 N_SHARED, N_ALONE, N_SEEDS = 150, 50, 20
 

@@ -10,16 +10,17 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from veclink import sample
-from veclink.anchors import resolve_pairs
-from veclink.candidates import Candidates, crossfit
-from veclink.cloud import prepare
-from veclink.collection import Collection, open_collection
-from veclink.demo import Demo, run_demo
-from veclink.field import Field
-from veclink.growing import Pool, Start, grow
-from veclink.linking import link
-from veclink.links import Links
-from veclink.span import _surroundings
+from veclink.backends.cloud_pair import CloudPair
+from veclink.cli.demo_run import Demo, run_demo
+from veclink.confidence.candidates import Candidates, crossfit
+from veclink.data.collection import Collection
+from veclink.data.links import Links
+from veclink.data.pairs import resolve_pairs
+from veclink.geometry.clouds import prepare
+from veclink.linkers.linking import link
+from veclink.linkers.span.growing import Pool, Start, grow
+from veclink.linkers.span.linker import _surroundings
+from veclink.stores.opening import open_collection
 
 N_SHARED, N_ALONE, N_SEEDS = 300, 200, 15
 
@@ -87,25 +88,25 @@ def linked_cut() -> Links:
 
 
 @cache
-def ground() -> Field:
+def cloud_pair() -> CloudPair:
     """The centred clouds of the cut."""
     papers = some_papers()
-    return Field(*(prepare(Collection.from_array(each)).dense() for each in (papers.a, papers.b)))
+    return CloudPair(*(prepare(Collection.from_array(each)).dense() for each in (papers.a, papers.b)))
 
 
 @cache
 def pool() -> Pool:
     """The pool that grows on them from 15 seeds."""
-    return grow(ground(), Start(some_papers().seeds), np.random.default_rng(0))
+    return grow(cloud_pair(), Start(some_papers().seeds), np.random.default_rng(0))
 
 
 @cache
 def candidates() -> Candidates:
     """The candidates that the pool gives."""
-    return crossfit(ground(), pool().pairs, np.random.default_rng(1))
+    return crossfit(cloud_pair(), pool().pairs, np.random.default_rng(1))
 
 
 @cache
 def beside() -> np.ndarray:
     """What the surroundings say about each candidate."""
-    return _surroundings(ground(), candidates(), pool().pairs, np.random.default_rng(2))
+    return _surroundings(cloud_pair(), candidates(), pool().pairs, np.random.default_rng(2))

@@ -19,7 +19,7 @@ import typer
 from playwright.sync_api import Browser, expect
 
 import veclink
-from veclink.cli import app
+from veclink.cli.app import app
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").rglob("*.md"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from veclink import open_collection, sample
-from veclink.anchors import resolve_pairs
+from veclink.data.pairs import resolve_pairs
 
 
 def test_sample_has_the_sizes_that_the_demo_tells() -> None:

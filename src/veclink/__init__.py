@@ -6,15 +6,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from veclink.clustering import cluster
-    from veclink.collection import Collection, open_collection
+    from veclink.data.collection import Collection
+    from veclink.data.links import Links
     from veclink.errors import VeclinkError
-    from veclink.linking import link
-    from veclink.links import Links
-    from veclink.many import link_many
-    from veclink.merging import merge
+    from veclink.linkers.linking import link
     from veclink.probing import probe
-    from veclink.translating import Translator
+    from veclink.stores.opening import open_collection
+    from veclink.uses.clustering import cluster
+    from veclink.uses.many import link_many
+    from veclink.uses.merging import merge
+    from veclink.uses.translating import Translator
 
 __version__ = "0.1.0"
 __all__ = [
@@ -32,15 +33,15 @@ __all__ = [
 ]
 
 _HOME = {
-    "Collection": "veclink.collection",
-    "Links": "veclink.links",
-    "Translator": "veclink.translating",
+    "Collection": "veclink.data.collection",
+    "Links": "veclink.data.links",
+    "Translator": "veclink.uses.translating",
     "VeclinkError": "veclink.errors",
-    "cluster": "veclink.clustering",
-    "link": "veclink.linking",
-    "link_many": "veclink.many",
-    "merge": "veclink.merging",
-    "open_collection": "veclink.collection",
+    "cluster": "veclink.uses.clustering",
+    "link": "veclink.linkers.linking",
+    "link_many": "veclink.uses.many",
+    "merge": "veclink.uses.merging",
+    "open_collection": "veclink.stores.opening",
     "probe": "veclink.probing",
 }
 

@@ -8,9 +8,9 @@ import sys
 def main() -> None:
     """Run the command line; Ctrl-C ends it quietly with 130, also while its modules are still being loaded."""
     try:
-        from veclink.cli import main as run
+        from veclink.cli.app import main as run
     except KeyboardInterrupt:
-        sys.exit(130)  # commands.shared.INTERRUPTED, which may not be there yet
+        sys.exit(130)  # cli.shared.INTERRUPTED, which may not be there yet
     run()
 
 

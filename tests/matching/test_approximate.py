@@ -8,14 +8,14 @@ from functools import cache
 import numpy as np
 import pytest
 
-from span_papers import all_papers, ground, linked_cut, pool, some_papers
-from veclink import candidates
+from span_papers import all_papers, cloud_pair, linked_cut, pool, some_papers
+from veclink.confidence import candidates
+from veclink.data.scores import score
 from veclink.errors import InputError, MissingExtra
-from veclink.evaluation import score
-from veclink.linking import link
+from veclink.geometry.signatures import canonical_projections, unit_rows
+from veclink.linkers.linking import link
 from veclink.matching import Matches, approximate, match
 from veclink.matching.approximate import Approximation, match_approximately
-from veclink.signatures import canonical_axes, unit_rows
 
 DEPTH = 3
 
@@ -26,7 +26,7 @@ def _signatures() -> tuple[np.ndarray, np.ndarray]:
     papers = all_papers()
     centred = [unit_rows(side - side.mean(axis=0)) for side in (papers.a, papers.b)]
     known = papers.truth[:300]
-    axes = canonical_axes(centred[0][known[:, 0]], centred[1][known[:, 1]])
+    axes = canonical_projections(centred[0][known[:, 0]], centred[1][known[:, 1]])
     return unit_rows(centred[0] @ axes[0]), unit_rows(centred[1] @ axes[1])
 
 
@@ -79,8 +79,8 @@ def test_scores_and_ranks_are_csls_of_the_pairs_named() -> None:
 
 
 def test_the_same_random_state_repeats_and_rows_may_come_in_blocks() -> None:
-    clouds, links = ground(), pool().pairs
-    axes = canonical_axes(*clouds.vectors(links))
+    clouds, links = cloud_pair(), pool().pairs
+    axes = canonical_projections(*clouds.vectors(links))
     left, right = (np.asarray(clouds.signature(side, along)) for side, along in zip("ab", axes, strict=True))
     clouds_by_block = type(clouds)(clouds.a, clouds.b, memory=100_000)
     blocks = [clouds_by_block.signature(side, along) for side, along in zip("ab", axes, strict=True)]

@@ -10,8 +10,8 @@ import pytest
 
 from matching.directions import unit_rows
 from veclink.errors import InputError
+from veclink.files.memory import parse_memory
 from veclink.matching import match, reference
-from veclink.memory import parse_memory
 
 
 def test_mutual_pairs_are_those_whose_best_partners_are_each_other():

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 import span_papers
-from veclink.cli import app
-from veclink.terminal import print_demo
+from veclink.cli.app import app
+from veclink.cli.terminal import print_demo
 
 
 @pytest.fixture(scope="module")

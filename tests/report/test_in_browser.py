@@ -12,7 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 import span_papers
-from veclink.report.estimates import estimate
+from veclink.confidence.intervals import estimate
 
 WIDE = {"width": 1280, "height": 800}
 NARROW = {"width": 390, "height": 844}

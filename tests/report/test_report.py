@@ -17,11 +17,11 @@ import pytest
 import span_papers
 from small_papers import N_SEEDS, small_papers
 from veclink import Collection, Links, link, open_collection, sample
+from veclink.confidence.intervals import estimate
+from veclink.data.links import Summary
 from veclink.errors import OutputError
-from veclink.links import Summary
 from veclink.report import save_report
 from veclink.report.content import gather
-from veclink.report.estimates import estimate
 from veclink.report.words import headline
 
 HOSTILE = [

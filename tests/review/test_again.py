@@ -11,9 +11,9 @@ import pytest
 
 from reviewed_papers import Reviewed
 from veclink import Links
-from veclink.collection import Collection
+from veclink.data.collection import Collection
+from veclink.data.links import Summary
 from veclink.errors import InputError
-from veclink.links import Summary
 from veclink.review.again import LinkAgain, without
 from veclink.review.journal import Journal
 from veclink.review.session import Review

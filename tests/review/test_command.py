@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from reviewed_papers import SHELL, Reviewed, served
-from veclink.cli import app
+from veclink.cli.app import app
 
 
 def run(*arguments: object) -> Any:
@@ -56,7 +56,7 @@ class Blocked:
         if name.partition(".")[0] == "fastapi":
             raise ImportError("blocked here")
 sys.meta_path.insert(0, Blocked())
-from veclink.cli import main
+from veclink.cli.app import main
 main()
 """
     data = [str(papers.folder / name) for name in ("links.parquet", "a.parquet", "b.parquet")]

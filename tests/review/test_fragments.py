@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from veclink.collection import Collection
-from veclink.links import Links, Summary
+from veclink.data.collection import Collection
+from veclink.data.links import Links, Summary
 from veclink.review import fragments
 from veclink.review.again import Status
 from veclink.review.journal import Journal

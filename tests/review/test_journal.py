@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from veclink.collection import Collection
+from veclink.data.collection import Collection
 from veclink.errors import InputError, OutputError
 from veclink.review.journal import Answer, Journal
 

@@ -11,7 +11,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from veclink.collection import Collection
+from veclink.data.collection import Collection
 from veclink.errors import InputError
 from veclink.review.payloads import with_payload
 from veclink.review.shown import side

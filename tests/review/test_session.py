@@ -13,10 +13,10 @@ import pytest
 
 from reviewed_papers import HOSTILE, Reviewed
 from veclink import open_collection, sample
-from veclink.anchors import resolve_pairs
-from veclink.collection import Collection
+from veclink.data.collection import Collection
+from veclink.data.links import Links, Summary
+from veclink.data.pairs import resolve_pairs
 from veclink.errors import InputError
-from veclink.links import Links, Summary
 from veclink.review import exports
 from veclink.review.journal import Journal
 from veclink.review.session import TAB_LIVES, Overtaken, Review

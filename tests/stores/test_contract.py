@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from store_kinds import KINDS, STREAMED, Kind, ids_of, payload_of, rows_of
-from veclink.collection import open_collection
 from veclink.errors import InputError, VeclinkError
 from veclink.stores import open_store
+from veclink.stores.opening import open_collection
 from veclink.stores.protocol import Batch
 
 

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 import veclink
 from store_kinds import POSTGRES
 from veclink import sample
-from veclink.anchors import read_pairs
-from veclink.cli import app
+from veclink.cli.app import app
+from veclink.data.pairs import read_pairs
 from veclink.stores import open_store
 from veclink.stores.protocol import Batch
 

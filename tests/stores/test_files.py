@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from veclink.collection import open_collection
 from veclink.errors import InputError
+from veclink.stores.opening import open_collection
 
 N, D = 7, 5
 TEXT_IDS = ["a", "ö", "日本", "", "x y", 'q"', "7"]

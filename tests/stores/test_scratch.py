@@ -16,10 +16,10 @@ import pytest
 
 import veclink.stores.scratch as scratch_files
 from store_kinds import POSTGRES, STREAMED, Kind, ids_of, rows_of
-from veclink.collection import open_collection
 from veclink.errors import InputError, OutputError, StoreError
 from veclink.progress import Progress
 from veclink.stores import open_store
+from veclink.stores.opening import open_collection
 from veclink.stores.protocol import Batch
 
 MANY = 100_000

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from store_kinds import KINDS, POSTGRES, Kind, ids_of, payload_of, rows_of
-from veclink.collection import open_collection
+from veclink.data.links import Links, Summary
 from veclink.errors import InputError, MissingExtra, VeclinkError, needed
-from veclink.exporting import annotate, export_links
-from veclink.links import Links, Summary
 from veclink.stores import open_store
 from veclink.stores.filters import Condition, parse_condition
+from veclink.stores.opening import open_collection
 from veclink.stores.protocol import Batch
 from veclink.stores.urls import parse_url
+from veclink.uses.exporting import annotate, export_links
 
 HOSTILE = [
     'x"; drop table other; --',

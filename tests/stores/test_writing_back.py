@@ -10,13 +10,13 @@ import pytest
 from typer.testing import CliRunner
 
 from store_kinds import KINDS, Kind, ids_of, payload_of, rows_of
-from veclink.cli import app
-from veclink.collection import open_collection
+from veclink.cli.app import app
+from veclink.data.links import Links, Summary
 from veclink.errors import InputError
-from veclink.exporting import annotate, export_links
-from veclink.links import Links, Summary
 from veclink.stores import open_store
+from veclink.stores.opening import open_collection
 from veclink.stores.protocol import Batch
+from veclink.uses.exporting import annotate, export_links
 
 HOLD_LINKS = [kind for kind in KINDS if kind.links]
 ANNOTATE = [kind for kind in KINDS if kind.annotates]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..errors import InputError, needed
-from ..memory import parse_memory
-from . import cpu
-from .rankings import Matches, Ranking
-from .rows import RowSource, Unfinished
+from veclink.errors import InputError, needed
+from veclink.files.memory import parse_memory
+from veclink.geometry.rows import RowSource, Unfinished
+from veclink.matching import cpu
+from veclink.matching.rankings import Matches, Ranking
 
 __all__ = ["Matches", "Ranking", "match"]
 
@@ -45,6 +45,6 @@ def match(
     if device == "cpu":
         return cpu.match(left, right, k=k, depth=depth, certain=certain, memory=budget, unfinished=unfinished)
     needed("torch", f"Matching on {device!r}", "veclink[torch]")
-    from . import torch_backend
+    from veclink.matching import torch_backend
 
     return torch_backend.match(left, right, k=k, depth=depth, certain=certain, memory=budget, device=device)

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, needed
-from .rankings import Matches, Ranking
-from .rows import Rows, RowSource
-from .threads import thread_count
+from veclink.errors import InputError, needed
+from veclink.geometry.rows import Rows, RowSource
+from veclink.matching.rankings import Matches, Ranking
+from veclink.matching.threads import thread_count
 
 WANTED = 0.98  # share of the nearest rows that the search has to find on the sample
 SAMPLED = 256  # rows of either side that are searched exactly as well

@@ -14,8 +14,8 @@ from functools import partial
 
 import numpy as np
 
-from .rankings import Matches, Ranking
-from .rows import Rows
+from veclink.geometry.rows import Rows
+from veclink.matching.rankings import Matches, Ranking
 
 InnerProducts = Callable[[Rows, Rows, np.ndarray], np.ndarray]
 Scan = Callable[[np.ndarray, np.ndarray, np.ndarray, int, float], tuple[np.ndarray, np.ndarray]]

@@ -12,15 +12,15 @@ from functools import partial
 
 import numpy as np
 
-from .certify import Nearest, list_width, rank
-from .rankings import Matches
-from .rows import Rows, RowSource, Unfinished
-from .threads import share
+from veclink.geometry.rows import Rows, RowSource, Unfinished
+from veclink.matching.certify import Nearest, list_width, rank
+from veclink.matching.rankings import Matches
+from veclink.matching.threads import share
 
 try:
-    from . import numba_kernels as kernels
+    from veclink.matching import numba_kernels as kernels
 except ImportError:  # numba is not installed
-    from . import numpy_kernels as kernels  # type: ignore[no-redef]
+    from veclink.matching import numpy_kernels as kernels  # type: ignore[no-redef]
 
 # The product of a tile this large runs at nearly the full speed of BLAS and is still in the cache when it is swept.
 TILE_ROWS, TILE_COLUMNS = 1024, 2048

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .rankings import Matches, Ranking
+from veclink.matching.rankings import Matches, Ranking
 
 
 def match(left: np.ndarray, right: np.ndarray, *, k: int = 10, depth: int = 1) -> Matches:

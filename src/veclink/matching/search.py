@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from .cpu import kernels
-from .rows import Rows
-from .threads import share
+from veclink.geometry.rows import Rows
+from veclink.matching.cpu import kernels
+from veclink.matching.threads import share
 
 TILE = 1024
 PIECES = 8
@@ -88,8 +88,8 @@ def _largest(parts: list[np.ndarray], k: int) -> np.ndarray:
 def _on_device(queries: Any, others: Any, k: int, device: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     import torch
 
-    from .torch_backend import free_memory, torch_device
-    from .torch_rows import DeviceRows, product
+    from veclink.matching.torch_backend import free_memory, torch_device
+    from veclink.matching.torch_rows import DeviceRows, product
 
     place = torch_device(device)
     asked, rows = (DeviceRows(side, place, free_memory(place) // 4) for side in (queries, others))

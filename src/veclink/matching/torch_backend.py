@@ -9,13 +9,13 @@ import importlib.util
 
 import torch
 
-from ..errors import InputError
-from .certify import list_width
-from .cpu import DEFAULT_MEMORY, tile_shape
-from .rankings import Matches
-from .rows import RowSource
-from .torch_certify import Nearest, rank
-from .torch_rows import DeviceRows, product
+from veclink.errors import InputError
+from veclink.geometry.rows import RowSource
+from veclink.matching.certify import list_width
+from veclink.matching.cpu import DEFAULT_MEMORY, tile_shape
+from veclink.matching.rankings import Matches
+from veclink.matching.torch_certify import Nearest, rank
+from veclink.matching.torch_rows import DeviceRows, product
 
 
 def match(
@@ -82,7 +82,7 @@ def _fused(rows: DeviceRows, columns: DeviceRows, width: int, wanted: bool | Non
     left, right = rows.halves(), columns.halves()
     if left is None or right is None or importlib.util.find_spec("triton") is None:
         return None
-    from . import triton_kernel
+    from veclink.matching import triton_kernel
 
     return triton_kernel.nearest(left, right, width) if triton_kernel.fits(*map(len, (rows, columns))) else None
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from .rankings import Matches, Ranking
-from .torch_rows import DeviceRows, product
+from veclink.matching.rankings import Matches, Ranking
+from veclink.matching.torch_rows import DeviceRows, product
 
 _GATHER_COST = 12  # bytes per number gathered for exact inner products: in float32 and in float64
 _INF = float("inf")

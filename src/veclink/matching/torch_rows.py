@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from .rows import Rows, RowSource
+from veclink.geometry.rows import Rows, RowSource
 
 
 class DeviceRows:

@@ -20,7 +20,7 @@ import torch
 import triton
 import triton.language as tl
 
-from .torch_certify import Nearest
+from veclink.matching.torch_certify import Nearest
 
 
 @dataclass(frozen=True)

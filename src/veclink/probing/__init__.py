@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from veclink.anchors import anchors_from_pairs, resolve_pairs
-from veclink.cloud import prepare
-from veclink.collection import open_collection
-from veclink.links import plain_json
+from veclink.data.links import plain_json
+from veclink.data.pairs import resolve_pairs
+from veclink.geometry.clouds import prepare
+from veclink.linkers.anchors import anchors_from_pairs
 from veclink.probing.forecast import Forecast, forecast_links
 from veclink.probing.seeds import SeedCheck, check_seeds
 from veclink.probing.sides import SameSpace, Side, compare_spaces, look_at
 from veclink.progress import ProgressListener
+from veclink.stores.opening import open_collection
 
 __all__ = ["Forecast", "Probe", "SameSpace", "SeedCheck", "Side", "probe"]
 

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from veclink.cloud import Cloud
-from veclink.collection import Collection
-from veclink.linking import chosen_device, link
-from veclink.links import Links
+from veclink.confidence.intervals import Estimates, Interval, estimate
+from veclink.data.collection import Collection
+from veclink.data.links import Links
+from veclink.geometry.clouds import Cloud
+from veclink.geometry.signatures import RIDGE
+from veclink.linkers.linking import chosen_device, link
+from veclink.linkers.outlier_seeds import ANCHORS, apart, suspects
 from veclink.progress import ProgressListener
-from veclink.report.estimates import Estimates, Interval, estimate
-from veclink.signatures import RIDGE
-from veclink.suspects import ANCHORS, apart, suspects
 
 WHOLE = 4000  # rows up to which a collection is linked as a whole
 PART = 2500  # rows of a larger one that are linked

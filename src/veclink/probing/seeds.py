@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.anchors import Anchors
-from veclink.cloud import Cloud
-from veclink.signatures import RIDGE
-from veclink.suspects import held_out_shares
+from veclink.geometry.clouds import Cloud
+from veclink.geometry.signatures import RIDGE
+from veclink.linkers.anchors import Anchors
+from veclink.linkers.outlier_seeds import held_out_shares
 
 SAMPLE = 1000  # rows of a collection that a held-out pair is ranked among
 MOST = 400  # seeds that are looked at

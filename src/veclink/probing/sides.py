@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.cloud import Cloud
-from veclink.collection import Collection, numbers
-from veclink.signatures import unit_rows
+from veclink.data.collection import Collection, numbers
+from veclink.geometry.clouds import Cloud
+from veclink.geometry.signatures import unit_rows
 
 SAMPLE = 2000
 NEAREST = 10

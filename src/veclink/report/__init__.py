@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from veclink.anchors import resolve_pairs
-from veclink.atomic import written_whole
-from veclink.collection import Collection, open_collection
-from veclink.links import Links
+from veclink.data.collection import Collection
+from veclink.data.links import Links
+from veclink.data.pairs import resolve_pairs
+from veclink.files.atomic import written_whole
 from veclink.report.content import gather
 from veclink.report.page import render
+from veclink.stores.opening import open_collection
 
 
 def save_report(path: str | os.PathLike[str], links: Links, a: Any = None, b: Any = None, *, truth: Any = None) -> None:

@@ -6,9 +6,9 @@ from html import escape
 
 import numpy as np
 
-from veclink.doubts import SURE
+from veclink.confidence.explanations import SURE
+from veclink.confidence.intervals import wrong_links
 from veclink.report.content import Content
-from veclink.report.estimates import wrong_links
 from veclink.report.markup import numbers, percent
 
 LINES = 200  # of sure links, as many as can be told apart on the map; map.js draws as many doubtful ones at most
@@ -115,7 +115,7 @@ def link_map(content: Content) -> str:
     drawn = f" Drawn are {', '.join(some)}." if some else ""
     return f"""<section id="map-section" aria-labelledby="map-head"><h2 id="map-head">What the two have in common</h2>
 <p>Every mark is an object, and near on the map is near in meaning. Green ones were found in both collections, and the
-greener the ground, the more of what lies there was. Blue or orange marks on bare ground are topics that only one
+greener the clouds, the more of what lies there was. Blue or orange marks on bare clouds are topics that only one
 collection has. Purple ones are doubtful links: their line runs to where each model alone would put the object, so a
 long line is a disagreement. Point at a mark to read it, click to see why it is linked.{drawn}</p>
 <div class="card map" id="map"><canvas tabindex="0" role="img" aria-label="Map of {n_links:,} linked objects, of which

@@ -8,12 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from veclink.collection import Collection
-from veclink.doubts import SURE, in_words, typical
-from veclink.evaluation import Scores, score
-from veclink.evidence import pair_keys
-from veclink.links import Links
-from veclink.report.estimates import (
+from veclink.confidence.explanations import SURE, in_words, typical
+from veclink.confidence.intervals import (
     CHANCE,
     FEWER_WRONG,
     LESS_FOUND,
@@ -23,8 +19,12 @@ from veclink.report.estimates import (
     by_share,
     estimate,
 )
+from veclink.data.collection import Collection
+from veclink.data.links import Links
+from veclink.data.pairs import pair_keys
+from veclink.data.scores import Scores, score
+from veclink.data.titles import Names, clipped, names
 from veclink.report.mapping import Mapped, map_links
-from veclink.report.naming import Names, clipped, names
 from veclink.report.packing import pack, scaled
 
 LISTED = 120_000  # links with all their evidence; of more, those nearest to the cut

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from html import escape
 
+from veclink.confidence.intervals import Interval
+from veclink.data.titles import cleaned
 from veclink.report.content import Content, Example
-from veclink.report.estimates import Interval
 from veclink.report.markup import percent
-from veclink.report.naming import cleaned
 from veclink.report.words import advice, headline
 
 RANGES = (

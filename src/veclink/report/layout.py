@@ -1,6 +1,6 @@
 """A map of both collections in the plane, on which the two ends of a right link lie close together.
 
-In the common space that the links span (`signatures.canonical_axes`), some links are landmarks: they are laid out so
+In the common space that the links span (`canonical_projections`), some links are landmarks: they are laid out so
 that those which are near each other there are near on paper (t-SNE). Every other point lies between the landmarks that
 are nearest to it. A landmark's own two ends are placed by the other landmarks: how far apart they end says how well the
 two models agree about it.

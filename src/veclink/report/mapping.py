@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.cloud import prepare
-from veclink.collection import Collection
-from veclink.links import Links
+from veclink.data.collection import Collection
+from veclink.data.links import Links
+from veclink.data.titles import Names
+from veclink.geometry.clouds import prepare
+from veclink.geometry.signatures import canonical_projections, unit_rows
 from veclink.report.layout import LANDMARKS, LEAST, between, landmark_map
-from veclink.report.naming import Names
-from veclink.signatures import canonical_axes, unit_rows
 
 LINKED, ALONE = 2500, 1500  # points at most: links with both their ends, and unlinked rows of either side
 SURE = 0.5
@@ -69,7 +69,7 @@ def map_links(links: Links, a: Collection | None, b: Collection | None) -> Mappe
         own[np.isin(own, cloud.rows)] for own, cloud in zip(rows, clouds, strict=True)
     ]  # zero vectors have no place
     ends = [cloud.take(cloud.positions(links.pairs[marks, column])) for column, cloud in enumerate(clouds)]
-    axes = canonical_axes(ends[0], ends[1])
+    axes = canonical_projections(ends[0], ends[1])
     landmarks = unit_rows(unit_rows(ends[0] @ axes[0]) + unit_rows(ends[1] @ axes[1]))
     place = landmark_map(landmarks, rng)
     of_rows, seen = [], []

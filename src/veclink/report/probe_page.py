@@ -6,11 +6,11 @@ import os
 from html import escape
 from pathlib import PurePath
 
-from veclink.atomic import written_whole
+from veclink.data.titles import cleaned, clipped
+from veclink.files.atomic import written_whole
 from veclink.probing import Probe
 from veclink.report.first_screen import ICONS
 from veclink.report.markup import duration, numbers, percent, scrolled
-from veclink.report.naming import cleaned, clipped
 from veclink.report.page import page
 from veclink.report.vector_charts import bars, line
 

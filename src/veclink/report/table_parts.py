@@ -6,9 +6,9 @@ from html import escape
 
 import numpy as np
 
+from veclink.data.titles import clipped
 from veclink.report.content import CLOSE, Content
 from veclink.report.markup import scrolled, tagged
-from veclink.report.naming import clipped
 
 
 def links_table(content: Content) -> str:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.doubts import SURE
-from veclink.links import Links
-from veclink.report.estimates import Estimates
+from veclink.confidence.explanations import SURE
+from veclink.confidence.intervals import Estimates
+from veclink.data.links import Links
 
 GOOD = 0.9  # estimated precision, at the low end of its interval, from which links may be used unseen
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from veclink.data.links import Links
 from veclink.errors import InputError, VeclinkError
-from veclink.linking import link
-from veclink.links import Links
+from veclink.linkers.linking import link
 from veclink.progress import Progress
 from veclink.review.session import Review
 

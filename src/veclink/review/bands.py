@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from veclink.links import Links
+from veclink.data.links import Links
 
 EDGES = (0.0, 0.1, 0.3, 0.7, 0.9, 0.97, 1.0)
 ORDERS = ("doubtful", "even")

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from veclink.collection import Collection
+from veclink.data.collection import Collection
 from veclink.errors import InputError, OutputError, VeclinkError
 
 FORMAT = 1

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from veclink.collection import Collection
+from veclink.data.collection import Collection
 from veclink.errors import InputError, named, needed, plural
 
 ENDINGS = (".csv", ".parquet", ".jsonl")

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from veclink.collection import Collection
+from veclink.data.collection import Collection
+from veclink.data.links import Links
 from veclink.errors import InputError, VeclinkError
-from veclink.links import Links
 from veclink.review import shown
 from veclink.review.bands import ORDERS, Bands, banded
 from veclink.review.estimate import count_bands, estimate

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from veclink.collection import Collection
-from veclink.doubts import in_words
-from veclink.links import Links
+from veclink.confidence.explanations import in_words
+from veclink.data.collection import Collection
+from veclink.data.links import Links
 
 LONGEST = 4000  # characters of a value; the rest is cut, and the cut is said
 HEADLINES = ("title", "name", "headline", "label", "question", "text", "subject", "content", "document")

@@ -14,7 +14,7 @@ from veclink.errors import InputError, VeclinkError
 from veclink.stores.urls import Address, is_url, of_path, parse_url
 
 if TYPE_CHECKING:
-    from veclink.collection import Collection
+    from veclink.data.collection import Collection
     from veclink.progress import ProgressListener
     from veclink.stores.protocol import Store
 
@@ -26,6 +26,11 @@ BY_ENDING = {
     ".safetensors": "safetensors",
     ".jsonl": "jsonl",
 }
+# the room that a store's module stands in
+PLACES = {
+    **{kind: f"formats.{kind}" for kind in ("faiss", "hdf5", "parquet_folder", "vdf")},
+    **{kind: f"engines.{kind}" for kind in ("chroma", "duckdb", "lance", "milvus", "postgres", "qdrant", "sqlite")},
+}
 # endings of what is opened as a store without a scheme
 STORE_ENDINGS = {".lance": "lance", ".faiss": "faiss", ".duckdb": "duckdb", ".h5": "hdf5", ".hdf5": "hdf5"}
 
@@ -36,7 +41,8 @@ def open_store(source: str | Path, *, write: bool = False) -> Store:
     Reading one that is not there is an InputError; one that cannot be reached is a StoreError.
     """
     address = address_of(source)
-    store: Store = import_module(f"{__name__}.{address.kind}").open_address(address, writable=write)
+    module = import_module(f"{__name__}.{PLACES.get(address.kind, address.kind)}")
+    store: Store = module.open_address(address, writable=write)
     if write:
         return store
     try:
@@ -97,7 +103,8 @@ def read_file(path: Path) -> Collection:
             raise InputError(f"{path} does not exist; check the name.")
         if not path.is_file():
             raise InputError(f"{path} is not a file; name one file of vectors.")
-        reader: Callable[[Path], Collection] = import_module(f"{__name__}.{BY_ENDING[path.suffix.lower()]}").read
+        module = import_module(f"{__name__}.formats.{BY_ENDING[path.suffix.lower()]}")
+        reader: Callable[[Path], Collection] = module.read
         return reader(path)
     except VeclinkError:
         raise

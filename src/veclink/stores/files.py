@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from veclink.atomic import written_whole
-from veclink.collection import Collection, numbers
+from veclink.data.collection import Collection, numbers
+from veclink.data.ids import beside, read_ids
 from veclink.errors import InputError, needed
-from veclink.ids import beside, read_ids
+from veclink.files.atomic import written_whole
 from veclink.stores import BY_ENDING, known_endings, read_file
 from veclink.stores.arrow import id_values
 from veclink.stores.filters import matching
@@ -36,7 +36,7 @@ def read_with_options(address: Address) -> Collection:
     if address.vector is not None:
         if ending != ".parquet":
             raise InputError(f"{path} takes no ?vector=…; only a Parquet file has several columns of vectors.")
-        from veclink.stores.parquet import read as read_parquet
+        from veclink.stores.formats.parquet import read as read_parquet
 
         collection = read_parquet(path, vector=address.vector)
     else:

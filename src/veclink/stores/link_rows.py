@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from veclink.data.ids import as_ids
 from veclink.errors import InputError, named, needed
-from veclink.ids import as_ids
 from veclink.stores.arrow import id_column, id_values
 
 if TYPE_CHECKING:

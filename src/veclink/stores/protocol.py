@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from veclink.collection import Collection
+    from veclink.data.collection import Collection
 
 BATCH = 8192
 """Rows of one batch, unless a store takes fewer at once."""

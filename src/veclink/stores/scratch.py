@@ -22,12 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from veclink.collection import Collection
+from veclink.data.collection import Collection
+from veclink.data.ids import as_ids
 from veclink.errors import InputError, OutputError, StoreError, needed
-from veclink.ids import as_ids
+from veclink.files.locks import locked
 from veclink.progress import Progress, ProgressListener
 from veclink.stores.arrow import one_table
-from veclink.stores.locks import locked
 from veclink.stores.protocol import BATCH, Batch, Store
 
 BATCH_BYTES = 16 << 20  # of vectors, at most: a batch is held a few times over while it is read

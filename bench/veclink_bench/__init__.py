@@ -1,0 +1,1 @@
+"""The laboratory of veclink: corpora, encoders, rivals, experiments and speed. Not part of the product."""

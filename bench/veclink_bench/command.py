@@ -1,0 +1,221 @@
+"""`veclink bench NAME`: the paper's tables and figures on real vectors, and speed benchmarks.
+
+A benchmark is a command of the group `bench`. The experiments are put there from their list; another one, with options
+of its own, is a function below them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from veclink.cli.shared import ERROR, AsJson, check_choice, one_sentence_errors, print_json
+from veclink.errors import InputError
+from veclink_bench.experiments import EXPERIMENTS, load
+
+if TYPE_CHECKING:
+    from veclink_bench.experiments.running import Store
+    from veclink_bench.experiments.setup import Setup
+
+bench = typer.Typer(
+    help="Make the paper's tables and figures again, on real vectors, and measure speed.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+RESULTS = Path("experiments/results")
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options that all experiments share."""
+
+    data: Path | None
+    full: bool
+    models: str | None
+    corpora: str | None
+    methods: str | None
+    trials: int | None
+    rows: int | None
+    jobs: int
+    device: str
+    minutes: float | None
+    out: Path | None
+    again: bool
+    draw_only: bool
+    as_json: bool
+    quiet: bool
+
+
+def run_experiments(names: list[str], options: Options) -> None:
+    """Measure what is missing of some experiments, then print, write and draw their tables."""
+    with one_sentence_errors():
+        from veclink.linkers.linking import DEVICES, chosen_device
+        from veclink_bench.corpora import data_folder
+        from veclink_bench.experiments.output import finish
+        from veclink_bench.experiments.running import Store
+        from veclink_bench.experiments.setup import Setup
+
+        check_choice("--device", options.device, DEVICES)
+        setup = Setup(
+            data=data_folder(options.data),
+            full=options.full,
+            corpora=_list(options.corpora),
+            models=_list(options.models),
+            methods=_list(options.methods),
+            trials=options.trials,
+            rows=options.rows,
+            device=chosen_device(options.device),
+        )
+        out = options.out or (RESULTS if RESULTS.is_dir() else Path("results"))
+        ending = "" if setup.full else "-quick"
+        stores = {name: Store(out / f"{name}{ending}.json", name, setup, again=options.again) for name in names}
+        if not any(load(name).cells(setup) for name in names):
+            raise InputError("None of the cells is asked for; check --methods and --corpora.")
+        failures = 0 if options.draw_only else _measure(stores, setup, options)
+        finished = [finish(store, show=not options.as_json) for store in stores.values()]
+        if options.as_json:
+            print_json({each["experiment"]: each for each in finished} if len(finished) > 1 else finished[0])
+    if failures:
+        raise typer.Exit(ERROR)
+
+
+def _measure(stores: dict[str, Store], setup: Setup, options: Options) -> int:
+    """Run the cells that are missing and keep what they measured; how many failed."""
+    from veclink_bench.experiments.running import Job, run_jobs
+
+    jobs = [Job(name, setup, each) for name, store in stores.items() for each in store.missing()]
+    if any(":" in model for model in setup.models):
+        # Here and now, once: processes that all found a file missing would all pay for it.
+        for corpus, model in dict.fromkeys(
+            (corpus, model)
+            for job in jobs
+            for own, *models in [job.settings.get("pair") or job.settings["collections"]]
+            for corpus in {own, job.settings.get("outside", own)}
+            for model in models
+        ):
+            setup.vectors(corpus, model)
+    # The first trial of everything before the second of anything: a run that is cut short is thin, not lopsided.
+    jobs.sort(key=lambda job: job.settings.get("state", 0))
+    errors: list[str] = []
+
+    def failed(job: Job, reason: str) -> None:
+        errors.append(reason)
+        typer.echo(f"veclink: {job.experiment}, {_told(job.settings)}: {reason}", err=True)
+
+    console, began = Console(stderr=True, quiet=options.quiet), time.monotonic()
+    limit = options.minutes * 60 if options.minutes else None
+    try:
+        for number, (job, measured) in enumerate(
+            run_jobs(jobs, processes=options.jobs, seconds=limit, failed=failed), 1
+        ):
+            stores[job.experiment].add(job.settings, measured)
+            seconds = time.monotonic() - began
+            line = f"{number}/{len(jobs)}, {seconds:.0f} s: {job.experiment}, {_told(job.settings)}"
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+    finally:
+        for store in stores.values():
+            if store.measured:
+                store.save()
+    return len(errors)
+
+
+def _told(settings: dict[str, Any]) -> str:
+    parts = ("–".join(value) if isinstance(value, list) else str(value) for value in settings.values())
+    return ", ".join(parts)
+
+
+def _command(name: str, doc: str) -> Callable[..., None]:
+    def run(
+        data: Annotated[Path | None, typer.Option(help="A folder per corpus, MODEL.npy (or texts) in each.")] = None,
+        full: Annotated[bool, typer.Option("--full/--quick", help="All trials, or a look in under 2 minutes.")] = False,
+        models: Annotated[str | None, typer.Option(help="Models, by comma: files there, or st:… openai:…")] = None,
+        corpora: Annotated[str | None, typer.Option(help="Corpora, by comma.")] = None,
+        methods: Annotated[str | None, typer.Option(help="Methods, by comma.")] = None,
+        trials: Annotated[int | None, typer.Option(min=1, help="Trials of each cell.")] = None,
+        rows: Annotated[int | None, typer.Option(min=10, help="The first rows of each corpus only.")] = None,
+        jobs: Annotated[int, typer.Option(min=1, help="Processes, one thread each.")] = 1,
+        device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "cpu",
+        minutes: Annotated[float | None, typer.Option(min=0.0, help="Stop then; the next run goes on.")] = None,
+        out: Annotated[Path | None, typer.Option(help="Where JSON, Markdown and figure go.")] = None,
+        again: Annotated[bool, typer.Option("--again", help="Measure every cell anew.")] = False,
+        draw_only: Annotated[bool, typer.Option("--draw-only", help="Tables and figure from what is there.")] = False,
+        as_json: AsJson = False,
+        quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    ) -> None:
+        run_experiments(
+            list(EXPERIMENTS) if name == "all" else [name],
+            Options(
+                data, full, models, corpora, methods, trials, rows, jobs, device, minutes, out, again, draw_only,
+                as_json, quiet,
+            ),
+        )  # fmt: skip
+
+    run.__doc__ = doc
+    return run
+
+
+def _list(text: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip()) if text else ()
+
+
+for _name, _about in EXPERIMENTS.items():
+    bench.command(_name)(_command(_name, f"{_about[0].upper()}{_about[1:]}."))
+
+
+@bench.command()
+def matching(
+    rows: Annotated[int, typer.Option(min=100, help="Vectors on each side.")] = 20_000,
+    dim: Annotated[int, typer.Option(min=2, help="Numbers in each vector.")] = 384,
+    k: Annotated[int, typer.Option(min=1, help="Neighbours of the density.")] = 10,
+    rounds: Annotated[int, typer.Option(min=1, help="Times each contender runs; the quickest counts.")] = 3,
+    as_json: AsJson = False,
+) -> None:
+    """Exact CSLS matching on the CPU, in plain products of the same size, and against faiss."""
+    with one_sentence_errors():
+        from veclink_bench.speed import measure_matching
+
+        found = measure_matching(rows, dim, k=k, rounds=rounds)
+    if as_json:
+        print_json(found)
+        return
+    faiss = found["speedup_over_faiss"]
+    typer.echo(
+        f"{rows:,} × {rows:,} × {dim}: {found['products']:.2f} plain products, {found['peak_extra_mb']} MB beside the "
+        f"vectors, {'faiss is not installed' if faiss is None else f'{faiss:.1f} times as fast as on faiss'}."
+    )
+
+
+@bench.command()
+def linking(
+    rows: Annotated[int, typer.Option(min=100, help="Vectors in each collection.")] = 37_000,
+    data: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(metavar="FA FB", help="Two .npy files, row i of both the same object; else made from the sample."),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=0, help="Known pairs.")] = 15,
+    random_state: Annotated[int, typer.Option(min=0, help="Of the split, the seeds and the linker.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """All of link() on the CPU, in exact matching passes of the same size."""
+    with one_sentence_errors():
+        from veclink.stores.opening import open_collection
+        from veclink_bench.speed import measure_linking
+
+        given = None if data is None else (open_collection(data[0]).vectors, open_collection(data[1]).vectors)
+        found = measure_linking(rows, data=given, seeds=seeds, random_state=random_state)
+    if as_json:
+        print_json(found)
+        return
+    typer.echo(
+        f"{found['rows']:,} × {found['rows']:,}: {found['passes']:.1f} passes, {found['seconds']:.0f} s, F1 "
+        f"{100 * found['f1']:.1f}, {found['peak_extra_mb']} MB beside the vectors."
+    )
+
+
+bench.command("all")(_command("all", "Every experiment, the first trial of each before the second of any."))

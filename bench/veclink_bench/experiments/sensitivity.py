@@ -1,0 +1,73 @@
+"""How much the settings matter: GEH's c, ρ0 and k; span's λ, views per round and k."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from veclink_bench.experiments.figures import colour, curve, new_figure
+from veclink_bench.experiments.setup import Settings, Setup
+from veclink_bench.experiments.span_parts import Parts, linked_by_parts
+from veclink_bench.experiments.tables import Cell, Table, grouped, mean_std, pair_name, trials_note, values
+from veclink_bench.experiments.trials import draw_case, measured, run_trial
+
+TITLE = "Sensitivity"
+PAIR = ("nfcorpus", "minilm", "mpnet")
+TRIALS = 2
+SWEEPS: dict[tuple[str, str], tuple[float, ...]] = {
+    ("geh", "growth"): (0.0, 0.1, 0.3, 0.6, 1.0),
+    ("geh", "share"): (0.2, 0.3, 0.4, 0.6, 0.8),
+    ("geh", "k"): (5, 10, 25, 50, 100),
+    ("span", "ridge"): (0.03, 0.1, 0.3, 1.0, 3.0),
+    ("span", "views"): (2, 4, 6, 10, 16),
+    ("span", "k"): (3, 5, 10, 20, 50),
+}
+LETTERS = {"growth": "c", "share": "ρ0", "ridge": "λ", "views": "views per round", "k": "k"}
+
+
+def cells(setup: Setup) -> list[Settings]:
+    """All trials, the first of everything first."""
+    return [
+        {
+            "pair": setup.one_pair(PAIR), "overlap": 0.3, "seeds": 15, "method": method, "variant": name,
+            "value": value, "state": state,
+        }
+        for state in setup.states(TRIALS)
+        for (method, name), sweep in SWEEPS.items()
+        if method in setup.using(("geh", "span"))
+        for value in (sweep if setup.full else sweep[1:4:2])
+    ]  # fmt: skip
+
+
+def run(setup: Setup, settings: Settings) -> dict[str, Any]:
+    """One trial of one value."""
+    option = {settings["variant"]: settings["value"]}
+    if settings["method"] == "geh":
+        return run_trial(setup, settings | {"options": option})
+    case = draw_case(setup, settings)
+    links = linked_by_parts(case, Parts(**option), random_state=settings["state"], device=setup.device)
+    return measured(links, case.cut.truth)
+
+
+def tables(cells: list[Cell]) -> list[Table]:
+    """F1 at every value."""
+    rows = [
+        [
+            f"{method}: {LETTERS[name]}",
+            ", ".join(f"{value:g}: {mean_std(values(own))}" for (value,), own in grouped(group, "value").items()),
+        ]
+        for (method, name), group in grouped(cells, "method", "variant").items()
+    ]
+    heading = f"F1 by setting, {pair_name(cells[0]['pair'])}, α = 0.3, 15 seeds" if cells else "F1 by setting"
+    return [Table(heading, ["setting", "value: F1"], rows, trials_note(cells))]
+
+
+def draw(cells: list[Cell]) -> Any:
+    """A panel for each setting."""
+    groups = grouped(cells, "method", "variant")
+    figure, axes = new_figure(2, 3, 7.6, 4.4)
+    for panel, ((method, name), group) in zip(axes.flat, groups.items(), strict=False):
+        curve(panel, group, "value", label=method, color=colour(method))
+        panel.set(title=f"{method}: {LETTERS[name]}", ylim=(0, 101), ylabel="F1")
+        if name in ("ridge", "k"):
+            panel.set_xscale("log")
+    return figure

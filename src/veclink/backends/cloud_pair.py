@@ -1,0 +1,223 @@
+"""CloudPair: the two clouds that links are looked for on, and every question that is asked of all their rows.
+
+Small clouds answer in full. Of large ones only a sample of the smaller cloud's rows is asked for partners while a pool
+grows: `propose` searches the whole other cloud for them, `confirmed` searches the way back for the few pairs that
+several views agree on. The cost of growing is then linear in the number of rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from veclink.geometry.neighbourhoods import DENSITY_SAMPLE, local_agreement, nearest_links, own_density
+from veclink.geometry.rows import RowSource, Unfinished
+from veclink.geometry.signatures import RIDGE, span_projection, unit_rows
+from veclink.matching import Matches, match
+from veclink.matching.search import best_partners
+
+Projections = tuple[np.ndarray, np.ndarray]
+
+ALL_ASKED = 12_000  # rows of the smaller cloud up to which all of them are asked for partners in every view
+ASKED = 2048  # of a larger one, once the map is found; before that, more: only the clearest few of them are right then
+ASKED_FIRST, SHARE_ASKED_FIRST = 32_768, 0.06
+BESIDE = 512  # rows that stand for the other cloud when a density is taken on the way back
+SEEN_AT_ONCE = 1024  # rows of a cloud in one product: always the same, so that no row's numbers depend on who asks
+DENSE = 512_000_000  # bytes of signatures that are held at once; more are made block by block, each time anew
+
+
+class Rows(Protocol):
+    """The rows of a cloud: an array has them, and a `Cloud` reads them when asked."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(rows, dimension)."""
+
+    def block(self, start: int, stop: int) -> np.ndarray:
+        """Rows start…stop−1, float32."""
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """The rows at these positions, float32."""
+
+
+class CloudPair:
+    """Two clouds of unit rows, with the neighbours k and the ridge λ of their signatures, on the CPU."""
+
+    def __init__(
+        self,
+        a: np.ndarray | Rows,
+        b: np.ndarray | Rows,
+        *,
+        ridge: float = RIDGE,
+        k: int = 10,
+        device: str = "cpu",
+        memory: int | None = None,
+    ) -> None:
+        self.a: Rows = Held(a) if isinstance(a, np.ndarray) else a
+        self.b: Rows = Held(b) if isinstance(b, np.ndarray) else b
+        self.n_a, self.n_b = int(a.shape[0]), int(b.shape[0])
+        self.dimension = int(min(a.shape[1], b.shape[1]))
+        self.ridge, self.k, self.device, self.memory = ridge, k, device, memory
+        self.large = self.extent_of_all > ALL_ASKED
+        self.density_sample = DENSITY_SAMPLE // 2 if self.large else DENSITY_SAMPLE
+        self.asked: np.ndarray | None = None
+        self.extent = self.extent_of_all
+        """How many links a pool can hold at most."""
+
+    @property
+    def extent_of_all(self) -> int:
+        """Rows of the smaller cloud."""
+        return min(self.n_a, self.n_b)
+
+    def ask(self, rng: np.random.Generator, *, first: bool = False, most: int | None = None) -> None:
+        """Of large clouds, ask other rows of the smaller one from now on: few, or more at first."""
+        if not self.large:
+            return
+        wanted = max(ASKED, min(ASKED_FIRST, int(SHARE_ASKED_FIRST * self.extent_of_all))) if first else most or ASKED
+        self.extent = min(wanted, self.extent_of_all)
+        self.asked = rng.choice(self.extent_of_all, self.extent, replace=False)
+        other = max(self.n_a, self.n_b)
+        self._beside = rng.choice(other, min(BESIDE, other), replace=False)
+        self._order = np.random.default_rng(0)  # of queries on the way back; one of its own, as it decides nothing
+
+    def vectors(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The vectors of pairs of rows (m, 2), side by side."""
+        return self.a.take(pairs[:, 0]), self.b.take(pairs[:, 1])
+
+    def span_projections(self, left: np.ndarray, right: np.ndarray) -> Projections:
+        """What a view of paired anchor vectors looks along: the axes of their span signatures."""
+        return span_projection(left, self.ridge), span_projection(right, self.ridge)
+
+    def signature(self, side: str, axes: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray | Seen:
+        """Rows of one cloud, all or some, seen along the axes (d, m), of unit length."""
+        cloud = self.a if side == "a" else self.b
+        if rows is not None:
+            return unit_rows(cloud.take(rows) @ axes)
+        seen = Seen(cloud, axes)
+        held = DENSE if self.memory is None else self.memory // 4
+        return seen.block(0, cloud.shape[0]) if 4 * cloud.shape[0] * axes.shape[1] <= held else seen
+
+    def matched(self, left: RowSource, right: RowSource, depth: int = 1) -> Matches:
+        """`matching.match` with the settings of this field; of large clouds, the best partner alone is proven."""
+        return match(left, right, depth=depth, **self._settings())
+
+    def matches(self, axes: Projections, depth: int = 1, unfinished: Unfinished | None = None) -> Matches:
+        """All rows of both clouds matched along the axes; a pass on the CPU can be broken off and taken up again."""
+        left, right = self.signature("a", axes[0]), self.signature("b", axes[1])
+        if unfinished is None or self.device != "cpu":
+            return self.matched(left, right, depth)
+        return match(left, right, depth=depth, unfinished=unfinished, **self._settings())
+
+    def _settings(self) -> dict[str, Any]:
+        room = None if self.memory is None else max(self.memory // 2, 1)  # the signatures may have the other half
+        return {"k": self.k, "certain": 1 if self.large else None, "memory": room, "device": self.device}
+
+    def propose(self, axes: Projections) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs of rows that choose each other along the axes, and their csls.
+
+        Where a sample is asked: each row asked with its best partner, and of those with the same one the best.
+        """
+        if self.asked is None:
+            return self.matches(axes).mutual()
+        few, many = (0, 1) if self.n_a <= self.n_b else (1, 0)
+        partner, score = self._best_partners(few, many, axes, self.asked)
+        order = np.lexsort((-score, partner))
+        first = order[np.r_[True, np.diff(partner[order]) > 0]]
+        pairs = np.empty((len(first), 2), np.int64)
+        pairs[:, few], pairs[:, many] = self.asked[first], partner[first]
+        return pairs, score[first]
+
+    def confirmed(self, axes: Projections, pairs: np.ndarray) -> np.ndarray:
+        """Which of the proposed pairs hold on the way back: no row, asked or not, is a better partner."""
+        if self.asked is None or not len(pairs):
+            return np.ones(len(pairs), bool)
+        few, many = (0, 1) if self.n_a <= self.n_b else (1, 0)
+        back = np.concatenate([pairs[:, many], self._beside])
+        mixed = self._order.permutation(len(back))
+        partner = np.empty(len(back), np.int64)
+        partner[mixed], _ = self._best_partners(many, few, axes, back[mixed])
+        return partner[: len(pairs)] == pairs[:, few]
+
+    def _best_partners(self, of: int, among: int, axes: Projections, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        queries = self.signature("ab"[of], axes[of], rows)
+        others = self.signature("ab"[among], axes[among])
+        return best_partners(queries, others, k=self.k, device=self.device, memory=self.memory)
+
+    def cosines(self, axes: Projections, rows_a: np.ndarray, rows_b: np.ndarray) -> np.ndarray:
+        """The cosine along the axes of each pair of rows, (c,) float32."""
+        out = np.empty(len(rows_a), np.float32)
+        of_a, of_b = self.signature("a", axes[0]), self.signature("b", axes[1])
+        for start in range(0, len(out), 1 << 15):
+            here = slice(start, start + (1 << 15))
+            np.einsum("ij,ij->i", _some(of_a, rows_a[here]), _some(of_b, rows_b[here]), out=out[here])
+        return out
+
+    def unique(self, keys: np.ndarray) -> np.ndarray:
+        """The distinct keys, ascending."""
+        return np.unique(keys)
+
+    def ordered(self, rows: np.ndarray, score: np.ndarray) -> np.ndarray:
+        """Positions sorted by row, then by falling score."""
+        return np.lexsort((-score, rows))
+
+    def sample(self, side: str, most: int, rng: np.random.Generator) -> np.ndarray:
+        """At most so many random rows of one cloud, in their order."""
+        cloud = self.a if side == "a" else self.b
+        n = cloud.shape[0]
+        return cloud.block(0, n) if n <= most else cloud.take(np.sort(rng.choice(n, most, replace=False)))
+
+    def local_agreement(
+        self, pool: np.ndarray, rows_a: np.ndarray, rows_b: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """See `locality.local_agreement`."""
+        return local_agreement(self.a, self.b, pool, rows_a, rows_b)
+
+    def own_density(self, side: str, rng: np.random.Generator) -> np.ndarray:
+        """See `locality.own_density`."""
+        return own_density(self.a if side == "a" else self.b, rng, self.density_sample)
+
+    def nearest_links(self, pairs: np.ndarray, pool: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """See `locality.nearest_links`."""
+        return nearest_links(self.a, self.b, pairs, pool)
+
+
+class Held:
+    """An array as rows."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+        self.shape = array.shape
+
+    def block(self, start: int, stop: int) -> np.ndarray:
+        """Rows start…stop−1."""
+        return self.array[start:stop]
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """The rows at these positions."""
+        return self.array[rows]
+
+
+class Seen:
+    """The rows of a cloud along some axes, unit length, made when they are read."""
+
+    def __init__(self, cloud: Rows, axes: np.ndarray) -> None:
+        self.cloud, self.axes = cloud, axes
+        self.shape = (int(cloud.shape[0]), int(axes.shape[1]))
+
+    def block(self, start: int, stop: int) -> np.ndarray:
+        """Rows start…stop−1."""
+        rows = np.empty((stop - start, self.shape[1]), np.float32)
+        for low in range(start, stop, SEEN_AT_ONCE):
+            high = min(low + SEEN_AT_ONCE, stop)
+            np.matmul(self.cloud.block(low, high), self.axes, out=rows[low - start : high - start])
+            unit_rows(rows[low - start : high - start])
+        return rows
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """The rows at these positions."""
+        return unit_rows(self.cloud.take(rows) @ self.axes)
+
+
+def _some(source: np.ndarray | Seen, rows: np.ndarray) -> np.ndarray:
+    return source[rows] if isinstance(source, np.ndarray) else source.take(rows)

@@ -1,0 +1,44 @@
+"""veclink inspect: say what is in a collection."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from veclink.cli.shared import AsJson, Quiet, one_sentence_errors, print_json
+
+if TYPE_CHECKING:
+    from veclink.probing.inspecting import Inspection
+
+
+def inspect(
+    source: Annotated[str, typer.Argument(metavar="URL", help="A file of vectors, or a store's URL.")],
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say what is in a collection: size, norms, duplicates, and whether it mixes vectors of two models."""
+    with one_sentence_errors():
+        from veclink.cli.terminal import showing_progress
+        from veclink.probing.inspecting import inspect_collection
+        from veclink.stores.opening import open_collection
+
+        with showing_progress(quiet=quiet) as listener:
+            found = inspect_collection(open_collection(source, payload=False, progress=listener))
+        if as_json:
+            print_json(asdict(found))
+        elif not quiet:
+            _say(found)
+
+
+def _say(found: Inspection) -> None:
+    norms = found.norms
+    typer.echo(f"{found.name}: {found.count:,} vectors of {found.dimension:,} numbers ({found.dtype}).")
+    length = "all of length 1" if found.unit_length else "lengths {least:.3g} to {most:.3g}, median {median:.3g}"
+    typer.echo(f"Norms: {length.format(**norms)}; {found.zero:,} zero, {found.not_finite:,} with NaN or infinity.")
+    typer.echo(f"Duplicates: {found.duplicates:,} vectors repeat an earlier one.")
+    typer.echo(f"Centring: the mean of the directions has length {found.centring:.2f} (0: centred, 1: all alike).")
+    if found.ids:
+        typer.echo(f"Ids: {', '.join(map(repr, found.ids))}, …")
+    typer.echo(("TWO MODELS? " if found.two_models else "One model: ") + found.reasons[0])

@@ -1,0 +1,184 @@
+"""What a person sees: progress on stderr, results on stdout."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+from rich.progress import BarColumn, SpinnerColumn, TextColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+
+from veclink.errors import named
+from veclink.progress import Progress, ProgressListener
+
+if TYPE_CHECKING:
+    from veclink.cli.demo_run import Demo, TitledLink
+    from veclink.data.links import Summary
+    from veclink.data.scores import Scores
+
+LOG_EVERY = 10.0
+"""Seconds between two lines of progress where stderr is not a terminal."""
+
+
+@contextmanager
+def showing_progress(*, quiet: bool) -> Iterator[ProgressListener | None]:
+    """Give a listener that shows iteration, links, confidence and time left on stderr; None when `quiet`.
+
+    A terminal gets one live line that goes away at the end, anything else a plain line now and then.
+    """
+    console = Console(stderr=True)
+    if quiet:
+        yield None
+    elif console.is_terminal:
+        with Bar(
+            SpinnerColumn(),
+            TextColumn("{task.fields[stage]}"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.fields[status]}"),
+            console=console,
+            transient=True,
+        ) as bar:
+            task = bar.add_task("", total=None, stage="reading", status="")
+            started = time.monotonic()
+
+            def draw(now: Progress) -> None:
+                status = describe(now, time.monotonic() - started)
+                bar.update(task, completed=now.step, total=now.of, stage=now.stage, status=status)
+
+            yield draw
+    else:
+        yield _plain_lines(console)
+
+
+def describe(now: Progress, elapsed: float) -> str:
+    """One line about a step; the time left is an upper bound, for a linker stops when nothing changes any more."""
+    if now.rows_per_second is not None:
+        return _describe_reading(now, now.rows_per_second)
+    parts = [f"iteration {now.step}", f"{now.links:,} links"]
+    if now.confidence is not None:
+        parts.append(f"confidence {now.confidence:.2f}")
+    if now.of is not None and now.step:
+        left = round(elapsed / now.step * (now.of - now.step))
+        parts.append(f"at most {left // 60}:{left % 60:02d} left")
+    return ", ".join(parts)
+
+
+def _describe_reading(now: Progress, rate: float) -> str:
+    of = "" if now.of is None else f" of {now.of:,}"
+    left = round((now.of - now.step) / rate) if now.of is not None and rate > 0 else None
+    parts = [f"{now.step:,}{of} rows", f"{rate:,.0f} a second"]
+    return ", ".join(parts if left is None else [*parts, f"{left // 60}:{left % 60:02d} left"])
+
+
+def print_summary(summary: Summary) -> None:
+    """Say how many links there are, how good they are thought to be, why, and which of the seeds look wrong."""
+    console = _stdout()
+    shares = [
+        f"{name} {_percent(value)}"
+        for name, value in (("precision", summary.precision), ("recall", summary.recall))
+        if value is not None
+    ]
+    if summary.overlap is not None:
+        shares.append(f"overlap {summary.overlap:,.0f} objects")
+    console.print(f"{summary.n_links:,} links between {summary.n_a:,} and {summary.n_b:,} vectors: {summary.verdict}.")
+    if shares:
+        console.print(f"Estimated without labels: {', '.join(shares)}.")
+    for reason in summary.reasons:
+        console.print(Padding(escape(reason), (0, 0, 0, 2)))
+    if summary.wrong_seeds:
+        console.print(f"Seeds that look wrong, by row: {named(summary.wrong_seeds)}.")
+
+
+def print_scores(scores: Scores, *, right: int, found: int, true: int) -> None:
+    """Print precision, recall and F1 with the counts behind them."""
+    console = _stdout()
+    console.print(f"precision {_percent(scores.precision)}, recall {_percent(scores.recall)}, F1 {_percent(scores.f1)}")
+    console.print(f"{right:,} of {found:,} links are right; the truth has {true:,} pairs.")
+
+
+def print_demo(demo: Demo) -> None:
+    """Print some links by title, the scores by truth beside the estimate, and what to do next."""
+    console = _stdout()
+    summary = demo.links.summary
+    console.print(
+        f"A: {summary.n_a:,} papers embedded by all-MiniLM-L6-v2. B: {summary.n_b:,} papers embedded by "
+        f"all-mpnet-base-v2. {demo.n_shared:,} papers are in both; {demo.n_seeds} of them were given as seeds.\n"
+        f"Verdict: {summary.verdict}. “Right” and “wrong” below are from the sample's truth, which no linker sees.\n"
+    )
+    heads = {
+        "sure": "Some sure links:",
+        "doubtful": "Doubtful links, and what makes them so:",
+        "left out": "The pair that came closest to being a link, and was left out:",
+    }
+    for kind, head in heads.items():
+        shown = [each for each in demo.shown if each.kind == kind]
+        if shown:
+            console.print(f"[bold]{head}[/]")
+        for each in shown:
+            _print_pair(console, each)
+    scores = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("", "precision", "recall", "F1", "shared papers"):
+        scores.add_column(heading, justify="right" if heading else "left")
+    truth = demo.scores
+    if summary.precision is not None:
+        scores.add_row("estimated without labels", *_estimates(summary))
+    shares = (_percent(share) for share in (truth.precision, truth.recall, truth.f1))
+    scores.add_row("by the truth", *shares, f"{demo.n_shared:,}")
+    console.print(scores)
+    if demo.report is not None:
+        console.print("Whether to trust these links, and why: open the report in a browser.")
+        # as a link of its own line, which a terminal can open and a script can read
+        console.print(f"  {demo.report.resolve().as_uri()}\n", soft_wrap=True)
+    console.print(
+        "Next, with your own vectors; known pairs (columns a,b) help, but are optional:\n"
+        "  veclink link A.npy B.npy --seeds seeds.csv -o links.csv --report links.html\n"
+        "  veclink link --help"
+    )
+
+
+def _print_pair(console: Console, pair: TitledLink) -> None:
+    """Both titles in full, one below the other, with what the sample's truth says."""
+    verdict = "[green]right[/]" if pair.right else "[red]wrong[/]"
+    same = pair.title_a == pair.title_b
+    titles = (
+        [f"A and B: {escape(pair.title_a)}"] if same else [f"A: {escape(pair.title_a)}", f"B: {escape(pair.title_b)}"]
+    )
+    console.print(Padding("\n".join(titles), (0, 0, 0, 2)))
+    told = f"probability {pair.probability:.2f}; {'would have been ' if pair.kind == 'left out' else ''}{verdict}"
+    console.print(Padding(f"{told}\n{escape(pair.doubt)}" if pair.doubt else told, (0, 0, 1, 4)), style="dim")
+
+
+def _plain_lines(console: Console) -> ProgressListener:
+    started = last = time.monotonic()
+
+    def write(now: Progress) -> None:
+        nonlocal last
+        moment = time.monotonic()
+        if moment - last >= LOG_EVERY:
+            last = moment
+            console.print(f"{now.stage}: {describe(now, moment - started)}", highlight=False, soft_wrap=True)
+
+    return write
+
+
+def _stdout() -> Console:
+    return Console(highlight=False)
+
+
+def _estimates(summary: Summary) -> list[str]:
+    """Precision, recall, F1 and overlap as the linker estimates them, where it does."""
+    precision, recall = summary.precision, summary.recall
+    f1 = None if precision is None or recall is None else 2 * precision * recall / max(precision + recall, 1e-12)
+    overlap = "–" if summary.overlap is None else f"{summary.overlap:,.0f}"
+    return ["–" if share is None else _percent(share) for share in (precision, recall, f1)] + [overlap]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

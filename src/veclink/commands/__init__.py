@@ -1,1 +1,0 @@
-"""The commands, one file each: parse, call, print. `cli` puts them together."""

@@ -1,0 +1,1 @@
+"""How sure a link is: candidates, features, decoys, calibration, threshold, intervals, explanations."""

@@ -1,0 +1,135 @@
+"""Collection: vectors with their ids and payload, as a user brings them, and how to open one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from veclink.data.ids import as_ids
+from veclink.errors import InputError, named, plural
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, eq=False)
+class Collection:
+    """`n` vectors of `d` numbers, and what belongs to each of them.
+
+    vectors: (n, d) array or memory map; float16, float32, float64, or int8 with `vector = int8 * scale`.
+    ids:     n unique int64 or str (as objects), or None: then a row's number is its name.
+    payload: a table of n rows, or None.
+    scale:   of int8 vectors only: one number, one per dimension, or one per row; kept as float, (1, d) or (n, 1).
+             int8 without a scale counts as scale 1, because only directions matter here.
+    """
+
+    vectors: np.ndarray
+    ids: np.ndarray | None = None
+    payload: pa.Table | None = None
+    scale: float | np.ndarray | None = None
+    name: str = "array"
+
+    def __post_init__(self) -> None:
+        _check_vectors(self.vectors, self.name)
+        n = len(self.vectors)
+        if self.ids is not None:
+            ids = as_ids(self.ids, self.name)
+            if len(ids) != n:
+                raise InputError(
+                    f"{self.name} has {plural(n, 'row')} but {plural(len(ids), 'id')}; give one id per row."
+                )
+            _check_unique(ids, self.name)
+            object.__setattr__(self, "ids", ids)
+        if self.payload is not None and self.payload.num_rows != n:
+            raise InputError(
+                f"{self.name} has {plural(n, 'row')} but {self.payload.num_rows:,} of payload; give one per vector."
+            )
+        object.__setattr__(self, "scale", _shaped_scale(self.scale, self.vectors, self.name))
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers each vector has."""
+        return int(self.vectors.shape[1])
+
+    @classmethod
+    def from_array(
+        cls,
+        vectors: Any,
+        ids: Sequence[Any] | np.ndarray | None = None,
+        payload: pa.Table | None = None,
+        scale: float | np.ndarray | None = None,
+        name: str = "array",
+    ) -> Collection:
+        """A collection of what numpy can read as an array; an array or a memory map is not copied."""
+        try:
+            # asanyarray, because a memory map should still say that it is one
+            array = np.asanyarray(vectors)
+        except (ValueError, TypeError) as error:  # rows of different lengths, a tensor on a GPU
+            raise InputError(f"{name} cannot be read as one array ({error}); give vectors of one length.") from error
+        given: Any = ids  # they take their form there
+        return cls(array, given, payload, scale, name)
+
+
+def _check_vectors(vectors: np.ndarray, name: str) -> None:
+    if not isinstance(vectors, np.ndarray) or vectors.ndim != 2:
+        shape = getattr(vectors, "shape", None)
+        raise InputError(f"{name} has the shape {shape}; vectors come as a two-dimensional array, one row for each.")
+    if vectors.shape[1] == 0:
+        raise InputError(f"{name} has {plural(len(vectors), 'row')} of 0 numbers; a vector needs at least 2.")
+    kind = vectors.dtype
+    if not (kind.kind == "f" and kind.itemsize in (2, 4, 8)) and kind != np.int8:
+        raise InputError(
+            f"{name} holds {kind} of shape {vectors.shape}; vectors are float16, float32, float64, or int8 with a "
+            "scale, so convert them first."
+        )
+
+
+def numbers(collection: Collection, where: slice | np.ndarray) -> np.ndarray:
+    """Rows as a new C-ordered array of what they mean: float64 where they are, else float32, int8 times its scale."""
+    source = collection.vectors
+    wide = np.float64 if source.dtype.itemsize == 8 else np.float32
+    rows = np.array(source[where], dtype=wide, order="C", subok=False)
+    scale = scale_of(collection, where)
+    return rows if scale is None else np.multiply(rows, scale, out=rows)
+
+
+def scale_of(collection: Collection, where: slice | np.ndarray) -> np.ndarray | None:
+    """What these rows are to be multiplied by, in a shape that does: one number, (1, d) or (n, 1); None for nothing."""
+    scale = collection.scale
+    if scale is None or isinstance(scale, float):
+        return None if scale is None else np.asarray(scale, np.float32)
+    return scale if len(scale) == 1 else scale[where]
+
+
+def _check_unique(ids: np.ndarray, name: str) -> None:
+    values = ids.tolist()
+    if len(set(values)) < len(values):
+        repeated = [value for value, count in Counter(values).items() if count > 1]
+        raise InputError(f"{name} has ids that stand for more than one row: {named(repeated)}; make every id unique.")
+
+
+def _shaped_scale(scale: Any, vectors: np.ndarray, name: str) -> float | np.ndarray | None:
+    if scale is None:
+        return None
+    n, d = vectors.shape
+    if vectors.dtype != np.int8:
+        raise InputError(f"{name} has a scale but its vectors are {vectors.dtype}; only int8 vectors have one.")
+    values = np.asarray(scale, dtype=np.float32)
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise InputError(f"{name} has a scale that is negative or not finite; a scale is a positive number.")
+    if values.size == 1:
+        return float(values.reshape(()))
+    if values.ndim == 1 and n == d == len(values):
+        raise InputError(f"{name} has {n:,} rows, dimensions and scales; give the scale as (n, 1) or as (1, d).")
+    if values.shape in ((d,), (1, d)):
+        return values.reshape(1, d)
+    if values.shape in ((n,), (n, 1)):
+        return values.reshape(n, 1)
+    raise InputError(f"{name} has a scale of shape {values.shape}; for {n:,} x {d:,} vectors give 1, {d:,} or {n:,}.")

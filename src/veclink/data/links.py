@@ -1,0 +1,313 @@
+"""Links: the result, a table of pairs with their probability and what explains it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from veclink.data import links_files
+from veclink.data.ids import as_ids
+from veclink.errors import InputError, named, plural
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+VERDICTS = ("linkable", "doubtful", "not linkable")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What is known of a result as a whole.
+
+    precision, recall: estimated, from 0 to 1, without labels; overlap: the estimated number of shared objects; each is
+    None where the method does not estimate it. wrong_seeds: rows of the given pairs that look wrong. caution: how many
+    wrong links `Links.at` reckons with for each that the probabilities expect. `seconds` is no
+    part of equality and of saved files, so that the same input gives the same file.
+    """
+
+    method: str
+    n_a: int
+    n_b: int
+    n_links: int
+    precision: float | None = None
+    recall: float | None = None
+    overlap: float | None = None
+    verdict: str = "linkable"
+    reasons: tuple[str, ...] = ()
+    wrong_seeds: tuple[tuple[int, int], ...] = ()
+    caution: float = 1.0
+    iterations: int = 0
+    seconds: float | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            raise InputError(f"The verdict {self.verdict!r} is unknown; it is one of {named(VERDICTS)}.")
+        object.__setattr__(self, "reasons", tuple(self.reasons))
+        object.__setattr__(self, "wrong_seeds", tuple((int(a), int(b)) for a, b in self.wrong_seeds))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return plain_json(asdict(self))
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Summary:
+        """The summary that `to_dict` gave; keys that are not known are left out, for files of later versions."""
+        known = {each.name for each in fields(cls)}
+        try:
+            return cls(**{key: value for key, value in values.items() if key in known})
+        except (TypeError, AttributeError) as error:
+            raise InputError(f"The summary of the links is incomplete ({error}); save the links again.") from error
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """Pairs of rows that are the same object, the most probable first, equal ones by row.
+
+    pairs:       (n, 2) int64, rows of the two collections.
+    probability: (n,) float64.
+    evidence:    columns of n values that explain the probability (score, votes, views, …).
+    ids_a/ids_b: the ids of the linked rows, in the order of `pairs`; None where a collection has none.
+    options:     what the method was told; plain JSON values.
+    considered:  all judged pairs, those below the cut too, for `at`; not saved, and no part of equality.
+    trace:       how the links came about, for reports (see `trace.traced`); plain JSON values, no part of equality.
+
+    Whatever the order given, the constructor sorts all of it.
+    """
+
+    pairs: np.ndarray
+    probability: np.ndarray
+    summary: Summary
+    evidence: dict[str, np.ndarray] = field(default_factory=dict)
+    ids_a: np.ndarray | None = None
+    ids_b: np.ndarray | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    considered: Links | None = None
+    trace: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        pairs = np.asarray(self.pairs, dtype=np.int64).reshape(-1, 2)
+        probability = np.asarray(self.probability, dtype=np.float64)
+        _check_pairs(pairs, probability, self.summary)
+        columns = {name: _evidence(name, values, len(pairs)) for name, values in self.evidence.items()}
+        ids = {side: _linked_ids(side, getattr(self, side), len(pairs)) for side in ("ids_a", "ids_b")}
+        order = np.lexsort((pairs[:, 1], pairs[:, 0], -probability))
+        object.__setattr__(self, "pairs", pairs[order])
+        object.__setattr__(self, "probability", probability[order])
+        object.__setattr__(self, "evidence", {name: values[order] for name, values in columns.items()})
+        object.__setattr__(self, "options", plain_json(self.options))
+        object.__setattr__(self, "trace", plain_json(self.trace))
+        for side, values in ids.items():
+            object.__setattr__(self, side, None if values is None else values[order])
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __repr__(self) -> str:
+        known = ((name, getattr(self.summary, name)) for name in ("precision", "recall"))
+        shares = "".join(f", {name} {share:.3f}" for name, share in known if share is not None)
+        return f"Links({len(self):,} of {self.summary.n_a:,} × {self.summary.n_b:,}: {self.summary.verdict}{shares})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Links):
+            return NotImplemented
+        return (
+            self.summary == other.summary
+            and self.options == other.options
+            and list(self.evidence) == list(other.evidence)
+            and all(_same(mine, theirs) for mine, theirs in zip(self._arrays(), other._arrays(), strict=True))
+        )
+
+    def at(self, *, precision: float) -> Links:
+        """As many of the best pairs as have an expected precision of at least `precision`.
+
+        The share of wrong ones that the probabilities expect is taken times `summary.caution`: the more of the judged
+        pairs are wrong, the less is known of the surest ones among those, and a wanted precision is to be kept. Right
+        after linking that reaches below the default cut too; links that were loaded can only become fewer.
+        """
+        if not isinstance(precision, (int, float, np.number)) or not 0 < precision <= 1:
+            raise InputError(f"The wanted precision is {precision!r}; it is more than 0 and at most 1, such as 0.95.")
+        source = self if self.considered is None else self.considered
+        wrong = np.cumsum(1 - source.probability) / np.arange(1, len(source) + 1)
+        # the mean of rising numbers rises, but for the rounding of the sum
+        kept = int(np.count_nonzero(wrong * self.summary.caution <= 1 - precision + 1e-12))
+        expected = float(source.probability[:kept].sum())
+        overlap = self.summary.overlap
+        summary = replace(
+            self.summary,
+            n_links=kept,
+            precision=expected / kept if kept else None,
+            recall=min(1.0, expected / overlap) if overlap else None,
+        )
+        return replace(
+            source,
+            pairs=source.pairs[:kept],
+            probability=source.probability[:kept],
+            summary=summary,
+            evidence={name: values[:kept] for name, values in source.evidence.items()},
+            ids_a=None if source.ids_a is None else source.ids_a[:kept],
+            ids_b=None if source.ids_b is None else source.ids_b[:kept],
+            considered=self.considered,
+        )
+
+    def explain(self, i: int) -> dict[str, Any]:
+        """All that is known of link `i`: its rank, ids and rows, its probability, and every column of evidence."""
+        if not isinstance(i, (int, np.integer)) or not -len(self) <= i < len(self):
+            raise InputError(f"There is no link {i!r}; there are {len(self):,}, counted from 0.")
+        row_a, row_b = self.pairs[i].tolist()
+        known = {
+            "rank": i % len(self),
+            "of": len(self),
+            "a": row_a if self.ids_a is None else self.ids_a[i],
+            "b": row_b if self.ids_b is None else self.ids_b[i],
+            "row_a": row_a,
+            "row_b": row_b,
+            "probability": self.probability[i],
+        }
+        known |= {name: values[i] for name, values in self.evidence.items()}
+        return {name: value.item() if isinstance(value, np.generic) else value for name, value in known.items()}
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """The table as it is saved: a, b (ids, else rows), probability, evidence, and the rows behind ids."""
+        table = {
+            "a": self.pairs[:, 0] if self.ids_a is None else self.ids_a,
+            "b": self.pairs[:, 1] if self.ids_b is None else self.ids_b,
+            "probability": self.probability,
+            **self.evidence,
+        }
+        if self.ids_a is not None:
+            table["row_a"] = self.pairs[:, 0]
+        if self.ids_b is not None:
+            table["row_b"] = self.pairs[:, 1]
+        return table
+
+    def table(self) -> pa.Table:
+        """The columns as an Arrow table, with the metadata of a saved file."""
+        return links_files.table(self.columns(), self._metadata())
+
+    def save(self, path: str | Path) -> None:
+        """Write `path` whole or not at all: .parquet with its metadata inside, or .csv with a .csv.json beside it."""
+        links_files.write(path, self.columns(), self._metadata())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Links:
+        """The links saved in `path`, equal to what was saved."""
+        if not isinstance(path, (str, Path)):
+            raise InputError(f"Links are loaded from a file, and {type(path).__name__} names none; give its path.")
+        columns, metadata = links_files.read(path)
+        try:
+            return cls._from_saved(columns, metadata)
+        except (ValueError, TypeError) as error:  # an InputError is a ValueError
+            raise InputError(f"{path} is not a sound links file: {error}") from error
+
+    @classmethod
+    def _from_saved(cls, columns: dict[str, np.ndarray], metadata: dict[str, Any]) -> Links:
+        summary = Summary.from_dict(metadata.get("summary", {}))
+        left, right, probability = (columns.pop(name) for name in ("a", "b", "probability"))
+        row_a, row_b = columns.pop("row_a", None), columns.pop("row_b", None)
+        return cls(
+            pairs=np.column_stack([left if row_a is None else row_a, right if row_b is None else row_b]),
+            probability=probability,
+            summary=summary,
+            evidence=columns,
+            ids_a=None if row_a is None else left,
+            ids_b=None if row_b is None else right,
+            options=metadata.get("options", {}),
+            trace=metadata.get("trace", {}),
+        )
+
+    def _metadata(self) -> dict[str, Any]:
+        summary = self.summary.to_dict()
+        del summary["seconds"]
+        return {
+            "method": self.summary.method,
+            "options": self.options,
+            "summary": summary,
+            **({"trace": self.trace} if self.trace else {}),
+            "sizes": {"a": self.summary.n_a, "b": self.summary.n_b, "links": len(self)},
+        }
+
+    def _arrays(self) -> list[np.ndarray | None]:
+        return [self.pairs, self.probability, self.ids_a, self.ids_b, *self.evidence.values()]
+
+
+def plain_json(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What is left of `values` after a trip through JSON, numpy's numbers and paths included."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, np.generic):
+            return value.item()
+        if isinstance(value, np.ndarray):
+            return value.tolist()
+        if isinstance(value, Path):
+            return str(value)
+        raise InputError(
+            f"An option holds a {type(value).__name__}, which cannot be saved; give numbers, text or lists."
+        )
+
+    return json.loads(json.dumps(values, default=plain))
+
+
+def _check_pairs(pairs: np.ndarray, probability: np.ndarray, summary: Summary) -> None:
+    n = len(pairs)
+    if probability.shape != (n,):
+        raise InputError(
+            f"There are {plural(n, 'pair')} and probabilities of shape {probability.shape}; give one for each."
+        )
+    if summary.n_links != n:
+        raise InputError(f"There are {plural(n, 'pair')} but the summary says {summary.n_links:,}; they must agree.")
+    wrong = np.flatnonzero(~((probability >= 0) & (probability <= 1)))
+    if len(wrong):
+        raise InputError(f"Probabilities are not between 0 and 1 in row {named(wrong)}; correct them.")
+    for side, column, size in (("A", 0, summary.n_a), ("B", 1, summary.n_b)):
+        outside = np.flatnonzero((pairs[:, column] < 0) | (pairs[:, column] >= size))
+        if len(outside):
+            raise InputError(
+                f"Rows of {side} are outside its {size:,} in link {named(outside)}; links must be of these collections."
+            )
+    keys = np.sort(pairs[:, 0] * max(summary.n_b, 1) + pairs[:, 1])
+    if (keys[1:] == keys[:-1]).any():
+        _, first, counts = np.unique(pairs, axis=0, return_index=True, return_counts=True)
+        raise InputError(
+            f"Pairs are there more than once, first in link {named(np.sort(first[counts > 1]))}; keep one."
+        )
+
+
+def _evidence(name: str, values: Any, n: int) -> np.ndarray:
+    """A column as int64, float32, float64 or bool: the kinds that every kind of file gives back as they were."""
+    if name in links_files.RESERVED:
+        raise InputError(
+            f"A column of evidence cannot be called {name!r}; that name has its own meaning in links files."
+        )
+    column = np.asarray(values)
+    if column.shape != (n,):
+        raise InputError(
+            f"The evidence {name!r} has the shape {column.shape} for {plural(n, 'link')}; give one value each."
+        )
+    if column.dtype.kind in "iu":
+        return column.astype(np.int64, copy=False)
+    if column.dtype.kind == "f":
+        return column.astype(np.float32 if column.dtype.itemsize <= 4 else np.float64, copy=False)
+    if column.dtype.kind == "b":
+        return column
+    raise InputError(f"The evidence {name!r} holds {column.dtype}; it must be integers, floats or booleans.")
+
+
+def _linked_ids(side: str, ids: Any, n: int) -> np.ndarray | None:
+    if ids is None:
+        return None
+    ids = as_ids(ids, side)
+    if len(ids) != n:
+        raise InputError(f"There are {plural(n, 'link')} and {len(ids):,} {side}; give the id of each linked row.")
+    return ids
+
+
+def _same(mine: np.ndarray | None, theirs: np.ndarray | None) -> bool:
+    if mine is None or theirs is None:
+        return mine is theirs
+    missing_alike = mine.dtype.kind == "f" and theirs.dtype.kind == "f"
+    return mine.dtype == theirs.dtype and np.array_equal(mine, theirs, equal_nan=missing_alike)

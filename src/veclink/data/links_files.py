@@ -1,0 +1,203 @@
+"""Links as files: Parquet with its metadata inside, or CSV with its metadata in a JSON file beside it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from veclink.errors import InputError, named, needed
+from veclink.files.atomic import written_whole
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = 1
+KEY = b"veclink"
+REQUIRED = ("a", "b", "probability")
+RESERVED = (*REQUIRED, "row_a", "row_b")
+
+
+def table(columns: dict[str, np.ndarray], metadata: dict[str, Any]) -> pa.Table:
+    """The columns as an Arrow table that carries the metadata as JSON under the key `veclink`."""
+    arrow: Any = needed("pyarrow", "A table of links")
+    kinds = {"str": arrow.string()}
+    arrays = [arrow.array(values, type=kinds.get(_kind(values))) for values in columns.values()]
+    text = json.dumps(_complete(columns, metadata), ensure_ascii=False)
+    return arrow.table(arrays, names=list(columns)).replace_schema_metadata({KEY: text.encode()})
+
+
+def write(path: str | Path, columns: dict[str, np.ndarray], metadata: dict[str, Any]) -> None:
+    """Save by the ending of `path`, whole or not at all."""
+    path = Path(path)
+    ending = _ending(path)
+    if ending == ".parquet":
+        parquet: Any = needed("pyarrow.parquet", "Saving links as Parquet")
+        content = table(columns, metadata)
+        with written_whole(path) as temporary:
+            parquet.write_table(content, temporary)
+        return
+    text = json.dumps(_complete(columns, metadata), ensure_ascii=False, indent=2)
+    with written_whole(path) as temporary:
+        _write_csv(temporary, columns)
+        with written_whole(_beside(path)) as beside:
+            beside.write_text(text + "\n", encoding="utf-8")
+
+
+def read(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The columns and the metadata of a saved file."""
+    path = Path(path)
+    ending = _ending(path)
+    if not path.is_file():
+        raise InputError(f"{path} does not exist or is not a file; check the name.")
+    try:
+        return _read_parquet(path) if ending == ".parquet" else _read_csv(path)
+    except (OSError, ValueError, csv.Error) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"{path} cannot be read as {ending} ({str(error).splitlines()[0]}); save the links again."
+        ) from error
+
+
+def _complete(columns: dict[str, np.ndarray], metadata: dict[str, Any]) -> dict[str, Any]:
+    try:
+        made_by = version("veclink")
+    except PackageNotFoundError:  # run from a source tree that was not installed
+        made_by = "unknown"
+    kinds = {name: _kind(values) for name, values in columns.items()}
+    return {"format": FORMAT, "version": made_by, **metadata, "columns": kinds}
+
+
+def _kind(values: np.ndarray) -> str:
+    return "str" if values.dtype == object else values.dtype.name
+
+
+def _ending(path: Path) -> str:
+    if path.suffix.lower() not in (".parquet", ".csv"):
+        raise InputError(f"{path} does not end in .parquet or .csv; links files are one or the other.")
+    return path.suffix.lower()
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(path.name + ".json")
+
+
+def _read_parquet(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    parquet: Any = needed("pyarrow.parquet", "Loading links from Parquet")
+    with parquet.ParquetFile(path) as file:
+        content = file.read()
+    stored = (content.schema.metadata or {}).get(KEY)
+    if stored is None:
+        raise InputError(f"{path} has no veclink metadata; it is not a links file, or another program wrote it again.")
+    metadata = _checked(json.loads(stored), content.column_names, path)
+    columns = {}
+    for name, kind in metadata["columns"].items():
+        column = content.column(name)
+        if column.null_count:
+            raise InputError(
+                f"{path} has {column.null_count:,} missing values in its column {name}; save the links again."
+            )
+        columns[name] = column.to_numpy().astype(object if kind == "str" else kind, copy=False)
+    return columns, metadata
+
+
+def _write_csv(path: Path, columns: dict[str, np.ndarray]) -> None:
+    text = [map(_TEXT[_kind(values)], values) for values in columns.values()]
+    # a lone carriage return inside an id would end the line unless it is quoted, and the writer quotes only "\n"
+    loose = any("\r" in value for values in columns.values() if values.dtype == object for value in values)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL if loose else csv.QUOTE_MINIMAL)
+        writer.writerow(columns)
+        writer.writerows(zip(*text, strict=True))
+        file.flush()
+        os.fsync(file.fileno())  # of the two files this one may fill the disk: find out before either is in place
+
+
+def _read_csv(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    beside = _beside(path)
+    if not beside.is_file():
+        raise InputError(
+            f"{beside} is missing, which says what {path.name} means; keep the two together, or save as .parquet."
+        )
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file)
+        names = next(reader, [])
+        metadata = _checked(_read_json(beside), names, path)
+        lines, places = [], []
+        for line in reader:
+            if len(line) != len(names):
+                raise InputError(
+                    f"{path} has {len(line)} values in line {reader.line_num:,} and {len(names)} columns; repair it."
+                )
+            lines.append(line)
+            places.append(reader.line_num)
+    text = dict(zip(names, zip(*lines, strict=True), strict=True)) if lines else {name: () for name in names}
+    return {name: _parsed(text[name], kind, name, places, path) for name, kind in metadata["columns"].items()}, metadata
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8-sig"))
+    except ValueError as error:
+        raise InputError(f"{path} is not JSON ({error}); save the links again.") from error
+
+
+def _checked(metadata: Any, names: list[str], path: Path) -> dict[str, Any]:
+    """The metadata, once it is sure that it can be understood and that the columns it names are there."""
+    kinds = metadata.get("columns") if isinstance(metadata, dict) else None
+    if not isinstance(kinds, dict) or not set(kinds.values()) <= set(_TEXT):
+        raise InputError(f"The metadata of {path} does not describe its columns; save the links again.")
+    if metadata.get("format") != FORMAT:
+        raise InputError(
+            f"{path} has the format {metadata.get('format')} and this version reads {FORMAT}; use a newer veclink."
+        )
+    missing = [name for name in dict.fromkeys((*REQUIRED, *kinds)) if name not in names or name not in kinds]
+    if missing:
+        raise InputError(f"{path} lacks the columns {named(missing)}; it has {named(names) or 'none'}.")
+    return metadata
+
+
+def _parsed(text: tuple[str, ...], kind: str, name: str, places: list[int], path: Path) -> np.ndarray:
+    values, wrong = [], []
+    for value, place in zip(text, places, strict=True):
+        try:
+            values.append(_VALUE[kind](value))
+        except (ValueError, KeyError):
+            wrong.append(place)
+    if wrong:
+        raise InputError(
+            f"{path} has something else than {kind} in the column {name} of line {named(wrong)}; repair it."
+        )
+    array = np.empty(len(values), dtype=object if kind == "str" else kind)
+    array[:] = values
+    return array
+
+
+def _float32_text(value: np.float32) -> str:
+    """The shortest text that gives the number back, even when it is read as a float64 first."""
+    text = str(value)
+    return text if np.float32(float(text)) == value else repr(float(value))
+
+
+# how each kind of column is written in CSV, and how it is read
+_TEXT: dict[str, Callable[[Any], str]] = {
+    "str": str,
+    "int64": str,
+    "float32": _float32_text,
+    "float64": lambda value: repr(float(value)),
+    "bool": lambda value: "true" if value else "false",
+}
+_VALUE: dict[str, Callable[[str], Any]] = {
+    "str": str,
+    "int64": int,
+    "float32": float,
+    "float64": float,
+    "bool": {"true": True, "false": False}.__getitem__,
+}

@@ -1,0 +1,216 @@
+"""Pairs of rows: read from files, looked up in two collections, as single numbers, and chosen one-to-one."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from veclink.data.collection import Collection
+from veclink.errors import InputError, named, needed, plural
+
+
+def pair_keys(pairs: np.ndarray, n_b: int) -> np.ndarray:
+    """One number for each pair (p, 2) of rows: `row_a · n_b + row_b`."""
+    return pairs[:, 0].astype(np.int64) * n_b + pairs[:, 1]
+
+
+def one_to_one(pairs: np.ndarray, *weights: np.ndarray) -> np.ndarray:
+    """Greedy one-to-one choice: positions of the chosen pairs, best first.
+
+    Pairs are taken by decreasing weight (later weights break the ties of earlier ones, the lower rows those of all) if
+    both their rows are still free.
+    """
+    order = np.lexsort((pairs[:, 1], pairs[:, 0], *(-w for w in reversed(weights))))
+    if len(pairs) and all(np.bincount(side).max() == 1 for side in pairs.T):
+        return order
+    taken_a: set[int] = set()
+    taken_b: set[int] = set()
+    chosen = []
+    for position, (row_a, row_b) in zip(order.tolist(), pairs[order].tolist(), strict=True):
+        if row_a not in taken_a and row_b not in taken_b:
+            taken_a.add(row_a)
+            taken_b.add(row_b)
+            chosen.append(position)
+    return np.array(chosen, np.int64)
+
+
+def read_pairs(path: str | Path) -> tuple[np.ndarray, np.ndarray]:
+    """The columns `a` and `b` of a CSV or Parquet file; what comes from CSV is text until a collection says more."""
+    path = Path(path)
+    ending = path.suffix.lower()
+    if ending not in (".csv", ".parquet"):
+        raise InputError(f"{path} does not end in .csv or .parquet; pairs come in such a file with the columns a,b.")
+    try:
+        return _pairs_from_csv(path) if ending == ".csv" else _pairs_from_parquet(path)
+    except (OSError, ValueError, csv.Error) as error:
+        if isinstance(error, InputError):
+            raise
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
+        raise InputError(f"The pairs in {path} cannot be read ({reason}); check the file.") from error
+
+
+def read_probabilities(path: str | Path, count: int) -> np.ndarray:
+    """The column `probability` of a file of pairs; ones where it has none."""
+    path = Path(path)
+    if path.suffix.lower() == ".csv":
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = list(csv.DictReader(file))
+        told: list[Any] = [row["probability"] for row in rows] if rows and "probability" in rows[0] else []
+    else:
+        table = needed("pyarrow.parquet", "Reading Parquet files").read_table(path)
+        told = table.column("probability").to_pylist() if "probability" in table.column_names else []
+    if not told:
+        return np.ones(count)
+    try:
+        found = np.array([float(value) for value in told])
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{path} has a probability that is no number ({error}); mend it.") from error
+    wrong = np.flatnonzero(~((found >= 0) & (found <= 1)))
+    if len(wrong):
+        raise InputError(f"{path} has a probability of {told[wrong[0]]} in row {wrong[0]}; they are from 0 to 1.")
+    return found
+
+
+def resolve_pairs(pairs: Any, a: Collection, b: Collection, *, what: str = "seeds") -> np.ndarray:
+    """The pairs as (m, 2) int64 rows of the two collections, in the order given.
+
+    pairs: a file, (m, 2) values, or the two columns that `read_pairs` gives. A value is an id where its collection has
+    ids, else a row number. Refused: no pairs, values that are unknown or out of range, a pair given twice, and a row
+    with two partners.
+    """
+    left, right = _columns(read_pairs(pairs) if isinstance(pairs, (str, Path)) else pairs, what)
+    if not len(left):
+        raise InputError(f"The {what} hold 0 pairs; give some, or none at all.")
+    rows = np.column_stack([_rows_of(left, a, "A", what), _rows_of(right, b, "B", what)])
+    written = [(_plain(x), _plain(y)) for x, y in zip(left, right, strict=True)]
+    _check_one_to_one(rows, written, what)
+    return rows
+
+
+def _pairs_from_csv(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        table = csv.DictReader(file)
+        _check_columns(table.fieldnames or [], path)
+        left, right, lacking = [], [], []
+        for row in table:
+            if not row["a"] or not row["b"]:
+                lacking.append(table.line_num)
+            left.append(row["a"])
+            right.append(row["b"])
+    if lacking:
+        raise InputError(f"{path} lacks a value for a or b in line {named(lacking)}; fill or remove those lines.")
+    return _objects(left), _objects(right)
+
+
+def _pairs_from_parquet(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    parquet: Any = needed("pyarrow.parquet", "Reading Parquet")
+    with parquet.ParquetFile(path) as file:
+        _check_columns(file.schema_arrow.names, path)
+        table = file.read(columns=["a", "b"])
+    left, right = (_objects(table.column(name).to_pylist()) for name in "ab")
+    lacking = [row for row, (x, y) in enumerate(zip(left, right, strict=True)) if x is None or y is None]
+    if lacking:
+        raise InputError(f"{path} lacks a value for a or b in row {named(lacking)}; fill or remove those rows.")
+    return left, right
+
+
+def _check_columns(names: Iterable[str], path: Path) -> None:
+    names = list(names)
+    if "a" not in names or "b" not in names:
+        raise InputError(f"{path} has the columns {named(names) or 'none'}; pairs are in two columns called a and b.")
+
+
+def _columns(pairs: Any, what: str) -> tuple[np.ndarray, np.ndarray]:
+    if isinstance(pairs, tuple) and len(pairs) == 2 and all(isinstance(x, np.ndarray) and x.ndim == 1 for x in pairs):
+        if len(pairs[0]) != len(pairs[1]):
+            raise InputError(f"The {what} have {len(pairs[0]):,} values for A and {len(pairs[1]):,} for B; give pairs.")
+        return pairs
+    if isinstance(pairs, np.ndarray) and (pairs.ndim == 2 or not pairs.size):
+        wrong = 0 if not pairs.size or pairs.shape[1] == 2 else pairs.shape[1]
+        listed: Any = pairs.reshape(-1, 2) if not wrong else pairs
+    else:
+        try:
+            listed = [tuple(pair) for pair in pairs]
+        except TypeError as error:
+            raise InputError(f"The {what} are not pairs; give (m, 2) row numbers or ids, or a file.") from error
+        wrong = next((len(pair) for pair in listed if len(pair) != 2), 0)
+    if wrong:
+        raise InputError(
+            f"The {what} hold something of {plural(wrong, 'value')} where a pair has 2; give (m, 2) values."
+        )
+    if isinstance(listed, np.ndarray):
+        return listed[:, 0], listed[:, 1]
+    return _objects([x for x, _ in listed]), _objects([y for _, y in listed])
+
+
+def _rows_of(values: np.ndarray, collection: Collection, side: str, what: str) -> np.ndarray:
+    """The row of each value in a collection."""
+    n, ids = len(collection), collection.ids
+    if ids is None:
+        rows = _whole_numbers(values, side, what, "row numbers, as it has no ids")
+        unknown = (rows < 0) | (rows >= n)
+    else:
+        keys = {key: row for row, key in enumerate(ids.tolist())}
+        integers = ids.dtype == np.int64
+        wanted = (
+            _whole_numbers(values, side, what, "integer ids").tolist() if integers else map(str, map(_plain, values))
+        )
+        rows = np.array([keys.get(value, -1) for value in wanted], dtype=np.int64)
+        unknown = rows < 0
+    if unknown.any():
+        lost = [_plain(value) for value in values[unknown]]
+        if ids is None:
+            raise InputError(
+                f"The {what} name rows that {side} does not have, as it has {n:,}: {named(lost)}; rows count from 0."
+            )
+        raise InputError(
+            f"The {what} name ids that {side} does not have among its {n:,}: {named(lost)}; check the ids."
+        )
+    return rows
+
+
+def _whole_numbers(values: np.ndarray, side: str, what: str, kind: str) -> np.ndarray:
+    if values.dtype.kind in "iu":
+        return values.astype(np.int64)
+    numbers, strange = np.full(len(values), -1, np.int64), []
+    for place, value in enumerate(map(_plain, values)):
+        try:
+            whole = int(value)
+            if isinstance(value, bool) or (isinstance(value, float) and whole != value):
+                raise ValueError
+            numbers[place] = whole
+        except (ValueError, TypeError, OverflowError):
+            strange.append(value)
+    if strange:
+        raise InputError(f"The {what} name things in {side} that are not {kind}: {named(strange)}; check the {what}.")
+    return numbers
+
+
+def _check_one_to_one(rows: np.ndarray, written: list[tuple[Any, Any]], what: str) -> None:
+    _, first, counts = np.unique(rows, axis=0, return_index=True, return_counts=True)
+    if (counts > 1).any():
+        repeated = [written[place] for place in np.sort(first[counts > 1])]
+        raise InputError(f"The {what} give pairs more than once: {named(repeated)}; keep each pair once.")
+    for side, column in (("A", 0), ("B", 1)):
+        _, first, counts = np.unique(rows[:, column], return_index=True, return_counts=True)
+        if (counts > 1).any():
+            torn = [written[place][column] for place in np.sort(first[counts > 1])]
+            other = "B" if side == "A" else "A"
+            raise InputError(
+                f"The {what} contradict themselves, with more than one partner in {other} for {named(torn)} of {side}; "
+                "keep one pair for each."
+            )
+
+
+def _objects(values: list[Any]) -> np.ndarray:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,82 @@
+"""What rows are called in a report: their ids, and a title from the payload."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+
+import numpy as np
+
+from veclink.data.collection import Collection
+
+TITLES = ("title", "name", "label", "headline", "subject", "question", "text", "content", "description")
+LONGEST = 160
+UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control, format, half a character, line and paragraph separators
+
+
+@dataclass(frozen=True, eq=False)
+class Names:
+    """The rows of one collection that a report speaks of, in rising order, with their ids and titles.
+
+    ids: as they are, for a reader may save them again; row numbers where `numbered`. titles: None where the collection
+    has no payload to take them from.
+    """
+
+    rows: np.ndarray
+    ids: list[str]
+    titles: list[str] | None
+    numbered: bool
+
+    def place(self, rows: np.ndarray) -> np.ndarray:
+        """Where rows stand among these; −1 for −1 and for rows that are not here."""
+        if not len(self.rows):
+            return np.full(len(rows), -1, np.int32)
+        found = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
+        return np.where(self.rows[found] == rows, found, -1).astype(np.int32)
+
+    def of(self, row: int) -> str:
+        """The title of a row, else its id."""
+        place = int(self.place(np.array([row]))[0])
+        if place < 0:
+            return f"row {row}"
+        title = self.titles[place] if self.titles is not None else ""
+        return title or (f"row {row}" if self.numbered else clipped(self.ids[place]))
+
+
+def names(rows: np.ndarray, collection: Collection | None, known: dict[int, str]) -> Names:
+    """The names of some rows. known: ids that the links themselves carry, for reports made without the collection."""
+    rows = np.unique(rows[rows >= 0]).astype(np.int64)
+    ids = None if collection is None else collection.ids
+    written = [str(ids[row]) for row in rows] if ids is not None else [known.get(int(r), str(r)) for r in rows]
+    return Names(rows, written, _titles(rows, collection), ids is None and not known)
+
+
+def title_column(collection: Collection | None) -> str | None:
+    """The column of the payload that tells a person what a row is: a usual name, else the first column of text."""
+    if collection is None or collection.payload is None:
+        return None
+    fields = {field.name: str(field.type) for field in collection.payload.schema}
+    texts = [name for name, kind in fields.items() if kind in ("string", "large_string", "string_view")]
+    usual = [name for wanted in TITLES for name in texts if name.lower() == wanted]
+    return (usual or texts or [None])[0]
+
+
+def cleaned(text: str) -> str:
+    """A text in one line, without characters that cannot be seen or that turn the line around."""
+    if not text.isprintable():  # looking at each character takes long, and nearly all titles are printable
+        text = "".join(" " if unicodedata.category(each) in UNSEEN else each for each in text)
+    return " ".join(text.split())
+
+
+def clipped(text: str) -> str:
+    """A cleaned text that is not too long."""
+    plain = cleaned(text[: 4 * LONGEST])
+    return plain if len(plain) <= LONGEST else plain[: LONGEST - 1].rstrip() + "…"
+
+
+def _titles(rows: np.ndarray, collection: Collection | None) -> list[str] | None:
+    column = title_column(collection)
+    if column is None or collection is None or collection.payload is None:
+        return None
+    values = collection.payload.column(column).take(rows).to_pylist()
+    return ["" if value is None else clipped(str(value)) for value in values]

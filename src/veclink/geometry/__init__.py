@@ -1,0 +1,1 @@
+"""Vectors as geometry: clouds, signatures, projections, neighbourhoods. Knows no device and no store."""

@@ -1,0 +1,204 @@
+"""Cloud: a collection made ready for geometry (float32, unit length, centred if asked), and its validation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from veclink.data.collection import Collection, numbers
+from veclink.errors import SHOWN, InputError, named, plural
+from veclink.files.memory_maps import forget_pages
+
+LEAST_ROWS = 3
+LEAST_DIMENSION = 2
+_CHUNK_BYTES = 1 << 22  # of float64 work per step: fits the cache, and bounds what a block needs beyond its result
+NO_DIRECTION = 1e-6  # a centred row shorter than this is rounding noise
+_FORGET_ROWS = 1 << 16
+
+# What one pass over a collection sees: zero rows, the first broken rows, how many are broken, sum of the unit vectors.
+Look = Callable[[Collection], tuple[np.ndarray, list[int], int, np.ndarray]]
+
+
+class Cloud:
+    """The rows of a collection as unit vectors x/|x|, or centred: (x/|x| - mean) divided by its own length.
+
+    Rows are read from the source when asked for; block, take and dense give the same bits for the same row. A row that
+    lies on the mean has no direction once centred, and is a zero vector.
+
+    collection: where the rows come from.
+    rows:       (n,) int64, the source row of each row here: all of them, unless zero vectors were skipped.
+    mean:       (d,) float32, the mean of the unit vectors; None where the cloud is not centred.
+    """
+
+    def __init__(self, collection: Collection, rows: np.ndarray, mean: np.ndarray | None = None) -> None:
+        self.collection = collection
+        self.rows = rows
+        self.mean = mean
+        self.whole = len(rows) == len(collection)
+        self._dense: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(rows, dimension)."""
+        return len(self.rows), self.collection.dimension
+
+    def block(self, start: int, stop: int) -> np.ndarray:
+        """Rows `start` to `stop`, float32; a read-only view once the cloud is dense."""
+        start, stop, _ = slice(start, stop).indices(len(self))
+        if self._dense is not None:
+            return self._dense[start:stop]
+        out = np.empty((max(0, stop - start), self.shape[1]), np.float32)
+        for low, high in _chunks(len(out), self.shape[1]):
+            where = slice(start + low, start + high)
+            self._fill(out[low:high], where if self.whole else self.rows[where])
+        return out
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """The given rows of the cloud (positions here, not in the source), float32, in that order."""
+        rows = np.asarray(rows, dtype=np.int64)
+        if self._dense is not None:
+            return self._dense[rows]
+        source = self.rows[rows]
+        out = np.empty((len(source), self.shape[1]), np.float32)
+        for low, high in _chunks(len(out), self.shape[1]):
+            self._fill(out[low:high], source[low:high])
+        return out
+
+    def dense(self) -> np.ndarray:
+        """All rows, float32; made once, kept, and read-only."""
+        if self._dense is None:
+            whole = self.block(0, len(self))
+            whole.flags.writeable = False
+            self._dense = whole
+        return self._dense
+
+    def project(self, vectors: np.ndarray | Collection, *, what: str = "The given array") -> np.ndarray:
+        """Outside vectors treated as the rows are: same scale (of int8), same mean, unit length; float32.
+
+        A collection of int8 vectors has its own scale. `what` is how errors call the vectors.
+        """
+        outside = vectors if isinstance(vectors, Collection) else Collection.from_array(vectors, name=what)
+        if outside.dimension != self.shape[1]:
+            raise InputError(
+                f"{what} has vectors of {plural(outside.dimension, 'number')} and {self.collection.name} of "
+                f"{self.shape[1]:,}; give vectors of the same model."
+            )
+        scale = self.collection.scale
+        if (
+            outside.vectors.dtype == np.int8
+            and outside.scale is None
+            and isinstance(scale, np.ndarray)
+            and len(scale) == 1
+        ):
+            # one scale per row, or for all, changes no direction; one per dimension does
+            outside = Collection.from_array(outside.vectors, scale=scale, name=outside.name)
+        zero, _ = inspected(outside, what)
+        if len(zero):
+            raise InputError(f"{what} has zero vectors, which have no direction, in row {named(zero)}; remove them.")
+        return Cloud(outside, np.arange(len(outside)), self.mean).block(0, len(outside))
+
+    def positions(self, rows: np.ndarray) -> np.ndarray:
+        """Where the given source rows are in this cloud; an error names those that were skipped."""
+        rows = np.asarray(rows, dtype=np.int64)
+        if self.whole:
+            return rows
+        found = np.searchsorted(self.rows, rows)
+        skipped = self.rows[np.minimum(found, len(self.rows) - 1)] != rows
+        if skipped.any():
+            raise InputError(
+                f"{self.collection.name} has zero vectors, which were skipped, in row {named(rows[skipped])}; "
+                "remove the pairs that name them."
+            )
+        return found
+
+    def _fill(self, out: np.ndarray, where: slice | np.ndarray) -> None:
+        out[:], _ = _unit(numbers(self.collection, where))
+        if self.mean is not None:
+            out -= self.mean
+            out[:], _ = _unit(out, shortest=NO_DIRECTION)
+
+
+def prepare(
+    collection: Collection, *, centre: bool = True, skip_zero: bool = False, side: str = "A", look: Look | None = None
+) -> Cloud:
+    """The cloud of a collection, after one pass over it that refuses what has no geometry.
+
+    centre: subtract the mean of the unit vectors and make the rest unit length again.
+    look: how that pass is made, by default here in numpy (a GPU has its own).
+    skip_zero: leave zero vectors out instead of refusing them; `Cloud.rows` says which rows are left.
+    side: how errors call the collection.
+    """
+    label = f"{side} ({collection.name})"
+    if collection.dimension < LEAST_DIMENSION:
+        raise InputError(f"{label} has vectors of 1 number; directions need at least {LEAST_DIMENSION}.")
+    _check_enough(len(collection), label)
+    zero, mean = inspected(collection, label, look)
+    if len(zero) and not skip_zero:
+        raise InputError(
+            f"{label} has zero vectors, which have no direction, in row {named(zero)}; remove them, or skip them with "
+            "skip_zero (--skip-zero)."
+        )
+    rows = np.delete(np.arange(len(collection), dtype=np.int64), zero)
+    _check_enough(len(rows), label)
+    if centre and 1.0 - float(mean @ mean) < NO_DIRECTION:
+        raise InputError(
+            f"All {len(rows):,} vectors of {label} point the same way, so nothing tells them apart; check the model."
+        )
+    return Cloud(collection, rows, mean.astype(np.float32) if centre else None)
+
+
+def inspected(collection: Collection, label: str, look: Look | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """The rows that are zero, and the mean (float64) of the unit vectors of the others; refuses NaN and infinity."""
+    zero, broken, n_broken, total = (look or look_at_rows)(collection)
+    if n_broken:
+        raise InputError(
+            f"{label} has NaN or infinite numbers in row {named(broken, n_broken)}; repair or remove them."
+        )
+    return zero, total / max(1, len(collection) - len(zero))
+
+
+def look_at_rows(collection: Collection) -> tuple[np.ndarray, list[int], int, np.ndarray]:
+    """The zero rows, the first broken rows, how many are broken, and the sum (float64) of the unit vectors."""
+    zero: list[np.ndarray] = [np.empty(0, np.int64)]
+    broken: list[int] = []
+    n_broken = 0
+    total = np.zeros(collection.dimension, np.float64)
+    for low, high in _chunks(len(collection), collection.dimension):
+        unit, length = _unit(numbers(collection, slice(low, high)))
+        bad = np.flatnonzero(~np.isfinite(length))
+        n_broken += len(bad)
+        broken += (bad[: SHOWN - len(broken)] + low).tolist()
+        zero.append(np.flatnonzero(length == 0) + low)
+        total += unit.sum(axis=0, dtype=np.float64)
+        if low // _FORGET_ROWS != high // _FORGET_ROWS:  # one look at a mapped file should not hold all of it
+            forget_pages(collection.vectors)
+    return np.concatenate(zero), broken, n_broken, total
+
+
+def _chunks(rows: int, dimension: int) -> Iterator[tuple[int, int]]:
+    step = max(1, _CHUNK_BYTES // (8 * dimension))
+    return ((low, min(low + step, rows)) for low in range(0, rows, step))
+
+
+def _unit(numbers: np.ndarray, shortest: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Rows divided by their length (float32), and the lengths; rows no longer than `shortest` become zero.
+
+    The squares are summed in float64 along each row of a C-ordered array, so that a row's result does not depend on
+    the rows around it.
+    """
+    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+        if numbers.dtype == np.float64:  # squares of very large or small numbers would leave the range of float64
+            peak = np.abs(numbers).max(axis=1, keepdims=True)
+            numbers = numbers / np.where(peak > 0, peak, 1.0)
+        length = np.sqrt(np.multiply(numbers, numbers, dtype=np.float64).sum(axis=1))
+        divisor = np.where(length > shortest, length, np.inf)
+        return (numbers / divisor[:, None].astype(numbers.dtype)).astype(np.float32, copy=False), length
+
+
+def _check_enough(rows: int, label: str) -> None:
+    if rows < LEAST_ROWS:
+        raise InputError(f"{label} has {plural(rows, 'usable row')}; linking needs at least {LEAST_ROWS}.")

@@ -1,0 +1,123 @@
+"""Signatures: what a vector looks like from the anchors, comparable across two embedding spaces.
+
+All are pure functions of arrays. Points and anchors have rows of unit length, so that cosine distance is one minus the
+inner product. A signature has one coordinate per anchor and rows of unit length, ready for `matching.match`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+SMALLEST_NORM = 1e-12
+CHUNK = 1024  # rows at a time in float64
+RIDGE = 0.3  # λ of the span signature: F1 hardly moves between 0.03 and 3
+
+
+def distances(points: np.ndarray, anchors: np.ndarray) -> np.ndarray:
+    """Cosine distances `r(u)_j = 1 − ⟨u, a_j⟩` of points (n, d) to anchors (s, d), as float32 (n, s), at least 0."""
+    r = np.empty((len(points), len(anchors)), np.float32)
+    others = anchors.astype(np.float64).T
+    # Summed in float64, a distance depends on its two vectors alone, and not on where in a product they stand: the
+    # order of the rows cannot change which links are found.
+    for start in range(0, len(points), CHUNK):
+        cosine = points[start : start + CHUNK].astype(np.float64) @ others
+        np.maximum(np.subtract(1.0, cosine, out=cosine), 0.0, out=r[start : start + CHUNK], casting="same_kind")
+    return r
+
+
+def kernel_width(r: np.ndarray) -> float:
+    """σ of the kernel hash: the median of the non-zero ℓ2 distances between all pairs of rows of `r`.
+
+    `r` holds the distance vectors of a sample of points. Returns 1 where all rows are the same: any width will do then.
+    """
+    r = r.astype(np.float64)
+    squares = np.einsum("ij,ij->i", r, r)
+    gaps = squares[:, None] + squares[None, :] - 2.0 * (r @ r.T)
+    # The subtraction above leaves rounding where the true gap is zero; it must not count as a distance. Each pair is
+    # there twice, which leaves the median as it is.
+    apart = gaps > 1e-10 * (1.0 + squares.max(initial=0.0))
+    return float(np.sqrt(np.median(gaps[apart]))) if apart.any() else 1.0
+
+
+def kernel_hash(r: np.ndarray, width: float) -> np.ndarray:
+    """The paper's signature `h(u)_j = exp(−r(u)_j / σ)` of the distances `r` (n, s), with rows of unit length."""
+    h = r * np.float32(-1.0 / width)
+    np.exp(h, out=h)
+    return unit_rows(h)
+
+
+def raw(r: np.ndarray) -> np.ndarray:
+    """The distances themselves as a signature, with rows of unit length."""
+    return unit_rows(r.astype(np.float32, copy=True))
+
+
+def span(points: np.ndarray, anchors: np.ndarray, ridge: float = RIDGE) -> np.ndarray:
+    """Coordinates of the points' projections on the anchors' span: `z(u) = (A Aᵀ + λI)^{-1/2} A u`, unit rows.
+
+    The inverse square root is the symmetric one, so that both spaces use the same basis: one axis per anchor.
+    """
+    return unit_rows(points.astype(np.float32, copy=False) @ span_projection(anchors, ridge))
+
+
+def span_projection(anchors: np.ndarray, ridge: float = RIDGE) -> np.ndarray:
+    """The projection (d, m) of the span signature, float32: `z(u) = u @ span_projection(A)`, not yet unit."""
+    basis = anchors.astype(np.float64)
+    values, axes = np.linalg.eigh(basis @ basis.T)
+    whitening = (axes / np.sqrt(np.maximum(values, 0.0) + ridge)) @ axes.T
+    return (whitening @ basis).T.astype(np.float32)
+
+
+def canonical_projections(
+    left: np.ndarray, right: np.ndarray, ridge: float = RIDGE, power: float = 2.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Canonical axes of paired anchors, (d1, r) and (d2, r) float32, each weighted by its correlation ρ^power.
+
+    With C the covariance of a side's anchors, whitened by `(C + ridge·mean eigenvalue·I)^{-1/2}`, the cross-covariance
+    has the singular vectors U, V and values ρ. The span signature is the same form with all axes weighted alike, since
+    `Aᵀ(A Aᵀ + λI)^{-1/2} = (AᵀA + λI)^{-1/2}Aᵀ`; weighting mutes the axes on which the two models disagree.
+    """
+    left, right = left.astype(np.float64), right.astype(np.float64)
+    white_left, white_right = _whitening(left, ridge), _whitening(right, ridge)
+    u, rho, vt = singular(white_left @ (left.T @ right / len(left)) @ white_right)
+    weight = np.clip(rho, 0.0, 1.0) ** power
+    seen = weight > 1e-3 * weight[0]
+    return (
+        ((white_left @ u) * weight)[:, seen].astype(np.float32),
+        ((white_right @ vt.T) * weight)[:, seen].astype(np.float32),
+    )
+
+
+def singular(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """U, the singular values and Vᵀ of a matrix.
+
+    LAPACK's quick way does not converge for some sound matrices, which differ by machine; eigenvalues always do.
+    """
+    try:
+        return np.linalg.svd(matrix, full_matrices=False)
+    except np.linalg.LinAlgError:
+        return by_eigenvalues(matrix)
+
+
+def by_eigenvalues(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """As `singular`, from the eigenvectors of MᵀM; less exact for values near zero, whose axes nothing here uses."""
+    if matrix.shape[0] < matrix.shape[1]:
+        u, values, vt = by_eigenvalues(matrix.T)
+        return vt.T, values, u.T
+    exact = matrix.astype(np.float64)
+    squares, axes = np.linalg.eigh(exact.T @ exact)
+    values, axes = np.sqrt(np.maximum(squares[::-1], 0.0)), axes[:, ::-1]
+    parts = (exact @ axes) / np.maximum(values, SMALLEST_NORM), values, axes.T
+    return parts[0].astype(matrix.dtype), parts[1].astype(matrix.dtype), parts[2].astype(matrix.dtype)
+
+
+def _whitening(points: np.ndarray, ridge: float) -> np.ndarray:
+    values, axes = np.linalg.eigh(points.T @ points / len(points))
+    values = np.maximum(values, 0.0)
+    return (axes / np.sqrt(values + ridge * values.mean())) @ axes.T
+
+
+def unit_rows(x: np.ndarray) -> np.ndarray:
+    """The rows of `x` scaled to unit length, in place; rows of zeros stay as they are."""
+    norms = np.sqrt(np.einsum("ij,ij->i", x, x))[:, None]
+    x /= np.maximum(norms, SMALLEST_NORM)
+    return x

@@ -1,0 +1,1 @@
+"""Linkers: from two collections and anchors to links."""

@@ -1,0 +1,1 @@
+"""GEH, the paper's linker."""

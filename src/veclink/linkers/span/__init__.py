@@ -1,0 +1,1 @@
+"""Span linking, the default."""

@@ -1,0 +1,92 @@
+"""Votes of views for pairs, their posterior, and the threshold on it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from veclink.data.pairs import pair_keys
+
+
+class Votes:
+    """How often each pair was proposed, and with which scores. Only pairs that were proposed take memory.
+
+    Pairs are kept as sorted `pair_keys`.
+    """
+
+    def __init__(self, n_b: int) -> None:
+        self.n_b = n_b
+        self.keys = np.empty(0, np.int64)
+        self.counts = np.empty(0, np.int64)
+        self._score_sums = np.empty(0, np.float64)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def add(self, pairs: np.ndarray, scores: np.ndarray, *, times: int = 1) -> None:
+        """Give each of the distinct `pairs` (p, 2) a vote; `times` counts views that all propose the same."""
+        keys = self.key(pairs)
+        order = np.argsort(keys, kind="stable")
+        keys, gains = keys[order], times * scores[order].astype(np.float64)
+        place = np.searchsorted(self.keys, keys)
+        known = np.zeros(len(keys), bool)
+        inside = place < len(self.keys)
+        known[inside] = self.keys[place[inside]] == keys[inside]
+        self.counts[place[known]] += times
+        self._score_sums[place[known]] += gains[known]
+        new = ~known
+        self.keys = np.insert(self.keys, place[new], keys[new])
+        self.counts = np.insert(self.counts, place[new], times)
+        self._score_sums = np.insert(self._score_sums, place[new], gains[new])
+
+    def state(self) -> dict[str, np.ndarray]:
+        """What has to be kept to count on later."""
+        return {"keys": self.keys, "counts": self.counts, "score_sums": self._score_sums}
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Count on from what was kept."""
+        self.keys, self.counts, self._score_sums = state["keys"], state["counts"], state["score_sums"]
+
+    def key(self, pairs: np.ndarray) -> np.ndarray:
+        """The keys of pairs (p, 2) of rows."""
+        return pair_keys(pairs, self.n_b)
+
+    def pairs(self) -> np.ndarray:
+        """All pairs that have a vote, (p, 2), sorted by row of A, then of B."""
+        return np.stack([self.keys // self.n_b, self.keys % self.n_b], axis=1)
+
+    def mean_scores(self) -> np.ndarray:
+        """Mean score of each pair over the views that proposed it."""
+        return self._score_sums / self.counts
+
+    def of(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Votes and mean scores of the given pairs; 0 votes and a score of NaN for one that was never proposed."""
+        keys = self.key(pairs)
+        place = np.minimum(np.searchsorted(self.keys, keys), max(len(self.keys) - 1, 0))
+        counts, scores = np.zeros(len(keys), np.int64), np.full(len(keys), np.nan)
+        if len(self.keys):
+            known = self.keys[place] == keys
+            counts[known] = self.counts[place[known]]
+            scores[known] = self.mean_scores()[place[known]]
+        return counts, scores
+
+
+def posterior(votes: np.ndarray, views: int | np.ndarray) -> np.ndarray:
+    """Mean of the Beta posterior of a pair's chance to be proposed, `(1 + ν) / (2 + N)`, from a Beta(1, 1) prior."""
+    return (1.0 + votes) / (2.0 + views)
+
+
+def otsu(values: np.ndarray) -> float:
+    """Otsu's threshold: the split of `values` with the largest variance between its two classes.
+
+    Returns the smallest value of the upper class, so that `values >= otsu(values)` keeps that class; all of them when
+    they are equal. The histogram has one bin for each distinct value: a posterior is a count in disguise, and needs no
+    bin width. Of equally good splits the lowest is taken, which keeps more.
+    """
+    levels, counts = np.unique(values, return_counts=True)
+    if len(levels) < 2:
+        return float(levels[0]) if len(levels) else 0.0
+    below = np.cumsum(counts)[:-1]
+    above = len(values) - below
+    sums = np.cumsum(counts * levels)
+    gap = sums[:-1] / below - (sums[-1] - sums[:-1]) / above
+    return float(levels[1 + np.argmax(below * above * gap**2)])

@@ -1,0 +1,1 @@
+"""Vectors in databases: one module for each engine."""

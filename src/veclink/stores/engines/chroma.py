@@ -1,0 +1,268 @@
+"""Chroma: `chroma:///path#collection` for a persistent folder, `chroma://host:8000/collection` for a server.
+
+Ids are text there; integers are written as text and the collection's metadata says so. Vectors are always given, never
+made: no embedding function is used. A server's token comes from CHROMA_TOKEN.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from veclink.data.ids import as_ids
+from veclink.errors import InputError, StoreError, named, needed
+from veclink.stores.arrow import table_of
+from veclink.stores.filters import Condition
+from veclink.stores.link_rows import check_columns
+from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
+from veclink.stores.urls import Address
+
+MOST = 5000  # rows written in one call; Chroma's own limit is 5,461
+READ, LISTED = 1000, 20_000
+"""Rows read in one call, as they come as lists of Python's numbers, and ids listed in one, as offsets are slow."""
+INTEGERS, OWN = "veclink_integer_ids", "veclink"
+UNFINISHED = "-veclink-unfinished"
+DOCUMENT = "document"
+"""The payload field that Chroma's documents are read into, and written from."""
+_SIGNS = {"=": "$eq", "<": "$lt", "<=": "$lte", ">": "$gt", ">=": "$gte"}
+
+
+def open_address(address: Address, *, writable: bool) -> Store:
+    """The collection, of a folder or of a server."""
+    needed("chromadb", "Chroma", install="veclink[chroma]")
+    return ChromaStore(address, writable=writable)
+
+
+class ChromaStore(Store):
+    """A Chroma collection; documents and metadata are its payload."""
+
+    @cached_property
+    def _client(self) -> Any:
+        chroma: Any = needed("chromadb", "Chroma", install="veclink[chroma]")
+        settings = chroma.Settings(anonymized_telemetry=False)
+        address = self.address
+        with self.errors("opened"):
+            if address.path is None:
+                token = os.environ.get("CHROMA_TOKEN") or address.password
+                headers = {"X-Chroma-Token": token} if token else None
+                return chroma.HttpClient(
+                    host=address.host, port=address.port or 8000, ssl=address.tls, headers=headers, settings=settings
+                )
+            if not self.writable and not (address.path / "chroma.sqlite3").is_file():
+                raise InputError(f"{self.name} does not exist; check the name.")  # the client would make it
+            return chroma.PersistentClient(path=str(address.path), settings=settings)
+
+    @cached_property
+    def _name(self) -> str:
+        if self.address.table is not None:
+            return self.address.table
+        with self.errors():
+            names = sorted(name for name in self._names() if not name.endswith(UNFINISHED))
+        if len(names) != 1:
+            raise InputError(f"{self.name} holds {len(names)} collections, {named(names) or 'none'}; name one.")
+        return names[0]
+
+    @cached_property
+    def _collection(self) -> Any:
+        with self.errors():
+            return self._client.get_collection(self._name, embedding_function=None)
+
+    def _names(self) -> list[str]:
+        return [getattr(each, "name", each) for each in self._client.list_collections()]
+
+    def exists(self) -> bool:
+        return self._name in self._names()
+
+    def count(self) -> int:
+        with self.errors():
+            if self._where is None:
+                return int(self._collection.count())
+            return len(self._collection.get(where=self._where, include=[])["ids"])
+
+    def dimension(self) -> int:
+        if self.address.vector:
+            raise InputError(f"{self.name} has one vector per object without a name; leave ?vector= out.")
+        with self.errors():
+            known = getattr(self._collection, "dimension", None)
+            if known is not None:
+                return int(known)
+            first = self._collection.get(limit=1, include=["embeddings"])["embeddings"]
+        return 0 if first is None or not len(first) else len(first[0])
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(np.float32)
+
+    def metadata(self) -> dict[str, Any]:
+        notes = dict(self._collection.metadata or {})
+        return {key: value for key, value in notes.items() if key not in (INTEGERS, OWN)} | json.loads(
+            notes.get(OWN, "{}")
+        )
+
+    def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
+        row, integers = int(after or 0), bool((self._collection.metadata or {}).get(INTEGERS))
+        include = ["embeddings", "metadatas", "documents"] if payload else ["embeddings"]
+        field = self.address.id
+        if field and not payload:
+            include.append("metadatas")
+        for ids in self._pages(row, min(size, READ)):
+            with self.errors():
+                found = self._collection.get(ids=ids, include=include)
+            row += len(ids)
+            order = {each: place for place, each in enumerate(found["ids"])}
+            if len(order) != len(ids):
+                raise StoreError(f"{self.name} changed while it was read; read again.")
+            rows = [order[each] for each in ids]
+            records = _records(found, rows) if len(include) > 1 else []
+            names: list[Any] = list(map(int, ids)) if integers else ids
+            yield Batch(
+                np.asarray(found["embeddings"], np.float32)[rows],
+                as_ids([record.pop(field, None) for record in records] if field else names, self.name),
+                table_of(records) if payload else None,
+                row,
+            )
+
+    def _pages(self, start: int, size: int) -> Iterator[list[str]]:
+        """The ids from a row on, `size` at a time; each list counts as one step further."""
+        while True:
+            with self.errors():
+                found = self._collection.get(limit=LISTED, offset=start, where=self._where, include=[])["ids"]
+            for first in range(0, len(found), size):
+                yield found[first : first + size]
+            start += len(found)
+            if len(found) < LISTED:
+                return
+
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+        unfinished = self._name + UNFINISHED
+        if unfinished in self._names():
+            self._client.delete_collection(unfinished)
+        integers = first.ids is None or first.ids.dtype != object
+        notes = {INTEGERS: integers, OWN: json.dumps(metadata)}
+        # "cosine" would give back vectors that were divided by their length and multiplied again
+        collection = self._client.create_collection(
+            unfinished, embedding_function=None, metadata=notes, configuration={"hnsw": {"space": "ip"}}
+        )
+        rows = 0
+        try:
+            for batch in batches:
+                rows += self._add(collection, batch, rows, integers)
+            if self.exists():
+                self._client.delete_collection(self._name)
+            collection.modify(name=self._name)
+        except BaseException:
+            with suppress(Exception):
+                self._client.delete_collection(unfinished)
+            raise
+        self.__dict__.pop("_collection", None)
+        return rows
+
+    def _add(self, collection: Any, batch: Batch, row: int, integers: bool) -> int:
+        ids: Sequence[Any] = range(row, row + len(batch)) if batch.ids is None else batch.ids.tolist()
+        if integers and batch.ids is not None and batch.ids.dtype == object:
+            raise InputError("Later rows have ids that are text and the first ones integers; give one kind.")
+        records = None if batch.payload is None else batch.payload.to_pylist()
+        for start in range(0, len(batch), MOST):
+            part = slice(start, start + MOST)
+            plain = None if records is None else [_plain(record) for record in records[part]]
+            documents = None
+            if plain is not None and any(DOCUMENT in (record or {}) for record in plain):
+                documents = [(record or {}).pop(DOCUMENT, None) for record in plain]
+                plain = [record or None for record in plain]
+            collection.add(
+                ids=list(map(str, ids[part])),
+                embeddings=batch.vectors[part].astype(np.float32),
+                metadatas=plain,
+                documents=documents,
+            )
+        return len(batch)
+
+    def links(self) -> dict[tuple[Id, Id], float] | None:
+        with self.errors():
+            if not self.exists():
+                return None
+            found = self._collection.get(include=["metadatas"])["metadatas"]
+        for record in found[:1]:
+            check_columns(list(record or {}), self.name)
+        if any(sorted(record or {}) != ["a", "b", "probability"] for record in found):
+            raise InputError(f"{self.name} holds something else than links; choose another name.")
+        return {(record["a"], record["b"]): record["probability"] for record in found}
+
+    def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
+        self.check_writable()
+        with self.errors("written"):
+            # every record needs a vector here: one number, the same for all, that nobody should search by
+            collection = self._client.get_or_create_collection(self._name, embedding_function=None)
+            items = list(changed.items())
+            for start in range(0, len(items), MOST):
+                part = items[start : start + MOST]
+                collection.upsert(
+                    ids=[json.dumps(pair) for pair, _ in part],
+                    embeddings=np.ones((len(part), 1), np.float32),
+                    metadatas=[{"a": a, "b": b, "probability": p} for (a, b), p in part],
+                )
+            for start in range(0, len(removed), MOST):
+                collection.delete(ids=[json.dumps(pair) for pair in removed[start : start + MOST]])
+        self.__dict__.pop("_collection", None)
+
+    def annotations(self) -> dict[Id, tuple[Id | None, float | None]]:
+        integers = bool((self._collection.metadata or {}).get(INTEGERS))
+        with self.errors():
+            found = self._collection.get(include=["metadatas"])
+        ids = list(map(int, found["ids"])) if integers else found["ids"]
+        records = [record or {} for record in found["metadatas"]]
+        return {each: (record.get(LINKED), record.get(PROBABILITY)) for each, record in zip(ids, records, strict=True)}
+
+    def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
+        self.check_writable()
+        items = list(changes.items())
+        with self.errors("written"):
+            for start in range(0, len(items), MOST):
+                part = items[start : start + MOST]
+                # a value of None takes the field away
+                notes = [{LINKED: v[0], PROBABILITY: v[1]} if v else {LINKED: None, PROBABILITY: None} for _, v in part]
+                self._collection.update(ids=[str(each) for each, _ in part], metadatas=notes)
+
+    def close(self) -> None:
+        self.__dict__.pop("_collection", None)
+        client = self.__dict__.pop("_client", None)
+        if client is not None and hasattr(client, "close"):
+            with suppress(Exception):
+                client.close()
+
+    @cached_property
+    def _where(self) -> dict[str, Any] | None:
+        parts = [_condition(each) for each in self.address.where]
+        return None if not parts else parts[0] if len(parts) == 1 else {"$and": parts}
+
+
+def _condition(condition: Condition) -> dict[str, Any]:
+    if condition.sign != "=" and isinstance(condition.value, str):
+        raise InputError(f"Chroma orders numbers only, and the filter compares {condition.field!r} with text.")
+    return {condition.field: {_SIGNS[condition.sign]: condition.value}}
+
+
+def _records(found: dict[str, Any], rows: list[int]) -> list[dict[str, Any]]:
+    """The metadata and the document of these rows of an answer."""
+    count = len(found["ids"])
+    metadatas = found.get("metadatas") or [None] * count
+    documents = found.get("documents") or [None] * count
+    return [
+        {**(metadatas[row] or {}), **({} if documents[row] is None else {DOCUMENT: documents[row]})} for row in rows
+    ]
+
+
+def _plain(record: dict[str, Any]) -> dict[str, Any] | None:
+    """Metadata as Chroma takes it: text, numbers, true and false; other values as JSON text; None where it is empty."""
+    plain = {
+        key: value if isinstance(value, (str, int, float)) else json.dumps(value, default=str)
+        for key, value in record.items()
+        if value is not None
+    }
+    return plain or None

@@ -1,0 +1,275 @@
+"""DuckDB: `duckdb:///file.duckdb#table`. Vectors are columns of arrays or lists of FLOAT, DOUBLE or TINYINT."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from veclink.data.ids import as_ids
+from veclink.errors import InputError, StoreError, named, needed
+from veclink.stores.arrow import id_values, matrix
+from veclink.stores.fields import choose_id, choose_vector
+from veclink.stores.link_rows import check_columns, links_of_rows, links_table, plain_id
+from veclink.stores.names import quoted, where_clause
+from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
+from veclink.stores.tables import records_of
+from veclink.stores.urls import Address
+
+READING_MEMORY = "256MB"
+_NUMBERS = {"FLOAT": "float32", "DOUBLE": "float32", "TINYINT": "int8"}
+
+
+def open_address(address: Address, *, writable: bool) -> Store:
+    """The table of a DuckDB file."""
+    needed("duckdb", "DuckDB", install="veclink[duckdb]")
+    return DuckdbStore(address, writable=writable)
+
+
+class DuckdbStore(Store):
+    """A table or view of a DuckDB file, read in the order in which it was filled."""
+
+    _streams = 0
+
+    @cached_property
+    def _connection(self) -> Any:
+        duckdb: Any = needed("duckdb", "DuckDB", install="veclink[duckdb]")
+        if not self.writable and not self._path.is_file():
+            raise InputError(f"{self.name} does not exist; check the name.")
+        # a table is read once from end to end: pages kept for another time would only fill the memory
+        options: dict[str, Any] = {
+            "autoinstall_known_extensions": False
+        }  # a file of another kind is not to be fetched for
+        if not self.writable:
+            options["memory_limit"] = READING_MEMORY
+        with self.errors("opened"):
+            return duckdb.connect(str(self._path), read_only=not self.writable, config=options)
+
+    def _run(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with self.errors(), self._connection.cursor() as cursor:
+            return cursor.execute(query, list(values)).fetchall()
+
+    @cached_property
+    def _table(self) -> str:
+        if self.address.table is not None:
+            return self.address.table
+        rows = self._run("select table_name from information_schema.tables where table_schema = 'main'")
+        names = sorted(row[0] for row in rows)
+        if len(names) != 1:
+            raise InputError(f"{self.name} holds {len(names)} tables, {named(names) or 'none'}; name one: #table.")
+        return names[0]
+
+    @cached_property
+    def _columns(self) -> dict[str, str]:
+        query = (
+            "select column_name, data_type from information_schema.columns "
+            "where table_schema = 'main' and table_name = ? order by ordinal_position"
+        )
+        return dict(self._run(query, [self._table]))
+
+    def exists(self) -> bool:
+        return bool(self._columns)
+
+    def count(self) -> int:
+        where, values = self._where
+        return int(self._run(f"select count(*) from {quoted(self._table)}{where}", values)[0][0])
+
+    def dimension(self) -> int:
+        size = self._columns[self._vector].partition("[")[2].rstrip("]")
+        if size:
+            return int(size)
+        column = quoted(self._vector)
+        rows = self._run(f"select len({column}) from {quoted(self._table)} where {column} is not null limit 1")
+        return int(rows[0][0]) if rows else 0
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(_NUMBERS[self._columns[self._vector].partition("[")[0]])
+
+    def metadata(self) -> dict[str, Any]:
+        comment = self._run("select comment from duckdb_tables() where table_name = ?", [self._table])
+        with suppress(ValueError, TypeError, IndexError):
+            known = json.loads(comment[0][0])
+            if isinstance(known, dict):
+                return known
+        return {}
+
+    def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
+        others = [name for name in self._columns if payload and name not in (self._vector, self._id, *self._vectors)]
+        names = [quoted(self._vector), *([quoted(self._id)] if self._id else []), *map(quoted, others)]
+        where, values = self._where
+        if after is not None:
+            where += f" {'and' if where else 'where'} rowid > {int(after)}"
+        last = ["rowid as veclink_place"] if self._has_rowid else []
+        query = f"select {', '.join([*names, *last])} from {quoted(self._table)}{where}"
+        arrow: Any = needed("pyarrow", "DuckDB")
+        row, connection = 0, self._connection
+        with self.errors(), self._reading(connection) as cursor:
+            # with parameters, even none, DuckDB keeps the whole answer in memory before it gives the first batch
+            reader = cursor.sql(query, params=values) if values else cursor.sql(query)
+            make = getattr(reader, "to_arrow_reader", None) or reader.fetch_record_batch
+            for records in make(size):
+                if not records.num_rows:
+                    continue
+                vectors = matrix(records.column(0), row, None, self.name)
+                row += len(vectors)
+                yield Batch(
+                    vectors.astype(self.dtype, copy=False),
+                    as_ids(id_values(records.column(1)), self.name) if self._id else None,
+                    arrow.Table.from_batches([records.select(others)]) if others else None,
+                    records.column(records.num_columns - 1)[-1].as_py() if last else None,
+                )
+                if self.__dict__.get("_connection") is not connection:
+                    raise StoreError(f"{self.name} could not be read (it was closed).")
+
+    @contextmanager
+    def _reading(self, connection: Any) -> Iterator[Any]:
+        """A cursor to stream from. DuckDB waits for ever where a connection is closed under a stream: so it is left."""
+        cursor = connection.cursor()
+        self._streams += 1
+        try:
+            yield cursor
+        finally:
+            self._streams -= 1
+            cursor.close()
+            if self.__dict__.get("_connection") is not connection:
+                connection.close()
+
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+        table, dimension = quoted(self._table), first.vectors.shape[1]
+        rows = 0
+        with self._transaction() as cursor:
+            cursor.execute(f"drop table if exists {table}")
+            made = False
+            for batch in batches:
+                numbers = np.int8 if first.vectors.dtype == np.int8 else np.float32  # there is no float16 here
+                records = records_of(Batch(batch.vectors.astype(numbers), batch.ids, batch.payload))
+                kind = "TINYINT" if numbers is np.int8 else "FLOAT"
+                names = ", ".join(
+                    f"vector::{kind}[{dimension}] as vector" if name == "vector" else quoted(name)
+                    for name in records.column_names
+                )
+                cursor.register("veclink_batch", records)
+                if made:
+                    cursor.execute(f"insert into {table} by name select {names} from veclink_batch")
+                else:
+                    cursor.execute(f"create table {table} as select {names} from veclink_batch")
+                cursor.unregister("veclink_batch")
+                made = True
+                rows += len(batch)
+            if metadata:
+                text = json.dumps(metadata).replace("'", "''")
+                cursor.execute(f"comment on table {table} is '{text}'")
+        self._forget()
+        return rows
+
+    def links(self) -> dict[tuple[Id, Id], float] | None:
+        if not self.exists():
+            return None
+        check_columns(list(self._columns), self.name)
+        return links_of_rows(self._run(f"select a, b, probability from {quoted(self._table)}"))
+
+    def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
+        self.check_writable()
+        table = quoted(self._table)
+        there = self.exists()
+        with self.errors("written"), self._transaction() as cursor:
+            gone = {pair: 0.0 for pair in (*changed, *removed)}
+            if there and gone:
+                cursor.register("veclink_batch", links_table(gone))
+                cursor.execute(f"delete from {table} t using veclink_batch n where t.a = n.a and t.b = n.b")
+                cursor.unregister("veclink_batch")
+            cursor.register("veclink_batch", links_table(changed))
+            begin = f"insert into {table} by name" if there else f"create table {table} as"
+            cursor.execute(f"{begin} select * from veclink_batch")
+            cursor.unregister("veclink_batch")
+        self._forget()
+
+    def annotations(self) -> dict[Id, tuple[Id | None, float | None]]:
+        if self._id is None:
+            raise InputError(f"{self.name} has no ids, so its rows cannot be annotated; name the column: ?id=…")
+        notes = f"{quoted(LINKED)}, {quoted(PROBABILITY)}" if LINKED in self._columns else "null, null"
+        rows = self._run(f"select {quoted(self._id)}, {notes} from {quoted(self._table)}")
+        return {plain_id(row[0]): (row[1], row[2]) for row in rows}
+
+    def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
+        self.check_writable()
+        assert self._id is not None
+        arrow: Any = needed("pyarrow", "DuckDB")
+        table, key, linked, probability = map(quoted, (self._table, self._id, LINKED, PROBABILITY))
+        values = [value or (None, None) for value in changes.values()]
+        text = any(isinstance(value[0], str) for value in values)
+        with self.errors("written"), self._transaction() as cursor:
+            if LINKED not in self._columns:
+                cursor.execute(f"alter table {table} add column {linked} {'VARCHAR' if text else 'BIGINT'}")
+                cursor.execute(f"alter table {table} add column {probability} DOUBLE")
+            columns = [
+                list(changes),
+                [None if value[0] is None else str(value[0]) if text else value[0] for value in values],
+                [value[1] for value in values],
+            ]
+            notes = arrow.table([arrow.array(column) for column in columns], names=["k", "l", "p"])
+            cursor.register("veclink_batch", notes)
+            cursor.execute(
+                f"update {table} set {linked} = n.l, {probability} = n.p from veclink_batch n "
+                f"where {table}.{key} = n.k::{self._columns[self._id]}"
+            )
+            cursor.unregister("veclink_batch")
+        self._forget()
+
+    def close(self) -> None:
+        self._forget()
+        connection = self.__dict__.pop("_connection", None)
+        if connection is not None and not self._streams:  # else the stream closes it, when it notices
+            with suppress(Exception):
+                connection.close()
+
+    def _transaction(self) -> Any:
+        return _Transaction(self._connection)
+
+    def _forget(self) -> None:
+        for name in ("_columns", "_vectors", "_vector", "_id", "_has_rowid", "_where"):
+            self.__dict__.pop(name, None)
+
+    @cached_property
+    def _vectors(self) -> list[str]:
+        kinds = {name: kind.partition("[") for name, kind in self._columns.items()}
+        return [name for name, (base, mark, _) in kinds.items() if mark and base in _NUMBERS]
+
+    @cached_property
+    def _vector(self) -> str:
+        return choose_vector(self.address.vector, list(self._columns), self._vectors, self.name)
+
+    @cached_property
+    def _id(self) -> str | None:
+        return choose_id(self.address.id, [name for name in self._columns if name != self._vector], self.name)
+
+    @cached_property
+    def _has_rowid(self) -> bool:
+        query = "select table_type from information_schema.tables where table_schema = 'main' and table_name = ?"
+        return self._run(query, [self._table])[0][0] == "BASE TABLE"
+
+    @cached_property
+    def _where(self) -> tuple[str, list[Any]]:
+        return where_clause(self.address.where, self._columns, self.name)
+
+
+class _Transaction:
+    """A cursor whose statements happen all or not at all."""
+
+    def __init__(self, connection: Any) -> None:
+        self._cursor = connection.cursor()
+
+    def __enter__(self) -> Any:
+        self._cursor.execute("begin transaction")
+        return self._cursor
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        try:
+            self._cursor.execute("commit" if kind is None else "rollback")
+        finally:
+            self._cursor.close()

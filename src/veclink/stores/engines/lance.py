@@ -1,0 +1,239 @@
+"""LanceDB: `lancedb:///path#table`, or the folder `path/table.lance`. Embedded; the default store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from veclink.data.ids import as_ids
+from veclink.errors import InputError, named, needed
+from veclink.stores.arrow import id_values, is_list, matrix
+from veclink.stores.fields import choose_id, choose_vector
+from veclink.stores.filters import Condition
+from veclink.stores.link_rows import links_of_table, links_table
+from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
+from veclink.stores.tables import records_of
+from veclink.stores.urls import Address
+
+KEY = b"veclink"
+
+
+def open_address(address: Address, *, writable: bool) -> Store:
+    """The table of a LanceDB folder."""
+    needed("lancedb", "LanceDB", install="veclink[lancedb]")
+    return LanceStore(address, writable=writable)
+
+
+class LanceStore(Store):
+    """A LanceDB table: its list columns are vectors, `id` the ids, the rest payload."""
+
+    @cached_property
+    def _place(self) -> tuple[Path, str]:
+        """The folder of the database, and the table."""
+        path, table = self._path, self.address.table
+        if path.suffix == ".lance" and table is None:
+            return path.parent, path.stem
+        if table is None:
+            tables = sorted(each.stem for each in path.glob("*.lance"))
+            if len(tables) != 1:
+                raise InputError(
+                    f"{self.name} holds {len(tables)} tables, {named(tables) or 'none'}; name one: #table."
+                )
+            return path, tables[0]
+        return path, table
+
+    @cached_property
+    def _database(self) -> Any:
+        return needed("lancedb", "LanceDB", install="veclink[lancedb]").connect(str(self._place[0]))
+
+    @cached_property
+    def _table(self) -> Any:
+        with self.errors():
+            return self._database.open_table(self._place[1])
+
+    def exists(self) -> bool:
+        """Whether the table's folder holds a finished version; one that was left half-written does not count."""
+        folder, table = self._place
+        return any((folder / f"{table}.lance" / "_versions").glob("*.manifest"))
+
+    def count(self) -> int:
+        with self.errors():
+            return self._table.count_rows(self._where)
+
+    def dimension(self) -> int:
+        kind = self._kind
+        if hasattr(kind, "list_size"):
+            return int(kind.list_size)
+        first = next(self.batches(1, payload=False), None)
+        return 0 if first is None else first.vectors.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(self._kind.value_type.to_pandas_dtype())
+
+    def metadata(self) -> dict[str, Any]:
+        stored = (self._table.schema.metadata or {}).get(KEY)
+        return json.loads(stored) if stored else {}
+
+    def version(self) -> str:
+        return str(self._table.version)
+
+    def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
+        ids = self._id
+        names = [name for name in self._table.schema.names if payload or name in (self._vector, ids)]
+        row = int(after or 0)
+        with self.errors():
+            query = self._table.search().select(names)
+            if self._where:
+                query = query.where(self._where)
+            for records in (query.offset(row) if row else query).to_batches(batch_size=size):
+                vectors = matrix(records.column(self._vector), row, None, self.name)
+                row += len(vectors)
+                rest = records.drop_columns([name for name in (self._vector, ids) if name])
+                yield Batch(
+                    vectors,
+                    None if ids is None else as_ids(id_values(records.column(ids)), self.name),
+                    _table_of(rest) if rest.num_columns else None,
+                    place=row,
+                )
+
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+        arrow: Any = needed("pyarrow", "LanceDB")
+        rows = 0
+
+        def records() -> Iterator[Any]:
+            nonlocal rows
+            for batch in batches:
+                rows += len(batch)
+                yield from records_of(batch, schema).to_batches()
+
+        schema = records_of(first).schema.with_metadata({KEY: json.dumps(metadata).encode()})
+        table = self._place[1]
+        old = self.exists()
+        failed: list[BaseException] = []
+
+        def watched() -> Iterator[Any]:
+            try:
+                yield from records()
+            except BaseException as error:  # the engine would hide it in one of its own
+                failed.append(error)
+                raise
+
+        try:
+            reader = arrow.RecordBatchReader.from_batches(schema, watched())
+            self._database.create_table(table, data=reader, mode="overwrite" if old else "create")
+        except BaseException:
+            if not old:
+                with suppress(Exception):
+                    self._database.drop_table(table)
+            if failed:
+                raise failed[0] from None
+            raise
+        self.__dict__.pop("_table", None)
+        return rows
+
+    def links(self) -> dict[tuple[Id, Id], float] | None:
+        if not self.exists():
+            return None
+        with self.errors():
+            return links_of_table(self._table.to_arrow(), self.name)
+
+    def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
+        self.check_writable()
+        kept = {**(self.links() or {}), **changed}
+        for pair in removed:
+            kept.pop(pair, None)
+        with self.errors("written"):  # one new version of the table, or none
+            mode = "overwrite" if self.exists() else "create"
+            self._database.create_table(self._place[1], data=links_table(kept), mode=mode)
+        self.__dict__.pop("_table", None)
+
+    def annotations(self) -> dict[Id, tuple[Id | None, float | None]]:
+        ids, there = self._annotated_id(), LINKED in self._table.schema.names
+        names = [ids, LINKED, PROBABILITY] if there else [ids]
+        with self.errors():
+            table = self._table.search().select(names).to_arrow()
+        keys = as_ids(id_values(table.column(ids)), self.name).tolist()
+        if not there:
+            return dict.fromkeys(keys, (None, None))
+        values = zip(table.column(LINKED).to_pylist(), table.column(PROBABILITY).to_pylist(), strict=True)
+        return dict(zip(keys, values, strict=True))
+
+    def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
+        self.check_writable()
+        arrow: Any = needed("pyarrow", "LanceDB")
+        ids = self._annotated_id()
+        linked = [None if value is None else value[0] for value in changes.values()]
+        kind = "string" if any(isinstance(value, str) for value in linked) else "bigint"
+        with self.errors("written"):
+            if LINKED not in self._table.schema.names:
+                self._table.add_columns({LINKED: f"cast(null as {kind})", PROBABILITY: "cast(null as double)"})
+            held = self._table.schema.field(LINKED).type
+            update = arrow.table(
+                {
+                    ids: arrow.array(list(changes), type=self._table.schema.field(ids).type),
+                    LINKED: arrow.array([_as_kind(value, held, arrow) for value in linked], type=held),
+                    PROBABILITY: arrow.array([None if value is None else value[1] for value in changes.values()]).cast(
+                        arrow.float64()
+                    ),
+                }
+            )
+            self._table.merge_insert(ids).when_matched_update_all().execute(update)
+
+    def close(self) -> None:
+        self.__dict__.pop("_table", None)
+        self.__dict__.pop("_database", None)
+
+    @cached_property
+    def _vector(self) -> str:
+        schema = self._table.schema
+        lists = [each.name for each in schema if is_list(each.type)]
+        return choose_vector(self.address.vector, schema.names, lists, self.name)
+
+    @cached_property
+    def _id(self) -> str | None:
+        names = [name for name in self._table.schema.names if name != self._vector]
+        return choose_id(self.address.id, names, self.name)
+
+    @property
+    def _kind(self) -> Any:
+        return self._table.schema.field(self._vector).type
+
+    @cached_property
+    def _where(self) -> str | None:
+        missing = [each.field for each in self.address.where if each.field not in self._table.schema.names]
+        if missing:
+            raise InputError(f"{self.name} has no field {named(missing)} to filter by.")
+        return " and ".join(map(_sql, self.address.where)) or None
+
+    def _annotated_id(self) -> str:
+        if self._id is None:
+            raise InputError(f"{self.name} has no ids, so its rows cannot be annotated; name the field: ?id=…")
+        return self._id
+
+
+def _table_of(records: Any) -> Any:
+    arrow: Any = needed("pyarrow", "LanceDB")
+    return arrow.Table.from_batches([records])
+
+
+def _as_kind(value: Any, kind: Any, arrow: Any) -> Any:
+    return str(value) if value is not None and arrow.types.is_string(kind) else value
+
+
+def _sql(condition: Condition) -> str:
+    """LanceDB takes filters as text only: a name in backticks and a literal, both escaped."""
+    value = condition.value
+    if isinstance(value, str):
+        literal = "'" + value.replace("'", "''") + "'"
+    else:
+        literal = json.dumps(value)
+    if "`" in condition.field:
+        raise InputError(f"A filter cannot name the field {condition.field!r} in LanceDB, because of its backtick.")
+    return f"`{condition.field}` {condition.sign} {literal}"

@@ -1,0 +1,299 @@
+"""Milvus: `milvus://host:19530/collection` for a server, `milvus:///file.db#collection` for Milvus Lite.
+
+Both go through the same client. A server's token ("user:password" or a key) comes from MILVUS_TOKEN.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from veclink.data.ids import as_ids
+from veclink.errors import InputError, named, needed
+from veclink.stores.arrow import table_of
+from veclink.stores.fields import choose_vector
+from veclink.stores.filters import Condition
+from veclink.stores.link_rows import check_columns
+from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
+from veclink.stores.urls import Address
+
+MOST = 8192  # rows in one answer; Milvus's own limit is 16,384
+WRITE = 2000
+OWN, UNFINISHED = "veclink", "__veclink_unfinished"
+_KINDS = {"FLOAT_VECTOR": "<f4", "FLOAT16_VECTOR": "<f2", "INT8_VECTOR": "i1"}
+
+
+def open_address(address: Address, *, writable: bool) -> Store:
+    """The collection of a server, or of a Milvus Lite folder: that is read without the engine where possible."""
+    needed("pymilvus", "Milvus", install="veclink[milvus]")
+    if address.path is not None and not writable:
+        from veclink.stores.engines.milvus_folder import open_folder
+
+        folder = open_folder(address)
+        if folder is not None:
+            return folder
+    return MilvusStore(address, writable=writable)
+
+
+class MilvusStore(Store):
+    """A Milvus collection: its primary key is the id, its vector fields are chosen by `?vector=`."""
+
+    @cached_property
+    def _client(self) -> Any:
+        milvus: Any = needed("pymilvus", "Milvus", install="veclink[milvus]")
+        # it logs every refusal with a traceback, and what it was asked; the sentence of the error is enough
+        logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
+        for name in list(logging.Logger.manager.loggerDict):
+            if name.startswith("pymilvus"):
+                logging.getLogger(name).setLevel(logging.CRITICAL)
+        address = self.address
+        with self.errors("opened"):
+            if address.path is None:
+                uri = f"{'https' if address.tls else 'http'}://{address.host}:{address.port or 19530}"
+                own = f"{address.user}:{address.password}" if address.user and address.password else ""
+                return milvus.MilvusClient(uri, token=os.environ.get("MILVUS_TOKEN") or own, timeout=20)
+            needed("milvus_lite", "A Milvus Lite file", install="veclink[milvus]")
+            if not self.writable and not address.path.exists():
+                raise InputError(f"{self.name} does not exist; check the name.")  # the client would make it
+            return milvus.MilvusClient(str(address.path.absolute()))
+
+    @cached_property
+    def _collection(self) -> str:
+        if self.address.table is not None:
+            return self.address.table
+        with self.errors():
+            names = sorted(name for name in self._client.list_collections() if not name.endswith(UNFINISHED))
+        if len(names) != 1:
+            raise InputError(f"{self.name} holds {len(names)} collections, {named(names) or 'none'}; name one.")
+        return names[0]
+
+    @cached_property
+    def _described(self) -> dict[str, Any]:
+        with self.errors():
+            described = self._client.describe_collection(self._collection)
+            self._client.load_collection(self._collection)
+        return dict(described)
+
+    def exists(self) -> bool:
+        with self.errors():
+            return bool(self._client.has_collection(self._collection))
+
+    def count(self) -> int:
+        with self.errors():
+            _ = self._described
+            answer = self._client.query(self._collection, filter=self._where, output_fields=["count(*)"])
+        return int(answer[0]["count(*)"])
+
+    def dimension(self) -> int:
+        return int(self._vector["params"]["dim"])
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(_KINDS[self._vector["type"].name])
+
+    def metadata(self) -> dict[str, Any]:
+        properties = dict(self._described.get("properties") or {})
+        own = json.loads(properties.pop(OWN, "{}"))
+        text = self._described.get("description")
+        return {**({"description": text} if text else {}), **own}
+
+    def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
+        key, vector = self._key, self._vector["name"]
+        field = self.address.id or key
+        fields = ["*", vector] if payload else list(dict.fromkeys([key, field, vector]))
+        others = [each["name"] for each in self._vectors if each["name"] != vector]
+        for rows in self._pages(fields, size, after):
+            table = None
+            last, ids = rows[-1][key], as_ids([row[field] for row in rows], self.name)
+            vectors = np.stack([_numbers(row[vector], self.dtype) for row in rows])
+            if payload:
+                dropped = {field, vector, *others}
+                table = table_of([{name: row[name] for name in row if name not in dropped} for row in rows])
+            yield Batch(vectors, ids, table, last)
+
+    def _pages(self, fields: list[str], size: int, after: Any) -> Iterator[list[dict[str, Any]]]:
+        """Rows in the order of their keys: Milvus's own iterator, begun behind the key `after`."""
+        parts = [f"({self._where})"] if self._where else []
+        if after is not None:
+            parts.append(f"{self._key} > {json.dumps(after, ensure_ascii=False)}")
+        with self.errors():
+            _ = self._described  # which loads it
+            pages = self._client.query_iterator(
+                self._collection, batch_size=min(size, MOST), filter=" and ".join(parts), output_fields=fields
+            )
+            try:
+                while rows := pages.next():
+                    yield rows
+            finally:
+                pages.close()
+
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+        client, unfinished = self._client, self._collection + UNFINISHED
+        if client.has_collection(unfinished):
+            client.drop_collection(unfinished)
+        text = first.ids is not None and first.ids.dtype == object
+        self._make(unfinished, first.vectors, text, metadata)
+        rows = 0
+        try:
+            for batch in batches:
+                ids = range(rows, rows + len(batch)) if batch.ids is None else batch.ids.tolist()
+                vectors = batch.vectors.astype(self._kept_as, copy=False)
+                records = [{} for _ in ids] if batch.payload is None else batch.payload.to_pylist()
+                for start in range(0, len(batch), WRITE):
+                    part = slice(start, start + WRITE)
+                    chosen = zip(ids[part], vectors[part], records[part], strict=True)
+                    client.insert(
+                        unfinished, [{**_plain(record), "id": each, "vector": row} for each, row, record in chosen]
+                    )
+                rows += len(batch)
+            self._index(unfinished)
+            if client.has_collection(self._collection):
+                client.drop_collection(self._collection)
+            client.rename_collection(unfinished, self._collection)
+        except BaseException:
+            with suppress(Exception):
+                client.drop_collection(unfinished)
+            raise
+        self._forget()
+        return rows
+
+    def _make(self, name: str, vectors: np.ndarray, text: bool, metadata: dict[str, Any]) -> None:
+        """An empty collection; float16 where the engine has it, which Milvus Lite has not."""
+        types: Any = needed("pymilvus", "Milvus").DataType
+        half = vectors.dtype == np.float16 and self.address.path is None
+        kind, self._kept_as = ("FLOAT16_VECTOR", "<f2") if half else ("FLOAT_VECTOR", "<f4")
+        schema = self._client.create_schema(auto_id=False, enable_dynamic_field=True)
+        if text:
+            schema.add_field("id", types.VARCHAR, is_primary=True, max_length=65_535)
+        else:
+            schema.add_field("id", types.INT64, is_primary=True)
+        schema.add_field("vector", getattr(types, kind), dim=vectors.shape[1])
+        self._client.create_collection(
+            name, schema=schema, properties={OWN: json.dumps(metadata)}, consistency_level="Strong"
+        )
+
+    def _index(self, name: str) -> None:
+        """What a search needs; made once, after the rows, as every insert would work on it."""
+        index = self._client.prepare_index_params()
+        kind = "AUTOINDEX" if self.address.path is None else "FLAT"  # Lite is for few vectors, and its graphs take long
+        index.add_index("vector", index_type=kind, metric_type="COSINE")
+        self._client.create_index(name, index)
+
+    def links(self) -> dict[tuple[Id, Id], float] | None:
+        if not self.exists():
+            return None
+        found: dict[tuple[Id, Id], float] = {}
+        for batch in self.batches():
+            if batch.payload is None or self._key != "id":
+                raise InputError(f"{self.name} is there and is no table of links; choose another name.")
+            check_columns(batch.payload.column_names, self.name)
+            found |= {(row["a"], row["b"]): row["probability"] for row in batch.payload.to_pylist()}
+        return found
+
+    def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
+        self.check_writable()
+        # every record needs a vector here: two numbers, the same for all, that nobody should search by
+        vector = np.ones((1, 2), np.float32)
+        with self.errors("written"):
+            if not self.exists():
+                self._make(self._collection, vector, True, {"holds": "links"})
+                self._index(self._collection)
+            items = list(changed.items())
+            for start in range(0, len(items), WRITE):
+                rows = [
+                    {"id": _pair_id(a, b), "vector": vector[0], "a": a, "b": b, "probability": p}
+                    for (a, b), p in items[start : start + WRITE]
+                ]
+                self._client.upsert(self._collection, rows)
+            for start in range(0, len(removed), WRITE):
+                self._client.delete(self._collection, ids=[_pair_id(*pair) for pair in removed[start : start + WRITE]])
+        self._forget()
+
+    def annotations(self) -> dict[Id, tuple[Id | None, float | None]]:
+        # all fields are asked for: those beyond the schema cannot be named before they are there
+        return {
+            row[self.address.id or self._key]: (row.get(LINKED), row.get(PROBABILITY))
+            for rows in self._pages(["*"], MOST, None)
+            for row in rows
+        }
+
+    def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
+        self.check_writable()
+        if not self._described.get("enable_dynamic_field"):
+            raise InputError(f"{self.name} takes no fields beyond its schema; it was made without dynamic fields.")
+        everything = ["*", *(each["name"] for each in self._vectors)]
+        for rows in list(self._pages(everything, WRITE, None)):
+            # a row can only be written whole; None takes a field away
+            changed = [
+                {**row, **dict(zip((LINKED, PROBABILITY), changes[each] or (None, None), strict=True))}
+                for row in rows
+                if (each := row[self.address.id or self._key]) in changes
+            ]
+            if changed:
+                with self.errors("written"):
+                    self._client.upsert(self._collection, changed)
+
+    def close(self) -> None:
+        self._forget()
+        client = self.__dict__.pop("_client", None)
+        if client is not None:
+            with suppress(Exception):
+                client.close()
+
+    def _forget(self) -> None:
+        for name in ("_described", "_vector", "_vectors", "_key"):
+            self.__dict__.pop(name, None)
+
+    @cached_property
+    def _vectors(self) -> list[dict[str, Any]]:
+        return [each for each in self._described["fields"] if each["type"].name.endswith("_VECTOR")]
+
+    @cached_property
+    def _vector(self) -> dict[str, Any]:
+        usable = [each["name"] for each in self._vectors if each["type"].name in _KINDS]
+        names = [each["name"] for each in self._described["fields"]]
+        name = choose_vector(self.address.vector, names, usable, self.name)
+        return next(each for each in self._vectors if each["name"] == name)
+
+    @cached_property
+    def _key(self) -> str:
+        return next(each["name"] for each in self._described["fields"] if each.get("is_primary"))
+
+    @cached_property
+    def _where(self) -> str:
+        return " and ".join(map(_expression, self.address.where))
+
+
+def _expression(condition: Condition) -> str:
+    """Milvus takes filters as text: a plain name and a JSON literal, so that nothing else gets in."""
+    if not condition.field.isidentifier():
+        raise InputError(f"A filter cannot name the field {condition.field!r} in Milvus; names are letters and digits.")
+    sign = "==" if condition.sign == "=" else condition.sign
+    return f"{condition.field} {sign} {json.dumps(condition.value, ensure_ascii=False)}"
+
+
+def _pair_id(a: Id, b: Id) -> str:
+    """A key without quotes or backslashes, which Milvus's iterator does not escape."""
+    return hashlib.sha256(json.dumps([a, b]).encode()).hexdigest()[:32]
+
+
+def _numbers(value: Any, dtype: np.dtype) -> np.ndarray:
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], bytes):
+        value = value[0]
+    return np.frombuffer(value, dtype) if isinstance(value, bytes) else np.asarray(value, dtype)
+
+
+def _plain(record: dict[str, Any]) -> dict[str, Any]:
+    """Payload as JSON takes it, without empty fields."""
+    if {"id", "vector"} & set(record):
+        raise InputError("The payload has a field 'id' or 'vector', which have their own meaning here; rename it.")
+    kept = {key: value for key, value in record.items() if value is not None}
+    return json.loads(json.dumps(kept, default=str))

@@ -1,0 +1,1 @@
+"""Vectors in files: one module for each format."""

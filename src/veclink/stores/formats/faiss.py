@@ -1,0 +1,150 @@
+"""FAISS index files: `faiss:///index.faiss`, with the ids of an IDMap or IVF index, or of a file beside it.
+
+Vectors are reconstructed: exactly from flat indexes, as far as the index kept them from others. An index has no
+payload. Ids that are text are in `index.ids.txt` beside it, or in the file of `?ids=`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from veclink.data.ids import beside, read_ids
+from veclink.errors import InputError, needed, plural
+from veclink.files.atomic import written_whole
+from veclink.stores.protocol import BATCH, Batch, Store
+from veclink.stores.urls import Address
+
+
+def open_address(address: Address, *, writable: bool) -> Store:
+    """The index of a file."""
+    needed("faiss", "FAISS", install="veclink[faiss]")
+    return FaissStore(address, writable=writable)
+
+
+class FaissStore(Store):
+    """A FAISS index: `numbers` it knows its vectors by, and perhaps names for them."""
+
+    keeps_payload = False
+    keeps_links = False
+
+    @cached_property
+    def _faiss(self) -> Any:
+        return needed("faiss", "FAISS", install="veclink[faiss]")
+
+    @cached_property
+    def _index(self) -> Any:
+        faiss = self._faiss
+        if self.address.where or self.address.vector:
+            raise InputError(f"{self.name} has no payload and one vector per row; leave ?where= and ?vector= out.")
+        with self.errors():
+            try:
+                index = faiss.read_index(str(self._path), faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY)
+            except RuntimeError:  # not every kind can be mapped
+                index = faiss.read_index(str(self._path))
+        return index
+
+    @cached_property
+    def _numbers(self) -> np.ndarray | None:
+        """The numbers that vectors were added with; None where they are the rows."""
+        index = self._index
+        if hasattr(index, "id_map"):
+            return self._faiss.vector_to_array(index.id_map)
+        lists = getattr(index, "invlists", None)
+        if lists is None:
+            return None
+        sizes = [lists.list_size(i) for i in range(index.nlist)]
+        parts = [np.array(self._faiss.rev_swig_ptr(lists.get_ids(i), size)) for i, size in enumerate(sizes) if size]
+        numbers = np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64)
+        if np.array_equal(numbers, np.arange(len(numbers))):
+            with self.errors():
+                index.make_direct_map()
+            return None
+        with self.errors():
+            index.set_direct_map_type(self._faiss.DirectMap.Hashtable)
+        return numbers
+
+    @cached_property
+    def _names(self) -> np.ndarray | None:
+        given = Path(self.address.ids) if self.address.ids else beside(self._path)
+        if given is None:
+            return self._numbers
+        names = read_ids(given)
+        if len(names) != self.count():
+            raise InputError(
+                f"{self.name} has {plural(self.count(), 'vector')} and {given} {plural(len(names), 'id')}; "
+                "give one for each."
+            )
+        return names
+
+    def exists(self) -> bool:
+        return self._path.is_file()
+
+    def count(self) -> int:
+        return int(self._index.ntotal)
+
+    def dimension(self) -> int:
+        return int(self._index.d)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(np.float32)
+
+    def metadata(self) -> dict[str, Any]:
+        metric = {0: "inner product", 1: "L2"}.get(self._index.metric_type, str(self._index.metric_type))
+        return {"index": type(self._index).__name__, "metric": metric}
+
+    def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
+        names, count = self._names, self.count()
+        for start in range(int(after or 0), count, size):
+            stop = min(start + size, count)
+            with self.errors():
+                vectors = self._reconstructed(start, stop)
+            yield Batch(vectors, None if names is None else names[start:stop], None, stop)
+
+    def _reconstructed(self, start: int, stop: int) -> np.ndarray:
+        index, numbers = self._index, self._numbers
+        if hasattr(index, "id_map"):
+            return np.asarray(self._faiss.downcast_index(index.index).reconstruct_n(start, stop - start))
+        if numbers is None:
+            return np.asarray(index.reconstruct_n(start, stop - start))
+        return np.asarray(index.reconstruct_batch(numbers[start:stop]))
+
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+        faiss = self._faiss
+        text = first.ids is not None and first.ids.dtype == object
+        index = faiss.IndexFlatIP(first.vectors.shape[1])
+        if first.ids is not None and not text:
+            index = faiss.IndexIDMap2(index)
+        names: list[str] = []
+        rows = 0
+        for batch in batches:
+            vectors = np.ascontiguousarray(batch.vectors, np.float32)
+            if text and batch.ids is not None:
+                names += [str(each) for each in batch.ids.tolist()]
+                index.add(vectors)
+            elif batch.ids is not None:
+                if batch.ids.dtype == object:
+                    raise InputError("Later rows have ids that are text and the first ones integers; give one kind.")
+                index.add_with_ids(vectors, batch.ids)
+            else:
+                index.add(vectors)
+            rows += len(batch)
+        if any("\n" in each or each.endswith("\r") for each in names):
+            raise InputError(f"{self.name} cannot keep ids with line breaks; write Parquet instead.")
+        with ExitStack() as stack:  # either both files are there at the end, or neither
+            faiss.write_index(index, str(stack.enter_context(written_whole(self._path))))
+            if text:
+                beside_it = stack.enter_context(written_whole(self._path.with_name(f"{self._path.stem}.ids.txt")))
+                beside_it.write_text("".join(f"{each}\n" for each in names), encoding="utf-8")
+        self.close()
+        return rows
+
+    def close(self) -> None:
+        for name in ("_index", "_numbers", "_names"):
+            self.__dict__.pop(name, None)

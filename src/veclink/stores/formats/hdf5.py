@@ -1,0 +1,215 @@
+"""HDF5: `hdf5:///file.h5#group`: a dataset of vectors (n, d), perhaps one of ids, and others of n values as payload.
+
+`?vector=train` names the dataset where there are several matrices.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from veclink.data.collection import Collection
+from veclink.data.ids import as_ids
+from veclink.errors import InputError, named, needed
+from veclink.files.atomic import written_whole
+from veclink.stores.arrow import values_of
+from veclink.stores.fields import choose_id, choose_vector
+from veclink.stores.filters import matching
+from veclink.stores.protocol import BATCH, Batch, Store
+from veclink.stores.tables import records_of
+from veclink.stores.urls import Address
+
+NULLS = "veclink_nulls"
+"""An attribute of a written dataset: the rows that have no value."""
+
+
+def open_address(address: Address, *, writable: bool) -> Store:
+    """The file, or one group of it."""
+    needed("h5py", "HDF5", install="veclink[hdf5]")
+    return Hdf5Store(address, writable=writable)
+
+
+class Hdf5Store(Store):
+    """Datasets of one length in one group."""
+
+    keeps_links = False
+
+    @cached_property
+    def _file(self) -> Any:
+        with self.errors():
+            return needed("h5py", "HDF5", install="veclink[hdf5]").File(self._path, "r")
+
+    @cached_property
+    def _group(self) -> Any:
+        group: Any = self._file
+        if self.address.table:
+            if self.address.table not in group:
+                raise InputError(f"{self._path} has no group {self.address.table!r}; it has {named(list(group))}.")
+            group = group[self.address.table]
+        return group
+
+    @cached_property
+    def _datasets(self) -> dict[str, Any]:
+        if hasattr(self._group, "shape"):  # the URL names the dataset itself
+            return {"vectors": self._group}
+        with self.errors():
+            return {name: each for name, each in self._group.items() if hasattr(each, "shape")}
+
+    @cached_property
+    def _vector(self) -> str:
+        matrices = [name for name, each in self._datasets.items() if each.ndim == 2 and each.dtype.kind in "fi"]
+        return choose_vector(self.address.vector, list(self._datasets), matrices, self.name)
+
+    @cached_property
+    def _id(self) -> str | None:
+        length = len(self._datasets[self._vector])
+        columns = [name for name, each in self._datasets.items() if each.ndim == 1 and len(each) == length]
+        return choose_id(self.address.id, columns, self.name)
+
+    @cached_property
+    def _others(self) -> list[str]:
+        length = len(self._datasets[self._vector])
+        return [
+            name
+            for name, each in self._datasets.items()
+            if each.ndim == 1 and len(each) == length and name not in (self._vector, self._id)
+        ]
+
+    def exists(self) -> bool:
+        return self._path.is_file()
+
+    def count(self) -> int:
+        if self.address.where:
+            return sum(len(batch) for batch in self.batches(payload=False))
+        return len(self._datasets[self._vector])
+
+    def dimension(self) -> int:
+        return int(self._datasets[self._vector].shape[1])
+
+    @property
+    def dtype(self) -> np.dtype:
+        dtype = self._datasets[self._vector].dtype
+        if dtype.kind == "i" and dtype != np.int8:
+            raise InputError(f"{self.name} holds {dtype}; vectors are float16, float32, float64 or int8.")
+        return np.dtype(np.float32) if dtype.itemsize == 8 else dtype.newbyteorder("=")
+
+    def metadata(self) -> dict[str, Any]:
+        known = dict(getattr(self._group, "attrs", {}))
+        own = json.loads(known.pop("veclink", "{}"))
+        return {**{key: str(value) for key, value in known.items()}, **own}
+
+    def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
+        vectors = self._datasets[self._vector]
+        conditions = self.address.where
+        wanted = self._others if payload else [each.field for each in conditions if each.field in self._others]
+        for start in range(int(after or 0), len(vectors), size):
+            rows = slice(start, min(start + size, len(vectors)))
+            with self.errors():
+                block = vectors[rows].astype(self.dtype, copy=False)
+                ids = as_ids(_values(self._datasets[self._id], rows), self.name) if self._id else None
+                table = None
+                if wanted:
+                    arrow: Any = needed("pyarrow", "Keeping the payload")
+                    columns = [values_of(_values(self._datasets[name], rows)) for name in wanted]
+                    table = arrow.table(columns, names=wanted)
+                if conditions:
+                    kept = np.flatnonzero(matching(table, conditions, self.name))
+                    block, ids = block[kept], None if ids is None else ids[kept]
+                    table = None if table is None else table.take(kept)
+                    if not len(kept):
+                        continue
+            yield Batch(block, ids, table if payload else None, rows.stop)
+
+    def in_place(self, *, payload: bool = True) -> Collection | None:
+        """Mapped where the dataset is neither chunked nor compressed, as h5py writes by default."""
+        vectors = self._datasets[self._vector]
+        start = vectors.id.get_offset()
+        plain = vectors.dtype.isnative and vectors.dtype == self.dtype and not self._file.userblock_size
+        if start is None or vectors.chunks is not None or not plain or self.address.where or not len(vectors):
+            return None
+        rows, table = slice(0, len(vectors)), None
+        if payload and self._others:
+            arrow: Any = needed("pyarrow", "Keeping the payload")
+            columns = [values_of(_values(self._datasets[name], rows)) for name in self._others]
+            table = arrow.table(columns, names=self._others)
+        mapped = np.memmap(self._path, vectors.dtype, "r", offset=start, shape=vectors.shape)
+        ids = None if self._id is None else _values(self._datasets[self._id], rows)
+        return Collection.from_array(mapped, ids, table, name=self.name)
+
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+        h5py: Any = needed("h5py", "HDF5", install="veclink[hdf5]")
+        self.close()
+        rows = 0
+        missing: dict[str, list[int]] = {}
+        with written_whole(self._path) as path, h5py.File(path, "w") as file:
+            group = file.create_group(self.address.table) if self.address.table else file
+            for batch in batches:
+                table = records_of(batch)
+                for name in table.column_names:
+                    column = table.column(name)
+                    if column.null_count:
+                        empty = np.flatnonzero(column.is_null().to_numpy()) + rows
+                        missing.setdefault(name, []).extend(empty.tolist())
+                    block = batch.vectors if name == "vector" else _block(column)
+                    if name not in group:
+                        if "/" in name or name == ".":
+                            raise InputError(f"HDF5 cannot call a dataset {name!r}; rename the field.")
+                        chunk = (max(1, min(4096, (1 << 20) // max(1, block[:1].nbytes))), *block.shape[1:])
+                        group.create_dataset(
+                            name, data=block, maxshape=(None, *block.shape[1:]), chunks=chunk,
+                            dtype=h5py.string_dtype() if block.dtype == object else None,
+                        )  # fmt: skip
+                    else:
+                        dataset = group[name]
+                        dataset.resize(rows + len(batch), axis=0)
+                        dataset[rows:] = block
+                rows += len(batch)
+            for name, places in missing.items():
+                if places:
+                    group[name].attrs[NULLS] = np.array(places)
+            group.attrs["veclink"] = json.dumps(metadata)
+        return rows
+
+    def close(self) -> None:
+        file = self.__dict__.pop("_file", None)
+        for name in ("_group", "_datasets", "_vector", "_id", "_others"):
+            self.__dict__.pop(name, None)
+        if file is not None:
+            with suppress(Exception):
+                file.close()
+
+
+def _values(dataset: Any, rows: slice) -> Any:
+    """The values of some rows, bytes as text; as an array of numbers or a list."""
+    values = dataset[rows]
+    missing = dataset.attrs.get(NULLS)
+    if values.dtype.kind in "OS":
+        values = [each.decode() if isinstance(each, bytes) else each for each in values.tolist()]
+    elif missing is None:
+        return values
+    values = list(values.tolist() if hasattr(values, "tolist") else values)
+    for row in missing if missing is not None else []:
+        if rows.start <= row < rows.stop:
+            values[row - rows.start] = None
+    return values
+
+
+def _block(column: Any) -> np.ndarray:
+    """A column as HDF5 keeps it: numbers, true and false, or text; a missing value is a zero or empty there."""
+    arrow: Any = needed("pyarrow", "HDF5")
+    types, values = arrow.types, column.to_pylist()
+    if types.is_boolean(column.type):
+        return np.array([bool(value) for value in values])
+    if types.is_integer(column.type) or types.is_floating(column.type):
+        whole = types.is_integer(column.type)
+        return np.array([value or 0 for value in values], dtype=np.int64 if whole else np.float64)
+    block = np.empty(len(values), dtype=object)
+    block[:] = [
+        "" if value is None else value if isinstance(value, str) else json.dumps(value, default=str) for value in values
+    ]
+    return block

@@ -1,0 +1,164 @@
+"""A folder of Parquet files as one collection: `parquet:///folder`, or just the folder. Files in the order of names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from veclink.data.ids import as_ids
+from veclink.errors import InputError, named, needed
+from veclink.files.folders import folder_written_whole
+from veclink.stores.arrow import id_values, is_list, matrix
+from veclink.stores.fields import choose_id, choose_vector
+from veclink.stores.filters import matching
+from veclink.stores.protocol import BATCH, Batch, Store
+from veclink.stores.tables import records_of
+from veclink.stores.urls import Address
+
+PART_ROWS = 1_000_000
+
+
+def open_address(address: Address, *, writable: bool) -> Store:
+    """The folder."""
+    needed("pyarrow.parquet", "Parquet")
+    return ParquetFolder(address, writable=writable)
+
+
+class ParquetFolder(Store):
+    """Parquet files with the same columns."""
+
+    keeps_links = False
+
+    @cached_property
+    def _files(self) -> list[Path]:
+        return sorted(self._path.rglob("*.parquet"))
+
+    @cached_property
+    def _schema(self) -> Any:
+        parquet: Any = needed("pyarrow.parquet", "Parquet")
+        with self.errors():
+            schemas = [parquet.read_schema(file, memory_map=True) for file in self._files]
+        for file, schema in zip(self._files, schemas, strict=True):
+            if schema.names != schemas[0].names:
+                raise InputError(
+                    f"{file} has the columns {named(schema.names)} and {self._files[0].name} "
+                    f"{named(schemas[0].names)}; give all files the same."
+                )
+        return schemas[0]
+
+    def exists(self) -> bool:
+        return bool(self._files)
+
+    def count(self) -> int:
+        if self.address.where:
+            return sum(len(batch) for batch in self.batches(payload=False))
+        parquet: Any = needed("pyarrow.parquet", "Parquet")
+        with self.errors():
+            return sum(parquet.read_metadata(file).num_rows for file in self._files)
+
+    def dimension(self) -> int:
+        kind = self._schema.field(self._vector).type
+        if hasattr(kind, "list_size"):
+            return int(kind.list_size)
+        first = next(file_rows(self._files, 1, None, [self._vector]), None)
+        return 0 if first is None else matrix(first[1].column(0), 0, None, self.name).shape[1]
+
+    @property
+    def dtype(self) -> np.dtype:
+        dtype = np.dtype(self._schema.field(self._vector).type.value_type.to_pandas_dtype())
+        return np.dtype(np.float32) if dtype == np.float64 else dtype
+
+    def metadata(self) -> dict[str, Any]:
+        stored = (self._schema.metadata or {}).get(b"veclink")
+        return json.loads(stored) if stored else {}
+
+    def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
+        conditions = self.address.where
+        wanted = [self._vector, *([self._id] if self._id else [])]
+        filtered = [each.field for each in conditions if each.field in self._schema.names]
+        names = self._schema.names if payload else list(dict.fromkeys([*wanted, *filtered]))
+        others = [name for name in names if name not in wanted and name not in self._vectors]
+        arrow: Any = needed("pyarrow", "Parquet")
+        with self.errors():
+            for place, records in file_rows(self._files, size, after, list(names)):
+                start = place[1] - records.num_rows
+                if conditions:
+                    rows = np.flatnonzero(matching(arrow.Table.from_batches([records]), conditions, self.name))
+                    records = records.take(arrow.array(rows))
+                    if not records.num_rows:
+                        continue
+                vectors = matrix(records.column(self._vector), start, None, self.name)
+                rest = arrow.Table.from_batches([records.select(others)]) if payload and others else None
+                ids = as_ids(id_values(records.column(self._id)), self.name) if self._id else None
+                yield Batch(vectors.astype(self.dtype, copy=False), ids, rest, place)
+
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+        with folder_written_whole(self._path) as folder:
+            rows = write_parts(folder, first, batches, metadata)
+        self._forget()
+        return rows
+
+    def _forget(self) -> None:
+        for name in ("_files", "_schema", "_vectors", "_vector", "_id"):
+            self.__dict__.pop(name, None)
+
+    @cached_property
+    def _vectors(self) -> list[str]:
+        return [each.name for each in self._schema if is_list(each.type)]
+
+    @cached_property
+    def _vector(self) -> str:
+        return choose_vector(self.address.vector, self._schema.names, self._vectors, self.name)
+
+    @cached_property
+    def _id(self) -> str | None:
+        names = [name for name in self._schema.names if name != self._vector]
+        return choose_id(self.address.id, names, self.name)
+
+
+def file_rows(files: Sequence[Path], size: int, after: Any, names: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
+    """These columns of all files in batches, each with the place behind it: the file's number, and the row in it."""
+    parquet: Any = needed("pyarrow.parquet", "Parquet")
+    begin, skip = after or (0, 0)
+    for number, path in enumerate(files):
+        if number < begin:
+            continue
+        with parquet.ParquetFile(path, memory_map=True) as file:
+            row, groups, start = 0, [], skip if number == begin else 0
+            for group in range(file.metadata.num_row_groups):
+                rows = file.metadata.row_group(group).num_rows
+                if row + rows > start:
+                    groups.append(group)
+                else:
+                    row += rows
+            for records in file.iter_batches(batch_size=size, row_groups=groups, columns=list(names)):
+                row += records.num_rows
+                if row <= start:
+                    continue
+                kept = min(records.num_rows, row - start)
+                yield [number, row], records.slice(records.num_rows - kept)
+
+
+def write_parts(folder: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+    """Parquet files of at most a million rows each; says how many rows there are."""
+    parquet: Any = needed("pyarrow.parquet", "Parquet")
+    schema = records_of(first).schema.with_metadata({b"veclink": json.dumps(metadata).encode()})
+    rows, writer, part = 0, None, 0
+    try:
+        for batch in batches:
+            if writer is None or rows >= part * PART_ROWS:
+                if writer is not None:
+                    writer.close()
+                writer = parquet.ParquetWriter(folder / f"part-{part:05d}.parquet", schema)
+                part += 1
+            writer.write_table(records_of(batch, schema))
+            rows += len(batch)
+    finally:
+        if writer is not None:
+            writer.close()
+    return rows

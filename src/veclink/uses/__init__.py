@@ -1,0 +1,1 @@
+"""What links are good for: merge, translate, cluster, link many, export."""

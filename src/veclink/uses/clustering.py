@@ -1,0 +1,235 @@
+"""cluster(): clusters that span two collections of different models, joined at their links."""
+
+from __future__ import annotations
+
+import csv
+import warnings
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from veclink.data.links import Links
+from veclink.data.pairs import one_to_one
+from veclink.errors import InputError, WrongLinksWarning, needed
+from veclink.files.atomic import written_whole
+from veclink.geometry.clouds import Cloud, prepare
+from veclink.linkers.linking import chosen_device
+from veclink.progress import Progress, ProgressListener
+from veclink.stores.opening import open_collection
+from veclink.uses.graphs import Edges, agreement, joined, leiden, leiden_into, neighbour_edges
+from veclink.uses.merged_rows import names
+from veclink.uses.translating import Source, pairs_of
+
+BLOCK = 8192
+ENOUGH_EDGES = 50  # between linked rows, to judge links by
+
+
+@dataclass(frozen=True)
+class ClusterSummary:
+    """Counts, the resolution that was used, the neighbours per point, and how much of the graph hangs together.
+
+    warning: a sentence where linked rows have no more neighbours in common than by chance, that is, links are wrong.
+    """
+
+    clusters: int
+    resolution: float
+    nodes: int
+    linked: int
+    neighbours_a: int
+    neighbours_b: int
+    largest_component_a: float
+    largest_component_b: float
+    warning: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """One cluster for every row of both collections, 0 being the largest; −1 for a skipped vector without direction.
+
+    central_a, central_b: how near a row is to the mean of its cluster's rows in its own collection (cosine).
+    """
+
+    labels_a: np.ndarray
+    labels_b: np.ndarray
+    central_a: np.ndarray
+    central_b: np.ndarray
+    names_a: np.ndarray
+    names_b: np.ndarray
+    summary: ClusterSummary
+
+    def sizes(self) -> tuple[np.ndarray, np.ndarray]:
+        """How many rows of A, and of B, are in each cluster."""
+        count_a, count_b = (
+            np.bincount(labels[labels >= 0], minlength=self.summary.clusters)
+            for labels in (self.labels_a, self.labels_b)
+        )
+        return count_a, count_b
+
+    def examples(self, cluster: int, count: int = 3) -> tuple[list[Any], list[Any]]:
+        """The ids (or rows) of the most central members of a cluster in A and in B."""
+        if not 0 <= cluster < self.summary.clusters:
+            raise InputError(f"There is no cluster {cluster}; there are {self.summary.clusters:,}, counted from 0.")
+        shown = []
+        for labels, central, ids in (
+            (self.labels_a, self.central_a, self.names_a),
+            (self.labels_b, self.central_b, self.names_b),
+        ):
+            members = np.flatnonzero(labels == cluster)
+            shown.append(ids[members[np.argsort(-central[members], kind="stable")[:count]]].tolist())
+        return shown[0], shown[1]
+
+    def save(self, path: str | Path) -> None:
+        """Write a table with the columns side, id, cluster and central: .csv or .parquet, whole or not at all."""
+        path = Path(path)
+        if path.suffix.lower() not in (".csv", ".parquet"):
+            raise InputError(f"{path} does not end in .csv or .parquet; clusters are written as one of these.")
+        sides = (("a", self.names_a, self.labels_a, self.central_a), ("b", self.names_b, self.labels_b, self.central_b))
+        if path.suffix.lower() == ".parquet":
+            arrow: Any = needed("pyarrow", "Saving clusters as Parquet")
+            parquet: Any = needed("pyarrow.parquet", "Saving clusters as Parquet")
+            text = self.names_a.dtype == object or self.names_b.dtype == object
+            parts = [
+                arrow.table(
+                    {
+                        "side": arrow.array([side] * len(ids), arrow.string()),
+                        "id": arrow.array([str(each) for each in ids.tolist()]) if text else arrow.array(ids),
+                        "cluster": arrow.array(labels),
+                        "central": arrow.array(central.astype(np.float32)),
+                    }
+                )
+                for side, ids, labels, central in sides
+            ]
+            with written_whole(path) as temporary:
+                parquet.write_table(arrow.concat_tables(parts), temporary)
+            return
+        with written_whole(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(("side", "id", "cluster", "central"))
+            for side, ids, labels, central in sides:
+                for each, label, near in zip(ids.tolist(), labels.tolist(), central.tolist(), strict=True):
+                    writer.writerow((side, each, label, f"{near:.4f}"))
+
+    def describe(self, examples: int = 3, most: int = 20) -> dict[str, Any]:
+        """The summary with the largest clusters, their sizes and examples, ready for JSON."""
+        count_a, count_b = self.sizes()
+        shown = []
+        for cluster in range(min(most, self.summary.clusters)):
+            of_a, of_b = self.examples(cluster, examples)
+            sizes = {"a": int(count_a[cluster]), "b": int(count_b[cluster])}
+            shown.append({"cluster": cluster, "sizes": sizes, "examples": {"a": of_a, "b": of_b}})
+        return {**asdict(self.summary), "largest": shown}
+
+
+def cluster(
+    a: Source,
+    b: Source,
+    links: Links | np.ndarray | str | Path,
+    *,
+    clusters: int | None = None,
+    resolution: float | None = None,
+    neighbours: int | None = None,
+    skip_zero: bool = False,
+    device: str = "auto",
+    memory: int | str | None = None,
+    random_state: int = 0,
+    progress: ProgressListener | None = None,
+) -> Clusters:
+    """Clusters of two collections at once: a graph of near neighbours each, one where links make two rows one node.
+
+    links: `Links`, pairs of rows or ids, or a file. Leiden finds the clusters at the given `resolution` (1 unless
+    given), or at the one that gives `clusters` of them, found by bisection. neighbours: per row; unless given, 10, or
+    as many more as it takes for 95 % of a graph to hang together. Links whose rows have no more neighbours in common
+    than by chance are warned of (`summary.warning`).
+    """
+    if clusters is not None and resolution is not None:
+        raise InputError("Both a number of clusters and a resolution were given; one follows from the other.")
+    if clusters is not None and clusters < 1:
+        raise InputError(f"{clusters} clusters were asked for; ask for at least 1.")
+    if resolution is not None and not 0 < resolution < np.inf:
+        raise InputError(f"The resolution is {resolution}; it is a number above 0.")
+    if neighbours is not None and neighbours < 1:
+        raise InputError(f"{neighbours} neighbours were asked for; ask for at least 1.")
+    needed("graspologic_native", "Clustering", "veclink[cluster]")
+    left, right = (open_collection(side, payload=False, progress=progress) for side in (a, b))
+    pairs, probability = pairs_of(links, left, right)
+    pairs = pairs[one_to_one(pairs, probability)]
+    # centred: e5 and others put all rows in a narrow cone, where cosines hardly differ
+    cloud_a, cloud_b = prepare(left, skip_zero=skip_zero, side="A"), prepare(right, skip_zero=skip_zero, side="B")
+    pairs = pairs[np.isin(pairs[:, 0], cloud_a.rows) & np.isin(pairs[:, 1], cloud_b.rows)]
+    pairs = np.column_stack([cloud_a.positions(pairs[:, 0]), cloud_b.positions(pairs[:, 1])])
+
+    def tell(step: int, stage: str) -> None:
+        if progress is not None:
+            progress(Progress(step, 3, len(pairs), None, stage))
+
+    where = chosen_device(device)
+    tell(1, "neighbours in A")
+    edges_a = neighbour_edges(cloud_a, neighbours, device=where, memory=memory)
+    tell(2, "neighbours in B")
+    edges_b = neighbour_edges(cloud_b, neighbours, device=where, memory=memory)
+    warning = _warning(edges_a, edges_b, pairs)
+    if warning is not None:
+        warnings.warn(warning, WrongLinksWarning, stacklevel=2)
+    tell(3, "clustering")
+    graph, node_a, node_b = joined(edges_a, edges_b, pairs)
+    if clusters is None:
+        resolution = 1.0 if resolution is None else resolution
+        label = leiden(graph, resolution, random_state)
+    else:
+        label, resolution = leiden_into(graph, min(clusters, len(graph)), random_state)
+    return Clusters(
+        _on_all_rows(cloud_a, label[node_a], -1),
+        _on_all_rows(cloud_b, label[node_b], -1),
+        _on_all_rows(cloud_a, _centrality(cloud_a, label[node_a]), np.nan),
+        _on_all_rows(cloud_b, _centrality(cloud_b, label[node_b]), np.nan),
+        names(left),
+        names(right),
+        ClusterSummary(
+            clusters=int(label.max()) + 1,
+            resolution=resolution,
+            nodes=len(graph),
+            linked=len(pairs),
+            neighbours_a=edges_a.k,
+            neighbours_b=edges_b.k,
+            largest_component_a=round(edges_a.largest, 4),
+            largest_component_b=round(edges_b.largest, 4),
+            warning=warning,
+        ),
+    )
+
+
+def _warning(a: Edges, b: Edges, pairs: np.ndarray) -> str | None:
+    """A sentence where the edges of linked rows agree no more than if the links were exchanged among them."""
+    share, count = agreement(a, b, pairs)
+    if count < ENOUGH_EDGES:
+        return None
+    by_chance, _ = agreement(a, b, np.column_stack([pairs[:, 0], np.roll(pairs[:, 1], 1)]))
+    by_chance = max(by_chance, b.k / b.n)
+    if share > 2 * by_chance or by_chance > 0.25:  # in a small dense graph everything is a neighbour of everything
+        return None
+    return (
+        f"Linked rows have no more neighbours in common than by chance ({share:.1%} of {count:,}, {by_chance:.1%} by "
+        "chance); the links are wrong, or of other collections, or A and B are exchanged."
+    )
+
+
+def _centrality(cloud: Cloud, labels: np.ndarray) -> np.ndarray:
+    """The cosine of each row to the mean of its cluster's rows."""
+    means = np.zeros((int(labels.max()) + 1, cloud.shape[1]), np.float32)
+    near = np.empty(len(cloud), np.float32)
+    for start in range(0, len(cloud), BLOCK):
+        np.add.at(means, labels[start : start + BLOCK], cloud.block(start, start + BLOCK))
+    means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
+    for start in range(0, len(cloud), BLOCK):
+        here = slice(start, start + BLOCK)
+        near[here] = np.einsum("ij,ij->i", cloud.block(start, start + BLOCK), means[labels[here]])
+    return near
+
+
+def _on_all_rows(cloud: Cloud, values: np.ndarray, skipped: float) -> np.ndarray:
+    """Values of the rows of a cloud as values of all rows of its collection."""
+    whole = np.full(len(cloud.collection), skipped, values.dtype)
+    whole[cloud.rows] = values
+    return whole

@@ -1,0 +1,219 @@
+"""link_many(): three or more collections linked pairwise, and reconciled into one consistent set of objects.
+
+Pairwise links contradict each other: a with b and b with c, but a with another c. And they are silent where another
+way round speaks: a with b, b with c, and nothing for a and c. Both are settled by probability. The chance that two
+rows are one object begins with that of their own link, falls where a third collection k contradicts it, and rises by
+every way over k:
+
+    odds(i, j) = p/(1 − p) · Π_k (1 − (1 − c)·p(i, kᵢ)·(1 − p(kᵢ, j))) · (the same from j),   kᵢ: i's best partner in k
+    P(i, j) = 1 − (1 − odds/(1 + odds)) · Π_k (1 − w·p(i, k)·p(k, j))
+
+If i is surely kᵢ, and kᵢ not j, then i is hardly j: true pairs look like that seldom (c), false ones nearly always.
+Pairs are then taken by falling P; two groups of rows become one object unless both hold a row of the same collection.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from veclink.data.collection import Collection
+from veclink.data.links import Links
+from veclink.data.pairs import resolve_pairs
+from veclink.errors import InputError
+from veclink.linkers.linking import Source, link
+from veclink.progress import Progress, ProgressListener
+from veclink.stores.opening import open_collection
+
+DETOUR = 0.7
+"""w: how much a way over a third collection counts; its two links are not as independent as the product assumes."""
+CONTRADICTED = 0.1
+"""c: how often a true pair is contradicted by a third collection, that is, its link there was missed."""
+ACCEPTED = 0.6
+WORTH = 0.02  # pairs below this probability are not looked at
+
+Pair = tuple[int, int]
+Chances = dict[Pair, dict[int, dict[int, float]]]
+
+
+@dataclass(frozen=True, eq=False)
+class ManyLinks:
+    """Objects across m collections.
+
+    objects: (n, m) rows, −1 where an object is not in a collection; each has at least two. probability: (n,), the mean
+    of the pairs that made it. pairwise: the links of each two collections as they were found, by (i, j) with i < j.
+    """
+
+    objects: np.ndarray
+    probability: np.ndarray
+    pairwise: dict[Pair, Links]
+
+    def __len__(self) -> int:
+        return len(self.objects)
+
+    def pairs(self, i: int, j: int) -> np.ndarray:
+        """The rows (n, 2) of collections i and j that are the same object."""
+        both = self.objects[:, [i, j]]
+        return both[(both >= 0).all(axis=1)]
+
+
+def link_many(
+    collections: Sequence[Source],
+    *,
+    seeds: Mapping[Pair, Any] | None = None,
+    random_state: int = 0,
+    progress: ProgressListener | None = None,
+    **options: Any,
+) -> ManyLinks:
+    """Link three or more collections: every two of them by `link`, then all of them by `reconcile`.
+
+    seeds: known pairs by the two collections they are of, {(0, 1): pairs, …}; pairs that are not there start from
+    nothing. `options` go to `link`.
+    """
+    if len(collections) < 3:
+        raise InputError(f"{len(collections)} collections were given; link_many is for 3 or more, link for two.")
+    opened = [open_collection(each, payload=False, progress=progress) for each in collections]
+    known = _known_seeds(seeds or {}, opened)
+    pairwise = {}
+    every = list(itertools.combinations(range(len(opened)), 2))
+    for step, (i, j) in enumerate(every):
+        if progress is not None:
+            progress(Progress(step + 1, len(every), 0, None, f"linking {i} and {j}"))
+        pairwise[i, j] = link(opened[i], opened[j], seeds=known.get((i, j)), random_state=random_state, **options)
+    return reconcile(pairwise, len(opened))
+
+
+def reconcile(pairwise: Mapping[Pair, Links], m: int) -> ManyLinks:
+    """One consistent set of objects from the links of every two of `m` collections.
+
+    Right after linking, the pairs that were judged but fell below the cut speak too (`Links.considered`): a weak link
+    that a way over a third collection confirms is a link.
+    """
+    chance: Chances = {}
+    for (i, j), links in pairwise.items():
+        for row_i, row_j, probability in _judged(links):
+            chance.setdefault((i, j), {}).setdefault(row_i, {})[row_j] = probability
+            chance.setdefault((j, i), {}).setdefault(row_j, {})[row_i] = probability
+    combined = {ends: _combined(ends, chance, m) for ends in itertools.combinations(range(m), 2)}
+    listed = [
+        (-probability, i, j, row_i, row_j)
+        for (i, j), pairs in combined.items()
+        for (row_i, row_j), probability in pairs.items()
+        if probability >= ACCEPTED
+    ]
+    groups = _Groups()
+    for negative, i, j, row_i, row_j in sorted(listed):
+        groups.join((i, row_i), (j, row_j), -negative)
+    objects, trust = groups.table(m)
+    return ManyLinks(objects, trust, dict(pairwise))
+
+
+def _judged(links: Links) -> list[tuple[int, int, float]]:
+    """All judged pairs with their probability; none where the collections do not link."""
+    source = links.considered if links.considered is not None and len(links) else links
+    likely = source.probability >= WORTH
+    return [
+        (row_a, row_b, probability)
+        for (row_a, row_b), probability in zip(
+            source.pairs[likely].tolist(), source.probability[likely].tolist(), strict=True
+        )
+    ]
+
+
+def _combined(ends: Pair, chance: Chances, m: int) -> dict[tuple[int, int], float]:
+    """P(i, j) of all pairs that a link or a way over a third collection speaks for."""
+    i, j = ends
+    others = [k for k in range(m) if k not in ends]
+    pairs = {(row_i, row_j) for row_i, found in chance.get(ends, {}).items() for row_j in found}
+    for k in others:
+        onward = chance.get((k, j), {})
+        for row_i, found in chance.get((i, k), {}).items():
+            pairs |= {(row_i, row_j) for row_k in found for row_j in onward.get(row_k, ())}
+    probability = {}
+    for row_i, row_j in pairs:
+        own = chance.get(ends, {}).get(row_i, {}).get(row_j, 0.0)
+        doubt = 1.0
+        for k in others:
+            to_j = chance.get((k, j), {})
+            for row_k, first in chance.get((i, k), {}).get(row_i, {}).items():
+                doubt *= 1 - DETOUR * first * to_j.get(row_k, {}).get(row_j, 0.0)
+            if own < 1:  # a given pair is beyond doubt
+                kept = _uncontradicted(chance, k, (i, row_i), (j, row_j)) * _uncontradicted(
+                    chance, k, (j, row_j), (i, row_i)
+                )
+                own = own * kept / (1 - own + own * kept)
+        probability[row_i, row_j] = 1 - (1 - own) * doubt
+    return probability
+
+
+def _uncontradicted(chance: Chances, k: int, one: tuple[int, int], other: tuple[int, int]) -> float:
+    """What is left of the odds that two rows are one object, given the best partner of the first in collection k."""
+    partners = chance.get((one[0], k), {}).get(one[1])
+    if not partners:
+        return 1.0
+    best = max(partners, key=lambda row: (partners[row], -row))
+    agreed = chance.get((k, other[0]), {}).get(best, {}).get(other[1], 0.0)
+    return 1 - (1 - CONTRADICTED) * partners[best] * (1 - agreed)
+
+
+class _Groups:
+    """Rows of several collections, joined into groups that hold at most one row of each."""
+
+    def __init__(self) -> None:
+        self._group: dict[tuple[int, int], int] = {}
+        self._members: dict[int, dict[int, int]] = {}
+        self._trust: dict[int, list[float]] = {}
+
+    def join(self, one: tuple[int, int], other: tuple[int, int], probability: float) -> None:
+        """Make two rows one object, unless their groups disagree."""
+        left, right = (self._of(row) for row in (one, other))
+        if left == right:
+            self._trust[left].append(probability)
+            return
+        if self._members[left].keys() & self._members[right].keys():
+            return
+        self._members[left] |= self._members.pop(right)
+        self._trust[left] += [*self._trust.pop(right), probability]
+        for row in self._members[left].items():
+            self._group[row] = left
+
+    def table(self, m: int) -> tuple[np.ndarray, np.ndarray]:
+        """Groups of two and more as rows (n, m), the surest first, and their mean probability."""
+        kept = [group for group, members in self._members.items() if len(members) > 1]
+        objects = np.full((len(kept), m), -1, np.int64)
+        for place, group in enumerate(kept):
+            for collection, row in self._members[group].items():
+                objects[place, collection] = row
+        probability = np.array([float(np.mean(self._trust[group])) for group in kept])
+        order = np.lexsort((*objects.T[::-1], -probability))
+        return objects[order], probability[order]
+
+    def _of(self, row: tuple[int, int]) -> int:
+        if row not in self._group:
+            self._group[row] = len(self._group)
+            self._members[self._group[row]] = {row[0]: row[1]}
+            self._trust[self._group[row]] = []
+        return self._group[row]
+
+
+def _known_seeds(seeds: Mapping[Pair, Any], opened: Sequence[Collection]) -> dict[Pair, Any]:
+    """Seeds by (i, j) with i < j."""
+    known, m = {}, len(opened)
+    for (i, j), pairs in seeds.items():
+        if i == j or not (0 <= i < m and 0 <= j < m):
+            raise InputError(f"Seeds are given for the collections {(i, j)}; there are {m}, counted from 0.")
+        if (j, i) in seeds and i > j:
+            raise InputError(f"Seeds are given for the collections {(i, j)} and {(j, i)}; give them once.")
+        known[min(i, j), max(i, j)] = pairs if i < j else _turned(pairs, opened[i], opened[j])
+    return known
+
+
+def _turned(pairs: Any, a: Collection, b: Collection) -> list[tuple[Any, Any]]:
+    """Known pairs of a and b as pairs of b and a, by id where there are ids."""
+    rows_a, rows_b = resolve_pairs(pairs, a, b).T
+    names = ((rows if side.ids is None else side.ids[rows]).tolist() for rows, side in ((rows_b, b), (rows_a, a)))
+    return list(zip(*names, strict=True))

@@ -1,0 +1,106 @@
+"""The rows of a merged collection: what each is called, where it comes from, and what belongs to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from veclink.data.collection import Collection
+from veclink.errors import needed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+AS_THEY_ARE = "as they are"
+
+
+@dataclass(frozen=True, eq=False)
+class MergedRows:
+    """All of B's rows in their order, then those of A that no link ties to one of them, in theirs.
+
+    partner: (n_b,) the row of A that is the same object, −1 where there is none; probability: of that link, else NaN.
+    alone: (m,) rows of A that are not in B. ids: (n_b + m,), B's as they are, A's made unique beside them.
+    ids_of_a: what was done to A's ids for that, in words.
+    """
+
+    a: Collection
+    b: Collection
+    partner: np.ndarray
+    probability: np.ndarray
+    alone: np.ndarray
+    ids: np.ndarray
+    ids_of_a: str
+
+    @classmethod
+    def of(
+        cls, a: Collection, b: Collection, pairs: np.ndarray, probability: np.ndarray, left_out: np.ndarray
+    ) -> MergedRows:
+        """Rows from one-to-one pairs; `left_out` are rows of A that go nowhere (vectors without a direction)."""
+        partner, sure = np.full(len(b), -1, np.int64), np.full(len(b), np.nan)
+        partner[pairs[:, 1]], sure[pairs[:, 1]] = pairs[:, 0], probability
+        new = np.ones(len(a), bool)
+        new[pairs[:, 0]] = new[left_out] = False
+        alone = np.flatnonzero(new)
+        return cls(a, b, partner, sure, alone, *_joined_ids(names(b), names(a)[alone]))
+
+    def __len__(self) -> int:
+        return len(self.b) + len(self.alone)
+
+    def payload(self, start: int, stop: int) -> pa.Table:
+        """Columns of rows start…stop−1: origin, id_a, id_b, link_probability, then a_… and b_… of either payload."""
+        arrow: Any = needed("pyarrow", "The payload of a merged collection")
+        n_b = len(self.b)
+        of_b = np.arange(start, min(stop, n_b))
+        of_b = of_b[of_b >= 0] if start < n_b else np.empty(0, np.int64)
+        new = self.alone[max(start - n_b, 0) : max(stop - n_b, 0)]
+        rows_b = np.concatenate([of_b, np.full(len(new), -1)])
+        rows_a = np.concatenate([self.partner[of_b], new])
+        chance = np.concatenate([self.probability[of_b], np.full(len(new), np.nan)])
+        origin = np.where(rows_b < 0, "a", np.where(rows_a < 0, "b", "both"))
+        columns = {
+            "origin": arrow.array(origin.tolist(), arrow.string()),
+            "id_a": _taken_ids(arrow, self.a, rows_a),
+            "id_b": _taken_ids(arrow, self.b, rows_b),
+            "link_probability": arrow.array(chance, mask=np.isnan(chance)),
+        }
+        for side, collection, rows in (("a", self.a, rows_a), ("b", self.b, rows_b)):
+            if collection.payload is not None:
+                taken = collection.payload.take(arrow.array(rows, mask=rows < 0))
+                columns |= {f"{side}_{name}": taken.column(name) for name in taken.column_names}
+        return arrow.table(columns)
+
+
+def names(collection: Collection) -> np.ndarray:
+    """The ids of a collection, or its row numbers where it has none."""
+    return np.arange(len(collection)) if collection.ids is None else collection.ids
+
+
+def _joined_ids(of_b: np.ndarray, of_a: np.ndarray) -> tuple[np.ndarray, str]:
+    """B's ids, then A's, and what was done to A's.
+
+    They stay where they are of the same kind and new; else integers are counted on, or text gets `a:` before it.
+    """
+    told = AS_THEY_ARE
+    whole_b, whole_a = of_b.dtype.kind == "i", of_a.dtype.kind == "i"
+    if whole_b and whole_a:
+        if len(np.intersect1d(of_b, of_a)):
+            first = int(of_b.max(initial=-1)) + 1
+            of_a, told = np.arange(len(of_a)) + first, f"counted on from {first}"
+        return np.concatenate([of_b, of_a]), told
+    left, right = ([str(each) for each in ids.tolist()] for ids in (of_b, of_a))
+    taken, mark = set(left), ""
+    while any(mark + each in taken for each in right):
+        mark += "a:"
+    ids = np.empty(len(left) + len(right), object)
+    ids[:] = left + [mark + each for each in right]
+    return ids, f"with {mark!r} before them" if mark else told
+
+
+def _taken_ids(arrow: Any, collection: Collection, rows: np.ndarray) -> Any:
+    """The ids at these rows, missing where a row is −1."""
+    ids, missing = names(collection), rows < 0
+    if ids.dtype.kind == "i":
+        return arrow.array(np.where(missing, 0, ids[rows] if len(ids) else 0), mask=missing)
+    return arrow.array([None if gone else ids[row] for row, gone in zip(rows, missing, strict=True)], arrow.string())

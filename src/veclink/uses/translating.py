@@ -1,0 +1,242 @@
+"""Translator: takes vectors of model A into the space of model B, fitted to links and judged on links held back.
+
+A query made with model A can then be asked of a collection of model B; fitted with `reverse`, the other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from veclink.data.collection import Collection, numbers
+from veclink.data.links import Links
+from veclink.data.pairs import read_pairs, read_probabilities, resolve_pairs
+from veclink.errors import InputError, plural
+from veclink.files.memory_maps import forget_pages
+from veclink.geometry.clouds import prepare
+from veclink.geometry.signatures import unit_rows
+from veclink.progress import Progress, ProgressListener
+from veclink.stores.opening import open_collection
+from veclink.uses.maps import DEFAULT_KIND, KINDS, LEAST_LINKS, Map, Moments, Paired, fit_map, map_from_arrays
+from veclink.uses.maps.files import read_arrays, write_arrays
+from veclink.uses.maps.quality import FOLDS, Quality, crossfitted
+
+if TYPE_CHECKING:
+    from veclink.stores.protocol import Batch
+
+EXCHANGED = "A and B are exchanged: give the collections in the order in which they were linked."
+Source = np.ndarray | Collection | str | Path
+FORMAT = 1
+ENOUGH_LINKS = 100_000  # a random choice of more fits no better, and costs time
+FEW_LINKS = 100
+CHUNK = 8192
+
+
+@dataclass(frozen=True, eq=False)
+class Translator:
+    """A fitted map between two spaces.
+
+    quality: of the kind in use; tried: of all kinds that were compared. length: what translated vectors are scaled to,
+    1 unless the vectors of the other side have another typical length.
+    """
+
+    map: Map
+    kind: str
+    dimensions: tuple[int, int]
+    n_links: int
+    quality: Quality | None = None
+    tried: tuple[Quality, ...] = ()
+    length: float = 1.0
+
+    @classmethod
+    def fit(
+        cls,
+        links: Links | np.ndarray | str | Path,
+        a: Source,
+        b: Source,
+        *,
+        kind: str = DEFAULT_KIND,
+        reverse: bool = False,
+        check: bool = True,
+        random_state: int = 0,
+        progress: ProgressListener | None = None,
+    ) -> Translator:
+        """A translator from A to B (`reverse`: from B to A) out of links: `Links`, (n, 2) rows, or a file of pairs.
+
+        kind: "la2m" (the paper's), "procrustes", "ridge", "lowrank", "blend" (see `maps`), or "auto", which compares
+        all of them on held-back links and keeps the one whose neighbours agree best with the partners'. Links count by
+        their probability. At least 10 links are needed. Without `check` one given kind is fitted and not judged.
+        """
+        if kind not in ("auto", *KINDS):
+            raise InputError(f"The map {kind!r} is unknown; it is auto or one of {', '.join(KINDS)}.")
+        left, right = open_collection(a, payload=False), open_collection(b, payload=False)
+        pairs, weight = pairs_of(links, left, right)
+        if reverse:
+            left, right, pairs = right, left, pairs[:, ::-1]
+        if len(pairs) < LEAST_LINKS:
+            raise InputError(f"There are {plural(len(pairs), 'link')}; a map needs at least {LEAST_LINKS}.")
+        of_a = prepare(left, centre=False, skip_zero=True, side="A")
+        forget_pages(left.vectors)
+        of_b = prepare(right, centre=False, skip_zero=True, side="B")
+        forget_pages(right.vectors)
+        rows = np.column_stack([of_a.positions(pairs[:, 0]), of_b.positions(pairs[:, 1])])
+        rng = np.random.default_rng(random_state)
+        some = np.sort(rng.permutation(len(rows))[:ENOUGH_LINKS])
+        paired = Paired(of_a, of_b, rows[some], weight[some])
+        fold = rng.permutation(len(paired)) % FOLDS
+        parts = [Moments.of(paired.only(fold == each)) for each in range(FOLDS)]
+        tried = []
+        for step, each in enumerate(KINDS if kind == "auto" else (kind,) if check else ()):
+            if progress is not None:
+                progress(Progress(step + 1, len(KINDS) + 1, len(paired), None, f"trying the map {each}"))
+            tried.append(crossfitted(each, paired, fold, parts, random_state))
+        best = max(tried, key=lambda quality: (quality.neighbours, quality.cosine), default=None)
+        kind = kind if best is None else best.kind
+        return cls(
+            fit_map(kind, paired, parts, random_state=random_state),
+            kind,
+            (left.dimension, right.dimension),
+            len(pairs),
+            best,
+            tuple(tried),
+            _typical_length(right, pairs[:, 1]),
+        )
+
+    @property
+    def warning(self) -> str | None:
+        """A sentence where the map does no better on held-back links than by chance; None where it does."""
+        quality = self.quality
+        if quality is None or not quality.at_chance:
+            return None
+        few = f"too few ({self.n_links:,}), " if self.n_links < FEW_LINKS else ""
+        return (
+            f"The map is no better than chance: of {plural(quality.held_back, 'link')} held back it keeps "
+            f"{quality.neighbours:.1%} of the ten nearest neighbours, with partners exchanged {quality.chance:.1%}; "
+            f"the links are {few}wrong, or of other collections, or A and B are exchanged."
+        )
+
+    def transform(self, vectors: np.ndarray) -> np.ndarray:
+        """Vectors of the one model (n, d1), of any length, as vectors of the other (n, d2), float32."""
+        vectors = np.asarray(vectors)
+        if vectors.ndim != 2 or vectors.shape[1] != self.dimensions[0]:
+            raise InputError(
+                f"The vectors have the shape {vectors.shape}; this translator takes rows of {self.dimensions[0]:,}."
+            )
+        out = np.empty((len(vectors), self.dimensions[1]), np.float32)
+        for start in range(0, len(vectors), CHUNK):
+            rows = unit_rows(vectors[start : start + CHUNK].astype(np.float32))
+            out[start : start + CHUNK] = unit_rows(self.map.apply(rows))
+        if self.length != 1.0:
+            out *= np.float32(self.length)
+        return out
+
+    def describe(self) -> dict[str, Any]:
+        """What is known of the translator, ready for JSON."""
+        return {
+            "kind": self.kind,
+            "dimensions": list(self.dimensions),
+            "n_links": self.n_links,
+            "length": self.length,
+            "quality": None if self.quality is None else asdict(self.quality),
+            "tried": [asdict(each) for each in self.tried],
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write a .safetensors file, whole or not at all; what `describe` gives is in its header as JSON."""
+        write_arrays(path, self.map.arrays(), {"format": FORMAT, **self.describe()})
+
+    @classmethod
+    def load(cls, path: str | Path) -> Translator:
+        """The translator saved in `path`."""
+        arrays, told = read_arrays(path)
+        if told.get("format") != FORMAT:
+            raise InputError(f"{path} has the format {told.get('format')} and this version reads {FORMAT}.")
+        try:
+            tried = tuple(Quality.from_dict(each) for each in told["tried"])
+            return cls(
+                map_from_arrays(arrays),
+                told["kind"],
+                (int(told["dimensions"][0]), int(told["dimensions"][1])),
+                int(told["n_links"]),
+                None if told["quality"] is None else Quality.from_dict(told["quality"]),
+                tried,
+                float(told["length"]),
+            )
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise InputError(f"{path} is not a sound translator ({error!r}); save it again.") from error
+
+
+def translated_batches(translator: Translator, source: Collection, *, payload: bool = True) -> Iterator[Batch]:
+    """All rows of a collection, translated, with their ids and payload, as stores take them."""
+    from veclink.stores.protocol import Batch
+
+    for start in range(0, max(len(source), 1), CHUNK):
+        stop = min(start + CHUNK, len(source))
+        yield Batch(
+            translator.transform(numbers(source, slice(start, stop))),
+            None if source.ids is None else source.ids[start:stop],
+            source.payload.slice(start, stop - start) if payload and source.payload is not None else None,
+        )
+
+
+def pairs_of(links: Links | np.ndarray | str | Path, a: Collection, b: Collection) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of rows (n, 2) and their probabilities; links must be of these two collections.
+
+    A file may be one that `Links.save` wrote, or any CSV or Parquet file with the columns a,b: those count as sure,
+    unless a column `probability` says more.
+    """
+    if isinstance(links, (str, Path)):
+        loaded = _load(links)
+        if loaded is None:
+            return (rows := _rows_of_pairs(links, a, b)), read_probabilities(links, len(rows))
+        links = loaded
+    if not isinstance(links, Links):
+        return (rows := _rows_of_pairs(links, a, b)), np.ones(len(rows))
+    sizes = links.summary.n_a, links.summary.n_b
+    if sizes != (len(a), len(b)):
+        turned = sizes == (len(b), len(a))
+        raise InputError(
+            f"The links are between {sizes[0]:,} and {sizes[1]:,} vectors, and A and B have {len(a):,} and {len(b):,}; "
+            + (EXCHANGED if turned else "give the collections that were linked.")
+        )
+    for side, ids, collection, other in (("A", links.ids_a, a, b), ("B", links.ids_b, b, a)):
+        rows = links.pairs[:, 0 if side == "A" else 1]
+        if ids is not None and collection.ids is not None and not np.array_equal(ids, collection.ids[rows]):
+            turned = other.ids is not None and set(ids.tolist()) <= set(other.ids.tolist())
+            raise InputError(
+                f"The links name other ids than {side} has in those rows; "
+                + (EXCHANGED if turned else "give the collection as it was.")
+            )
+    return links.pairs, links.probability
+
+
+def _rows_of_pairs(pairs: Any, a: Collection, b: Collection) -> np.ndarray:
+    """Plain pairs as rows; those that fit only the other way round are refused with that reason."""
+    try:
+        return resolve_pairs(pairs, a, b, what="links")
+    except InputError as error:
+        try:
+            resolve_pairs(pairs, b, a, what="links")
+        except InputError:
+            raise error from None
+        raise InputError(f"{error} The other way round they fit; {EXCHANGED}") from error
+
+
+def _load(path: str | Path) -> Links | None:
+    """Links as `save` wrote them, or None where the file is a plain table of pairs."""
+    try:
+        return Links.load(path)
+    except InputError:
+        read_pairs(path)  # says what is wrong where it is not even that
+        return None
+
+
+def _typical_length(collection: Collection, rows: np.ndarray) -> float:
+    """The median length of some linked vectors; exactly 1 where they are unit vectors within float16."""
+    some = numbers(collection, np.sort(rows[:CHUNK])).astype(np.float32)
+    length = float(np.median(np.linalg.norm(some, axis=1)))
+    return 1.0 if abs(length - 1.0) < 2e-3 else length

@@ -1,0 +1,69 @@
+"""Large fields, at a size a test can afford: a sample is asked, and the links are nearly those of all rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from span_papers import all_papers, linked
+from veclink.backends import cloud_pair as field
+from veclink.backends.cloud_pair import CloudPair, Seen
+from veclink.data.collection import Collection
+from veclink.data.scores import score
+from veclink.geometry.clouds import prepare
+from veclink.geometry.signatures import span_projection, unit_rows
+from veclink.linkers.linking import link
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clouds of more than 500 rows count as large."""
+    monkeypatch.setattr(field, "ALL_ASKED", 500)
+    monkeypatch.setattr(field, "ASKED", 600)
+
+
+def test_links_of_a_large_field_are_nearly_those_of_a_small_one(large: None) -> None:
+    papers = all_papers()
+    found = link(papers.a, papers.b, seeds=papers.seeds, device="cpu")
+    assert found.summary.verdict == "linkable"
+    assert score(found.pairs, papers.truth).f1 > score(linked().pairs, papers.truth).f1 - 0.02
+    assert abs(found.summary.precision - score(found.pairs, papers.truth).precision) < 0.05
+
+
+def test_the_smaller_cloud_is_asked_whichever_side_it_is(large: None) -> None:
+    papers = all_papers()
+    sides = [prepare(Collection.from_array(each)).dense() for each in (papers.a, papers.b[:700])]
+    for a, b, few in ((*sides, 1), (*sides[::-1], 0)):
+        cloud_pair = CloudPair(a, b)
+        cloud_pair.ask(np.random.default_rng(0))
+        shared = papers.truth[papers.truth[:, 1] < 700][:, :: 1 if few else -1]
+        axes = tuple(span_projection(side, 0.3) for side in cloud_pair.vectors(shared[:200]))
+        pairs, _ = cloud_pair.propose(axes)
+        assert set(pairs[:, few]) <= set(cloud_pair.asked) and cloud_pair.extent == 600
+        assert cloud_pair.confirmed(axes, pairs).mean() > 0.3
+
+
+def test_nothing_is_found_between_large_clouds_that_share_nothing(large: None) -> None:
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((800, 64)).astype(np.float32) for _ in range(2))
+    found = link(a, b, seeds=np.column_stack([np.arange(15), np.arange(15)]), device="cpu")
+    assert found.summary.verdict == "not linkable" and len(found) == 0
+
+
+def test_rows_are_seen_the_same_whole_in_blocks_or_singly() -> None:
+    papers = all_papers()
+    cloud = prepare(Collection.from_array(papers.a))
+    axes = span_projection(cloud.take(np.arange(40)), 0.3)
+    whole = unit_rows(cloud.dense() @ axes)
+    seen = Seen(cloud, axes)
+    assert np.allclose(seen.block(100, 164), whole[100:164], atol=1e-6)
+    assert np.allclose(seen.take(np.array([7, 3])), whole[[7, 3]], atol=1e-6)
+
+
+def test_clouds_read_from_disk_when_asked_give_links_as_good(tmp_path_factory: pytest.TempPathFactory) -> None:
+    papers, folder = all_papers(), tmp_path_factory.mktemp("rows")
+    for name, vectors in (("a", papers.a), ("b", papers.b)):
+        np.save(folder / f"{name}.npy", vectors)
+    found = link(folder / "a.npy", folder / "b.npy", seeds=papers.seeds, device="cpu", memory="4MB")
+    # Not the same ones: products of blocks round otherwise, and growing amplifies the last digit.
+    assert score(found.pairs, papers.truth).f1 > score(linked().pairs, papers.truth).f1 - 0.01

@@ -1,0 +1,68 @@
+"""Collections larger than the memory that may be used: rows are read from their file when they are needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from span_papers import linked_cut, some_papers
+from veclink.backends.cloud_pair import CloudPair, Seen
+from veclink.confidence import candidates
+from veclink.geometry.clouds import Cloud, prepare
+from veclink.geometry.signatures import canonical_projections
+from veclink.linkers.linking import _field, link
+from veclink.stores.opening import open_collection
+
+
+def _files(folder: Path) -> tuple[Path, Path]:
+    papers = some_papers()
+    for name, vectors in (("a", papers.a), ("b", papers.b)):
+        np.save(folder / f"{name}.npy", vectors)
+    return folder / "a.npy", folder / "b.npy"
+
+
+def _clouds(folder: Path) -> tuple[Cloud, Cloud]:
+    a, b = (prepare(open_collection(path)) for path in _files(folder))
+    assert isinstance(a.collection.vectors, np.memmap)
+    return a, b
+
+
+def test_a_small_budget_reads_rows_when_asked_and_a_large_one_holds_them(tmp_path: Path) -> None:
+    a, b = _clouds(tmp_path)
+    assert isinstance(_field(a, b, "cpu", "1MB").a, Cloud) and a._dense is None
+    assert not isinstance(_field(a, b, "cpu", "100MB").a, Cloud)
+
+
+def test_a_memory_map_with_a_small_budget_gives_the_links_of_arrays_in_memory(tmp_path: Path) -> None:
+    a, b = _files(tmp_path)
+    links, expected = link(a, b, seeds=some_papers().seeds, memory="1MB", device="cpu"), linked_cut()
+    order, expected_order = (np.lexsort(each.pairs.T) for each in (links, expected))
+    assert np.array_equal(links.pairs[order], expected.pairs[expected_order])
+    # Products of other shapes round otherwise.
+    assert np.allclose(links.probability[order], expected.probability[expected_order], atol=1e-3)
+
+
+def test_large_clouds_are_linked_from_their_files_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Growing on a sample of rows, and one final pass: the way of clouds that are worth reading in parts."""
+    monkeypatch.setattr("veclink.backends.cloud_pair.ALL_ASKED", 100)
+    monkeypatch.setattr(candidates, "FULL_FOLDS", 100)
+    a, b = _files(tmp_path)
+    seeds = some_papers().seeds
+    links, expected = (link(a, b, seeds=seeds, memory=memory, device="cpu") for memory in ("1MB", None))
+    same = {tuple(pair) for pair in links.pairs.tolist()} & {tuple(pair) for pair in expected.pairs.tolist()}
+    assert len(same) >= 0.99 * max(len(links), len(expected)) and len(same) > 250
+
+
+def test_signatures_beyond_the_budget_are_made_block_by_block(tmp_path: Path) -> None:
+    a, b = _clouds(tmp_path)
+    axes = canonical_projections(a.take(some_papers().truth[:, 0]), b.take(some_papers().truth[:, 1]))
+    small, roomy = CloudPair(a, b, memory=1_000_000), CloudPair(a, b)
+    seen = small.signature("a", axes[0])
+    assert isinstance(seen, Seen)
+    assert np.allclose(seen.block(100, 200), np.asarray(roomy.signature("a", axes[0]))[100:200], atol=1e-6)
+    rows = some_papers().truth[:60, 0], some_papers().truth[:60, 1]
+    assert np.allclose(small.cosines(axes, *rows), roomy.cosines(axes, *rows), atol=1e-6)
+    pairs, expected = small.matches(axes).mutual()[0], roomy.matches(axes).mutual()[0]
+    assert np.array_equal(pairs, expected)

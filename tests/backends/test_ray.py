@@ -1,0 +1,277 @@
+"""On a Ray cluster of two nodes the links are those of one machine, and they stay so when a node goes away."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+# Before ray is imported: no reports to anybody, and nodes that trust each other.
+os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_AUTH_MODE="disabled")
+
+import numpy as np
+import pytest
+import ray
+from ray.cluster_utils import Cluster as Nodes
+from typer.testing import CliRunner
+
+from span_papers import all_papers, some_papers
+from veclink.backends import ray_matching as ray_backend
+from veclink.backends import ray_tasks as tasks
+from veclink.backends.cloud_pair import CloudPair
+from veclink.backends.ray_clouds import RayCloudPair
+from veclink.backends.ray_cluster import Cluster, connected
+from veclink.backends.ray_matching import Pass, Stored
+from veclink.backends.ray_tasks import Span
+from veclink.cli.app import app
+from veclink.data.collection import Collection
+from veclink.data.links import Links
+from veclink.errors import InputError, MissingExtra, VeclinkError
+from veclink.geometry.clouds import prepare
+from veclink.geometry.signatures import canonical_projections, unit_rows
+from veclink.linkers.linking import link
+from veclink.matching import match
+
+MEMORY = "4MB"  # so little that 500 rows are several tiles, and so several tasks
+TORCH = "torch:cpu"
+STORE = 100_000_000
+# A dead node is noticed after a second, not after half a minute.
+ALERT = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500, "health_check_failure_threshold": 2}
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Nodes]:
+    started = Nodes(
+        initialize_head=True,
+        head_node_args={"num_cpus": 1, "object_store_memory": STORE, "_system_config": ALERT},
+    )
+    yield started
+    ray.shutdown()
+    started.shutdown()
+
+
+@pytest.fixture
+def second(nodes: Nodes) -> Iterator[Any]:
+    """A second node, for one test."""
+    node = nodes.add_node(num_cpus=1, object_store_memory=STORE)
+    nodes.wait_for_nodes()
+    yield node
+    if node in nodes.worker_nodes:
+        nodes.remove_node(node)
+
+
+@pytest.fixture(scope="module")
+def local() -> Links:
+    papers = some_papers()
+    return link(papers.a, papers.b, seeds=papers.seeds, device="cpu", memory=MEMORY)
+
+
+def assert_same(ours: Links, reference: Links) -> None:
+    assert len(reference) > 200
+    assert np.array_equal(ours.pairs, reference.pairs)
+    np.testing.assert_allclose(ours.probability, reference.probability, rtol=1e-6)
+    np.testing.assert_allclose(ours.evidence["score"], reference.evidence["score"], rtol=1e-5)
+    assert ours.summary.verdict == reference.summary.verdict
+
+
+def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    papers = some_papers()
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtra, match=r'needs the package ray.*pip install "veclink\[ray\]"'):
+        link(papers.a, papers.b, cluster="auto")
+
+
+def test_an_address_where_no_cluster_is_ends_in_a_sentence() -> None:
+    papers = some_papers()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        free = f"127.0.0.1:{taken.getsockname()[1]}"
+    with pytest.raises(InputError, match="neither 'auto' nor an address such as"):
+        link(papers.a, papers.b, cluster="cluster")
+    with pytest.raises(InputError, match="There is no Ray cluster to connect to at '127"):
+        link(papers.a, papers.b, cluster=free)
+
+
+def test_geh_says_that_it_runs_on_one_machine() -> None:
+    papers = some_papers()
+    with pytest.raises(InputError, match="'geh' runs on one machine"):
+        link(papers.a, papers.b, seeds=papers.seeds, method="geh", cluster="auto")
+
+
+def test_two_nodes_find_the_links_of_one_machine(nodes: Nodes, second: Any, local: Links) -> None:
+    papers = some_papers()
+    assert_same(link(papers.a, papers.b, seeds=papers.seeds, cluster=nodes.address, memory=MEMORY), local)
+    assert not ray.is_initialized(), "a connection that link() made is closed by it"
+
+
+def test_a_node_killed_at_work_changes_no_link(
+    nodes: Nodes, second: Any, local: Links, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    papers, killed = some_papers(), []
+    with socket.create_server(("127.0.0.1", 0)) as told:
+        told.settimeout(60)
+        held = held_on(second.node_id, told.getsockname(), tasks.listed)
+        monkeypatch.setattr(tasks, "listed", held)
+
+        def kill() -> None:
+            at_work, _ = told.accept()
+            with at_work:
+                nodes.remove_node(second, allow_graceful=False)
+            killed.append(second.node_id)
+
+        watcher = threading.Thread(target=kill)
+        watcher.start()
+        links = link(papers.a, papers.b, seeds=papers.seeds, cluster=nodes.address, memory=MEMORY)
+        watcher.join()
+    assert killed == [second.node_id], "no task ran on the second node"
+    assert_same(links, local)
+
+
+def test_the_command_runs_on_a_cluster(nodes: Nodes, local: Links, tmp_path: Path) -> None:
+    papers, files = some_papers(), {name: str(tmp_path / name) for name in ("a.npy", "b.npy", "seeds.csv", "l.parquet")}
+    np.save(files["a.npy"], papers.a)
+    np.save(files["b.npy"], papers.b)
+    np.savetxt(files["seeds.csv"], papers.seeds, "%d", ",", header="a,b", comments="")
+    given = [files["a.npy"], files["b.npy"], "--seeds", files["seeds.csv"], "-o", files["l.parquet"]]
+    told = CliRunner().invoke(app, ["link", *given, "--cluster", nodes.address, "--memory", MEMORY, "--quiet"])
+    assert told.exit_code == 0, told.output
+    assert_same(Links.load(files["l.parquet"]), local)
+
+
+@pytest.fixture(scope="module")
+def machines(nodes: Nodes) -> Iterator[Cluster]:
+    """A connection that tests share; while there is one, "auto" is that cluster."""
+    with connected(nodes.address) as cluster:
+        yield cluster
+
+
+@pytest.mark.parametrize(("k", "depth", "certain"), [(10, 3, None), (1, 1, 1), (40, 2, None)])
+def test_matching_in_tasks_is_exactly_that_of_one_machine(
+    machines: Cluster, k: int, depth: int, certain: int | None
+) -> None:
+    rng = np.random.default_rng(k)
+    left, right = (unit_rows(rng.normal(size=(n, 24)).astype(np.float32)) for n in (333, 270))
+    right[100:120] = right[80:100]  # ties, within a block of the store and across two
+    right[:30] = left[:30]
+    stored = [
+        Stored([machines.put(side[low : low + 90]) for low in range(0, len(side), 90)], 90, side.shape)
+        for side in (left, right)
+    ]
+    assert len(Pass.over(*stored, machines, 120_000).spans()[0]) > 1
+    ours = ray_backend.match(*stored, machines, k=k, depth=depth, certain=certain, memory=120_000)
+    reference = match(left, right, k=k, depth=depth, certain=certain, memory=120_000)
+    for one, other in ((ours.forward, reference.forward), (ours.backward, reference.backward)):
+        assert np.array_equal(one.index, other.index)
+        assert np.array_equal(one.score, other.score) and np.array_equal(one.density, other.density)
+
+
+def test_samples_of_large_clouds_find_the_same_partners(machines: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    papers = all_papers()
+    clouds = [prepare(Collection.from_array(each)) for each in (papers.a, papers.b)]
+    monkeypatch.setattr("veclink.backends.ray_clouds.STORED", 1024)
+    fields = [CloudPair(*(cloud.dense() for cloud in clouds)), RayCloudPair(*clouds, machines)]
+    axes = canonical_projections(*fields[0].vectors(papers.truth))
+    found = []
+    for field in fields:
+        field.large = True
+        field.ask(np.random.default_rng(0), most=300)
+        pairs, score = field.propose(axes)
+        cosines = field.cosines(axes, np.arange(1950), np.arange(1950)[::-1])
+        found.append((pairs, score, field.confirmed(axes, pairs), cosines))
+    assert papers.right(found[0][0][found[0][2]]).sum() > 100
+    for ours, reference in zip(*found[::-1], strict=True):
+        assert np.array_equal(ours, reference)
+
+
+def test_torch_in_a_task_gives_the_same_lists() -> None:
+    """What a task does on a GPU, here in torch on the CPU."""
+    rng = np.random.default_rng(0)
+    points, axes = rng.normal(size=(200, 32)).astype(np.float32), rng.normal(size=(32, 16)).astype(np.float32)
+    seen = tasks.seen("cpu", axes, points)
+    np.testing.assert_allclose(tasks.seen(TORCH, axes, points), seen, atol=1e-6)
+    spans = Span(90, 150, 0), Span(10, 80, 0)
+    blocks = (1, seen, seen)
+    for ours, reference in zip(
+        *(tasks.listed(device, 8, 5, (30, 40), spans, *blocks) for device in (TORCH, "cpu")), strict=True
+    ):
+        (near, exact), (expected, expected_exact) = ours.nearest(70), reference.nearest(70)
+        assert np.array_equal(near.index, expected.index) and near.index.max() < 150
+        np.testing.assert_allclose(exact, expected_exact, atol=1e-6)
+        np.testing.assert_allclose(near.floor, expected.floor, atol=1e-6)
+    wanted = (np.array([95, 120]), rng.random(70), np.full(2, -3.0), 4, 1e-6)
+    for ours, reference in zip(
+        *(tasks.scanned(device, (30, 40), spans, 1, wanted, seen, seen) for device in (TORCH, "cpu")), strict=True
+    ):
+        np.testing.assert_allclose(ours, reference, atol=1e-6)
+    (best, index, _), (expected, partner, _) = (
+        tasks.searched(device, 5, 1000, seen[:50], axes, points) for device in (TORCH, "cpu")
+    )
+    assert np.array_equal(index, partner) and index.min() >= 1000
+    np.testing.assert_allclose(best, expected, atol=1e-5)
+
+
+def test_a_cluster_with_gpus_is_asked_for_them(nodes: Nodes, machines: Cluster) -> None:
+    assert machines.device == "cpu"
+    node = nodes.add_node(num_cpus=1, num_gpus=1, object_store_memory=STORE)
+    nodes.wait_for_nodes()
+    try:
+        with connected("auto") as with_gpus, connected("auto", "cpu") as without:
+            assert (with_gpus.device, with_gpus.workers, without.device) == ("cuda", 1, "cpu")
+
+            def where() -> str:
+                return ray.get_runtime_context().get_node_id()
+
+            assert list(with_gpus.results([(0, (where, ()))], on_device=True)) == [(0, node.node_id)]
+    finally:
+        nodes.remove_node(node)
+
+
+def test_a_connection_that_was_there_before_is_used_and_left(machines: Cluster, nodes: Nodes) -> None:
+    with connected("auto") as again:
+        assert again.workers >= 1
+    assert ray.is_initialized()
+    with pytest.raises(InputError, match=r"connected to the Ray cluster at '.*' already"), connected("10.1.1.1:6379"):
+        pass
+    with pytest.raises(InputError, match="the Ray cluster has 0 GPUs"), connected("auto", "cuda"):
+        pass
+
+
+def test_an_error_in_a_task_is_told_as_it_is(machines: Cluster) -> None:
+    def refuse() -> None:
+        raise ValueError("The rows do not fit.")
+
+    with pytest.raises(ValueError, match="do not fit"):
+        list(machines.results([(0, (refuse, ()))]))
+
+
+def test_a_worker_that_dies_every_time_is_told_in_a_sentence(
+    machines: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die() -> None:
+        os._exit(1)
+
+    monkeypatch.setattr("veclink.backends.ray_cluster.RETRIES", 0)
+    with pytest.raises(VeclinkError, match=r"^The Ray cluster could not finish a task: .*\.$"):
+        list(machines.results([(0, (die, ()))]))
+
+
+def test_a_node_without_the_code_is_told_what_to_install(machines: Cluster) -> None:
+    """This file is such code: the nodes do not have what it imports."""
+    with pytest.raises(VeclinkError, match=r"cannot import veclink .*; install that version on every node"):
+        list(machines.results([(0, (held_on, ("", ("", 0), len)))]))
+
+
+def held_on(node_id: str, address: tuple[str, int], work: Callable[..., Any]) -> Callable[..., Any]:
+    """The same work; on one node it reports that it has begun, and then waits for an end that only its death brings."""
+
+    def held(*arguments: Any) -> Any:
+        if ray.get_runtime_context().get_node_id() == node_id:
+            with socket.create_connection(address) as line:
+                line.recv(1)
+                threading.Event().wait()
+        return work(*arguments)
+
+    return held

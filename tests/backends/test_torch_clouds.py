@@ -1,0 +1,107 @@
+"""The field on a torch device gives what the field in numpy gives: here on the CPU, in torch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from span_papers import candidates, cloud_pair, pool, some_papers
+from veclink.backends.cloud_pair import CloudPair
+from veclink.backends.torch_clouds import TorchCloudPair, inspect, resident
+from veclink.data.collection import Collection
+from veclink.errors import InputError
+from veclink.geometry.clouds import prepare
+from veclink.geometry.signatures import canonical_projections
+from veclink.linkers.linking import link
+
+DEVICE = "torch:cpu"
+
+
+def _on_device() -> TorchCloudPair:
+    clouds = (prepare(Collection.from_array(each)) for each in (some_papers().a, some_papers().b))
+    return TorchCloudPair(*(resident(cloud, DEVICE) for cloud in clouds), device=DEVICE)
+
+
+def test_rows_on_the_device_are_those_of_the_cloud() -> None:
+    plain, device = cloud_pair(), _on_device()
+    rows = np.array([3, 0, 499])
+    assert np.allclose(device.a.take(rows), plain.a.take(rows), atol=1e-6)
+    assert np.allclose(device.b.block(5, 9), plain.b.block(5, 9), atol=1e-6)
+
+
+def test_matching_along_axes_gives_the_same_pairs_and_cosines() -> None:
+    plain, device, links = cloud_pair(), _on_device(), pool().pairs
+    axes = canonical_projections(*plain.vectors(links))
+    pairs, score = plain.propose(axes)
+    same, again = device.propose(axes)
+    assert len(set(map(tuple, pairs.tolist())) ^ set(map(tuple, same.tolist()))) <= 2
+    assert np.allclose(np.sort(score)[-100:], np.sort(again)[-100:], atol=1e-4)
+    rows = links[:50, 0], links[:50, 1]
+    assert np.allclose(device.cosines(axes, *rows), plain.cosines(axes, *rows), atol=1e-5)
+
+
+def test_surroundings_are_the_same() -> None:
+    plain, device, links = cloud_pair(), _on_device(), pool().pairs
+    rows = candidates().rows_a[:80], candidates().rows_b[:80]
+    for ours, reference in zip(device.local_agreement(links, *rows), plain.local_agreement(links, *rows), strict=True):
+        assert np.allclose(ours, reference, atol=1e-3)
+    for side in "ab":
+        ours, reference = (each.own_density(side, np.random.default_rng(0)) for each in (device, plain))
+        assert np.allclose(ours, reference, atol=1e-3)
+    (rows_a, near_a), (rows_b, near_b) = (each.nearest_links(links[:20], links) for each in (device, plain))
+    assert np.array_equal(rows_a, rows_b) and np.allclose(near_a, near_b, atol=1e-5)
+
+
+@pytest.mark.parametrize("make", [cloud_pair, _on_device])
+def test_orders_of_keys_and_scores(make: type[CloudPair]) -> None:
+    field = make()
+    assert field.unique(np.array([7, 3, 7, 1])).tolist() == [1, 3, 7]
+    rows, score = np.array([1, 0, 1, 0]), np.array([0.1, 0.2, 0.3, 0.4], np.float32)
+    assert field.ordered(rows, score).tolist() == [3, 1, 2, 0]
+
+
+def _in_memory() -> CloudPair:
+    """Not the one that all tests share: its being large would stay."""
+    return CloudPair(cloud_pair().a, cloud_pair().b)
+
+
+@pytest.mark.parametrize("make", [_in_memory, _on_device])
+def test_a_sample_of_rows_finds_most_of_their_partners(make: type[CloudPair]) -> None:
+    field, papers = make(), some_papers()
+    axes = canonical_projections(*field.vectors(papers.truth))
+    field.large = True
+    field.ask(np.random.default_rng(0), most=200)
+    pairs, _ = field.propose(axes)
+    assert set(pairs[:, 0]) <= set(field.asked) and len(pairs) <= field.extent == 200
+    kept = pairs[field.confirmed(axes, pairs)]
+    shared = np.isin(field.asked, papers.truth[:, 0]).sum()
+    assert papers.right(kept).sum() >= 0.9 * shared
+    assert papers.right(kept).mean() > papers.right(pairs).mean()
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.int8])
+def test_every_kind_of_number_is_read_as_the_cloud_reads_it(kind: type) -> None:
+    numbers = np.random.default_rng(0).normal(size=(50, 8)) * (30 if kind is np.int8 else 1)
+    source = Collection.from_array(numbers.astype(kind), scale=np.full((1, 8), 0.5) if kind is np.int8 else None)
+    cloud, device = prepare(source), prepare(source, device=DEVICE)
+    assert np.allclose(cloud.mean, device.mean, atol=1e-6)
+    assert np.allclose(resident(device, DEVICE).numpy(), cloud.dense(), atol=1e-5)
+
+
+def test_broken_and_zero_rows_are_named_from_the_device_too() -> None:
+    vectors = np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32)
+    vectors[7] = 0
+    assert inspect(Collection.from_array(vectors), DEVICE)[0].tolist() == [7]
+    vectors[9, 2] = np.nan
+    with pytest.raises(InputError, match=r"NaN or infinite numbers in row 9"):
+        prepare(Collection.from_array(vectors), device=DEVICE)
+
+
+def test_linking_on_a_device_finds_what_the_cpu_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    papers = some_papers()
+    monkeypatch.setattr("veclink.linkers.linking.DEVICES", ("auto", "cpu", DEVICE))
+    ours = link(papers.a, papers.b, seeds=papers.seeds, device=DEVICE)
+    reference = link(papers.a, papers.b, seeds=papers.seeds, device="cpu")
+    assert ours.summary.verdict == reference.summary.verdict
+    common = set(map(tuple, ours.pairs.tolist())) & set(map(tuple, reference.pairs.tolist()))
+    assert len(common) >= 0.97 * max(len(ours), len(reference))

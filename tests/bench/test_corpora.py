@@ -1,0 +1,124 @@
+"""Corpora in the layouts people have them in."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from veclink.errors import InputError
+from veclink_bench.corpora import corpora_in, data_folder, file_name, labels, queries, read_corpus, vectors
+
+DOCUMENTS = [
+    {"_id": "d1", "title": "Vitamin D", "text": "and bones"},
+    {"_id": "d2", "title": "", "text": "No title here"},
+    {"_id": "d3", "title": None, "text": "None either"},
+]
+QUERIES = [{"_id": "q1", "text": "what helps bones"}, {"_id": "q2", "text": "nobody answers"}]
+QRELS = [("q1", "d1", 2), ("q1", "d3", 1)]
+
+
+def lines(rows: list[dict[str, object]]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def test_beir_has_title_and_text_joined_and_only_queries_with_answers(tmp_path: Path) -> None:
+    (tmp_path / "corpus.jsonl").write_text(lines(DOCUMENTS))
+    (tmp_path / "queries.jsonl").write_text(lines(QUERIES))
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "qrels" / "test.tsv").write_text(
+        "query-id\tcorpus-id\tscore\n" + "".join(f"{q}\t{d}\t{s}\n" for q, d, s in QRELS)
+    )
+    found = read_corpus(tmp_path)
+    assert found.ids == ["d1", "d2", "d3"] and found.texts == ["Vitamin D and bones", "No title here", "None either"]
+    assert found.queries == {"q1": "what helps bones"} and found.qrels == {"q1": {"d1": 2, "d3": 1}}
+
+
+def test_mteb_retrieval_has_the_same_tables_in_parquet(tmp_path: Path) -> None:
+    for name, rows in (("corpus", DOCUMENTS), ("queries", QUERIES)):
+        (tmp_path / name).mkdir()
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / name / "test-00000-of-00001.parquet")
+    (tmp_path / "qrels").mkdir()
+    rows = [{"query-id": q, "corpus-id": d, "score": s} for q, d, s in QRELS]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "qrels" / "test-00000-of-00001.parquet")
+    found = read_corpus(tmp_path)
+    assert found.texts[0] == "Vitamin D and bones" and found.qrels == {"q1": {"d1": 2, "d3": 1}}
+
+
+def test_queries_come_with_the_rows_that_answer_them_from_either_layout(tmp_path: Path) -> None:
+    beside = tmp_path / "rows"
+    beside.mkdir()
+    np.save(beside / "queries.m.npy", np.eye(2))
+    (beside / "qrels.tsv").write_text("query\tdocument\trelevance\n0\t7\t1\n1\t3\t2\n1\t4\t1\n")
+    assert queries(tmp_path, "rows", "m")[1] == [{7: 1}, {3: 2, 4: 1}]
+    texts = tmp_path / "texts"
+    (texts / "qrels").mkdir(parents=True)
+    (texts / "corpus.jsonl").write_text(lines(DOCUMENTS))
+    (texts / "queries.jsonl").write_text(lines(QUERIES))
+    (texts / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td3\t1\nq1\tgone\t1\n")
+    np.save(texts / "queries.m.npy", np.eye(2)[:1])
+    found, answers = queries(tmp_path, "texts", "m")
+    assert found.shape == (1, 2) and answers == [{2: 1}]
+    assert corpora_in(tmp_path) == ["rows", "texts"]
+    with pytest.raises(InputError, match="no labels"):
+        labels(tmp_path, "texts")
+
+
+@pytest.mark.parametrize("layout", ["sets", "rows", "gzip"])
+def test_mteb_clustering_has_sentences_and_labels_as_sets_or_row_by_row(tmp_path: Path, layout: str) -> None:
+    if layout == "rows":
+        table = pa.Table.from_pylist([{"sentences": f"s{i}", "labels": i % 2} for i in range(4)])
+        (tmp_path / "data").mkdir()
+        pq.write_table(table, tmp_path / "data" / "test-00000.parquet")
+    else:
+        text = lines([{"sentences": ["s0", "s1"], "labels": ["0", "1"]}, {"sentences": ["s2", "s3"], "labels": [0, 1]}])
+        if layout == "gzip":
+            (tmp_path / "test.jsonl.gz").write_bytes(gzip.compress(text.encode()))
+        else:
+            (tmp_path / "test.jsonl").write_text(text)
+    found = read_corpus(tmp_path)
+    assert labels(tmp_path.parent, tmp_path.name).tolist() == found.labels
+    assert found.texts == ["s0", "s1", "s2", "s3"] and found.labels == ["0", "1", "0", "1"] and len(found) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("notes.txt", "x", "no texts that are known"),
+        ("corpus.jsonl", '{"_id": "1"}', "needs _id and text"),
+        ("corpus.jsonl", "{", "Line 1"),
+        ("test.jsonl", '{"a": 1}', "sentences and labels"),
+        ("test.jsonl", '{"sentences": ["a", "b"], "labels": ["1"]}', "2 sentences and 1 labels"),
+    ],
+)
+def test_texts_that_cannot_be_read_are_refused_in_a_sentence(tmp_path: Path, name: str, text: str, said: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=said):
+        read_corpus(tmp_path)
+
+
+def test_stored_vectors_are_read_by_the_model_s_name(tmp_path: Path) -> None:
+    (tmp_path / "small").mkdir()
+    stored = np.arange(12, dtype=np.float16).reshape(4, 3)
+    np.save(tmp_path / "small" / "st_org_model.npy", stored)
+    assert file_name("st:org/model") == "st_org_model"
+    assert np.array_equal(vectors(tmp_path, "small", "st:org/model", rows=2), stored[:2])
+    with pytest.raises(InputError, match="no corpus 'other'"):
+        vectors(tmp_path, "other", "minilm")
+
+
+def test_the_folder_of_data_is_the_given_one_or_an_error_that_says_how_to_give_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="--data"):
+        data_folder(None)
+    with pytest.raises(InputError, match="does not exist"):
+        data_folder("nowhere")
+    (tmp_path / "data").mkdir()
+    assert data_folder(None) == Path("data")

@@ -1,0 +1,57 @@
+"""The speed figures: what they compare is the same thing, and their keys are those that people read."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+from typer.testing import CliRunner
+
+from veclink.cli.app import app
+from veclink.matching import match
+from veclink_bench.speed import (
+    blended_papers,
+    measure_linking,
+    measure_matching,
+    mutual_by_faiss,
+    noisy_views,
+    peak_extra_mb,
+)
+
+
+def test_matching_is_measured_against_a_product_and_faiss() -> None:
+    found = measure_matching(600, 16, rounds=1)
+    assert found["products"] > 0 and found["speedup_over_faiss"] > 0 and found["peak_extra_mb"] >= 0
+    assert found["pairs_that_differ_from_faiss"] <= 2
+
+
+def test_csls_built_on_faiss_finds_the_same_pairs() -> None:
+    left, right = noisy_views(500, 12)
+    ours = {tuple(pair) for pair in match(left, right, k=10).mutual()[0].tolist()}
+    assert len(ours ^ {tuple(pair) for pair in mutual_by_faiss(left, right, 10).tolist()}) <= 2
+
+
+def test_linking_is_measured_in_passes_with_its_score() -> None:
+    found = measure_linking(1300)
+    assert found["rows"] == 1300 and found["passes"] > 0 and found["seconds"] > 0
+    assert found["f1"] > 0.8 and found["verdict"] == "linkable"
+
+
+def test_blends_are_the_same_objects_in_both_models() -> None:
+    left, right = blended_papers(200)
+    assert left.shape == (200, 384) and right.shape == (200, 768)
+    near = (left.astype(np.float32) @ left.astype(np.float32).T)[np.triu_indices(200, 1)]
+    same = (right.astype(np.float32) @ right.astype(np.float32).T)[np.triu_indices(200, 1)]
+    assert np.corrcoef(near, same)[0, 1] > 0.6
+
+
+def test_the_peak_of_a_call_is_seen_with_its_result() -> None:
+    result, peak = peak_extra_mb(lambda: float(np.ones(12_000_000).sum()))
+    assert result == 12_000_000 and (peak is None or 80 < peak < 300)
+
+
+def test_the_commands_print_what_was_measured() -> None:
+    matching = CliRunner().invoke(app, ["bench", "matching", "--rows", "300", "--dim", "8", "--json"])
+    linking = CliRunner().invoke(app, ["bench", "linking", "--rows", "1000", "--json"])
+    assert {"products", "speedup_over_faiss", "peak_extra_mb"} <= json.loads(matching.stdout).keys()
+    assert {"passes", "seconds", "f1", "peak_extra_mb"} <= json.loads(linking.stdout).keys()

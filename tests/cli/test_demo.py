@@ -1,0 +1,54 @@
+"""The demo shows a fair picture of the result: links by title, and the estimates beside the truth."""
+
+from __future__ import annotations
+
+import pytest
+
+import span_papers
+from veclink.cli.demo_run import Demo
+from veclink.cli.terminal import print_demo
+
+
+@pytest.fixture(scope="module")
+def demo() -> Demo:
+    return span_papers.demo()
+
+
+def test_demo_links_most_shown_papers_rightly_and_knows_which(demo: Demo) -> None:
+    assert demo.n_shared == 900 and demo.n_seeds == 15
+    assert demo.scores.f1 > 0.9
+    assert [each.right for each in demo.shown] == [each.title_a == each.title_b for each in demo.shown]
+
+
+def test_demo_shows_sure_links_doubtful_ones_and_one_that_was_left_out(demo: Demo) -> None:
+    assert [each.kind for each in demo.shown] == ["sure"] * 3 + ["doubtful"] * 3 + ["left out"]
+    shown = [each.probability for each in demo.shown]
+    assert shown == sorted(shown, reverse=True)
+    assert shown[2] >= 0.9 > shown[3] and shown[5] >= demo.links.probability[-1] >= shown[6]
+
+
+def test_demo_says_what_makes_the_doubtful_ones_doubtful(demo: Demo) -> None:
+    assert all(each.doubt.endswith(".") for each in demo.shown if each.kind != "sure")
+    assert not any(each.doubt for each in demo.shown if each.kind == "sure")
+
+
+def test_demo_prints_titles_scores_and_the_next_command_within_80_columns(
+    demo: Demo, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    print_demo(demo)
+    printed = capsys.readouterr().out
+    assert max(len(line) for line in printed.splitlines() if "file://" not in line) <= 80
+    words = " ".join(printed.split())
+    for each in demo.shown:
+        assert each.title_a in words and each.title_b in words, "titles are printed in full"
+        assert each.doubt in words
+    summary = demo.links.summary
+    assert summary.precision is not None and summary.recall is not None
+    by_truth = next(line for line in printed.splitlines() if "by the truth" in line)
+    estimated = next(line for line in printed.splitlines() if "estimated" in line and "%" in line)
+    for share in (demo.scores.precision, demo.scores.recall, demo.scores.f1):
+        assert f"{100 * share:.1f} %" in by_truth
+    for share in (summary.precision, summary.recall):
+        assert f"{100 * share:.1f} %" in estimated
+    assert "veclink link A.npy B.npy --seeds seeds.csv -o links.csv" in printed

@@ -1,0 +1,55 @@
+"""Progress and summaries say what a person waits to know."""
+
+from __future__ import annotations
+
+import pytest
+
+from veclink.cli.terminal import describe, print_summary, showing_progress
+from veclink.data.links import Summary
+from veclink.progress import Progress
+
+
+def test_progress_tells_iteration_links_confidence_and_time_left() -> None:
+    now = Progress(step=20, of=100, links=1_234, confidence=0.876, stage="growing")
+    assert describe(now, elapsed=30.0) == "iteration 20, 1,234 links, confidence 0.88, at most 2:00 left"
+
+
+def test_progress_leaves_out_what_is_not_known() -> None:
+    assert (
+        describe(Progress(step=3, of=None, links=15, confidence=None, stage="growing"), 2.0) == "iteration 3, 15 links"
+    )
+
+
+def test_quiet_has_no_listener() -> None:
+    with showing_progress(quiet=True) as listener:
+        assert listener is None
+
+
+def test_progress_never_reaches_stdout(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("veclink.cli.app.terminal.LOG_EVERY", 0.0)
+    with showing_progress(quiet=False) as listener:
+        assert listener is not None
+        listener(Progress(step=1, of=10, links=7, confidence=0.5, stage="growing"))
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "growing: iteration 1, 7 links, confidence 0.50" in told.err
+
+
+def test_summary_shows_the_estimates_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    print_summary(
+        Summary("geh", 1_000, 2_000, 300, precision=0.9, overlap=400.0, verdict="doubtful", reasons=("Few.",))
+    )
+    printed = capsys.readouterr().out
+    assert "300 links between 1,000 and 2,000 vectors: doubtful." in printed
+    assert "precision 90.0 %" in printed and "overlap 400 objects" in printed and "recall" not in printed
+    assert "Few." in printed
+
+
+def test_summary_names_the_seeds_that_look_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    print_summary(Summary("span", 100, 200, 3, wrong_seeds=((4, 17), (9, 150))))
+    assert "Seeds that look wrong, by row: (4, 17), (9, 150)." in capsys.readouterr().out
+
+
+def test_reading_a_store_shows_rows_rate_and_time_left() -> None:
+    now = Progress(50_000, 200_000, 0, None, "reading lancedb:///x#papers", rows_per_second=2_000.0)
+    assert describe(now, 25.0) == "50,000 of 200,000 rows, 2,000 a second, 1:15 left"

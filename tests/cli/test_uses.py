@@ -1,0 +1,247 @@
+"""merge, translate and cluster as a person meets them: what is printed, what is written, and the exit code."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from span_papers import some_papers
+from veclink import Translator, open_collection
+from veclink.cli.app import app
+from veclink.errors import InputError
+
+KILLED = """
+import os, signal
+from veclink import merging
+from veclink.cli.app import main
+
+whole = merging.Merged._batches
+
+def batches(*arguments):
+    for place, batch in enumerate(whole(*arguments)):
+        if place == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield batch
+
+merging.BATCH_BYTES, merging.Merged._batches = 300_000, batches
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The cut of the sample as a.npy and b.npy with ids beside them, and its true pairs as links.csv."""
+    folder = tmp_path_factory.mktemp("uses")
+    papers = some_papers()
+    for side, vectors in (("a", papers.a), ("b", papers.b)):
+        np.save(folder / f"{side}.npy", vectors)
+        (folder / f"{side}.ids.txt").write_text("".join(f"{side}{row}\n" for row in range(len(vectors))))
+    (folder / "links.csv").write_text("a,b\n" + "".join(f"a{x},b{y}\n" for x, y in papers.truth.tolist()))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def scratch(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path_factory.mktemp("scratch")
+    monkeypatch.setenv("VECLINK_SCRATCH", str(folder))
+    return folder
+
+
+def run(*arguments: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, [str(each) for each in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def merge(files: Path, output: object, *more: object) -> tuple[int, str, str]:
+    given = ("merge", files / "a.npy", files / "b.npy", "--links", files / "links.csv", "-o", output)
+    return run(*given, "--map", "procrustes", *more)
+
+
+def test_merge_says_what_it_would_do_and_does_it_only_when_told(files: Path, tmp_path: Path) -> None:
+    output = tmp_path / "merged.parquet"
+    code, out, _ = merge(files, output)
+    assert code == 0 and not output.exists()
+    assert "700 rows" in out and "200 of A translated" in out and "--yes" in out and "held back" in out
+    code, out, _ = merge(files, output, "--yes")
+    assert code == 0 and "Written to" in out
+    assert len(open_collection(output)) == 700
+
+
+def test_merge_says_what_becomes_of_ids_that_both_have(files: Path, tmp_path: Path) -> None:
+    for side in "ab":
+        count = len(np.load(files / f"{side}.npy"))
+        (tmp_path / f"{side}.ids.txt").write_text("".join(f"paper {i}\n" for i in range(count)))
+        (tmp_path / f"{side}.npy").symlink_to(files / f"{side}.npy")
+    pairs = [line.split(",")[:2] for line in (files / "links.csv").read_text().splitlines()[1:]]
+    (tmp_path / "links.csv").write_text("a,b\n" + "".join(f"paper {a[1:]},paper {b[1:]}\n" for a, b in pairs))
+    code, out, error = merge(tmp_path, tmp_path / "merged.parquet", "--union-only")
+    assert (code, error) == (0, "") and "A's ids are written with 'a:' before them, as B has some of them too" in out
+
+
+def test_merge_tells_json_alone_on_stdout(files: Path, tmp_path: Path) -> None:
+    code, out, _ = merge(files, tmp_path / "m.npy", "--yes", "--json")
+    told = json.loads(out)
+    assert code == 0 and told["rows"] == 700 and told["linked"] == 300 and told["written"] is True
+    assert told["translator"]["quality"]["kind"] == "procrustes"
+
+
+def test_merge_and_cluster_say_so_when_links_are_wrong_or_the_wrong_way_round(files: Path, tmp_path: Path) -> None:
+    pairs = [line.split(",") for line in (files / "links.csv").read_text().splitlines()[1:]]
+    wrong, turned = tmp_path / "wrong.csv", tmp_path / "turned.csv"
+    exchanged = [y for _, y in pairs[7:] + pairs[:7]]
+    wrong.write_text("a,b\n" + "".join(f"{x},{y}\n" for (x, _), y in zip(pairs, exchanged, strict=True)))
+    turned.write_text("a,b\n" + "".join(f"{y},{x}\n" for x, y in pairs))
+    given = (files / "a.npy", files / "b.npy", "--json")
+    merged = (*given, "-o", tmp_path / "m.npy", "--map", "procrustes")
+    for command, arguments in (
+        ("merge", merged),
+        ("cluster", (*given, "-o", tmp_path / "c.csv", "--clusters", 6, "--device", "cpu")),
+    ):
+        code, out, err = run(command, *arguments, "--links", wrong)
+        assert code == 0 and "veclink: Warning: " in err and "by chance" in err.replace("than chance", "by chance")
+        assert json.loads(out)["warning"] in err.replace("\n", " ").strip()
+        code, out, err = run(command, *arguments, "--links", turned)
+        assert (code, out) == (1, "") and "A and B are exchanged" in err.replace("\n", " ")
+        code, out, err = run(command, *arguments, "--links", files / "links.csv")
+        assert code == 0 and json.loads(out)["warning"] is None and "Warning" not in err
+    code, _, err = run(
+        "translate", files / "a.npy", "-o", tmp_path / "t.npy", "--links", wrong, "--a", files / "a.npy",
+        "--b", files / "b.npy", "--map", "procrustes",
+    )  # fmt: skip
+    assert code == 0 and "no better than chance" in err
+
+
+def test_merge_into_what_is_there_needs_to_be_told_so(files: Path, tmp_path: Path) -> None:
+    output = tmp_path / "m.npy"
+    np.save(output, np.ones((2, 2)))
+    code, out, _ = merge(files, output)
+    assert code == 0 and "--replace" in out
+    code, out, err = merge(files, output, "--yes")
+    assert (code, out) == (1, "") and "there already" in err and np.load(output).shape == (2, 2)
+    assert merge(files, output, "--yes", "--replace")[0] == 0
+    assert np.load(output).shape == (700, 768)
+
+
+def test_dedupe_lists_every_row_of_a_with_its_partner(files: Path, tmp_path: Path) -> None:
+    code, out, _ = merge(files, tmp_path / "known.csv", "--dedupe")
+    assert code == 0 and "300 of the 500 rows of A are in B already, 200 are new" in out
+    rows = list(csv.DictReader((tmp_path / "known.csv").open()))
+    links = dict(row.values() for row in csv.DictReader((files / "links.csv").open()))
+    assert {row["a"]: row["b"] for row in rows if row["b"]} == links
+    assert len(rows) == 500 and all(row["probability"] == "" for row in rows if not row["b"])
+
+
+def test_union_translates_nothing(files: Path, tmp_path: Path) -> None:
+    code, out, _ = merge(files, tmp_path / "union.npy", "--union-only", "--yes", "--json")
+    told = json.loads(out)
+    assert code == 0 and told["space"] == "both" and "translator" not in told
+    union = np.load(tmp_path / "union.npy")
+    assert union.shape == (700, 768) and not union[500:, 384:].any()
+
+
+@pytest.mark.parametrize(
+    ("output", "more", "code", "said"),
+    [
+        ("m.xyz", [], 1, "m.xyz"),
+        ("m.npy", ["--map", "magic"], 2, "magic"),
+        ("m.npy", ["--sure", "2"], 2, "--sure"),
+        ("known.npy", ["--dedupe"], 1, ".csv"),
+    ],
+)
+def test_merge_refuses_what_makes_no_sense(
+    files: Path, tmp_path: Path, output: str, more: list[str], code: int, said: str
+) -> None:
+    given = merge(files, tmp_path / output, "--yes", *more)
+    assert given[:2] == (code, "") and said in given[2]
+    assert not list(tmp_path.iterdir())
+
+
+def test_merge_never_writes_over_an_input(files: Path) -> None:
+    before = (files / "b.npy").read_bytes()
+    code, _, err = merge(files, files / "b.npy", "--yes", "--replace")
+    assert code == 2 and "inputs" in err
+    assert (files / "b.npy").read_bytes() == before
+
+
+def test_a_merge_that_is_killed_is_taken_up_by_the_same_command(files: Path, tmp_path: Path, scratch: Path) -> None:
+    """A real process and a real SIGKILL, while the second of seven batches goes into the table."""
+    output = f"lancedb://{tmp_path}/db#merged"
+    given = ["merge", files / "a.npy", files / "b.npy", "--links", files / "links.csv", "-o", output]
+    process = subprocess.run(
+        [sys.executable, "-c", KILLED, *map(str, given), "--map", "procrustes", "--yes"],
+        env={**os.environ, "VECLINK_SCRATCH": str(scratch)},
+    )
+    assert process.returncode == -signal.SIGKILL
+    assert len(list(scratch.iterdir())) == 1
+    with pytest.raises(InputError, match="does not exist"):
+        open_collection(output)
+    assert merge(files, output, "--yes")[0] == 0
+    assert not list(scratch.iterdir())
+    straight = tmp_path / "straight.npy"
+    assert merge(files, straight, "--yes")[0] == 0
+    np.testing.assert_array_equal(open_collection(output).vectors, np.load(straight))
+
+
+def test_translate_fits_saves_and_is_used_again(files: Path, tmp_path: Path) -> None:
+    given = ("--links", files / "links.csv", "--a", files / "a.npy", "--b", files / "b.npy", "--map", "procrustes")
+    saved = tmp_path / "ab.safetensors"
+    code, out, _ = run("translate", files / "a.npy", "-o", tmp_path / "one.npy", *given, "--save", saved)
+    assert code == 0 and "500 vectors of 384 numbers" in out and "held back" in out
+    code, out, _ = run("translate", files / "a.npy", "-o", tmp_path / "two.npy", "--with", saved, "--json")
+    assert code == 0 and json.loads(out)["rows"] == 500
+    np.testing.assert_array_equal(np.load(tmp_path / "one.npy"), np.load(tmp_path / "two.npy"))
+    expected = Translator.load(saved).transform(np.load(files / "a.npy"))
+    np.testing.assert_array_equal(np.load(tmp_path / "one.npy"), expected)
+    assert open_collection(tmp_path / "one.npy").ids[0] == "a0"
+
+
+def test_translate_goes_back_as_well(files: Path, tmp_path: Path) -> None:
+    given = ("--links", files / "links.csv", "--a", files / "a.npy", "--b", files / "b.npy", "--map", "procrustes")
+    code, _, _ = run("translate", files / "b.npy", "-o", tmp_path / "b-in-a.npy", *given, "--reverse")
+    assert code == 0 and np.load(tmp_path / "b-in-a.npy").shape == (500, 384)
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "said"),
+    [
+        ([], 2, "--with"),
+        (["--links", "links.csv"], 2, "--a and --b"),
+        (["--with", "none.safetensors"], 1, "none.safetensors"),
+        (["--with", "none.safetensors", "--save", "t.pkl"], 2, "t.pkl"),
+    ],
+)
+def test_translate_says_what_it_lacks(files: Path, tmp_path: Path, more: list[str], code: int, said: str) -> None:
+    given = run("translate", files / "a.npy", "-o", tmp_path / "out.npy", *more)
+    assert given[:2] == (code, "") and said in given[2]
+    assert not list(tmp_path.iterdir())
+
+
+def test_cluster_writes_a_label_for_every_vector(files: Path, tmp_path: Path) -> None:
+    output = tmp_path / "clusters.csv"
+    given = ("cluster", files / "a.npy", files / "b.npy", "--links", files / "links.csv", "-o", output)
+    code, out, _ = run(*given, "--clusters", 6, "--device", "cpu")
+    assert code == 0 and "6 clusters of 700 objects" in out and str(output) in out.replace("\n", "")
+    rows = list(csv.DictReader(output.open()))
+    label = {row["id"]: row["cluster"] for row in rows}
+    assert len(rows) == 1000 and len(set(label.values())) == 6
+    assert all(label[link["a"]] == label[link["b"]] for link in csv.DictReader((files / "links.csv").open()))
+    code, out, _ = run(*given, "--resolution", 2, "--device", "cpu", "--json", "--examples", 1)
+    told = json.loads(out)
+    assert code == 0 and told["resolution"] == 2 and len(told["largest"][0]["examples"]["a"]) == 1
+
+
+def test_cluster_refuses_two_wishes_at_once(files: Path, tmp_path: Path) -> None:
+    given = ("cluster", files / "a.npy", files / "b.npy", "--links", files / "links.csv", "-o", tmp_path / "c.csv")
+    code, out, err = run(*given, "--clusters", 6, "--resolution", 1)
+    assert (code, out) == (2, "") and "--resolution" in err

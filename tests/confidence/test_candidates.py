@@ -1,0 +1,81 @@
+"""Candidates: what is scored, by which maps, and what is listed as best."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from span_papers import candidates, cloud_pair, pool, some_papers
+from veclink.backends.cloud_pair import CloudPair
+from veclink.confidence import candidates as module
+from veclink.confidence.candidates import crossfit
+from veclink.geometry.signatures import canonical_projections, unit_rows
+
+
+def test_nearly_all_true_pairs_are_mutual_candidates() -> None:
+    found, papers = candidates(), some_papers()
+    mutual = found.mutual()
+    right = papers.right(np.column_stack([found.rows_a[mutual], found.rows_b[mutual]]))
+    assert right.sum() >= 0.95 * len(papers.truth)
+
+
+def test_mutual_candidates_hold_each_row_once() -> None:
+    found = candidates()
+    mutual = found.mutual()
+    assert len(np.unique(found.rows_a[mutual])) == len(np.unique(found.rows_b[mutual])) == len(mutual)
+
+
+def test_best_lists_hold_each_rows_candidates_by_falling_score() -> None:
+    found = candidates()
+    for best, rows in ((found.best_a, found.rows_a), (found.best_b, found.rows_b)):
+        owners = np.repeat(np.arange(len(best))[:, None], best.shape[1], axis=1)
+        assert np.array_equal(rows[best[best >= 0]], owners[best >= 0])
+        assert np.all(np.diff(found.scores(best), axis=1) <= 0)
+        for row in (0, 7, 300):
+            assert found.scores(best[row, :1])[0] == found.score[rows == row].max()
+
+
+def test_a_link_has_the_score_it_has_in_maps_fitted_without_it() -> None:
+    """Cross-fitting: no pair's score comes from a map that has it as an anchor."""
+    found, clouds, links = candidates(), cloud_pair(), pool().pairs
+    fold = np.random.default_rng(1).permutation(len(links)) % module.FOLDS  # as in `candidates`
+    for place in (0, 100, 250):
+        others = links[fold != fold[place]]
+        assert links[place].tolist() not in others.tolist()
+        axes_a, axes_b = canonical_projections(clouds.a.array[others[:, 0]], clouds.b.array[others[:, 1]])
+        of_a, of_b = unit_rows(clouds.a.array @ axes_a), unit_rows(clouds.b.array @ axes_b)
+        row_a, row_b = links[place]
+        cosines = of_a @ of_b.T
+        nearest_a, nearest_b = (np.sort(row)[-clouds.k :].mean() for row in (cosines[row_a], cosines[:, row_b]))
+        here = np.flatnonzero((found.rows_a == row_a) & (found.rows_b == row_b))
+        assert len(here) == 1
+        assert found.score[here[0]] == pytest.approx(2 * cosines[row_a, row_b] - nearest_a - nearest_b, abs=1e-4)
+
+
+def test_wrong_links_in_the_pool_do_not_confirm_themselves() -> None:
+    """In a map that was fitted to it, a wrong link would be mutual."""
+    papers, n_b = some_papers(), len(some_papers().b)
+    wrong = papers.truth[:40].copy()
+    wrong[:, 1] = np.roll(wrong[:, 1], 1)
+    mixed = crossfit(cloud_pair(), np.concatenate([wrong, papers.truth[40:200]]), np.random.default_rng(3))
+    mutual = (mixed.rows_a * n_b + mixed.rows_b)[mixed.mutual()]
+    assert np.isin(wrong[:, 0] * n_b + wrong[:, 1], mutual).mean() < 0.05
+    assert np.isin(papers.truth[40:, 0] * n_b + papers.truth[40:, 1], mutual).mean() > 0.85
+
+
+def test_large_clouds_matched_once_give_nearly_the_same_mutual_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FULL_FOLDS", 100)
+    once, full = crossfit(cloud_pair(), pool().pairs, np.random.default_rng(1)), candidates()
+    pairs = [{(int(c.rows_a[i]), int(c.rows_b[i])) for i in c.mutual()} for c in (once, full)]
+    assert len(pairs[0] & pairs[1]) >= 0.9 * max(map(len, pairs))
+
+
+def test_a_score_below_all_stands_where_a_row_has_no_further_candidate() -> None:
+    assert candidates().scores(np.array([-1, 0])).tolist() == [-1.0, candidates().score[0]]
+
+
+def test_few_rows_have_fewer_candidates_than_the_lists_are_deep() -> None:
+    clouds = cloud_pair()
+    few = CloudPair(clouds.a.array[:40], clouds.b.array[:2], k=1)
+    found = crossfit(few, np.array([[0, 0], [1, 1]]), np.random.default_rng(0), folds=2)
+    assert np.all(found.best_a[:, 2] == -1)

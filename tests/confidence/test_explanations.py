@@ -1,0 +1,73 @@
+"""What makes a link doubtful: the same parts of the evidence that lowered its probability, in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import span_papers
+from veclink.confidence.explanations import SURE, against, in_words, typical
+
+
+def test_what_speaks_against_a_link_is_what_lowers_its_odds() -> None:
+    links = span_papers.linked()
+    doubtful = np.flatnonzero((links.probability < 0.8) & ~links.evidence["given"])
+    surest = np.flatnonzero(~links.evidence["given"])[:20]
+    assert len(doubtful) > 5
+    assert all(against(links, int(i)) for i in doubtful)
+    for i in doubtful:
+        changes = [change for _, change in against(links, int(i), most=9)]
+        assert changes == sorted(changes) and changes[-1] < 0
+    weight = [np.median([sum(change for _, change in against(links, int(i), most=9)) for i in some])
+              for some in (doubtful, surest)]  # fmt: skip
+    assert weight[0] < 2 * weight[1] <= 0
+
+
+def test_a_close_rival_is_named_with_its_side() -> None:
+    links = span_papers.linked()
+    model = links.trace["model"]
+    steep = [float(name == "narrow_margin") for name in model["features"]]
+    only = replace(links, trace={**links.trace, "model": {**model, "weights": steep, "centre": [9.0] * len(steep)}})
+    i = int(
+        np.flatnonzero(~links.evidence["given"] & (links.evidence["rival_a"] >= 0) & (links.evidence["rival_b"] >= 0))[
+            0
+        ]
+    )
+    nearer = "a" if links.evidence["rival_a_score"][i] > links.evidence["rival_b_score"][i] else "b"
+    said = in_words(only, i, "the rival in a", "the rival in b")
+    assert said.startswith(f"“the rival in {nearer}” in {nearer.upper()} scores only ")
+
+
+@pytest.mark.parametrize("known", ["given", "no model"])
+def test_nothing_is_said_of_given_pairs_or_where_nothing_is_known(known: str) -> None:
+    links = span_papers.linked()
+    given = int(np.flatnonzero(links.evidence["given"])[0])
+    least = len(links) - 1
+    assert (in_words(links, given) if known == "given" else in_words(replace(links, trace={}), least)) == ""
+
+
+def test_typical_pairs_are_of_their_kind_and_spread_over_it() -> None:
+    links = span_papers.linked()
+    source = links.considered
+    assert source is not None
+    chosen = typical(links, 4, 2)
+    assert [kind for kind, _ in chosen] == ["sure"] * 4 + ["doubtful"] * 2 + ["left out"]
+    ranks = [rank for _, rank in chosen]
+    assert ranks == sorted(ranks) and ranks[5] < len(links) <= ranks[6]
+    assert source.probability[ranks[3]] >= SURE > source.probability[ranks[4]]
+    assert not source.evidence["given"][ranks].any()
+
+
+def test_links_that_are_all_sure_give_no_doubtful_example() -> None:
+    links = span_papers.linked().at(precision=0.999)
+    assert {kind for kind, _ in typical(replace(links, considered=None), 2, 2)} == {"sure"}
+
+
+def test_where_the_cut_is_moved_up_only_links_are_shown_as_sure_and_the_next_pair_as_left_out() -> None:
+    few = span_papers.linked().at(precision=0.999)
+    assert few.considered is not None and few.considered.probability[len(few)] >= SURE
+    chosen = typical(few, 4, 2)
+    assert all(rank < len(few) for kind, rank in chosen if kind != "left out")
+    assert chosen[-1] == ("left out", len(few))

@@ -1,0 +1,55 @@
+"""The ranges around the estimates hold together: they hold the estimate, widen with doubt, and stay possible."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+import span_papers
+from veclink.confidence.intervals import Interval, estimate, ranges
+from veclink.data.links import Links, Summary
+
+
+def width(interval: Interval) -> float:
+    return interval.high - interval.low
+
+
+def test_the_ranges_of_the_sample_hold_its_truth() -> None:
+    found, demo = estimate(span_papers.linked()), span_papers.demo()
+    assert found is not None
+    assert found.precision.low <= demo.scores.precision <= found.precision.high
+    assert found.recall.low <= demo.scores.recall <= found.recall.high
+    assert found.overlap.low <= demo.n_shared <= found.overlap.high
+
+
+@given(n=st.integers(1, 10_000), share=st.floats(0, 1), overlap=st.floats(1, 10_000), extra=st.integers(0, 5000))
+def test_a_range_holds_its_estimate_and_nothing_impossible(n: int, share: float, overlap: float, extra: int) -> None:
+    smaller = max(n, int(overlap) + 1) + extra
+    found = ranges(n, share * n, overlap, smaller)
+    for interval in (found.precision, found.recall):
+        assert 0 <= interval.low <= interval.value + 1e-9 and interval.value <= interval.high + 1e-9 <= 1 + 2e-9
+    assert found.overlap.low <= overlap <= found.overlap.high <= smaller
+
+
+def test_more_wrong_links_to_expect_make_a_wider_range_of_precision() -> None:
+    found = [ranges(1000, doubt * 1000, 900, 2000).precision for doubt in (0.01, 0.05, 0.2)]
+    widths = [each.high - each.low for each in found]
+    assert widths == sorted(widths) and len(set(widths)) == 3
+
+
+def test_the_less_is_shared_the_wider_recall_and_overlap_range() -> None:
+    found = [ranges(300, 15, 300, smaller) for smaller in (400, 800, 2000, 6000)]
+    recall, overlap = ([width(getattr(each, name)) for each in found] for name in ("recall", "overlap"))
+    assert recall == sorted(recall) and overlap == sorted(overlap)
+    assert recall[0] < 0.15 and recall[-1] > 0.5
+
+
+def test_few_links_make_wider_ranges_than_many() -> None:
+    few, many = ranges(40, 2, 42, 100), ranges(4000, 200, 4200, 10_000)
+    assert width(few.precision) > width(many.precision) and width(few.recall) > width(many.recall)
+
+
+def test_nothing_is_estimated_where_the_method_estimates_nothing() -> None:
+    links = Links(np.array([[0, 0]]), np.ones(1), Summary("geh", 5, 5, 1))
+    assert estimate(links) is None

@@ -1,0 +1,357 @@
+"""Links come back from a file as they were, can be cut at a precision, and explain themselves."""
+
+from __future__ import annotations
+
+import json
+import resource
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from veclink.data.links import Links, Summary
+from veclink.errors import InputError, OutputError
+
+ENDINGS = [".parquet", ".csv"]
+
+
+def some_links(n: int = 6, ids: bool = True, **options: Any) -> Links:
+    draw = np.random.default_rng(0)
+    return Links(
+        pairs=np.column_stack([draw.permutation(20)[:n], draw.permutation(30)[:n]]),
+        probability=np.round(draw.uniform(size=n), 2),
+        summary=Summary(
+            "geh", 20, 30, n, precision=0.9, recall=None, overlap=7.5, reasons=("few seeds",), iterations=12
+        ),
+        evidence={
+            "score": draw.normal(size=n).astype(np.float32),
+            "density": draw.normal(size=n),
+            "votes": draw.integers(0, 9, n),
+            "seed": draw.uniform(size=n) < 0.5,
+        },
+        ids_a=np.array([f"é,\n{i}" for i in range(n)], dtype=object) if ids else None,
+        options={"k": 50, "encoding": "kernel", **options},
+    )
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+integers = st.integers(-(2**63), 2**63 - 1)
+
+
+@st.composite
+def any_links(draw: st.DrawFn) -> Links:
+    pairs = draw(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), unique=True, max_size=6))
+    n = len(pairs)
+
+    def column(values: st.SearchStrategy[Any], dtype: Any) -> np.ndarray:
+        filled = np.empty(n, dtype=dtype)
+        filled[:] = draw(st.lists(values, min_size=n, max_size=n))
+        return filled
+
+    def ids() -> np.ndarray | None:
+        kind = draw(st.sampled_from(["none", "int", "str"]))
+        return None if kind == "none" else column(integers, np.int64) if kind == "int" else column(texts, object)
+
+    share = st.none() | st.floats(0, 1)
+    return Links(
+        pairs=np.array(pairs, dtype=np.int64).reshape(-1, 2),
+        probability=column(st.floats(0, 1), np.float64),
+        summary=Summary(
+            draw(texts),
+            51,
+            51,
+            n,
+            precision=draw(share),
+            recall=draw(share),
+            overlap=draw(share),
+            verdict=draw(st.sampled_from(["linkable", "doubtful", "not linkable"])),
+            reasons=tuple(draw(st.lists(texts, max_size=2))),
+            wrong_seeds=tuple(draw(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), max_size=2))),
+            iterations=draw(st.integers(0, 100)),
+            seconds=draw(share),
+        ),
+        evidence={
+            "score": column(st.floats(width=32), np.float32),
+            "width": column(st.floats(), np.float64),
+            "votes": column(integers, np.int64),
+            "seed": column(st.booleans(), bool),
+        },
+        ids_a=ids(),
+        ids_b=ids(),
+        options=draw(
+            st.dictionaries(texts, st.none() | st.booleans() | st.integers() | texts | st.lists(integers), max_size=3)
+        ),
+    )
+
+
+@given(links=any_links())
+@example(links=some_links())
+@example(links=some_links(n=0))
+def test_what_is_loaded_equals_what_was_saved(tmp_path_factory: pytest.TempPathFactory, links: Links) -> None:
+    folder = tmp_path_factory.mktemp("links")
+    for ending in ENDINGS:
+        links.save(folder / f"links{ending}")
+        loaded = Links.load(folder / f"links{ending}")
+        assert loaded == links
+        loaded.save(folder / f"again{ending}")
+        assert (folder / f"again{ending}").read_bytes() == (folder / f"links{ending}").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"pairs": np.column_stack([np.arange(6), np.arange(6)])},
+        {"probability": np.full(6, 0.5)},
+        {"evidence": {}},
+        {"ids_a": None},
+        {"ids_b": np.arange(6)},
+        {"options": {"k": 10}},
+        {"summary": Summary("span", 20, 30, 6)},
+    ],
+)
+def test_links_that_differ_are_not_equal(changed: dict[str, Any]) -> None:
+    assert some_links() == some_links()
+    assert replace(some_links(), **changed) != some_links()
+
+
+def test_time_taken_is_no_part_of_equality_or_of_the_file(tmp_path: Path) -> None:
+    links = some_links()
+    slower = replace(links, summary=replace(links.summary, seconds=9.0))
+    links.save(tmp_path / "links.parquet")
+    slower.save(tmp_path / "slower.parquet")
+    assert slower == links and (tmp_path / "links.parquet").read_bytes() == (tmp_path / "slower.parquet").read_bytes()
+
+
+def test_a_file_begins_with_ids_and_probability_and_explains_itself(tmp_path: Path) -> None:
+    links = some_links()
+    links.save(tmp_path / "links.parquet")
+    links.save(tmp_path / "links.csv")
+    table = pq.read_table(tmp_path / "links.parquet")
+    names = ["a", "b", "probability", "score", "density", "votes", "seed", "row_a"]
+    assert table.column_names == links.table().column_names == names
+    assert table["a"].to_pylist() == links.ids_a.tolist() and table["b"].to_pylist() == links.pairs[:, 1].tolist()
+    assert (tmp_path / "links.csv").read_text().splitlines()[0] == ",".join(names)
+    inside = json.loads(table.schema.metadata[b"veclink"])
+    assert inside == json.loads((tmp_path / "links.csv.json").read_text())
+    assert inside["method"] == "geh" and inside["options"] == {"k": 50, "encoding": "kernel"} and inside["version"]
+    assert inside["sizes"] == {"a": 20, "b": 30, "links": 6} and inside["summary"]["overlap"] == 7.5
+
+
+def test_links_are_sorted_by_probability_then_row_with_all_that_belongs_to_them() -> None:
+    pairs = np.array([[3, 0], [1, 1], [2, 2], [0, 3]])
+    links = Links(
+        pairs, np.array([0.5, 0.9, 0.5, 0.1]), Summary("geh", 4, 4, 4), {"votes": pairs[:, 0] * 10}, pairs[:, 0] + 100
+    )
+    assert links.pairs.tolist() == [[1, 1], [2, 2], [3, 0], [0, 3]]
+    assert links.probability.tolist() == [0.9, 0.5, 0.5, 0.1]
+    assert links.evidence["votes"].tolist() == [10, 20, 30, 0]
+    assert links.ids_a is not None and links.ids_a.tolist() == [101, 102, 103, 100]
+
+
+@given(probability=st.lists(st.floats(0, 1), max_size=20), precision=st.floats(0.01, 1))
+def test_at_keeps_the_most_links_whose_mean_probability_is_enough(probability: list[float], precision: float) -> None:
+    n = len(probability)
+    links = Links(np.column_stack([np.arange(n)] * 2), np.array(probability), Summary("geh", 99, 99, n, overlap=10.0))
+    kept = links.at(precision=precision)
+    means = [np.mean(links.probability[: i + 1]) for i in range(n)]
+    assert len(kept) == max((i + 1 for i in range(n) if means[i] >= precision - 1e-9), default=0)
+    assert np.array_equal(kept.pairs, links.pairs[: len(kept)]) and kept.summary.n_links == len(kept)
+    if len(kept):
+        assert kept.summary.precision == pytest.approx(means[len(kept) - 1])
+        assert kept.summary.recall == pytest.approx(min(1, kept.probability.sum() / 10))
+
+
+def test_at_the_probability_all_links_have_keeps_them_all() -> None:
+    links = Links(np.column_stack([np.arange(1000)] * 2), np.full(1000, 0.95), Summary("geh", 1000, 1000, 1000))
+    assert len(links.at(precision=0.95)) == 1000 and len(links.at(precision=0.951)) == 0
+
+
+def test_a_link_is_explained_by_all_that_is_known_of_it() -> None:
+    links = some_links()
+    known = links.explain(2)
+    assert known["rank"] == 2 and known["of"] == 6 and known["a"] == links.ids_a[2]
+    assert [known["row_a"], known["row_b"]] == links.pairs[2].tolist() and known["b"] == known["row_b"]
+    assert known["probability"] == links.probability[2]
+    assert {name: known[name] for name in links.evidence} == {name: v[2].item() for name, v in links.evidence.items()}
+    json.dumps(known)
+    with pytest.raises(InputError, match="no link 6; there are 6"):
+        links.explain(6)
+
+
+def test_numbers_of_numpy_and_paths_are_fine_as_options() -> None:
+    links = some_links(c=np.float64(0.3), m=np.int64(3), path=Path("x"), pair=(1, 2))
+    assert links.options == {"k": 50, "encoding": "kernel", "c": 0.3, "m": 3, "path": "x", "pair": [1, 2]}
+    with pytest.raises(InputError, match="holds a object"):
+        some_links(strange=object())
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"probability": np.zeros(5)}, r"6 pairs and probabilities of shape \(5,\)"),
+        ({"probability": np.array([0, 1, 2, np.nan, 0, 0])}, "not between 0 and 1 in row 2, 3;"),
+        (
+            {"pairs": np.array([[0, 0], [1, 1], [2, 2], [3, 30], [4, 4], [-5, 5]])},
+            r"Rows of A are outside its 20 in link 5",
+        ),
+        (
+            {"pairs": np.array([[0, 0], [1, 1], [2, 2], [3, 30], [4, 4], [5, 5]])},
+            r"Rows of B are outside its 30 in link 3",
+        ),
+        ({"pairs": np.array([[0, 0], [1, 1], [2, 2], [1, 1], [4, 4], [5, 5]])}, "more than once, first in link 1;"),
+        ({"evidence": {"votes": np.zeros(4)}}, r"'votes' has the shape \(4,\) for 6 links"),
+        ({"evidence": {"votes": np.array(list("abcdef"))}}, "'votes' holds <U1"),
+        ({"evidence": {"row_a": np.zeros(6)}}, "cannot be called 'row_a'"),
+        ({"ids_b": np.arange(3)}, "6 links and 3 ids_b"),
+        ({"summary": Summary("geh", 20, 30, 7)}, "6 pairs but the summary says 7"),
+    ],
+)
+def test_links_that_make_no_sense_are_refused(changed: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        replace(some_links(), **changed)
+
+
+@pytest.mark.parametrize(
+    ("find", "put", "sentence"),
+    [
+        ("a,b,probability", "a,b,p", r"lacks the columns 'probability'; it has 'a', 'b', 'p'"),
+        (",votes,", ",vote,", r"lacks the columns 'votes'"),
+        ("5,true", "5,yes", r"something else than bool in the column seed of line 7"),
+        ("\n5,", "\nfive,", r"something else than int64 in the column a of line 7"),
+        ("\n5,", "\n-5,", "Rows of A are outside its 20 in link 5"),
+        ("\n5,5,", "\n4,4,", "more than once, first in link 4"),
+        ("\n5,5,0.5", "\n5,5,1.5", "not between 0 and 1 in row 5"),
+        ("\n5,5,", "\n5,5,,", r"8 values in line 7 and 7 columns"),
+        ("\n5,5,0.5,0.5,0.5,5,true", "", "There are 5 pairs but the summary says 6"),
+    ],
+)
+def test_a_csv_broken_by_hand_is_refused_with_the_place(tmp_path: Path, find: str, put: str, sentence: str) -> None:
+    rows, half = np.arange(6), np.full(6, 0.5)
+    evidence = {"score": half.astype(np.float32), "density": half, "votes": rows, "seed": half > 0}
+    Links(np.column_stack([rows, rows]), half, Summary("geh", 20, 30, 6), evidence).save(tmp_path / "links.csv")
+    text = (tmp_path / "links.csv").read_text()
+    assert find in text
+    (tmp_path / "links.csv").write_text(text.replace(find, put))
+    with pytest.raises(InputError, match=rf"links\.csv.*{sentence}"):
+        Links.load(tmp_path / "links.csv")
+
+
+def test_rows_of_a_csv_may_be_sorted_otherwise_and_by_a_spreadsheet(tmp_path: Path) -> None:
+    links = some_links(ids=False)
+    links.save(tmp_path / "links.csv")
+    header, *lines = (tmp_path / "links.csv").read_text().splitlines()
+    (tmp_path / "links.csv").write_bytes(("\ufeff" + "\r\n".join([header, *lines[::-1]])).encode())
+    assert Links.load(tmp_path / "links.csv") == links
+
+
+@pytest.mark.parametrize(
+    ("beside", "sentence"),
+    [
+        (None, r"links\.csv\.json is missing"),
+        ("{", r"links\.csv\.json is not JSON"),
+        ("[]", "does not describe its columns"),
+        ('{"format": 1, "columns": {"a": "complex"}}', "does not describe its columns"),
+        ('{"format": 2, "columns": {}}', "has the format 2 and this version reads 1"),
+        (
+            '{"format": 1, "columns": {"a": "int64", "b": "int64", "probability": "float64"}}',
+            "summary of the links is incomplete",
+        ),
+    ],
+)
+def test_metadata_beside_a_csv_that_is_missing_or_broken_is_refused(
+    tmp_path: Path, beside: str | None, sentence: str
+) -> None:
+    some_links(ids=False).save(tmp_path / "links.csv")
+    (tmp_path / "links.csv.json").unlink()
+    if beside is not None:
+        (tmp_path / "links.csv.json").write_text(beside)
+    with pytest.raises(InputError, match=sentence):
+        Links.load(tmp_path / "links.csv")
+
+
+def test_a_parquet_file_that_is_not_links_or_was_cut_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "links.parquet"
+    pq.write_table(some_links().table().replace_schema_metadata(None), path)
+    with pytest.raises(InputError, match="no veclink metadata"):
+        Links.load(path)
+    some_links().save(path)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(InputError, match=r"links\.parquet cannot be read as \.parquet"):
+        Links.load(path)
+
+
+def test_other_endings_and_missing_files_are_refused(tmp_path: Path) -> None:
+    for attempt in (some_links().save, Links.load):
+        with pytest.raises(InputError, match=r"links\.txt does not end in \.parquet or \.csv"):
+            attempt(tmp_path / "links.txt")
+    with pytest.raises(InputError, match="does not exist"):
+        Links.load(tmp_path / "links.csv")
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_save_that_runs_out_of_room_leaves_the_older_file(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"links{ending}"
+    some_links().save(path)
+    before = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
+    n = 20_000
+    large = Links(
+        np.random.default_rng(0).permutation(2 * n).reshape(n, 2), np.full(n, 0.5), Summary("geh", 2 * n, 2 * n, n)
+    )
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))  # the system itself refuses to write more than this
+    try:
+        with pytest.raises(OutputError, match=rf"Could not write .*links{ending}: .*File too large"):
+            large.save(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == before
+    assert Links.load(path) == some_links()
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_save_into_no_folder_is_said(tmp_path: Path, ending: str) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match=r"nowhere/links.*No such file or directory"):
+        some_links().save(tmp_path / "nowhere" / f"links{ending}")
+    with pytest.raises(OutputError, match=r"file/links.*Not a directory"):
+        some_links().save(tmp_path / "file" / f"links{ending}")
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_summary_survives_its_dictionary() -> None:
+    summary = replace(some_links().summary, seconds=1.5)
+    values = json.loads(json.dumps(summary.to_dict()))
+    again = Summary.from_dict({**values, "of a later version": 1})
+    assert again == summary and again.seconds == 1.5
+    with pytest.raises(InputError, match="'maybe' is unknown"):
+        replace(summary, verdict="maybe")
+
+
+def test_at_reaches_into_the_considered_pairs_and_keeps_them() -> None:
+    every = some_links()
+    kept = replace(every, considered=None).at(precision=0.8)
+    links = replace(kept, considered=every)
+    wider = links.at(precision=0.01)
+    assert len(kept) < len(every) and np.array_equal(wider.pairs, every.pairs)
+    assert wider.considered is every and wider.summary.n_links == len(every)
+    assert links.at(precision=0.8) == kept
+
+
+def test_considered_pairs_are_not_saved(tmp_path: Path) -> None:
+    links = replace(some_links(3), considered=some_links(3))
+    links.save(tmp_path / "links.parquet")
+    loaded = Links.load(tmp_path / "links.parquet")
+    assert loaded == links and loaded.considered is None
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_wrong_seeds_are_the_same_after_saving(tmp_path: Path, ending: str) -> None:
+    links = some_links()
+    links = replace(links, summary=replace(links.summary, wrong_seeds=((3, 7), (5, 0))))
+    links.save(tmp_path / f"links{ending}")
+    assert Links.load(tmp_path / f"links{ending}").summary.wrong_seeds == ((3, 7), (5, 0))

@@ -1,0 +1,60 @@
+"""A file is written whole, or the folder looks as it did before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from veclink.errors import InputError, OutputError
+from veclink.files.atomic import written_whole
+
+
+def test_a_finished_block_leaves_the_file_and_nothing_else(tmp_path: Path) -> None:
+    with written_whole(tmp_path / "out.txt") as temporary:
+        assert temporary.parent == tmp_path and temporary.suffix == ".txt"
+        temporary.write_text("done")
+        assert not (tmp_path / "out.txt").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["out.txt"]
+    assert (tmp_path / "out.txt").read_text() == "done"
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, RuntimeError, InputError, SystemExit])
+def test_an_interrupted_block_keeps_the_older_file(tmp_path: Path, interruption: type[BaseException]) -> None:
+    (tmp_path / "out.txt").write_text("older")
+    with pytest.raises(interruption), written_whole(tmp_path / "out.txt") as temporary:
+        temporary.write_text("half")
+        raise interruption("stop")
+    assert [path.name for path in tmp_path.iterdir()] == ["out.txt"]
+    assert (tmp_path / "out.txt").read_text() == "older"
+
+
+def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path) -> None:
+    with (
+        pytest.raises(OutputError, match=r"out\.bin.*No space left on device"),
+        written_whole(tmp_path / "out.bin") as file,
+    ):
+        file.symlink_to("/dev/full")  # the system's own always-full device
+        file.write_bytes(b"x" * 100_000)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with (
+        pytest.raises(OutputError, match=r"nowhere/out\.txt.*No such file"),
+        written_whole(tmp_path / "nowhere/out.txt") as file,
+    ):
+        file.write_text("x")
+
+
+def test_a_folder_is_not_overwritten(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="is a folder"), written_whole(tmp_path):
+        pass
+
+
+def test_a_link_to_a_file_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real.txt").write_text("older")
+    (tmp_path / "link.txt").symlink_to(tmp_path / "real.txt")
+    with written_whole(tmp_path / "link.txt") as temporary:
+        temporary.write_text("newer")
+    assert (tmp_path / "link.txt").is_symlink() and (tmp_path / "real.txt").read_text() == "newer"

@@ -1,0 +1,204 @@
+"""GEH: its parts, and what users rely on: order, rotation, scale and sides do not matter; odd input does not crash."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from small_papers import N_SEEDS, N_SHARED, small_papers
+from veclink.data.collection import Collection
+from veclink.data.scores import score
+from veclink.errors import InputError
+from veclink.geometry.clouds import Cloud, prepare
+from veclink.linkers.anchors import anchors_from_pairs, anchors_from_vectors
+from veclink.linkers.geh.linker import Growth, geh
+from veclink.linkers.geh.views import furthest_points, furthest_points_reference, plan
+from veclink.progress import Progress
+
+SHORT: dict[str, Any] = {"k": 10, "max_iterations": 3}
+FEW = settings(max_examples=4)
+
+
+def _cloud(vectors: np.ndarray) -> Cloud:
+    return prepare(Collection.from_array(vectors), centre=False)
+
+
+def _grow(a: np.ndarray, b: np.ndarray, seeds: np.ndarray, **options: Any) -> Growth:
+    cloud_a, cloud_b = _cloud(a), _cloud(b)
+    return geh(cloud_a, cloud_b, anchors_from_pairs(cloud_a, cloud_b, seeds), **(SHORT | options))
+
+
+def _seeds(seed: int = 0) -> np.ndarray:
+    truth = small_papers()[2]
+    return truth[np.random.default_rng(seed).choice(N_SHARED, N_SEEDS, replace=False)]
+
+
+def _set(pairs: np.ndarray) -> set[tuple[int, int]]:
+    return {(int(a), int(b)) for a, b in pairs}
+
+
+def _agreement(one: set[tuple[int, int]], other: set[tuple[int, int]]) -> float:
+    return len(one & other) / len(one | other)
+
+
+def test_schedule_follows_the_formulas() -> None:
+    scale = 1 + 0.3 * math.log(300 / 15)
+    assert plan(300, 15, growth=0.3, share=0.4) == (math.ceil(5 * scale), math.ceil(0.4 * 300 / scale))
+    assert plan(15, 15, growth=0.3, share=0.4) == (5, 6)
+    assert plan(300, 15, growth=0.3, share=0.4, schedule="frozen") == (5, 120)
+    assert plan(300, 15, growth=0.3, share=0.4, views="single") == (1, 300)
+
+
+@given(st.integers(3, 25), st.integers(0, 1000))
+def test_batched_furthest_points_agree_with_the_definition(n: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    vectors = small_papers()[0][rng.choice(200, n, replace=False)]
+    starts, count = rng.integers(n, size=4), int(rng.integers(1, n + 1))
+    drawn = furthest_points(vectors, starts, count)
+    assert drawn.tolist() == [furthest_points_reference(vectors, int(s), count) for s in starts]
+    assert np.array_equal(furthest_points(vectors, starts, count, budget=8), drawn)
+
+
+def test_furthest_points_never_repeat_among_duplicates() -> None:
+    vectors = np.repeat(small_papers()[0][:3], 4, axis=0)
+    assert sorted(furthest_points(vectors, np.array([5]), 12)[0].tolist()) == list(range(12))
+
+
+def test_it_grows_from_the_seeds_and_most_links_are_right() -> None:
+    a, b, truth = small_papers()
+    found = _grow(a, b, _seeds(), max_iterations=15)
+    once = _grow(a, b, _seeds(), bootstrap=False)
+    assert score(found.pairs, truth).f1 > score(once.pairs, truth).f1 + 0.05
+    assert score(found.pairs, truth).precision > 0.8
+    assert len(once.history) == 1
+
+
+@pytest.mark.parametrize(
+    "switch",
+    [
+        {},
+        {"encoding": "raw"},
+        {"view_choice": "random"},
+        {"schedule": "frozen"},
+        {"views": "single"},
+        {"bootstrap": False},
+    ],
+)
+def test_every_variant_keeps_the_seeds_is_one_to_one_and_repeats(switch: dict[str, Any]) -> None:
+    a, b, _ = small_papers()
+    found, again = (_grow(a, b, _seeds(), random_state=3, **switch) for _ in range(2))
+    assert np.array_equal(found.pairs[:N_SEEDS], _seeds()) and found.n_seeds == N_SEEDS
+    assert len(np.unique(found.pairs[:, 0])) == len(np.unique(found.pairs[:, 1])) == len(found.pairs)
+    assert np.array_equal(found.pairs, again.pairs) and np.array_equal(found.confidence, again.confidence)
+    assert np.array_equal(found.score, again.score, equal_nan=True)
+    assert found.views == sum(each.views for each in found.history)
+    assert np.all(found.votes <= found.views) and np.all(np.diff(found.confidence[N_SEEDS:]) <= 0)
+
+
+def test_other_random_states_draw_other_views() -> None:
+    a, b, _ = small_papers()
+    one, other = (_grow(a, b, _seeds(), random_state=state) for state in (0, 1))
+    assert one.votes.tolist() != other.votes.tolist()
+
+
+@FEW
+@given(st.integers(0, 10_000))
+def test_permuting_rows_and_seeds_permutes_links(seed: int) -> None:
+    a, b, _ = small_papers()
+    rng = np.random.default_rng(seed)
+    to_a, to_b = rng.permutation(len(a)), rng.permutation(len(b))
+    seeds = _seeds(seed)
+    moved = np.stack([np.argsort(to_a)[seeds[:, 0]], np.argsort(to_b)[seeds[:, 1]]], axis=1)[rng.permutation(N_SEEDS)]
+    here = _grow(a, b, seeds, random_state=seed).pairs
+    there = _grow(a[to_a], b[to_b], moved, random_state=seed).pairs
+    # Views are drawn from the links in the order of their evidence: only rounding can tell the two runs apart.
+    assert _agreement(_set(here), _set(np.stack([to_a[there[:, 0]], to_b[there[:, 1]]], axis=1))) >= 0.95
+
+
+@FEW
+@given(st.integers(0, 10_000), st.floats(1e-3, 1e3))
+def test_rotating_and_rescaling_a_cloud_changes_nothing(seed: int, factor: float) -> None:
+    a, b, _ = small_papers()
+    rotation = np.linalg.qr(np.random.default_rng(seed).normal(size=(a.shape[1],) * 2))[0]
+    seeds = _seeds(seed)
+    turned = (a @ rotation * factor).astype(np.float32)
+    here, there = (_set(_grow(x, b, seeds, random_state=seed).pairs) for x in (a, turned))
+    assert _agreement(here, there) >= 0.95
+
+
+@FEW
+@given(st.integers(0, 10_000))
+def test_swapping_the_clouds_swaps_the_columns(seed: int) -> None:
+    a, b, _ = small_papers()
+    seeds = _seeds(seed)
+    here = _grow(a, b, seeds, random_state=seed).pairs
+    there = _grow(b, a, seeds[:, ::-1], random_state=seed).pairs
+    assert _agreement(_set(here), _set(there[:, ::-1])) >= 0.95
+
+
+def test_out_of_domain_anchors_link_without_being_links() -> None:
+    a, b, truth = small_papers()
+    outside, inside = np.arange(30), np.arange(30, 200)
+    cloud_a, cloud_b = _cloud(a[inside]), _cloud(b[inside])
+    found = geh(
+        cloud_a, cloud_b, anchors_from_vectors(cloud_a, cloud_b, a[outside], b[outside]), k=10, max_iterations=8
+    )
+    assert found.n_seeds == 0 and len(found.pairs) > 30
+    assert score(found.pairs, truth[30:] - 30).precision > 0.7
+
+
+def test_memory_limits_change_how_it_is_computed_but_not_the_links() -> None:
+    a, b, _ = small_papers()
+    assert _agreement(_set(_grow(a, b, _seeds()).pairs), _set(_grow(a, b, _seeds(), memory="600KB").pairs)) >= 0.95
+
+
+def test_duplicates_and_ties_do_not_crash() -> None:
+    a, b, _ = small_papers()
+    doubled_a, doubled_b = np.concatenate([a, a[:80]]), np.concatenate([b, b[:80], b[:80]])
+    found = _grow(doubled_a, doubled_b, _seeds())
+    assert len(np.unique(found.pairs[:, 0])) == len(found.pairs) > N_SEEDS
+
+
+def test_clouds_of_one_repeated_vector_do_not_crash() -> None:
+    same = np.ones((6, 4), np.float32)
+    found = _grow(same, same, np.array([[0, 0], [1, 1]]))
+    assert _set(found.pairs) >= {(0, 0), (1, 1)} and np.isfinite(found.confidence).all()
+
+
+def test_three_rows_and_one_seed_are_enough() -> None:
+    a, b, _ = small_papers()
+    assert (0, 0) in _set(_grow(a[:3], b[:3], np.array([[0, 0]])).pairs)
+
+
+def test_progress_tells_every_iteration() -> None:
+    a, b, _ = small_papers()
+    told: list[Progress] = []
+    found = _grow(a, b, _seeds(), progress=told.append)
+    assert [each.step for each in told] == [1, 2, 3] and {each.of for each in told} == {3}
+    assert [each.links for each in told] == [each.links for each in found.history]
+    assert told[-1].links == len(found.pairs)
+
+
+def test_it_stops_when_coverage_is_steady() -> None:
+    a, b, _ = small_papers()
+    found = _grow(a, b, _seeds(), views="single", max_iterations=100)
+    moves = np.abs(np.diff([each.coverage for each in found.history]))
+    assert 21 <= len(found.history) < 100
+    assert np.all(moves[-10:] < 0.01)
+    # Iterations of the burn-in, the first 10 moves, do not count; with them left out it could not have stopped earlier.
+    assert not any(np.all(moves[i - 10 : i] < 0.01) for i in range(20, len(moves)))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"encoding": "kernal"}, {"view_choice": "x"}, {"schedule": ""}, {"views": "two"}, {"share": 0}, {"k": 0}],
+)
+def test_wrong_options_are_named(options: dict[str, Any]) -> None:
+    a, b, _ = small_papers()
+    with pytest.raises(InputError, match=next(iter(options))):
+        _grow(a, b, _seeds(), **options)

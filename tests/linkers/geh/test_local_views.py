@@ -1,0 +1,114 @@
+"""GEH's local path: its parts, and that it links what the global path links from a part of the rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from span_papers import Papers, some_papers
+from veclink.data.collection import Collection
+from veclink.data.scores import score
+from veclink.errors import InputError
+from veclink.geometry.clouds import Cloud, prepare
+from veclink.linkers.anchors import anchors_from_pairs
+from veclink.linkers.geh import local_views as geh_local
+from veclink.linkers.geh.linker import Growth, geh
+from veclink.linkers.geh.local_views import Neighbours, clustered
+from veclink.linkers.linking import link
+
+LOCAL: dict[str, Any] = {"path": "local", "k": 10, "neighbours": 30, "max_iterations": 6}
+
+
+def _clouds() -> tuple[Cloud, Cloud]:
+    papers = some_papers()
+    a, b = (prepare(Collection.from_array(each), centre=False) for each in (papers.a, papers.b))
+    return a, b
+
+
+def _grow(papers: Papers, **options: Any) -> Growth:
+    a, b = _clouds()
+    return geh(a, b, anchors_from_pairs(a, b, papers.seeds), **(LOCAL | options))
+
+
+def test_it_grows_beyond_the_seeds_neighbourhoods_and_most_links_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(geh_local, "MOST_ANCHORS", 40)
+    papers = some_papers()
+    found = _grow(papers, max_iterations=8)
+    start = set(Neighbours(_clouds()[0], 30).of_rows(papers.seeds[:, 0]).ravel().tolist())
+    assert not set(found.pairs[:, 0].tolist()) <= start
+    everywhere = _grow(papers, path="global", max_iterations=8)
+    assert score(found.pairs, papers.truth).f1 >= score(everywhere.pairs, papers.truth).f1 - 0.05
+    assert score(found.pairs, papers.truth).f1 > 0.6 and found.history[-1].views > 1
+    assert np.array_equal(found.pairs[: len(papers.seeds)], papers.seeds)
+    assert len(np.unique(found.pairs[:, 0])) == len(np.unique(found.pairs[:, 1])) == len(found.pairs)
+
+
+def test_confidence_counts_the_views_that_looked_at_a_pair_and_not_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(geh_local, "MOST_ANCHORS", 40)
+    found = _grow(some_papers())
+    assert found.chances is not None and np.all(found.votes <= found.chances) and found.chances.max() <= found.views
+    assert found.chances[found.n_seeds :].min() < found.views
+    assert np.allclose(found.confidence, (1 + found.votes) / (2 + found.chances))
+
+
+def test_one_view_of_all_neighbours_is_the_global_path_of_a_single_view() -> None:
+    papers = some_papers()
+    local = _grow(papers, neighbours=len(papers.a), bootstrap=False)
+    everywhere = _grow(papers, path="global", views="single", bootstrap=False)
+    same = {tuple(pair) for pair in local.pairs.tolist()} & {tuple(pair) for pair in everywhere.pairs.tolist()}
+    assert len(same) >= 0.98 * max(len(local.pairs), len(everywhere.pairs))
+
+
+def test_the_larger_cloud_decides_which_path_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    papers = some_papers()
+    options: dict[str, Any] = {"method": "geh", "k": 10, "neighbours": 30, "max_iterations": 2, "device": "cpu"}
+
+    def linked(path: str) -> Any:
+        return link(papers.a[:400], papers.b, seeds=papers.seeds[papers.seeds[:, 0] < 400], path=path, **options)
+
+    local, everywhere = linked("local"), linked("global")
+    assert local != everywhere
+    assert np.array_equal(linked("auto").pairs, everywhere.pairs)
+    monkeypatch.setattr("veclink.linkers.geh.linker.ABOVE", 499)
+    assert np.array_equal(linked("auto").pairs, local.pairs)
+
+
+def test_the_same_random_state_repeats() -> None:
+    one, other = _grow(some_papers()), _grow(some_papers())
+    assert np.array_equal(one.pairs, other.pairs) and np.array_equal(one.votes, other.votes)
+
+
+def test_neighbours_are_the_nearest_whether_searched_at_once_or_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    cloud = _clouds()[0]
+    rows = np.array([7, 3, 7, 450])
+    expected = np.sort(np.argsort(-(cloud.dense()[rows] @ cloud.dense().T), axis=1)[:, :20], axis=1)
+    at_once = Neighbours(cloud, 20)
+    assert np.array_equal(np.sort(at_once.of_rows(rows), axis=1), expected)
+    assert np.array_equal(np.sort(at_once.of_rows(rows[::-1]), axis=1), expected[::-1])  # as kept
+    monkeypatch.setattr(geh_local, "BLOCK", 64)
+    monkeypatch.setattr(geh_local, "QUERIES", 2)
+    assert np.array_equal(np.sort(Neighbours(cloud, 20).of_rows(rows), axis=1), expected)
+    assert Neighbours(cloud, 10_000).of_rows(rows).shape == (4, len(cloud))
+
+
+def test_clusters_hold_every_link_twice_and_near_ones_together() -> None:
+    vectors = _clouds()[0].dense()
+    views = clustered(vectors, 100, np.random.default_rng(0))
+    counts = np.bincount(np.concatenate(views), minlength=len(vectors))
+    assert len(views) == 5 and np.all(counts == 2)
+    inside = np.mean([(vectors[view] @ vectors[view].T).mean() for view in views])
+    assert inside > (vectors @ vectors.T).mean() + 0.02
+    assert [view.tolist() for view in clustered(vectors[:30], 100, np.random.default_rng(0))] == [list(range(30))]
+
+
+def test_clusters_of_duplicates_do_not_crash() -> None:
+    views = clustered(np.repeat(_clouds()[0].dense()[:2], 50, axis=0), 20, np.random.default_rng(0))
+    assert set(np.concatenate(views).tolist()) == set(range(100))
+
+
+@pytest.mark.parametrize("options", [{"path": "nearby"}, {"neighbours": 0}])
+def test_wrong_options_are_named(options: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=next(iter(options))):
+        _grow(some_papers(), **options)

@@ -1,0 +1,214 @@
+"""Checkpoints: a run that was killed goes on where it was and gives the same links; other runs are left alone."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from span_papers import some_papers
+from veclink.confidence import candidates
+from veclink.data.collection import Collection
+from veclink.data.links import Links
+from veclink.errors import InputError
+from veclink.geometry.clouds import Cloud, prepare
+from veclink.linkers import checkpoint
+from veclink.linkers.anchors import anchors_from_pairs
+from veclink.linkers.checkpoint import Checkpoint, fingerprint
+from veclink.linkers.linking import link
+from veclink.progress import Progress
+
+# Small tiles, and a single pass over all rows as in large clouds: a pass of several steps on little data.
+SPAN: dict[str, Any] = {"memory": "3MB", "device": "cpu"}
+GEH: dict[str, Any] = {"method": "geh", "k": 10, "max_iterations": 5, "device": "cpu"}
+# Runs link() on the files of a folder, or the command line, and kills itself when it hears of a step.
+KILLED = """
+import json, os, signal, sys
+import numpy as np
+from veclink import candidates, checkpoint, linking
+folder, options, stage, step, *command = sys.argv[1:]
+options, step = json.loads(options), int(step)
+candidates.FULL_FOLDS, checkpoint.SAVE_EVERY = 100, 0.0
+link = linking.link
+def listen(now):
+    if now.stage == stage and now.step >= step:
+        os.kill(os.getpid(), signal.SIGKILL)
+if command:
+    from veclink.cli.app import main
+    linking.link = lambda *given, progress=None, **more: link(*given, progress=listen, **more)
+    sys.argv = ["veclink", *command]
+    main()
+else:
+    link(f"{folder}/a.npy", f"{folder}/b.npy", seeds=f"{folder}/seeds.csv", progress=listen, **options)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The papers as files, in a process with the same settings as the one that is killed."""
+    monkeypatch.setattr(candidates, "FULL_FOLDS", 100)
+    monkeypatch.setattr(checkpoint, "SAVE_EVERY", 0.0)
+    papers = some_papers()
+    np.save(tmp_path / "a.npy", papers.a)
+    np.save(tmp_path / "b.npy", papers.b)
+    (tmp_path / "seeds.csv").write_text("a,b\n" + "".join(f"{a},{b}\n" for a, b in papers.seeds))
+    return tmp_path
+
+
+def _killed(folder: Path, options: dict[str, Any], stage: str, step: int, *command: str) -> list[str]:
+    """The stages in the checkpoint of a run that was killed there."""
+    given = json.dumps({**options, "checkpoint": str(folder / "kept")})
+    run = [sys.executable, "-c", KILLED, str(folder), given, stage, str(step), *command]
+    assert subprocess.run(run, capture_output=True).returncode == -signal.SIGKILL
+    return sorted(path.stem.split("-")[-1] for path in (folder / "kept").iterdir())
+
+
+def _broken_off(folder: Path) -> None:
+    """Leaves a checkpoint behind that has all stages."""
+
+    def listen(now: Progress) -> None:
+        if now.stage == "judging":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _linked(folder, SPAN, checkpoint=folder / "kept", progress=listen)
+    assert len(list((folder / "kept").iterdir())) == 2
+
+
+def _linked(folder: Path, options: dict[str, Any], **more: Any) -> Links:
+    return link(folder / "a.npy", folder / "b.npy", seeds=folder / "seeds.csv", **options, **more)
+
+
+@cache
+def _uninterrupted(name: str) -> Links:
+    papers = some_papers()
+    return link(papers.a, papers.b, seeds=papers.seeds, **(SPAN if name == "span" else GEH))
+
+
+@pytest.mark.parametrize(
+    ("stage", "step", "kept", "passed"),
+    [
+        ("matching", 0, ["grown"], [125, 250, 375, 500]),
+        ("matching", 1, ["grown", "pass"], [250, 375, 500]),
+        ("judging", 0, ["candidates", "grown"], []),
+    ],
+)
+def test_a_killed_run_goes_on_and_gives_the_same_links_bit_for_bit(
+    folder: Path, stage: str, step: int, kept: list[str], passed: list[int]
+) -> None:
+    expected = _uninterrupted("span")
+    assert _killed(folder, SPAN, stage, step) == kept
+    told: list[Progress] = []
+    links = _linked(folder, SPAN, checkpoint=folder / "kept", progress=told.append)
+    assert links == expected and len(links) > 250
+    assert np.array_equal(links.probability, expected.probability) and links.trace == expected.trace
+    # What was kept is not done again: no growing, and only the rows that the pass had not come to.
+    assert {each.stage for each in told} == {"matching", "judging"}
+    assert [each.step for each in told if each.stage == "matching" and each.step] == passed
+    assert not list((folder / "kept").iterdir())
+
+
+def test_a_killed_run_of_geh_goes_on_after_its_last_iteration(folder: Path) -> None:
+    expected = _uninterrupted("geh")
+    assert _killed(folder, GEH, "growing", 3) == ["growth"]
+    told: list[Progress] = []
+    links = _linked(folder, GEH, checkpoint=folder / "kept", progress=told.append)
+    assert links == expected and [each.step for each in told] == [4, 5]
+    assert not list((folder / "kept").iterdir())
+
+
+def test_a_run_of_the_local_path_goes_on_too(folder: Path) -> None:
+    options = GEH | {"path": "local", "neighbours": 30, "max_iterations": 4}
+
+    def listen(now: Progress) -> None:
+        if now.step == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _linked(folder, options, checkpoint=folder / "kept", progress=listen)
+    told: list[Progress] = []
+    links = _linked(folder, options, checkpoint=folder / "kept", progress=told.append)
+    assert [each.step for each in told] == [3, 4] and links == _linked(folder, options)
+
+
+def test_the_command_goes_on_from_its_checkpoint(folder: Path) -> None:
+    files = [str(folder / name) for name in ("a.npy", "b.npy")]
+    command = ["link", *files, "--seeds", str(folder / "seeds.csv"), "--device", "cpu", "--quiet"]
+    again = [*command, "--checkpoint", str(folder / "kept"), "-o", str(folder / "links.csv")]
+    assert _killed(folder, SPAN, "judging", 0, *again) == ["candidates", "grown"]
+    assert not (folder / "links.csv").exists()
+    for name, run in (("links.csv", again), ("plain.csv", [*command, "-o", str(folder / "plain.csv")])):
+        script = (
+            "import sys; from veclink.confidence import candidates; from veclink.cli.app import main; "
+            "candidates.FULL_FOLDS = 100"
+        )
+        done = subprocess.run([sys.executable, "-c", f"{script}; main()", *run], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert (folder / name).exists()
+    assert (folder / "links.csv").read_bytes() == (folder / "plain.csv").read_bytes()
+    assert not list((folder / "kept").iterdir())
+
+
+def test_a_checkpoint_of_other_vectors_is_neither_used_nor_removed(folder: Path) -> None:
+    _broken_off(folder)
+    others = sorted((folder / "kept").iterdir())
+    papers, changed = some_papers(), some_papers().a.copy()
+    changed[77] = changed[78]  # one row, which the sample of rows may not hold
+    told: list[Progress] = []
+    link(changed, papers.b, seeds=papers.seeds, checkpoint=folder / "kept", progress=told.append, device="cpu")
+    assert any(each.stage == "growing" for each in told)
+    assert sorted((folder / "kept").iterdir()) == others
+
+
+def test_the_fingerprint_differs_where_inputs_start_or_options_do() -> None:
+    papers = some_papers()
+
+    def clouds(a: np.ndarray) -> tuple[Cloud, Cloud]:
+        return prepare(Collection.from_array(a)), prepare(Collection.from_array(papers.b))
+
+    a, b = clouds(papers.a)
+    seeds = [anchors_from_pairs(a, b, papers.seeds[first:]) for first in (0, 1)]
+    changed = papers.a.copy()
+    changed[77] = changed[78]
+    names = [
+        fingerprint(a, b, seeds[0], {"random_state": 0}),
+        fingerprint(a, b, seeds[0], {"random_state": 1}),
+        fingerprint(a, b, seeds[1], {"random_state": 0}),
+        fingerprint(a, b, None, {"random_state": 0}),
+        fingerprint(*clouds(changed), seeds[0], {"random_state": 0}),
+        fingerprint(*clouds(papers.a.astype(np.float64)), seeds[0], {"random_state": 0}),
+    ]
+    assert len(set(names)) == len(names)
+    assert fingerprint(*clouds(papers.a.copy()), seeds[0], {"random_state": 0}) == names[0]
+
+
+def test_a_damaged_checkpoint_is_done_again(folder: Path) -> None:
+    _broken_off(folder)
+    for path in (folder / "kept").iterdir():
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    assert _linked(folder, SPAN, checkpoint=folder / "kept") == _uninterrupted("span")
+
+
+def test_the_random_generator_goes_on_where_it_was(tmp_path: Path) -> None:
+    kept, rng = Checkpoint(tmp_path, "x"), np.random.default_rng(7)
+    rng.normal(size=3)
+    kept.save("stage", rng, {"numbers": np.arange(3)}, {"said": "é"})
+    expected = rng.normal(size=5)
+    other = np.random.default_rng(0)
+    held = kept.load("stage", other)
+    assert held is not None and held[0]["numbers"].tolist() == [0, 1, 2] and held[1] == {"said": "é"}
+    assert np.array_equal(other.normal(size=5), expected)
+
+
+def test_a_checkpoint_folder_that_is_a_file_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "kept").write_text("")
+    papers = some_papers()
+    with pytest.raises(InputError, match=r"checkpoint folder .*kept cannot be made"):
+        link(papers.a, papers.b, seeds=papers.seeds, checkpoint=tmp_path / "kept", device="cpu")

@@ -1,0 +1,61 @@
+"""What the linker hands on about itself is enough to explain every probability, and survives saving."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+import span_papers
+from veclink.data.links import Links
+
+
+def test_the_model_and_the_evidence_give_each_probability_again() -> None:
+    links = span_papers.linked_cut().considered
+    assert links is not None
+    column, model = links.evidence, links.trace["model"]
+    margins = [
+        column["score"] - np.where(column[f"rival_{side}"] >= 0, column[f"rival_{side}_score"], -1) for side in "ab"
+    ]
+    known = {**column, "narrow_margin": np.minimum(*margins), "wide_margin": np.maximum(*margins)}
+    features = np.column_stack([known[name] for name in model["features"]])
+    odds = model["base"] + (features - model["centre"]) / model["scale"] @ np.array(model["weights"])
+    found = ~column["given"]
+    assert found.sum() > 200
+    assert np.abs(1 / (1 + np.exp(-odds)) - links.probability)[found].max() < 0.03
+
+
+def test_decoys_stand_for_the_candidates_that_are_reckoned_wrong() -> None:
+    links = span_papers.linked_cut()
+    expected = np.array(links.trace["decoys"]["probability"])
+    assert links.considered is not None
+    assert np.isclose(expected.sum(), (1 - links.considered.probability).sum(), rtol=0.1)
+    middle = (np.arange(50) + 0.5) / 50
+    assert expected @ middle / expected.sum() < links.considered.probability.mean() - 0.3
+
+
+def test_growth_ends_with_the_pool_that_the_verdict_speaks_of() -> None:
+    links = span_papers.linked_cut()
+    assert len(links.trace["growth"]) == links.summary.iterations
+    assert links.trace["starts"][0][0] == "seeds"
+    assert links.trace["growth"][0][0] < links.trace["growth"][-1][0]
+
+
+def test_hubs_are_rows_that_several_others_prefer() -> None:
+    for listed in span_papers.linked_cut().trace["hubs"].values():
+        counts = [count for _, count in listed]
+        assert counts == sorted(counts, reverse=True) and min(counts, default=3) >= 3
+        assert all(0 <= row < 500 for row, _ in listed)
+
+
+def test_a_saved_file_keeps_the_trace_and_one_without_it_still_loads(tmp_path: Path) -> None:
+    links = span_papers.linked_cut()
+    links.save(tmp_path / "links.csv")
+    assert Links.load(tmp_path / "links.csv").trace == links.trace
+    beside = tmp_path / "links.csv.json"
+    metadata = json.loads(beside.read_text())
+    del metadata["trace"]
+    beside.write_text(json.dumps(metadata))
+    older = Links.load(tmp_path / "links.csv")
+    assert older == links and older.trace == {}

@@ -1,0 +1,88 @@
+"""Votes, posterior, Otsu, one-to-one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from veclink.data.pairs import one_to_one
+from veclink.linkers.votes import Votes, otsu, posterior
+
+PAIRS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 7)), unique=True, max_size=12)
+
+
+def _array(pairs: list[tuple[int, int]]) -> np.ndarray:
+    return np.array(pairs, np.int64).reshape(-1, 2)
+
+
+@given(st.lists(st.tuples(PAIRS, st.integers(1, 5)), max_size=6))
+def test_votes_count_every_proposal_of_every_view(views: list[tuple[list[tuple[int, int]], int]]) -> None:
+    votes = Votes(n_b=8)
+    counts: dict[tuple[int, int], int] = defaultdict(int)
+    sums: dict[tuple[int, int], float] = defaultdict(float)
+    for pairs, times in views:
+        scores = np.array([a - 0.5 * b for a, b in pairs], np.float32)
+        votes.add(_array(pairs), scores, times=times)
+        for pair, gain in zip(pairs, scores.tolist(), strict=True):
+            counts[pair] += times
+            sums[pair] += times * gain
+    known = sorted(counts)
+    assert [tuple(p) for p in votes.pairs().tolist()] == known
+    assert votes.counts.tolist() == [counts[p] for p in known]
+    assert np.allclose(votes.mean_scores(), [sums[p] / counts[p] for p in known])
+    assert np.all(np.diff(votes.keys) > 0)
+
+
+def test_a_pair_without_votes_has_none_and_no_score() -> None:
+    votes = Votes(n_b=10)
+    asked = _array([(1, 2), (3, 4)])
+    assert votes.of(asked)[0].tolist() == [0, 0]
+    votes.add(_array([(3, 4)]), np.array([0.5], np.float32), times=2)
+    counts, scores = votes.of(asked)
+    assert counts.tolist() == [0, 2]
+    assert np.isnan(scores[0]) and scores[1] == 0.5
+
+
+def test_posterior_is_the_beta_mean() -> None:
+    assert posterior(np.array([0, 5, 10]), 10).tolist() == pytest.approx([1 / 12, 0.5, 11 / 12])
+
+
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=60))
+def test_otsu_separates_as_well_as_any_threshold(counts: list[int]) -> None:
+    values = posterior(np.array(counts), 12)
+
+    def between(threshold: float) -> float:
+        low, high = values[values < threshold], values[values >= threshold]
+        return len(low) * len(high) * (low.mean() - high.mean()) ** 2 if len(low) and len(high) else 0.0
+
+    best = max(between(t) for t in np.unique(values))
+    assert between(otsu(values)) == pytest.approx(best, abs=1e-12)
+    assert (values >= otsu(values)).any()
+
+
+def test_otsu_finds_the_gap_between_two_groups_and_keeps_all_of_one() -> None:
+    assert otsu(np.array([0.1, 0.12, 0.11, 0.8, 0.9])) == 0.8
+    assert otsu(np.array([0.4, 0.4])) == 0.4
+
+
+@given(PAIRS, st.integers(0, 1000))
+def test_one_to_one_gives_each_row_one_partner_and_leaves_no_free_pair(pairs: list[tuple[int, int]], seed: int) -> None:
+    weight = np.random.default_rng(seed).integers(0, 4, len(pairs)).astype(float)
+    chosen = one_to_one(_array(pairs), weight)
+    kept = [pairs[i] for i in chosen]
+    assert len({a for a, _ in kept}) == len({b for _, b in kept}) == len(kept)
+    assert weight[chosen].tolist() == sorted(weight[chosen].tolist(), reverse=True)
+    for i, (a, b) in enumerate(pairs):
+        if i not in chosen:
+            rivals = [weight[j] for j in chosen if pairs[j][0] == a or pairs[j][1] == b]
+            assert rivals and max(rivals) >= weight[i]
+
+
+def test_one_to_one_breaks_ties_by_the_second_weight_then_by_row() -> None:
+    pairs = _array([(0, 1), (0, 0), (1, 1), (2, 2), (2, 3)])
+    chosen = one_to_one(pairs, np.ones(5), np.array([0.1, 0.2, 0.3, 0.5, 0.5]))
+    assert [tuple(p) for p in pairs[chosen].tolist()] == [(2, 2), (1, 1), (0, 0)]

@@ -1,0 +1,202 @@
+"""What probe says before linking: about each side, about the seeds, and about what linking will give."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import span_papers
+import veclink
+from veclink import Collection, sample
+from veclink.cli.app import app
+from veclink.cli.probe_printing import print_probe
+from veclink.data.scores import score
+from veclink.geometry.clouds import prepare
+from veclink.probing import Probe, probe, verdict_of
+from veclink.probing.forecast import forecast_links
+from veclink.probing.sides import compare_spaces
+
+
+@cache
+def probed() -> Probe:
+    papers = span_papers.some_papers()
+    return probe(papers.a, papers.b, seeds=papers.seeds, device="cpu")
+
+
+def run(*arguments: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, [str(each) for each in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_probe_is_a_public_name_even_once_its_module_was_imported() -> None:
+    assert veclink.probe is probe and "probe" in veclink.__all__
+
+
+def test_a_pair_that_links_is_called_linkable_with_the_figures_that_linking_gives() -> None:
+    found, links = probed(), span_papers.linked_cut()
+    assert found.verdict == "linkable" and found.sentence.startswith("Linkable")
+    assert found.forecast is not None and found.forecast.whole
+    assert (found.forecast.n_links, found.forecast.precision) == (len(links), links.summary.precision)
+    assert found.forecast.precision_range is not None and found.forecast.seconds > 0
+    low, high = found.forecast.precision_range
+    assert low <= links.summary.precision <= high
+
+
+def test_each_side_is_described_by_what_it_holds() -> None:
+    vectors = span_papers.some_papers().a[:200] * 3.0
+    vectors = np.concatenate([vectors, vectors[:7], np.zeros((2, vectors.shape[1]), np.float32)])
+    found = probe(vectors, span_papers.some_papers().b, forecast=False)
+    assert (found.a.rows, found.a.dimension, found.a.zero, found.a.duplicates) == (209, 384, 2, 8)  # a zero repeats too
+    assert found.a.norms == pytest.approx((3.0, 3.0, 3.0), rel=1e-2)
+    assert found.a.twins == pytest.approx(14 / 207) and 1 < found.a.effective_dimension < 200
+    assert any("2 zero vectors" in remark for remark in found.remarks)
+    assert any("8 rows that repeat" in remark for remark in found.remarks)
+
+
+def test_good_seeds_are_not_suspected_and_agree_on_what_is_near() -> None:
+    seeds = probed().seeds
+    assert seeds is not None and seeds.suspects == () and seeds.typical < 0.05
+    assert seeds.correlation is not None and seeds.correlation > 0.5
+    assert all(share > 2 * chance for _, share, chance in seeds.neighbours)
+    assert sum(pairs for _, _, pairs in seeds.curve) == 15 * 14 // 2
+    assert seeds.curve[0][1] > seeds.curve[-1][1], "near distances agree better than far ones"
+
+
+@cache
+def wrong_seeds() -> np.ndarray:
+    """Twenty seeds of which the first four are wrong."""
+    seeds = span_papers.some_papers().truth[:20].copy()
+    seeds[:4, 1] = np.roll(seeds[:4, 1], 1)
+    return seeds
+
+
+def test_the_seeds_that_a_probe_names_are_those_that_linking_leaves_out() -> None:
+    papers, seeds = span_papers.some_papers(), wrong_seeds()
+    found = probe(papers.a, papers.b, seeds=seeds, device="cpu")
+    links = veclink.link(papers.a, papers.b, seeds=seeds, device="cpu")
+    assert found.seeds is not None and found.seeds.suspects == links.summary.wrong_seeds
+    assert set(links.summary.wrong_seeds) == set(map(tuple, seeds[:4].tolist()))
+    assert any(remark.startswith("4 of the 20 seeds look wrong") for remark in found.remarks)
+
+
+def test_a_probe_of_a_part_names_nearly_the_seeds_that_linking_everything_leaves_out() -> None:
+    papers, seeds = span_papers.some_papers(), wrong_seeds()
+    clouds = [prepare(Collection.from_array(each)) for each in (papers.a, papers.b)]
+    ahead = forecast_links(*clouds, seeds, device="cpu", random_state=0, most=400, part=400)
+    assert ahead is not None and not ahead.whole and ahead.wrong_seeds is not None
+    assert set(ahead.wrong_seeds) <= set(map(tuple, seeds[:4].tolist())) and len(ahead.wrong_seeds) >= 3
+
+
+def test_without_a_trial_no_seed_is_called_wrong_or_right(capsys: pytest.CaptureFixture[str]) -> None:
+    papers = span_papers.some_papers()
+    found = probe(papers.a, papers.b, seeds=wrong_seeds(), forecast=False)
+    assert found.seeds is not None and found.seeds.suspects is None
+    assert not any("look wrong" in remark for remark in found.remarks)
+    print_probe(found)
+    assert "could not be told" in " ".join(capsys.readouterr().out.split())
+
+
+def test_seeds_that_agree_on_nothing_make_it_doubtful() -> None:
+    papers = span_papers.some_papers()
+    seeds = np.column_stack([papers.truth[:15, 0], np.roll(papers.truth[:15, 1], 1)])
+    found = probe(papers.a, papers.b, seeds=seeds, forecast=False)
+    assert found.verdict == "doubtful"
+
+
+def test_one_model_on_both_sides_needs_no_linking() -> None:
+    vectors = span_papers.all_papers().a
+    found = probe(vectors[:1200], vectors[800:])
+    assert found.verdict == "same space" and found.forecast is None
+    assert found.same_space.score is not None and found.same_space.score > 0.8
+    assert found.same_space.identical == pytest.approx(400 / 1200, abs=0.01)
+    assert "33.3 % of A's vectors are in B as they are" in found.same_space.told(1200)
+
+
+def test_what_is_the_same_in_both_is_looked_up_in_all_of_the_other_not_in_a_sample() -> None:
+    rng = np.random.default_rng(0)
+    b = rng.standard_normal((9000, 48)).astype(np.float32)
+    a = np.concatenate([b[rng.permutation(9000)[:2400]], rng.standard_normal((2400, 48)).astype(np.float32)])
+    found = compare_spaces(prepare(Collection.from_array(a.astype(np.float16))), prepare(Collection.from_array(b)), rng)
+    assert found.looked_up == 2000 and found.identical == pytest.approx(0.5, abs=0.04)
+    assert "of 2,000 vectors drawn from A" in found.told(len(a))
+
+
+def test_two_models_of_one_dimension_are_not_taken_for_one() -> None:
+    papers = span_papers.all_papers()
+    turn, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((768, 384)))
+    found = probe(papers.a, papers.b @ turn.astype(np.float32), forecast=False)
+    assert found.same_space.score is not None and found.same_space.score < 0.5
+    assert found.verdict == "unknown" and "--seeds" in found.sentence
+
+
+def test_large_collections_are_forecast_from_what_is_near_the_seeds() -> None:
+    papers = span_papers.some_papers()
+    clouds = [prepare(Collection.from_array(each)) for each in (papers.a, papers.b)]
+    ahead = forecast_links(*clouds, papers.seeds, device="cpu", random_state=0, most=400, part=300)
+    assert ahead is not None and ahead.precision is not None and ahead.shared is not None
+    assert not ahead.whole and ahead.rows == (300, 300)
+    assert ahead.verdict == "linkable" and ahead.precision > 0.9
+    assert ahead.shared > 0.45, "a random part would share 0.36"
+    assert ahead.precision_range is not None and ahead.recall_range is not None
+    assert ahead.precision_range[0] < ahead.precision < ahead.precision_range[1]
+    truth = score(span_papers.linked_cut().pairs, papers.truth)
+    assert ahead.recall_range[0] <= truth.recall <= ahead.recall_range[1]
+    assert ahead.seconds_range[0] < ahead.seconds < ahead.seconds_range[1]
+
+
+def test_a_part_without_links_is_no_proof_that_the_whole_has_none() -> None:
+    rng = np.random.default_rng(0)
+    clouds = [prepare(Collection.from_array(rng.standard_normal((300, size)))) for size in (32, 48)]
+    seeds = np.stack([np.arange(10)] * 2, axis=1)
+    ahead = forecast_links(*clouds, seeds, device="cpu", random_state=0, most=0, part=100)
+    assert ahead is not None and ahead.verdict == "not linkable" and ahead.wrong_seeds is None
+    verdict, sentence = verdict_of(ahead)
+    assert verdict == "doubtful" and "may still link" in sentence
+
+
+def test_without_seeds_large_collections_have_no_forecast() -> None:
+    papers = span_papers.some_papers()
+    clouds = [prepare(Collection.from_array(each)) for each in (papers.a, papers.b)]
+    assert forecast_links(*clouds, None, device="cpu", random_state=0, most=400) is None
+
+
+def test_the_command_prints_one_verdict_line_first_or_one_json_object(tmp_path: Path) -> None:
+    papers = span_papers.some_papers()
+    np.save(tmp_path / "a.npy", papers.a)
+    np.save(tmp_path / "b.npy", papers.b)
+    (tmp_path / "seeds.csv").write_text("a,b\n" + "".join(f"{a},{b}\n" for a, b in papers.seeds))
+    arguments = ("probe", tmp_path / "a.npy", tmp_path / "b.npy", "--seeds", tmp_path / "seeds.csv", "--no-forecast")
+    code, out, _ = run(*arguments)
+    assert code == 0 and out.splitlines()[0].startswith("Probably linkable")
+    code, out, _ = run(*arguments, "--json", "--report", tmp_path / "p.html")
+    told = json.loads(out)
+    assert told["verdict"] == "linkable" and told["seeds"]["count"] == 15 and told["forecast"] is None
+    assert (tmp_path / "p.html").exists() and told["report"] == str(tmp_path / "p.html")
+
+
+def test_unrelated_collections_end_with_3_and_the_reason(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "a.npy", rng.standard_normal((100, 32)))
+    np.save(tmp_path / "b.npy", rng.standard_normal((100, 48)))
+    code, out, _ = run("probe", tmp_path / "a.npy", tmp_path / "b.npy")
+    assert code == 3 and out.startswith("Not linkable") and "No start took off" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("missing.npy", sample.B), "missing.npy"),
+        ((sample.A, sample.B, "--report", "p.txt"), "does not end in .html"),
+        ((sample.A, sample.B, "--seeds", sample.A), "columns"),
+    ],
+)
+def test_what_cannot_be_probed_is_one_sentence(arguments: tuple[object, ...], said: str) -> None:
+    code, out, err = run("probe", *arguments)
+    assert code == 1 and out == "" and said in err and err.count("\n") == 1

@@ -1,0 +1,162 @@
+"""A Milvus Lite file read without its client: the same rows, whatever was deleted or written again since."""
+
+from __future__ import annotations
+
+import multiprocessing
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pymilvus import DataType, MilvusClient
+
+from store_kinds import rows_of
+from veclink.data.collection import Collection
+from veclink.errors import StoreError
+from veclink.stores import open_store
+from veclink.stores.engines.milvus import MilvusStore
+from veclink.stores.engines.milvus_folder import MilvusFolder
+from veclink.stores.opening import open_collection
+from veclink.stores.scratch import read_store
+from veclink.stores.urls import parse_url
+
+KEYS = [DataType.INT64, DataType.VARCHAR]
+
+
+def fill(folder: Path) -> None:
+    """Two files, with whole numbers and with text as keys.
+
+    Rows in two partitions, some deleted, some written again, with fields in and beyond the schema; and none at all.
+    """
+    for key in KEYS:
+        client = MilvusClient(str(folder / f"{key.name}.db"))
+        schema = client.create_schema(auto_id=False, enable_dynamic_field=True)
+        schema.add_field("key", key, is_primary=True, **({"max_length": 100} if key == DataType.VARCHAR else {}))
+        schema.add_field("vector", DataType.FLOAT_VECTOR, dim=8)
+        schema.add_field("year", DataType.INT32, nullable=True)
+        index = client.prepare_index_params()
+        index.add_index("vector", index_type="FLAT", metric_type="IP")
+        client.create_collection("papers", schema=schema, index_params=index)
+        client.create_collection("empty", schema=schema, index_params=index)
+        client.create_partition("papers", "more")
+        names = [f"paper {i:03d}" if key == DataType.VARCHAR else i for i in range(60)]
+        rows = [
+            {"key": name, "vector": row, "year": None if i % 7 == 0 else 2000 + i, "title": f"ü {i}", "more": {"n": i}}
+            for i, (name, row) in enumerate(zip(names, rows_of(60), strict=True))
+        ]
+        client.insert("papers", rows[:40])
+        client.insert("papers", rows[40:], partition_name="more")
+        client.flush("papers")
+        client.delete("papers", ids=names[3:6])
+        client.upsert("papers", [{**rows[10], "vector": rows_of(61)[60], "title": "again"}])
+        client.flush("papers")
+        client.insert("papers", [{**rows[4], "title": "back"}])
+        client.close()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `fill` makes, by a process of its own: the engine lets go of a file at the end of the process only."""
+    folder = tmp_path_factory.mktemp("milvus")
+    process = multiprocessing.get_context("spawn").Process(target=fill, args=(folder,))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+    return folder
+
+
+@pytest.fixture
+def url(files: Path, tmp_path: Path) -> str:
+    """A copy of the file with whole numbers as keys."""
+    return copied(files, tmp_path, DataType.INT64)
+
+
+def copied(files: Path, folder: Path, key: DataType) -> str:
+    shutil.copytree(files / f"{key.name}.db", folder / "lite.db")
+    return f"milvus://{folder}/lite.db#papers"
+
+
+def by_client(url: str) -> Collection:
+    with MilvusStore(parse_url(url)) as store:
+        return read_store(store)
+
+
+def by_key(collection: Collection) -> dict[Any, tuple[list[float], dict[str, Any]]]:
+    rows = zip(collection.ids.tolist(), collection.vectors.tolist(), collection.payload.to_pylist(), strict=True)
+    return {each: (vector, dict(sorted(record.items()))) for each, vector, record in rows}
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_folder_gives_what_the_client_gives(files: Path, tmp_path: Path, key: DataType) -> None:
+    url = copied(files, tmp_path, key)
+    with open_store(url) as store:
+        assert isinstance(store, MilvusFolder) and store.count() == 58
+    read, vectors = open_collection(url), open_collection(url, payload=False).vectors
+    assert len(read) == 58 and np.array_equal(vectors, read.vectors)
+    assert by_key(read) == by_key(by_client(url))
+
+
+def test_ids_of_another_field_are_found_in_and_beyond_the_schema(url: str) -> None:
+    read, ids = open_collection(f"{url}?id=title"), open_collection(f"{url}?id=title", payload=False).ids
+    assert ids.tolist() == read.ids.tolist() and "back" in ids.tolist()
+    assert by_key(read) == by_key(by_client(f"{url}?id=title"))
+
+
+def test_an_empty_collection_is_no_error(url: str) -> None:
+    with open_store(url.replace("#papers", "#empty")) as store:
+        assert isinstance(store, MilvusFolder) and store.count() == 0 and list(store.batches()) == []
+    assert len(open_collection(url.replace("#papers", "#empty"))) == 0
+
+
+def test_a_folder_closed_in_the_middle_is_one_sentence(url: str) -> None:
+    store = open_store(url)
+    stream = store.batches(7)
+    next(stream)
+    store.close()
+    with pytest.raises(StoreError, match=r"could not be read \(it was closed\)"):
+        list(stream)
+
+
+def test_a_read_goes_on_at_any_place_of_the_files(url: str) -> None:
+    with open_store(url) as store:
+        whole = [each for batch in store.batches(7) for each in batch.ids.tolist()]
+        for batch in store.batches(7):
+            rest = [each for later in store.batches(5, after=batch.place) for each in later.ids.tolist()]
+            assert rest == whole[whole.index(batch.ids[-1]) + 1 :]
+
+
+def test_a_filter_is_left_to_the_client(url: str) -> None:
+    url = f"{url}?where=title=again"
+    with open_store(url) as store:
+        assert not isinstance(store, MilvusFolder)
+    assert open_collection(url).ids.tolist() == [10]
+
+
+def test_rows_that_are_only_in_the_log_are_left_to_the_client(url: str, tmp_path: Path) -> None:
+    log = tmp_path / "lite.db" / "collections" / "papers" / "wal"
+    log.mkdir(exist_ok=True)
+    (log / "wal_data_000099.arrow").write_bytes(b"")
+    with open_store(url) as store:
+        assert not isinstance(store, MilvusFolder) and store.count() == 58
+
+
+def test_a_file_that_is_read_is_refused_to_writers_only(url: str) -> None:
+    with open_store(url) as one, open_store(url) as other:
+        assert one.count() == other.count() == 58
+        with pytest.raises(StoreError, match="could not be opened"):
+            open_store(url, write=True).exists()
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "schema.json"])
+@pytest.mark.parametrize("damage", ["missing", "cut"])
+def test_a_damaged_description_is_told_and_no_row_is_lost_by_looking(
+    url: str, tmp_path: Path, name: str, damage: str
+) -> None:
+    file = tmp_path / "lite.db" / "collections" / "papers" / name
+    whole = file.read_text()
+    rows = {each: each.read_bytes() for each in (tmp_path / "lite.db").rglob("*.parquet")}
+    file.unlink() if damage == "missing" else file.write_text(whole[:50])
+    with pytest.raises(StoreError, match=f"{name} is damaged or missing.* restore it"):
+        open_collection(url)
+    assert rows and all(each.read_bytes() == content for each, content in rows.items())

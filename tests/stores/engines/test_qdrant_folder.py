@@ -1,0 +1,145 @@
+"""A local folder of Qdrant read without its client: the same points, and no code that somebody hid in the file."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sqlite3
+import uuid
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from qdrant_client import QdrantClient, models
+
+from store_kinds import ids_of, payload_of, rows_of
+from veclink.data.collection import Collection
+from veclink.errors import InputError, StoreError, VeclinkError
+from veclink.stores import open_store
+from veclink.stores.engines.qdrant import QdrantStore
+from veclink.stores.engines.qdrant_folder import QdrantFolder
+from veclink.stores.opening import open_collection
+from veclink.stores.protocol import Batch
+from veclink.stores.scratch import read_store
+from veclink.stores.urls import parse_url
+
+
+def filled(folder: Path, distance: models.Distance = models.Distance.DOT) -> str:
+    """Numbers and UUIDs as ids, points changed and deleted, written by the client alone; gives the URL."""
+    client = QdrantClient(path=str(folder))
+    client.create_collection("papers", vectors_config=models.VectorParams(size=8, distance=distance))
+    vectors = rows_of(60)
+    names: list[Any] = [*range(100, 70, -1), *(str(uuid.UUID(int=i)) for i in range(30))]
+    points = [
+        models.PointStruct(id=name, vector=row.tolist(), payload={"title": f"ü {name}", "n": {"deep": [1, 2]}})
+        for name, row in zip(names, vectors, strict=True)
+    ]
+    client.upsert("papers", points)
+    client.delete("papers", models.PointIdsList(points=[72, names[40]]))
+    client.set_payload("papers", {"note": "later"}, points=[75])
+    client.update_vectors("papers", [models.PointVectors(id=80, vector=[1.0] * 8)])
+    client.upsert("papers", [models.PointStruct(id=76, vector=[2.0] * 8, payload={})])
+    client.close()
+    return f"qdrant://{folder}#papers"
+
+
+def by_client(url: str) -> Collection:
+    with QdrantStore(parse_url(url)) as store:
+        return read_store(store)
+
+
+@pytest.mark.parametrize("distance", [models.Distance.DOT, models.Distance.COSINE, models.Distance.EUCLID])
+def test_the_folder_gives_what_the_client_gives(tmp_path: Path, distance: models.Distance) -> None:
+    url = filled(tmp_path / "db", distance)
+    with open_store(url) as store:
+        assert isinstance(store, QdrantFolder)
+        assert store.metadata()["distance"] == distance.value
+    read, expected = open_collection(url), by_client(url)
+    assert read.ids is not None and expected.ids is not None and len(read) == 58
+    assert read.ids.tolist() == expected.ids.tolist()
+    assert np.allclose(read.vectors, expected.vectors, rtol=1e-6, atol=0)
+    assert read.payload.to_pylist() == expected.payload.to_pylist()
+
+
+def test_a_read_goes_on_at_any_point_of_the_folder(tmp_path: Path) -> None:
+    with open_store(filled(tmp_path / "db")) as store:
+        whole = [str(each) for batch in store.batches(7) for each in batch.ids]
+        for batch in store.batches(7):
+            rest = [str(each) for later in store.batches(5, after=batch.place) for each in later.ids]
+            assert rest == whole[whole.index(str(batch.ids[-1])) + 1 :]
+
+
+def test_a_filter_is_left_to_the_client(tmp_path: Path) -> None:
+    url = f"{filled(tmp_path / 'db')}?where=note=later"
+    with open_store(url) as store:
+        assert not isinstance(store, QdrantFolder)
+    assert open_collection(url).ids.tolist() == [75]
+
+
+def test_a_layout_that_is_not_known_is_left_to_the_client(tmp_path: Path) -> None:
+    url = filled(tmp_path / "db")
+    with sqlite3.connect(tmp_path / "db" / "collection" / "papers" / "storage.sqlite") as storage:
+        storage.execute("alter table points add column version integer")
+    with open_store(url) as store:
+        assert not isinstance(store, QdrantFolder) and store.count() == 58
+
+
+def test_code_hidden_in_a_point_is_not_run(tmp_path: Path) -> None:
+    url, mark = filled(tmp_path / "db"), tmp_path / "was-here"
+
+    class Harmful:
+        def __reduce__(self) -> Any:
+            return os.mkdir, (str(mark),)
+
+    with sqlite3.connect(tmp_path / "db" / "collection" / "papers" / "storage.sqlite") as storage:
+        storage.execute("update points set point = ? where rowid = 3", (pickle.dumps(Harmful()),))
+    with pytest.raises(InputError, match=r"cannot be read safely: it holds something of the kind posix\.mkdir"):
+        open_collection(url)
+    assert not mark.exists()
+
+
+def test_a_folder_that_a_client_has_open_is_refused_and_two_readers_are_not(tmp_path: Path) -> None:
+    url = filled(tmp_path / "db")
+    with open_store(url) as one, open_store(url) as other:
+        assert one.count() == other.count() == 58
+        with pytest.raises(StoreError, match="already accessed by another"):
+            open_store(url, write=True).exists()
+    with open_store(url, write=True) as writer:
+        assert writer.exists()
+        with pytest.raises(StoreError, match="already accessed by another"):
+            open_store(url)
+
+
+def test_ids_of_other_kinds_come_from_the_payload_without_reading_the_rest(tmp_path: Path) -> None:
+    url = f"qdrant://{tmp_path}/db#papers"
+    with open_store(url, write=True) as store:
+        store.write([Batch(rows_of(20), ids_of("str", 20), payload_of(20))])
+    read = open_collection(url, payload=False)
+    assert read.ids.tolist() == ids_of("str", 20).tolist() and read.payload is None
+
+
+def test_missing_points_are_told_and_no_empty_file_is_made_in_their_place(tmp_path: Path) -> None:
+    url = filled(tmp_path / "db")
+    file = tmp_path / "db" / "collection" / "papers" / "storage.sqlite"
+    file.unlink()
+    with pytest.raises(StoreError, match="is missing, and with it the points"):
+        open_collection(url)
+    assert not file.exists()
+
+
+def test_a_collection_named_out_of_the_folder_is_not_read_there(tmp_path: Path) -> None:
+    filled(tmp_path / "other")
+    url = filled(tmp_path / "db")
+    meta = tmp_path / "db" / "meta.json"
+    meta.write_text(meta.read_text().replace('"papers"', '"../../other/collection/papers"'))
+    with pytest.raises(VeclinkError), open_store(url.replace("#papers", "#../../other/collection/papers")) as store:
+        store.count()
+
+
+def test_a_point_that_is_cut_is_told_as_damaged(tmp_path: Path) -> None:
+    url = filled(tmp_path / "db")
+    with sqlite3.connect(tmp_path / "db" / "collection" / "papers" / "storage.sqlite") as storage:
+        storage.execute("update points set point = substr(point, 1, 40) where rowid = 3")
+    with pytest.raises(InputError, match="holds a point that is damaged"):
+        open_collection(url)

@@ -1,0 +1,115 @@
+"""Graphs of near neighbours: the right neighbours, nodes joined at links, and clusters where they are plain to see."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from span_papers import some_papers
+from veclink.data.collection import Collection
+from veclink.geometry.clouds import Cloud, prepare
+from veclink.uses.graphs import (
+    Edges,
+    agreement,
+    by_size,
+    components,
+    graph_of,
+    joined,
+    leiden,
+    leiden_into,
+    nearest_rows,
+    neighbour_edges,
+)
+
+
+def papers_cloud() -> Cloud:
+    return prepare(Collection.from_array(some_papers().a))
+
+
+def edges(n: int, *listed: tuple[int, int]) -> Edges:
+    source, target = np.array(listed, np.int64).reshape(-1, 2).T
+    return Edges(n, 1, source, target, np.ones(len(source)), 1.0)
+
+
+def test_agreement_counts_edges_between_linked_rows_that_both_graphs_have() -> None:
+    a, b = edges(4, (0, 1), (1, 2), (2, 0), (3, 0)), edges(4, (3, 2), (2, 1), (0, 1))
+    assert agreement(a, b, np.array([[0, 3], [1, 2], [2, 1]])) == (2 / 3, 3)
+    assert agreement(a, b, np.array([[3, 3]])) == (0.0, 0)
+
+
+@pytest.mark.parametrize("device", ["cpu", "torch:cpu"])
+def test_neighbours_are_those_of_the_whole_matrix(device: str) -> None:
+    cloud = papers_cloud()
+    whole = cloud.dense() @ cloud.dense().T
+    np.fill_diagonal(whole, -np.inf)
+    found, cosine = nearest_rows(cloud, 7, device=device)
+    expected = np.sort(whole, axis=1)[:, ::-1][:, :7]
+    np.testing.assert_allclose(cosine, expected, atol=1e-5)
+    np.testing.assert_allclose(np.take_along_axis(whole, found, 1), expected, atol=1e-5)
+
+
+def test_equal_rows_are_neighbours_and_no_row_is_its_own() -> None:
+    vectors = np.repeat(np.eye(3, 8, dtype=np.float32) + 0.1, 6, axis=0)
+    found, _ = nearest_rows(prepare(Collection.from_array(vectors), centre=False), 5)
+    assert not (found == np.arange(18)[:, None]).any()
+    assert (found // 6 == np.arange(18)[:, None] // 6).all()
+
+
+def test_neighbours_grow_until_the_graph_hangs_together() -> None:
+    """Two far groups: ten neighbours each stay inside, so k has to grow beyond a group's size."""
+    rng = np.random.default_rng(0)
+    middles = np.repeat(np.eye(2, 16, dtype=np.float32) * 5, 15, axis=0)
+    vectors = middles + 0.1 * rng.standard_normal((30, 16)).astype(np.float32)
+    cloud = prepare(Collection.from_array(vectors), centre=False)
+    assert neighbour_edges(cloud, 10).largest == 0.5
+    grown = neighbour_edges(cloud, None)
+    assert grown.largest == 1.0 and grown.k >= 15
+
+
+def test_components_are_found_along_a_chain() -> None:
+    order = np.random.default_rng(0).permutation(200)
+    chain = np.column_stack([order[:-1], order[1:]])
+    cut = np.delete(chain, 120, axis=0)
+    assert len(np.unique(components(200, *chain.T))) == 1
+    assert sorted(np.unique(components(200, *cut.T), return_counts=True)[1].tolist()) == [79, 121]
+
+
+def test_a_linked_pair_is_one_node_with_the_edges_of_both() -> None:
+    graph, node_a, node_b = joined(edges(3, (0, 1), (1, 2)), edges(3, (0, 1), (1, 2)), np.array([[1, 1]]))
+    assert len(graph) == 5 and node_a[1] == node_b[1]
+    neighbours = graph.indices[graph.indptr[1] : graph.indptr[2]].tolist()
+    assert neighbours == sorted([int(node_a[0]), int(node_a[2]), int(node_b[0]), int(node_b[2])])
+
+
+def test_an_edge_that_both_collections_have_counts_twice() -> None:
+    both = np.array([[0, 0], [1, 1]])
+    graph, _, _ = joined(edges(2, (0, 1), (1, 0)), edges(2, (0, 1)), both)
+    assert len(graph) == 2 and graph.weight.tolist() == [3.0, 3.0]
+
+
+def test_graphs_are_symmetric_without_loops() -> None:
+    rng = np.random.default_rng(1)
+    source, target = rng.integers(0, 30, (2, 400))
+    graph = graph_of(30, source, target, rng.random(400))
+    whole = np.zeros((30, 30))
+    for row in range(30):
+        here = slice(graph.indptr[row], graph.indptr[row + 1])
+        whole[row, graph.indices[here]] = graph.weight[here]
+    np.testing.assert_array_equal(whole, whole.T)
+    assert (np.diag(whole) == 0).all()
+
+
+def test_two_cliques_are_two_clusters_and_bisection_finds_the_wanted_number() -> None:
+    cliques = [(i + 10 * c, j + 10 * c) for c in range(4) for i in range(10) for j in range(i)]
+    bridges = [(9, 10), (19, 20), (29, 30)]
+    source, target = np.array(cliques + bridges).T
+    graph = graph_of(40, source, target, np.ones(len(source)))
+    assert len(np.unique(leiden(graph, 1.0))) == 4
+    label, resolution = leiden_into(graph, 4)
+    assert label.reshape(4, 10).std(axis=1).max() == 0 and resolution > 0
+    assert len(np.unique(leiden_into(graph, 2)[0])) == 2
+    assert len(np.unique(leiden_into(graph, 40)[0])) == 40
+
+
+def test_clusters_are_numbered_by_size() -> None:
+    assert by_size(np.array([5, 5, 2, 2, 2, 9])).tolist() == [1, 1, 0, 0, 0, 2]

@@ -1,0 +1,279 @@
+"""Merged collections: every object once, ids and payloads of both sides, and a killed run that goes on."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from span_papers import all_papers
+from veclink import Collection, Translator, merge, open_collection, sample
+from veclink.data.links import Links, Summary
+from veclink.errors import InputError, OutputError
+from veclink.geometry.signatures import unit_rows
+from veclink.progress import Progress
+from veclink.uses import translated
+from veclink.uses.merging import Merged
+from veclink.uses.translated import Workspace
+
+ROWS = 1950 + 1950 - 900
+# most tests merge small made-up collections, whose vectors have nothing to do with one another
+pytestmark = pytest.mark.filterwarnings("ignore::veclink.errors.WrongLinksWarning")
+
+
+@pytest.fixture(autouse=True)
+def scratch(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of its own for what interrupted runs leave."""
+    folder = tmp_path_factory.mktemp("scratch")
+    monkeypatch.setenv("VECLINK_SCRATCH", str(folder))
+    return folder
+
+
+@cache
+def translator() -> Translator:
+    papers = all_papers()
+    return Translator.fit(papers.truth, papers.a, papers.b, kind="procrustes", check=False)
+
+
+def merged_sample() -> Merged:
+    """The bundled sample, merged by its true links."""
+    return merge(sample.A, sample.B, sample.TRUTH, translator=translator())
+
+
+def small(n: int, d: int, seed: int, ids: list[object] | None = None, payload: pa.Table | None = None) -> Collection:
+    vectors = np.random.default_rng(seed).standard_normal((n, d)).astype(np.float32)
+    return Collection.from_array(unit_rows(vectors), ids=ids, payload=payload)
+
+
+def weighted(pairs: list[tuple[int, int]], probability: list[float], n_a: int, n_b: int) -> Links:
+    summary = Summary(method="span", n_a=n_a, n_b=n_b, n_links=len(pairs))
+    return Links(np.array(pairs), np.array(probability), summary)
+
+
+def test_every_object_is_there_once_with_both_ids_and_payloads() -> None:
+    found = merged_sample().collection()
+    a, b = open_collection(sample.A), open_collection(sample.B)
+    assert found.vectors.shape == (ROWS, 768) and found.payload is not None and found.ids is not None
+    table = found.payload.to_pylist()
+    assert [row["origin"] for row in table].count("both") == 900
+    titles_a = dict(zip(a.ids.tolist(), a.payload.column("title").to_pylist(), strict=True))
+    for row in table:
+        if row["origin"] == "both":
+            assert row["a_title"] == row["b_title"] == titles_a[row["id_a"]]
+        elif row["origin"] == "a":
+            assert row["id_b"] is None and row["b_title"] is None and row["a_title"] == titles_a[row["id_a"]]
+        else:
+            assert row["id_a"] is None and row["a_title"] is None and row["b_title"] is not None
+    assert found.ids[:1950].tolist() == b.ids.tolist()
+    np.testing.assert_array_equal(found.vectors[:1950], np.asarray(b.vectors))
+
+
+def test_a_query_in_bs_space_finds_papers_that_only_a_had() -> None:
+    """The true vector of a paper that B never held, as if it were embedded by B's model now."""
+    papers = all_papers()
+    known, unseen = papers.truth[:700], papers.truth[700:]
+    b = np.delete(papers.b, unseen[:, 1], axis=0)
+    place = np.cumsum(~np.isin(np.arange(len(papers.b)), unseen[:, 1])) - 1
+    links = np.column_stack([known[:, 0], place[known[:, 1]]])
+    merged = merge(papers.a, b, links, map="blend").collection()
+    assert merged.payload is not None
+    from_a = np.array([-1 if row is None else row for row in merged.payload.column("id_a").to_pylist()])
+    queries = unit_rows(papers.b[unseen[:, 1]].copy())
+    top = np.argsort(-(queries @ unit_rows(merged.vectors.astype(np.float32)).T), axis=1)[:, :3]
+    assert np.mean([row in from_a[near] for row, near in zip(unseen[:, 0], top, strict=True)]) > 0.9
+
+
+def test_a_merge_by_wrong_links_is_warned_of_and_by_right_ones_is_not() -> None:
+    papers = all_papers()
+    wrong = np.column_stack([papers.truth[:300, 0], np.roll(papers.truth[:300, 1], 7)])
+    with pytest.warns(UserWarning, match="no better than chance"):
+        merged = merge(papers.a, papers.b, wrong, map="procrustes")
+    assert merged.summary.warning is not None and "wrong" in merged.summary.warning
+    assert merge(papers.a, papers.b, papers.truth[:300], map="procrustes").summary.warning is None
+
+
+def test_improbable_links_fit_the_map_but_hide_no_row() -> None:
+    a, b = small(40, 8, 0), small(40, 8, 1)
+    links = weighted([(row, row) for row in range(30)], [0.9] * 20 + [0.3] * 10, 40, 40)
+    merged = merge(a, b, links, map="procrustes")
+    assert merged.summary.linked == 20 and merged.summary.unsure == 10 and merged.summary.translated == 20
+    assert merge(a, b, links, map="procrustes", sure=0.0).summary.linked == 30
+    assert merged.translator is not None and merged.translator.n_links == 30
+
+
+def test_links_that_share_a_row_are_settled_by_probability() -> None:
+    a, b = small(20, 6, 0), small(20, 6, 1)
+    pairs = [(row, row) for row in range(12)] + [(0, 15)]
+    merged = merge(a, b, weighted(pairs, [0.6] * 12 + [0.8], 20, 20), map="procrustes")
+    assert merged.rows.partner[15] == 0 and merged.rows.partner[0] == -1
+    assert merged.summary.rows == 20 + 20 - 12
+
+
+@pytest.mark.parametrize(
+    ("ids_a", "ids_b", "expected", "told"),
+    [
+        (None, None, [0, 1, 2, 3, 4], "counted on from 3"),
+        ([7, 8, 9], [1, 2, 3], [1, 2, 3, 8, 9], "as they are"),
+        ([1, 2, 3], [1, 2, 3], [1, 2, 3, 4, 5], "counted on from 4"),
+        (["x", "y", "z"], ["p", "q", "y"], ["p", "q", "y", "a:y", "a:z"], "with 'a:' before them"),
+        (["x", "y", "z"], [1, 2, 3], ["1", "2", "3", "y", "z"], "as they are"),
+    ],
+)
+def test_ids_stay_those_of_b_are_never_taken_twice_and_what_became_of_a_is_told(
+    ids_a: object, ids_b: object, expected: list[object], told: str
+) -> None:
+    a, b = small(3, 4, 0, ids_a), small(3, 4, 1, ids_b)
+    pairs = np.array([[0, 0]])
+    merged = merge(a, b, _by_rows(pairs), union_only=True)
+    assert merged.rows.ids.tolist() == expected and merged.summary.ids_of_a == told
+
+
+def _by_rows(pairs: np.ndarray) -> Links:
+    return weighted([tuple(pair) for pair in pairs.tolist()], [1.0] * len(pairs), 3, 3)
+
+
+def test_a_union_keeps_vectors_as_they_are_and_says_whose_they_are() -> None:
+    papers = all_papers()
+    merged = merge(papers.a, papers.b, papers.truth, union_only=True)
+    found = merged.collection()
+    assert merged.translator is None and merged.summary.space == "both" and merged.summary.translated == 0
+    assert found.vectors.shape == (ROWS, 768) and found.payload is not None
+    new = np.flatnonzero(np.array(found.payload.column("origin").to_pylist()) == "a")
+    rows = np.array(found.payload.column("id_a").to_pylist())[new].astype(int)
+    np.testing.assert_array_equal(found.vectors[new, :384], papers.a[rows])
+    assert not found.vectors[new, 384:].any()
+
+
+def test_duplicates_tell_which_of_a_are_in_b() -> None:
+    papers = all_papers()
+    told = merge(papers.a, papers.b, papers.truth, union_only=True).duplicates()
+    partner = dict(papers.truth.tolist())
+    assert [partner.get(row) for row in told["a"].tolist()] == told["b"].tolist()
+    assert np.isnan(told["probability"]).sum() == 1950 - 900
+
+
+@pytest.mark.parametrize("target", ["merged.parquet", "merged.npy", "lancedb://{}/db#merged", "merged.jsonl"])
+def test_what_is_written_is_what_was_planned(tmp_path: Path, target: str) -> None:
+    to = target.format(tmp_path) if "://" in target else str(tmp_path / target)
+    a = small(60, 8, 0, payload=pa.table({"name": [f"n{row}" for row in range(60)]}))
+    b = small(50, 12, 1, ids=[f"b{row}" for row in range(50)])
+    pairs = [(row, row) for row in range(30)]
+    planned = merge(a, b, weighted(pairs, [1.0] * 30, 60, 50), map="procrustes")
+    assert planned.write(to) == 80
+    found, expected = open_collection(to), planned.collection()
+    np.testing.assert_allclose(np.asarray(found.vectors, np.float32), expected.vectors, atol=1e-6)
+    assert found.ids is not None and expected.ids is not None and found.ids.tolist() == expected.ids.tolist()
+    if not target.endswith(".npy"):
+        assert found.payload is not None and expected.payload is not None
+        names = expected.payload.column_names
+        assert found.payload.select(names).to_pylist() == expected.payload.to_pylist()
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path, scratch: Path) -> None:
+    merged_sample()
+    assert not list(tmp_path.iterdir()) and not list(scratch.iterdir())
+
+
+def test_a_collection_that_is_there_is_not_replaced_unasked(tmp_path: Path) -> None:
+    file = tmp_path / "merged.parquet"
+    file.write_bytes(b"precious")
+    with pytest.raises(InputError, match="there already"):
+        merged_sample().write(file)
+    assert file.read_bytes() == b"precious"
+    merged_sample().write(file, replace=True)
+    assert len(open_collection(file)) == ROWS
+
+
+class Killed(BaseException):
+    """As if the process had gone: nothing may tidy up after it that a kill would not."""
+
+
+def killed_at(stage: str, row: int) -> object:
+    def listener(now: Progress) -> None:
+        if now.stage == stage and now.step >= row:
+            raise Killed
+
+    return listener
+
+
+@pytest.mark.parametrize("stage", ["translating", "writing"])
+def test_a_killed_run_goes_on_and_ends_with_the_same_file(
+    tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    monkeypatch.setattr(translated, "CHUNK", 100)
+    monkeypatch.setattr("veclink.uses.merging.BATCH_BYTES", 400_000)
+    merged_sample().write(tmp_path / "straight.parquet")
+    assert not list(scratch.iterdir())
+    with pytest.raises(Killed):
+        merged_sample().write(tmp_path / "killed.parquet", progress=killed_at(stage, 500))
+    assert [path.name for path in tmp_path.iterdir()] == ["straight.parquet"]
+    (left,) = scratch.iterdir()
+    done = Workspace(left.name.removeprefix("veclink-merge-")).rows_done()
+    assert done == (500 if stage == "translating" else 1050)
+    again: list[int] = []
+    merged_sample().write(
+        tmp_path / "killed.parquet", progress=lambda now: again.append(now.step) if now.stage == "translating" else None
+    )
+    assert again == [*range(600, 1001, 100), 1050] if stage == "translating" else again == []
+    assert (tmp_path / "killed.parquet").read_bytes() == (tmp_path / "straight.parquet").read_bytes()
+    assert not list(scratch.iterdir())
+
+
+def test_what_another_merge_left_behind_is_not_taken(
+    tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(translated, "CHUNK", 20)
+    a, b = small(100, 8, 0), small(100, 8, 1)
+    links = weighted([(row, row) for row in range(30)], [0.9] * 20 + [0.3] * 10, 100, 100)
+    with pytest.raises(Killed):
+        merge(a, b, links, map="procrustes").write(tmp_path / "x.npy", progress=killed_at("translating", 20))
+    other = merge(a, b, links, map="procrustes", sure=0.0)
+    other.write(tmp_path / "y.npy")
+    np.testing.assert_allclose(np.load(tmp_path / "y.npy"), other.collection().vectors, atol=1e-6)
+    assert len(list(scratch.iterdir())) == 1
+
+
+def test_no_room_for_translated_rows_is_said_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full:
+        free = 10
+
+    monkeypatch.setattr("veclink.uses.translated.shutil.disk_usage", lambda _: Full)
+    with pytest.raises(OutputError, match="VECLINK_SCRATCH"):
+        merged_sample().write(tmp_path / "m.parquet")
+    assert not list(tmp_path.iterdir())
+
+
+def test_zero_vectors_of_a_are_refused_or_left_out() -> None:
+    a = small(30, 8, 0)
+    a.vectors[25] = 0
+    links = weighted([(row, row) for row in range(20)], [1.0] * 20, 30, 30)
+    with pytest.raises(InputError, match=r"zero vectors.*25"):
+        merge(a, small(30, 8, 1), links, map="procrustes")
+    merged = merge(a, small(30, 8, 1), links, map="procrustes", skip_zero=True)
+    assert merged.summary.left_out == 1 and merged.summary.rows == 39
+    assert 25 not in merged.rows.alone
+
+
+def test_int8_vectors_are_merged_as_the_numbers_they_mean() -> None:
+    rng = np.random.default_rng(0)
+    whole = rng.integers(-100, 100, (40, 8)).astype(np.int8)
+    b = Collection.from_array(whole, scale=0.5)
+    links = weighted([(row, row) for row in range(30)], [1.0] * 30, 40, 40)
+    found = merge(small(40, 6, 1), b, links, map="procrustes").collection()
+    np.testing.assert_array_equal(found.vectors[:40], whole * np.float32(0.5))
+    lengths = np.linalg.norm(found.vectors, axis=1)
+    assert 0.5 < lengths[40:].mean() / np.median(lengths[:30]) < 2
+
+
+@pytest.mark.parametrize(("options", "said"), [({"map": "magic"}, "magic"), ({"sure": 1.5}, "between 0 and 1")])
+def test_wishes_that_make_no_sense_are_refused(options: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        merge(small(20, 4, 0), small(20, 4, 1), np.array([[0, 0]]), **options)
+
+
+def test_a_translator_of_other_spaces_is_refused() -> None:
+    with pytest.raises(InputError, match=r"384 numbers to 768.*4 and 4"):
+        merge(small(20, 4, 0), small(20, 4, 1), np.array([[0, 0]]), translator=translator())
