@@ -22,11 +22,11 @@ matplotlib.use("agg")
 import matplotlib.pyplot as plt
 
 from veclink.backends.cloud_pair import CloudPair
-from veclink.confidence.calibration import Judged, _knock_out, judge
+from veclink.confidence.calibration import Calibrated, _decoys, calibrate
 from veclink.confidence.candidates import Candidates, crossfit
 from veclink.data.collection import Collection
 from veclink.geometry.clouds import prepare
-from veclink.linkers.span.growing import BRISK, Pool, Start, grow
+from veclink.linkers.span.growing import DEFAULT_SCHEDULE, Pool, Start, grow
 from veclink.linkers.span.linker import NEIGHBOURS, _surroundings
 from veclink_bench.splits import draw_seeds, split
 
@@ -47,7 +47,7 @@ class Trial:
     rounds: list[Pool]
     candidates: Candidates
     beside: np.ndarray
-    judged: Judged
+    calibrated: Calibrated
     keys: np.ndarray
     n_b: int
 
@@ -66,17 +66,17 @@ def linked(data: Path) -> Trial:
     clouds = CloudPair(*(cloud.dense() for cloud in clouds), k=NEIGHBOURS)
     rounds: list[Pool] = []
     # Grown again from the start for every round: a pool does not keep its past.
-    while not rounds or len(rounds[-1].history) == len(rounds) < BRISK.rounds:
-        pace = replace(BRISK, rounds=len(rounds) + 1)
+    while not rounds or len(rounds[-1].history) == len(rounds) < DEFAULT_SCHEDULE.rounds:
+        pace = replace(DEFAULT_SCHEDULE, rounds=len(rounds) + 1)
         rounds.append(grow(clouds, Start(seeds), np.random.default_rng(STATE), pace=pace))
     if len(rounds[-1].history) < len(rounds):
         rounds.pop()
     pool = rounds[-1].pairs
     candidates = crossfit(clouds, pool, rng)
     beside = _surroundings(clouds, candidates, pool, rng)
-    judged = judge(candidates, beside, k=NEIGHBOURS)
+    calibrated = calibrate(candidates, beside, k=NEIGHBOURS)
     n_b = len(cut.rows_b)
-    return Trial(rounds, candidates, beside, judged, cut.truth[:, 0] * n_b + cut.truth[:, 1], n_b)
+    return Trial(rounds, candidates, beside, calibrated, cut.truth[:, 0] * n_b + cut.truth[:, 1], n_b)
 
 
 def growth(trial: Trial) -> plt.Figure:
@@ -99,9 +99,9 @@ def growth(trial: Trial) -> plt.Figure:
 def scores(trial: Trial) -> plt.Figure:
     """Scores of mutual candidates, right and wrong, beside those of the knock-outs."""
     figure, axes = plt.subplots(figsize=(6.4, 3.2))
-    found, links = trial.candidates, trial.judged.positions
+    found, links = trial.candidates, trial.calibrated.positions
     right = trial.right(found.rows_a[links], found.rows_b[links])
-    made = [_knock_out(found, trial.beside, links, trial.judged.probability, NEIGHBOURS, side) for side in "ab"]
+    made = [_decoys(found, trial.beside, links, trial.calibrated.probability, NEIGHBOURS, side) for side in "ab"]
     knocked, weight = np.concatenate([m.features[:, 0] for m in made]), np.concatenate([m.weight for m in made])
     bins = np.linspace(found.score[links].min(), found.score[links].max(), 50)
     axes.hist(found.score[links[right]], bins, color=RIGHT, alpha=0.75, label=f"right ({right.sum():,})")
@@ -119,7 +119,7 @@ def scores(trial: Trial) -> plt.Figure:
 def reliability(trial: Trial) -> plt.Figure:
     """Probability against the share that is right, in ten bins."""
     figure, axes = plt.subplots(figsize=(4.2, 4.0))
-    found, links, probability = trial.candidates, trial.judged.positions, trial.judged.probability
+    found, links, probability = trial.candidates, trial.calibrated.positions, trial.calibrated.probability
     right = trial.right(found.rows_a[links], found.rows_b[links])
     place = np.minimum((probability * 10).astype(int), 9)
     axes.plot([0, 1], [0, 1], color="0.6", lw=1, ls="--")
@@ -177,10 +177,10 @@ def main() -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     plt.rcParams |= {"axes.spines.top": False, "axes.spines.right": False, "figure.dpi": 130, "font.size": 10}
     trial = linked(args.data)
-    found = trial.judged.positions
+    found = trial.calibrated.positions
     right = trial.right(trial.candidates.rows_a[found], trial.candidates.rows_b[found])
     print(f"pool: {[(len(p.pairs), round(float(trial.right(*p.pairs.T).mean()), 3)) for p in trial.rounds]}")
-    print(f"mutual candidates: {len(found)}, right {right.sum()}, expected {trial.judged.probability.sum():.0f}")
+    print(f"mutual candidates: {len(found)}, right {right.sum()}, expected {trial.calibrated.probability.sum():.0f}")
     pictures = {"growth": growth(trial), "scores": scores(trial), "reliability": reliability(trial), "f1": bars()}
     for name, figure in pictures.items():
         figure.savefig(args.out / f"{name}.png", bbox_inches="tight")

@@ -19,7 +19,7 @@ from veclink.data.links import Links
 from veclink.data.scores import score
 from veclink.errors import InputError
 from veclink.linkers.geh.linker import Growth, Iteration
-from veclink.linkers.linking import chosen_device, judge, link
+from veclink.linkers.linking import chosen_device, geh_summary, link
 
 OPTIONS: dict[str, Any] = {"method": "geh", "k": 10, "max_iterations": 4, "device": "cpu"}
 SEEDS = np.stack([np.arange(0, 100, 5)] * 2, axis=1)
@@ -190,7 +190,7 @@ def test_skipped_zero_vectors_shift_all_rows_that_span_names() -> None:
     ],
 )
 def test_verdict_follows_growth_and_agreement(growth: Growth, verdict: str, reason: str) -> None:
-    summary = judge(growth, 10, 10, n_start=1)
+    summary = geh_summary(growth, 10, 10, n_start=1)
     assert summary.verdict == verdict and reason in summary.reasons[0]
 
 

@@ -29,7 +29,7 @@ SPAN: dict[str, dict[str, Any]] = {
     "single view": {"views": 1, "votes": 0.0},
     "one round": {"rounds": 1},
     "no cut": {"cut": False},
-    "no judging": {"judged": False},
+    "no judging": {"calibrated": False},
 }
 
 

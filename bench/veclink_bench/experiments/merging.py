@@ -91,8 +91,8 @@ def run(setup: Setup, settings: Settings) -> dict[str, Any]:
     for kind in ("none",) if by == "union" else KINDS if every_map else ELSEWHERE:
         translator = None
         if kind != "none":
-            judged = by == "span" and every_map and settings["state"] == 0
-            translator = Translator.fit(pairs, case.a, case.b, kind=kind, check=judged)
+            calibrated = by == "span" and every_map and settings["state"] == 0
+            translator = Translator.fit(pairs, case.a, case.b, kind=kind, check=calibrated)
             if translator.quality is not None:
                 told["estimated"][kind] = translator.quality.neighbours
         merged = merge(case.a, case.b, pairs, translator=translator, union_only=translator is None)

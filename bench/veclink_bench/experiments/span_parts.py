@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from veclink.backends.cloud_pair import CloudPair, Projections
-from veclink.confidence.calibration import best_cut, judge
+from veclink.confidence.calibration import best_threshold, calibrate
 from veclink.confidence.candidates import crossfit
 from veclink.data.collection import Collection
 from veclink.data.links import Links, Summary
 from veclink.data.pairs import one_to_one
 from veclink.geometry.clouds import prepare
 from veclink.geometry.signatures import RIDGE, distances, kernel_hash, kernel_width
-from veclink.linkers.span.growing import BRISK, Pace, Start, grow
+from veclink.linkers.span.growing import DEFAULT_SCHEDULE, GrowthSchedule, Start, grow
 from veclink.linkers.span.linker import FEW, NEIGHBOURS, Listed, _surroundings, _with_given
 from veclink.matching import match
 from veclink_bench.experiments.trials import Case
@@ -25,21 +25,21 @@ WIDTH_SAMPLE = 500
 @dataclass(frozen=True)
 class Parts:
     """Which parts are used. `signature`: "span" or "kernel", the paper's; `cut`: whether improbable links are cut off;
-    `judged`: whether candidates are scored by maps without them, and judged at all."""
+    `calibrated`: whether candidates are scored by maps without them, and calibrated at all."""
 
     centred: bool = True
     signature: str = "span"
     ridge: float = RIDGE
     k: int = NEIGHBOURS
-    views: int = BRISK.views
-    rounds: int = BRISK.rounds
-    votes: float = BRISK.votes
-    judged: bool = True
+    views: int = DEFAULT_SCHEDULE.views
+    rounds: int = DEFAULT_SCHEDULE.rounds
+    votes: float = DEFAULT_SCHEDULE.votes
+    calibrated: bool = True
     cut: bool = True
 
-    def pace(self) -> Pace:
+    def pace(self) -> GrowthSchedule:
         """The pace at which the pool grows."""
-        return Pace(rounds=self.rounds, views=self.views, votes=self.votes)
+        return GrowthSchedule(rounds=self.rounds, views=self.views, votes=self.votes)
 
 
 class KernelField(CloudPair):
@@ -69,16 +69,16 @@ def linked_by_parts(case: Case, parts: Parts, *, random_state: int, device: str)
     seeds = case.start["seeds"]
     found = grow(clouds, Start(seeds), rng, pace=parts.pace())
     pool = _with_given(found.pairs, seeds)
-    if not parts.judged or len(pool) < FEW:
+    if not parts.calibrated or len(pool) < FEW:
         every = np.concatenate([clouds.propose(clouds.span_projections(*clouds.vectors(pool)))[0], pool])
         every = every[np.sort(np.unique(every, axis=0, return_index=True)[1])]
         is_seed = np.isin(every @ [len(case.b), 1], seeds @ [len(case.b), 1])
         every = every[one_to_one(every, is_seed.astype(float))]
         return _links(case, every, np.full(len(every), 0.5))
     candidates = crossfit(clouds, pool, rng)
-    judged = judge(candidates, _surroundings(clouds, candidates, pool, rng), k=parts.k)
-    listed = Listed.of(candidates, judged, seeds, True)
-    kept = best_cut(listed.probability, judged.overlap) if parts.cut else len(listed.pairs)
+    calibrated = calibrate(candidates, _surroundings(clouds, candidates, pool, rng), k=parts.k)
+    listed = Listed.of(candidates, calibrated, seeds, True)
+    kept = best_threshold(listed.probability, calibrated.overlap) if parts.cut else len(listed.pairs)
     return _links(case, listed.pairs[:kept], listed.probability[:kept])
 
 

@@ -10,7 +10,7 @@ from veclink.data.collection import Collection
 from veclink.geometry.clouds import prepare
 from veclink.linkers.anchors import anchors_from_pairs
 from veclink.linkers.geh.linker import geh
-from veclink.linkers.span.growing import BRISK, CloudPair, Start, grow
+from veclink.linkers.span.growing import DEFAULT_SCHEDULE, CloudPair, Start, grow
 from veclink_bench.diagnostics import vote_histogram
 from veclink_bench.experiments.figures import new_figure
 from veclink_bench.experiments.setup import Settings, Setup
@@ -91,7 +91,7 @@ def _votes_of_span(setup: Setup, settings: Settings, case: Case) -> tuple[np.nda
     pool = grow(clouds, Start(case.start["seeds"]), rng).pairs
     keys, held = [], []
     for _ in range(VIEWS):
-        drawn = pool[rng.permutation(len(pool))[: min(BRISK.anchors, -(-len(pool) // 2))]]
+        drawn = pool[rng.permutation(len(pool))[: min(DEFAULT_SCHEDULE.anchors, -(-len(pool) // 2))]]
         proposed, _ = clouds.propose(clouds.span_projections(*clouds.vectors(drawn)))
         own = drawn @ [width, 1]
         keys.append(np.setdiff1d(proposed @ [width, 1], own))

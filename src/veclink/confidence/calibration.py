@@ -55,7 +55,7 @@ class Model:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class Calibrated:
     """Mutual candidates with their probabilities, the surest first.
 
     positions: into the candidates. overlap: estimated number of shared objects. others, other_probability: candidates
@@ -75,7 +75,7 @@ class Judged:
 
 
 @dataclass(frozen=True, eq=False)
-class KnockOuts:
+class Decoys:
     """Wrong links made by removing a partner: features and weight of each, and the share of removals that made one."""
 
     features: np.ndarray
@@ -83,9 +83,9 @@ class KnockOuts:
     rate: float
 
 
-def judge(
+def calibrate(
     candidates: Candidates, beside: np.ndarray, fitted: np.ndarray | None = None, *, k: int, runners_up: bool = True
-) -> Judged:
+) -> Calibrated:
     """Probabilities of the mutual candidates, and of the runners-up where wanted.
 
     beside: (c, f) features of all candidates beyond scores and margins. fitted: positions of those mutual candidates
@@ -96,14 +96,14 @@ def judge(
     part = len(links) / max(len(every), 1)
     n_a, n_b, count = part * len(candidates.best_a), part * len(candidates.best_b), len(links)
     if count < 3:
-        return Judged(links, np.zeros(count), 0.0, links[:0], np.zeros(0))
+        return Calibrated(links, np.zeros(count), 0.0, links[:0], np.zeros(0))
     features = _features(candidates, beside, links)
     centre, scale = features.mean(axis=0), features.std(axis=0) + 1e-9
     features = (features - centre) / scale
     probability = _first_guess(candidates.score[links])
     mixture_right = probability.sum()
     for step in range(ROUNDS):
-        sides = [_knock_out(candidates, beside, links, probability, k, side) for side in "ab"]
+        sides = [_decoys(candidates, beside, links, probability, k, side) for side in "ab"]
         wrong_features = (np.concatenate([each.features for each in sides]) - centre) / scale
         wrong_weight = np.concatenate([each.weight for each in sides])
         right = min(probability.sum(), 0.98 * MUTUAL * min(n_a, n_b))
@@ -139,10 +139,10 @@ def judge(
         features = (_features(candidates, beside, every) - centre) / scale
         probability = _with_total(logit[0] + features @ logit[1:], probability.sum() / part)
     order = np.argsort(-probability, kind="stable")
-    return Judged(every[order], probability[order], overlap, others, other_probability, model)
+    return Calibrated(every[order], probability[order], overlap, others, other_probability, model)
 
 
-def best_cut(probability: np.ndarray, overlap: float) -> int:
+def best_threshold(probability: np.ndarray, overlap: float) -> int:
     """How many of the links, sorted by falling probability, to keep for the largest expected F1."""
     if not len(probability):
         return 0
@@ -166,9 +166,9 @@ def _stack(score: np.ndarray, margin_a: np.ndarray, margin_b: np.ndarray, beside
     return np.column_stack([score, narrow, wide, beside]).astype(float)
 
 
-def _knock_out(
+def _decoys(
     candidates: Candidates, beside: np.ndarray, links: np.ndarray, probability: np.ndarray, k: int, side: str
-) -> KnockOuts:
+) -> Decoys:
     """Removes the partner of every link's row on one side; the next best partner that takes its place, if mutual."""
     if side == "a":
         own, best, other, others_best = candidates.rows_a, candidates.best_a, candidates.rows_b, candidates.best_b
@@ -189,7 +189,7 @@ def _knock_out(
     made = (second >= 0) & (score > rival_score)
     margin = score - np.where(third >= 0, candidates.scores(third) + lift, -1.0)
     features = _stack(score[made], margin[made], (score - rival_score)[made], beside[second[made]])
-    return KnockOuts(features, weight[made], float(weight[made].sum() / weight.sum()))
+    return Decoys(features, weight[made], float(weight[made].sum() / weight.sum()))
 
 
 def _model(
@@ -208,7 +208,7 @@ def _model(
     return Model(base, weights, centre, scale, _sigmoid(base + decoys @ weights), wrong)
 
 
-def _trust(sides: list[KnockOuts], right: float, wrong: float, alone: float) -> float:
+def _trust(sides: list[Decoys], right: float, wrong: float, alone: float) -> float:
     """Weight of the count by the knock-outs' rate against the regression's count, from the errors of both."""
     rate = np.clip(0.5 * (sides[0].rate + sides[1].rate), 0.02, 0.98)
     by_rate = alone * rate * np.sqrt((1 - rate) / (rate * max(2 * right, 1.0)) + RATE_ERROR**2)

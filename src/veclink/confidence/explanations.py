@@ -35,7 +35,7 @@ def _spread(ranks: np.ndarray, count: int) -> list[int]:
 def against(links: Links, i: int, most: int = 2) -> list[tuple[str, float]]:
     """What speaks against link i: (feature, change of the log odds), the weightiest first; at most so many.
 
-    A change is weight·(feature − centre)/scale of the model that judged the pairs (see `trace.traced`): it is measured
+    A change is weight·(feature − centre)/scale of the model of these probabilities (see `trace.traced`): it is measured
     against a pair with average evidence. Empty where the links carry no model, and for given pairs.
     """
     model, evidence = links.trace.get("model"), links.evidence

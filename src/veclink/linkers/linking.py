@@ -205,7 +205,7 @@ def _link_by_geh(a: Cloud, b: Cloud, start: Anchors | None, told: dict[str, Any]
         "views": np.full(len(given), growth.views) if growth.chances is None else growth.chances,
         "given": given,
     }
-    summary = judge(growth, len(a.collection), len(b.collection), n_start=len(start))
+    summary = geh_summary(growth, len(a.collection), len(b.collection), n_start=len(start))
     trace = {"growth": [[each.links, each.links] for each in growth.history]}
     probability = np.where(given, 1.0, growth.confidence)
     return _links(growth.pairs, probability, evidence, a, b, summary, told, trace=trace)
@@ -223,7 +223,7 @@ def _check_options(method: str, options: dict[str, Any]) -> None:
         raise InputError(f"Method {method!r} has no option {named(unknown)}; it has {named(known)}.")
 
 
-def judge(growth: Growth, n_a: int, n_b: int, *, n_start: int) -> Summary:
+def geh_summary(growth: Growth, n_a: int, n_b: int, *, n_start: int) -> Summary:
     """The summary of what GEH found, with a verdict from two plain signs: did it grow, and did the views agree?
 
     Precision, recall and overlap are not estimated: θ is a share of votes, which runs above the precision when the

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from veclink.confidence.calibration import FEATURES, Judged
+from veclink.confidence.calibration import FEATURES, Calibrated
 from veclink.confidence.candidates import Candidates
 from veclink.linkers.span.starts import Found
 
@@ -15,8 +15,8 @@ HUBS = 20
 LEAST_CHOSEN = 3  # rows that are the first choice of fewer are no hubs: by chance alone some are chosen twice
 
 
-def traced(found: Found, candidates: Candidates | None = None, judged: Judged | None = None) -> dict[str, Any]:
-    """Plain values: how the pool grew, which starts were tried, and, where links were judged, what judged them.
+def traced(found: Found, candidates: Candidates | None = None, calibrated: Calibrated | None = None) -> dict[str, Any]:
+    """Plain values: how the pool grew, which starts were tried, and, where links were calibrated, what calibrated them.
 
     growth: (links in the pool, pairs agreed on) after each round. starts: (name, agreed share of the smaller cloud).
     model: log odds of a link = base + Σ weight·(feature − centre)/scale, over the features named. decoys: how many
@@ -28,13 +28,13 @@ def traced(found: Found, candidates: Candidates | None = None, judged: Judged | 
         "growth": [list(each) for each in found.pool.history],
         "starts": [[name, float(share)] for name, share in found.tried],
     }
-    if candidates is None or judged is None:
+    if candidates is None or calibrated is None:
         return trace
     trace["hubs"] = {
         "a": _hubs(candidates.rows_a[_first(candidates.best_b)]),
         "b": _hubs(candidates.rows_b[_first(candidates.best_a)]),
     }
-    model = judged.model
+    model = calibrated.model
     if model is not None:
         expected, _ = np.histogram(model.decoy_probability, BINS, (0.0, 1.0), weights=model.decoy_weight)
         trace["model"] = {

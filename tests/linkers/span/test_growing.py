@@ -8,20 +8,20 @@ import numpy as np
 
 from span_papers import cloud_pair, pool, some_papers
 from veclink.backends.cloud_pair import CloudPair
-from veclink.linkers.span.growing import BRISK, LEAST_POOL, TAKEN_OFF, Start, _promote, grow
+from veclink.linkers.span.growing import CONVERGED, DEFAULT_SCHEDULE, LEAST_POOL, Start, _promote, grow
 
 
 def test_a_pool_grows_from_fifteen_seeds_to_most_true_pairs() -> None:
     papers = some_papers()
     right = papers.right(pool().pairs)
     assert right.sum() >= 0.9 * len(papers.truth) and right.mean() > 0.75
-    assert pool().agreed >= TAKEN_OFF * len(papers.a)
+    assert pool().agreed >= CONVERGED * len(papers.a)
 
 
 def test_a_pool_grows_at_its_pace_and_stops_when_it_no_longer_changes() -> None:
     sizes = [size for size, _ in pool().history]
-    assert sizes[0] <= LEAST_POOL and len(sizes) < BRISK.rounds
-    assert all(later <= BRISK.factor * earlier for earlier, later in pairwise(sizes))
+    assert sizes[0] <= LEAST_POOL and len(sizes) < DEFAULT_SCHEDULE.rounds
+    assert all(later <= DEFAULT_SCHEDULE.factor * earlier for earlier, later in pairwise(sizes))
 
 
 def test_a_pool_is_one_to_one_and_its_best_links_are_the_rightest() -> None:
@@ -51,7 +51,7 @@ def test_noise_does_not_take_off() -> None:
     noise = np.random.default_rng(0).standard_normal((500, 64)).astype(np.float32)
     noise /= np.linalg.norm(noise, axis=1, keepdims=True)
     grown = grow(CloudPair(cloud_pair().a.array, noise), Start(some_papers().seeds), np.random.default_rng(0))
-    assert grown.agreed < TAKEN_OFF * 500
+    assert grown.agreed < CONVERGED * 500
 
 
 def test_a_pair_held_by_all_views_but_one_is_judged_by_that_one() -> None:

@@ -50,13 +50,13 @@ def test_links_are_one_to_one_and_sorted_by_probability() -> None:
 
 
 def test_sure_links_are_right_more_often_than_doubtful_ones() -> None:
-    judged = linked().considered
-    assert judged is not None
-    right = all_papers().right(judged.pairs)
+    calibrated = linked().considered
+    assert calibrated is not None
+    right = all_papers().right(calibrated.pairs)
     for low, high in ((0.0, 0.3), (0.9, 1.0)):
-        here = (judged.probability >= low) & (judged.probability <= high)
+        here = (calibrated.probability >= low) & (calibrated.probability <= high)
         assert here.sum() > 30
-        assert right[here].mean() == pytest.approx(judged.probability[here].mean(), abs=0.15)
+        assert right[here].mean() == pytest.approx(calibrated.probability[here].mean(), abs=0.15)
 
 
 def test_a_wanted_precision_is_reached_and_a_lower_one_gives_more_links() -> None:

@@ -70,7 +70,7 @@ def test_two_seeds_are_too_few_to_clean() -> None:
 
 def test_no_seeds_link_the_sample() -> None:
     found = _from_nothing()
-    assert found.took_off and found.started_from == FROM_NOTHING
+    assert found.converged and found.started_from == FROM_NOTHING
     assert _f1(found) > 0.8
 
 
@@ -80,14 +80,14 @@ def test_a_seed_file_without_a_right_pair_is_not_worse_than_none() -> None:
     found = best_pool(cloud_pair(), Start(wrong), np.random.default_rng(0))
     none = _cut_from_nothing()
     n_right = [some_papers().right(each.pool.pairs).sum() for each in (found, none)]
-    assert found.took_off and none.took_off
+    assert found.converged and none.converged
     assert n_right[0] > 0.97 * n_right[1] > 200
     assert len(found.suspects) >= 11
 
 
 def test_the_first_start_that_takes_off_is_the_last_that_is_tried() -> None:
     found = best_pool(cloud_pair(), Start(some_papers().seeds), np.random.default_rng(0))
-    assert found.took_off and [name for name, _ in found.tried] == ["seeds"]
+    assert found.converged and [name for name, _ in found.tried] == ["seeds"]
 
 
 @pytest.mark.parametrize("seeded", [True, False])
@@ -103,7 +103,7 @@ def test_random_vectors_do_not_take_off(seeded: bool) -> None:
     rng = np.random.default_rng(0)
     noise = CloudPair(*(unit_rows(rng.normal(size=(200, d)).astype(np.float32)) for d in (64, 96)))
     start = Start(np.stack([np.arange(15)] * 2, axis=1)) if seeded else None
-    assert not best_pool(noise, start, rng).took_off
+    assert not best_pool(noise, start, rng).converged
 
 
 def test_profiles_do_not_change_under_rotation() -> None:

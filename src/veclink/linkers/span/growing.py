@@ -21,7 +21,7 @@ LEAST_POOL = 60
 STEADY = 0.1
 # A pool that agrees on this share of the smaller cloud has found the map. Failed ones stayed below 0.16 in 64 and more
 # dimensions; in 32, random vectors reached 0.4, which is why the verdict asks for more there.
-TAKEN_OFF = 0.2
+CONVERGED = 0.2
 WIDER = 8192  # rows of the smaller cloud that are asked once more before all of them are
 SETTLED = 0.2  # of the smaller cloud: the given pairs stand in every view until the pool is this large
 
@@ -54,7 +54,7 @@ class Pool:
 
 
 @dataclass(frozen=True)
-class Pace:
+class GrowthSchedule:
     """How fast a pool grows: rounds at most, factor per round, views per round, share of votes that a pair needs.
 
     anchors: links of the pool that a view holds at most.
@@ -67,7 +67,7 @@ class Pace:
     anchors: int = 256
 
 
-BRISK = Pace()
+DEFAULT_SCHEDULE = GrowthSchedule()
 
 
 def grow(
@@ -75,7 +75,7 @@ def grow(
     start: Start,
     rng: np.random.Generator,
     *,
-    pace: Pace = BRISK,
+    pace: GrowthSchedule = DEFAULT_SCHEDULE,
     listener: Callable[[int, int, float], None] | None = None,
 ) -> Pool:
     """Grow a pool from a start until it no longer changes, the last rounds without the given pairs in every view."""
@@ -114,7 +114,7 @@ def grow(
         grown = _promote(proposals, members, held, n_b, pace.votes, limit)
         history.append((len(grown.pairs), grown.agreed))
         steady = len(grown.pairs) < limit and abs(len(grown.pairs) - len(pool.pairs)) <= STEADY * len(grown.pairs)
-        pool, found = grown, found or grown.agreed >= TAKEN_OFF * clouds.extent
+        pool, found = grown, found or grown.agreed >= CONVERGED * clouds.extent
         if listener is not None:
             listener(step + 1, len(pool.pairs), float(pool.share.mean()) if len(pool.share) else 0.0)
         if not len(pool.pairs):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from veclink.backends.cloud_pair import CloudPair, Projections, Seen
-from veclink.confidence.calibration import FITTED, Judged, best_cut, judge
+from veclink.confidence.calibration import FITTED, Calibrated, best_threshold, calibrate
 from veclink.confidence.candidates import FOLDS, Candidates, crossfit
 from veclink.data.pairs import one_to_one as choose_one_to_one
 from veclink.data.pairs import pair_keys
@@ -39,7 +39,7 @@ CRAMPED = 8.0  # divided by the dimensions, the share that must seem to be in bo
 
 @dataclass(frozen=True, eq=False)
 class Linked:
-    """What span linking found: all judged pairs, the surest first, of which the first `kept` are links.
+    """What span linking found: all calibrated pairs, the surest first, of which the first `kept` are links.
 
     trace: how it came about (`trace.traced`).
     """
@@ -82,12 +82,12 @@ def span(
 
     def grown() -> tuple[Found, np.ndarray]:
         found = best_pool(clouds, start, rng, listener=listener)
-        wide = widen(clouds, found.pool, rng) if found.took_off and len(found.pool.pairs) >= FEW else found.pool.pairs
+        wide = widen(clouds, found.pool, rng) if found.converged and len(found.pool.pairs) >= FEW else found.pool.pairs
         return found, wide
 
     found, wide = grown() if checkpoint is None else checkpoint.grown(rng, grown)
     rounds = len(found.pool.history)
-    if not found.took_off or len(found.pool.pairs) < FEW:
+    if not found.converged or len(found.pool.pairs) < FEW:
         return _nothing(found, rounds)
     suspect = np.isin(np.arange(len(given)), found.suspects)
     pool = _with_given(wide, given[~suspect])
@@ -114,23 +114,23 @@ def span(
         progress(Progress(rounds, None, len(links), None, "judging"))
     fitted = links if len(links) <= FITTED else np.sort(rng.choice(links, FITTED, replace=False))
     beside = _surroundings(clouds, candidates, _some(pool, rng), rng, None if not one_to_one else fitted)
-    judged = judge(candidates, beside, fitted, k=clouds.k, runners_up=not one_to_one)
-    recovered = _recovered(candidates, judged, given)
-    verdict, reasons = _verdict(found, judged, min(clouds.n_a, clouds.n_b), clouds.dimension, recovered, len(given))
+    calibrated = calibrate(candidates, beside, fitted, k=clouds.k, runners_up=not one_to_one)
+    recovered = _recovered(candidates, calibrated, given)
+    verdict, reasons = _verdict(found, calibrated, min(clouds.n_a, clouds.n_b), clouds.dimension, recovered, len(given))
     reasons = (*reasons, *said)
-    trace = traced(found, candidates, judged)
+    trace = traced(found, candidates, calibrated)
     if verdict == "not linkable":
         none = np.empty((0, 2), np.int64)
-        return Linked(none, np.empty(0), {}, 0, judged.overlap, verdict, reasons, found.suspects, rounds, trace)
-    listed = Listed.of(candidates, judged, given[~suspect], one_to_one)
-    kept = best_cut(listed.probability, judged.overlap)
+        return Linked(none, np.empty(0), {}, 0, calibrated.overlap, verdict, reasons, found.suspects, rounds, trace)
+    listed = Listed.of(candidates, calibrated, given[~suspect], one_to_one)
+    kept = best_threshold(listed.probability, calibrated.overlap)
     evidence = _evidence(clouds, candidates, beside, listed, found.pool, pool)
     return Linked(
         listed.pairs,
         listed.probability,
         evidence,
         kept,
-        judged.overlap,
+        calibrated.overlap,
         verdict,
         reasons,
         found.suspects,
@@ -149,10 +149,12 @@ class Listed:
     given: np.ndarray
 
     @classmethod
-    def of(cls, candidates: Candidates, judged: Judged, given: np.ndarray, one_to_one: bool) -> Listed:
-        """The judged candidates and the given pairs, which are certain unless they look wrong."""
+    def of(cls, candidates: Candidates, calibrated: Calibrated, given: np.ndarray, one_to_one: bool) -> Listed:
+        """The calibrated candidates and the given pairs, which are certain unless they look wrong."""
         n_b = len(candidates.best_b)
-        positions, probability = judged.ranked() if not one_to_one else (judged.positions, judged.probability)
+        positions, probability = (
+            calibrated.ranked() if not one_to_one else (calibrated.positions, calibrated.probability)
+        )
         pairs = np.column_stack([candidates.rows_a[positions], candidates.rows_b[positions]])
         keys, given_keys = pair_keys(pairs, n_b), pair_keys(given, n_b)
         again = np.isin(keys, given_keys)
@@ -201,7 +203,7 @@ def _nothing(found: Found, rounds: int) -> Linked:
     reason = (
         f"No start took off: of {len(found.tried)} tried, the best ended with {best:.0%} of the smaller collection in "
         "pairs that the views agree on, as few as between unrelated vectors."
-        if not found.took_off
+        if not found.converged
         else f"Views agree on {len(found.pool.pairs)} pairs only, and probabilities need {FEW}: too few rows to judge."
     )
     none = np.empty((0, 2), np.int64)
@@ -249,22 +251,22 @@ def _surroundings(
     return beside
 
 
-def _recovered(candidates: Candidates, judged: Judged, given: np.ndarray) -> float | None:
+def _recovered(candidates: Candidates, calibrated: Calibrated, given: np.ndarray) -> float | None:
     """Share of the given pairs that are mutual candidates under maps fitted without them; None without any given."""
     if not len(given):
         return None
     n_b = len(candidates.best_b)
-    keys = candidates.rows_a[judged.positions] * n_b + candidates.rows_b[judged.positions]
+    keys = candidates.rows_a[calibrated.positions] * n_b + candidates.rows_b[calibrated.positions]
     return float(np.isin(pair_keys(given, n_b), keys).mean())
 
 
 def _verdict(
-    found: Found, judged: Judged, smaller: int, dimension: int, recovered: float | None, n_given: int
+    found: Found, calibrated: Calibrated, smaller: int, dimension: int, recovered: float | None, n_given: int
 ) -> tuple[str, tuple[str, ...]]:
-    shared = judged.overlap / smaller
+    shared = calibrated.overlap / smaller
     reasons = [
         f"Starting from {found.started_from}, views agree on pairs for {found.share:.0%} of the smaller collection.",
-        f"About {judged.overlap:,.0f} objects seem to be in both, {shared:.0%} of the smaller collection.",
+        f"About {calibrated.overlap:,.0f} objects seem to be in both, {shared:.0%} of the smaller collection.",
     ]
     least = max(SHARED, CRAMPED / dimension)
     vouched = recovered is not None and n_given >= 3 and recovered >= RECOVERED and dimension >= ROOMY

@@ -17,7 +17,7 @@ from veclink.geometry.profiles import paired_profiles
 from veclink.geometry.signatures import span_projection, unit_rows
 from veclink.linkers.outlier_seeds import ANCHORS, apart, held_out_shares, suspects
 from veclink.linkers.span.alignment import ROUNDS, align
-from veclink.linkers.span.growing import TAKEN_OFF, Pace, Pool, Start, grow
+from veclink.linkers.span.growing import CONVERGED, GrowthSchedule, Pool, Start, grow
 
 Listener = Callable[[int, int, float], None]
 Hint = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]  # rows of both clouds that compare
@@ -29,8 +29,8 @@ DISOWNED = 0.7  # of the given pairs: a pool from which more than these look wro
 FROM_NOTHING = "no seeds"
 MOST_ALIGNED = 4096
 FEWER_ROUNDS = 40  # of an alignment: as good as more where the rows are a sample
-PROBE = Pace(rounds=3)
-SHORT = Pace(rounds=6, views=3)
+PROBE = GrowthSchedule(rounds=3)
+SHORT = GrowthSchedule(rounds=6, views=3)
 GUESSED, FEWEST_GUESSED = 0.1, 500  # of the rows asked in large clouds: the best pairs of an alignment to begin with
 HOPEFUL = 0.1  # of the smaller cloud: what a start that will take off agrees on after a few rounds
 # Hops and ridge of the profiles, power of the alignment: which of them works differs by data, and by luck.
@@ -53,9 +53,9 @@ class Found:
     share: float
 
     @property
-    def took_off(self) -> bool:
+    def converged(self) -> bool:
         """Whether the pool agrees on enough of the smaller cloud to have found the map."""
-        return self.share >= TAKEN_OFF
+        return self.share >= CONVERGED
 
 
 def best_pool(
@@ -67,14 +67,14 @@ def best_pool(
     for attempt, pool in _attempts(clouds, start, rng, listener):
         share = pool.agreed / clouds.extent
         wrong = np.empty(0, np.int64)
-        if share >= TAKEN_OFF and start is not None:
+        if share >= CONVERGED and start is not None:
             wrong = _suspects(clouds, start, pool, rng)
             if attempt != FROM_NOTHING and len(wrong) > DISOWNED * _given(start):
                 share = 0.0  # a pool that does not bear out what it began with has found something else
         tried.append((attempt, share))
         if best is None or share > best.share:
             best = Found(pool, attempt, (), wrong, share)
-        if share >= TAKEN_OFF:
+        if share >= CONVERGED:
             break
     assert best is not None
     return replace(best, tried=tuple(tried))
