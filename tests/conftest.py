@@ -1,10 +1,17 @@
-"""For all tests: few threads, so that runs on small machines are steady, one hypothesis profile, and one browser."""
+"""For all tests: their tiers, few threads, so that runs on small machines are steady, one hypothesis profile, a browser.
+
+A tier is what a test needs beyond `pip install -e . pytest hypothesis`. The file decides it (TIERS below; what is not
+there is `unit`), or a mark on the test itself. `pytest -m unit` does not even import the files of other tiers.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
 from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 # Before numpy, numba or torch are imported: they read these once.
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
@@ -12,7 +19,21 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", 
 
 import pytest
 from hypothesis import HealthCheck, settings
-from playwright.sync_api import Browser, sync_playwright
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+HERE = Path(__file__).parent
+TIERS = {
+    "bench/*": "bench",
+    "backends/test_ray.py": "ray",
+    "report/test_in_browser.py": "browser",
+    "report/test_probe_page.py": "browser",
+    "review/test_page.py": "browser",
+    "test_docs.py": "browser",
+    "stores/*": "stores",
+}
+NAMES = ("unit", "torch", "stores", "browser", "ray", "bench")
 
 # The same examples on every run, no deadline (the first call of a compiled kernel is slow), no database on disk.
 settings.register_profile(
@@ -26,12 +47,35 @@ settings.register_profile(
 settings.load_profile("veclink")
 
 
+def tier_of(file: Path) -> str:
+    """The tier of a file of tests; of several patterns the first that fits counts."""
+    place = file.relative_to(HERE).as_posix()
+    return next((tier for pattern, tier in TIERS.items() if fnmatch(place, pattern)), "unit")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the files of other tiers where one is asked for: what they import may not be installed."""
+    wanted = config.getoption("markexpr")
+    if wanted in NAMES and collection_path.suffix == ".py" and tier_of(collection_path) not in (wanted, "unit"):
+        return True
+    return None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test that says nothing of its tier with that of its file."""
+    for item in items:
+        if not any(mark.name in NAMES for mark in item.iter_markers()):
+            item.add_marker(tier_of(item.path))
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Debian's chromium, or the one that CHROMIUM names.
 
     For one file of tests at a time: while it runs, this thread has a running event loop, which others could not start.
     """
+    from playwright.sync_api import sync_playwright
+
     found = shutil.which(os.environ.get("CHROMIUM", "chromium"))
     if found is None:
         pytest.fail("The pages are tested in chromium, which is not installed: run 'make browser' first.")
