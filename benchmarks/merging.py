@@ -29,7 +29,7 @@ OVERLAP = 0.3
 # This process stays small and without numpy: a child's peak starts from the size of its parent.
 MAKE_INPUTS = """
 import sys, numpy as np
-from veclink.links import Links, Summary
+from veclink.data.links import Links, Summary
 folder, rows, overlap = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
 rng = np.random.default_rng(0)
 shared = int(overlap * rows)
@@ -59,7 +59,7 @@ RUN = "from veclink.cli.app import main; main()"
 # From outside one cannot see how far the table is: the process counts the rows it hands over, and kills itself.
 RUN_UNTIL_HALF_WRITTEN = """
 import os, signal
-from veclink import merging
+from veclink.uses import merging
 from veclink.cli.app import main
 whole = merging.Merged._batches
 def batches(merged, *arguments):

@@ -21,7 +21,7 @@ from veclink.errors import InputError
 
 KILLED = """
 import os, signal
-from veclink import merging
+from veclink.uses import merging
 from veclink.cli.app import main
 
 whole = merging.Merged._batches
