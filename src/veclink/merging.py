@@ -19,6 +19,7 @@ from veclink.collection import Collection, numbers, open_collection
 from veclink.errors import InputError, WrongLinksWarning
 from veclink.evidence import one_to_one
 from veclink.links import Links
+from veclink.magnitudes import fitted
 from veclink.maps import DEFAULT_KIND, KINDS
 from veclink.merged_rows import MergedRows, names
 from veclink.pages import forget_pages
@@ -93,10 +94,10 @@ class Merged:
             vectors = np.zeros((stop - start, width), dtype)
             here = min(stop, n_b) - start
             if here > 0:
-                vectors[:here, : rows.b.dimension] = numbers(rows.b, slice(start, start + here))
+                vectors[:here, : rows.b.dimension] = fitted(numbers(rows.b, slice(start, start + here)), dtype)
             if stop > n_b:
                 more = np.asarray(new[max(start - n_b, 0) : stop - n_b])
-                vectors[max(here, 0) :, : more.shape[1]] = more
+                vectors[max(here, 0) :, : more.shape[1]] = fitted(more, dtype)
                 forget_pages(new if isinstance(new, np.ndarray) else rows.a.vectors)
             forget_pages(rows.b.vectors)
             yield Batch(vectors, rows.ids[start:stop], rows.payload(start, stop) if payload else None)
