@@ -5,8 +5,10 @@ Exit codes: 0 done, 1 error, 2 wrong usage, 3 the collections do not link, 130 s
 
 from __future__ import annotations
 
+import io
 import sys
-from typing import Annotated
+import traceback
+from typing import Annotated, Any
 
 import typer
 
@@ -21,8 +23,9 @@ from veclink.commands.link import link
 from veclink.commands.merge import merge
 from veclink.commands.probe import probe
 from veclink.commands.review import review
-from veclink.commands.shared import INTERRUPTED
+from veclink.commands.shared import ERROR, INTERRUPTED
 from veclink.commands.translate import translate
+from veclink.hiding import without_secrets
 
 app = typer.Typer(
     name="veclink",
@@ -32,6 +35,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+# of click, or of the copy of it that newer typer has in itself
+ClickException: Any = typer.BadParameter.__mro__[2]
 
 app.command()(demo)
 app.command()(link)
@@ -47,11 +53,25 @@ app.add_typer(bench, name="bench")
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C before or after a command's own work ends it as quietly as during it."""
+    """Run the command line; Ctrl-C before or after a command's own work ends it as quietly as during it.
+
+    What is wrong with the usage, and the traceback of a bug, quote what was given: they are told without its passwords.
+    """
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+    except ClickException as error:
+        told = io.StringIO()
+        error.show(told)
+        sys.stderr.write(without_secrets(told.getvalue()))
+        sys.exit(error.exit_code)
+    except typer.Abort:
+        sys.stderr.write("Aborted!\n")
+        sys.exit(ERROR)
+    except Exception:
+        sys.stderr.write(without_secrets(traceback.format_exc()))
+        sys.exit(ERROR)
 
 
 def _print_version(wanted: bool) -> None:

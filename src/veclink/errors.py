@@ -9,11 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from veclink.hiding import without_secrets
+
 SHOWN = 5
 
 
 class VeclinkError(Exception):
-    """Anything veclink refuses to do, or could not do, said in one sentence."""
+    """Anything veclink refuses to do, or could not do, said in one sentence, and without the password of any URL."""
+
+    def __init__(self, *told: object) -> None:
+        super().__init__(*(without_secrets(each) if isinstance(each, str) else each for each in told))
 
 
 class InputError(VeclinkError, ValueError):

@@ -20,6 +20,7 @@ from veclink.commands.shared import (
     print_json,
 )
 from veclink.errors import InputError, WrongLinksWarning
+from veclink.hiding import without_secrets
 from veclink.merged_rows import AS_THEY_ARE
 
 
@@ -80,7 +81,11 @@ def merge(
                 random_state=random_state,
                 progress=listener,
             )
-            told: dict[str, Any] = {"output": output, "written": dedupe or yes, **asdict(merged.summary)}
+            told: dict[str, Any] = {
+                "output": without_secrets(output),
+                "written": dedupe or yes,
+                **asdict(merged.summary),
+            }
             if dedupe:
                 write_table(Path(output), merged.duplicates())
             elif yes:
