@@ -20,6 +20,7 @@ from veclink.data.pairs import one_to_one
 from veclink.errors import InputError, WrongLinksWarning
 from veclink.files.memory_maps import forget_pages
 from veclink.geometry.clouds import Cloud, prepare
+from veclink.geometry.magnitudes import fitted
 from veclink.progress import Progress, ProgressListener
 from veclink.stores import open_store
 from veclink.stores.opening import open_collection
@@ -94,10 +95,10 @@ class Merged:
             vectors = np.zeros((stop - start, width), dtype)
             here = min(stop, n_b) - start
             if here > 0:
-                vectors[:here, : rows.b.dimension] = numbers(rows.b, slice(start, start + here))
+                vectors[:here, : rows.b.dimension] = fitted(numbers(rows.b, slice(start, start + here)), dtype)
             if stop > n_b:
                 more = np.asarray(new[max(start - n_b, 0) : stop - n_b])
-                vectors[max(here, 0) :, : more.shape[1]] = more
+                vectors[max(here, 0) :, : more.shape[1]] = fitted(more, dtype)
                 forget_pages(new if isinstance(new, np.ndarray) else rows.a.vectors)
             forget_pages(rows.b.vectors)
             yield Batch(vectors, rows.ids[start:stop], rows.payload(start, stop) if payload else None)

@@ -22,6 +22,7 @@ from veclink.errors import OutputError
 from veclink.files.atomic import written_whole
 from veclink.files.memory_maps import forget_pages
 from veclink.geometry.clouds import Cloud
+from veclink.geometry.magnitudes import fitted
 from veclink.progress import Progress, ProgressListener
 from veclink.uses.translating import Translator
 
@@ -66,7 +67,7 @@ class Workspace:
             out = np.memmap(self._vectors, dtype, "r+" if done else "w+", shape=shape)
             while done < len(rows):
                 stop = min(done + CHUNK, len(rows))
-                out[done:stop] = translator.transform(cloud.take(rows[done:stop]))
+                out[done:stop] = fitted(translator.transform(cloud.take(rows[done:stop])), dtype)
                 out.flush()  # before the note: what it counts is on disk
                 forget_pages(out)
                 forget_pages(cloud.collection.vectors)
