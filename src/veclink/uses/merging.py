@@ -30,7 +30,7 @@ from veclink.uses.translated import Workspace, fingerprint
 from veclink.uses.translating import Source, Translator, pairs_of
 
 if TYPE_CHECKING:
-    from veclink.stores.protocol import Batch
+    from veclink.stores.protocol import Batch, Store
 
 BATCH_BYTES = 8 << 20
 
@@ -112,23 +112,29 @@ class Merged:
         A run that was killed is taken up again by the same call: rows that were translated are not translated again.
         Stores that keep ids and vectors only get those.
         """
-        with open_store(to, write=True) as store:
-            if not replace and store.exists():
-                raise InputError(
-                    f"{store.name} is there already; choose another name, or replace it (replace=True, --replace)."
-                )
-            about = {"merged": asdict(self.summary)}
-            if self.translator is not None:
-                about["translator"] = self.translator.describe()
-                self._workspace.keep(self.translator)
-                positions = self._cloud.positions(self.rows.alone)
-                new: Any = self._workspace.translate(self._cloud, positions, self.translator, self._dtype(), progress)
-            else:
-                new = _AsTheyGo(self.rows.a, self.rows.alone, None)
-            batches = self._batches(new, store.keeps_payload, progress)
-            written = store.write(batches, metadata=about, replace=replace)
-        self._workspace.remove()
+        try:
+            with open_store(to, write=True) as store:
+                written = self._write(store, replace, progress)
+            self._workspace.remove()
+        finally:
+            self._workspace.release()
         return written
+
+    def _write(self, store: Store, replace: bool, progress: ProgressListener | None) -> int:
+        if not replace and store.exists():
+            raise InputError(
+                f"{store.name} is there already; choose another name, or replace it (replace=True, --replace)."
+            )
+        about = {"merged": asdict(self.summary)}
+        if self.translator is not None:
+            about["translator"] = self.translator.describe()
+            self._workspace.keep(self.translator)
+            positions = self._cloud.positions(self.rows.alone)
+            new: Any = self._workspace.translate(self._cloud, positions, self.translator, self._dtype(), progress)
+        else:
+            new = _AsTheyGo(self.rows.a, self.rows.alone, None)
+        batches = self._batches(new, store.keeps_payload, progress)
+        return store.write(batches, metadata=about, replace=replace)
 
     def collection(self) -> Collection:
         """The whole of it in memory."""
