@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 # Before numpy, numba or torch are imported: they read these once.
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
@@ -39,3 +40,11 @@ def browser() -> Iterator[Browser]:
         launched = play.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
         yield launched
         launched.close()
+
+
+@pytest.fixture(autouse=True)
+def scratch(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A scratch folder of each test's own."""
+    folder = tmp_path_factory.mktemp("scratch")
+    monkeypatch.setenv("VECLINK_SCRATCH", str(folder))
+    return folder

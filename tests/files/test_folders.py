@@ -27,10 +27,8 @@ KILLED = """
 import json, os, signal, sys
 import numpy as np
 from veclink.files import folders
-from veclink.files import open_store
-from veclink.files import tables
-from veclink.files import vdf  # here
-from veclink.files import not in each child
+from veclink.stores import open_store, tables  # here, not in each child
+from veclink.stores.formats import vdf
 from veclink.stores.protocol import Batch
 
 urls, in_one_step = json.loads(sys.argv[1]), sys.argv[2] == "exchange"
