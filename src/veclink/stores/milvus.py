@@ -22,6 +22,7 @@ from veclink.stores.arrow import table_of
 from veclink.stores.fields import choose_vector
 from veclink.stores.filters import Condition
 from veclink.stores.link_rows import check_columns
+from veclink.stores.milvus_check import check_folder
 from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
 from veclink.stores.urls import Address
 
@@ -63,6 +64,7 @@ class MilvusStore(Store):
             needed("milvus_lite", "A Milvus Lite file", install="veclink[milvus]")
             if not self.writable and not address.path.exists():
                 raise InputError(f"{self.name} does not exist; check the name.")  # the client would make it
+            check_folder(address.path, self.name)
             return milvus.MilvusClient(str(address.path.absolute()))
 
     @cached_property
