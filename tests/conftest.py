@@ -1,4 +1,4 @@
-"""For all tests: their tiers, few threads, so that runs on small machines are steady, one hypothesis profile, a browser.
+"""For all tests: their tiers, few threads, so that small machines are steady, one hypothesis profile, a browser.
 
 A tier is what a test needs beyond `pip install -e . pytest hypothesis`. The file decides it (TIERS below; what is not
 there is `unit`), or a mark on the test itself. `pytest -m unit` does not even import the files of other tiers.
@@ -24,16 +24,24 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 HERE = Path(__file__).parent
+NAMES = ("unit", "runs", "extras", "stores", "browser", "ray", "bench")
 TIERS = {
     "bench/*": "bench",
     "backends/test_ray.py": "ray",
+    "backends/test_torch_clouds.py": "extras",
+    "matching/test_approximate.py": "extras",
+    "matching/test_triton_kernel.py": "extras",
     "report/test_in_browser.py": "browser",
     "report/test_probe_page.py": "browser",
+    "review/test_command.py": "browser",
+    "review/test_fragments.py": "browser",
     "review/test_page.py": "browser",
-    "test_docs.py": "browser",
+    "review/test_server.py": "browser",
     "stores/*": "stores",
+    "test_docs.py": "browser",
+    "uses/test_clustering.py": "extras",
+    "uses/maps/test_maps.py": "extras",
 }
-NAMES = ("unit", "torch", "stores", "browser", "ray", "bench")
 
 # The same examples on every run, no deadline (the first call of a compiled kernel is slow), no database on disk.
 settings.register_profile(
@@ -54,18 +62,21 @@ def tier_of(file: Path) -> str:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out the files of other tiers where one is asked for: what they import may not be installed."""
+    """Leave out what belongs to another tier where one is asked for: what it imports may not be installed."""
     wanted = config.getoption("markexpr")
-    if wanted in NAMES and collection_path.suffix == ".py" and tier_of(collection_path) not in (wanted, "unit"):
-        return True
-    return None
+    if wanted not in NAMES or collection_path == HERE or not collection_path.is_relative_to(HERE):
+        return None
+    inside = collection_path / "any" if collection_path.is_dir() else collection_path
+    return True if tier_of(inside) not in (wanted, "unit") else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test that says nothing of its tier with that of its file."""
     for item in items:
-        if not any(mark.name in NAMES for mark in item.iter_markers()):
-            item.add_marker(tier_of(item.path))
+        if any(mark.name in NAMES for mark in item.iter_markers()):
+            continue
+        opens_pages = "browser" in getattr(item, "fixturenames", ())
+        item.add_marker("browser" if opens_pages else tier_of(item.path))
 
 
 @pytest.fixture(scope="module")
@@ -83,3 +94,11 @@ def browser() -> Iterator[Browser]:
         launched = play.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
         yield launched
         launched.close()
+
+
+@pytest.fixture(autouse=True)
+def scratch(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A scratch folder of each test's own."""
+    folder = tmp_path_factory.mktemp("scratch")
+    monkeypatch.setenv("VECLINK_SCRATCH", str(folder))
+    return folder

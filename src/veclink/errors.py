@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
@@ -13,7 +14,10 @@ SHOWN = 5
 
 
 class VeclinkError(Exception):
-    """Anything veclink refuses to do, or could not do, said in one sentence."""
+    """Anything veclink refuses to do, or could not do, said in one sentence, and without the password of any URL."""
+
+    def __init__(self, *told: object) -> None:
+        super().__init__(*(without_secrets(each) if isinstance(each, str) else each for each in told))
 
 
 class InputError(VeclinkError, ValueError):
@@ -61,3 +65,24 @@ def needed(package: str, what: str, install: str | None = None) -> ModuleType:
         raise MissingExtra(
             f'{what} needs the package {package.split(".")[0]}, which is not installed: pip install "{install}".'
         ) from error
+
+
+# What a URL keeps to itself: users and passwords, tokens and keys, hidden wherever a URL is told or kept.
+HIDDEN = "***"
+# two letters at least, as "C:/" is a drive; three slashes begin a path, which has neither user nor password
+_BEFORE_HOST = re.compile(r"([A-Za-z][\w+.-]+:/{1,2})[^\s/@][^\s@]*@(?:\S*@)?")
+_WITHOUT_SCHEME = re.compile(r"([\w.+-]*:)[^\s/@][^\s@]*@")
+_OPTION = re.compile(
+    r"([?&][\w.-]*(?:pass|pwd|secret|token|key|auth|credential|signature)[\w.-]*="
+    r"|\b(?:password|passwd|pwd|secret|token|api_?key)=)[^\s&]+",
+    re.IGNORECASE,
+)
+
+
+def without_secrets(text: str) -> str:
+    """The text with what stands in any URL as user and password, or as an option like ?token=, hidden.
+
+    Also in a URL that was made a path, where `//` has become `/`. A password may hold any mark but a space.
+    """
+    text = _BEFORE_HOST.sub(rf"\1{HIDDEN}@", text)
+    return _OPTION.sub(rf"\1{HIDDEN}", _WITHOUT_SCHEME.sub(rf"\1{HIDDEN}@", text))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -83,7 +85,7 @@ def test_a_sample_of_rows_finds_most_of_their_partners(make: type[CloudPair]) ->
 def test_every_kind_of_number_is_read_as_the_cloud_reads_it(kind: type) -> None:
     numbers = np.random.default_rng(0).normal(size=(50, 8)) * (30 if kind is np.int8 else 1)
     source = Collection.from_array(numbers.astype(kind), scale=np.full((1, 8), 0.5) if kind is np.int8 else None)
-    cloud, device = prepare(source), prepare(source, device=DEVICE)
+    cloud, device = prepare(source), prepare(source, look=partial(inspect, device=DEVICE))
     assert np.allclose(cloud.mean, device.mean, atol=1e-6)
     assert np.allclose(resident(device, DEVICE).numpy(), cloud.dense(), atol=1e-5)
 
@@ -94,7 +96,7 @@ def test_broken_and_zero_rows_are_named_from_the_device_too() -> None:
     assert inspect(Collection.from_array(vectors), DEVICE)[0].tolist() == [7]
     vectors[9, 2] = np.nan
     with pytest.raises(InputError, match=r"NaN or infinite numbers in row 9"):
-        prepare(Collection.from_array(vectors), device=DEVICE)
+        prepare(Collection.from_array(vectors), look=partial(inspect, device=DEVICE))
 
 
 def test_linking_on_a_device_finds_what_the_cpu_finds(monkeypatch: pytest.MonkeyPatch) -> None:

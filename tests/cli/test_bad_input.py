@@ -428,9 +428,9 @@ def test_numpy_alone_is_enough_until_parquet_is_asked_for(tmp_path: Path) -> Non
     write_parquet(tmp_path / "A.parquet")
     script = """
 import sys, numpy as np
-from veclink.cloud import prepare
-from veclink.collection import open_collection
-from veclink.links import Links, Summary
+from veclink.geometry.clouds import prepare
+from veclink.stores.opening import open_collection
+from veclink.data.links import Links, Summary
 assert prepare(open_collection("A.npy")).dense().shape == (40, 8)
 links = Links(np.array([[1, 2]]), np.array([0.5]), Summary("geh", 40, 40, 1))
 links.save("links.csv")

@@ -26,7 +26,7 @@ def test_quiet_has_no_listener() -> None:
 
 
 def test_progress_never_reaches_stdout(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("veclink.cli.app.terminal.LOG_EVERY", 0.0)
+    monkeypatch.setattr("veclink.cli.terminal.LOG_EVERY", 0.0)
     with showing_progress(quiet=False) as listener:
         assert listener is not None
         listener(Progress(step=1, of=10, links=7, confidence=0.5, stage="growing"))

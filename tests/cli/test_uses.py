@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from scratch_left import left_in
 from span_papers import some_papers
 from veclink import Translator, open_collection
 from veclink.cli.app import app
@@ -21,7 +22,7 @@ from veclink.errors import InputError
 
 KILLED = """
 import os, signal
-from veclink import merging
+from veclink.uses import merging
 from veclink.cli.app import main
 
 whole = merging.Merged._batches
@@ -183,11 +184,11 @@ def test_a_merge_that_is_killed_is_taken_up_by_the_same_command(files: Path, tmp
         env={**os.environ, "VECLINK_SCRATCH": str(scratch)},
     )
     assert process.returncode == -signal.SIGKILL
-    assert len(list(scratch.iterdir())) == 1
+    assert len(left_in(scratch)) == 1
     with pytest.raises(InputError, match="does not exist"):
         open_collection(output)
     assert merge(files, output, "--yes")[0] == 0
-    assert not list(scratch.iterdir())
+    assert not left_in(scratch)
     straight = tmp_path / "straight.npy"
     assert merge(files, straight, "--yes")[0] == 0
     np.testing.assert_array_equal(open_collection(output).vectors, np.load(straight))

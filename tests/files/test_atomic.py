@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -58,3 +60,44 @@ def test_a_link_to_a_file_stays_a_link(tmp_path: Path) -> None:
     with written_whole(tmp_path / "link.txt") as temporary:
         temporary.write_text("newer")
     assert (tmp_path / "link.txt").is_symlink() and (tmp_path / "real.txt").read_text() == "newer"
+
+
+def test_a_file_that_replaces_a_private_one_is_private_from_its_first_byte(tmp_path: Path) -> None:
+    file = tmp_path / "out.txt"
+    file.write_text("secret")
+    file.chmod(0o600)
+    with written_whole(file) as temporary:
+        temporary.write_text("newer")
+        assert temporary.stat().st_mode & 0o077 == 0
+    assert file.stat().st_mode & 0o777 == 0o600 and file.read_text() == "newer"
+
+
+def test_a_file_keeps_its_mode_where_the_writer_makes_it_anew(tmp_path: Path) -> None:
+    file = tmp_path / "out.txt"
+    file.write_text("older")
+    file.chmod(0o640)
+    with written_whole(file) as temporary:
+        temporary.unlink()
+        temporary.write_text("newer")
+    assert file.stat().st_mode & 0o777 == 0o640
+
+
+def test_the_file_is_on_disk_before_the_rename_and_the_name_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    fsync, replace = os.fsync, os.replace
+
+    def noting_fsync(descriptor: int) -> None:
+        calls.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        fsync(descriptor)
+
+    def noting_replace(source: Path, target: Path) -> None:
+        calls.append("rename")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", noting_fsync)
+    monkeypatch.setattr(os, "replace", noting_replace)
+    with written_whole(tmp_path / "out.txt") as temporary:
+        temporary.write_text("done")
+    assert calls == ["file", "rename", "folder"]

@@ -120,7 +120,7 @@ def test_torch_is_not_imported_where_there_is_no_gpu_to_use() -> None:
     """In a process of its own: others here have imported torch. With a GPU driver it is needed, and imported."""
     script = """
 import ctypes, sys
-from veclink.linking import chosen_device
+from veclink.linkers.linking import chosen_device
 try:
     ctypes.CDLL("libcuda.so.1")
     driver = True

@@ -12,7 +12,7 @@ from veclink.matching import Matches, cpu, numba_kernels, numpy_kernels, referen
 Match = Callable[..., Matches]
 
 
-@pytest.fixture(params=["numba", "numpy", pytest.param("torch", marks=pytest.mark.torch)])
+@pytest.fixture(params=["numba", "numpy", pytest.param("torch", marks=pytest.mark.extras)])
 def match(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Match:
     """One backend's match(left, right, k=…, depth=…, memory=…)."""
     if request.param == "torch":

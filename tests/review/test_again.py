@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 import re
+import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +18,11 @@ from veclink import Links
 from veclink.data.collection import Collection
 from veclink.data.links import Summary
 from veclink.errors import InputError
+from veclink.linkers.geh.linker import geh
+from veclink.linkers.span.linker import span
 from veclink.review.again import LinkAgain, without
 from veclink.review.journal import Journal
+from veclink.review.recalled import OPTIONS, recalled
 from veclink.review.session import Review
 
 
@@ -95,3 +102,70 @@ def test_links_without_some_keep_a_summary_that_agrees_with_them(papers: Reviewe
     assert len(left) == left.summary.n_links == len(papers.links) - 5
     assert left.summary.precision == pytest.approx(left.probability.mean())
     assert not set(gone) & set(map(tuple, left.pairs.tolist()))
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_a_links_file_decides_neither_where_to_connect_nor_what_is_written(
+    papers: Reviewed, tmp_path: Path, ending: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(0)
+        address = f"127.0.0.1:{listening.getsockname()[1]}"
+        foreign = {
+            "cluster": address, "checkpoint": str(tmp_path / "owned"), "progress": "print", "device": "cuda",
+            "memory": "1TB", "seeds": "/etc/passwd", "skip_zero": True, "random_state": -3, "one_to_one": False,
+        }  # fmt: skip
+        replace(papers.links, options=foreign).save(tmp_path / f"links.{ending}")
+        links = Links.load(tmp_path / f"links.{ending}")
+        before = set(tmp_path.iterdir())
+        with Journal(tmp_path / "journal.jsonl", papers.a, papers.b) as journal:
+            review = Review(links, papers.a, papers.b, journal)
+            for place in np.flatnonzero(papers.right())[-10:]:
+                answer(review, int(place), "accept")
+            again = LinkAgain(review, tmp_path / "again.parquet", device="cpu")
+            again.start()
+            again.wait()
+        with pytest.raises(BlockingIOError):
+            listening.accept()
+    status = again.status()
+    assert status.phase == "done", status.message
+    assert re.search(
+        r"The links file names 'cluster', 'checkpoint', .* \(8 in all\), which no links file", status.message
+    )
+    written = {path.name for path in set(tmp_path.iterdir()) - before}
+    assert written <= {"again.parquet", "journal.jsonl", "journal.jsonl.lock"} and "again.parquet" in written
+    assert Links.load(tmp_path / "again.parquet").options == {"random_state": 0, "one_to_one": False}
+
+
+@pytest.mark.parametrize(
+    ("method", "good", "bad"),
+    [
+        ("span", {"random_state": 7, "one_to_one": False, "approximate": True},
+         {"random_state": True, "one_to_one": 1, "approximate": "yes", "k": 3, "cluster": "auto"}),
+        ("geh", {"growth": 0.5, "share": 1, "k": 20, "encoding": "raw", "path": "local", "bootstrap": False},
+         {"growth": -1, "share": 0, "k": 10**9, "encoding": "other", "path": "/etc", "bootstrap": None}),
+        ("geh", {"view_choice": "random", "schedule": "frozen", "views": "single", "neighbours": 5},
+         {"view_choice": [], "schedule": {}, "views": 3, "neighbours": 2.5, "max_iterations": 10**9}),
+        ("other", {"random_state": 0}, {"one_to_one": True, "growth": float("nan")}),
+    ],
+)  # fmt: skip
+def test_only_the_methods_own_options_within_their_ranges_come_from_a_file(
+    method: str, good: dict[str, object], bad: dict[str, object]
+) -> None:
+    assert recalled(method, good) == (good, "")
+    kept, said = recalled(method, bad)
+    assert kept == {} and f"'{next(iter(bad))}'" in said and said.endswith("ignored.")
+
+
+def test_every_option_of_the_methods_is_known_to_be_one() -> None:
+    for method, function in (("span", span), ("geh", geh)):
+        own = {name for name, each in inspect.signature(function).parameters.items() if each.kind is each.KEYWORD_ONLY}
+        assert set(OPTIONS[method]) == own - {"memory", "device", "random_state", "progress", "checkpoint"}
+
+
+def test_options_that_are_no_table_are_refused(papers: Reviewed, tmp_path: Path) -> None:
+    papers.links.save(tmp_path / "links.csv")
+    beside = tmp_path / "links.csv.json"
+    beside.write_text(json.dumps({**json.loads(beside.read_text()), "options": [["cluster", "auto"]]}))
+    with pytest.raises(InputError, match="options are a list"):
+        Links.load(tmp_path / "links.csv")

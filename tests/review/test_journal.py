@@ -172,7 +172,7 @@ def test_every_acknowledged_answer_outlives_a_killed_process(tmp_path: Path) -> 
     """The writer says each number once its answer counts; after kill -9 all that were said are there, in order."""
     script = """
 import sys, numpy as np
-from veclink.collection import Collection
+from veclink.data.collection import Collection
 from veclink.review.journal import Journal
 everything = Collection.from_array(np.eye(2).repeat(1000, axis=0))
 kept = Journal(sys.argv[1], everything, everything)

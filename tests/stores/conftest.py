@@ -1,4 +1,4 @@
-"""One PostgreSQL server for all tests of a session, and a scratch folder of each test's own."""
+"""One PostgreSQL server for all tests of a session."""
 
 from __future__ import annotations
 
@@ -28,10 +28,3 @@ def postgres_server() -> Iterator[str]:
     finally:
         server.cleanup()
         shutil.rmtree(folder, ignore_errors=True)
-
-
-@pytest.fixture(autouse=True)
-def scratch(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path_factory.mktemp("scratch")
-    monkeypatch.setenv("VECLINK_SCRATCH", str(folder))
-    return folder

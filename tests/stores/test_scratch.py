@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import weakref
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 
 import veclink.stores.scratch as scratch_files
+from scratch_left import left_in, make_old
 from store_kinds import POSTGRES, STREAMED, Kind, ids_of, rows_of
 from veclink.errors import InputError, OutputError, StoreError
 from veclink.progress import Progress
@@ -48,13 +48,13 @@ def test_a_hundred_thousand_rows_stopped_half_way_go_on_and_come_whole(
     with pytest.raises(KeyboardInterrupt):
         open_collection(url, progress=stop)
     stopped = seen[-1].step
-    assert seen[-1].of == MANY and seen[-1].rows_per_second > 0 and list(scratch.iterdir())
+    assert seen[-1].of == MANY and seen[-1].rows_per_second > 0 and left_in(scratch)
     again: list[Progress] = []
     read = open_collection(url, progress=again.append)
     assert stopped // 2 < again[0].step  # not from the beginning
     assert read.ids is not None and np.array_equal(read.ids, ids)
     assert isinstance(read.vectors, np.memmap) and np.array_equal(read.vectors, vectors)
-    assert list(scratch.iterdir()) == []  # the map holds the file; its name is gone
+    assert left_in(scratch) == []  # the map holds the file; its name is gone
 
 
 def interrupted(url: str, rows: int) -> None:
@@ -104,11 +104,9 @@ def test_what_nobody_came_back_for_goes_away(tmp_path: Path, scratch: Path) -> N
     url = f"sqlite://{tmp_path}/x.db#papers"
     written(url, rows_of(1000), ids_of("int", 1000))
     interrupted(url, 500)
-    left = next(scratch.iterdir())
-    old = left.stat().st_mtime - scratch_files.KEPT_SECONDS - 60
-    os.utime(left, (old, old))
+    make_old(left_in(scratch)[0])
     open_collection(f"{url}?where=id>5")
-    assert list(scratch.iterdir()) == []
+    assert left_in(scratch) == []
 
 
 def test_a_scratch_folder_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
+from scratch_left import left_in
 from store_kinds import KINDS, POSTGRES, Kind, ids_of, payload_of, rows_of
 from veclink.data.links import Links, Summary
 from veclink.errors import InputError, MissingExtra, VeclinkError, needed
@@ -163,7 +164,7 @@ def test_a_refused_connection_is_one_sentence_without_the_password(
     out, err = capfd.readouterr()
     for text in (told, caplog.text, out, err, repr(parse_url(url.format(quote(SECRET, safe=""))))):
         assert SECRET not in text and quote(SECRET, safe="") not in text
-    assert list(scratch.iterdir()) == []
+    assert left_in(scratch) == []
 
 
 @pytest.mark.parametrize(

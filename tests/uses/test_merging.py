@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from scratch_left import left_in, make_old
 from span_papers import all_papers
 from veclink import Collection, Translator, merge, open_collection, sample
 from veclink.data.links import Links, Summary
@@ -206,12 +208,12 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_file(
     monkeypatch.setattr(translated, "CHUNK", 100)
     monkeypatch.setattr("veclink.uses.merging.BATCH_BYTES", 400_000)
     merged_sample().write(tmp_path / "straight.parquet")
-    assert not list(scratch.iterdir())
+    assert not left_in(scratch)
     with pytest.raises(Killed):
         merged_sample().write(tmp_path / "killed.parquet", progress=killed_at(stage, 500))
     assert [path.name for path in tmp_path.iterdir()] == ["straight.parquet"]
-    (left,) = scratch.iterdir()
-    done = Workspace(left.name.removeprefix("veclink-merge-")).rows_done()
+    (left,) = left_in(scratch)
+    done = Workspace(left.name.removeprefix("merge-")).rows_done()
     assert done == (500 if stage == "translating" else 1050)
     again: list[int] = []
     merged_sample().write(
@@ -219,7 +221,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_file(
     )
     assert again == [*range(600, 1001, 100), 1050] if stage == "translating" else again == []
     assert (tmp_path / "killed.parquet").read_bytes() == (tmp_path / "straight.parquet").read_bytes()
-    assert not list(scratch.iterdir())
+    assert not left_in(scratch)
 
 
 def test_what_another_merge_left_behind_is_not_taken(
@@ -233,7 +235,54 @@ def test_what_another_merge_left_behind_is_not_taken(
     other = merge(a, b, links, map="procrustes", sure=0.0)
     other.write(tmp_path / "y.npy")
     np.testing.assert_allclose(np.load(tmp_path / "y.npy"), other.collection().vectors, atol=1e-6)
-    assert len(list(scratch.iterdir())) == 1
+    assert len(left_in(scratch)) == 1
+
+
+def small_merge() -> Merged:
+    links = weighted([(row, row) for row in range(30)], [0.9] * 30, 100, 100)
+    return merge(small(100, 8, 0), small(100, 8, 1), links, map="procrustes")
+
+
+def test_what_a_killed_merge_left_goes_away_after_a_week(
+    tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(translated, "CHUNK", 20)
+    with pytest.raises(Killed):
+        small_merge().write(tmp_path / "x.npy", progress=killed_at("translating", 20))
+    (scratch / "mine").mkdir()
+    (scratch / "mine/notes.txt").write_text("mine")
+    make_old(scratch)
+    merged_sample().write(tmp_path / "y.npy")
+    assert (scratch / "mine/notes.txt").read_text() == "mine"
+    (home,) = (path for path in scratch.iterdir() if path.name != "mine")
+    assert [path.name for path in home.iterdir()] == [".veclink-scratch"]
+
+
+def test_the_same_merge_twice_at_a_time_does_not_disturb_itself(
+    tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(translated, "CHUNK", 20)
+    small_merge().write(tmp_path / "straight.npy")
+
+    def merge_meanwhile(now: Progress) -> None:
+        if now.stage == "translating" and now.step == 40:
+            small_merge().write(tmp_path / "inner.npy")
+            assert len(left_in(scratch)) == 1  # the inner one removed its own folder, not this one
+
+    small_merge().write(tmp_path / "outer.npy", progress=merge_meanwhile)
+    for name in ("inner", "outer"):
+        assert (tmp_path / f"{name}.npy").read_bytes() == (tmp_path / "straight.npy").read_bytes()
+    assert not left_in(scratch)
+
+
+def test_a_workspace_that_somebody_else_prepared_is_not_used(tmp_path: Path, scratch: Path) -> None:
+    expected = small_merge()
+    home = scratch / f"veclink-scratch-{os.geteuid()}"
+    home.mkdir()
+    home.chmod(0o777)  # anybody can put a translator there
+    with pytest.raises(OutputError, match=r"open to others.*VECLINK_SCRATCH"):
+        expected.write(tmp_path / "x.npy")
+    assert not list(tmp_path.iterdir()) and not left_in(scratch)
 
 
 def test_no_room_for_translated_rows_is_said_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

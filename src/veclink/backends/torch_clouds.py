@@ -11,9 +11,10 @@ import numpy as np
 import torch
 
 from veclink.backends.cloud_pair import CloudPair, Projections
-from veclink.data.collection import Collection, scale_of
+from veclink.data.collection import Collection, numbers, scale_is_large, scale_of
 from veclink.errors import SHOWN
 from veclink.geometry.clouds import NO_DIRECTION, Cloud
+from veclink.geometry.magnitudes import LONG, SHORT
 from veclink.geometry.neighbourhoods import DENSITY_NEAREST, NEAREST, NEAREST_LINKS
 from veclink.geometry.signatures import RIDGE, SMALLEST_NORM
 from veclink.matching import Matches
@@ -141,15 +142,15 @@ def inspect(collection: Collection, device: str) -> tuple[np.ndarray, list[int],
     n_broken = 0
     total = torch.zeros(collection.dimension, dtype=torch.float64, device=place)
     for start in range(0, len(collection), SENT):
-        numbers = _sent(collection, slice(start, start + SENT), place)
-        length = _length(numbers)
+        rows = _sent(collection, slice(start, start + SENT), place)
+        length = _length(rows)
         bad = ~torch.isfinite(length)
         if bad.any():
             found = _numpy(bad.nonzero()[:, 0])
             n_broken += len(found)
             broken += (found[: SHOWN - len(broken)] + start).tolist()
         zero.append(_numpy((length == 0).nonzero()[:, 0]) + start)
-        total += (numbers / torch.where(length > 0, length, torch.inf)[:, None]).sum(dim=0, dtype=torch.float64)
+        total += (rows / torch.where(length > 0, length, torch.inf)[:, None]).sum(dim=0, dtype=torch.float64)
     return np.concatenate(zero), broken, n_broken, _numpy(total)
 
 
@@ -161,13 +162,13 @@ def resident(cloud: Cloud, device: str) -> torch.Tensor:
     for start in range(0, len(cloud), SENT):
         stop = min(start + SENT, len(cloud))
         where = slice(start, stop) if cloud.whole else cloud.rows[start:stop]
-        numbers = _sent(cloud.collection, where, place)
-        numbers /= _length(numbers)[:, None]
+        rows = _sent(cloud.collection, where, place)
+        rows /= _length(rows)[:, None]
         if mean is not None:
-            numbers -= mean
-            length = _length(numbers)
-            numbers /= torch.where(length > NO_DIRECTION, length, torch.inf)[:, None]
-        out[start:stop] = numbers
+            rows -= mean
+            length = _length(rows)
+            rows /= torch.where(length > NO_DIRECTION, length, torch.inf)[:, None]
+        out[start:stop] = rows
     return out
 
 
@@ -184,20 +185,33 @@ def fits(a: tuple[int, int], b: tuple[int, int], device: str) -> bool:
 
 
 def _sent(collection: Collection, where: slice | np.ndarray, place: torch.device) -> torch.Tensor:
-    """As `collection.numbers`, in float32 and on the device: sent as they are, as that is half or a quarter of it."""
-    source = np.array(collection.vectors[where], order="C", subok=False)
+    """As `collection.numbers`, in float32 and on the device: sent as they are, as that is half or a quarter of it.
+
+    Rows whose numbers are very large or very small are scaled: only their direction is wanted.
+    """
+    if scale_is_large(collection):
+        source, scale = numbers(collection, where), None
+    else:
+        source = np.array(collection.vectors[where], order="C", subok=False)
+        scale = scale_of(collection, where)
     if source.dtype == np.float64:  # scaled first, so that large numbers stay in the range of float32
         peak = np.abs(source).max(axis=1, keepdims=True)
         source = (source / np.where(peak > 0, peak, 1.0)).astype(np.float32)
-    numbers = torch.from_numpy(source).to(place).float()
-    scale = scale_of(collection, where)
-    return numbers if scale is None else numbers.mul_(torch.from_numpy(scale).to(place))
+    sent = torch.from_numpy(source).to(place).float()
+    return _in_range(sent if scale is None else sent.mul_(torch.from_numpy(scale).to(place)))
 
 
-def _length(numbers: torch.Tensor) -> torch.Tensor:
-    peak = numbers.abs().amax(dim=1)
+def _in_range(rows: torch.Tensor) -> torch.Tensor:
+    """Rows, in place divided by their largest number where that is far from 1, as `magnitudes.in_range`."""
+    peak = rows.abs().amax(dim=1)
+    outside = torch.isfinite(peak) & (peak > 0) & ((peak < SHORT) | (peak > LONG))
+    return rows.div_(torch.where(outside, peak, 1.0)[:, None]) if outside.any() else rows
+
+
+def _length(rows: torch.Tensor) -> torch.Tensor:
+    peak = rows.abs().amax(dim=1)
     safe = torch.where(peak > 0, peak, 1.0)
-    return torch.linalg.vector_norm(numbers / safe[:, None], dim=1) * safe
+    return torch.linalg.vector_norm(rows / safe[:, None], dim=1) * safe
 
 
 def unit(x: torch.Tensor) -> torch.Tensor:

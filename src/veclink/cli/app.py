@@ -5,9 +5,11 @@ Exit codes: 0 done, 1 error, 2 wrong usage, 3 the collections do not link, 130 s
 
 from __future__ import annotations
 
+import io
 import sys
+import traceback
 from importlib.metadata import entry_points
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,8 +23,9 @@ from veclink.cli.link import link
 from veclink.cli.merge import merge
 from veclink.cli.probe import probe
 from veclink.cli.review import review
-from veclink.cli.shared import INTERRUPTED
+from veclink.cli.shared import ERROR, INTERRUPTED
 from veclink.cli.translate import translate
+from veclink.errors import without_secrets
 
 app = typer.Typer(
     name="veclink",
@@ -32,6 +35,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+# of click, or of the copy of it that newer typer has in itself
+ClickException: Any = typer.BadParameter.__mro__[2]
 
 app.command()(demo)
 app.command()(link)
@@ -48,11 +54,25 @@ for _extra in entry_points(group="veclink.commands"):  # `bench`, where the labo
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C before or after a command's own work ends it as quietly as during it."""
+    """Run the command line; Ctrl-C before or after a command's own work ends it as quietly as during it.
+
+    What is wrong with the usage, and the traceback of a bug, quote what was given: they are told without its passwords.
+    """
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+    except ClickException as error:
+        told = io.StringIO()
+        error.show(told)
+        sys.stderr.write(without_secrets(told.getvalue()))
+        sys.exit(error.exit_code)
+    except typer.Abort:
+        sys.stderr.write("Aborted!\n")
+        sys.exit(ERROR)
+    except Exception:
+        sys.stderr.write(without_secrets(traceback.format_exc()))
+        sys.exit(ERROR)
 
 
 def _print_version(wanted: bool) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from veclink.cli.shared import AsJson, Quiet, check_choice, check_output, is_one_of, one_sentence_errors, print_json
-from veclink.errors import InputError, WrongLinksWarning
+from veclink.errors import InputError, WrongLinksWarning, without_secrets
 from veclink.uses.merged_rows import AS_THEY_ARE
 
 
@@ -72,7 +72,11 @@ def merge(
                 random_state=random_state,
                 progress=listener,
             )
-            told: dict[str, Any] = {"output": output, "written": dedupe or yes, **asdict(merged.summary)}
+            told: dict[str, Any] = {
+                "output": without_secrets(output),
+                "written": dedupe or yes,
+                **asdict(merged.summary),
+            }
             if dedupe:
                 write_table(Path(output), merged.duplicates())
             elif yes:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from veclink.errors import InputError, VeclinkError
+from veclink.errors import InputError, VeclinkError, without_secrets
 from veclink.files.memory import LEAST, parse_memory
 
 ERROR, USAGE, NOT_LINKABLE, INTERRUPTED = 1, 2, 3, 130
@@ -29,10 +29,10 @@ def one_sentence_errors() -> Iterator[None]:
     try:
         yield
     except (VeclinkError, OSError) as error:
-        typer.echo(f"veclink: {without_passwords(str(error))}", err=True)
+        typer.echo(f"veclink: {without_secrets(str(error))}", err=True)
         raise typer.Exit(ERROR) from error
     except typer.BadParameter as error:
-        error.message = without_passwords(error.message)
+        error.message = without_secrets(error.message)
         raise
     except MemoryError as error:
         typer.echo("veclink: There is not enough memory; give less with --memory.", err=True)
@@ -40,11 +40,6 @@ def one_sentence_errors() -> Iterator[None]:
     except KeyboardInterrupt as interrupt:
         typer.echo("veclink: Stopped; what was not finished was not written.", err=True)
         raise typer.Exit(INTERRUPTED) from interrupt
-
-
-def without_passwords(text: str) -> str:
-    """The text with what stands as a password in any URL hidden, also in one given where a file is wanted."""
-    return re.sub(r"([\w.+-]*:)[^\s:/@]+@", r"\1***@", re.sub(r"(password=)\S+", r"\1***", text))
 
 
 def check_choice(option: str, value: str, known: tuple[str, ...]) -> None:

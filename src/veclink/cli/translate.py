@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from veclink.cli.shared import AsJson, Quiet, check_choice, is_one_of, one_sentence_errors, print_json
-from veclink.errors import InputError, named
+from veclink.errors import InputError, named, without_secrets
 
 
 def translate(
@@ -66,10 +66,11 @@ def translate(
                 translator.save(save)
         if translator.warning is not None:
             typer.echo(f"veclink: Warning: {translator.warning}", err=True)
+        shown = without_secrets(output)
         if as_json:
-            print_json({"output": output, "rows": rows, "warning": translator.warning, **translator.describe()})
+            print_json({"output": shown, "rows": rows, "warning": translator.warning, **translator.describe()})
         elif not quiet:
-            typer.echo(f"{rows:,} vectors of {translator.dimensions[0]:,} numbers translated to {output}.")
+            typer.echo(f"{rows:,} vectors of {translator.dimensions[0]:,} numbers translated to {shown}.")
             quality = translator.quality
             if quality is not None:
                 typer.echo(

@@ -15,6 +15,8 @@ from veclink.errors import InputError, named, plural
 if TYPE_CHECKING:
     import pyarrow as pa
 
+LARGEST_SCALE = 2.0**100  # int8 times this is far inside float32
+
 
 @dataclass(frozen=True, eq=False)
 class Collection:
@@ -92,12 +94,20 @@ def _check_vectors(vectors: np.ndarray, name: str) -> None:
 
 
 def numbers(collection: Collection, where: slice | np.ndarray) -> np.ndarray:
-    """Rows as a new C-ordered array of what they mean: float64 where they are, else float32, int8 times its scale."""
+    """Rows as a new C-ordered array of what they mean: float64 where they are, else float32, int8 times its scale.
+
+    int8 with a scale so large that float32 could not hold the product is float64 too.
+    """
     source = collection.vectors
-    wide = np.float64 if source.dtype.itemsize == 8 else np.float32
+    wide = np.float64 if source.dtype.itemsize == 8 or scale_is_large(collection) else np.float32
     rows = np.array(source[where], dtype=wide, order="C", subok=False)
     scale = scale_of(collection, where)
     return rows if scale is None else np.multiply(rows, scale, out=rows)
+
+
+def scale_is_large(collection: Collection) -> bool:
+    """Whether int8 times its scale can be beyond what float32 holds."""
+    return collection.scale is not None and float(np.max(collection.scale, initial=0.0)) > LARGEST_SCALE
 
 
 def scale_of(collection: Collection, where: slice | np.ndarray) -> np.ndarray | None:

@@ -216,8 +216,8 @@ class Links:
             evidence=columns,
             ids_a=None if row_a is None else left,
             ids_b=None if row_b is None else right,
-            options=metadata.get("options", {}),
-            trace=metadata.get("trace", {}),
+            options=_table_of(metadata, "options"),
+            trace=_table_of(metadata, "trace"),
         )
 
     def _metadata(self) -> dict[str, Any]:
@@ -233,6 +233,13 @@ class Links:
 
     def _arrays(self) -> list[np.ndarray | None]:
         return [self.pairs, self.probability, self.ids_a, self.ids_b, *self.evidence.values()]
+
+
+def _table_of(metadata: dict[str, Any], name: str) -> dict[str, Any]:
+    table = metadata.get(name, {})
+    if not isinstance(table, dict):
+        raise InputError(f"Its {name} are a {type(table).__name__}, and have to be named values; save the links again.")
+    return table
 
 
 def plain_json(values: Mapping[str, Any]) -> dict[str, Any]:

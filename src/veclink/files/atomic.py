@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,16 +17,20 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a temporary path in the folder of `path`; what is written there becomes `path` when the block ends.
 
     On any failure, Ctrl-C included, the temporary file is removed, an older `path` stays as it was, and a failed write
-    (no room, no permission) becomes an OutputError. The temporary name has the ending of `path`.
+    (no room, no permission) becomes an OutputError. The temporary name has the ending of `path`. A file that replaces
+    another can be read and written by the same people as that one.
     """
     target = Path(os.path.realpath(path))  # a link to a file keeps pointing at it
     if target.is_dir():
         raise OutputError(f"Could not write {path}: it is a folder; name a file in it.")
     temporary = target.with_name(f".veclink-{secrets.token_hex(6)}{target.suffix}")
     try:
+        _begin_like(target, temporary)
         yield temporary
-        _flush(temporary)
+        give_access_of(target, temporary)
+        flush(temporary)
         os.replace(temporary, target)
+        flush_folder(target.parent)
     except VeclinkError:
         raise
     except OSError as error:
@@ -38,10 +43,50 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
-def _flush(path: Path) -> None:
-    """Have the system say now, not after the move, that there is no room."""
+def flush(path: Path) -> None:
+    """Have a file on disk now, and the system say now, not after a rename, that there is no room."""
     descriptor = os.open(path, os.O_RDWR)
     try:
         os.fsync(descriptor)
     finally:
+        os.close(descriptor)
+
+
+def flush_folder(folder: Path) -> None:
+    """Have the names in a folder on disk; some systems and file systems cannot be asked to."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def give_access_of(older: Path, newer: Path) -> None:
+    """Let those who can read and write `older`, if it is there, do so with `newer`, and nobody else."""
+    if not older.exists():
+        return
+    wanted, given = older.stat(), newer.stat()
+    mode = stat.S_IMODE(wanted.st_mode)
+    if wanted.st_uid != given.st_uid:
+        _give(newer, user=wanted.st_uid)
+    if wanted.st_gid != given.st_gid and not _give(newer, group=wanted.st_gid):
+        mode &= ~stat.S_IRWXG  # what one group may do is not for another
+    if mode != stat.S_IMODE(newer.stat().st_mode):
+        newer.chmod(mode)
+
+
+def _give(path: Path, user: int = -1, group: int = -1) -> bool:
+    """Give a file to a user or group, and say whether that was allowed: only root gives to others."""
+    try:
+        os.chown(path, user, group)
+    except (OSError, AttributeError):
+        return False
+    return True
+
+
+def _begin_like(older: Path, temporary: Path) -> None:
+    """Begin a file that replaces a private one as private, so that nobody reads it while it is written."""
+    if older.exists():
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         os.close(descriptor)

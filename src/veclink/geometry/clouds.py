@@ -9,6 +9,7 @@ import numpy as np
 from veclink.data.collection import Collection, numbers
 from veclink.errors import SHOWN, InputError, named, plural
 from veclink.files.memory_maps import forget_pages
+from veclink.geometry.magnitudes import in_range
 
 LEAST_ROWS = 3
 LEAST_DIMENSION = 2
@@ -194,9 +195,16 @@ def _unit(numbers: np.ndarray, shortest: float = 0.0) -> tuple[np.ndarray, np.nd
         if numbers.dtype == np.float64:  # squares of very large or small numbers would leave the range of float64
             peak = np.abs(numbers).max(axis=1, keepdims=True)
             numbers = numbers / np.where(peak > 0, peak, 1.0)
-        length = np.sqrt(np.multiply(numbers, numbers, dtype=np.float64).sum(axis=1))
-        divisor = np.where(length > shortest, length, np.inf)
-        return (numbers / divisor[:, None].astype(numbers.dtype)).astype(np.float32, copy=False), length
+        length = _length(numbers)
+        scaled = in_range(numbers, length)
+        # of a row that was scaled, the length is near 1: the true one may be none that float32 has
+        divisor = length if scaled is numbers else _length(scaled)
+        divisor = np.where(length > shortest, divisor, np.inf)
+        return (scaled / divisor[:, None].astype(numbers.dtype)).astype(np.float32, copy=False), length
+
+
+def _length(numbers: np.ndarray) -> np.ndarray:
+    return np.sqrt(np.multiply(numbers, numbers, dtype=np.float64).sum(axis=1))
 
 
 def _check_enough(rows: int, label: str) -> None:

@@ -7,6 +7,10 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from ..errors import InputError, named
+
+LARGEST = 1e4  # numbers of rows that are of unit length are far below, and their products inside float16 and float32
+
 
 class Blocks(Protocol):
     """Rows that are read block by block, such as a cloud larger than memory."""
@@ -44,6 +48,25 @@ class Unfinished(Protocol):
 
 
 RowSource: TypeAlias = np.ndarray | Blocks
+
+
+def checked(block: np.ndarray, first: int, side: str) -> np.ndarray:
+    """A block of rows from row `first` on, once it is sure that its cosines are numbers.
+
+    What compiled loops keep follows from comparisons, and none is true of NaN: their lists would stay empty, and what
+    stands in empty lists is no row.
+    """
+    if block.size and not (block.min() > -LARGEST and block.max() < LARGEST):
+        wrong = np.flatnonzero(~(np.abs(block) < LARGEST).all(axis=1))
+        raise _unsound(side, first + wrong)
+    return block
+
+
+def _unsound(side: str, rows: np.ndarray) -> InputError:
+    return InputError(
+        f"{side} has numbers that are NaN, infinite or above {LARGEST:,.0f} in row {named(rows)}; give rows of unit "
+        "length."
+    )
 
 
 class Rows:

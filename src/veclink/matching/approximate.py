@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from veclink.errors import InputError, needed
-from veclink.geometry.rows import Rows, RowSource
+from veclink.geometry.rows import Rows, RowSource, checked
 from veclink.matching.rankings import Matches, Ranking
 from veclink.matching.threads import thread_count
 
@@ -53,6 +53,9 @@ def match_approximately(
     faiss.omp_set_num_threads(thread_count())
     rng = np.random.default_rng(random_state)
     rows, others = Rows(left, 0, whole=False), Rows(right, 0, whole=False)
+    for name, side in (("Left", rows), ("Right", others)):
+        for start, stop in side.tiles(BLOCK):
+            checked(side.block(start, stop), start, name)
     chosen = tuple(np.sort(rng.choice(len(side), min(SAMPLED, len(side)), replace=False)) for side in (rows, others))
     ahead = _Cells(faiss, others, rng)
     density_left, probes_right = ahead.densities(rows, chosen[0], k)

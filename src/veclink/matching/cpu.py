@@ -12,7 +12,8 @@ from functools import partial
 
 import numpy as np
 
-from veclink.geometry.rows import Rows, RowSource, Unfinished
+from veclink.errors import InputError
+from veclink.geometry.rows import Rows, RowSource, Unfinished, checked
 from veclink.matching.certify import Nearest, list_width, rank
 from veclink.matching.rankings import Matches
 from veclink.matching.threads import share
@@ -73,9 +74,12 @@ def nearest(
     # A row length that is a multiple of the page would put every row of the tile in the same few cache sets.
     space = np.empty((tile[0], tile[1] + -tile[1] % 16 + 16), dtype=np.float32)
     for top, bottom in rows.tiles(tile[0], done):
-        block = rows.block(top, bottom)
+        block = checked(rows.block(top, bottom), top, "Left")
         for first, last in columns.tiles(tile[1]):
-            np.matmul(block, columns.block(first, last).T, out=space[: bottom - top, : last - first])
+            others = columns.block(first, last)
+            if top == done:
+                checked(others, first, "Right")
+            np.matmul(block, others.T, out=space[: bottom - top, : last - first])
             here, extent = by_row.part(top, bottom), last - first
             if first == 0 and here.groups <= extent // 2:
                 here.share(kernels.floor_by_row, space, extent, here.width, here.groups, here.floor)
@@ -92,6 +96,8 @@ def nearest(
 def inner_products(rows: Rows, others: Rows, index: np.ndarray, memory: int) -> np.ndarray:
     """⟨rows[i], others[index[i, j]]⟩ for all i, j: summed in float64, given in float32."""
     exact = np.empty(index.shape, dtype=np.float32)
+    if index.size and not (index.min() >= 0 and index.max() < len(others)):  # the loops below look nowhere else
+        raise InputError(f"The lists name rows outside the {len(others):,} that there are; start the run again.")
     if rows.dense is not None and others.dense is not None:
         share(partial(kernels.inner_products, rows.dense, others.dense, index, exact), len(index))
         return exact
@@ -139,6 +145,8 @@ class _Kept:
 
     def nearest(self) -> Nearest:
         self.share(kernels.cut, *self.lists)
+        if (self.count < self.width).any():  # what stands behind the entries is no row
+            raise InputError("Some rows have no cosine with enough others; give rows of finite numbers.")
         cosine, index = (np.ascontiguousarray(part[:, : self.width]) for part in (self.cosine, self.index))
         return Nearest(cosine, index, self.floor)
 
@@ -151,14 +159,32 @@ def _lists(done: int, by_row: _Kept, by_column: _Kept) -> dict[str, np.ndarray]:
 
 
 def _resumed(held: dict[str, np.ndarray] | None, by_row: _Kept, by_column: _Kept) -> int:
-    """Puts the lists of an unfinished pass in place; how many rows it had done."""
+    """Puts the lists of an unfinished pass in place; how many rows it had done, 0 where they are not sound."""
     if held is None:
         return 0
     done = int(held["done"])
-    for side, kept in (("row", by_row.part(0, done)), ("column", by_column)):
+    sides = (("row", by_row.part(0, done), len(by_column.count)), ("column", by_column, len(by_row.count)))
+    if not 0 < done <= len(by_row.count) or not all(_sound(held, *each) for each in sides):
+        return 0
+    for side, kept, _ in sides:
         for name in _PARTS:
             getattr(kept, name)[:] = held[f"{side}_{name}"]
     return done
+
+
+def _sound(held: dict[str, np.ndarray], side: str, kept: _Kept, others: int) -> bool:
+    """Whether lists from a file fit in the place of `kept`: compiled loops read and write where they say."""
+    parts = {name: held.get(f"{side}_{name}") for name in _PARTS}
+    for name, part in parts.items():
+        own = getattr(kept, name)
+        if part is None or part.shape != own.shape or part.dtype != own.dtype:
+            return False
+    count, index = parts["count"], parts["index"]
+    assert count is not None and index is not None
+    if ((count < 0) | (count >= kept.cosine.shape[1])).any():
+        return False
+    listed = np.arange(index.shape[1]) < count[:, None]
+    return not (listed & ((index < 0) | (index >= others))).any()
 
 
 def _even(size: int, most: int) -> int:

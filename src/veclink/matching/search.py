@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from veclink.geometry.rows import Rows
+from veclink.geometry.rows import Rows, checked
 from veclink.matching.cpu import kernels
 from veclink.matching.threads import share
 
@@ -61,14 +61,14 @@ def merged(
 
 
 def _on_cpu(queries: np.ndarray, others: Rows, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    q = len(queries)
+    q = len(checked(queries, 0, "Left"))
     best, index = np.full(q, -np.inf, np.float32), np.zeros(q, np.int64)
     groups, parts = min(k, q), []
     space = np.empty((q, TILE + 16), np.float32)  # not a multiple of the page: rows would share cache sets
     density = np.empty(TILE, np.float32)
     for first, last in others.tiles(TILE):
         columns = last - first
-        np.matmul(queries, others.block(first, last).T, out=space[:, :columns])
+        np.matmul(queries, checked(others.block(first, last), first, "Right").T, out=space[:, :columns])
         share(partial(kernels.density_by_column, space, groups, q // groups, density), columns)
         pieces = np.empty((q, min(PIECES, columns)), np.float32)
         share(partial(kernels.best_by_row, space, columns, first, density, pieces, best, index), q)

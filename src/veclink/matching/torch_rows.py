@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from veclink.geometry.rows import Rows, RowSource
+from veclink.errors import InputError
+from veclink.geometry.rows import LARGEST, Rows, RowSource
 
 
 class DeviceRows:
@@ -36,6 +37,8 @@ class DeviceRows:
                 self._whole = torch.cat(
                     [_tensor(self._rows.block(*tile)).to(device) for tile in self._rows.tiles(1 << 16)]
                 )
+        if self._whole is not None:
+            _check(self._whole)
         if self._whole is not None and self._halved:
             self._half = self._whole.half()
 
@@ -46,7 +49,7 @@ class DeviceRows:
         """Rows start…stop−1, float32."""
         if self._whole is not None:
             return self._whole[start:stop]
-        return _tensor(self._rows.block(start, stop)).to(self.device)
+        return _check(_tensor(self._rows.block(start, stop)).to(self.device))
 
     def operand(self, start: int, stop: int) -> torch.Tensor:
         """Rows start…stop−1 as a product takes them: float16 on CUDA, float32 elsewhere."""
@@ -76,6 +79,17 @@ def product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
     if left.dtype == torch.float16:
         return torch.mm(left, right.T, out_dtype=torch.float32)
     return left @ right.T
+
+
+def _check(rows: torch.Tensor) -> torch.Tensor:
+    """The rows, once it is sure that their cosines are numbers: see `rows.checked`."""
+    if rows.numel():
+        least, most = torch.aminmax(rows)
+        if not (least > -LARGEST and most < LARGEST):
+            raise InputError(
+                f"Some rows have numbers that are NaN, infinite or above {LARGEST:,.0f}; give rows of unit length."
+            )
+    return rows
 
 
 def _tensor(rows: np.ndarray) -> torch.Tensor:

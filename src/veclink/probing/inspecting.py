@@ -10,6 +10,8 @@ import numpy as np
 
 from veclink.data.collection import Collection, numbers
 from veclink.errors import InputError
+from veclink.geometry.clouds import Cloud
+from veclink.geometry.magnitudes import lengths
 
 SAMPLE = 5_000
 """Rows that the questions of geometry are asked of; norms and duplicates are counted over all."""
@@ -51,14 +53,13 @@ def inspect_collection(collection: Collection, *, random_state: int = 0) -> Insp
         raise InputError(f"{collection.name} is empty; there is nothing to look at.")
     norms = np.empty(len(collection))
     for start in range(0, len(collection), _BLOCK):
-        block = numbers(collection, slice(start, start + _BLOCK)).astype(np.float64)
-        with np.errstate(over="ignore", invalid="ignore"):
-            norms[start : start + len(block)] = np.sqrt(np.einsum("ij,ij->i", block, block))
+        block = numbers(collection, slice(start, start + _BLOCK))
+        norms[start : start + len(block)] = lengths(block)
     finite = np.isfinite(norms)
     usable = np.flatnonzero(finite & (norms > 0))
     chosen = np.sort(np.random.default_rng(random_state).permutation(usable)[:SAMPLE])
-    unit = numbers(collection, chosen) / norms[chosen, None] if len(chosen) else np.empty((0, collection.dimension))
-    two, groups, reasons = _two_models(unit.astype(np.float32))
+    unit = Cloud(collection, chosen).block(0, len(chosen))
+    two, groups, reasons = _two_models(unit)
     kept = norms[finite]
     ids = collection.ids[:5].tolist() if collection.ids is not None else []
     quantiles = np.quantile(kept, [0, 0.5, 1]) if len(kept) else np.full(3, np.nan)
@@ -73,7 +74,7 @@ def inspect_collection(collection: Collection, *, random_state: int = 0) -> Insp
         zero=int((norms == 0).sum()),
         not_finite=int((~finite).sum()),
         duplicates=_duplicates(collection),
-        centring=float(np.linalg.norm(unit.mean(axis=0))) if len(unit) else 0.0,
+        centring=float(np.linalg.norm(unit.mean(axis=0, dtype=np.float64))) if len(unit) else 0.0,
         two_models=two,
         groups=groups,
         reasons=reasons,

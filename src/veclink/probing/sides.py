@@ -8,6 +8,7 @@ import numpy as np
 
 from veclink.data.collection import Collection, numbers
 from veclink.geometry.clouds import Cloud
+from veclink.geometry.magnitudes import lengths
 from veclink.geometry.signatures import unit_rows
 
 SAMPLE = 2000
@@ -99,13 +100,13 @@ def look_at(cloud: Cloud, rng: np.random.Generator) -> Side:
     nearest = np.argpartition(-near, k - 1, axis=1)[:, :k]
     listed = np.bincount(nearest.ravel(), minlength=len(rows)).astype(float)
     spread = np.linalg.eigvalsh((points.T @ points).astype(np.float64) / len(points))
-    lengths = np.linalg.norm(numbers(collection, cloud.rows[rows]).astype(np.float64), axis=1)
+    length = lengths(numbers(collection, cloud.rows[rows]))
     return Side(
         name=collection.name,
         rows=len(collection),
         dimension=collection.dimension,
         kind=str(collection.vectors.dtype),
-        norms=(float(lengths.min()), float(np.median(lengths)), float(lengths.max())),
+        norms=(float(length.min()), float(np.median(length)), float(length.max())),
         zero=len(collection) - len(cloud),
         duplicates=_duplicates(collection),
         twins=float((near.max(axis=1) > TWIN).mean()),

@@ -7,6 +7,7 @@ from html import escape
 import numpy as np
 
 from veclink.data.titles import clipped
+from veclink.errors import without_secrets
 from veclink.report.content import CLOSE, Content
 from veclink.report.markup import scrolled, tagged
 
@@ -82,6 +83,10 @@ prefer to all others. One or two dozen are usual; an object chosen by very many 
     return f'<section id="trouble" aria-labelledby="trouble-head">{head}{"".join(parts)}</section>'
 
 
+def _told(value: object) -> str:
+    return clipped(without_secrets(str(value)))
+
+
 def facts(content: Content) -> str:
     """How the run was made, and what the words mean."""
     summary, options = content.links.summary, content.links.options
@@ -90,7 +95,7 @@ def facts(content: Content) -> str:
         ("B", f"{content.name_b}, {summary.n_b:,} vectors"),
         ("Method", summary.method),
         ("Rounds", f"{summary.iterations:,}"),
-        *((name.replace("_", " ").capitalize(), clipped(str(value))) for name, value in options.items()),
+        *((name.replace("_", " ").capitalize(), _told(value)) for name, value in options.items()),
     ]
     if summary.seconds is not None:
         rows.append(("Time", f"{summary.seconds:.1f} s"))

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from veclink.data.links import Links
-from veclink.errors import InputError, VeclinkError
+from veclink.errors import InputError, VeclinkError, without_secrets
 from veclink.linkers.linking import link
 from veclink.progress import Progress
+from veclink.review.recalled import recalled
 from veclink.review.session import Review
 
 
@@ -88,6 +89,7 @@ class LinkAgain:
 
     def _run(self, seeds: list[tuple[int, int]], left_out: int) -> None:
         old = self._review.links
+        options, ignored = recalled(old.summary.method, old.options)
         try:
             found = link(
                 self._review.a,
@@ -95,7 +97,7 @@ class LinkAgain:
                 seeds=self._named(seeds),
                 method=old.summary.method,
                 progress=self._listen,
-                **{**old.options, **self._options},
+                **{**options, **self._options},
             )
             vetoed = without(found, self._review.rejected())
             vetoed.save(self._output)
@@ -106,11 +108,11 @@ class LinkAgain:
         except _Stopped:
             status = Status("stopped", message="Stopped; nothing was written.")
         except (VeclinkError, OSError, MemoryError) as error:
-            status = Status("failed", message=str(error) or "There is not enough memory.")
+            status = Status("failed", message=without_secrets(str(error)) or "There is not enough memory.")
         except BaseException as error:  # a bug: the page must not wait for ever, and the terminal gets the traceback
             self._end(Status("failed", message=f"Linking broke off ({type(error).__name__}); the terminal says more."))
             raise
-        self._end(status)
+        self._end(replace(status, message=f"{status.message} {ignored}".strip()))
 
     def _end(self, status: Status) -> None:
         with self._lock:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from veclink.errors import InputError, VeclinkError
+from veclink.files.folders import restore
 from veclink.stores.urls import Address, is_url, of_path, parse_url
 
 if TYPE_CHECKING:
@@ -86,10 +87,12 @@ def address_of(source: str | Path) -> Address:
     ending = path.suffix.lower()
     if ending in STORE_ENDINGS:
         return of_path(path, STORE_ENDINGS[ending])
+    if ending not in BY_ENDING:
+        restore(path)
     if ending not in BY_ENDING and path.is_dir():
         if (path / "VDF_META.json").is_file():
             return of_path(path, "vdf")
-        if any(path.glob("*.parquet")):
+        if any(not each.name.startswith(".") for each in path.glob("*.parquet")):
             return of_path(path, "parquet_folder")
     return of_path(path, "files")
 

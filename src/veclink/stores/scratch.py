@@ -1,6 +1,6 @@
 """A store's vectors, read once into a memory-mapped scratch file with the ids beside it.
 
-The file lies in the folder of temporary files (or in $VECLINK_SCRATCH), is readable by its owner only, and has no name
+The file lies in a scratch folder (see `scratch_folders`), is readable by its owner only, and has no name
 any more once it is read: the system takes it away with the last use. A read that was interrupted leaves its files, and
 the next read of the same URL goes on there, where the store has places to go on from and has not changed.
 """
@@ -11,12 +11,11 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 import time
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ import numpy as np
 from veclink.data.collection import Collection
 from veclink.data.ids import as_ids
 from veclink.errors import InputError, OutputError, StoreError, needed
-from veclink.files.locks import locked
+from veclink.files.scratch_folders import hold
 from veclink.progress import Progress, ProgressListener
 from veclink.stores.arrow import one_table
 from veclink.stores.protocol import BATCH, Batch, Store
@@ -35,8 +34,6 @@ WAITING = 3
 """Batches that were read and are not yet written, at most."""
 SAVED_SECONDS = 0.5
 """How much of a read a killed process loses, at most."""
-KEPT_SECONDS = 7 * 24 * 3600
-"""How long an interrupted read waits to be resumed."""
 
 
 def read_store(
@@ -220,41 +217,16 @@ class _Scratch:
 @contextmanager
 def _folder(store: Store, payload: bool) -> Iterator[Path]:
     """A folder of this URL's own, locked; gone at the end unless it is left for a read that goes on."""
-    home = Path(os.environ.get("VECLINK_SCRATCH") or Path(tempfile.gettempdir()) / f"veclink-{_user()}")
-    try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if os.name == "posix" and home.stat().st_uid != os.geteuid():
-            raise OutputError(f"{home} belongs to somebody else; name a folder of your own in VECLINK_SCRATCH.")
-    except FileExistsError as error:
-        raise OutputError(f"{home} is not a folder; name one in VECLINK_SCRATCH.") from error
-    _sweep(home)
     digest = hashlib.sha256(f"{store.name}\0{store.address.user}\0{payload}".encode()).hexdigest()[:24]
-    folder = home / digest
-    folder.mkdir(mode=0o700, exist_ok=True)
-    lock = locked(folder / "lock")
-    if lock is None:  # somebody reads the same at this moment
-        folder = Path(tempfile.mkdtemp(prefix=f"{digest}-", dir=home))
+    folder = hold(f"read-{digest}")
     done = False
     try:
-        yield folder
+        yield folder.path
         done = True
     finally:
-        if done or lock is None or not (folder / "state.json").exists():
-            shutil.rmtree(folder, ignore_errors=True)
-        if lock is not None:
-            os.close(lock)
-
-
-def _sweep(home: Path) -> None:
-    """Take away what nobody came back for."""
-    for folder in home.iterdir():
-        with suppress(OSError):
-            if time.time() - folder.stat().st_mtime > KEPT_SECONDS:
-                shutil.rmtree(folder, ignore_errors=True)
-
-
-def _user() -> str:
-    return str(os.getuid()) if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
+        if done or not folder.resumable or not (folder.path / "state.json").exists():
+            folder.remove()
+        folder.release()
 
 
 def _check_room(folder: Path, needs: int, name: str) -> None:

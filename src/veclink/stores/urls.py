@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from veclink.errors import InputError, named
+from veclink.files.folders import restore
 from veclink.stores.filters import Condition, parse_condition
 
 # the scheme of a URL and the module here that reads it, imported when asked for
@@ -170,4 +171,5 @@ def _local(text: str) -> Path:
     """The path in a URL. Three slashes mean the root, but many write `sqlite:///file.db` for a file here."""
     path = Path(urllib.request.url2pathname(text))
     near = Path(str(path).lstrip("/\\"))
+    restore(near)
     return near if path.is_absolute() and not path.exists() and near.exists() else path

@@ -20,6 +20,7 @@ from veclink.data.pairs import one_to_one
 from veclink.errors import InputError, WrongLinksWarning
 from veclink.files.memory_maps import forget_pages
 from veclink.geometry.clouds import Cloud, prepare
+from veclink.geometry.magnitudes import fitted
 from veclink.progress import Progress, ProgressListener
 from veclink.stores import open_store
 from veclink.stores.opening import open_collection
@@ -29,7 +30,7 @@ from veclink.uses.translated import Workspace, fingerprint
 from veclink.uses.translating import Source, Translator, pairs_of
 
 if TYPE_CHECKING:
-    from veclink.stores.protocol import Batch
+    from veclink.stores.protocol import Batch, Store
 
 BATCH_BYTES = 8 << 20
 
@@ -94,10 +95,10 @@ class Merged:
             vectors = np.zeros((stop - start, width), dtype)
             here = min(stop, n_b) - start
             if here > 0:
-                vectors[:here, : rows.b.dimension] = numbers(rows.b, slice(start, start + here))
+                vectors[:here, : rows.b.dimension] = fitted(numbers(rows.b, slice(start, start + here)), dtype)
             if stop > n_b:
                 more = np.asarray(new[max(start - n_b, 0) : stop - n_b])
-                vectors[max(here, 0) :, : more.shape[1]] = more
+                vectors[max(here, 0) :, : more.shape[1]] = fitted(more, dtype)
                 forget_pages(new if isinstance(new, np.ndarray) else rows.a.vectors)
             forget_pages(rows.b.vectors)
             yield Batch(vectors, rows.ids[start:stop], rows.payload(start, stop) if payload else None)
@@ -111,23 +112,29 @@ class Merged:
         A run that was killed is taken up again by the same call: rows that were translated are not translated again.
         Stores that keep ids and vectors only get those.
         """
-        with open_store(to, write=True) as store:
-            if not replace and store.exists():
-                raise InputError(
-                    f"{store.name} is there already; choose another name, or replace it (replace=True, --replace)."
-                )
-            about = {"merged": asdict(self.summary)}
-            if self.translator is not None:
-                about["translator"] = self.translator.describe()
-                self._workspace.keep(self.translator)
-                positions = self._cloud.positions(self.rows.alone)
-                new: Any = self._workspace.translate(self._cloud, positions, self.translator, self._dtype(), progress)
-            else:
-                new = _AsTheyGo(self.rows.a, self.rows.alone, None)
-            batches = self._batches(new, store.keeps_payload, progress)
-            written = store.write(batches, metadata=about, replace=replace)
-        self._workspace.remove()
+        try:
+            with open_store(to, write=True) as store:
+                written = self._write(store, replace, progress)
+            self._workspace.remove()
+        finally:
+            self._workspace.release()
         return written
+
+    def _write(self, store: Store, replace: bool, progress: ProgressListener | None) -> int:
+        if not replace and store.exists():
+            raise InputError(
+                f"{store.name} is there already; choose another name, or replace it (replace=True, --replace)."
+            )
+        about = {"merged": asdict(self.summary)}
+        if self.translator is not None:
+            about["translator"] = self.translator.describe()
+            self._workspace.keep(self.translator)
+            positions = self._cloud.positions(self.rows.alone)
+            new: Any = self._workspace.translate(self._cloud, positions, self.translator, self._dtype(), progress)
+        else:
+            new = _AsTheyGo(self.rows.a, self.rows.alone, None)
+        batches = self._batches(new, store.keeps_payload, progress)
+        return store.write(batches, metadata=about, replace=replace)
 
     def collection(self) -> Collection:
         """The whole of it in memory."""

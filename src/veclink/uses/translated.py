@@ -1,16 +1,14 @@
 """Translated rows on disk: written a chunk at a time, so that a run that was killed goes on where it stopped.
 
-The file lies in a folder of its own among the temporary files (or in $VECLINK_SCRATCH), named after all that decides
-its content, and readable by its owner only. It is removed once the merged collection is written.
+The file lies in a scratch folder (see `stores.scratch_folders`), named after all that decides its content, and readable
+by its owner only. It is removed once the merged collection is written.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,9 @@ from veclink.data.collection import Collection
 from veclink.errors import OutputError
 from veclink.files.atomic import written_whole
 from veclink.files.memory_maps import forget_pages
+from veclink.files.scratch_folders import ScratchFolder, hold, left_behind
 from veclink.geometry.clouds import Cloud
+from veclink.geometry.magnitudes import fitted
 from veclink.progress import Progress, ProgressListener
 from veclink.uses.translating import Translator
 
@@ -33,23 +33,28 @@ class Workspace:
     """The folder of one merge: its translator, its translated rows, and how many of those are done."""
 
     def __init__(self, fingerprint: str) -> None:
-        base = Path(os.environ.get("VECLINK_SCRATCH") or tempfile.gettempdir())
-        self.folder = base / f"veclink-merge-{fingerprint}"
-        self._vectors, self._state = self.folder / "vectors", self.folder / "state.json"
-        self._translator = self.folder / "translator.safetensors"
+        self._name = f"merge-{fingerprint}"
+        self._held: ScratchFolder | None = None
 
     def translator(self) -> Translator | None:
         """The translator that an earlier run fitted, if one did."""
-        return Translator.load(self._translator) if self._translator.is_file() else None
+        folder = left_behind(self._name)
+        if folder is None:
+            return None
+        path = folder / "translator.safetensors"
+        return Translator.load(path) if path.is_file() else None
 
     def keep(self, translator: Translator) -> None:
         """Keep a translator for a run that goes on here."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        translator.save(self._translator)
+        translator.save(self._folder() / "translator.safetensors")
 
     def rows_done(self) -> int:
         """How many rows are translated already."""
-        return int(json.loads(self._state.read_text())["rows"]) if self._state.is_file() else 0
+        folder = left_behind(self._name) if self._held is None else self._held.path
+        if folder is None or not (folder / "vectors").is_file():
+            return 0
+        state = folder / "state.json"
+        return int(json.loads(state.read_text())["rows"]) if state.is_file() else 0
 
     def translate(
         self, cloud: Cloud, rows: np.ndarray, translator: Translator, dtype: np.dtype, progress: ProgressListener | None
@@ -58,19 +63,20 @@ class Workspace:
         shape = (len(rows), translator.dimensions[1])
         if not len(rows):
             return np.empty(shape, dtype)
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        done = self.rows_done() if self._vectors.is_file() else 0
-        self._check_room(shape[0] * shape[1] * dtype.itemsize, done)
+        folder = self._folder()
+        done = self.rows_done()
+        if not done:
+            _check_room(folder, shape[0] * shape[1] * dtype.itemsize)
         began, already = time.monotonic(), done
         try:
-            out = np.memmap(self._vectors, dtype, "r+" if done else "w+", shape=shape)
+            out = np.memmap(folder / "vectors", dtype, "r+" if done else "w+", shape=shape)
             while done < len(rows):
                 stop = min(done + CHUNK, len(rows))
-                out[done:stop] = translator.transform(cloud.take(rows[done:stop]))
+                out[done:stop] = fitted(translator.transform(cloud.take(rows[done:stop])), dtype)
                 out.flush()  # before the note: what it counts is on disk
                 forget_pages(out)
                 forget_pages(cloud.collection.vectors)
-                with written_whole(self._state) as note:
+                with written_whole(folder / "state.json") as note:
                     note.write_text(json.dumps({"rows": stop}))
                 done = stop
                 if progress is not None:
@@ -79,21 +85,35 @@ class Workspace:
         except OSError as error:
             reason = error.strerror or str(error)
             raise OutputError(
-                f"Translated rows could not be kept in {self.folder} ({reason}); set VECLINK_SCRATCH to a folder with "
+                f"Translated rows could not be kept in {folder} ({reason}); set VECLINK_SCRATCH to a folder with "
                 f"{shape[0] * shape[1] * dtype.itemsize / 1e9:,.1f} GB of room and run it again."
             ) from error
         return out
 
     def remove(self) -> None:
         """Take the folder away."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if self._held is not None:
+            self._held.remove()
 
-    def _check_room(self, wanted: int, done: int) -> None:
-        if not done and shutil.disk_usage(self.folder).free < wanted:
-            raise OutputError(
-                f"{self.folder.parent} has less than the {wanted / 1e9:,.1f} GB that translated rows need; set "
-                "VECLINK_SCRATCH to a folder with more room."
-            )
+    def release(self) -> None:
+        """Let another run use the folder."""
+        if self._held is not None:
+            self._held.release()
+        self._held = None
+
+    def _folder(self) -> Path:
+        """The folder, held from its first use on: two runs of the same merge would write over each other's rows."""
+        if self._held is None:
+            self._held = hold(self._name)
+        return self._held.path
+
+
+def _check_room(folder: Path, wanted: int) -> None:
+    if shutil.disk_usage(folder).free < wanted:
+        raise OutputError(
+            f"{folder.parent} has less than the {wanted / 1e9:,.1f} GB that translated rows need; set "
+            "VECLINK_SCRATCH to a folder with more room."
+        )
 
 
 def fingerprint(a: Collection, b: Collection, pairs: np.ndarray, weight: np.ndarray, options: dict[str, Any]) -> str:

@@ -18,6 +18,7 @@ from veclink.data.pairs import read_pairs, read_probabilities, resolve_pairs
 from veclink.errors import InputError, plural
 from veclink.files.memory_maps import forget_pages
 from veclink.geometry.clouds import prepare
+from veclink.geometry.magnitudes import in_range, lengths
 from veclink.geometry.signatures import unit_rows
 from veclink.progress import Progress, ProgressListener
 from veclink.stores.opening import open_collection
@@ -34,6 +35,7 @@ FORMAT = 1
 ENOUGH_LINKS = 100_000  # a random choice of more fits no better, and costs time
 FEW_LINKS = 100
 CHUNK = 8192
+LENGTHS = (1.2e-38, 3e38)  # of translated vectors: within what float32 holds of each number
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +130,7 @@ class Translator:
             )
         out = np.empty((len(vectors), self.dimensions[1]), np.float32)
         for start in range(0, len(vectors), CHUNK):
-            rows = unit_rows(vectors[start : start + CHUNK].astype(np.float32))
+            rows = unit_rows(in_range(vectors[start : start + CHUNK]).astype(np.float32))
             out[start : start + CHUNK] = unit_rows(self.map.apply(rows))
         if self.length != 1.0:
             out *= np.float32(self.length)
@@ -164,7 +166,7 @@ class Translator:
                 int(told["n_links"]),
                 None if told["quality"] is None else Quality.from_dict(told["quality"]),
                 tried,
-                float(told["length"]),
+                _checked_length(float(told["length"])),
             )
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InputError(f"{path} is not a sound translator ({error!r}); save it again.") from error
@@ -235,8 +237,13 @@ def _load(path: str | Path) -> Links | None:
         return None
 
 
+def _checked_length(length: float) -> float:
+    if not 0 < length <= LENGTHS[1]:
+        raise ValueError(f"its vectors have the length {length}")
+    return length
+
+
 def _typical_length(collection: Collection, rows: np.ndarray) -> float:
     """The median length of some linked vectors; exactly 1 where they are unit vectors within float16."""
-    some = numbers(collection, np.sort(rows[:CHUNK])).astype(np.float32)
-    length = float(np.median(np.linalg.norm(some, axis=1)))
-    return 1.0 if abs(length - 1.0) < 2e-3 else length
+    length = float(np.median(lengths(numbers(collection, np.sort(rows[:CHUNK])))))
+    return 1.0 if abs(length - 1.0) < 2e-3 else float(np.clip(length, *LENGTHS))

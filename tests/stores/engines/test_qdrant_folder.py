@@ -70,19 +70,36 @@ def test_a_read_goes_on_at_any_point_of_the_folder(tmp_path: Path) -> None:
             assert rest == whole[whole.index(str(batch.ids[-1])) + 1 :]
 
 
-def test_a_filter_is_left_to_the_client(tmp_path: Path) -> None:
+def test_a_filter_reads_the_folder_too(tmp_path: Path) -> None:
     url = f"{filled(tmp_path / 'db')}?where=note=later"
     with open_store(url) as store:
-        assert not isinstance(store, QdrantFolder)
-    assert open_collection(url).ids.tolist() == [75]
+        assert isinstance(store, QdrantFolder)
+    assert open_collection(url).ids.tolist() == by_client(url).ids.tolist() == [75]
 
 
-def test_a_layout_that_is_not_known_is_left_to_the_client(tmp_path: Path) -> None:
+def test_columns_that_are_not_known_are_passed_over(tmp_path: Path) -> None:
     url = filled(tmp_path / "db")
     with sqlite3.connect(tmp_path / "db" / "collection" / "papers" / "storage.sqlite") as storage:
         storage.execute("alter table points add column version integer")
     with open_store(url) as store:
-        assert not isinstance(store, QdrantFolder) and store.count() == 58
+        assert isinstance(store, QdrantFolder) and store.count() == 58
+
+
+def test_one_of_several_vectors_is_read_and_a_matrix_is_refused(tmp_path: Path) -> None:
+    client = QdrantClient(path=str(tmp_path / "db"))
+    several = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
+    kinds = {
+        "one": models.VectorParams(size=8, distance=models.Distance.DOT),
+        "many": models.VectorParams(size=2, distance=models.Distance.DOT, multivector_config=several),
+    }
+    client.create_collection("papers", vectors_config=kinds)
+    vectors = {"one": [1.0] * 8, "many": [[1.0, 2.0], [3.0, 4.0]]}
+    client.upsert("papers", [models.PointStruct(id=1, vector=vectors)])
+    client.close()
+    url = f"qdrant://{tmp_path}/db#papers"
+    assert open_collection(f"{url}?vector=one").vectors.tolist() == [[1.0] * 8]
+    with pytest.raises(InputError, match="keeps several vectors per object in its vector 'many'"):
+        open_collection(f"{url}?vector=many")
 
 
 def test_code_hidden_in_a_point_is_not_run(tmp_path: Path) -> None:

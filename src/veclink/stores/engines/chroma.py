@@ -45,7 +45,8 @@ class ChromaStore(Store):
     @cached_property
     def _client(self) -> Any:
         chroma: Any = needed("chromadb", "Chroma", install="veclink[chroma]")
-        settings = chroma.Settings(anonymized_telemetry=False)
+        # not what a .env in the current folder says: it could name the engine that unpickles its indexes
+        settings = chroma.Settings(_env_file=None, anonymized_telemetry=False)
         address = self.address
         with self.errors("opened"):
             if address.path is None:
@@ -71,7 +72,7 @@ class ChromaStore(Store):
     @cached_property
     def _collection(self) -> Any:
         with self.errors():
-            return self._client.get_collection(self._name, embedding_function=None)
+            return _without_functions(self._client.get_collection(self._name, embedding_function=None))
 
     def _names(self) -> list[str]:
         return [getattr(each, "name", each) for each in self._client.list_collections()]
@@ -198,7 +199,8 @@ class ChromaStore(Store):
         self.check_writable()
         with self.errors("written"):
             # every record needs a vector here: one number, the same for all, that nobody should search by
-            collection = self._client.get_or_create_collection(self._name, embedding_function=None)
+            made = self._client.get_or_create_collection(self._name, embedding_function=None)
+            collection = _without_functions(made)
             items = list(changed.items())
             for start in range(0, len(items), MOST):
                 part = items[start : start + MOST]
@@ -240,6 +242,31 @@ class ChromaStore(Store):
     def _where(self) -> dict[str, Any] | None:
         parts = [_condition(each) for each in self.address.where]
         return None if not parts else parts[0] if len(parts) == 1 else {"$and": parts}
+
+
+def _without_functions(collection: Any) -> Any:
+    """The collection, without the embedding functions that its description names.
+
+    Chroma builds them before it writes a record, and building one can load a model that brings code of its own. Only
+    this object forgets them; the description in the store stays as it is.
+    """
+    model = collection._model
+    for described in (model.configuration_json, getattr(model, "serialized_schema", None)):
+        _forget_functions(described)
+    return collection
+
+
+def _forget_functions(described: Any) -> None:
+    """Make every entry "embedding_function", at any depth, one that Chroma does not build."""
+    if isinstance(described, list):
+        for each in described:
+            _forget_functions(each)
+    elif isinstance(described, dict):
+        for key, value in described.items():
+            if key == "embedding_function" and value is not None:
+                described[key] = {"type": "legacy"}
+            else:
+                _forget_functions(value)
 
 
 def _condition(condition: Condition) -> dict[str, Any]:

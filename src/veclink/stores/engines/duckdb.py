@@ -21,6 +21,15 @@ from veclink.stores.tables import records_of
 from veclink.stores.urls import Address
 
 READING_MEMORY = "256MB"
+_WITHIN_THE_FILE = {
+    "enable_external_access": False,  # a view can read other files, and the network
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_persistent_secrets": False,  # of the user, which a view could use
+    "python_enable_replacements": False,  # else a view can name a variable of this process
+    "lock_configuration": True,
+}
+"""What is in a file reaches nothing outside it."""
 _NUMBERS = {"FLOAT": "float32", "DOUBLE": "float32", "TINYINT": "int8"}
 
 
@@ -40,11 +49,9 @@ class DuckdbStore(Store):
         duckdb: Any = needed("duckdb", "DuckDB", install="veclink[duckdb]")
         if not self.writable and not self._path.is_file():
             raise InputError(f"{self.name} does not exist; check the name.")
-        # a table is read once from end to end: pages kept for another time would only fill the memory
-        options: dict[str, Any] = {
-            "autoinstall_known_extensions": False
-        }  # a file of another kind is not to be fetched for
+        options: dict[str, Any] = dict(_WITHIN_THE_FILE)
         if not self.writable:
+            # a table is read once from end to end: pages kept for another time would only fill the memory
             options["memory_limit"] = READING_MEMORY
         with self.errors("opened"):
             return duckdb.connect(str(self._path), read_only=not self.writable, config=options)

@@ -22,6 +22,7 @@ from veclink.stores.tables import records_of
 from veclink.stores.urls import Address
 
 KEY = b"veclink"
+FUNCTIONS = b"embedding_functions"  # LanceDB's own key
 
 
 def open_address(address: Address, *, writable: bool) -> Store:
@@ -215,6 +216,12 @@ class LanceStore(Store):
     def _annotated_id(self) -> str:
         if self._id is None:
             raise InputError(f"{self.name} has no ids, so its rows cannot be annotated; name the field: ?id=…")
+        if FUNCTIONS in (self._table.schema.metadata or {}):
+            # LanceDB would build them before it writes a row, and with them a model that may bring code of its own
+            raise InputError(
+                f"{self.name} names embedding functions, which LanceDB would run if its rows were annotated; "
+                "write the links to a table of their own instead: #links."
+            )
         return self._id
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from veclink.data.ids import as_ids
 from veclink.errors import InputError, named, needed
 from veclink.stores.arrow import table_of
+from veclink.stores.engines.milvus_check import check_folder
 from veclink.stores.fields import choose_vector
 from veclink.stores.filters import Condition
 from veclink.stores.link_rows import check_columns
@@ -63,6 +64,7 @@ class MilvusStore(Store):
             needed("milvus_lite", "A Milvus Lite file", install="veclink[milvus]")
             if not self.writable and not address.path.exists():
                 raise InputError(f"{self.name} does not exist; check the name.")  # the client would make it
+            check_folder(address.path, self.name)
             return milvus.MilvusClient(str(address.path.absolute()))
 
     @cached_property

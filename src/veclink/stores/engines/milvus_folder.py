@@ -92,7 +92,8 @@ class MilvusFolder(MilvusStore):
         self._files = [folder / "partitions" / name / file for name, part in parts for file in part["data_files"]]
         self._deletes = [folder / "partitions" / name / file for name, part in parts for file in part["delta_files"]]
         if not all(file.resolve().is_relative_to(folder.resolve()) for file in self._files + self._deletes):
-            raise ValueError("The manifest names files that are not of this collection.")
+            # the engine would read them
+            raise StoreError(f"{self.name} names files that are not of this collection; restore it from a backup.")
 
     @cached_property
     def _described(self) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Qdrant: `qdrant://host:6333/collection` for a server, `qdrant:///path#collection` for a local folder.
 
-Both go through the same client. A server's key comes from QDRANT_API_KEY. Points are named by whole numbers or UUIDs
+A server and a folder that is written go through the client; a folder that is only read is read without it
+(`qdrant_folder`). A server's key comes from QDRANT_API_KEY. Points are named by whole numbers or UUIDs
 only: other ids are written as a payload field `id`, and the collection's metadata says so.
 """
 
@@ -18,6 +19,7 @@ import numpy as np
 from veclink.data.ids import as_ids
 from veclink.errors import InputError, named, needed
 from veclink.stores.arrow import table_of
+from veclink.stores.engines.qdrant_pickles import check_folder
 from veclink.stores.engines.qdrant_points import condition_of, is_point_id, pair_id, plain, quick_commits
 from veclink.stores.fields import choose_vector
 from veclink.stores.link_rows import check_columns
@@ -30,14 +32,12 @@ WRITE = 1000
 
 
 def open_address(address: Address, *, writable: bool) -> Store:
-    """The collection, of a server or of a folder; a folder that is only read is read without the client if possible."""
+    """The collection, of a server or of a folder; a folder that is only read is read without the client."""
     needed("qdrant_client", "Qdrant", install="veclink[qdrant]")
     if address.path is not None and not writable:
         from veclink.stores.engines.qdrant_folder import open_folder
 
-        folder = open_folder(address)
-        if folder is not None:
-            return folder
+        return open_folder(address)
     return QdrantStore(address, writable=writable)
 
 
@@ -62,6 +62,7 @@ class QdrantStore(Store):
                 )  # fmt: skip
         if not self.writable and not (address.path / "meta.json").is_file():
             raise InputError(f"{self.name} does not exist; check the name.")  # the client would make it
+        check_folder(address.path, address.table, self.name)  # the client runs what the points' pickles name
         with warnings.catch_warnings(), self.errors("opened"):
             warnings.simplefilter("ignore")  # it is slow above 20,000 points, which is for its reader to judge
             return client(path=str(address.path))
@@ -288,7 +289,13 @@ class QdrantStore(Store):
     @cached_property
     def _params(self) -> Any:
         vectors = self._config.params.vectors
-        return vectors if self._vector is None else vectors[self._vector]
+        params = vectors if self._vector is None else vectors[self._vector]
+        if getattr(params, "multivector_config", None) is not None:
+            which = "" if self._vector is None else f" {self._vector!r}"
+            raise InputError(
+                f"{self.name} keeps several vectors per object in its vector{which}, which are no rows; name another."
+            )
+        return params
 
     @cached_property
     def _filter(self) -> Any:

@@ -1,74 +1,99 @@
 """A local folder of Qdrant, read from its SQLite file row by row.
 
-The client would load all points into memory before it gives the first one. Here only their ids are held. Points are
-pickled there; they are read by an unpickler that makes nothing but plain values, so no code of the file ever runs.
+The client would load all points into memory before it gives the first one, and run whatever their pickles name. Here
+only their ids are held, and the pickles are read by `qdrant_pickles`. There is no way back to the client: a folder
+that cannot be read here is refused.
 """
 
 from __future__ import annotations
 
 import base64
-import io
 import json
 import os
-import pickle
 import sqlite3
 import uuid
 from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import date, datetime, timedelta, timezone
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
 
-from veclink.errors import InputError, StoreError
+from veclink.errors import InputError, StoreError, named, needed
 from veclink.files.locks import locked
 from veclink.stores.engines.qdrant import QdrantStore
+from veclink.stores.engines.qdrant_pickles import Model, collections_of, open_points, unpickled
 from veclink.stores.protocol import BATCH, Batch
 from veclink.stores.urls import Address
 
 
-def open_folder(address: Address) -> QdrantFolder | None:
-    """The collection of a local folder, None where the client has to read it: filters, or a layout not known here."""
+def open_folder(address: Address) -> QdrantFolder:
+    """The collection of a local folder, to be read only."""
     assert address.path is not None
-    if address.where:
-        return None
-    try:
-        meta = json.loads((address.path / "meta.json").read_text(encoding="utf-8"))
-        names = list(meta["collections"])
-        name = address.table or (names[0] if len(names) == 1 else None)
-        if name is None or name not in names or _has_matrices(meta["collections"][name]["vectors"]):
-            return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
-    lock = locked(address.path / ".lock", shared=True)
-    if lock is None:
-        return None  # the client says that somebody else has it open
-    file = address.path / "collection" / name / "storage.sqlite"
+    collections, aliases = collections_of(address.path, address.shown)
+    collection = _chosen_collection(address, collections, aliases)
+    file = address.path / "collection" / collection / "storage.sqlite"
     if not file.exists():  # the client would make an empty one
-        os.close(lock)
         raise StoreError(f"{file} is missing, and with it the points; restore it from a backup.")
-    inside = file.resolve().is_relative_to(
-        address.path.resolve()
-    )  # the name stands in a file that anybody may have made
-    storage = _opened(file) if inside else None
-    if storage is None:
-        os.close(lock)
+    if not file.resolve().is_relative_to(address.path.resolve()):
+        raise InputError(f"{file} leads out of the folder; copy the file itself there.")
+    lock = _shared_lock(address)
+    try:
+        storage = open_points(file, address.shown)
+        if storage is None:
+            raise StoreError(f"{file} has no table of points; restore it from a backup.")
+    except BaseException:
+        _unlock(lock)
+        raise
+    return QdrantFolder(address, file, collections[collection], storage, lock)
+
+
+def _chosen_collection(address: Address, collections: dict[str, Any], aliases: dict[str, str]) -> str:
+    """The collection that the URL names or stands for; the only one where it names none."""
+    if address.table is None:
+        if len(collections) != 1:
+            names = named(sorted(collections)) or "none"
+            raise InputError(f"{address.shown} holds {len(collections)} collections, {names}; name one.")
+        return next(iter(collections))
+    chosen = address.table if address.table in collections else aliases.get(address.table)
+    if chosen not in collections:
+        raise InputError(f"{address.shown} does not exist; check the name.")
+    return str(chosen)
+
+
+def _shared_lock(address: Address) -> int | None:
+    """A lock that keeps clients from changing the folder; None where none ever opened it here, or locks are not known.
+
+    A copied folder has no `.lock`. It is not made: what is read is not changed.
+    """
+    assert address.path is not None
+    file = address.path / ".lock"
+    if not file.exists() or os.name == "nt":
         return None
-    return QdrantFolder(address, file, meta["collections"][name], storage, lock)
+    lock = locked(file, shared=True)
+    if lock is None:
+        raise StoreError(f"{address.shown} is already accessed by another client; close that one first.")
+    return lock
+
+
+def _unlock(lock: int | None) -> None:
+    if lock is not None:
+        os.close(lock)
 
 
 class QdrantFolder(QdrantStore):
     """A collection of a local folder, read-only; it holds a shared lock, so that no client changes it meanwhile."""
 
-    def __init__(self, address: Address, file: Path, config: dict[str, Any], storage: Any, lock: int) -> None:
+    def __init__(
+        self, address: Address, file: Path, config: dict[str, Any], storage: sqlite3.Connection, lock: int | None
+    ) -> None:
         super().__init__(address, writable=False)
         self._collection, self._file = file.parent.name, file
-        self._stored_config, self._storage, self._lock = config, storage, lock
+        self._stored_config, self._lock = config, lock
+        self._storage: sqlite3.Connection | None = storage
 
     @cached_property
     def _config(self) -> Any:
@@ -101,31 +126,60 @@ class QdrantFolder(QdrantStore):
     def _points(self) -> list[tuple[int | str, int]]:
         """The id of each point and its row in the file, in the client's order: numbers first, then UUIDs."""
         with self.errors():
-            if self._storage is None:
-                raise StoreError(f"{self.name} could not be read (it was closed).")
-            found: dict[int | str, int] = {}
-            for row, key in self._storage.execute("select rowid, id from points"):
-                each = _plain_id(_unpickled(base64.b64decode(key), self.name))
+            newest: dict[int | str, int] = {}
+            for row, key in self._open_storage.execute("select rowid, id from points"):
+                each = _plain_id(unpickled(base64.b64decode(key), self.name))
                 # older clients kept a point twice under two spellings; the later row counts
-                found[each] = max(row, found.get(each, 0))
-        return sorted(found.items(), key=lambda point: _order(point[0]))
+                newest[each] = max(row, newest.get(each, 0))
+            if self._filter is not None:
+                newest = self._filtered(newest)
+        return sorted(newest.items(), key=lambda point: _order(point[0]))
 
-    def _read(self, rows: list[int]) -> list[Any]:
+    def _filtered(self, points: dict[int | str, int]) -> dict[int | str, int]:
+        """Those whose payload satisfies the conditions of the URL, as the client itself compares them."""
+        satisfied: Any = needed("qdrant_client.local.payload_filters", "Qdrant", install="veclink[qdrant]").check_filter
+        rows = set(points.values())
+        kept = set()
+        for row, value in self._open_storage.execute("select rowid, point from points"):
+            if row not in rows:
+                continue
+            point = self._fields(value)
+            if satisfied(self._filter, point["payload"] or {}, _plain_id(point["id"]), {}):
+                kept.add(row)
+        return {each: row for each, row in points.items() if row in kept}
+
+    @property
+    def _open_storage(self) -> sqlite3.Connection:
         if self._storage is None:
             raise StoreError(f"{self.name} could not be read (it was closed).")
+        return self._storage
+
+    def _read(self, rows: list[int]) -> list[Any]:
         query = "select rowid, point from points where rowid in (select value from json_each(?))"
-        found = {row: self._point(value) for row, value in self._storage.execute(query, (json.dumps(rows),))}
-        return [found[row] for row in rows]
+        points = {row: self._point(value) for row, value in self._open_storage.execute(query, (json.dumps(rows),))}
+        return [points[row] for row in rows]
 
     def _point(self, value: bytes) -> Any:
-        point = _unpickled(value, self.name)
+        fields = self._fields(value)
         try:
-            fields = point.fields
-            return SimpleNamespace(
-                id=_plain_id(fields["id"]), vector=self._chosen(fields["vector"]), payload=fields["payload"]
-            )
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{self.name} holds a point that is damaged, or of a layout not known here.") from error
+            vector = self._chosen(fields["vector"])
+        except (AttributeError, TypeError, ValueError) as error:
+            raise self._damaged from error
+        return SimpleNamespace(id=_plain_id(fields["id"]), vector=vector, payload=fields["payload"])
+
+    def _fields(self, value: bytes) -> dict[str, Any]:
+        """The id, the vector and the payload of a point."""
+        point = unpickled(value, self.name)
+        fields = getattr(point, "fields", None)
+        if not isinstance(point, Model) or not isinstance(fields, dict):
+            raise self._damaged
+        if not {"id", "vector", "payload"} <= set(fields) or not isinstance(fields["payload"], (dict, type(None))):
+            raise self._damaged
+        return fields
+
+    @property
+    def _damaged(self) -> InputError:
+        return InputError(f"{self.name} holds a point that is damaged, or of a layout not known here; restore it.")
 
     def _chosen(self, vector: Any) -> Any:
         """As the client gives it, but as an array, which takes an eighth of the memory of a list."""
@@ -141,58 +195,8 @@ class QdrantFolder(QdrantStore):
         if storage is not None:
             with suppress(Exception):
                 storage.close()
-            os.close(self._lock)
+            _unlock(self._lock)
         super().close()
-
-
-def _opened(file: Path) -> sqlite3.Connection | None:
-    """The file of the points, None where it is not as the client makes it."""
-    try:
-        storage = sqlite3.connect(f"file:{quote(str(file.absolute()))}?mode=ro", uri=True, check_same_thread=False)
-    except sqlite3.Error:
-        return None
-    with suppress(sqlite3.Error):
-        if [row[1:3] for row in storage.execute("pragma table_info(points)")] == [("id", "TEXT"), ("point", "BLOB")]:
-            return storage
-    storage.close()
-    return None
-
-
-class _Unsafe(pickle.UnpicklingError):
-    """A pickle that names something which is not loaded."""
-
-
-class _Model:
-    """What any of the client's classes is read as: its fields, and none of its code."""
-
-    fields: dict[str, Any]
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.fields = state["__dict__"]
-
-
-class _Plain(pickle.Unpickler):
-    """Reads pickles of plain values, UUIDs, dates and the client's own classes (as `_Model`), and refuses all else."""
-
-    _KNOWN = {("uuid", "UUID"): uuid.UUID, ("builtins", "set"): set} | {
-        ("datetime", kind.__name__): kind for kind in (datetime, date, timedelta, timezone)
-    }
-
-    def find_class(self, module: str, name: str) -> Any:
-        if module.startswith("qdrant_client.http.models"):
-            return _Model
-        if (module, name) in self._KNOWN:
-            return self._KNOWN[module, name]
-        raise _Unsafe(f"it holds something of the kind {module}.{name}, which is not loaded")
-
-
-def _unpickled(data: bytes, name: str) -> Any:
-    try:
-        return _Plain(io.BytesIO(data)).load()
-    except _Unsafe as error:
-        raise InputError(f"{name} cannot be read safely: {error}.") from None
-    except (pickle.UnpicklingError, EOFError, KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise InputError(f"{name} holds a point that is damaged ({error}).") from error
 
 
 def _plain_id(value: Any) -> int | str:
@@ -207,9 +211,3 @@ def _plain_id(value: Any) -> int | str:
 
 def _order(each: int | str) -> tuple[str, int]:
     return ("", each) if isinstance(each, int) else (each, 0)
-
-
-def _has_matrices(vectors: dict[str, Any]) -> bool:
-    """Whether an object has several vectors under one name, which are no rows."""
-    kinds = [vectors] if isinstance(vectors.get("size"), int) else list(vectors.values())
-    return any(kind.get("multivector_config") is not None for kind in kinds)

@@ -55,6 +55,9 @@ class SqliteStore(Store):
             connection.enable_load_extension(True)
             connection.load_extension(vec.loadable_path())
             connection.enable_load_extension(False)
+            # the file's own views and triggers get harmless functions only, and cannot damage its tables
+            connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+            connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
         return connection
 
     def _run(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:

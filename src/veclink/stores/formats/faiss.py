@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -44,10 +45,33 @@ class FaissStore(Store):
             raise InputError(f"{self.name} has no payload and one vector per row; leave ?where= and ?vector= out.")
         with self.errors():
             try:
+                # mapped so, the lists of an index that keeps them in another file are not opened yet
                 index = faiss.read_index(str(self._path), faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY)
             except RuntimeError:  # not every kind can be mapped
-                index = faiss.read_index(str(self._path))
+                index = self._read_alone()
+        self._check_lists(index)
         return index
+
+    def _read_alone(self) -> Any:
+        """The index, read where there is no other file that it could name."""
+        faiss = self._faiss
+        with TemporaryDirectory(prefix="veclink-") as folder:
+            alone = Path(folder) / "index.faiss"
+            alone.symlink_to(self._path.absolute())
+            return faiss.read_index(str(alone), faiss.IO_FLAG_READ_ONLY | faiss.IO_FLAG_ONDISK_SAME_DIR)
+
+    def _check_lists(self, index: Any) -> None:
+        """Refuse an index whose vectors are in another file, which it names itself: it could be any file."""
+        faiss = self._faiss
+        inverted = faiss.try_extract_index_ivf(index)
+        if inverted is None:
+            return
+        named = getattr(faiss.downcast_InvertedLists(inverted.invlists), "filename", "")
+        if named not in ("", str(self._path)):
+            raise InputError(
+                f"{self.name} keeps its vectors in another file, {named}, which is not read; "
+                "copy its lists into the index (an ArrayInvertedLists) and write that."
+            )
 
     @cached_property
     def _numbers(self) -> np.ndarray | None:

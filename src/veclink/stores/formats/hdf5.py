@@ -20,6 +20,7 @@ from veclink.files.atomic import written_whole
 from veclink.stores.arrow import values_of
 from veclink.stores.fields import choose_id, choose_vector
 from veclink.stores.filters import matching
+from veclink.stores.formats.hdf5_links import check_dataset, member
 from veclink.stores.protocol import BATCH, Batch, Store
 from veclink.stores.tables import records_of
 from veclink.stores.urls import Address
@@ -46,19 +47,26 @@ class Hdf5Store(Store):
 
     @cached_property
     def _group(self) -> Any:
-        group: Any = self._file
-        if self.address.table:
-            if self.address.table not in group:
-                raise InputError(f"{self._path} has no group {self.address.table!r}; it has {named(list(group))}.")
-            group = group[self.address.table]
-        return group
+        if not self.address.table:
+            return self._file
+        with self.errors():
+            found = member(self._file, self.address.table, self.name)
+        if found is None:
+            names = named(list(self._file))
+            raise InputError(f"{self._path} has no group {self.address.table!r}; it has {names}.")
+        return found
 
     @cached_property
     def _datasets(self) -> dict[str, Any]:
         if hasattr(self._group, "shape"):  # the URL names the dataset itself
+            check_dataset(self._group, self.name)
             return {"vectors": self._group}
         with self.errors():
-            return {name: each for name, each in self._group.items() if hasattr(each, "shape")}
+            members = {name: member(self._group, name, self.name) for name in self._group}
+            datasets = {name: each for name, each in members.items() if hasattr(each, "shape")}
+        for each in datasets.values():
+            check_dataset(each, self.name)
+        return datasets
 
     @cached_property
     def _vector(self) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from veclink.data.ids import as_ids
 from veclink.errors import InputError, named, needed
-from veclink.files.folders import folder_written_whole
+from veclink.files.folders import folder_written_whole, restore
 from veclink.stores.arrow import id_values, is_list, matrix
 from veclink.stores.fields import choose_id, choose_vector
 from veclink.stores.filters import matching
@@ -21,11 +21,15 @@ from veclink.stores.tables import records_of
 from veclink.stores.urls import Address
 
 PART_ROWS = 1_000_000
+NO_ROWS = ("_SUCCESS", "_metadata", "_common_metadata")
+"""Files that other programs write beside the parts, about the parts."""
 
 
 def open_address(address: Address, *, writable: bool) -> Store:
     """The folder."""
     needed("pyarrow.parquet", "Parquet")
+    assert address.path is not None
+    restore(address.path)
     return ParquetFolder(address, writable=writable)
 
 
@@ -36,7 +40,7 @@ class ParquetFolder(Store):
 
     @cached_property
     def _files(self) -> list[Path]:
-        return sorted(self._path.rglob("*.parquet"))
+        return parquet_files(self._path)
 
     @cached_property
     def _schema(self) -> Any:
@@ -98,7 +102,7 @@ class ParquetFolder(Store):
                 yield Batch(vectors.astype(self.dtype, copy=False), ids, rest, place)
 
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
-        with folder_written_whole(self._path) as folder:
+        with folder_written_whole(self._path, may_replace=is_part) as folder:
             rows = write_parts(folder, first, batches, metadata)
         self._forget()
         return rows
@@ -119,6 +123,23 @@ class ParquetFolder(Store):
     def _id(self) -> str | None:
         names = [name for name in self._schema.names if name != self._vector]
         return choose_id(self.address.id, names, self.name)
+
+
+def parquet_files(folder: Path) -> list[Path]:
+    """The Parquet files of a folder and its subfolders; hidden ones are what killed runs left."""
+    found = (path for path in folder.rglob("*.parquet") if path.is_file())
+    return sorted(path for path in found if not _is_hidden(path.relative_to(folder)))
+
+
+def is_part(name: str) -> bool:
+    """Whether a file of this name belongs to a folder of Parquet files."""
+    if name.startswith(".") and name.endswith(".crc"):
+        return True
+    return name.endswith(".parquet") or name in NO_ROWS
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
 
 
 def file_rows(files: Sequence[Path], size: int, after: Any, names: Sequence[str]) -> Iterator[tuple[list[int], Any]]:

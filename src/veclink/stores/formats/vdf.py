@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from veclink.errors import InputError, named, needed
-from veclink.files.folders import folder_written_whole
-from veclink.stores.formats.parquet_folder import ParquetFolder, write_parts
+from veclink.files.folders import folder_written_whole, restore
+from veclink.stores.formats.parquet_folder import ParquetFolder, is_part, parquet_files, write_parts
 from veclink.stores.protocol import Batch, Store
 from veclink.stores.urls import Address
 
@@ -26,6 +26,8 @@ _METRICS = ("Euclid", "Cosine", "Dot")
 def open_address(address: Address, *, writable: bool) -> Store:
     """One namespace of one index of a VDF folder."""
     needed("pyarrow.parquet", "VDF")
+    assert address.path is not None
+    restore(address.path)
     return VdfStore(address, writable=writable)
 
 
@@ -70,7 +72,7 @@ class VdfStore(ParquetFolder):
                 continue
             if place.is_file() and place.suffix == ".parquet":
                 return [place]
-            if place.is_dir() and (files := sorted(place.rglob("*.parquet"))):
+            if place.is_dir() and (files := parquet_files(place)):
                 return files
         return []
 
@@ -97,7 +99,7 @@ class VdfStore(ParquetFolder):
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
         index = self.address.table or "vectors"
         metric = metadata.get("metric")
-        with folder_written_whole(self._path) as folder:
+        with folder_written_whole(self._path, may_replace=_is_of_vdf) as folder:
             (folder / "data").mkdir()
             rows = write_parts(folder / "data", first, batches, metadata)
             namespace = {
@@ -128,3 +130,7 @@ class VdfStore(ParquetFolder):
         super()._forget()
         for name in ("_meta", "_namespace"):
             self.__dict__.pop(name, None)
+
+
+def _is_of_vdf(name: str) -> bool:
+    return name == META or is_part(name)

@@ -1,0 +1,88 @@
+"""What a Milvus Lite folder may say before its engine opens it: nothing that leads out of the folder.
+
+The engine takes the folder's own word for which files hold the rows, deletes some of them when it tidies up, maps what
+an index names, and sends texts to the server that an embedding function names, with the key of whoever runs it.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from veclink.errors import InputError
+
+BM25 = ("BM25", 1)
+"""The one function that only counts words: its name, and its number."""
+_OTHER_FILE = re.compile(rb"ilod.{4}\0{4}", re.DOTALL)
+"""In an index of FAISS: lists that are in another file ("ilod"), and how many, in eight bytes."""
+
+
+def check_folder(folder: Path, name: str) -> None:
+    """Refuse a folder that names files, servers or models outside it.
+
+    Parameters
+    ----------
+    folder : Path
+        The "file" of Milvus Lite; where it is not there, or none of ours to look into, nothing is checked.
+    name : str
+        What it is called in the sentence of an error.
+    """
+    for file in folder.rglob("schema.json"):
+        _check_functions(_read(file), name)
+    for file in folder.rglob("manifest.json*"):
+        for path in _named_files(_read(file)):
+            _check_path(path, name)
+    for file in folder.rglob("*.idx"):
+        _check_index(file, name)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """The object in a file of JSON; an empty one where it is damaged, which the engine does not read either."""
+    with suppress(OSError, ValueError):
+        described = json.loads(file.read_text(encoding="utf-8"))
+        if isinstance(described, dict):
+            return described
+    return {}
+
+
+def _check_functions(schema: dict[str, Any], name: str) -> None:
+    functions = schema.get("functions") or []
+    kinds = [each.get("function_type") if isinstance(each, dict) else each for each in functions]
+    for kind in kinds:
+        if kind not in BM25:
+            raise InputError(
+                f"{name} has a function of the kind {kind!r}, which would send its texts to a server that it names; "
+                "read it without a filter, or write to another store."
+            )
+
+
+def _named_files(manifest: dict[str, Any]) -> Iterator[str]:
+    """The partitions and files that a manifest names."""
+    partitions = manifest.get("partitions")
+    if not isinstance(partitions, dict):
+        return
+    for partition, contents in partitions.items():
+        yield partition
+        if not isinstance(contents, dict):
+            continue
+        for files in contents.values():
+            yield from (str(each) for each in files if isinstance(files, list))
+
+
+def _check_path(path: str, name: str) -> None:
+    given = PurePosixPath(path.replace("\\", "/"))
+    if given.is_absolute() or ".." in given.parts or re.match("[A-Za-z]:", path):
+        raise InputError(f"{name} names a file outside its folder, {path}; restore the folder from a backup.")
+
+
+def _check_index(file: Path, name: str) -> None:
+    if not file.stat().st_size:
+        return
+    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        if _OTHER_FILE.search(content):
+            raise InputError(f"{name} has an index, {file.name}, that names another file; remove that index.")

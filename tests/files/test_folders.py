@@ -1,0 +1,176 @@
+"""A folder is replaced whole: killed at any step, the older or the new one is there, and nothing else is read."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from store_kinds import ids_of, rows_of
+from veclink.errors import InputError
+from veclink.files.folders import folder_written_whole
+from veclink.stores import open_store
+from veclink.stores.opening import open_collection
+from veclink.stores.protocol import Batch
+
+STEPS = 24
+"""More than a replacement takes: the last of them end by themselves."""
+
+KILLED = """
+import json, os, signal, sys
+import numpy as np
+from veclink.files import folders
+from veclink.stores import open_store, tables  # here, not in each child
+from veclink.stores.formats import vdf
+from veclink.stores.protocol import Batch
+
+urls, in_one_step = json.loads(sys.argv[1]), sys.argv[2] == "exchange"
+if not in_one_step:
+    folders.exchanged = lambda one, other: False  # as on a file system that cannot
+
+def kill_before(step):
+    seen = 0
+    def hook(event, arguments):
+        nonlocal seen
+        looked_up = event == "ctypes.dlsym" and arguments[1] == "renameat2"
+        if looked_up or event in ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree"):
+            seen += 1
+            if seen == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+    sys.addaudithook(hook)
+
+def replace(url):
+    with open_store(url, write=True) as store:
+        vectors = np.full((7, 8), 2, np.float32)
+        store.write([Batch(vectors, np.arange(7))], replace=True)
+
+ended = []
+for step, url in enumerate(urls, 1):
+    child = os.fork()
+    if not child:
+        kill_before(step)
+        replace(url)
+        os._exit(0)
+    ended.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+print(json.dumps(ended))
+"""
+
+
+def write(url: str, vectors: np.ndarray, *, replace: bool = False) -> None:
+    with open_store(url, write=True) as store:
+        store.write([Batch(vectors, ids_of("int", len(vectors)))], replace=replace)
+
+
+OLD, NEW = rows_of(5), np.full((7, 8), 2, np.float32)
+
+
+def killed_at_each_step(urls: list[str], way: str) -> list[int]:
+    given = [sys.executable, "-c", KILLED, json.dumps(urls), way]
+    run = subprocess.run(given, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+def is_old_or_new(vectors: np.ndarray) -> bool:
+    return np.array_equal(vectors, OLD) or np.array_equal(vectors, NEW)
+
+
+@pytest.mark.parametrize("way", ["exchange", "two renames"])
+@pytest.mark.parametrize("scheme", ["parquet", "vdf"])
+def test_a_replacement_killed_at_any_step_leaves_the_older_or_the_new_folder(
+    tmp_path: Path, scheme: str, way: str
+) -> None:
+    folders = [tmp_path / f"{step}/papers" for step in range(STEPS)]
+    urls = [f"{scheme}://{folder}" for folder in folders]
+    for url in urls:
+        write(url, OLD)
+    ended = killed_at_each_step(urls, way)
+    assert ended.count(-signal.SIGKILL) >= 8 and ended[-1] == 0
+    missing = [folder for folder in folders if not folder.exists()]
+    assert len(missing) == (0 if way == "exchange" else 1)  # between the two renames
+    if missing and scheme == "vdf":  # a write that may not replace it finds it there again; below, a read does
+        with pytest.raises(InputError, match="there already"):
+            write(f"vdf://{missing[0]}", rows_of(3))
+    for folder, url in zip(folders, urls, strict=True):
+        assert is_old_or_new(open_collection(folder if folder in missing else url).vectors)
+        beside = open_collection(f"parquet://{folder.parent}")  # what lies beside it is not read
+        assert is_old_or_new(beside.vectors)
+        write(url, OLD, replace=True)
+        assert np.array_equal(open_collection(url).vectors, OLD)
+        assert all(holds_no_files(path) for path in folder.parent.iterdir() if path != folder)
+
+
+def holds_no_files(folder: Path) -> bool:
+    """Whether this is what a run leaves that was killed before it began to write."""
+    return {path.name for path in folder.iterdir()} <= {".veclink-scratch"}
+
+
+def test_what_a_live_writer_is_at_stays(tmp_path: Path) -> None:
+    target = tmp_path / "papers"
+    with folder_written_whole(target, may_replace=lambda name: True) as first:
+        (first / "a.parquet").write_bytes(b"first")
+        write(f"parquet://{target}", OLD)
+        assert (first / "a.parquet").read_bytes() == b"first"
+    assert [path.name for path in target.iterdir()] == ["a.parquet"]
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_folders_without_our_mark_are_not_cleared_away(tmp_path: Path) -> None:
+    target = tmp_path / "papers"
+    with folder_written_whole(target, may_replace=lambda name: True) as new:
+        name = new.parent.name
+    (tmp_path / name / "old").mkdir(parents=True)
+    (tmp_path / name / "old/mine.txt").write_text("mine")
+    write(f"parquet://{target}", OLD, replace=True)
+    assert (tmp_path / name / "old/mine.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("scheme", ["parquet", "vdf"])
+@pytest.mark.parametrize("replace", [False, True])
+def test_a_folder_with_other_files_is_never_replaced(tmp_path: Path, scheme: str, replace: bool) -> None:
+    (tmp_path / "photos/2019").mkdir(parents=True)
+    (tmp_path / "photos/2019/us.jpg").write_bytes(b"smile")
+    with pytest.raises(InputError, match=r"holds other files.*'us\.jpg'"):
+        write(f"{scheme}://{tmp_path}/photos", OLD, replace=replace)
+    assert (tmp_path / "photos/2019/us.jpg").read_bytes() == b"smile"
+    assert [path.name for path in tmp_path.iterdir()] == ["photos"]
+
+
+def test_a_file_is_never_replaced_by_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("mine")
+    with pytest.raises(InputError, match="is a file"):
+        write(f"parquet://{tmp_path}/notes", OLD, replace=True)
+    assert (tmp_path / "notes").read_text() == "mine"
+
+
+def test_hidden_files_that_a_killed_run_left_are_not_rows(tmp_path: Path) -> None:
+    write(f"parquet://{tmp_path}/papers", OLD)
+    part = tmp_path / "papers/part-00000.parquet"
+    shutil.copy(part, tmp_path / "papers/.veclink-0123456789ab.parquet")
+    (tmp_path / "papers/.veclink-0123456789ab").mkdir()
+    shutil.copy(part, tmp_path / "papers/.veclink-0123456789ab/part-00000.parquet")
+    assert np.array_equal(open_collection(tmp_path / "papers").vectors, OLD)
+    write(f"vdf://{tmp_path}/vdf", OLD)
+    shutil.copy(part, tmp_path / "vdf/data/.veclink-0123456789ab.parquet")
+    assert np.array_equal(open_collection(tmp_path / "vdf").vectors, OLD)
+
+
+def test_a_private_folder_stays_private(tmp_path: Path) -> None:
+    write(f"parquet://{tmp_path}/papers", OLD)
+    (tmp_path / "papers").chmod(0o700)
+    write(f"parquet://{tmp_path}/papers", NEW, replace=True)
+    assert (tmp_path / "papers").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_name_as_long_as_names_can_be_is_written(tmp_path: Path) -> None:
+    target = tmp_path / ("n" * os.pathconf(tmp_path, "PC_NAME_MAX"))
+    write(f"parquet://{target}", OLD)
+    write(f"parquet://{target}", NEW, replace=True)
+    assert np.array_equal(open_collection(target).vectors, NEW)

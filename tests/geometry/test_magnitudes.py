@@ -1,0 +1,206 @@
+"""Vectors of any finite size: the same links, neighbours and maps as of the same vectors at length 1."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import veclink
+from veclink import sample
+from veclink.data.collection import Collection
+from veclink.errors import InputError, VeclinkError
+from veclink.geometry.clouds import prepare
+from veclink.geometry.magnitudes import fitted, in_range, lengths
+from veclink.geometry.rows import Rows
+from veclink.matching import match
+from veclink.matching.approximate import match_approximately
+from veclink.matching.cpu import nearest
+from veclink.probing import probe
+from veclink.probing.inspecting import inspect_collection
+from veclink.uses.clustering import cluster
+from veclink.uses.merging import merge
+from veclink.uses.translating import Translator
+
+ROWS = 120
+SIZES = [1e-44, 1e-40, 1e-38, 1e-30, 1e-10, 1.0, 1e10, 1e30, 3e37, 3.4e38]
+
+
+def papers(rows: int = ROWS) -> tuple[np.ndarray, np.ndarray]:
+    """Real vectors (n, d) with a largest number of 1 in each row, and the same ones turned: row i is the same paper."""
+    a = veclink.open_collection(sample.A).vectors[:rows].astype(np.float64)
+    turn, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((a.shape[1], a.shape[1])))
+    return tuple(x / np.abs(x).max(axis=1, keepdims=True) for x in (a, a @ turn))
+
+
+def near_one(rows: np.ndarray) -> np.ndarray:
+    """The same rows, each times the power of two that brings it near 1: no digit changes."""
+    exact = rows.astype(np.float64)
+    return np.ldexp(exact, -np.frexp(np.abs(exact).max(axis=1, keepdims=True))[1])
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("centre", [False, True])
+def test_float32_of_any_size_has_the_directions_it_has_near_one(size: float, centre: bool) -> None:
+    rows = (papers()[0] * size).astype(np.float32)
+    cloud = prepare(Collection.from_array(rows), centre=centre, skip_zero=True)
+    same = prepare(Collection.from_array(near_one(rows).astype(np.float32)), centre=centre, skip_zero=True)
+    assert np.array_equal(cloud.dense(), same.dense())
+    assert np.allclose(np.linalg.norm(cloud.dense(), axis=1), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8"])
+def test_rows_of_mixed_sizes_have_the_directions_they_have_near_one(dtype: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = papers()[0]
+    scale = None
+    if dtype == "int8":
+        rows, scale = np.rint(rows * 127).astype(np.int8), 10.0 ** rng.uniform(-44, 38.5, (ROWS, 1))
+    else:
+        low, high = {"float16": (-7, 4.8), "float32": (-44, 38.5), "float64": (-320, 308)}[dtype]
+        rows = (rows * 10.0 ** rng.uniform(low, high, (ROWS, 1))).astype(dtype)
+    found = prepare(Collection.from_array(rows, scale=scale), skip_zero=True)
+    same = prepare(Collection.from_array(near_one(rows)), skip_zero=True)
+    assert np.array_equal(found.rows, same.rows)
+    assert np.allclose(found.dense(), same.dense(), atol=2e-6)
+
+
+def test_numbers_of_all_sizes_in_one_row_are_dominated_by_the_largest() -> None:
+    rows = np.tile(np.float32([1e-45, 1e-20, 1, 1e20, 3e38, -3e38]), (4, 1)) * np.float32([[1], [-1], [1], [1]])
+    rows[2, 5] = 0
+    unit = prepare(Collection.from_array(rows), centre=False).dense()
+    assert np.allclose(unit[0], [0, 0, 0, 0, 0.5**0.5, -(0.5**0.5)]) and np.allclose(unit[2], [0, 0, 0, 0, 1, 0])
+
+
+@pytest.mark.parametrize("size", [1e-40, 3e37, 3.4e38])
+def test_links_are_the_same_bit_for_bit(size: float) -> None:
+    a, b = ((x * size).astype(np.float32) for x in papers())
+    seeds = [(i, i) for i in range(15)]
+    found = veclink.link(a, b, seeds=seeds, device="cpu")
+    same = veclink.link(*(near_one(x).astype(np.float32) for x in (a, b)), seeds=seeds, device="cpu")
+    assert found == same and len(found) > 100
+
+
+def test_the_command_links_numbers_near_the_end_of_float32(tmp_path: Path) -> None:
+    texts = []
+    for size in (1.0, 2.0**126):
+        for name, x in zip("ab", papers(), strict=True):
+            np.save(tmp_path / f"{name}.npy", np.where(np.abs(x) < 1e-3, 1e-3, x).astype(np.float32) * np.float32(size))
+        output = tmp_path / f"{size}.csv"
+        command = ["link", "a.npy", "b.npy", "-o", output.name, "--device", "cpu", "-q"]
+        ended = subprocess.run([sys.executable, "-m", "veclink", *command], cwd=tmp_path, capture_output=True)
+        assert ended.returncode == 0, ended.stderr
+        texts.append(output.read_text())
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
+def test_a_device_has_the_same_rows(dtype: str, size: float) -> None:
+    from veclink.backends.torch_clouds import inspect, resident
+
+    x = papers()[0]
+    rows = np.rint(x * 127).astype(np.int8) if dtype == "int8" else (x * size).astype(dtype)
+    collection = Collection.from_array(rows, scale=size if dtype == "int8" else None)
+    cloud = prepare(collection, skip_zero=True)
+    zero, broken, n_broken, total = inspect(collection, "cpu")
+    assert not broken and not n_broken and len(zero) == ROWS - len(cloud)
+    assert np.allclose(total / len(cloud), cloud.mean, atol=1e-6)
+    assert np.allclose(resident(cloud, "cpu").numpy(), cloud.dense(), atol=2e-5)
+
+
+@pytest.mark.parametrize("size", [1e-40, 3e37])
+def test_what_links_are_used_for_takes_any_size(size: float) -> None:
+    a, b = ((x * size).astype(np.float32) for x in papers(250))
+    pairs = np.column_stack([np.arange(200)] * 2)
+    assert inspect_collection(Collection.from_array(a)).not_finite == 0
+    assert inspect_collection(Collection.from_array(a)).norms["median"] == pytest.approx(np.median(lengths(a)))
+    assert 0 < probe(a, b, forecast=False).a.norms[0] < np.inf
+    translated = Translator.fit(pairs, a, b, check=False).transform(a)
+    assert np.isfinite(translated).all() and (lengths(translated) > 0).all()
+    cosine = (near_one(translated) * near_one(b)).sum(axis=1) / lengths(near_one(translated)) / lengths(near_one(b))
+    assert cosine[:200].mean() > 0.9
+    merged = merge(a, b, pairs).collection().vectors
+    assert np.isfinite(merged).all() and len(merged) == 300 and (lengths(merged) > 0).all()
+    assert np.array_equal(merged[:250], b)
+    assert len(cluster(a, b, pairs, clusters=3).labels_a) == 250
+
+
+def test_rows_beyond_the_type_they_are_written_in_keep_their_direction() -> None:
+    rows = papers()[0][:4] * np.array([[1e300], [1e-300], [1.0], [1e5]])
+    for kind in (np.float32, np.float16):
+        kept = fitted(rows, np.dtype(kind)).astype(np.float64)
+        assert np.allclose(near_one(kept), near_one(rows), atol=2e-3)
+    assert np.array_equal(fitted(rows[2:3], np.dtype(np.float32)), rows[2:3].astype(np.float32))
+
+
+def test_lengths_and_scaling_of_ordinary_rows_change_nothing() -> None:
+    rows = papers()[0]
+    assert in_range(rows) is rows and np.allclose(lengths(rows), np.linalg.norm(rows, axis=1), rtol=1e-14)
+    assert lengths(np.float64([[1.7e308, 1.7e308]])) == [np.finfo(float).max]
+    assert np.isnan(lengths(np.float32([[np.nan, 1], [np.inf, 1]]))).all()
+
+
+# --- what compiled loops are given
+
+
+@pytest.mark.parametrize("device", ["cpu", "torch:cpu"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e30])
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("where", [slice(None), slice(7, 8)])
+def test_rows_without_cosines_are_refused(device: str, value: float, side: int, where: slice) -> None:
+    sides = [prepare(Collection.from_array(x)).dense().copy() for x in papers()]
+    sides[side][where, 3] = value
+    with pytest.raises(InputError, match="NaN, infinite or above"):
+        match(*sides, device=device)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_an_approximate_pass_refuses_them_too(side: int) -> None:
+    sides = [prepare(Collection.from_array(x)).dense().copy() for x in papers()]
+    sides[side][5] = np.nan
+    with pytest.raises(InputError, match="in row 5;"):
+        match_approximately(*sides)
+
+
+class Kept:
+    """Lists of a pass that was broken off, as a file of a checkpoint would have them."""
+
+    def __init__(self, lists: dict[str, np.ndarray] | None = None) -> None:
+        self.lists = lists
+
+    def load(self) -> dict[str, np.ndarray] | None:
+        return self.lists
+
+    def keep(self, done: int, of: int, lists: Callable[[], dict[str, np.ndarray]]) -> None:
+        if done < of:
+            self.lists = {name: part.copy() for name, part in lists().items()}
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [("row_index", 10**9), ("column_index", -7), ("row_count", 10**6), ("column_count", -1), ("done", 10**6)],
+)
+def test_damaged_lists_of_a_checkpoint_are_made_again(part: str, value: int) -> None:
+    rows, others = (Rows(prepare(Collection.from_array(x)).dense(), 0) for x in papers())
+    kept = Kept()
+    right = nearest(rows, others, 12, (32, 32), kept)
+    assert kept.lists is not None and int(kept.lists["done"]) == 96
+    kept.lists[part] = np.full_like(kept.lists[part], value)
+    again = nearest(rows, others, 12, (32, 32), Kept(kept.lists))
+    for one, other in zip(right, again, strict=True):
+        assert np.array_equal(one.index, other.index) and np.array_equal(one.cosine, other.cosine)
+
+
+def test_a_row_that_a_list_names_and_is_not_there_is_refused() -> None:
+    from veclink.matching.cpu import inner_products
+
+    rows = Rows(prepare(Collection.from_array(papers()[0])).dense(), 0)
+    for wrong in (-1, ROWS, 10**9):
+        with pytest.raises(VeclinkError, match="outside the 120"):
+            inner_products(rows, rows, np.full((ROWS, 2), wrong), 1 << 20)
