@@ -42,6 +42,8 @@ TIERS = {
     "uses/test_clustering.py": "extras",
     "uses/maps/test_maps.py": "extras",
 }
+# What a parameter of a test says of its tier, by how it begins or ends.
+PARAMETERS = {"torch": "extras", ".safetensors": "extras", "lancedb:": "stores"}
 
 # The same examples on every run, no deadline (the first call of a compiled kernel is slow), no database on disk.
 settings.register_profile(
@@ -73,10 +75,20 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test that says nothing of its tier with that of its file."""
     for item in items:
-        if any(mark.name in NAMES for mark in item.iter_markers()):
-            continue
-        opens_pages = "browser" in getattr(item, "fixturenames", ())
-        item.add_marker("browser" if opens_pages else tier_of(item.path))
+        if not any(mark.name in NAMES for mark in item.iter_markers()):
+            item.add_marker(_own_tier(item) or tier_of(item.path))
+
+
+def _own_tier(item: pytest.Item) -> str | None:
+    """The tier of a test that needs more than others of its file: it opens pages, or a parameter says so."""
+    if "browser" in getattr(item, "fixturenames", ()):
+        return "browser"
+    given = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    for value in (each for each in given if isinstance(each, str)):
+        for part, tier in PARAMETERS.items():
+            if value.startswith(part) or value.endswith(part):
+                return tier
+    return None
 
 
 @pytest.fixture(scope="module")

@@ -71,7 +71,8 @@ def test_rows_of_mixed_sizes_have_the_directions_they_have_near_one(dtype: str, 
 
 
 def test_numbers_of_all_sizes_in_one_row_are_dominated_by_the_largest() -> None:
-    rows = np.tile(np.float32([1e-45, 1e-20, 1, 1e20, 3e38, -3e38]), (4, 1)) * np.float32([[1], [-1], [1], [1]])
+    signs = np.array([[1], [-1], [1], [1]], np.float32)
+    rows = np.tile(np.array([1e-45, 1e-20, 1, 1e20, 3e38, -3e38], np.float32), (4, 1)) * signs
     rows[2, 5] = 0
     unit = prepare(Collection.from_array(rows), centre=False).dense()
     assert np.allclose(unit[0], [0, 0, 0, 0, 0.5**0.5, -(0.5**0.5)]) and np.allclose(unit[2], [0, 0, 0, 0, 1, 0])

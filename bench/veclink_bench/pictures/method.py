@@ -63,8 +63,8 @@ def linked(data: Path) -> Trial:
     rng = np.random.default_rng(STATE)
     cut = split(len(left), OVERLAP, rng)
     seeds = draw_seeds(cut.truth, SEEDS, rng)
-    clouds = (prepare(Collection.from_array(side)) for side in (left[cut.rows_a], right[cut.rows_b]))
-    clouds = CloudPair(*(cloud.dense() for cloud in clouds), k=NEIGHBOURS)
+    a, b = (prepare(Collection.from_array(side)).dense() for side in (left[cut.rows_a], right[cut.rows_b]))
+    clouds = CloudPair(a, b, k=NEIGHBOURS)
     rounds: list[Pool] = []
     # Grown again from the start for every round: a pool does not keep its past.
     while not rounds or len(rounds[-1].history) == len(rounds) < DEFAULT_SCHEDULE.rounds:
@@ -104,7 +104,7 @@ def scores(trial: Trial) -> plt.Figure:
     right = trial.right(found.rows_a[links], found.rows_b[links])
     made = [_decoys(found, trial.beside, links, trial.calibrated.probability, NEIGHBOURS, side) for side in "ab"]
     knocked, weight = np.concatenate([m.features[:, 0] for m in made]), np.concatenate([m.weight for m in made])
-    bins = np.linspace(found.score[links].min(), found.score[links].max(), 50)
+    bins = np.linspace(found.score[links].min(), found.score[links].max(), 50).tolist()
     axes.hist(found.score[links[right]], bins, color=RIGHT, alpha=0.75, label=f"right ({right.sum():,})")
     axes.hist(found.score[links[~right]], bins, color=WRONG, alpha=0.75, label=f"wrong ({(~right).sum():,})")
     scale = (~right).sum() / weight.sum()

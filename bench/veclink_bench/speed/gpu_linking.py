@@ -136,4 +136,4 @@ def fever(rows: int, device: str, profile: bool) -> dict[str, Any]:
     del points, latent, chosen
     if device == "cuda":
         torch.cuda.empty_cache()
-    return measure(*sides, device, profile=profile)
+    return measure(sides[0], sides[1], device, profile=profile)

@@ -64,7 +64,7 @@ def many(links: Links, a: Collection, b: Collection, count: int) -> tuple[Links,
         summary=replace(summary, n_links=count),
         considered=whole,
     )
-    return kept, *(_larger(each, times, rng) for each in (a, b))
+    return kept, _larger(a, times, rng), _larger(b, times, rng)
 
 
 def _larger(collection: Collection, times: int, rng: np.random.Generator) -> Collection:

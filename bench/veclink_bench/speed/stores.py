@@ -170,10 +170,10 @@ def build(url: str, rows: int) -> None:
 
     rng = np.random.default_rng(0)
 
-    def batches() -> Iterator[Batch]:
+    def parts() -> Iterator[tuple[np.ndarray, np.ndarray]]:
         for start in range(0, rows, SIZE):
             count = min(SIZE, rows - start)
-            yield Batch(rng.standard_normal((count, DIMENSION), dtype=np.float32), np.arange(start, start + count))
+            yield rng.standard_normal((count, DIMENSION), dtype=np.float32), np.arange(start, start + count)
 
     if url.startswith("chroma"):
         collection = chroma(url).create_collection(
@@ -181,22 +181,22 @@ def build(url: str, rows: int) -> None:
             embedding_function=None,
             configuration={"hnsw": {"space": "ip", "ef_construction": 2, "max_neighbors": 2, "sync_threshold": 20_000}},
         )
-        for batch in batches():
+        for vectors, ids in parts():
             for part in (slice(0, 5000), slice(5000, None)):
-                if len(batch.vectors[part]):
-                    collection.add(ids=list(map(str, batch.ids[part])), embeddings=batch.vectors[part])
+                if len(ids[part]):
+                    collection.add(ids=list(map(str, ids[part])), embeddings=vectors[part])
         return
     if url.startswith("hdf5") and "chunked" not in url:  # in one piece, as h5py writes by default
         import h5py
 
         with h5py.File(place(url), "w") as file:
-            vectors = file.create_dataset("vector", (rows, DIMENSION), "f4")
+            stored = file.create_dataset("vector", (rows, DIMENSION), "f4")
             file["id"] = np.arange(rows)
-            for batch in batches():
-                vectors[batch.ids[0] : batch.ids[-1] + 1] = batch.vectors
+            for vectors, ids in parts():
+                stored[ids[0] : ids[-1] + 1] = vectors
         return
     with open_store(url, write=True) as store:
-        store.write(batches())
+        store.write(Batch(vectors, ids) for vectors, ids in parts())
 
 
 def place(url: str) -> str:
@@ -271,7 +271,7 @@ def bare_duckdb(url: str) -> Iterator[Any]:
 def bare_faiss(url: str) -> Iterator[Any]:
     import faiss
 
-    index = faiss.read_index(place(url))
+    index: Any = faiss.read_index(place(url))
     inner = faiss.downcast_index(index.index)
     for start in range(0, index.ntotal, SIZE):
         yield inner.reconstruct_n(start, min(SIZE, index.ntotal - start))

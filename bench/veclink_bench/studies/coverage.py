@@ -78,7 +78,7 @@ def main() -> None:
         part = f"{source}, {100 * each.shared:.0f} % shared"
         for group in (source, part, f"{part}, {each.corpus}"):
             groups[group].append((held, wide))
-    results = {
+    results: dict[str, dict[str, Any]] = {
         group: {"trials": len(cells)}
         | {
             what: {

@@ -13,6 +13,7 @@ import json
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -49,10 +50,11 @@ def main() -> None:
                 with open_store(url, write=True) as store:
                     store.write([Batch(vectors, ids)])
             digests, seconds = {}, {}
-            for start, a, b in (
-                ("files", *(veclink.open_collection(file, ids=ids) for file in files)),
-                ("databases", *urls),
-            ):
+            sides: dict[str, Any] = {
+                "files": [veclink.open_collection(file, ids=ids) for file in files],
+                "databases": urls,
+            }
+            for start, (a, b) in sides.items():
                 began = time.perf_counter()
                 links = veclink.link(a, b, seeds=seeds)
                 seconds[start] = round(time.perf_counter() - began, 1)
@@ -74,7 +76,7 @@ def main() -> None:
         "dimensions": [left.shape[1], right.shape[1]],
         "seeds": SEEDS,
         "links": len(links),
-        "right": int((links.ids_a == links.ids_b).sum()),
+        "right": int(np.sum(links.ids_a == links.ids_b)),
         "same_file": digests["files"] == digests["databases"],
         "sha256": digests,
         "seconds": seconds,
