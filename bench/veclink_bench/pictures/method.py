@@ -1,6 +1,6 @@
 """The pictures of docs/how-it-works.md, drawn from real vectors and from the committed results.
 
-    pip install 'veclink[docs]'
+    pip install ./bench
     veclink bench pictures --data DIR [--out docs/pictures]
 
 DIR holds a folder per corpus with MODEL.npy in each, as for span.py. One trial is linked step by step: scifact, minilm
