@@ -27,12 +27,23 @@ HERE = Path(__file__).parent
 NAMES = ("unit", "runs", "extras", "stores", "browser", "ray", "bench")
 TIERS = {
     "bench/*": "bench",
+    "backends/test_cloud_pair.py": "runs",
+    "backends/test_out_of_core.py": "runs",
     "backends/test_ray.py": "ray",
     "backends/test_torch_clouds.py": "extras",
+    "cli/test_demo.py": "runs",
+    "files/test_folders.py": "runs",
+    "files/test_scratch_folders.py": "stores",
+    "linkers/test_checkpoint.py": "runs",
+    "linkers/span/test_linker.py": "runs",
+    "linkers/span/test_starts.py": "runs",
     "matching/test_approximate.py": "extras",
     "matching/test_triton_kernel.py": "extras",
+    "probing/test_probe.py": "runs",
+    "report/test_commands.py": "runs",
     "report/test_in_browser.py": "browser",
     "report/test_probe_page.py": "browser",
+    "review/test_again.py": "runs",
     "review/test_command.py": "browser",
     "review/test_fragments.py": "browser",
     "review/test_page.py": "browser",
@@ -40,6 +51,7 @@ TIERS = {
     "stores/*": "stores",
     "test_docs.py": "browser",
     "uses/test_clustering.py": "extras",
+    "uses/test_many.py": "runs",
     "uses/maps/test_maps.py": "extras",
 }
 # What a parameter of a test says of its tier, by how it begins or ends.
@@ -55,6 +67,13 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("veclink")
+
+
+def pytest_configure() -> None:
+    """Refuse a pattern of TIERS that fits no file: the file was renamed, and would be `unit` without a word."""
+    for pattern in TIERS:
+        if not any(HERE.glob(pattern)):
+            raise pytest.UsageError(f"No file of tests fits {pattern!r} in TIERS of {__file__}; correct it there.")
 
 
 def tier_of(file: Path) -> str:
