@@ -110,7 +110,7 @@ def test_a_margin_read_from_a_links_file_is_the_one_that_the_model_used() -> Non
     }
     of_model = feature_matrix(candidate_pairs(found, span_papers.neighbourhoods(), positions))
     for place, name in ((1, "narrow_margin"), (2, "wide_margin")):
-        entry = evidence.found(name)
+        entry = evidence.lookup(name)
         assert entry is not None
         recorded = entry.recorded(columns)
         assert recorded is not None and np.allclose(recorded, of_model[:, place], atol=1e-6)

@@ -268,8 +268,8 @@ def _best(
     end = np.cumsum(np.bincount(rows, minlength=n))
     first = np.r_[0, end[:-1]]
     best = np.full((n, BEST_LISTED), -1)
-    for place in range(BEST_LISTED):
-        here = first + place
-        there = here < end
-        best[there, place] = order[here[there]]
+    for rank in range(BEST_LISTED):
+        listed = first + rank
+        has_listed = listed < end
+        best[has_listed, rank] = order[listed[has_listed]]
     return best

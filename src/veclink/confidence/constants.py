@@ -30,7 +30,7 @@ NO_RIVAL_SCORE = -1.0
 # --- Decoys ---------------------------------------------------------------------------------------------------------
 
 DECOY_BASE_WEIGHT = 0.3
-"""Of the mean probability: what every link weighs as the source of a decoy, beside its own probability.
+"""Of the mean probability: what every link weighs as the source of a decoy, on top of its own probability.
 
 Keeps doubtful links among the sources. Origin not recorded.
 """

@@ -74,9 +74,8 @@ def remove_partners(
     """
     own = _seen_from(candidates, side)
     replacement = own.best[own.rows[links], 1]
-    pairs = _after_removal(candidates, links, replacement, k, side)
-    rival_of_replacement = pairs.rival_in_a if side == "a" else pairs.rival_in_b
-    is_mutual = pairs.score > rival_of_replacement
+    scores = _after_removal(candidates, links, replacement, k, side)
+    is_mutual = scores.pair > scores.rival_of_replacement
     made = np.flatnonzero((replacement >= 0) & is_mutual)
     return Decoys(
         side,
@@ -104,11 +103,22 @@ def decoy_pairs(
     decoys : Decoys
     k : int
     """
-    scored = _after_removal(candidates, decoys.removed, decoys.replacement, k, decoys.side)
+    scores = _after_removal(
+        candidates,
+        decoys.removed,
+        decoys.replacement,
+        k,
+        decoys.side,
+    )
+    # A row of A has its rivals in B, and the other way round.
+    if decoys.side == "a":
+        rival_in_a, rival_in_b = scores.rival_of_replacement, scores.rival_of_row
+    else:
+        rival_in_a, rival_in_b = scores.rival_of_row, scores.rival_of_replacement
     return ScoredPairs(
-        scored.score,
-        scored.rival_in_a,
-        scored.rival_in_b,
+        scores.pair,
+        rival_in_a,
+        rival_in_b,
         neighbourhoods[decoys.replacement],
     )
 
@@ -122,6 +132,15 @@ class _SeenFrom:
     density: np.ndarray
     other_rows: np.ndarray
     other_best: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class _Scores:
+    """CSLS of pairs of a row and its replacement partner, and of the best rival of either: (m,) float32 each."""
+
+    pair: np.ndarray
+    rival_of_row: np.ndarray
+    rival_of_replacement: np.ndarray
 
 
 def _seen_from(candidates: Candidates, side: str) -> _SeenFrom:
@@ -148,7 +167,7 @@ def _after_removal(
     replacement: np.ndarray,
     k: int,
     side: str,
-) -> ScoredPairs:
+) -> _Scores:
     """Scores of the replacements (m,) once the links' partners (m,) are gone; meaningless where one is −1."""
     own = _seen_from(candidates, side)
     rows = own.rows[links]
@@ -157,7 +176,7 @@ def _after_removal(
     lift = above_density / max(k - 1, 1)
     score = candidates.scores(replacement) + lift
     rival = best_other(own.best[rows], links, replacement)
-    rival_score = np.where(
+    rival_of_row = np.where(
         rival >= 0,
         candidates.scores(rival) + lift,
         NO_RIVAL_SCORE,
@@ -165,11 +184,11 @@ def _after_removal(
     # The row on the other side keeps its density, and so do its other candidates.
     other_row = own.other_rows[replacement]
     other_rival = best_other(own.other_best[other_row], replacement)
-    other_score = candidates.scores(other_rival)
-    none = np.empty((len(links), 0), np.float32)
-    if side == "a":
-        return ScoredPairs(score, rival_in_a=other_score, rival_in_b=rival_score, neighbourhoods=none)
-    return ScoredPairs(score, rival_in_a=rival_score, rival_in_b=other_score, neighbourhoods=none)
+    return _Scores(
+        score,
+        rival_of_row,
+        rival_of_replacement=candidates.scores(other_rival),
+    )
 
 
 def _source_weights(probability: np.ndarray) -> np.ndarray:

@@ -114,7 +114,7 @@ def neighbourhood_evidence() -> tuple[Evidence, ...]:
     return tuple(entry for entry in REGISTRY if entry.of_neighbourhoods is not None)
 
 
-def found(name: str) -> Evidence | None:
+def lookup(name: str) -> Evidence | None:
     """The entry of this name; None where a links file of another version names evidence that this one lacks."""
     return next((entry for entry in REGISTRY if entry.name == name), None)
 

@@ -84,7 +84,7 @@ def recorded_values(
     one = {name: values[[i]] for name, values in columns.items()}
     values = {}
     for name in names:
-        entry = evidence.found(name)
+        entry = evidence.lookup(name)
         if entry is None:
             column = one.get(name)
         else:
@@ -119,7 +119,7 @@ def _phrase(
     name: str,
     rivals: Mapping[str, str],
 ) -> str:
-    entry = evidence.found(name)
+    entry = evidence.lookup(name)
     if entry is None:
         return name.replace("_", " ")
     values = recorded_values(links.evidence, [name], i)

@@ -39,15 +39,6 @@ class ScoredPairs:
         """How far the pair scores above its best rival in A, and in B: (m,) each."""
         return self.score - self.rival_in_a, self.score - self.rival_in_b
 
-    def at(self, places: np.ndarray) -> ScoredPairs:
-        """Some of the pairs."""
-        return ScoredPairs(
-            self.score[places],
-            self.rival_in_a[places],
-            self.rival_in_b[places],
-            self.neighbourhoods[places],
-        )
-
 
 def candidate_pairs(
     candidates: Candidates,

@@ -113,5 +113,5 @@ place. They show what wrong links look like.</p>
 
 
 def _score_help() -> str:
-    entry = evidence.found("score")
+    entry = evidence.lookup("score")
     return "" if entry is None else f"<p><strong>Score</strong>: {escape(entry.help)}.</p>"
