@@ -138,14 +138,14 @@ def crossfit(
     rng : Generator
         Draws the folds.
     folds : int
-        Number of maps.
+        Number of maps. One means no cross-fitting: the one map is fitted to all links.
     one_pass : callable, optional
         Matches all rows of large clouds along projections to a depth, instead of `clouds.matches`.
     """
     split = Folds.drawn(pool, clouds, rng, folds)
     maps = [
-        canonical_projections(*clouds.vectors(pool[split.of_link != fold]))
-        for fold in range(folds)
+        canonical_projections(*clouds.vectors(links))
+        for links in _fitted_to(pool, split)
     ]  # fmt: skip
     if max(clouds.n_a, clouds.n_b) > FULL_FOLDS:
         whole = canonical_projections(*clouds.vectors(pool))
@@ -202,6 +202,13 @@ def scored_candidates(
         _best(clouds, rows_a, score, clouds.n_a),
         _best(clouds, rows_b, score, clouds.n_b),
     )
+
+
+def _fitted_to(pool: np.ndarray, split: Folds) -> list[np.ndarray]:
+    """The links that each map is fitted to: all but those of its fold."""
+    if split.count == 1:
+        return [pool]
+    return [pool[split.of_link != fold] for fold in range(split.count)]
 
 
 def _pairs_of_one_map(
