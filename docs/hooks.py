@@ -12,10 +12,11 @@ import typer
 
 import veclink
 from veclink.cli.app import app
+from veclink.confidence import evidence
 from veclink.data import links
 
 ROOT = Path(__file__).parent.parent
-COMMANDS, NAMES = "<!-- the commands -->", "<!-- the public names -->"
+COMMANDS, NAMES, EVIDENCE = "<!-- the commands -->", "<!-- the public names -->", "<!-- the evidence -->"
 OUTSIDE = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+[^)#]+)\)")
 FIELD = re.compile(r"^(\w[\w, /…]*): +(?=\S)")
 
@@ -34,7 +35,7 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
 
 
 def _filled(markdown: str) -> str:
-    for place, made in ((COMMANDS, commands), (NAMES, public_names)):
+    for place, made in ((COMMANDS, commands), (NAMES, public_names), (EVIDENCE, evidence_table)):
         if place in markdown:
             markdown = markdown.replace(place, made())
     return markdown
@@ -67,6 +68,15 @@ def public_names() -> str:
     known = {name: getattr(veclink, name) for name in sorted(shown, key=str.lower)}
     known["links.Summary"] = links.Summary
     return "\n".join(_described(f"veclink.{name}", value, 2) for name, value in known.items())
+
+
+def evidence_table() -> str:
+    """Every kind of evidence in the registry: its name, whether it is a column, and what it is."""
+    lines = ["| evidence | a column | |", "|---|---|---|"]
+    for entry in evidence.REGISTRY:
+        column = "yes" if entry.is_column else "no"
+        lines.append(f"| `{entry.name}` | {column} | {entry.help} |")
+    return "\n".join(lines)
 
 
 def _row(each: Any, context: Any) -> str:
