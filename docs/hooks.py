@@ -1,4 +1,4 @@
-"""What the documentation site makes by itself: the list of commands, and the way out to files beside the pages.
+"""What the documentation site makes by itself: the commands, the evidence, and the way out to files beside the pages.
 
 The reference of the Python names is made by mkdocstrings, from the docstrings.
 """
@@ -14,10 +14,11 @@ import typer
 from mkdocs.structure.files import File, Files
 
 from veclink.cli.app import app
+from veclink.confidence import evidence
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
-COMMANDS = "<!-- the commands -->"
+COMMANDS, EVIDENCE = "<!-- the commands -->", "<!-- the evidence -->"
 OUTSIDE = re.compile(r"(!?)\[([^\]]+)\]\(((?:\.\./)+[^)#]+)\)")
 FIGURES = "figures"  # where the site keeps pictures that lie outside docs
 
@@ -33,9 +34,10 @@ def on_files(files: Files, *, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """List the commands; show figures from the site's own copy; files of the source tree become their names."""
-    if COMMANDS in markdown:
-        markdown = markdown.replace(COMMANDS, commands())
+    """List commands and evidence; show figures from the site's copy; files of the source tree become names."""
+    for place, made in ((COMMANDS, commands), (EVIDENCE, evidence_table)):
+        if place in markdown:
+            markdown = markdown.replace(place, made())
     folder = (DOCS / page.file.src_uri).parent
     up = "../" * page.file.src_uri.count("/")
 
@@ -71,6 +73,15 @@ def every_command(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
             yield from every_command(command, f"{before}{name} ")
         else:
             yield f"{before}{name}", command
+
+
+def evidence_table() -> str:
+    """Every kind of evidence in the registry: its name, whether it is a column, and what it is."""
+    lines = ["| evidence | a column | |", "|---|---|---|"]
+    for entry in evidence.REGISTRY:
+        column = "yes" if entry.is_column else "no"
+        lines.append(f"| `{entry.name}` | {column} | {entry.help} |")
+    return "\n".join(lines)
 
 
 def _is_outside(target: Path) -> bool:

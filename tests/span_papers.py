@@ -14,13 +14,13 @@ from veclink import sample
 from veclink.backends.cloud_pair import CloudPair
 from veclink.cli.demo_run import Demo, run_demo
 from veclink.confidence.candidates import Candidates, crossfit
+from veclink.confidence.evidence import neighbourhood_features
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.pairs import resolve_pairs
 from veclink.geometry.clouds import prepare
 from veclink.linkers.linking import link
 from veclink.linkers.span.growing import Pool, Start, grow
-from veclink.linkers.span.linker import _surroundings
 from veclink.stores.opening import open_collection
 
 N_SHARED, N_ALONE, N_SEEDS = 300, 200, 15
@@ -108,6 +108,6 @@ def candidates() -> Candidates:
 
 
 @cache
-def beside() -> np.ndarray:
-    """What the surroundings say about each candidate."""
-    return _surroundings(cloud_pair(), candidates(), pool().pairs, np.random.default_rng(2))
+def neighbourhoods() -> np.ndarray:
+    """The neighbourhood features of each candidate."""
+    return neighbourhood_features(cloud_pair(), candidates(), pool().pairs, np.random.default_rng(2))

@@ -1,4 +1,4 @@
-"""Confidence: probabilities without labels that agree with the labels kept back."""
+"""Calibration: probabilities without labels that agree with the labels kept back."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from functools import cache
 import numpy as np
 import pytest
 
-from span_papers import beside, candidates, some_papers
-from veclink.confidence.calibration import Calibrated, _decoys, _logistic, _with_total, best_threshold, calibrate
+from span_papers import candidates, neighbourhoods, some_papers
+from veclink.confidence.calibration import Calibrated, calibrate
 from veclink.confidence.candidates import Candidates
 
 
 @cache
 def calibrated() -> Calibrated:
-    return calibrate(candidates(), beside(), k=10)
+    return calibrate(candidates(), neighbourhoods(), k=10)
 
 
 def _right(found: Candidates, positions: np.ndarray) -> np.ndarray:
@@ -35,29 +35,6 @@ def test_probabilities_separate_right_from_wrong_candidates() -> None:
     assert np.mean(probability[right][:, None] > probability[~right]) > 0.95
 
 
-@pytest.mark.parametrize("side", ["a", "b"])
-def test_knock_outs_are_wrong_pairs_by_the_truth(side: str) -> None:
-    """Only links that are right are knocked out here: what takes a true partner's place is wrong."""
-    found = candidates()
-    links = found.mutual()
-    links = links[_right(found, links)]
-    made = _decoys(found, beside(), links, np.ones(len(links)), 10, side)
-    rows, best = (found.rows_a, found.best_a) if side == "a" else (found.rows_b, found.best_b)
-    replaced = best[rows[links], 1]
-    assert not _right(found, replaced[replaced >= 0]).any()
-    assert 0 < made.rate < 0.6 and len(made.features) == len(made.weight) > 30
-
-
-def test_the_rate_of_knock_outs_is_near_that_of_points_without_a_partner() -> None:
-    found, papers = candidates(), some_papers()
-    links = found.mutual()
-    wrong = links[~_right(found, links)]
-    links = links[_right(found, links)]
-    alone = np.setdiff1d(np.arange(len(papers.a)), papers.truth[:, 0])
-    rate = np.isin(found.rows_a[wrong], alone).sum() / len(alone)
-    assert _decoys(found, beside(), links, np.ones(len(links)), 10, "a").rate == pytest.approx(rate, abs=0.15)
-
-
 def test_candidates_that_are_not_mutual_are_less_probable() -> None:
     every, probability = calibrated().ranked()
     assert len(np.unique(every)) == len(every) == len(probability)
@@ -73,23 +50,22 @@ def test_fewer_than_three_candidates_get_no_probability() -> None:
     assert result.probability.tolist() == [0.0, 0.0] and result.overlap == 0
 
 
-def test_best_cut_has_the_largest_expected_f1() -> None:
-    probability = np.array([1.0, 0.9, 0.8, 0.4, 0.3, 0.1])
-    expected = [2 * probability[:n].sum() / (n + 3.0) for n in range(1, 7)]
-    assert best_threshold(probability, 3.0) == int(np.argmax(expected)) + 1 == 3
-    assert best_threshold(np.empty(0), 3.0) == 0
+def test_calibrating_a_part_of_the_candidates_gives_all_of_them_about_the_same_probability() -> None:
+    """As for very many: the mixture is fitted to some, as if the clouds were that much smaller."""
+    mutual = candidates().mutual()
+    some = np.sort(np.random.default_rng(0).choice(mutual, len(mutual) * 2 // 3, replace=False))
+    part = calibrate(candidates(), neighbourhoods(), some, k=10, runners_up=False)
+    assert len(part.positions) == len(mutual) and not len(part.others)
+    assert part.probability.mean() == pytest.approx(calibrated().probability.mean(), abs=0.08)
+    assert part.overlap == pytest.approx(calibrated().overlap, rel=0.12)
+    order = np.argsort(part.positions), np.argsort(calibrated().positions)
+    both = part.probability[order[0]], calibrated().probability[order[1]]
+    assert np.corrcoef(*both)[0, 1] > 0.98
 
 
-def test_logistic_regression_finds_the_weights_that_made_the_labels() -> None:
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((20_000, 2))
-    labels = rng.uniform(size=len(x)) < 1 / (1 + np.exp(-(0.5 + x @ [2.0, -1.0])))
-    assert np.allclose(_logistic(x, labels.astype(float), np.ones(len(x))), [0.5, 2.0, -1.0], atol=0.1)
-    twice = _logistic(x[:100], labels[:100].astype(float), np.full(100, 2.0))
-    assert np.allclose(twice, _logistic(np.tile(x[:100], (2, 1)), np.tile(labels[:100], 2).astype(float), np.ones(200)))
-
-
-def test_probabilities_are_shifted_to_the_wanted_total_in_the_same_order() -> None:
-    odds = np.array([-3.0, 0.0, 2.0, 5.0])
-    shifted = _with_total(odds, 1.5)
-    assert shifted.sum() == pytest.approx(1.5, abs=1e-6) and np.all(np.diff(shifted) > 0)
+def test_the_decoys_of_the_model_stand_for_the_candidates_that_are_expected_to_be_wrong() -> None:
+    model = calibrated().model
+    assert model is not None and len(model.features) == len(model.weights)
+    assert model.decoy_weight.sum() == pytest.approx((1 - calibrated().probability).sum())
+    of_decoys = np.average(model.decoy_probability, weights=model.decoy_weight)
+    assert of_decoys < calibrated().probability.mean() - 0.3

@@ -63,6 +63,17 @@ def test_wrong_links_in_the_pool_do_not_confirm_themselves() -> None:
     assert np.isin(papers.truth[40:, 0] * n_b + papers.truth[40:, 1], mutual).mean() > 0.85
 
 
+def test_without_cross_fitting_wrong_links_in_the_pool_confirm_themselves() -> None:
+    """One fold is one map of all links, for comparison: it is fitted to the links that it scores."""
+    papers, n_b = some_papers(), len(some_papers().b)
+    wrong = papers.truth[:40].copy()
+    wrong[:, 1] = np.roll(wrong[:, 1], 1)
+    links = np.concatenate([wrong, papers.truth[40:200]])
+    one = crossfit(cloud_pair(), links, np.random.default_rng(3), folds=1)
+    mutual = (one.rows_a * n_b + one.rows_b)[one.mutual()]
+    assert np.isin(wrong[:, 0] * n_b + wrong[:, 1], mutual).mean() > 0.3
+
+
 def test_large_clouds_matched_once_give_nearly_the_same_mutual_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FULL_FOLDS", 100)
     once, full = crossfit(cloud_pair(), pool().pairs, np.random.default_rng(1)), candidates()

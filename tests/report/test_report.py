@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import re
-import zlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import packed_data
 import span_papers
+import toy_evidence
 from small_papers import N_SEEDS, small_papers
 from veclink import Collection, Links, link, open_collection, sample
+from veclink.confidence import evidence
 from veclink.confidence.intervals import estimate
 from veclink.data.links import Summary
 from veclink.errors import OutputError
@@ -44,15 +44,7 @@ def unpacked(page: str) -> dict[str, Any]:
     """The data of a page as the browser reads it."""
     found = re.search(r'<script type="text/plain" id="data">([^<]*)</script>', page)
     assert found is not None
-    data = zlib.decompress(base64.b64decode(found[1]))
-    length = int.from_bytes(data[:4], "little")
-    told = json.loads(data[4 : 4 + length])
-    first = -(-(4 + length) // 8) * 8
-    told["column"] = {
-        name: np.frombuffer(data, each["type"], each["length"], first + each["at"])
-        for name, each in told["columns"].items()
-    }
-    return told
+    return packed_data.unpacked(found[1])
 
 
 def cut_report(path: Path, **options: Any) -> str:
@@ -121,7 +113,7 @@ def test_the_data_hold_every_judged_pair_with_its_names_and_evidence(tmp_path: P
 def test_titles_come_from_the_payload_and_ids_stand_in_where_there_are_none() -> None:
     content = gather(span_papers.linked(), *(open_collection(path) for path in (sample.A, sample.B)))
     title = span_papers.demo().shown[0].title_a
-    assert title in unpacked(f'<script type="text/plain" id="data">{content.packed}</script>')["texts"]
+    assert title in packed_data.unpacked(content.packed)["texts"]
     assert gather(span_papers.linked(), None, None).close_calls[0].a.count(".") >= 2  # an id of the anthology
 
 
@@ -138,6 +130,20 @@ def test_links_that_were_saved_and_loaded_still_explain_themselves(tmp_path: Pat
     assert "the cut can be raised but not lowered" in page.inner_text("#cut")
     page.click("#links tbody tr >> nth=20")
     assert page.locator("dialog .waterfall .step").count() == 9
+
+
+def test_the_explanation_shows_every_kind_of_evidence_that_the_model_has(
+    tmp_path: Path, visit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing but the registry knows of the two toys, and the page's script shows them with their words."""
+    monkeypatch.setattr(evidence, "REGISTRY", (*evidence.REGISTRY, *toy_evidence.TOYS))
+    papers = span_papers.some_papers()
+    cut_report(tmp_path / "r.html", links=link(papers.a, papers.b, seeds=papers.seeds, device="cpu"))
+    opened = visit(tmp_path / "r.html")
+    opened.page.click("#links tbody tr >> nth=20")
+    told = opened.page.inner_text("dialog .waterfall")
+    assert all(entry.label in told for entry in evidence.REGISTRY)
+    assert opened.page.locator("dialog .waterfall .step").count() == 11 and opened.complaints == []
 
 
 def test_collections_that_do_not_link_get_a_report_that_says_so(tmp_path: Path, visit: Any) -> None:

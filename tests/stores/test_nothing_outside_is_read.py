@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -222,7 +223,9 @@ MAKE = "import sys, pathlib, test_nothing_outside_is_read as here; here.milvus(p
 
 
 def milvus_folder(folder: Path) -> Path:
-    subprocess.run([sys.executable, "-c", MAKE, str(folder)], check=True, cwd=Path(__file__).parent)
+    here = Path(__file__).parent
+    path = os.pathsep.join([str(here), str(here.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    subprocess.run([sys.executable, "-c", MAKE, str(folder)], check=True, env=os.environ | {"PYTHONPATH": path})
     return folder / "lite.db" / "collections" / "papers"
 
 

@@ -136,7 +136,7 @@ def test_the_traceback_of_a_bug_is_printed_without_it(folder: Path) -> None:
         "import sys, veclink.cli.app, veclink.probing.inspecting\n"
         "veclink.probing.inspecting.inspect_collection = fail\n"
         "sys.argv = ['veclink', 'inspect', 'a.npy']\n"
-        "veclink.cli.app.app.main()\n"
+        "veclink.cli.app.main()\n"
     )
     ended = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
     assert ended.returncode == 1 and "RuntimeError: no answer from postgresql://***@host/db" in ended.stderr

@@ -21,12 +21,14 @@ matplotlib.use("agg")
 import matplotlib.pyplot as plt
 
 from veclink.backends.cloud_pair import CloudPair
-from veclink.confidence.calibration import Calibrated, _decoys, calibrate
+from veclink.confidence.calibration import Calibrated, calibrate
 from veclink.confidence.candidates import Candidates, crossfit
+from veclink.confidence.decoys import decoy_pairs, remove_partners
+from veclink.confidence.evidence import neighbourhood_features
 from veclink.data.collection import Collection
 from veclink.geometry.clouds import prepare
 from veclink.linkers.span.growing import DEFAULT_SCHEDULE, Pool, Start, grow
-from veclink.linkers.span.linker import NEIGHBOURS, _surroundings
+from veclink.linkers.span.linker import NEIGHBOURS
 from veclink_bench.arguments import parser
 from veclink_bench.places import PICTURES, results_folder
 from veclink_bench.splits import draw_seeds, split
@@ -47,7 +49,7 @@ class Trial:
 
     rounds: list[Pool]
     candidates: Candidates
-    beside: np.ndarray
+    neighbourhoods: np.ndarray
     calibrated: Calibrated
     keys: np.ndarray
     n_b: int
@@ -74,10 +76,11 @@ def linked(data: Path) -> Trial:
         rounds.pop()
     pool = rounds[-1].pairs
     candidates = crossfit(clouds, pool, rng)
-    beside = _surroundings(clouds, candidates, pool, rng)
-    calibrated = calibrate(candidates, beside, k=NEIGHBOURS)
+    neighbourhoods = neighbourhood_features(clouds, candidates, pool, rng)
+    calibrated = calibrate(candidates, neighbourhoods, k=NEIGHBOURS)
     n_b = len(cut.rows_b)
-    return Trial(rounds, candidates, beside, calibrated, cut.truth[:, 0] * n_b + cut.truth[:, 1], n_b)
+    keys = cut.truth[:, 0] * n_b + cut.truth[:, 1]
+    return Trial(rounds, candidates, neighbourhoods, calibrated, keys, n_b)
 
 
 def growth(trial: Trial) -> plt.Figure:
@@ -98,18 +101,21 @@ def growth(trial: Trial) -> plt.Figure:
 
 
 def scores(trial: Trial) -> plt.Figure:
-    """Scores of mutual candidates, right and wrong, beside those of the knock-outs."""
+    """Scores of mutual candidates, right and wrong, beside those of the decoys."""
     figure, axes = plt.subplots(figsize=(6.4, 3.2))
     found, links = trial.candidates, trial.calibrated.positions
     right = trial.right(found.rows_a[links], found.rows_b[links])
-    made = [_decoys(found, trial.beside, links, trial.calibrated.probability, NEIGHBOURS, side) for side in "ab"]
-    knocked, weight = np.concatenate([m.features[:, 0] for m in made]), np.concatenate([m.weight for m in made])
+    made = [remove_partners(found, links, NEIGHBOURS, side) for side in "ab"]
+    decoy_score = np.concatenate(
+        [decoy_pairs(found, trial.neighbourhoods, each, NEIGHBOURS).score for each in made]
+    )
+    weight = np.concatenate([each.weights(trial.calibrated.probability) for each in made])
     bins = np.linspace(found.score[links].min(), found.score[links].max(), 50).tolist()
     axes.hist(found.score[links[right]], bins, color=RIGHT, alpha=0.75, label=f"right ({right.sum():,})")
     axes.hist(found.score[links[~right]], bins, color=WRONG, alpha=0.75, label=f"wrong ({(~right).sum():,})")
     scale = (~right).sum() / weight.sum()
-    label = "knock-outs, scaled to as many as wrong"
-    axes.hist(knocked, bins, weights=scale * weight, histtype="step", color=MADE, lw=2, label=label)
+    label = "decoys, scaled to as many as wrong"
+    axes.hist(decoy_score, bins, weights=scale * weight, histtype="step", color=MADE, lw=2, label=label)
     axes.set(
         xlabel="cross-fitted score (csls) of mutual candidates", ylabel="candidates", ylim=(0, 1.4 * axes.get_ylim()[1])
     )

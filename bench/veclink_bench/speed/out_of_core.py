@@ -52,7 +52,7 @@ def main() -> None:
         first = given.rows - given.rows // 2
         (folder / "seeds.csv").write_text("a,b\n" + "".join(f"{i},{i}\n" for i in range(15)))
         baseline, _ = peak_of_link(folder, "a-cut.npy", "b-cut.npy", given.memory)
-        (folder / "seeds.csv").write_text("a,b\n" + "".join(f"{first + i},{i}\n" for i in range(0, first, first // 15)))
+        (folder / "seeds.csv").write_text("a,b\n" + "".join(f"{first + i},{i}\n" for i in range(0, 1500, 100)))
         inputs = sum((folder / file).stat().st_size for file in ("a.npy", "b.npy"))
         runs, found = {}, {}
         for memory in (given.memory, "4GB"):

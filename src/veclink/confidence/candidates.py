@@ -1,7 +1,7 @@
-"""Candidates: the pairs worth judging, each scored by maps that were fitted without it.
+"""Candidates: the pairs worth a probability, each scored by maps that were fitted without it.
 
-A link that is itself an anchor confirms itself. So the pool is cut into folds; a row that stands in the pool is scored
-by the map that its own fold had no part in, any other row by all of them.
+A link that is itself an anchor confirms itself. So the pool is split into folds; a row that is in the pool is scored by
+the map that its own fold had no part in, any other row by all of them.
 """
 
 from __future__ import annotations
@@ -12,20 +12,30 @@ from dataclasses import dataclass
 import numpy as np
 
 from veclink.backends.cloud_pair import CloudPair, Projections
+from veclink.confidence.constants import BEST_LISTED, FOLDS, FULL_FOLDS, NO_RIVAL_SCORE
 from veclink.geometry.signatures import canonical_projections
 from veclink.matching import Matches
 
-FOLDS = 5
-DEPTH = 3
-FULL_FOLDS = 12_000  # up to this many rows every fold is matched in full; above, one map is, and folds only re-score
+Densities = tuple[np.ndarray, np.ndarray]
+"""Mean similarity of each row of A, and of B, to its nearest rows of the other cloud: (n_a,) and (n_b,)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
     """Scored pairs, sorted by row of A, then of B.
 
-    rows_a, rows_b, score, cosine: (c,), score being the cross-fitted csls. density_a, density_b: per row of a cloud.
-    best_a, best_b: (n, DEPTH) positions of each row's best candidates, best first, −1 where there are fewer.
+    Attributes
+    ----------
+    rows_a, rows_b : (c,) int64
+        The two rows of each pair.
+    score : (c,) float32
+        Cross-fitted CSLS.
+    cosine : (c,) float32
+        Cross-fitted cosine: the score without the densities taken off.
+    density_a, density_b : (n_a,) and (n_b,) float32
+        Mean over the maps of each row's similarity to its nearest rows of the other cloud.
+    best_a, best_b : (n_a, BEST_LISTED) and (n_b, BEST_LISTED) int64
+        Positions of each row's best candidates, best first, −1 where there are fewer.
     """
 
     rows_a: np.ndarray
@@ -38,13 +48,76 @@ class Candidates:
     best_b: np.ndarray
 
     def mutual(self) -> np.ndarray:
-        """Positions of the candidates that are the best of both their rows."""
+        """Positions of the candidates that are the best of both their rows: mutual nearest neighbours."""
         every = np.arange(len(self.rows_a))
-        return np.flatnonzero((self.best_a[self.rows_a, 0] == every) & (self.best_b[self.rows_b, 0] == every))
+        best_of_a = self.best_a[self.rows_a, 0] == every
+        best_of_b = self.best_b[self.rows_b, 0] == every
+        return np.flatnonzero(best_of_a & best_of_b)
 
     def scores(self, positions: np.ndarray) -> np.ndarray:
-        """Scores at these positions; −1, below any that matters, where a position is −1."""
-        return np.where(positions >= 0, self.score[positions], np.float32(-1.0))
+        """Scores at these positions; NO_RIVAL_SCORE where a position is −1."""
+        return np.where(
+            positions >= 0,
+            self.score[positions],
+            np.float32(NO_RIVAL_SCORE),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Which fold the rows of a pool are in.
+
+    Attributes
+    ----------
+    of_link : (m,) int64
+        The fold of each link of the pool.
+    of_a, of_b : (n_a,) and (n_b,) int64
+        The fold of each row, −1 where it is not in the pool.
+    count : int
+    """
+
+    of_link: np.ndarray
+    of_a: np.ndarray
+    of_b: np.ndarray
+    count: int
+
+    @classmethod
+    def drawn(
+        cls,
+        pool: np.ndarray,
+        clouds: CloudPair,
+        rng: np.random.Generator,
+        count: int,
+    ) -> Folds:
+        """Folds of equal size, but for one link, at random."""
+        of_link = rng.permutation(len(pool)) % count
+        of_a = np.full(clouds.n_a, -1)
+        of_b = np.full(clouds.n_b, -1)
+        of_a[pool[:, 0]] = of_link
+        of_b[pool[:, 1]] = of_link
+        return cls(of_link, of_a, of_b, count)
+
+    def outside(self, fold: int) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of A, and of B, that had no part in the map without this fold."""
+        return (
+            np.flatnonzero((self.of_a == fold) | (self.of_a < 0)),
+            np.flatnonzero((self.of_b == fold) | (self.of_b < 0)),
+        )
+
+    def weights(self, rows_a: np.ndarray, rows_b: np.ndarray) -> np.ndarray:
+        """(c, count) of 0 and 1: the maps that each pair is scored by.
+
+        Those that neither row had a part in; where there is none, those that one of the two had no part in.
+        """
+        every = np.arange(self.count)
+        of_a = self.of_a[rows_a][:, None]
+        of_b = self.of_b[rows_b][:, None]
+        free_a = (of_a == every) | (of_a < 0)
+        free_b = (of_b == every) | (of_b < 0)
+        both = free_a & free_b
+        either = free_a | free_b
+        has_both = both.any(axis=1, keepdims=True)
+        return np.where(has_both, both, either).astype(np.float32)
 
 
 def crossfit(
@@ -55,72 +128,155 @@ def crossfit(
     folds: int = FOLDS,
     one_pass: Callable[[Projections, int], Matches] | None = None,
 ) -> Candidates:
-    """Candidates among the rows of two clouds, from the links of a pool (m, 2).
+    """Candidates among the rows of two clouds, scored by maps that were fitted without them.
 
-    one_pass: how to match all rows of large clouds along axes to a depth, instead of `clouds.matches`.
+    Parameters
+    ----------
+    clouds : CloudPair
+    pool : (m, 2) int64
+        Links that the maps are fitted to.
+    rng : Generator
+        Draws the folds.
+    folds : int
+        Number of maps. One means no cross-fitting: the one map is fitted to all links.
+    one_pass : callable, optional
+        Matches all rows of large clouds along projections to a depth, instead of `clouds.matches`.
     """
-    n_a, n_b = clouds.n_a, clouds.n_b
-    fold = rng.permutation(len(pool)) % folds
-    fold_a, fold_b = np.full(n_a, -1), np.full(n_b, -1)
-    fold_a[pool[:, 0]], fold_b[pool[:, 1]] = fold, fold
-    every_a, every_b = np.arange(n_a), np.arange(n_b)
-    axes = [canonical_projections(*clouds.vectors(kept)) for kept in (pool[fold != q] for q in range(folds))]
-    found, densities = [], []
-    if max(n_a, n_b) > FULL_FOLDS:
-        matches = (one_pass or clouds.matches)(canonical_projections(*clouds.vectors(pool)), DEPTH)
-        found.append(_listed(matches, every_a, every_b, n_b))
-        densities = [(matches.forward.density, matches.backward.density)] * folds
+    split = Folds.drawn(pool, clouds, rng, folds)
+    maps = [
+        canonical_projections(*clouds.vectors(links))
+        for links in _fitted_to(pool, split)
+    ]  # fmt: skip
+    if max(clouds.n_a, clouds.n_b) > FULL_FOLDS:
+        whole = canonical_projections(*clouds.vectors(pool))
+        matches = (one_pass or clouds.matches)(whole, BEST_LISTED)
+        keys, densities = _pairs_of_one_map(matches, clouds, folds)
     else:
-        for q in range(folds):
-            matches = clouds.matches(axes[q], DEPTH)
-            outside_a, outside_b = (np.flatnonzero((side == q) | (side < 0)) for side in (fold_a, fold_b))
-            found.append(_listed(matches, outside_a, outside_b, n_b))
-            densities.append((matches.forward.density, matches.backward.density))
-    keys = clouds.unique(np.concatenate(found))
-    rows_a, rows_b = keys // n_b, keys % n_b
-    counts = _fold_weights(fold_a[rows_a], fold_b[rows_b], folds)
-    score = np.zeros(len(keys), np.float32)
+        keys, densities = _pairs_of_each_map(maps, split, clouds)
+    rows_a, rows_b = np.divmod(keys, clouds.n_b)
+    score = cross_fitted_score(clouds, maps, densities, split, rows_a, rows_b)
+    return scored_candidates(clouds, rows_a, rows_b, score, densities)
+
+
+def cross_fitted_score(
+    clouds: CloudPair,
+    maps: list[Projections],
+    densities: list[Densities],
+    split: Folds,
+    rows_a: np.ndarray,
+    rows_b: np.ndarray,
+) -> np.ndarray:
+    """CSLS of each pair, the mean over the maps that it had no part in: (c,) float32.
+
+    Any maps will do, one for each fold: the same pairs can be scored by maps of another kind.
+    """
+    weights = split.weights(rows_a, rows_b)
+    score = np.zeros(len(rows_a), np.float32)
     # Projected a second time, fold by fold: the signatures of all folds at once would be several times the clouds.
-    for q, (of_a, of_b) in enumerate(densities):
-        cosine = clouds.cosines(axes[q], rows_a, rows_b)
-        score += counts[:, q] * (2 * cosine - of_a[rows_a] - of_b[rows_b])
-    score /= counts.sum(axis=1)
-    density_a, density_b = (np.mean([d[side] for d in densities], axis=0) for side in (0, 1))
+    for fold, (density_a, density_b) in enumerate(densities):
+        cosine = clouds.cosines(maps[fold], rows_a, rows_b)
+        csls = 2 * cosine - density_a[rows_a] - density_b[rows_b]
+        score += weights[:, fold] * csls
+    score /= weights.sum(axis=1)
+    return score
+
+
+def scored_candidates(
+    clouds: CloudPair,
+    rows_a: np.ndarray,
+    rows_b: np.ndarray,
+    score: np.ndarray,
+    densities: list[Densities],
+) -> Candidates:
+    """Pairs with their scores as candidates: each row's best are listed."""
+    density_a = np.mean([of_a for of_a, _ in densities], axis=0)
+    density_b = np.mean([of_b for _, of_b in densities], axis=0)
+    cosine = (score + density_a[rows_a] + density_b[rows_b]) / 2
     return Candidates(
         rows_a,
         rows_b,
         score.astype(np.float32),
-        ((score + density_a[rows_a] + density_b[rows_b]) / 2).astype(np.float32),
+        cosine.astype(np.float32),
         density_a,
         density_b,
-        _best(clouds, rows_a, score, n_a),
-        _best(clouds, rows_b, score, n_b),
+        _best(clouds, rows_a, score, clouds.n_a),
+        _best(clouds, rows_b, score, clouds.n_b),
     )
 
 
-def _listed(matches: Matches, rows_a: np.ndarray, rows_b: np.ndarray, n_b: int) -> np.ndarray:
+def _fitted_to(pool: np.ndarray, split: Folds) -> list[np.ndarray]:
+    """The links that each map is fitted to: all but those of its fold."""
+    if split.count == 1:
+        return [pool]
+    return [pool[split.of_link != fold] for fold in range(split.count)]
+
+
+def _pairs_of_one_map(
+    matches: Matches,
+    clouds: CloudPair,
+    folds: int,
+) -> tuple[np.ndarray, list[Densities]]:
+    """Keys of the pairs that one map of the whole pool lists, and its densities, which stand for those of each fold."""
+    every_a = np.arange(clouds.n_a)
+    every_b = np.arange(clouds.n_b)
+    keys = _listed(matches, every_a, every_b, clouds.n_b)
+    return clouds.unique(keys), [_densities(matches)] * folds
+
+
+def _pairs_of_each_map(
+    maps: list[Projections],
+    split: Folds,
+    clouds: CloudPair,
+) -> tuple[np.ndarray, list[Densities]]:
+    """Keys of the pairs that any map lists for the rows outside it, and the densities of each map."""
+    keys = []
+    densities = []
+    for fold, projections in enumerate(maps):
+        matches = clouds.matches(projections, BEST_LISTED)
+        outside_a, outside_b = split.outside(fold)
+        keys.append(_listed(matches, outside_a, outside_b, clouds.n_b))
+        densities.append(_densities(matches))
+    return clouds.unique(np.concatenate(keys)), densities
+
+
+def _densities(matches: Matches) -> Densities:
+    return matches.forward.density, matches.backward.density
+
+
+def _listed(
+    matches: Matches,
+    rows_a: np.ndarray,
+    rows_b: np.ndarray,
+    n_b: int,
+) -> np.ndarray:
     """Keys of the pairs that the given rows of either side rank among their best."""
-    forward, backward = matches.forward.index[rows_a], matches.backward.index[rows_b]
-    pairs_a = np.repeat(rows_a, forward.shape[1]) * n_b + forward.ravel()
-    pairs_b = backward.ravel() * n_b + np.repeat(rows_b, backward.shape[1])
-    return np.concatenate([pairs_a[forward.ravel() >= 0], pairs_b[backward.ravel() >= 0]])
+    forward = matches.forward.index[rows_a]
+    backward = matches.backward.index[rows_b]
+    left = np.repeat(rows_a, forward.shape[1])
+    right = np.repeat(rows_b, backward.shape[1])
+    from_a = left * n_b + forward.ravel()
+    from_b = backward.ravel() * n_b + right
+    return np.concatenate(
+        [
+            from_a[forward.ravel() >= 0],
+            from_b[backward.ravel() >= 0],
+        ]
+    )
 
 
-def _fold_weights(of_a: np.ndarray, of_b: np.ndarray, folds: int) -> np.ndarray:
-    """(c, folds) of 0 and 1: the folds that neither row had a part in, else those that one of them had none in."""
-    every = np.arange(folds)
-    free_a = (of_a[:, None] == every) | (of_a[:, None] < 0)
-    free_b = (of_b[:, None] == every) | (of_b[:, None] < 0)
-    both = free_a & free_b
-    return np.where(both.any(axis=1, keepdims=True), both, free_a | free_b).astype(np.float32)
-
-
-def _best(clouds: CloudPair, rows: np.ndarray, score: np.ndarray, n: int) -> np.ndarray:
+def _best(
+    clouds: CloudPair,
+    rows: np.ndarray,
+    score: np.ndarray,
+    n: int,
+) -> np.ndarray:
+    """(n, BEST_LISTED) positions of each row's best candidates, best first, −1 where there are fewer."""
     order = clouds.ordered(rows, score)
     end = np.cumsum(np.bincount(rows, minlength=n))
     first = np.r_[0, end[:-1]]
-    best = np.full((n, DEPTH), -1)
-    for depth in range(DEPTH):
-        there = first + depth < end
-        best[there, depth] = order[(first + depth)[there]]
+    best = np.full((n, BEST_LISTED), -1)
+    for rank in range(BEST_LISTED):
+        listed = first + rank
+        has_listed = listed < end
+        best[has_listed, rank] = order[listed[has_listed]]
     return best

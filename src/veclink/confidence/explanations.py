@@ -1,87 +1,143 @@
-"""Links to look at, and what makes one doubtful in words: the parts of the evidence that lower its odds most."""
+"""Links to look at, and what makes one doubtful in words: the evidence that lowers its odds most."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
+from veclink.confidence import evidence
+from veclink.confidence.constants import MIN_TELLING_CHANGE, SURE
 from veclink.data.links import Links
 
-SURE = 0.9  # probability below which a link is worth a look
-TELLING = 0.3  # of the log odds: what lowers them by less is not worth a word
-UNLIKE = -1.0  # the score that stands for a rival where there is none, as the linker counts
+__all__ = ["SURE", "against", "in_words", "typical"]
 
 
 def typical(links: Links, sure: int, doubtful: int) -> list[tuple[str, int]]:
     """Some "sure" links, some "doubtful" ones, and the pair that came closest to being a link ("left out"), by rank.
 
-    Ranks are among all judged pairs. They are spread evenly over their kind: the best alone would look better than the
-    result is.
+    Ranks are among all calibrated pairs. They are spread evenly over their kind: the best alone would look better than
+    the result is.
     """
-    source = links if links.considered is None else links.considered
-    given = source.evidence.get("given", np.zeros(len(source), bool))
-    kept, is_sure = np.arange(len(source)) < len(links), source.probability >= SURE
+    source = links.considered
+    if source is None:
+        source = links
+    is_new = ~_given(source)
+    is_kept = np.arange(len(source)) < len(links)
+    is_sure = source.probability >= SURE
+    sure_ranks = np.flatnonzero(is_kept & is_sure & is_new)
+    doubtful_ranks = np.flatnonzero(is_kept & ~is_sure & is_new)
+    left_out = np.flatnonzero(~is_kept & is_new)
+    chosen = {
+        "sure": _spread(sure_ranks, sure),
+        "doubtful": _spread(doubtful_ranks, doubtful),
+        "left out": left_out[:1].tolist(),
+    }
     return [
-        *(("sure", i) for i in _spread(np.flatnonzero(kept & is_sure & ~given), sure)),
-        *(("doubtful", i) for i in _spread(np.flatnonzero(kept & ~is_sure & ~given), doubtful)),
-        *(("left out", int(i)) for i in np.flatnonzero(~kept & ~given)[:1]),
-    ]
-
-
-def _spread(ranks: np.ndarray, count: int) -> list[int]:
-    at = np.unique(((np.arange(count) + 0.5) / max(count, 1) * len(ranks)).astype(int))
-    return [int(rank) for rank in ranks[at]] if len(ranks) else []
+        (kind, rank)
+        for kind, ranks in chosen.items()
+        for rank in ranks
+    ]  # fmt: skip
 
 
 def against(links: Links, i: int, most: int = 2) -> list[tuple[str, float]]:
-    """What speaks against link i: (feature, change of the log odds), the weightiest first; at most so many.
+    """What speaks against link i: (name of the evidence, change of the log odds), the weightiest first.
 
     A change is weight·(feature − centre)/scale of the model of these probabilities (see `trace.traced`): it is measured
-    against a pair with average evidence. Empty where the links carry no model, and for given pairs.
+    against a pair with average evidence. Changes that are not worth a word are left out, and so are all after the
+    first `most`. Empty where the links carry no model, and for given pairs.
     """
-    model, evidence = links.trace.get("model"), links.evidence
-    if not model or bool(evidence.get("given", np.zeros(len(links), bool))[i]) or "rival_a" not in evidence:
+    model = links.trace.get("model")
+    if not model or _given(links)[i]:
         return []
-    score = float(evidence["score"][i])
-    leads = [
-        score - (float(evidence[f"rival_{side}_score"][i]) if evidence[f"rival_{side}"][i] >= 0 else UNLIKE)
-        for side in "ab"
-    ]
-    values = {"narrow_margin": min(leads), "wide_margin": max(leads)}
-    changes = []
-    for name, weight, centre, scale in zip(
-        *(model[key] for key in ("features", "weights", "centre", "scale")), strict=True
-    ):
-        value = values[name] if name in values else float(evidence[name][i])
-        changes.append((name, weight * (value - centre) / scale))
-    low = [(name, change) for name, change in changes if change < -TELLING]
-    return sorted(low, key=lambda each: each[1])[:most]
+    values = recorded_values(links.evidence, model["features"], i)
+    if values is None:
+        return []
+    changes = model_changes(model, values)
+    telling = [
+        (name, change)
+        for name, change in changes.items()
+        if change < -MIN_TELLING_CHANGE
+    ]  # fmt: skip
+    telling.sort(key=lambda each: each[1])
+    return telling[:most]
 
 
 def in_words(links: Links, i: int, rival_a: str = "", rival_b: str = "") -> str:
     """One sentence on what speaks against link i; empty where nothing does. rival_a, rival_b: names of its rivals."""
-    said = [_phrase(links, i, name, rival_a, rival_b) for name, _ in against(links, i)]
-    text = ", and ".join(said)
-    return text[:1].upper() + text[1:] + "." if text else ""
+    names = [name for name, _ in against(links, i)]
+    rivals = {"a": rival_a, "b": rival_b}
+    if not names:
+        return ""
+    phrases = [_phrase(links, i, name, rivals) for name in names]
+    text = ", and ".join(phrases)
+    return text[:1].upper() + text[1:] + "."
 
 
-def _phrase(links: Links, i: int, name: str, rival_a: str, rival_b: str) -> str:
-    column = links.evidence
-    if name == "narrow_margin":
-        gaps = {
-            side: float(column["score"][i] - column[f"rival_{side}_score"][i])
-            for side in "ab"
-            if column[f"rival_{side}"][i] >= 0
-        }
-        side = min(gaps, key=lambda each: gaps[each]) if gaps else "b"
-        rival = rival_a if side == "a" else rival_b
-        which = f"“{rival}” in {side.upper()}" if rival else f"another one in {side.upper()}"
-        lead = gaps.get(side, 0.0)
-        return f"{which} scores {'higher' if lead < 0 else f'only {lead:.2f} less'}"
-    return {
-        "score": f"the two are less alike than most linked ones (score {float(column['score'][i]):.2f})",
-        "wide_margin": "its lead is small on the other side as well",
-        "local_correlation": "the links near it lie differently around the two",
-        "shared_neighbours": "few of the links near the one are also near the other",
-        "density_match": "one of the two lies in a far more crowded place than the other",
-        "density": "what lies around it is unlike what lies around most links",
-    }.get(name, name.replace("_", " "))
+def recorded_values(
+    columns: evidence.Columns,
+    names: list[str],
+    i: int,
+) -> dict[str, float] | None:
+    """The evidence of link i by name, from the columns of the links; None where one of the names has no value."""
+    one = {name: values[[i]] for name, values in columns.items()}
+    values = {}
+    for name in names:
+        entry = evidence.lookup(name)
+        if entry is None:
+            column = one.get(name)
+        else:
+            column = entry.recorded(one)
+        if column is None:
+            return None
+        values[name] = float(column[0])
+    return values
+
+
+def model_changes(
+    model: Mapping[str, Any],
+    values: Mapping[str, float],
+) -> dict[str, float]:
+    """By how much each kind of evidence moves the log odds from those of a pair with average evidence."""
+    changes = {}
+    parts = zip(
+        model["features"],
+        model["weights"],
+        model["centre"],
+        model["scale"],
+        strict=True,
+    )
+    for name, weight, centre, scale in parts:
+        changes[name] = weight * (values[name] - centre) / scale
+    return changes
+
+
+def _phrase(
+    links: Links,
+    i: int,
+    name: str,
+    rivals: Mapping[str, str],
+) -> str:
+    entry = evidence.lookup(name)
+    if entry is None:
+        return name.replace("_", " ")
+    values = recorded_values(links.evidence, [name], i)
+    assert values is not None, "what speaks against a link has a value"
+    of_link = {column: each[i] for column, each in links.evidence.items()}
+    doubt = evidence.Doubt(values[name], of_link, rivals)
+    return entry.speaks_against(doubt)
+
+
+def _given(links: Links) -> np.ndarray:
+    """Which of the links were given, (n,) bool."""
+    return links.evidence.get("given", np.zeros(len(links), bool))
+
+
+def _spread(ranks: np.ndarray, count: int) -> list[int]:
+    """At most so many of the ranks, evenly spaced."""
+    if not len(ranks):
+        return []
+    middles = (np.arange(count) + 0.5) / max(count, 1)
+    places = (middles * len(ranks)).astype(int)
+    return ranks[np.unique(places)].tolist()

@@ -1,4 +1,4 @@
-"""How far the estimates may be off: ranges around precision, recall and overlap, for the links above any cut.
+"""How far the estimates may be off: ranges around precision, recall and overlap, for the links above any threshold.
 
 The probabilities expect W = Σ(1 − p) wrong links of n. How far that is off depends most on the share s of the smaller
 collection that seems to be in the other: where little is shared, the linker counts too many wrong links and too few
@@ -8,9 +8,9 @@ shared objects. In trials on real vectors nine of ten lay, up to what chance bri
     true recall / estimate         exp(0.15 − 0.10/s)  to  exp(0.06)
     true overlap / estimate        exp(−0.09)          to  exp(0.11/s − 0.12)
 
-The numbers were chosen on `experiments/results/span.json` and `results/intervals.json`; how often they hold, there and
-in the further trials of `results/probe.json`, is what `python experiments/coverage.py` prints. The 0.15 was 0.12
-before those were seen.
+The numbers (`constants`) were chosen on `experiments/results/span.json` and `results/intervals.json`; how often they
+hold, there and in the further trials of `results/probe.json`, is what `python experiments/coverage.py` prints. The 0.15
+was 0.12 before those were seen.
 """
 
 from __future__ import annotations
@@ -19,14 +19,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from veclink.confidence.constants import (
+    FEWER_SHARED,
+    FEWER_WRONG,
+    HIGHER_RECALL,
+    LOWER_RECALL,
+    MIN_SPREAD,
+    MORE_SHARED,
+    MORE_WRONG,
+    NORMAL_90,
+    SMALLEST_SHARE,
+)
 from veclink.data.links import Links
-
-FEWER_WRONG, MORE_WRONG = (0.25, 0.6), 0.5  # (by 1/s, and as it is); in logarithms, as all of these
-LESS_FOUND, MORE_FOUND = (0.10, -0.15), 0.06
-FEWER_SHARED, MORE_SHARED = 0.09, (0.11, -0.12)
-LEAST = 0.04  # a range is at least so wide to either side, whatever is shared
-SMALLEST_SHARE = 1 / 15  # that trials say anything about
-CHANCE = 1.645  # of a normal distribution: 90 % lie within
 
 
 @dataclass(frozen=True)
@@ -47,22 +51,72 @@ class Estimates:
     overlap: Interval
 
 
+@dataclass(frozen=True)
+class Spread:
+    """How far off the estimates may be, in logarithms, where a certain share of the smaller collection is in both.
+
+    Attributes
+    ----------
+    fewer_wrong, more_wrong, lower_recall, higher_recall, fewer_shared, more_shared : float
+        exp(±spread) bounds the ratio of the truth and the estimate.
+    chance : float
+        Standard deviations of what chance brings about on top.
+    """
+
+    fewer_wrong: float
+    more_wrong: float
+    lower_recall: float
+    higher_recall: float
+    fewer_shared: float
+    more_shared: float
+    chance: float = NORMAL_90
+
+    @classmethod
+    def at(cls, share: float) -> Spread:
+        """Where so large a share of the smaller collection seems to be in both."""
+        return cls(
+            fewer_wrong=_by_share(FEWER_WRONG, share),
+            more_wrong=MORE_WRONG,
+            lower_recall=_by_share(LOWER_RECALL, share),
+            higher_recall=HIGHER_RECALL,
+            fewer_shared=FEWER_SHARED,
+            more_shared=_by_share(MORE_SHARED, share),
+        )
+
+
 def estimate(links: Links) -> Estimates | None:
     """Precision, recall and overlap of the links with their intervals; None where the method does not estimate them."""
-    summary, n = links.summary, len(links)
-    if summary.precision is None or summary.recall is None or not summary.overlap or not n:
+    summary = links.summary
+    n = len(links)
+    is_estimated = summary.precision is not None and summary.recall is not None
+    if not is_estimated or not summary.overlap or not n:
         return None
-    wrong = n - float(links.probability.sum())
-    return ranges(n, wrong, summary.overlap, min(summary.n_a, summary.n_b))
+    expected_wrong = n - float(links.probability.sum())
+    smaller = min(summary.n_a, summary.n_b)
+    return ranges(n, expected_wrong, summary.overlap, smaller)
 
 
 def ranges(n: int, expected_wrong: float, overlap: float, smaller: int) -> Estimates:
-    """The estimates for n links of which so many are expected to be wrong, between collections that seem to share
-    `overlap` objects and of which the smaller has so many rows.
+    """The estimates for n links.
+
+    Parameters
+    ----------
+    n : int
+    expected_wrong : float
+        How many of the links the probabilities expect to be wrong.
+    overlap : float
+        How many objects the collections seem to share.
+    smaller : int
+        Rows of the smaller collection.
     """
     wrong = wrong_links(expected_wrong, n, overlap / smaller)
+    precision = Interval(
+        1 - wrong.value / n,
+        1 - wrong.high / n,
+        1 - wrong.low / n,
+    )
     return Estimates(
-        precision=Interval(1 - wrong.value / n, 1 - wrong.high / n, 1 - wrong.low / n),
+        precision,
         recall=found_share(n - expected_wrong, overlap, smaller),
         overlap=shared_objects(overlap, smaller),
     )
@@ -70,32 +124,47 @@ def ranges(n: int, expected_wrong: float, overlap: float, smaller: int) -> Estim
 
 def wrong_links(expected: float, n: int, share: float) -> Interval:
     """How many of n links are wrong, when the probabilities expect so many. share: of the smaller side, in both."""
-    chance = CHANCE * np.sqrt(max(expected, 0.0))
-    low = expected - _together(expected * (1 - np.exp(-by_share(FEWER_WRONG, share))), chance)
-    high = expected + _together(expected * (np.exp(MORE_WRONG) - 1), chance)
-    return Interval(expected, float(np.clip(low, 0, n)), float(np.clip(high, 0, n)))
+    spread = Spread.at(share)
+    chance = spread.chance * np.sqrt(max(expected, 0.0))
+    fewer = expected * (1 - np.exp(-spread.fewer_wrong))
+    more = expected * (np.exp(spread.more_wrong) - 1)
+    low = expected - _together(fewer, chance)
+    high = expected + _together(more, chance)
+    return Interval(
+        expected,
+        float(np.clip(low, 0, n)),
+        float(np.clip(high, 0, n)),
+    )
 
 
 def found_share(right: float, overlap: float, smaller: int) -> Interval:
     """Recall: how large a part so many right links are of the shared objects."""
+    spread = Spread.at(overlap / smaller)
     value = min(1.0, right / overlap)
-    chance = CHANCE * np.sqrt((1 - value) / max(right, 1.0))
-    low = value * np.exp(-_together(by_share(LESS_FOUND, overlap / smaller), chance))
-    return Interval(value, float(low), float(min(1.0, value * np.exp(_together(MORE_FOUND, chance)))))
+    chance = spread.chance * np.sqrt((1 - value) / max(right, 1.0))
+    low = value * np.exp(-_together(spread.lower_recall, chance))
+    high = value * np.exp(_together(spread.higher_recall, chance))
+    return Interval(value, float(low), float(min(1.0, high)))
 
 
 def shared_objects(overlap: float, smaller: int) -> Interval:
     """How many objects are in both collections, of which the smaller has so many rows."""
-    chance = CHANCE / (2 * np.sqrt(max(overlap, 1.0)))
-    low = overlap * np.exp(-_together(FEWER_SHARED, chance))
-    high = overlap * np.exp(_together(by_share(MORE_SHARED, overlap / smaller), chance))
-    return Interval(overlap, float(low), float(max(overlap, min(high, smaller))))
+    spread = Spread.at(overlap / smaller)
+    chance = spread.chance / (2 * np.sqrt(max(overlap, 1.0)))
+    low = overlap * np.exp(-_together(spread.fewer_shared, chance))
+    high = overlap * np.exp(_together(spread.more_shared, chance))
+    return Interval(
+        overlap,
+        float(low),
+        float(max(overlap, min(high, smaller))),
+    )
 
 
-def by_share(line: tuple[float, float], share: float) -> float:
-    """How far off, in logarithms, an estimate may be where so large a share of the smaller collection is in both."""
+def _by_share(line: tuple[float, float], share: float) -> float:
+    """slope/share + start: how far off, in logarithms, an estimate may be at this share."""
     slope, start = line
-    return max(LEAST, slope / max(share, SMALLEST_SHARE) + start)
+    known_share = max(share, SMALLEST_SHARE)
+    return max(MIN_SPREAD, slope / known_share + start)
 
 
 def _together(error: float, chance: float) -> float:

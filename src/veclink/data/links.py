@@ -25,9 +25,10 @@ class Summary:
     """What is known of a result as a whole.
 
     precision, recall: estimated, from 0 to 1, without labels; overlap: the estimated number of shared objects; each is
-    None where the method does not estimate it. wrong_seeds: rows of the given pairs that look wrong. caution: how many
-    wrong links `Links.at` reckons with for each that the probabilities expect. `seconds` is no
-    part of equality and of saved files, so that the same input gives the same file.
+    None where the method does not estimate it. wrong_seeds: rows of the given pairs that look wrong. caution: the
+    false-discovery inflation, how many wrong links `Links.at` counts for each that the probabilities expect
+    (`confidence.threshold`); it keeps the name that files have for it. `seconds` is no part of equality and of saved
+    files, so that the same input gives the same file.
     """
 
     method: str

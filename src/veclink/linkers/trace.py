@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from veclink.confidence.calibration import FEATURES, Calibrated
+from veclink.confidence.calibration import Calibrated
 from veclink.confidence.candidates import Candidates
 from veclink.linkers.span.starts import Found
 
@@ -20,7 +20,7 @@ def traced(found: Found, candidates: Candidates | None = None, calibrated: Calib
 
     growth: (links in the pool, pairs agreed on) after each round. starts: (name, agreed share of the smaller cloud).
     model: log odds of a link = base + Σ weight·(feature − centre)/scale, over the features named. decoys: how many
-    candidates are reckoned to be wrong, as a histogram over the probability that knock-outs, which are wrong by
+    candidates are expected to be wrong, as a histogram over the probability that decoys, which are wrong by
     construction, were given; made: how many there were. hubs: (row, rows of the other cloud that prefer it to all
     others), the most preferred first.
     """
@@ -38,7 +38,7 @@ def traced(found: Found, candidates: Candidates | None = None, calibrated: Calib
     if model is not None:
         expected, _ = np.histogram(model.decoy_probability, BINS, (0.0, 1.0), weights=model.decoy_weight)
         trace["model"] = {
-            "features": list(FEATURES),
+            "features": list(model.features),
             "base": model.base,
             "weights": model.weights.tolist(),
             "centre": model.centre.tolist(),

@@ -8,17 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from veclink.confidence import evidence as registry
 from veclink.confidence.explanations import SURE, in_words, typical
-from veclink.confidence.intervals import (
-    CHANCE,
-    FEWER_WRONG,
-    LESS_FOUND,
-    MORE_FOUND,
-    MORE_WRONG,
-    Estimates,
-    by_share,
-    estimate,
-)
+from veclink.confidence.intervals import Estimates, Spread, estimate
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.pairs import pair_keys
@@ -31,9 +23,8 @@ LISTED = 120_000  # links with all their evidence; of more, those nearest to the
 CLOSE = 0.05  # a rival whose csls is at most so much lower is a close call
 SHOWN = 12
 SURE_ONES, DOUBTFUL_ONES = 1, 2  # examples on the first screen
-FACTORS = {"score": 1e-4, "rival_a_score": 1e-4, "rival_b_score": 1e-4, "local_correlation": 1e-4,
-           "shared_neighbours": 1e-4, "density_match": 1e-3, "density": 1e-3, "near1_similarity": 1e-4,
-           "near2_similarity": 1e-4, "near3_similarity": 1e-4}  # fmt: skip
+SIMILARITY_STEP = 1e-4  # in which scores of rivals and similarities of near links are kept
+SIMILARITIES = ("rival_a_score", "rival_b_score", "near1_similarity", "near2_similarity", "near3_similarity")
 ROWS_A = ("rival_a", "near1_a", "near2_a", "near3_a")
 ROWS_B = ("rival_b", "near1_b", "near2_b", "near3_b")
 COUNTS = ("votes", "views")
@@ -242,7 +233,9 @@ def _packed(
     for name in ROWS_A + ROWS_B:
         if name in evidence:
             columns[name] = (of_a if name in ROWS_A else of_b).place(evidence[name])
-    columns |= {name: scaled(evidence[name], factor) for name, factor in FACTORS.items() if name in evidence}
+    numbers = _numbers(evidence)
+    steps = _steps()
+    columns |= {name: scaled(values, steps[name]) for name, values in numbers.items()}
     columns |= {name: np.minimum(evidence[name], 65535).astype(np.uint16) for name in COUNTS if name in evidence}
     columns["given"] = evidence.get("given", np.zeros(len(listed), bool)).astype(np.uint8)
     if right is not None:
@@ -263,13 +256,29 @@ def _packed(
         "ids_b": of_b.ids,
         "numbered": {"a": of_a.numbered, "b": of_b.numbered},
     }
-    return pack(told, columns, FACTORS)
+    return pack(told, columns, steps)
+
+
+def _steps() -> dict[str, float]:
+    """The step in which each column of numbers is kept."""
+    steps = dict.fromkeys(SIMILARITIES, SIMILARITY_STEP)
+    return steps | {entry.name: entry.resolution for entry in registry.REGISTRY}
+
+
+def _numbers(evidence: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The columns of numbers: all evidence, also what is no column of a links file, and what it is compared with."""
+    numbers = {name: evidence[name] for name in SIMILARITIES if name in evidence}
+    for entry in registry.REGISTRY:
+        values = entry.recorded(evidence)
+        if values is not None:
+            numbers[entry.name] = values
+    return numbers
 
 
 def _facts(links: Links, source: Links, mapped: Mapped | None) -> dict[str, Any]:
     summary = links.summary
     smaller = min(summary.n_a, summary.n_b)
-    share = (summary.overlap or 0.0) / max(smaller, 1)
+    spread = Spread.at((summary.overlap or 0.0) / max(smaller, 1))
     return {
         "kept": len(links),
         "all": len(source),
@@ -277,14 +286,15 @@ def _facts(links: Links, source: Links, mapped: Mapped | None) -> dict[str, Any]
         "estimated": summary.precision is not None,
         "caution": summary.caution,
         "spread": {
-            "wrong": [by_share(FEWER_WRONG, share), MORE_WRONG],
-            "found": [by_share(LESS_FOUND, share), MORE_FOUND],
-            "chance": CHANCE,
+            "wrong": [spread.fewer_wrong, spread.more_wrong],
+            "found": [spread.lower_recall, spread.higher_recall],
+            "chance": spread.chance,
         },
         "close": CLOSE,
         "sure": SURE,
         "unlinked": None if mapped is None else list(mapped.unlinked),
         "growth": links.trace.get("growth", []),
         "model": links.trace.get("model"),
+        "labels": {entry.name: entry.label for entry in registry.REGISTRY},
         "decoys": links.trace.get("decoys"),
     }

@@ -6,6 +6,7 @@ from html import escape
 
 import numpy as np
 
+from veclink.confidence import evidence
 from veclink.data.titles import clipped
 from veclink.errors import without_secrets
 from veclink.report.content import CLOSE, Content
@@ -113,5 +114,9 @@ measured on.</p>
 far. Views agree on a pair that they propose without having been told of it; runs that fail agree on little.</p>
 <p><strong>Decoys</strong> are pairs made wrong on purpose: a link's partner is taken away, and the next best takes its
 place. They show what wrong links look like.</p>
-<p><strong>Score</strong>: how alike two objects are in the common space, less how alike their surroundings are to
-everything (csls).</p></div></div></section>"""
+{_score_help()}</div></div></section>"""
+
+
+def _score_help() -> str:
+    entry = evidence.lookup("score")
+    return "" if entry is None else f"<p><strong>Score</strong>: {escape(entry.help)}.</p>"

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from veclink.confidence.evidence import Evidence, neighbourhood_evidence, score_evidence
 from veclink.confidence.explanations import in_words
 from veclink.data.collection import Collection
 from veclink.data.links import Links
@@ -104,19 +105,22 @@ def why(links: Links, index: int) -> list[dict[str, str]]:
     rows = []
     if doubt := in_words(links, index):
         rows.append({"what": "Against it", "value": doubt})
-    if (score := _number(known.get("score"))) is not None:
-        best = [_number(known.get(f"rival_{letter}_score")) for letter in "ba"]
-        margins = [score - each for each in best if each is not None]
-        lead = f", {min(margins):.2f} ahead of the nearer rival" if margins else ""
-        rows.append({"what": "Score", "value": f"{score:.2f}{lead}"})
+    rows += _card_rows(score_evidence(), known)
     if known.get("views"):
         rows.append({"what": "Votes", "value": f"{known['votes']} of {known['views']} views"})
-    if (correlation := _number(known.get("local_correlation"))) is not None:
-        rows.append({"what": "Links around both", "value": f"correlation {correlation:.2f}"})
-    if (shared := _number(known.get("shared_neighbours"))) is not None:
-        rows.append({"what": "Neighbours in common", "value": f"{100 * shared:.0f} %"})
+    rows += _card_rows(neighbourhood_evidence(), known)
     if known.get("given"):
         rows.append({"what": "Given", "value": "this pair was one of the seeds"})
+    return rows
+
+
+def _card_rows(entries: tuple[Evidence, ...], known: dict[str, Any]) -> list[dict[str, str]]:
+    """What these kinds of evidence say of a link, those that it has and that a card shows."""
+    rows = []
+    for entry in entries:
+        value = _number(known.get(entry.name))
+        if entry.card is not None and value is not None:
+            rows.append({"what": entry.card_label or entry.label, "value": entry.card(value, known)})
     return rows
 
 

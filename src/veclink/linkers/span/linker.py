@@ -16,6 +16,12 @@ import numpy as np
 from veclink.backends.cloud_pair import CloudPair, Projections, Seen
 from veclink.confidence.calibration import FITTED, Calibrated, best_threshold, calibrate
 from veclink.confidence.candidates import FOLDS, Candidates, crossfit
+from veclink.confidence.evidence import (
+    evidence_columns,
+    neighbourhood_evidence,
+    neighbourhood_features,
+    score_evidence,
+)
 from veclink.data.pairs import one_to_one as choose_one_to_one
 from veclink.data.pairs import pair_keys
 from veclink.linkers.span.growing import Pool, Start, widen
@@ -228,27 +234,8 @@ def _surroundings(
     rng: np.random.Generator,
     fitted: np.ndarray | None = None,
 ) -> np.ndarray:
-    """(c, 4): correlation and overlap of the links around both; how alike, and how high, their densities are.
-
-    fitted: positions of the mutual candidates that others are learnt from, for which the rivals are looked at too;
-    None looks at the rivals of all.
-    """
-    beside = np.zeros((len(candidates.rows_a), 4), np.float32)
-    wanted = np.zeros(len(candidates.rows_a) + 1, bool)  # the last one stands for "no candidate", −1
-    if fitted is None:
-        wanted[candidates.best_a[:, :2]] = wanted[candidates.best_b[:, :2]] = True
-    else:
-        wanted[candidates.mutual()] = True
-        wanted[candidates.best_a[candidates.rows_a[fitted], :2]] = True
-        wanted[candidates.best_b[candidates.rows_b[fitted], :2]] = True
-    looked_at = np.flatnonzero(wanted[:-1])
-    beside[looked_at, 0], beside[looked_at, 1] = clouds.local_agreement(
-        pool, candidates.rows_a[looked_at], candidates.rows_b[looked_at]
-    )
-    density_a, density_b = clouds.own_density("a", rng), clouds.own_density("b", rng)
-    density_a, density_b = density_a[candidates.rows_a], density_b[candidates.rows_b]
-    beside[:, 2], beside[:, 3] = -np.abs(density_a - density_b), density_a + density_b
-    return beside
+    """(c, f): the neighbourhood features of the candidates, see `evidence.neighbourhood_features`."""
+    return neighbourhood_features(clouds, candidates, pool, rng, fitted)
 
 
 def _recovered(candidates: Candidates, calibrated: Calibrated, given: np.ndarray) -> float | None:
@@ -295,14 +282,11 @@ def _evidence(
     in_pool = keys[order[place]] == wanted
     votes = np.where(in_pool, np.rint(found.share[order[place]] * found.views), 0).astype(np.int64)
     columns: dict[str, np.ndarray] = {
-        "score": np.where(known, candidates.score[at], np.nan).astype(np.float32),
+        **evidence_columns(score_evidence(), candidates, beside, at),
         "votes": votes,
         "views": np.full(len(at), found.views),
         "given": listed.given,
-        "local_correlation": np.where(known, beside[at, 0], np.nan).astype(np.float32),
-        "shared_neighbours": np.where(known, beside[at, 1], np.nan).astype(np.float32),
-        "density_match": np.where(known, beside[at, 2], np.nan).astype(np.float32),
-        "density": np.where(known, beside[at, 3], np.nan).astype(np.float32),
+        **evidence_columns(neighbourhood_evidence(), candidates, beside, at),
     }
     for side, best, own, other in (
         ("b", candidates.best_a, listed.pairs[:, 0], candidates.rows_b),

@@ -44,7 +44,7 @@ function bytesOf(text) {
   return bytes;
 }
 
-/* What is thought of the k surest pairs: the same sums as in `estimates.py`. */
+/* What is thought of the k surest pairs: the same sums as in `confidence/intervals.py`. */
 function estimator(data) {
   const { facts } = data;
   const p = data.column.probability;

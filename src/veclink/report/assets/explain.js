@@ -1,17 +1,7 @@
 "use strict";
 /* The explanation of one link: a waterfall of what raised and lowered its odds, its rivals, and the links around it. */
-const FEATURE_WORDS = {
-  score: "How alike the two are",
-  narrow_margin: "Lead over the closest rival",
-  wide_margin: "Lead over the rival on the other side",
-  local_correlation: "Nearby links lie alike around both",
-  shared_neighbours: "The same links are nearby",
-  density_match: "Both lie in equally crowded places",
-  density: "How crowded the place is",
-};
-
 function explainer(dialog, data, names, estimates, cut, order, opened) {
-  const c = data.column, model = data.facts.model, body = dialog.querySelector(".body"), title = dialog.querySelector("h2");
+  const c = data.column, { model, labels } = data.facts, body = dialog.querySelector(".body"), title = dialog.querySelector("h2");
   const first = c.rank.length ? c.rank[0] : 0;
   let now = 0;
   const step = (by) => {
@@ -36,7 +26,7 @@ function explainer(dialog, data, names, estimates, cut, order, opened) {
     const p = estimates.probability(rank);
     title.textContent = `Link ${whole(rank + 1)}: probability ${chances(p)}`;
     const parts = [sides(row), verdict(row, rank, p)];
-    if (model && c.density && !Number.isNaN(c.score[row])) parts.push(waterfall(row));
+    if (model && model.features.every((name) => c[name] && !Number.isNaN(c[name][row]))) parts.push(waterfall(row));
     if (c.rival_a) parts.push(rivals(row));
     if (c.near1_a) parts.push(nearby(row));
     body.replaceChildren(...parts);
@@ -64,19 +54,12 @@ function explainer(dialog, data, names, estimates, cut, order, opened) {
     if (c.right) said.push(c.right[row] ? "The truth has it." : "The truth does not have it.");
     return element("p", {}, said.join(" "));
   }
-  function features(row) {
-    const rival = (side) => (c[`rival_${side}`][row] >= 0 ? c[`rival_${side}_score`][row] : -1); // as the linker counts
-    const lead = ["a", "b"].map((side) => c.score[row] - rival(side));
-    const found = { narrow_margin: Math.min(...lead), wide_margin: Math.max(...lead) };
-    for (const name of model.features) if (!(name in found)) found[name] = c[name][row];
-    return found;
-  }
   function waterfall(row) {
-    const values = features(row), steps = [["A pair with average evidence", null, 0, model.base]];
+    const steps = [["A pair with average evidence", null, 0, model.base]];
     let odds = model.base;
     model.features.forEach((name, i) => {
-      const change = (model.weights[i] * (values[name] - model.centre[i])) / model.scale[i];
-      steps.push([FEATURE_WORDS[name] || name, values[name], odds, odds + change]);
+      const value = c[name][row], change = (model.weights[i] * (value - model.centre[i])) / model.scale[i];
+      steps.push([labels[name] || name, value, odds, odds + change]);
       odds += change;
     });
     steps.push([c.given[row] ? "By the evidence alone" : "All together", null, 0, odds]);

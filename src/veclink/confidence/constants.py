@@ -1,0 +1,149 @@
+"""Every number of this package that decides results, with what it was chosen on.
+
+"Origin not recorded" means that no trial of the repository says why the number is what it is: it came with the first
+version that had it, and what was measured since was measured with it.
+"""
+
+from __future__ import annotations
+
+# --- Candidates -----------------------------------------------------------------------------------------------------
+
+FOLDS = 5
+"""Maps that the pool is cross-fitted by. Origin not recorded."""
+
+BEST_LISTED = 3
+"""Candidates kept for each row: the partner, the one that replaces it when it is removed, and a rival of that one.
+
+Follows from how decoys are made; fewer would not do.
+"""
+
+FULL_FOLDS = 12_000
+"""Rows up to which every fold is matched in full; above, one map is matched and the folds only score its pairs.
+
+A matter of time, not of accuracy: matching is quadratic in the rows. On 500 rows the two ways agree on nine of ten
+mutual pairs (`tests/confidence/test_candidates.py`).
+"""
+
+NO_RIVAL_SCORE = -1.0
+"""CSLS that stands for a rival where a row has no other candidate: below any score that matters."""
+
+# --- Decoys ---------------------------------------------------------------------------------------------------------
+
+DECOY_BASE_WEIGHT = 0.3
+"""Of the mean probability: what every link weighs as the source of a decoy, on top of its own probability.
+
+Keeps doubtful links among the sources. Origin not recorded.
+"""
+
+DECOY_RATE_INFLATION = 0.2
+"""How much more often a row without a partner ends in a wrong link than the decoys' rate says.
+
+Wrong links in the pool bend the maps towards themselves, and removing one link does not undo that. So the decoys' rate
+is taken times 1 + DECOY_RATE_INFLATION·(share of wrong candidates). Chosen together with `RATE_ERROR` and
+`REGRESSION_ERROR` on splits of scifact, nfcorpus, papers, reddit and stackexchange at 15 % and 30 % overlap, and raised
+from 0.15 with a look at the 15 % trials of the README's table: with 0.15 the estimated precision was 2.5 points high on
+scifact and nfcorpus and 2 low on titles.
+"""
+
+# --- The mixture of right and wrong candidates ----------------------------------------------------------------------
+
+MIN_CANDIDATES = 3
+"""Mutual candidates below which nothing can be calibrated."""
+
+MAX_FITTED_CANDIDATES = 20_000
+"""Mutual candidates that a regression of a few features is fitted to at most: more cost time and change nothing."""
+
+MAX_ROUNDS = 40
+"""Rounds of expectation–maximisation at most. Origin not recorded."""
+
+UNDAMPED_ROUNDS = 6
+"""Rounds after which a step goes half the way only: the two counts of wrong links can chase each other.
+
+Origin not recorded.
+"""
+
+CONVERGED = 1e-3
+"""Mean change of the probabilities below which the rounds end. Origin not recorded."""
+
+FIRST_GUESS_QUANTILES = (0.3, 0.95)
+"""Of the scores: where the first guess of the probability is 0, and where it is 1. Origin not recorded."""
+
+OWN_DOUBT_SHARE = 0.5
+"""Share of the wrong class that the candidates' own doubtful ones stand for; decoys stand for the rest.
+
+Decoys alone score too low to stand for the wrong links that matter (a regression trained on confident links against
+decoys lost 3 to 5 points of F1 on scifact and nfcorpus at 30 % overlap). The half itself: origin not recorded.
+"""
+
+RATE_ERROR = 0.08
+"""Relative error of the decoys' rate besides that of sampling: linked rows are not quite like those without a partner.
+
+Chosen on five corpora, three encoder pairs and two splits, 15 % and 30 % overlap: on short titles the rate is off by up
+to a tenth. The error of the estimated precision at 15 % fell from 5.6 to 2.1 points.
+"""
+
+REGRESSION_ERROR = (0.2, 0.035)
+"""Error of the regression's count of wrong links: the smaller of these shares of the right and of the wrong ones.
+
+The first came with the first version (origin not recorded), the second was chosen with `RATE_ERROR`, on the same
+splits: the regression's count is within 5 % where many links are right.
+"""
+
+MIN_WRONG_SHARE = 0.02
+"""Share of the candidates that is taken to be wrong at least, and right at least; also the bounds of a rate.
+
+Keeps both classes of the regression alive. Origin not recorded.
+"""
+
+MUTUAL_SHARE = 0.97
+"""Share of the true pairs that are mutual candidates where linking works: 95 to 98 % in trials on real vectors."""
+
+DUPLICATE_TOLERANCE = 0.25
+"""Of the best score: how far below it a second copy of the same object may score. Origin not recorded."""
+
+# --- The threshold for a wanted precision ---------------------------------------------------------------------------
+
+FALSE_DISCOVERY_INFLATION = 3.0
+"""How many more wrong links are counted for a wanted precision, times the share of all calibrated pairs that is wrong.
+
+Where many pairs are wrong, little is known of the surest ones among those. Links files and summaries call the whole
+factor, 1 + FALSE_DISCOVERY_INFLATION·(mean doubt), `caution`. Raised twice after trials at 15 % overlap had fallen
+short: with 2, one of 50 trials had 88 of 100 right where 95 were asked for; with 3, 90.
+"""
+
+# --- Explanations ---------------------------------------------------------------------------------------------------
+
+SURE = 0.9
+"""Probability below which a link is worth a look. A choice, not a measurement."""
+
+MIN_TELLING_CHANGE = 0.3
+"""Of the log odds: evidence that lowers them by less is not worth a word. A choice, not a measurement."""
+
+# --- Intervals: in logarithms of true value / estimate, chosen as `intervals` says ----------------------------------
+
+FEWER_WRONG = (0.25, 0.6)
+"""How many fewer links may be wrong than expected: (by 1/share, and anyway)."""
+
+MORE_WRONG = 0.5
+"""How many more links may be wrong than expected."""
+
+LOWER_RECALL = (0.10, -0.15)
+"""How much lower the recall may be: (by 1/share, and anyway). The 0.15 was 0.12 before the trials of the probe."""
+
+HIGHER_RECALL = 0.06
+"""How much higher the recall may be."""
+
+FEWER_SHARED = 0.09
+"""How many fewer objects may be shared."""
+
+MORE_SHARED = (0.11, -0.12)
+"""How many more objects may be shared: (by 1/share, and anyway)."""
+
+MIN_SPREAD = 0.04
+"""What an estimate may be off at least, whatever is shared."""
+
+SMALLEST_SHARE = 1 / 15
+"""Share of the smaller collection below which the trials say nothing; less is taken as this much."""
+
+NORMAL_90 = 1.645
+"""Standard deviations within which 90 % of a normal distribution lie."""

@@ -1,0 +1,289 @@
+"""The registry of evidence: every kind that probabilities follow from, once.
+
+An entry says how it is computed, whether the model uses it, whether it is a column of links files, and its words for a
+person. The model, the decoys, the trace, the columns of links, the explanation of a link, the report with its script,
+the review and the reference read it: a new kind of evidence is a new entry at the end of `REGISTRY`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from veclink.backends.cloud_pair import CloudPair
+from veclink.confidence.candidates import Candidates
+from veclink.confidence.constants import NO_RIVAL_SCORE
+from veclink.confidence.features import Neighbourhoods, ScoredPairs, candidate_pairs, worth_measuring
+
+Columns = Mapping[str, np.ndarray]
+"""The evidence of links, as in `Links.evidence`: columns of one value for each link."""
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """One link that a kind of evidence speaks against: its value, its columns (one value each), its rivals' names."""
+
+    value: float
+    columns: Columns
+    rival_names: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One kind of evidence.
+
+    Attributes
+    ----------
+    name : str
+        In the model, in links files, everywhere.
+    label : str
+        A few words, said so that a high value speaks for the link.
+    against : str or callable
+        The part of a sentence that says that it speaks against a link; in a text, `{value}` is filled in.
+    help : str
+        What it is, for the reference.
+    of_pairs : callable, optional
+        Scored pairs (m) → (m,): how it is computed from scores. This or `of_neighbourhoods` is given.
+    of_neighbourhoods : callable, optional
+        `Neighbourhoods` of c candidates → (c,): how it is computed from what is near, on the clouds' own device.
+    compares_rivals : bool
+        Whether it compares a pair with its rivals. It would count against a true duplicate, whose best rival is as
+        right as itself, and is left out where candidates that are not mutual get a probability.
+    in_model : bool
+        Whether the probabilities follow from it.
+    of_columns : callable, optional
+        How it follows from other columns of a links file; without it, it is a column itself.
+    needed : tuple of str
+        Those other columns.
+    resolution : float
+        The step in which reports keep it, as an int16.
+    card_label : str, optional
+        What the card of a review calls it; `label` where it is None.
+    card : callable or None
+        Its text on the card, from what `Links.explain` says of a link; None where a card does not show it.
+    """
+
+    name: str
+    label: str
+    against: str | Callable[[Doubt], str]
+    help: str
+    of_pairs: Callable[[ScoredPairs], np.ndarray] | None = None
+    of_neighbourhoods: Callable[[Neighbourhoods], np.ndarray] | None = None
+    compares_rivals: bool = False
+    in_model: bool = True
+    of_columns: Callable[[Columns], np.ndarray] | None = None
+    needed: tuple[str, ...] = ()
+    resolution: float = 1e-4
+    card_label: str | None = None
+    card: Callable[[float, Mapping[str, float]], str] | None = field(default=lambda value, known: f"{value:.2f}")
+
+    @property
+    def is_column(self) -> bool:
+        """Whether it is a column of links files."""
+        return self.of_columns is None
+
+    def recorded(self, columns: Columns) -> np.ndarray | None:
+        """Its values for links with these columns, float64; None where a file lacks what it takes."""
+        if self.of_columns is None:
+            return columns[self.name].astype(float) if self.name in columns else None
+        if not all(name in columns for name in self.needed):
+            return None
+        return self.of_columns(columns)
+
+    def speaks_against(self, doubt: Doubt) -> str:
+        """The part of a sentence that says so."""
+        if callable(self.against):
+            return self.against(doubt)
+        return self.against.format(value=doubt.value)
+
+
+def model_evidence() -> tuple[Evidence, ...]:
+    """What the probabilities follow from, in the order of the model's weights."""
+    return tuple(entry for entry in REGISTRY if entry.in_model)
+
+
+def score_evidence() -> tuple[Evidence, ...]:
+    """What is computed from the scores of a pair and its rivals."""
+    return tuple(entry for entry in REGISTRY if entry.of_neighbourhoods is None)
+
+
+def neighbourhood_evidence() -> tuple[Evidence, ...]:
+    """What is computed from the neighbourhoods of a pair, in the order of the columns of `neighbourhood_features`."""
+    return tuple(entry for entry in REGISTRY if entry.of_neighbourhoods is not None)
+
+
+def lookup(name: str) -> Evidence | None:
+    """The entry of this name; None where a links file of another version names evidence that this one lacks."""
+    return next((entry for entry in REGISTRY if entry.name == name), None)
+
+
+def neighbourhood_features(
+    clouds: CloudPair,
+    candidates: Candidates,
+    pool: np.ndarray,
+    rng: np.random.Generator,
+    fitted: np.ndarray | None = None,
+) -> np.ndarray:
+    """Neighbourhood features of all candidates: (c, f) float32, a column for each entry of `neighbourhood_evidence`.
+
+    fitted: (m,) positions of the mutual candidates that the calibration is fitted to, for which rivals are measured
+    too; None measures the rivals of all. What is not measured is 0.
+    """
+    wanted = worth_measuring(candidates, fitted)
+    measured = Neighbourhoods(clouds, candidates, pool, rng, wanted)
+    columns = [
+        entry.of_neighbourhoods(measured)
+        for entry in neighbourhood_evidence()
+        if entry.of_neighbourhoods is not None
+    ]  # fmt: skip
+    return np.column_stack(columns).astype(np.float32, copy=False)
+
+
+def feature_matrix(
+    pairs: ScoredPairs,
+    entries: tuple[Evidence, ...] | None = None,
+) -> np.ndarray:
+    """Features of pairs (m, f), float64: a column for each of the entries, those of the model where none are given."""
+    near = _by_name(pairs.neighbourhoods)
+    columns = [
+        near[entry.name] if entry.of_pairs is None else entry.of_pairs(pairs)
+        for entry in entries or model_evidence()
+    ]  # fmt: skip
+    return np.column_stack(columns).astype(float)
+
+
+def evidence_columns(
+    entries: tuple[Evidence, ...],
+    candidates: Candidates,
+    neighbourhoods: np.ndarray,
+    positions: np.ndarray,
+) -> dict[str, np.ndarray]:
+    """The columns of a links file that these entries are: (n,) float32 each.
+
+    positions: (n,) of the links among the candidates; NaN where one is −1, a given pair that is no candidate.
+    """
+    pairs = candidate_pairs(candidates, neighbourhoods, positions)
+    near = _by_name(pairs.neighbourhoods)
+    known = positions >= 0
+    columns = {}
+    for entry in entries:
+        if entry.is_column:
+            values = near[entry.name] if entry.of_pairs is None else entry.of_pairs(pairs)
+            columns[entry.name] = np.where(known, values, np.nan).astype(np.float32)
+    return columns
+
+
+def _by_name(neighbourhoods: np.ndarray) -> dict[str, np.ndarray]:
+    names = (entry.name for entry in neighbourhood_evidence())
+    return dict(zip(names, neighbourhoods.T, strict=True))
+
+
+def _margins_of_columns(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
+    """Lead over the best rival in A, and in B, (n,) float64 each, as the linker counts where there is none."""
+    score = columns["score"].astype(float)
+    leads = []
+    for side in "ab":
+        has_rival = columns[f"rival_{side}"] >= 0
+        rival_score = columns[f"rival_{side}_score"].astype(float)
+        leads.append(score - np.where(has_rival, rival_score, NO_RIVAL_SCORE))
+    return leads[0], leads[1]
+
+
+def _close_rival(doubt: Doubt) -> str:
+    """Names the rival that comes closest, and how close."""
+    score = doubt.columns["score"]
+    leads = {
+        side: float(score - doubt.columns[f"rival_{side}_score"])
+        for side in "ab"
+        if doubt.columns[f"rival_{side}"] >= 0
+    }  # fmt: skip
+    side = min(leads, key=lambda each: leads[each]) if leads else "b"
+    lead = leads.get(side, 0.0)
+    name = doubt.rival_names.get(side)
+    which = f"“{name}”" if name else "another one"
+    how_close = "higher" if lead < 0 else f"only {lead:.2f} less"
+    return f"{which} in {side.upper()} scores {how_close}"
+
+
+def _score_on_card(value: float, known: Mapping[str, float]) -> str:
+    """The score and its lead over the nearer rival."""
+    rivals = [known.get(f"rival_{side}_score") for side in "ba"]
+    leads = [value - rival for rival in rivals if rival is not None and np.isfinite(rival)]
+    lead = f", {min(leads):.2f} ahead of the nearer rival" if leads else ""
+    return f"{value:.2f}{lead}"
+
+
+_MARGIN_COLUMNS = ("score", "rival_a", "rival_b", "rival_a_score", "rival_b_score")
+
+REGISTRY: tuple[Evidence, ...] = (
+    Evidence(
+        name="score",
+        label="How alike the two are",
+        against="the two are less alike than most linked ones (score {value:.2f})",
+        help="how alike two objects are in the common space, less how alike their neighbourhoods are to everything "
+        "(cross-fitted CSLS)",
+        of_pairs=lambda pairs: pairs.score,
+        card_label="Score",
+        card=_score_on_card,
+    ),
+    Evidence(
+        name="narrow_margin",
+        label="Lead over the closest rival",
+        against=_close_rival,
+        help="how far the score is above that of the closest rival on either side",
+        of_pairs=lambda pairs: np.minimum(*pairs.margins()),
+        compares_rivals=True,
+        of_columns=lambda columns: np.minimum(*_margins_of_columns(columns)),
+        needed=_MARGIN_COLUMNS,
+        card=None,
+    ),
+    Evidence(
+        name="wide_margin",
+        label="Lead over the rival on the other side",
+        against="its lead is small on the other side as well",
+        help="how far the score is above that of the best rival on the other side",
+        of_pairs=lambda pairs: np.maximum(*pairs.margins()),
+        compares_rivals=True,
+        of_columns=lambda columns: np.maximum(*_margins_of_columns(columns)),
+        needed=_MARGIN_COLUMNS,
+        card=None,
+    ),
+    Evidence(
+        name="local_correlation",
+        label="Nearby links lie alike around both",
+        against="the links near it lie differently around the two",
+        help="how the similarities of one object to the links near it correlate with those of the other",
+        of_neighbourhoods=lambda measured: measured.agreement[0],
+        card_label="Links around both",
+        card=lambda value, known: f"correlation {value:.2f}",
+    ),
+    Evidence(
+        name="shared_neighbours",
+        label="The same links are nearby",
+        against="few of the links near the one are also near the other",
+        help="the share of the links near the one object that are also near the other",
+        of_neighbourhoods=lambda measured: measured.agreement[1],
+        card_label="Neighbours in common",
+        card=lambda value, known: f"{100 * value:.0f} %",
+    ),
+    Evidence(
+        name="density_match",
+        label="Both lie in equally crowded places",
+        against="one of the two lies in a far more crowded place than the other",
+        help="how alike the standardised densities of the two clouds around the two objects are, 0 at best",
+        of_neighbourhoods=lambda measured: -np.abs(measured.densities[0] - measured.densities[1]),
+        resolution=1e-3,
+        card=None,
+    ),
+    Evidence(
+        name="density",
+        label="How crowded the place is",
+        against="what lies around it is unlike what lies around most links",
+        help="the sum of those two densities",
+        of_neighbourhoods=lambda measured: measured.densities[0] + measured.densities[1],
+        resolution=1e-3,
+        card=None,
+    ),
+)

@@ -1,0 +1,64 @@
+"""Logistic regression of weighted targets, and probabilities that sum to a wanted total."""
+
+from __future__ import annotations
+
+import numpy as np
+
+NEWTON_STEPS = 50
+LARGEST_STEP = 5.0
+NEWTON_CONVERGED = 1e-6
+INTERCEPT_RIDGE = 1e-6
+LARGEST_LOG_ODDS = 60.0
+LARGEST_SHIFT = 40.0
+HALVINGS = 50
+
+
+def sigmoid(log_odds: np.ndarray) -> np.ndarray:
+    """The probability with these log odds: 1 / (1 + exp(−x))."""
+    bounded = np.clip(log_odds, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
+    return 1 / (1 + np.exp(-bounded))
+
+
+def with_total(log_odds: np.ndarray, total: float) -> np.ndarray:
+    """Probabilities with these log odds (n,), all shifted alike so that they sum to `total`; by bisection."""
+    low = -LARGEST_SHIFT
+    high = LARGEST_SHIFT
+    for _ in range(HALVINGS):
+        shift = (low + high) / 2
+        if sigmoid(log_odds + shift).sum() < total:
+            low = shift
+        else:
+            high = shift
+    return sigmoid(log_odds + (low + high) / 2)
+
+
+def logistic_regression(
+    features: np.ndarray,
+    targets: np.ndarray,
+    weights: np.ndarray,
+) -> np.ndarray:
+    """Coefficients (1 + f,) by Newton's method, the intercept first; unit ridge on all but the intercept.
+
+    Parameters
+    ----------
+    features : (n, f) float64
+    targets : (n,) float64
+        0 or 1, or anything between.
+    weights : (n,) float64
+        How much each line counts.
+    """
+    design = np.column_stack([np.ones(len(features)), features])
+    ridge = np.r_[INTERCEPT_RIDGE, np.ones(features.shape[1])]
+    coefficients = np.zeros(design.shape[1])
+    for _ in range(NEWTON_STEPS):
+        fitted = sigmoid(design @ coefficients)
+        residual = weights * (fitted - targets)
+        gradient = design.T @ residual + ridge * coefficients
+        spread = weights * fitted * (1 - fitted)
+        curvature = (design * spread[:, None]).T @ design + np.diag(ridge)
+        step = np.linalg.solve(curvature, gradient)
+        largest = float(np.abs(step).max())
+        coefficients -= step * min(1.0, LARGEST_STEP / max(largest, 1e-12))
+        if largest < NEWTON_CONVERGED:
+            break
+    return coefficients

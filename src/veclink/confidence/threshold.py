@@ -1,0 +1,32 @@
+"""The threshold: how many of the surest pairs are links."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from veclink.confidence.constants import FALSE_DISCOVERY_INFLATION
+
+
+def best_threshold(probability: np.ndarray, overlap: float) -> int:
+    """How many of the pairs, sorted by falling probability (n,), to keep for the largest expected F1.
+
+    Of the first m, Σp are right; expected F1 = 2·Σp / (m + overlap). overlap: the estimated number of shared objects.
+    """
+    if not len(probability):
+        return 0
+    kept = np.arange(1, len(probability) + 1)
+    expected_right = np.cumsum(probability)
+    expected_f1 = 2 * expected_right / (kept + max(overlap, 1.0))
+    return int(np.argmax(expected_f1)) + 1
+
+
+def false_discovery_inflation(probability: np.ndarray) -> float:
+    """How many wrong links to count for each that the probabilities expect, where a precision is to be kept.
+
+    probability: (n,) of all calibrated pairs. The more of them look wrong, the larger: from 1 to
+    1 + FALSE_DISCOVERY_INFLATION. `Links.at` uses it; summaries and files call it `caution`.
+    """
+    if not len(probability):
+        return 1.0
+    doubt = float(1 - probability.mean())
+    return 1 + FALSE_DISCOVERY_INFLATION * doubt
