@@ -8,13 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
-from mkdocs.structure.files import File, Files
 
 from veclink.cli.app import app
 from veclink.confidence import evidence
+
+if TYPE_CHECKING:
+    from mkdocs.structure.files import Files
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -25,6 +27,8 @@ FIGURES = "figures"  # where the site keeps pictures that lie outside docs
 
 def on_files(files: Files, *, config: Any) -> Files:
     """Add the figures that pages show from the committed results."""
+    from mkdocs.structure.files import File
+
     for page in DOCS.rglob("*.md"):
         for is_image, _, link in OUTSIDE.findall(page.read_text(encoding="utf-8")):
             target = (page.parent / link).resolve()
