@@ -39,9 +39,7 @@ def on_files(files: Files, *, config: Any) -> Files:
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """List commands and evidence; show figures from the site's copy; files of the source tree become names."""
-    for place, made in ((COMMANDS, commands), (EVIDENCE, evidence_table)):
-        if place in markdown:
-            markdown = markdown.replace(place, made())
+    markdown = filled(markdown)
     folder = (DOCS / page.file.src_uri).parent
     up = "../" * page.file.src_uri.count("/")
 
@@ -55,6 +53,14 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
         return f"{text} (`{target.relative_to(ROOT)}`)"
 
     return OUTSIDE.sub(within_the_site, markdown)
+
+
+def filled(markdown: str) -> str:
+    """The page with its lists of commands and of evidence."""
+    for place, made in ((COMMANDS, commands), (EVIDENCE, evidence_table)):
+        if place in markdown:
+            markdown = markdown.replace(place, made())
+    return markdown
 
 
 def commands() -> str:

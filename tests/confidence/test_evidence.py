@@ -172,7 +172,7 @@ class TestOneEntryIsEnough:
 
 
 def test_the_reference_lists_the_registry_and_nothing_else() -> None:
-    page = docs_hooks()._filled((ROOT / "docs" / "reference" / "files.md").read_text(encoding="utf-8"))
+    page = docs_hooks().filled((ROOT / "docs" / "reference" / "files.md").read_text(encoding="utf-8"))
     section = page.split("### Evidence")[1].split("\n## ")[0]
     listed = [line.split("`")[1] for line in section.splitlines() if line.startswith("| `")]
     assert listed == [entry.name for entry in evidence.REGISTRY]
