@@ -35,12 +35,12 @@ def test_the_smaller_cloud_is_asked_whichever_side_it_is(large: None) -> None:
     sides = [prepare(Collection.from_array(each)).dense() for each in (papers.a, papers.b[:700])]
     for a, b, few in ((*sides, 1), (*sides[::-1], 0)):
         cloud_pair = CloudPair(a, b)
-        cloud_pair.ask(np.random.default_rng(0))
+        sample = cloud_pair.sample_queries(np.random.default_rng(0))
         shared = papers.truth[papers.truth[:, 1] < 700][:, :: 1 if few else -1]
         axes = tuple(span_projection(side, 0.3) for side in cloud_pair.vectors(shared[:200]))
-        pairs, _ = cloud_pair.propose(axes)
-        assert set(pairs[:, few]) <= set(cloud_pair.asked) and cloud_pair.extent == 600
-        assert cloud_pair.confirmed(axes, pairs).mean() > 0.3
+        pairs, _ = cloud_pair.propose(axes, sample)
+        assert set(pairs[:, few]) <= set(sample.rows) and sample.extent == 600
+        assert cloud_pair.confirmed(axes, pairs, sample, np.random.default_rng(0)).mean() > 0.3
 
 
 def test_nothing_is_found_between_large_clouds_that_share_nothing(large: None) -> None:

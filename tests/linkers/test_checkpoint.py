@@ -32,7 +32,8 @@ GEH: dict[str, Any] = {"method": "geh", "k": 10, "max_iterations": 5, "device": 
 KILLED = """
 import json, os, signal, sys
 import numpy as np
-from veclink import candidates, checkpoint, linking
+from veclink.confidence import candidates
+from veclink.linkers import checkpoint, linking
 folder, options, stage, step, *command = sys.argv[1:]
 options, step = json.loads(options), int(step)
 candidates.FULL_FOLDS, checkpoint.SAVE_EVERY = 100, 0.0

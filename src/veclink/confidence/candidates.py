@@ -64,7 +64,9 @@ def crossfit(
     fold_a, fold_b = np.full(n_a, -1), np.full(n_b, -1)
     fold_a[pool[:, 0]], fold_b[pool[:, 1]] = fold, fold
     every_a, every_b = np.arange(n_a), np.arange(n_b)
-    axes = [canonical_projections(*clouds.vectors(kept)) for kept in (pool[fold != q] for q in range(folds))]
+    # One fold means no cross-fitting: the one map is fitted to all links.
+    parts = [pool[fold != q] for q in range(folds)] if folds > 1 else [pool]
+    axes = [canonical_projections(*clouds.vectors(kept)) for kept in parts]
     found, densities = [], []
     if max(n_a, n_b) > FULL_FOLDS:
         matches = (one_pass or clouds.matches)(canonical_projections(*clouds.vectors(pool)), DEPTH)
