@@ -70,7 +70,12 @@ def no_pairs() -> np.ndarray:
     return np.empty((0, 2), np.int64)
 
 
-def anchors_from_rows(clouds: HasVectors, pairs: np.ndarray, *, trusted: bool = True) -> Anchors:
+def anchors_from_rows(
+    clouds: HasVectors,
+    pairs: np.ndarray,
+    *,
+    trusted: bool = True,
+) -> Anchors:
     """Anchors that are rows. pairs: (m, 2) positions in the two clouds."""
     left, right = clouds.vectors(pairs)
     return Anchors(left, right, pairs, trusted=trusted)
@@ -79,8 +84,13 @@ def anchors_from_rows(clouds: HasVectors, pairs: np.ndarray, *, trusted: bool = 
 def anchors_from_pairs(a: Cloud, b: Cloud, pairs: np.ndarray) -> Anchors:
     """Anchors that are rows. pairs: (m, 2) rows of the two collections, as from `resolve_pairs`."""
     pairs = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
-    here = np.column_stack([a.positions(pairs[:, 0]), b.positions(pairs[:, 1])])
-    return Anchors(a.take(here[:, 0]), b.take(here[:, 1]), here)
+    rows_a = a.positions(pairs[:, 0])
+    rows_b = b.positions(pairs[:, 1])
+    return Anchors(
+        a.take(rows_a),
+        b.take(rows_b),
+        np.column_stack([rows_a, rows_b]),
+    )
 
 
 def anchors_from_vectors(

@@ -45,14 +45,24 @@ class Checkpoint:
         if not os.access(self.folder, os.W_OK):
             raise InputError(f"The checkpoint folder {folder} cannot be written: permission denied; choose another.")
 
-    def save(self, stage: str, rng: np.random.Generator, arrays: dict[str, np.ndarray], plain: Any = None) -> None:
+    def save(
+        self,
+        stage: str,
+        rng: np.random.Generator,
+        arrays: dict[str, np.ndarray],
+        plain: Any = None,
+    ) -> None:
         """Keep a stage: arrays, plain values, and the state of the generator after it."""
         header = json.dumps({"rng": rng.bit_generator.state, "plain": plain})
         held: dict[str, Any] = {"_header": np.array(header), **arrays}
         with written_whole(self._path(stage)) as path:
             np.savez(path, **held)
 
-    def load(self, stage: str, rng: np.random.Generator) -> tuple[dict[str, np.ndarray], Any] | None:
+    def load(
+        self,
+        stage: str,
+        rng: np.random.Generator,
+    ) -> tuple[dict[str, np.ndarray], Any] | None:
         """What was kept of a stage, the generator set to its state after it; None where there is nothing of use."""
         try:
             with np.load(self._path(stage), allow_pickle=False) as file:
@@ -85,7 +95,11 @@ class Checkpoint:
 class UnfinishedPass:
     """The lists of an unfinished pass over all rows, saved now and then."""
 
-    def __init__(self, checkpoint: Checkpoint, told: Callable[[int, int], None] | None = None) -> None:
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        told: Callable[[int, int], None] | None = None,
+    ) -> None:
         self._checkpoint = checkpoint
         self._told = told
         self._rng = np.random.default_rng(0)  # a pass draws nothing
@@ -96,7 +110,12 @@ class UnfinishedPass:
         held = self._checkpoint.load(UNFINISHED, self._rng)
         return None if held is None else held[0]
 
-    def keep(self, done: int, of: int, lists: Callable[[], dict[str, np.ndarray]]) -> None:
+    def keep(
+        self,
+        done: int,
+        of: int,
+        lists: Callable[[], dict[str, np.ndarray]],
+    ) -> None:
         """Hear that so many of the rows are done, and save the lists if it is time to."""
         began = time.monotonic()
         if began >= self._due and done < of:
@@ -107,16 +126,26 @@ class UnfinishedPass:
             self._told(done, of)
 
 
-def fingerprint(a: Cloud, b: Cloud, anchors: Anchors | None, options: dict[str, Any]) -> str:
+def fingerprint(
+    a: Cloud,
+    b: Cloud,
+    anchors: Anchors | None,
+    options: dict[str, Any],
+) -> str:
     """16 letters that differ where inputs (by size, type and a sample of rows), anchors, options or version do."""
-    header = json.dumps([__version__, options], sort_keys=True, default=repr)
+    header = json.dumps(
+        [__version__, options],
+        sort_keys=True,
+        default=repr,
+    )
     digest = hashlib.sha256(header.encode())
     for cloud in (a, b):
         for part in _described(cloud):
             digest.update(part)
     if anchors is not None:
         for array in (anchors.left, anchors.right, anchors.pairs):
-            digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
+            if array is not None:
+                digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:16]
 
 
@@ -125,7 +154,8 @@ def _described(cloud: Cloud) -> list[bytes]:
     vectors = cloud.collection.vectors
     n = len(cloud.collection)
     scale = cloud.collection.scale
-    rows = np.unique(np.linspace(0, n - 1, min(n, SAMPLED_ROWS)).astype(np.int64))
+    spots = np.linspace(0, n - 1, min(n, SAMPLED_ROWS))
+    rows = np.unique(spots.astype(np.int64))
     parts = [
         repr((vectors.shape, vectors.dtype.str, len(cloud))).encode(),
         np.ascontiguousarray(vectors[rows]).tobytes(),

@@ -130,28 +130,67 @@ class _Run:
         """The name of the linker."""
         return "geh" if isinstance(self.options, GehOptions) else "span"
 
-    def prepared(self, left: Collection, right: Collection, skip_zero: bool) -> tuple[Cloud, Cloud]:
+    def prepared(
+        self,
+        left: Collection,
+        right: Collection,
+        skip_zero: bool,
+    ) -> tuple[Cloud, Cloud]:
         """The collections as clouds, centred where the method wants it."""
         centre = isinstance(self.options, SpanOptions) and self.options.centred
         look = look_on(self.device)
-        a = prepare(left, centre=centre, skip_zero=skip_zero, side="A", look=look)
-        b = prepare(right, centre=centre, skip_zero=skip_zero, side="B", look=look)
+        a = prepare(
+            left,
+            centre=centre,
+            skip_zero=skip_zero,
+            side="A",
+            look=look,
+        )
+        b = prepare(
+            right,
+            centre=centre,
+            skip_zero=skip_zero,
+            side="B",
+            look=look,
+        )
         return a, b
 
-    def checkpoint(self, folder: str | Path | None, a: Cloud, b: Cloud, anchors: Anchors | None) -> Checkpoint | None:
+    def checkpoint(
+        self,
+        folder: str | Path | None,
+        a: Cloud,
+        b: Cloud,
+        anchors: Anchors | None,
+    ) -> Checkpoint | None:
         """Where this run, and no other, is kept."""
         if folder is None:
             return None
-        options = {"method": self.method, "device": self.device, **self.told}
+        options = {
+            "method": self.method,
+            "device": self.device,
+            **self.told,
+        }
         return Checkpoint(folder, fingerprint(a, b, anchors, options))
 
-    def links(self, a: Cloud, b: Cloud, anchors: Anchors | None, watch: Watch) -> Links:
+    def links(
+        self,
+        a: Cloud,
+        b: Cloud,
+        anchors: Anchors | None,
+        watch: Watch,
+    ) -> Links:
         """What the method finds."""
         if isinstance(self.options, SpanOptions):
             clouds = self._cloud_pair(a, b, self.options)
             if anchors is not None and anchors.pairs is not None:
                 anchors = anchors_from_rows(clouds, anchors.pairs)  # to the last bit as the device has them
-            found = span(clouds, anchors, self.options, random_state=self.random_state, watch=watch)
+            found = span(
+                clouds,
+                anchors,
+                self.options,
+                random_state=self.random_state,
+                watch=watch,
+            )
         else:
             assert anchors is not None, "_check_start asks for them"
             growth = geh(
@@ -190,7 +229,11 @@ def _check_call(method: str, random_state: int, cluster: str | None) -> None:
         raise InputError("Method 'geh' runs on one machine; leave out the cluster, or use method 'span'.")
 
 
-def _check_start(method: str, seeds: Any, anchors: tuple[Source, Source] | None) -> None:
+def _check_start(
+    method: str,
+    seeds: Any,
+    anchors: tuple[Source, Source] | None,
+) -> None:
     if seeds is not None and anchors is not None:
         raise InputError("Seeds and anchors were both given; a run starts from one of them.")
     if method == "geh" and seeds is None and anchors is None:
@@ -220,4 +263,9 @@ def _anchors(
         return None
     if not isinstance(anchors, (tuple, list)) or len(anchors) != 2:
         raise InputError("Anchors are two sets of vectors, one for each side; give (anchors of A, anchors of B).")
-    return anchors_from_vectors(a, b, open_collection(anchors[0]), open_collection(anchors[1]))
+    return anchors_from_vectors(
+        a,
+        b,
+        open_collection(anchors[0]),
+        open_collection(anchors[1]),
+    )

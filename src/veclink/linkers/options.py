@@ -167,7 +167,11 @@ Options = SpanOptions | GehOptions
 OPTIONS: dict[str, type[Options]] = {"span": SpanOptions, "geh": GehOptions}
 
 
-def options_of(method: str, given: Options | None, keywords: Mapping[str, Any]) -> Options:
+def options_of(
+    method: str,
+    given: Options | None,
+    keywords: Mapping[str, Any],
+) -> Options:
     """The options of a method, from an object or from keywords; a name that it does not know is refused."""
     kind = OPTIONS[method]
     known = [each.name for each in fields(kind)]

@@ -18,7 +18,12 @@ SampleRows = Callable[[str, int], np.ndarray]  # rows of one cloud ("a" or "b"),
 Sides = tuple[np.ndarray, np.ndarray]  # vectors of A and of B
 
 
-def find_outlier_seeds(pairs: Sides, anchors: Sides, sample: SampleRows, ridge: float) -> np.ndarray:
+def find_outlier_seeds(
+    pairs: Sides,
+    anchors: Sides,
+    sample: SampleRows,
+    ridge: float,
+) -> np.ndarray:
     """Positions of the pairs that are far apart as seen from the anchors.
 
     Parameters
@@ -41,7 +46,12 @@ def find_outlier_seeds(pairs: Sides, anchors: Sides, sample: SampleRows, ridge: 
     return np.flatnonzero(shares_nearer(signatures, pairs, projections) > OUTLIER_SHARE)
 
 
-def held_out_shares(pairs: Sides, kept: np.ndarray, clouds: Sides, ridge: float) -> np.ndarray:
+def held_out_shares(
+    pairs: Sides,
+    kept: np.ndarray,
+    clouds: Sides,
+    ridge: float,
+) -> np.ndarray:
     """For each pair, the share of either cloud that is nearer to it than its partner, before anything is linked.
 
     A pair is seen from the kept ones but itself: as an anchor it would place itself well. Some pairs alone show little:
@@ -82,4 +92,6 @@ def _share_above(cosine: np.ndarray, own: np.ndarray) -> np.ndarray:
 
 def _projected(vectors: Sides, projections: Projections) -> Sides:
     """Both sides along their projections, unit length."""
-    return unit_rows(vectors[0] @ projections[0]), unit_rows(vectors[1] @ projections[1])
+    of_a = unit_rows(vectors[0] @ projections[0])
+    of_b = unit_rows(vectors[1] @ projections[1])
+    return of_a, of_b

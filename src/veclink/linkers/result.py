@@ -54,7 +54,13 @@ class Decision:
     trace: dict[str, Any] = field(default_factory=dict)
 
 
-def links_of(decision: Decision, a: Cloud, b: Cloud, anchors: Anchors | None, options: dict[str, Any]) -> Links:
+def links_of(
+    decision: Decision,
+    a: Cloud,
+    b: Cloud,
+    anchors: Anchors | None,
+    options: dict[str, Any],
+) -> Links:
     """The links of two collections from a decision about their clouds.
 
     Parameters
@@ -71,7 +77,8 @@ def links_of(decision: Decision, a: Cloud, b: Cloud, anchors: Anchors | None, op
     making = _Making(decision, a, b, anchors, options)
     if decision.overlap is None:
         return making.links(decision.kept)
-    return making.links(decision.kept, considered=making.links(len(decision.pairs)))
+    considered = making.links(len(decision.pairs))
+    return making.links(decision.kept, considered)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,13 +100,17 @@ class _Making:
             pairs=np.column_stack([rows_a, rows_b]),
             probability=found.probability[:count],
             summary=self._summary(count),
-            evidence={name: self._source_rows(name, column[:count]) for name, column in found.evidence.items()},
+            evidence=self._evidence(count),
             ids_a=_ids(self.a, rows_a),
             ids_b=_ids(self.b, rows_b),
             options=self.options,
             considered=considered,
             trace=self._trace(),
         )
+
+    def _evidence(self, count: int) -> dict[str, np.ndarray]:
+        columns = self.decision.evidence.items()
+        return {name: self._source_rows(name, column[:count]) for name, column in columns}
 
     def _summary(self, count: int) -> Summary:
         found = self.decision
@@ -135,24 +146,41 @@ class _Making:
         if self.anchors is None or self.anchors.pairs is None:
             return ()
         wrong = self.anchors.pairs[self.decision.outlier_seeds]
-        return tuple((int(self.a.rows[i]), int(self.b.rows[j])) for i, j in wrong)
+        rows_a = self.a.rows[wrong[:, 0]]
+        rows_b = self.b.rows[wrong[:, 1]]
+        return tuple(
+            zip(
+                rows_a.tolist(),
+                rows_b.tolist(),
+                strict=True,
+            )
+        )
 
     def _source_rows(self, name: str, values: np.ndarray) -> np.ndarray:
         """Columns that name rows of a cloud, as rows of the collection: the two differ where zeros were skipped."""
         if not name.endswith(("_a", "_b")) or name.startswith("rank"):
             return values
         rows = self.a.rows if name.endswith("_a") else self.b.rows
-        return np.where(values >= 0, rows[np.maximum(values, 0)], -1)
+        return np.where(
+            values >= 0,
+            rows[np.maximum(values, 0)],
+            -1,
+        )
 
     def _trace(self) -> dict[str, Any]:
         """The trace, its hubs as rows of the collections."""
         trace = dict(self.decision.trace)
-        rows = {"a": self.a.rows, "b": self.b.rows}
         if "hubs" in trace:
-            trace["hubs"] = {
-                side: [[int(rows[side][row]), count] for row, count in listed] for side, listed in trace["hubs"].items()
-            }
+            trace["hubs"] = {side: self._hubs(side, listed) for side, listed in trace["hubs"].items()}
         return trace
+
+    def _hubs(
+        self,
+        side: str,
+        listed: list[list[int]],
+    ) -> list[list[int]]:
+        rows = self.a.rows if side == "a" else self.b.rows
+        return [[int(rows[row]), count] for row, count in listed]
 
 
 def _ids(cloud: Cloud, rows: np.ndarray) -> np.ndarray | None:

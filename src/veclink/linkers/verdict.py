@@ -123,7 +123,13 @@ def not_converged(bootstrap: Bootstrap) -> Verdict:
     return Verdict(NOT_LINKABLE, (reason,))
 
 
-def geh_verdict(confidence: np.ndarray, *, n_views: int, most_anchors: int, n_given: int) -> Verdict:
+def geh_verdict(
+    confidence: np.ndarray,
+    *,
+    n_views: int,
+    most_anchors: int,
+    n_given: int,
+) -> Verdict:
     """The verdict on GEH's links from two plain signs: did it grow, and did the views agree?
 
     Precision, recall and overlap are not estimated: θ is a share of votes, which runs above the precision when the

@@ -27,7 +27,13 @@ class Votes:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def add(self, pairs: np.ndarray, scores: np.ndarray, *, times: int = 1) -> None:
+    def add(
+        self,
+        pairs: np.ndarray,
+        scores: np.ndarray,
+        *,
+        times: int = 1,
+    ) -> None:
         """Give each of the distinct `pairs` (p, 2) a vote; `times` counts views that all propose the same."""
         keys = self.key(pairs)
         order = np.argsort(keys, kind="stable")
@@ -38,13 +44,18 @@ class Votes:
         self.counts[spot[known]] += times
         self._score_sums[spot[known]] += gains[known]
         new = ~known
-        self.keys = np.insert(self.keys, spot[new], keys[new])
-        self.counts = np.insert(self.counts, spot[new], times)
-        self._score_sums = np.insert(self._score_sums, spot[new], gains[new])
+        before = spot[new]
+        self.keys = np.insert(self.keys, before, keys[new])
+        self.counts = np.insert(self.counts, before, times)
+        self._score_sums = np.insert(self._score_sums, before, gains[new])
 
     def state(self) -> dict[str, np.ndarray]:
         """What has to be kept to count on later."""
-        return {"keys": self.keys, "counts": self.counts, "score_sums": self._score_sums}
+        return {
+            "keys": self.keys,
+            "counts": self.counts,
+            "score_sums": self._score_sums,
+        }
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Count on from what was kept."""
@@ -58,7 +69,9 @@ class Votes:
 
     def pairs(self) -> np.ndarray:
         """All pairs that have a vote, (p, 2), sorted by row of A, then of B."""
-        return np.stack([self.keys // self.n_b, self.keys % self.n_b], axis=1)
+        rows_a = self.keys // self.n_b
+        rows_b = self.keys % self.n_b
+        return np.stack([rows_a, rows_b], axis=1)
 
     def mean_scores(self) -> np.ndarray:
         """Mean score of each pair over the views that proposed it."""
@@ -106,4 +119,5 @@ def otsu(values: np.ndarray) -> float:
     mean_below = sums[:-1] / below
     mean_above = (sums[-1] - sums[:-1]) / above
     gap = mean_below - mean_above
-    return float(levels[1 + np.argmax(below * above * gap**2)])
+    between = below * above * gap**2
+    return float(levels[1 + np.argmax(between)])

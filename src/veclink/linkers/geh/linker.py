@@ -89,7 +89,9 @@ class Growth:
     def decided(self, n_given: int) -> Decision:
         """The links with the evidence for each, and whether to believe them; n_given: pairs that it began with."""
         given = np.arange(len(self.pairs)) < self.n_seeds
-        views = np.full(len(given), self.views) if self.chances is None else self.chances
+        views = self.chances
+        if views is None:
+            views = np.full(len(given), self.views)
         verdict = geh_verdict(
             self.confidence[self.n_seeds :],
             n_views=self.views,
@@ -152,7 +154,13 @@ def geh(
 class _Growing:
     """The links, the votes and the history of a run; each `advance` is one iteration."""
 
-    def __init__(self, a: Cloud, b: Cloud, anchors: Anchors, settings: Settings) -> None:
+    def __init__(
+        self,
+        a: Cloud,
+        b: Cloud,
+        anchors: Anchors,
+        settings: Settings,
+    ) -> None:
         options = settings.options
         self.sizes = len(a), len(b)
         self.seeds = anchors.rows
@@ -170,24 +178,39 @@ class _Growing:
             return True
         if not self.history:
             return False
-        return self.history[-1].coverage == 0.0 or _steady([each.coverage for each in self.history])
+        coverage = [each.coverage for each in self.history]
+        return coverage[-1] == 0.0 or _steady(coverage)
 
     def advance(self, rng: np.random.Generator) -> None:
         """Draw views of the links, count their votes, and promote."""
         now = self.path.round(self.pool, rng)
-        seen_a, seen_b = (np.zeros(size, bool) for size in self.sizes)
+        n_a, n_b = self.sizes
+        seen_a = np.zeros(n_a, bool)
+        seen_b = np.zeros(n_b, bool)
         for pairs, score, times in now.proposals:
             self.votes.add(pairs, score, times=times)
             seen_a[pairs[:, 0]] = True
             seen_b[pairs[:, 1]] = True
-        coverage = max(int(seen_a.sum()), int(seen_b.sum())) / max(self.sizes)
+        n_seen = max(int(seen_a.sum()), int(seen_b.sum()))
+        coverage = n_seen / max(n_a, n_b)
         chances = self.path.chances(self.votes.pairs())
         self.pool, self.confidence = _promote(self.votes, chances, self.seeds)
-        self.history.append(Iteration(now.views, now.anchors, self._n_links(), coverage))
+        self.history.append(
+            Iteration(
+                now.views,
+                now.anchors,
+                self._n_links(),
+                coverage,
+            )
+        )
 
     def pack(self) -> Packed:
         """What has to be kept to go on later."""
-        arrays = {**self.votes.state(), "pool": self.pool, **self.path.state()}
+        arrays = {
+            **self.votes.state(),
+            "pool": self.pool,
+            **self.path.state(),
+        }
         return arrays, [astuple(each) for each in self.history]
 
     def unpack(self, packed: Packed) -> None:
@@ -201,7 +224,13 @@ class _Growing:
     def progress(self) -> Progress:
         """How far it is."""
         mean = float(self.confidence.mean()) if len(self.confidence) else None
-        return Progress(len(self.history), self.most, self._n_links(), mean, "growing")
+        return Progress(
+            len(self.history),
+            self.most,
+            self._n_links(),
+            mean,
+            "growing",
+        )
 
     def result(self) -> Growth:
         """The seeds and the links, with the evidence for each."""
@@ -224,23 +253,40 @@ class _Growing:
         return len(self.seeds) + len(self.pool)
 
 
-def _path(a: Cloud, b: Cloud, anchors: Anchors, settings: Settings) -> GlobalPath | LocalPath:
+def _path(
+    a: Cloud,
+    b: Cloud,
+    anchors: Anchors,
+    settings: Settings,
+) -> GlobalPath | LocalPath:
     path = settings.options.path
-    local = path == "local" or (path == "auto" and max(len(a), len(b)) > LOCAL_ABOVE)
-    return (LocalPath if local else GlobalPath)(a, b, anchors, settings)
+    if path == "auto":
+        larger = max(len(a), len(b))
+        path = "local" if larger > LOCAL_ABOVE else "global"
+    if path == "local":
+        return LocalPath(a, b, anchors, settings)
+    return GlobalPath(a, b, anchors, settings)
 
 
-def _promote(votes: Votes, chances: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _promote(
+    votes: Votes,
+    chances: np.ndarray,
+    seeds: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
     """The links beyond the seeds, best first, and their confidence: those above Otsu's threshold, one partner each."""
     confidence = posterior(votes.counts, chances)
     pairs = votes.pairs()
     likely = np.flatnonzero(confidence >= otsu(confidence))
     likely = likely[sharing_no_row(pairs[likely], seeds)]
-    best = likely[one_to_one(pairs[likely], confidence[likely], votes.mean_scores()[likely])]
+    score = votes.mean_scores()
+    chosen = one_to_one(pairs[likely], confidence[likely], score[likely])
+    best = likely[chosen]
     return pairs[best], confidence[best]
 
 
 def _steady(coverage: list[float]) -> bool:
     """The share of points proposed moved by less than 0.01 in each of the last 10 iterations, the burn-in left out."""
-    moves = np.abs(np.diff(coverage[BURN_IN:]))[-STEADY_ITERATIONS:]
-    return len(moves) == STEADY_ITERATIONS and bool((moves < STEADY_COVERAGE).all())
+    moves = np.abs(np.diff(coverage[BURN_IN:]))
+    last = moves[-STEADY_ITERATIONS:]
+    enough = len(last) == STEADY_ITERATIONS
+    return enough and bool((last < STEADY_COVERAGE).all())

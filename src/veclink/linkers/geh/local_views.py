@@ -33,7 +33,13 @@ QUERIES = 512  # anchors whose neighbours are searched at a time
 class LocalPath:
     """Views of neighbouring links, each matched over the rows around them."""
 
-    def __init__(self, a: Cloud, b: Cloud, anchors: Anchors, settings: Settings) -> None:
+    def __init__(
+        self,
+        a: Cloud,
+        b: Cloud,
+        anchors: Anchors,
+        settings: Settings,
+    ) -> None:
         self.a, self.b, self.settings = a, b, settings
         self.anchors = anchors
         self.near_a = Neighbours(a, settings.options.neighbours)
@@ -45,36 +51,52 @@ class LocalPath:
 
     def round(self, pool: np.ndarray, rng: np.random.Generator) -> Round:
         """The views of an iteration that begins with this pool (m, 2) of links beyond the seeds."""
-        left = np.concatenate([self.anchors.left, self.a.take(pool[:, 0])])
-        right = np.concatenate([self.anchors.right, self.b.take(pool[:, 1])])
-        around_a = np.concatenate([self.around_a, self.near_a.of_rows(pool[:, 0])])
-        around_b = np.concatenate([self.around_b, self.near_b.of_rows(pool[:, 1])])
+        rows_a, rows_b = pool.T
+        left = np.concatenate([self.anchors.left, self.a.take(rows_a)])
+        right = np.concatenate([self.anchors.right, self.b.take(rows_b)])
+        around_a = np.concatenate([self.around_a, self.near_a.of_rows(rows_a)])
+        around_b = np.concatenate([self.around_b, self.near_b.of_rows(rows_b)])
         views = clustered(left, LINKS_PER_CLUSTER, rng)
         anchors = round(sum(map(len, views)) / len(views))
-        return Round(len(views), anchors, self._proposals((left, right), (around_a, around_b), views))
+        proposals = self._proposals(
+            (left, right),
+            (around_a, around_b),
+            views,
+        )
+        return Round(len(views), anchors, proposals)
 
     def chances(self, pairs: np.ndarray) -> np.ndarray:
         """The views that could propose each pair, at most: those that its row of A, or of B, was in."""
-        return np.minimum(self.looked_a[pairs[:, 0]], self.looked_b[pairs[:, 1]])
+        views_of_a = self.looked_a[pairs[:, 0]]
+        views_of_b = self.looked_b[pairs[:, 1]]
+        return np.minimum(views_of_a, views_of_b)
 
     def state(self) -> dict[str, np.ndarray]:
         """What has to be kept to go on later."""
         # The neighbours too: searched in another company, two that are equally near could change places.
-        near = {f"near_{side}_{name}": part for side, each in self._near() for name, part in each.state().items()}
-        return {"looked_a": self.looked_a, "looked_b": self.looked_b, **near}
+        kept: dict[str, np.ndarray] = {"looked_a": self.looked_a, "looked_b": self.looked_b}
+        for side, near in self._near():
+            kept[f"near_{side}_place"] = near.place
+            kept[f"near_{side}_kept"] = near.kept
+        return kept
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Go on from what was kept."""
         self.looked_a = state["looked_a"]
         self.looked_b = state["looked_b"]
-        for side, each in self._near():
-            each.place = state[f"near_{side}_place"]
-            each.kept = state[f"near_{side}_kept"]
+        for side, near in self._near():
+            near.place = state[f"near_{side}_place"]
+            near.kept = state[f"near_{side}_kept"]
 
     def _near(self) -> tuple[tuple[str, Neighbours], tuple[str, Neighbours]]:
         return ("a", self.near_a), ("b", self.near_b)
 
-    def _proposals(self, anchors: Sides, around: Sides, views: list[np.ndarray]) -> Proposals:
+    def _proposals(
+        self,
+        anchors: Sides,
+        around: Sides,
+        views: list[np.ndarray],
+    ) -> Proposals:
         """anchors: vectors of seeds and links on both sides. around: (m, count) rows around each of them."""
         encoding = self.settings.options.encoding
         for view in views:
@@ -82,10 +104,23 @@ class LocalPath:
             rows_b = np.unique(around[1][view])
             self.looked_a[rows_a] += 1
             self.looked_b[rows_b] += 1
-            hash_a = _hash(self.a, rows_a, anchors[0][view], encoding)
-            hash_b = _hash(self.b, rows_b, anchors[1][view], encoding)
-            pairs, score = self.settings.mutual(hash_a, hash_b, hash_a.nbytes + hash_b.nbytes)
-            yield np.column_stack([rows_a[pairs[:, 0]], rows_b[pairs[:, 1]]]), score, 1
+            hash_a = _hash(
+                self.a,
+                rows_a,
+                anchors[0][view],
+                encoding,
+            )
+            hash_b = _hash(
+                self.b,
+                rows_b,
+                anchors[1][view],
+                encoding,
+            )
+            held = hash_a.nbytes + hash_b.nbytes
+            pairs, score = self.settings.mutual(hash_a, hash_b, held)
+            in_a = rows_a[pairs[:, 0]]
+            in_b = rows_b[pairs[:, 1]]
+            yield np.column_stack([in_a, in_b]), score, 1
 
 
 class Neighbours:
@@ -97,16 +132,13 @@ class Neighbours:
         self.place = np.full(len(cloud), -1, np.int64)
         self.kept = np.empty((0, self.count), np.int32)
 
-    def state(self) -> dict[str, np.ndarray]:
-        """What was searched so far."""
-        return {"place": self.place, "kept": self.kept}
-
     def of_rows(self, rows: np.ndarray) -> np.ndarray:
         """(m, count) rows, in no order; a row is its own neighbour."""
         new = np.unique(rows[self.place[rows] < 0])
         if len(new):
             self.place[new] = len(self.kept) + np.arange(len(new))
-            self.kept = np.concatenate([self.kept, self.of_vectors(self.cloud.take(new))])
+            searched = self.of_vectors(self.cloud.take(new))
+            self.kept = np.concatenate([self.kept, searched])
         return self.kept[self.place[rows]]
 
     def of_vectors(self, vectors: np.ndarray) -> np.ndarray:
@@ -125,32 +157,55 @@ class Neighbours:
             last = min(first + BLOCK, len(self.cloud))
             rows = np.arange(first, last, dtype=np.int32)
             here = np.broadcast_to(rows, (len(queries), last - first))
-            cosine = np.concatenate([cosine, queries @ self.cloud.block(first, last).T], axis=1)
+            block = self.cloud.block(first, last)
+            cosine = np.concatenate([cosine, queries @ block.T], axis=1)
             index = np.concatenate([index, here], axis=1)
             if cosine.shape[1] > self.count:
-                best = np.argpartition(-cosine, self.count - 1, axis=1)[:, : self.count]
+                order = np.argpartition(-cosine, self.count - 1, axis=1)
+                best = order[:, : self.count]
                 cosine = np.take_along_axis(cosine, best, axis=1)
                 index = np.take_along_axis(index, best, axis=1)
         return index
 
 
-def clustered(vectors: np.ndarray, most: int, rng: np.random.Generator) -> list[np.ndarray]:
+def clustered(
+    vectors: np.ndarray,
+    most: int,
+    rng: np.random.Generator,
+) -> list[np.ndarray]:
     """Positions of the vectors in each of ⌈n / most⌉ clusters by spherical k-means, each in its two nearest."""
     count = math.ceil(len(vectors) / most)
     if count == 1:
         return [np.arange(len(vectors))]
-    centres = vectors[rng.choice(len(vectors), count, replace=False)]
+    centres = vectors[
+        rng.choice(
+            len(vectors),
+            count,
+            replace=False,
+        )
+    ]
     for _ in range(KMEANS_STEPS):
         nearest = np.argmax(vectors @ centres.T, axis=1)
         order = np.argsort(nearest, kind="stable")
         taken, first = np.unique(nearest[order], return_index=True)
-        centres[taken] = signatures.unit_rows(np.add.reduceat(vectors[order], first, axis=0))
+        sums = np.add.reduceat(vectors[order], first, axis=0)
+        centres[taken] = signatures.unit_rows(sums)
     cosine = vectors @ centres.T
-    nearest = np.argpartition(-cosine, CLUSTERS_PER_LINK - 1, axis=1)[:, :CLUSTERS_PER_LINK]
-    views = [np.flatnonzero((nearest == cluster).any(axis=1)) for cluster in range(count)]
-    return [view for view in views if len(view)]
+    order = np.argpartition(-cosine, CLUSTERS_PER_LINK - 1, axis=1)
+    nearest = order[:, :CLUSTERS_PER_LINK]
+    views = []
+    for cluster in range(count):
+        inside = (nearest == cluster).any(axis=1)
+        if inside.any():
+            views.append(np.flatnonzero(inside))
+    return views
 
 
-def _hash(cloud: Cloud, rows: np.ndarray, anchors: np.ndarray, encoding: str) -> np.ndarray:
+def _hash(
+    cloud: Cloud,
+    rows: np.ndarray,
+    anchors: np.ndarray,
+    encoding: str,
+) -> np.ndarray:
     r = signatures.distances(cloud.take(rows), anchors)
     return signature(r, spaced(r), encoding)

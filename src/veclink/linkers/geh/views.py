@@ -47,17 +47,34 @@ class Settings:
     budget: int | None = None
     device: str = "cpu"
 
-    def mutual(self, hash_a: np.ndarray, hash_b: np.ndarray, held: int) -> tuple[np.ndarray, np.ndarray]:
+    def mutual(
+        self,
+        hash_a: np.ndarray,
+        hash_b: np.ndarray,
+        held: int,
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Mutual nearest neighbours of two sets of signatures; held: bytes that are in use already."""
         room = None if self.budget is None else max(self.budget - held, 1)
-        found = match(hash_a, hash_b, k=self.options.k, memory=room, device=self.device)
+        found = match(
+            hash_a,
+            hash_b,
+            k=self.options.k,
+            memory=room,
+            device=self.device,
+        )
         return found.mutual()
 
 
 class GlobalPath:
     """Views of the links, each matched over all rows."""
 
-    def __init__(self, a: Cloud, b: Cloud, anchors: Anchors, settings: Settings) -> None:
+    def __init__(
+        self,
+        a: Cloud,
+        b: Cloud,
+        anchors: Anchors,
+        settings: Settings,
+    ) -> None:
         self.a, self.b, self.settings = a, b, settings
         self.seed_a, self.seed_b, self.a_first = in_own_order(anchors)
         self.sample_a = _spaced_rows(a, self.seed_a)
@@ -67,13 +84,25 @@ class GlobalPath:
     def round(self, pool: np.ndarray, rng: np.random.Generator) -> Round:
         """The views of an iteration that begins with this pool (m, 2) of links beyond the seeds."""
         n_seeds = len(self.seed_a)
-        count, size = plan(n_seeds + len(pool), n_seeds, self.settings.options)
-        left = np.concatenate([self.seed_a, self.a.take(pool[:, 0])])
-        right = np.concatenate([self.seed_b, self.b.take(pool[:, 1])])
+        count, size = plan(
+            n_seeds + len(pool),
+            n_seeds,
+            self.settings.options,
+        )
+        rows_a, rows_b = pool.T
+        left = np.concatenate([self.seed_a, self.a.take(rows_a)])
+        right = np.concatenate([self.seed_b, self.b.take(rows_b)])
         sides = (left, right) if self.a_first else (right, left)
-        views = _draw_views(sides, n_seeds, (count, size), self.settings, rng)
+        views = _draw_views(
+            sides,
+            n_seeds,
+            (count, size),
+            self.settings,
+            rng,
+        )
         self.n_views += count
-        return Round(count, size, self._proposals(left, right, views, count))
+        proposals = self._proposals(left, right, views, count)
+        return Round(count, size, proposals)
 
     def chances(self, pairs: np.ndarray) -> np.ndarray:
         """The views that could propose each pair: all of them."""
@@ -87,7 +116,13 @@ class GlobalPath:
         """Go on from what was kept."""
         self.n_views = int(state["n_views"])
 
-    def _proposals(self, left: np.ndarray, right: np.ndarray, views: list[np.ndarray], count: int) -> Proposals:
+    def _proposals(
+        self,
+        left: np.ndarray,
+        right: np.ndarray,
+        views: list[np.ndarray],
+        count: int,
+    ) -> Proposals:
         budget, encoding = self.settings.budget, self.settings.options.encoding
         from_a = _AnchorDistances(self.a, left, budget)
         from_b = _AnchorDistances(self.b, right, budget)
@@ -115,7 +150,13 @@ def plan(n_links: int, n_seeds: int, options: GehOptions) -> tuple[int, int]:
     return count, math.ceil(options.share * n_links / scale)
 
 
-def furthest_points(vectors: np.ndarray, starts: np.ndarray, count: int, *, budget: int | None = None) -> np.ndarray:
+def furthest_points(
+    vectors: np.ndarray,
+    starts: np.ndarray,
+    count: int,
+    *,
+    budget: int | None = None,
+) -> np.ndarray:
     """Furthest-point samples of unit vectors, one for each start, all at once: positions (len(starts), count).
 
     Each sample begins at its start and takes again and again the vector whose smallest cosine distance to those taken
@@ -126,7 +167,11 @@ def furthest_points(vectors: np.ndarray, starts: np.ndarray, count: int, *, budg
     apart = signatures.distances(vectors, vectors) if fits else None
     chosen = np.empty((len(starts), count), np.int64)
     chosen[:, 0] = starts
-    nearest = np.full((len(starts), len(vectors)), np.inf, np.float32)
+    nearest = np.full(
+        (len(starts), len(vectors)),
+        np.inf,
+        np.float32,
+    )
     every = np.arange(len(starts))
     for i in range(1, count):
         newest = chosen[:, i - 1]
@@ -150,7 +195,11 @@ def furthest_points_reference(vectors: np.ndarray, start: int, count: int) -> li
     return chosen
 
 
-def signature(r: np.ndarray, sample: np.ndarray, encoding: str) -> np.ndarray:
+def signature(
+    r: np.ndarray,
+    sample: np.ndarray,
+    encoding: str,
+) -> np.ndarray:
     """Rows of unit length from distances to anchors; the rows of the sample set the width of the kernel."""
     if encoding == "raw":
         return signatures.raw(r)
@@ -166,7 +215,9 @@ def spaced(r: np.ndarray) -> np.ndarray:
 
 
 def _spaced_rows(cloud: Cloud, seeds: np.ndarray) -> np.ndarray:
-    return spaced(_AnchorDistances(cloud, seeds, None).columns(np.arange(len(seeds))))
+    measured = _AnchorDistances(cloud, seeds, None)
+    every = np.arange(len(seeds))
+    return spaced(measured.columns(every))
 
 
 def in_own_order(anchors: Anchors) -> tuple[np.ndarray, np.ndarray, bool]:
@@ -174,7 +225,8 @@ def in_own_order(anchors: Anchors) -> tuple[np.ndarray, np.ndarray, bool]:
     far_a = _mean_distances(anchors.left)
     far_b = _mean_distances(anchors.right)
     order = np.argsort(far_a + far_b, kind="stable")
-    return anchors.left[order], anchors.right[order], bool(far_a.mean() >= far_b.mean())
+    a_first = bool(far_a.mean() >= far_b.mean())
+    return anchors.left[order], anchors.right[order], a_first
 
 
 def _mean_distances(vectors: np.ndarray) -> np.ndarray:
@@ -204,7 +256,13 @@ def _draw_views(
     else:
         starts = rng.integers(n_pool, size=count)
         for turn, vectors in enumerate(sides):
-            drawn[turn::2] = furthest_points(vectors[n_seeds:], starts[turn::2], extra, budget=settings.budget)
+            links, own = vectors[n_seeds:], starts[turn::2]
+            drawn[turn::2] = furthest_points(
+                links,
+                own,
+                extra,
+                budget=settings.budget,
+            )
     seeds = np.arange(n_seeds)
     return [np.concatenate([seeds, n_seeds + links]) for links in drawn]
 
@@ -212,7 +270,12 @@ def _draw_views(
 class _AnchorDistances:
     """Distances of a cloud's rows to all anchors of an iteration, in one product where memory allows, else by view."""
 
-    def __init__(self, cloud: Cloud, anchors: np.ndarray, budget: int | None) -> None:
+    def __init__(
+        self,
+        cloud: Cloud,
+        anchors: np.ndarray,
+        budget: int | None,
+    ) -> None:
         self._cloud = cloud
         self._anchors = anchors
         self.nbytes = 4 * cloud.shape[0] * len(anchors)
@@ -233,5 +296,6 @@ class _AnchorDistances:
         r = np.empty((n, len(anchors)), np.float32)
         for start in range(0, n, BLOCK):
             stop = min(start + BLOCK, n)
-            r[start:stop] = signatures.distances(self._cloud.block(start, stop), anchors)
+            block = self._cloud.block(start, stop)
+            r[start:stop] = signatures.distances(block, anchors)
         return r

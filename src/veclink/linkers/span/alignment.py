@@ -81,7 +81,11 @@ def align(
     partner = np.full(n, -1)
     unchanged: list[float] = []
     for step in range(rule.rounds):
-        found = matched(signatures[0][half], signatures[1], depth=LIKELY_PARTNERS)
+        found = matched(
+            signatures[0][half],
+            signatures[1],
+            depth=LIKELY_PARTNERS,
+        )
         best = found.forward.index[:, 0]
         unchanged.append(float(np.mean(best == partner[half])))
         partner[half] = best
@@ -94,15 +98,25 @@ def align(
         if step < HINTED_ROUNDS:
             signatures = _joined(signatures, hints)
         # The other half of the rows next, then a new split.
-        half = np.setdiff1d(np.arange(n), half) if step % 2 == 0 else _random_half(n, rng)
-    return whitening[0] @ directions[0], whitening[1] @ directions[1]
+        if step % 2 == 0:
+            half = np.setdiff1d(np.arange(n), half)
+        else:
+            half = _random_half(n, rng)
+    of_a = whitening[0] @ directions[0]
+    of_b = whitening[1] @ directions[1]
+    return of_a, of_b
 
 
 def _random_half(n: int, rng: np.random.Generator) -> np.ndarray:
     return rng.permutation(n)[: n // 2]
 
 
-def _shared_directions(whitened: Sides, half: np.ndarray, found: Matches, power: float) -> Sides:
+def _shared_directions(
+    whitened: Sides,
+    half: np.ndarray,
+    found: Matches,
+    power: float,
+) -> Sides:
     """The leading singular vectors of the cross-covariance of all rows with their likely partners, weighted."""
     p, q = whitened
     partners_of_a = q[found.forward.index].mean(axis=1)
@@ -110,8 +124,11 @@ def _shared_directions(whitened: Sides, half: np.ndarray, found: Matches, power:
     joint = p[half].T @ partners_of_a / len(half)
     joint += partners_of_b.T @ q / len(q)
     left, value, right = singular(joint)
-    weight = (value[:SHARED_DIRECTIONS] / max(value[0], 1e-12)) ** np.float32(power)
-    return left[:, :SHARED_DIRECTIONS] * weight, right[:SHARED_DIRECTIONS].T * weight
+    relative = value[:SHARED_DIRECTIONS] / max(value[0], 1e-12)
+    weight = relative ** np.float32(power)
+    of_a = left[:, :SHARED_DIRECTIONS] * weight
+    of_b = right[:SHARED_DIRECTIONS].T * weight
+    return of_a, of_b
 
 
 def _along(whitened: Sides, directions: Sides) -> Sides:
@@ -122,9 +139,9 @@ def _along(whitened: Sides, directions: Sides) -> Sides:
 
 def _joined(signatures: Sides, hints: Sides) -> Sides:
     weight = np.float32(HINT_WEIGHT)
-    of_a = unit_rows(np.hstack([signatures[0], weight * hints[0]]))
-    of_b = unit_rows(np.hstack([signatures[1], weight * hints[1]]))
-    return of_a, of_b
+    of_a = np.hstack([signatures[0], weight * hints[0]])
+    of_b = np.hstack([signatures[1], weight * hints[1]])
+    return unit_rows(of_a), unit_rows(of_b)
 
 
 def _is_steady(unchanged: list[float]) -> bool:

@@ -26,7 +26,13 @@ class ApproximatePass:
 
         left, right = self._signatures(axes)
         state = int(self.rng.integers(1 << 31))
-        found = match_approximately(left, right, k=self.clouds.k, depth=depth, random_state=state)
+        found = match_approximately(
+            left,
+            right,
+            k=self.clouds.k,
+            depth=depth,
+            random_state=state,
+        )
         self._recall.append(
             f"The final pass was approximate: for {found.recall:.1%} of {found.sampled:,} sampled rows it gives the "
             "best partner that an exact search gives."

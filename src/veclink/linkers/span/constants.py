@@ -86,7 +86,14 @@ GUESSES_BEFORE_GIVING_UP: Final = 2
 
 # Hops and ridge of the profiles, power of the alignment: which of them works differs by data, and by luck. Origin not
 # recorded.
-PROFILE_GUESSES: Final = ((3, 1.0, 0.7), (1, 0.1, 1.0), (3, 1.0, 1.0), (1, 0.1, 0.7), (2, 0.3, 1.0), (2, 0.3, 0.7))
+PROFILE_GUESSES: Final = (
+    (3, 1.0, 0.7),
+    (1, 0.1, 1.0),
+    (3, 1.0, 1.0),
+    (1, 0.1, 0.7),
+    (2, 0.3, 1.0),
+    (2, 0.3, 0.7),
+)
 
 # Powers of the alignment from given pairs, the first one tried first. Origin not recorded.
 ALIGNMENT_POWERS: Final = (0.7, 1.0)

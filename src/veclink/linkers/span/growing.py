@@ -102,11 +102,17 @@ class Members:
         """Positions of a random half of those that are not fixed, at most so many."""
         loose = len(self.pairs) - self.n_fixed
         half = -(-loose // 2)
-        return self.n_fixed + rng.permutation(loose)[: min(most, half)]
+        drawn = rng.permutation(loose)[: min(most, half)]
+        return self.n_fixed + drawn
 
-    def vectors(self, clouds: CloudPair, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def vectors(
+        self,
+        clouds: CloudPair,
+        drawn: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The anchors of a view, on both sides: the fixed ones, then those drawn."""
-        chosen = np.concatenate([np.arange(self.n_fixed), drawn]).astype(np.int64)
+        fixed = np.arange(self.n_fixed)
+        chosen = np.concatenate([fixed, drawn]).astype(np.int64)
         left, right = clouds.vectors(self.pairs[chosen])
         if self.outside is not None:
             left = np.concatenate([self.outside.left, left])
@@ -171,7 +177,13 @@ def grow(
         settled = settled or _outgrows(pool, anchors, sample)
         members = _members(pool, anchors, settled)
         n_views = schedule.views if len(pool.pairs) else 1
-        views = _draw_views(clouds, members, sample, rng, (n_views, schedule.anchors, out_of_bag))
+        views = _draw_views(
+            clouds,
+            members,
+            sample,
+            rng,
+            (n_views, schedule.anchors, out_of_bag),
+        )
         limit = _limit(pool, anchors, schedule)
         grown = _next_pool(clouds, views, sample, schedule.votes, limit)
         history.append((len(grown.pairs), grown.agreed))
@@ -179,7 +191,11 @@ def grow(
         converged = converged or grown.agreed >= CONVERGED * sample.extent
         pool = grown
         if listener is not None:
-            listener(step + 1, len(pool.pairs), _mean(pool.share))
+            listener(
+                step + 1,
+                len(pool.pairs),
+                _mean(pool.share),
+            )
         if not len(pool.pairs) or (steady and settled):
             break
         # Views that all hold the same given pairs agree even if those are wrong: the pool must last without them.
@@ -187,7 +203,11 @@ def grow(
     return replace(pool, history=tuple(history))
 
 
-def widen(clouds: CloudPair, pool: Pool, rng: np.random.Generator) -> np.ndarray:
+def widen(
+    clouds: CloudPair,
+    pool: Pool,
+    rng: np.random.Generator,
+) -> np.ndarray:
     """More links like those of a pool that grew on a sample: pairs (m, 2) of a larger sample, the best first.
 
     The canonical map of the pool's links is asked once; of the pairs that hold on the way back as many are kept, by
@@ -211,7 +231,13 @@ def query_order() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def promote(views: Views, *, n_b: int, votes: float, limit: int) -> Pool:
+def promote(
+    views: Views,
+    *,
+    n_b: int,
+    votes: float,
+    limit: int,
+) -> Pool:
     """The best `limit` pairs, one partner each, of those that enough of the views outside agree on.
 
     votes: the share of the views without a pair that have to propose it.
@@ -227,7 +253,13 @@ def promote(views: Views, *, n_b: int, votes: float, limit: int) -> Pool:
     score = counted.mean_scores()[enough]
     best = one_to_one(pairs, share + SCORE_WEIGHT * score)
     kept = best[:limit]
-    return Pool(pairs[kept], share[kept], score[kept], agreed=len(best), views=n_views)
+    return Pool(
+        pairs[kept],
+        share[kept],
+        score[kept],
+        agreed=len(best),
+        views=n_views,
+    )
 
 
 def _voters(views: Views, counted: Votes) -> np.ndarray:
@@ -242,12 +274,17 @@ def _voters(views: Views, counted: Votes) -> np.ndarray:
 def _first_pool(anchors: Anchors) -> Pool:
     """Guessed pairs are a pool; given ones stand beside it."""
     pairs = no_pairs() if anchors.trusted else anchors.rows
-    return Pool(pairs, np.ones(len(pairs)), np.zeros(len(pairs)))
+    return Pool(
+        pairs,
+        np.ones(len(pairs)),
+        np.zeros(len(pairs)),
+    )
 
 
 def _outgrows(pool: Pool, anchors: Anchors, sample: QuerySample) -> bool:
     """Whether the pool is large enough to go on without the given pairs."""
-    return len(pool.pairs) >= max(SETTLED * sample.extent, SETTLED_FACTOR * len(anchors))
+    least = max(SETTLED * sample.extent, SETTLED_FACTOR * len(anchors))
+    return len(pool.pairs) >= least
 
 
 def _members(pool: Pool, anchors: Anchors, settled: bool) -> Members:
@@ -256,7 +293,8 @@ def _members(pool: Pool, anchors: Anchors, settled: bool) -> Members:
     if anchors.outside:
         return Members(pool.pairs, outside=anchors)
     others = pool.pairs[sharing_no_row(pool.pairs, anchors.rows)]
-    return Members(np.concatenate([anchors.rows, others]), n_fixed=len(anchors))
+    pairs = np.concatenate([anchors.rows, others])
+    return Members(pairs, n_fixed=len(anchors))
 
 
 def _draw_views(
@@ -277,7 +315,8 @@ def _draw_views(
         proposal = Proposal(*clouds.propose(along, sample))
         if out_of_bag:
             own = pair_keys(members.pairs[drawn], clouds.n_b)
-            proposal = proposal.only(~np.isin(pair_keys(proposal.pairs, clouds.n_b), own))
+            proposed = pair_keys(proposal.pairs, clouds.n_b)
+            proposal = proposal.only(~np.isin(proposed, own))
             held[drawn] += 1
         projections.append(along)
         proposals.append(proposal)
@@ -286,14 +325,32 @@ def _draw_views(
 
 def _limit(pool: Pool, anchors: Anchors, schedule: GrowthSchedule) -> int:
     """How many links the next pool may hold."""
-    return max(MIN_POOL_LIMIT, int(schedule.factor * max(len(pool.pairs), len(anchors))))
+    size = max(len(pool.pairs), len(anchors))
+    return max(MIN_POOL_LIMIT, int(schedule.factor * size))
 
 
-def _next_pool(clouds: CloudPair, views: Views, sample: QuerySample, votes: float, limit: int) -> Pool:
+def _next_pool(
+    clouds: CloudPair,
+    views: Views,
+    sample: QuerySample,
+    votes: float,
+    limit: int,
+) -> Pool:
     if sample.rows is not None:
-        likely = promote(views, n_b=clouds.n_b, votes=votes, limit=CONFIRMED_FACTOR * limit)
+        most = CONFIRMED_FACTOR * limit
+        likely = promote(
+            views,
+            n_b=clouds.n_b,
+            votes=votes,
+            limit=most,
+        )
         views = _confirmed(clouds, views, sample, likely)
-    grown = promote(views, n_b=clouds.n_b, votes=votes, limit=limit)
+    grown = promote(
+        views,
+        n_b=clouds.n_b,
+        votes=votes,
+        limit=limit,
+    )
     return replace(grown, extent=sample.extent)
 
 
@@ -302,7 +359,11 @@ def _confirmed(clouds: CloudPair, views: Views, sample: QuerySample, likely: Poo
     keys = pair_keys(likely.pairs, clouds.n_b)
     shuffle = query_order()
     kept = []
-    for along, proposal in zip(views.projections, views.proposals, strict=True):
+    for along, proposal in zip(
+        views.projections,
+        views.proposals,
+        strict=True,
+    ):
         wanted = np.isin(pair_keys(proposal.pairs, clouds.n_b), keys)
         proposal = proposal.only(wanted)
         holds = clouds.confirmed(along, proposal.pairs, sample, shuffle)
@@ -313,7 +374,8 @@ def _confirmed(clouds: CloudPair, views: Views, sample: QuerySample, likely: Poo
 def _is_steady(pool: Pool, grown: Pool, limit: int) -> bool:
     """Whether a round changed little, and was free to change more."""
     size = len(grown.pairs)
-    return size < limit and abs(size - len(pool.pairs)) <= STEADY_CHANGE * size
+    change = abs(size - len(pool.pairs))
+    return size < limit and change <= STEADY_CHANGE * size
 
 
 def _mean(values: np.ndarray) -> float:

@@ -25,7 +25,7 @@ from veclink.linkers.span import keeping, scoring
 from veclink.linkers.span.approximate_pass import ApproximatePass
 from veclink.linkers.span.constants import MIN_POOL
 from veclink.linkers.span.growing import widen
-from veclink.linkers.span.ranking import evidence_columns, ranked_pairs
+from veclink.linkers.span.ranking import explaining_columns, ranked_pairs
 from veclink.linkers.span.results import Estimated, Grown, Matched, Scored
 from veclink.linkers.span.starts import DEFAULT_OPTIONS, best_pool
 from veclink.linkers.stages import NOBODY, Kept, Stage, Watch, run_stages
@@ -101,7 +101,8 @@ def grow(task: SpanTask, _: None) -> Grown:
     links = bootstrap.pool.pairs
     if bootstrap.converged and len(links) >= MIN_POOL:
         links = widen(task.clouds, bootstrap.pool, task.rng)
-    looks_wrong = np.isin(np.arange(len(task.given)), bootstrap.outlier_seeds)
+    positions = np.arange(len(task.given))
+    looks_wrong = np.isin(positions, bootstrap.outlier_seeds)
     given = task.given[~looks_wrong]
     others = links[sharing_no_row(links, given)]
     return Grown(bootstrap, np.concatenate([given, others]), given)
@@ -113,11 +114,24 @@ def match(task: SpanTask, grown: Grown) -> Matched:
     folds = scoring.folds_of(clouds, options)
     if options.approximate:
         approximate = ApproximatePass(clouds, task.rng)
-        candidates = crossfit(clouds, grown.links, task.rng, folds=folds, one_pass=approximate)
+        candidates = crossfit(
+            clouds,
+            grown.links,
+            task.rng,
+            folds=folds,
+            one_pass=approximate,
+        )
         return Matched(grown, candidates, approximate.notes())
-    unfinished = task.watch.unfinished(partial(task.tell_rows, len(grown.links)))
+    told = partial(task.tell_rows, len(grown.links))
+    unfinished = task.watch.unfinished(told)
     one_pass = None if unfinished is None else partial(clouds.matches, unfinished=unfinished)
-    candidates = crossfit(clouds, grown.links, task.rng, folds=folds, one_pass=one_pass)
+    candidates = crossfit(
+        clouds,
+        grown.links,
+        task.rng,
+        folds=folds,
+        one_pass=one_pass,
+    )
     return Matched(grown, candidates)
 
 
@@ -168,7 +182,8 @@ def decide(task: SpanTask, estimated: Estimated) -> Decision:
             outlier_seeds=bootstrap.outlier_seeds,
             rounds=rounds,
         )
-    ranked = ranked_pairs(matched.candidates, calibrated, grown.given, options.one_to_one)
+    candidates = matched.candidates
+    ranked = ranked_pairs(candidates, calibrated, grown.given, options.one_to_one)
     kept = len(ranked.pairs)
     if options.thresholded:
         kept = best_threshold(ranked.probability, calibrated.overlap)
@@ -177,7 +192,14 @@ def decide(task: SpanTask, estimated: Estimated) -> Decision:
         verdict,
         pairs=ranked.pairs,
         probability=ranked.probability,
-        evidence=evidence_columns(clouds, matched.candidates, scored.features, ranked, bootstrap.pool, grown.links),
+        evidence=explaining_columns(
+            clouds,
+            candidates,
+            scored.features,
+            ranked,
+            bootstrap.pool,
+            grown.links,
+        ),
         kept=kept,
         overlap=calibrated.overlap,
         outlier_seeds=bootstrap.outlier_seeds,
@@ -190,7 +212,12 @@ def _give_up(grown: Grown) -> Decision | None:
     pool = grown.bootstrap.pool
     if grown.bootstrap.converged and len(pool.pairs) >= MIN_POOL:
         return None
-    return Decision("span", not_converged(grown.bootstrap), overlap=0.0, rounds=len(pool.history))
+    return Decision(
+        "span",
+        not_converged(grown.bootstrap),
+        overlap=0.0,
+        rounds=len(pool.history),
+    )
 
 
 def _opening_of_match(grown: Grown) -> Progress:
@@ -199,7 +226,13 @@ def _opening_of_match(grown: Grown) -> Progress:
 
 def _opening_of_score(matched: Matched) -> Progress:
     rounds = len(matched.grown.bootstrap.pool.history)
-    return Progress(rounds, None, len(matched.candidates.mutual()), None, "judging")
+    return Progress(
+        rounds,
+        None,
+        len(matched.candidates.mutual()),
+        None,
+        "judging",
+    )
 
 
 def _check_seeds(given: np.ndarray, estimated: Estimated) -> SeedCheck:
@@ -211,16 +244,22 @@ def _check_seeds(given: np.ndarray, estimated: Estimated) -> SeedCheck:
     candidates, links = matched.candidates, estimated.calibrated.positions
     n_b = len(candidates.best_b)
     keys = candidates.rows_a[links] * n_b + candidates.rows_b[links]
-    recovered = float(np.isin(pair_keys(given, n_b), keys).mean())
+    found = np.isin(pair_keys(given, n_b), keys)
+    recovered = float(found.mean())
     return SeedCheck(len(given), recovered, outliers)
 
 
 def _uncalibrated(candidates: Candidates) -> Calibrated:
     """All mutual candidates as equally probable, the best score first."""
     links = candidates.mutual()
-    best = links[np.argsort(-candidates.score[links], kind="stable")]
-    none = np.empty(0, np.int64)
-    return Calibrated(best, np.full(len(best), UNCALIBRATED), float(len(best)), none, np.empty(0))
+    order = np.argsort(-candidates.score[links], kind="stable")
+    return Calibrated(
+        positions=links[order],
+        probability=np.full(len(links), UNCALIBRATED),
+        overlap=float(len(links)),
+        others=np.empty(0, np.int64),
+        other_probability=np.empty(0),
+    )
 
 
 STAGES = (

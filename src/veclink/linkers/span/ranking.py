@@ -47,7 +47,12 @@ class Ranked:
         )
 
 
-def ranked_pairs(candidates: Candidates, calibrated: Calibrated, given: np.ndarray, one_to_one: bool) -> Ranked:
+def ranked_pairs(
+    candidates: Candidates,
+    calibrated: Calibrated,
+    given: np.ndarray,
+    one_to_one: bool,
+) -> Ranked:
     """The calibrated candidates and the given pairs (m, 2), which are certain."""
     positions, probability = calibrated.positions, calibrated.probability
     if not one_to_one:
@@ -65,10 +70,11 @@ def ranked_pairs(candidates: Candidates, calibrated: Calibrated, given: np.ndarr
     )
     if one_to_one:
         return ranked.only(choose_one_to_one(ranked.pairs, ranked.probability))
-    return ranked.only(np.lexsort((ranked.pairs[:, 1], ranked.pairs[:, 0], -ranked.probability)))
+    rows_a, rows_b = ranked.pairs.T
+    return ranked.only(np.lexsort((rows_b, rows_a, -ranked.probability)))
 
 
-def evidence_columns(
+def explaining_columns(
     clouds: CloudPair,
     candidates: Candidates,
     features: np.ndarray,
@@ -100,8 +106,9 @@ def evidence_columns(
     columns["given"] = ranked.given
     for i, name in enumerate(("local_correlation", "shared_neighbours", "density_match", "density")):
         columns[name] = _known(features[at, i], known)
-    columns |= _rival_columns("b", candidates, candidates.best_a[ranked.pairs[:, 0]], at)
-    columns |= _rival_columns("a", candidates, candidates.best_b[ranked.pairs[:, 1]], at)
+    rows_a, rows_b = ranked.pairs.T
+    columns |= _rival_columns("b", candidates, candidates.best_a[rows_a], at)
+    columns |= _rival_columns("a", candidates, candidates.best_b[rows_b], at)
     return columns | _neighbour_columns(clouds, ranked.pairs, links)
 
 
@@ -119,15 +126,22 @@ def _known(values: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 def _vote_columns(ranked: Ranked, pool: Pool, n_b: int) -> Columns:
     """How many views of the last round voted for each pair, and how many there were."""
-    found = positions_of(pair_keys(ranked.pairs, n_b), pair_keys(pool.pairs, n_b))
-    votes = np.where(found >= 0, np.rint(pool.share[found] * pool.views), 0)
+    wanted = pair_keys(ranked.pairs, n_b)
+    found = positions_of(wanted, pair_keys(pool.pairs, n_b))
+    votes = np.rint(pool.share[found] * pool.views)
+    votes = np.where(found >= 0, votes, 0)
     return {
         "votes": votes.astype(np.int64),
         "views": np.full(len(found), pool.views),
     }
 
 
-def _rival_columns(side: str, candidates: Candidates, best: np.ndarray, at: np.ndarray) -> Columns:
+def _rival_columns(
+    side: str,
+    candidates: Candidates,
+    best: np.ndarray,
+    at: np.ndarray,
+) -> Columns:
     """The rank of each partner among its row's candidates, and the best rival of the partner.
 
     side: the cloud that partners and rivals are in. best: (n, depth) candidates of the rows on the other side.

@@ -32,7 +32,8 @@ def nearby_links(pool: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """The pool (m, 2), or of a very large one enough links to surround any pair."""
     if len(pool) <= NEIGHBOURHOOD_LINKS:
         return pool
-    return pool[np.sort(rng.choice(len(pool), NEIGHBOURHOOD_LINKS, replace=False))]
+    some = rng.choice(len(pool), NEIGHBOURHOOD_LINKS, replace=False)
+    return pool[np.sort(some)]
 
 
 def neighbourhood_features(

@@ -140,7 +140,11 @@ def best_pool(
     return replace(best, tried=tuple(tried))
 
 
-def clean(clouds: CloudPair, anchors: Anchors, rng: np.random.Generator) -> Anchors | None:
+def clean(
+    clouds: CloudPair,
+    anchors: Anchors,
+    rng: np.random.Generator,
+) -> Anchors | None:
     """The better half of the given pairs, by how near each is to its partner as seen from the others' better half.
 
     None where there are too few to tell.
@@ -156,11 +160,17 @@ def clean(clouds: CloudPair, anchors: Anchors, rng: np.random.Generator) -> Anch
         sampled = _sampled(clouds, CLEANING_SAMPLE, rng)
         shares = held_out_shares(pairs, kept, sampled, clouds.ridge)
         order = np.argsort(shares, kind="stable")
-        kept = np.sort(order[: max(MIN_SEEDS_TO_CLEAN, len(anchors) // 2)])
+        n_kept = max(MIN_SEEDS_TO_CLEAN, len(anchors) // 2)
+        kept = np.sort(order[:n_kept])
     return anchors.subset(kept, name=f"cleaned {anchors.name}")
 
 
-def _rated(search: _Search, anchors: Anchors | None, name: str, pool: Pool) -> tuple[float, np.ndarray]:
+def _rated(
+    search: _Search,
+    anchors: Anchors | None,
+    name: str,
+    pool: Pool,
+) -> tuple[float, np.ndarray]:
     """The share of the smaller cloud that a pool agrees on, and positions of the given pairs that look wrong from it.
 
     A pool that does not bear out what it began with has found something else: its share is 0.
@@ -231,7 +241,15 @@ def _aligned(search: _Search, hint: Hint, power: float) -> Pool:
     sampled = _sampled(clouds, MAX_ALIGNED, rng)
     rounds = ALIGNMENT_ROUNDS_OF_LARGE if clouds.large else ALIGNMENT_ROUNDS
     rule = AlignmentRule(power, rounds)
-    projections = align(sampled, hint(*sampled), rng, clouds.matched, rule, search.listener)
+    hints = hint(*sampled)
+    projections = align(
+        sampled,
+        hints,
+        rng,
+        clouds.matched,
+        rule,
+        search.listener,
+    )
     queries = clouds.sample_queries(rng, first=True)
     pairs, score = clouds.propose(projections, queries)
     pairs = pairs[np.argsort(-score, kind="stable")]
@@ -241,7 +259,8 @@ def _aligned(search: _Search, hint: Hint, power: float) -> Pool:
         holds = clouds.confirmed(projections, pairs, queries, query_order())
         short = replace(schedule, rounds=SHORT_ROUNDS, views=SHORT_VIEWS)
         return search.grow(_guessed(clouds, pairs[holds]), short)
-    probed = search.grow(_guessed(clouds, pairs), replace(schedule, rounds=PROBE_ROUNDS))
+    short = replace(schedule, rounds=PROBE_ROUNDS)
+    probed = search.grow(_guessed(clouds, pairs), short)
     if probed.agreed < HOPEFUL * queries.extent:
         return probed
     return search.grow(_guessed(clouds, probed.pairs))
@@ -253,11 +272,15 @@ def _guessed(clouds: CloudPair, pairs: np.ndarray) -> Anchors:
 
 def _signatures(projections: Projections, a: np.ndarray, b: np.ndarray) -> Sides:
     """Span signatures of rows of both clouds, as a hint."""
-    return unit_rows(a @ projections[0]), unit_rows(b @ projections[1])
+    of_a = unit_rows(a @ projections[0])
+    of_b = unit_rows(b @ projections[1])
+    return of_a, of_b
 
 
 def _sampled(clouds: CloudPair, most: int, rng: np.random.Generator) -> Sides:
-    return clouds.sample("a", most, rng), clouds.sample("b", most, rng)
+    of_a = clouds.sample("a", most, rng)
+    of_b = clouds.sample("b", most, rng)
+    return of_a, of_b
 
 
 def _outlier_seeds(search: _Search, anchors: Anchors, pool: Pool) -> np.ndarray:
@@ -266,4 +289,5 @@ def _outlier_seeds(search: _Search, anchors: Anchors, pool: Pool) -> np.ndarray:
     links = pool.pairs[sharing_no_row(pool.pairs, anchors.rows)]
     seen_from = clouds.vectors(links[:OUTLIER_ANCHORS])
     sample = partial(clouds.sample, rng=search.rng)
-    return find_outlier_seeds((anchors.left, anchors.right), seen_from, sample, clouds.ridge)
+    given = anchors.left, anchors.right
+    return find_outlier_seeds(given, seen_from, sample, clouds.ridge)
