@@ -52,7 +52,13 @@ def test_what_was_told_is_noted_in_the_links_whichever_way_it_was_told() -> None
     as_object = link(papers.a, papers.b, seeds=papers.seeds, options=SpanOptions(k=7), device="cpu")
     assert by_name.options == {"random_state": 0, "k": 7}
     assert as_object == by_name
-    assert differing(SpanOptions(schedule=GrowthSchedule(views=2)))["schedule"]["views"] == 2
+
+
+def test_what_was_noted_can_be_told_again() -> None:
+    options = SpanOptions(schedule=GrowthSchedule(views=2), k=7, one_to_one=False)
+    assert SpanOptions(**differing(options)) == options
+    with pytest.raises(InputError, match="A growth schedule has no 'pace'; it has 'rounds', 'factor'"):
+        SpanOptions(schedule={"pace": 2})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,9 @@ class SpanOptions:
         _check_count("k", self.k)
         _check_number("ridge", self.ridge, least=0.0)
         _check_choice("signature", self.signature, ("span", "kernel"))
+        if isinstance(self.schedule, Mapping):
+            # As links note it down: what was told once can be told again.
+            object.__setattr__(self, "schedule", _schedule_of(self.schedule))
         if not isinstance(self.schedule, GrowthSchedule):
             raise InputError(f"The option schedule is {self.schedule!r}; give a GrowthSchedule.")
         if self.signature == "kernel" and self.fallbacks:
@@ -191,6 +194,14 @@ def differing(options: Options) -> dict[str, Any]:
     """Those options that are not as by default, as plain values."""
     default = asdict(type(options)())
     return {name: value for name, value in asdict(options).items() if value != default[name]}
+
+
+def _schedule_of(values: Mapping[str, Any]) -> GrowthSchedule:
+    known = [each.name for each in fields(GrowthSchedule)]
+    unknown = [name for name in values if name not in known]
+    if unknown:
+        raise InputError(f"A growth schedule has no {named(unknown)}; it has {', '.join(map(repr, known))}.")
+    return GrowthSchedule(**values)
 
 
 def _check_flag(name: str, value: Any) -> None:

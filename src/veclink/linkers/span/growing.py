@@ -120,6 +120,15 @@ class Members:
         return left, right
 
 
+@dataclass(frozen=True)
+class ViewRule:
+    """How views are drawn: how many, links that each holds at most, and whether it has no vote on those."""
+
+    count: int
+    anchors: int
+    out_of_bag: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Views:
     """The views of one round.
@@ -177,13 +186,8 @@ def grow(
         settled = settled or _outgrows(pool, anchors, sample)
         members = _members(pool, anchors, settled)
         n_views = schedule.views if len(pool.pairs) else 1
-        views = _draw_views(
-            clouds,
-            members,
-            sample,
-            rng,
-            (n_views, schedule.anchors, out_of_bag),
-        )
+        rule = ViewRule(n_views, schedule.anchors, out_of_bag)
+        views = _draw_views(clouds, members, sample, rng, rule)
         limit = _limit(pool, anchors, schedule)
         grown = _next_pool(clouds, views, sample, schedule.votes, limit)
         history.append((len(grown.pairs), grown.agreed))
@@ -191,11 +195,7 @@ def grow(
         converged = converged or grown.agreed >= CONVERGED * sample.extent
         pool = grown
         if listener is not None:
-            listener(
-                step + 1,
-                len(pool.pairs),
-                _mean(pool.share),
-            )
+            listener(step + 1, len(pool.pairs), _mean(pool.share))
         if not len(pool.pairs) or (steady and settled):
             break
         # Views that all hold the same given pairs agree even if those are wrong: the pool must last without them.
@@ -227,7 +227,7 @@ def widen(
 
 
 def query_order() -> np.random.Generator:
-    """What shuffles queries on the way back; one of its own, as it decides nothing."""
+    """What shuffles queries on the way back: a generator of its own, so that asking back draws none of the run's."""
     return np.random.default_rng(0)
 
 
@@ -302,18 +302,17 @@ def _draw_views(
     members: Members,
     sample: QuerySample,
     rng: np.random.Generator,
-    rule: tuple[int, int, bool],
+    rule: ViewRule,
 ) -> Views:
-    """The views of a round. rule: how many, anchors of each at most, and whether they pass over what they hold."""
-    n_views, most, out_of_bag = rule
+    """The views of a round, and what they propose to the rows that are asked."""
     projections = []
     proposals = []
     held = np.zeros(len(members.pairs))
-    for _ in range(n_views):
-        drawn = members.draw(most, rng)
+    for _ in range(rule.count):
+        drawn = members.draw(rule.anchors, rng)
         along = clouds.span_projections(*members.vectors(clouds, drawn))
         proposal = Proposal(*clouds.propose(along, sample))
-        if out_of_bag:
+        if rule.out_of_bag:
             own = pair_keys(members.pairs[drawn], clouds.n_b)
             proposed = pair_keys(proposal.pairs, clouds.n_b)
             proposal = proposal.only(~np.isin(proposed, own))
