@@ -26,8 +26,10 @@ from veclink.confidence.calibration import Calibrated, _decoys, calibrate
 from veclink.confidence.candidates import Candidates, crossfit
 from veclink.data.collection import Collection
 from veclink.geometry.clouds import prepare
-from veclink.linkers.span.growing import DEFAULT_SCHEDULE, Pool, Start, grow
-from veclink.linkers.span.linker import NEIGHBOURS, _surroundings
+from veclink.linkers.anchors import anchors_from_rows
+from veclink.linkers.span.constants import NEIGHBOURS
+from veclink.linkers.span.growing import DEFAULT_SCHEDULE, Pool, grow
+from veclink.linkers.span.scoring import neighbourhood_features
 from veclink_bench.splits import draw_seeds, split
 
 RESULTS = Path(__file__).parent / "results"
@@ -67,13 +69,14 @@ def linked(data: Path) -> Trial:
     rounds: list[Pool] = []
     # Grown again from the start for every round: a pool does not keep its past.
     while not rounds or len(rounds[-1].history) == len(rounds) < DEFAULT_SCHEDULE.rounds:
-        pace = replace(DEFAULT_SCHEDULE, rounds=len(rounds) + 1)
-        rounds.append(grow(clouds, Start(seeds), np.random.default_rng(STATE), pace=pace))
+        schedule = replace(DEFAULT_SCHEDULE, rounds=len(rounds) + 1)
+        anchors = anchors_from_rows(clouds, seeds)
+        rounds.append(grow(clouds, anchors, np.random.default_rng(STATE), schedule=schedule))
     if len(rounds[-1].history) < len(rounds):
         rounds.pop()
     pool = rounds[-1].pairs
     candidates = crossfit(clouds, pool, rng)
-    beside = _surroundings(clouds, candidates, pool, rng)
+    beside = neighbourhood_features(clouds, candidates, pool, rng)
     calibrated = calibrate(candidates, beside, k=NEIGHBOURS)
     n_b = len(cut.rows_b)
     return Trial(rounds, candidates, beside, calibrated, cut.truth[:, 0] * n_b + cut.truth[:, 1], n_b)

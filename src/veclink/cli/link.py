@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -73,6 +73,7 @@ def link(
         check_output(output, *inputs)
         check_report(report, *inputs)
 
+        options: dict[str, Any] = {"approximate": True} if approximate else {}
         with showing_progress(quiet=quiet) as listener:
             links = find_links(
                 a,
@@ -87,7 +88,7 @@ def link(
                 cluster=cluster,
                 skip_zero=skip_zero,
                 progress=listener,
-                **({"approximate": True} if approximate else {}),
+                **options,
             )
         if precision is not None:
             links = links.at(precision=precision)

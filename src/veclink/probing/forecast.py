@@ -16,10 +16,12 @@ import numpy as np
 from veclink.confidence.intervals import Estimates, Interval, estimate
 from veclink.data.collection import Collection
 from veclink.data.links import Links
+from veclink.data.pairs import sharing_no_row
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.signatures import RIDGE
 from veclink.linkers.linking import chosen_device, link
-from veclink.linkers.outlier_seeds import ANCHORS, apart, suspects
+from veclink.linkers.outlier_seeds import find_outlier_seeds
+from veclink.linkers.span.constants import OUTLIER_ANCHORS
 from veclink.progress import ProgressListener
 
 WHOLE = 4000  # rows up to which a collection is linked as a whole
@@ -166,7 +168,7 @@ def wrong_seeds(
         return tuple((int(a.rows[i]), int(b.rows[j])) for i, j in links.summary.wrong_seeds)
     given = np.column_stack([cloud.positions(pairs[:, column]) for column, cloud in enumerate((a, b))])
     found = np.column_stack([rows[links.pairs[:, column]] for column, rows in enumerate(tried.rows)])
-    anchors = apart(found, given)
+    anchors = found[sharing_no_row(found, given)]
     if len(anchors) < FEW:
         return None
     rng = np.random.default_rng(random_state)
@@ -176,8 +178,9 @@ def wrong_seeds(
         return cloud.take(np.sort(rng.permutation(len(cloud))[:most]))
 
     ends = [cloud.take(both) for cloud, both in ((a, given[:, 0]), (b, given[:, 1]))]
-    seen_from = a.take(anchors[:ANCHORS, 0]), b.take(anchors[:ANCHORS, 1])
-    return tuple((int(pairs[at, 0]), int(pairs[at, 1])) for at in suspects(ends[0], ends[1], seen_from, sample, RIDGE))
+    seen_from = a.take(anchors[:OUTLIER_ANCHORS, 0]), b.take(anchors[:OUTLIER_ANCHORS, 1])
+    outliers = find_outlier_seeds((ends[0], ends[1]), seen_from, sample, RIDGE)
+    return tuple((int(pairs[at, 0]), int(pairs[at, 1])) for at in outliers)
 
 
 def _near(cloud: Cloud, seeds: np.ndarray, count: int) -> np.ndarray:
