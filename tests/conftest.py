@@ -1,11 +1,17 @@
-"""For all tests: few threads, so that runs on small machines are steady, one hypothesis profile, and one browser."""
+"""For all tests: their tiers, few threads, so that small machines are steady, one hypothesis profile, a browser.
+
+A tier is what a test needs beyond `pip install -e . pytest hypothesis`. The file decides it (TIERS below; what is not
+there is `unit`), or a mark on the test itself. `pytest -m unit` does not even import the files of other tiers.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 # Before numpy, numba or torch are imported: they read these once.
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
@@ -13,7 +19,43 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", 
 
 import pytest
 from hypothesis import HealthCheck, settings
-from playwright.sync_api import Browser, sync_playwright
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+HERE = Path(__file__).parent
+NAMES = ("unit", "runs", "extras", "stores", "browser", "ray", "bench")
+TIERS = {
+    "bench/*": "bench",
+    "backends/test_cloud_pair.py": "runs",
+    "backends/test_out_of_core.py": "runs",
+    "backends/test_ray.py": "ray",
+    "backends/test_torch_clouds.py": "extras",
+    "cli/test_demo.py": "runs",
+    "files/test_folders.py": "runs",
+    "files/test_scratch_folders.py": "stores",
+    "linkers/test_checkpoint.py": "runs",
+    "linkers/span/test_linker.py": "runs",
+    "linkers/span/test_starts.py": "runs",
+    "matching/test_approximate.py": "extras",
+    "matching/test_triton_kernel.py": "extras",
+    "probing/test_probe.py": "runs",
+    "report/test_commands.py": "runs",
+    "report/test_in_browser.py": "browser",
+    "report/test_probe_page.py": "browser",
+    "review/test_again.py": "runs",
+    "review/test_command.py": "browser",
+    "review/test_fragments.py": "browser",
+    "review/test_page.py": "browser",
+    "review/test_server.py": "browser",
+    "stores/*": "stores",
+    "test_docs.py": "browser",
+    "uses/test_clustering.py": "extras",
+    "uses/test_many.py": "runs",
+    "uses/maps/test_maps.py": "extras",
+}
+# What a parameter of a test says of its tier, by how it begins or ends.
+PARAMETERS = {"torch": "extras", ".safetensors": "extras", "lancedb:": "stores"}
 
 # The same examples on every run, no deadline (the first call of a compiled kernel is slow), no database on disk.
 settings.register_profile(
@@ -27,12 +69,55 @@ settings.register_profile(
 settings.load_profile("veclink")
 
 
+def pytest_configure() -> None:
+    """Refuse a pattern of TIERS that fits no file: the file was renamed, and would be `unit` without a word."""
+    for pattern in TIERS:
+        if not any(HERE.glob(pattern)):
+            raise pytest.UsageError(f"No file of tests fits {pattern!r} in TIERS of {__file__}; correct it there.")
+
+
+def tier_of(file: Path) -> str:
+    """The tier of a file of tests; of several patterns the first that fits counts."""
+    place = file.relative_to(HERE).as_posix()
+    return next((tier for pattern, tier in TIERS.items() if fnmatch(place, pattern)), "unit")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out what belongs to another tier where one is asked for: what it imports may not be installed."""
+    wanted = config.getoption("markexpr")
+    if wanted not in NAMES or collection_path == HERE or not collection_path.is_relative_to(HERE):
+        return None
+    inside = collection_path / "any" if collection_path.is_dir() else collection_path
+    return True if tier_of(inside) not in (wanted, "unit") else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test that says nothing of its tier with that of its file."""
+    for item in items:
+        if not any(mark.name in NAMES for mark in item.iter_markers()):
+            item.add_marker(_own_tier(item) or tier_of(item.path))
+
+
+def _own_tier(item: pytest.Item) -> str | None:
+    """The tier of a test that needs more than others of its file: it opens pages, or a parameter says so."""
+    if "browser" in getattr(item, "fixturenames", ()):
+        return "browser"
+    given = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    for value in (each for each in given if isinstance(each, str)):
+        for part, tier in PARAMETERS.items():
+            if value.startswith(part) or value.endswith(part):
+                return tier
+    return None
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Debian's chromium, or the one that CHROMIUM names.
 
     For one file of tests at a time: while it runs, this thread has a running event loop, which others could not start.
     """
+    from playwright.sync_api import sync_playwright
+
     found = shutil.which(os.environ.get("CHROMIUM", "chromium"))
     if found is None:
         pytest.fail("The pages are tested in chromium, which is not installed: run 'make browser' first.")

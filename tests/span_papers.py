@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
@@ -89,8 +90,8 @@ def linked_cut() -> Links:
 
 
 @cache
-def cloud_pair() -> CloudPair:
-    """The centred clouds of the cut."""
+def cloud_pair() -> Any:
+    """The centred clouds of the cut: a CloudPair whose sides have an `array`, as they are held."""
     papers = some_papers()
     return CloudPair(*(prepare(Collection.from_array(each)).dense() for each in (papers.a, papers.b)))
 

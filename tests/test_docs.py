@@ -9,20 +9,28 @@ import re
 import subprocess
 import sys
 import threading
+import tomllib
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer
-from playwright.sync_api import Browser, expect
 
 import veclink
 from veclink.cli.app import app
+from veclink_bench.catalogue import ENTRIES
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
+BESIDE = [
+    ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md", "bench/RESULTS.md")
+]
+LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 CODE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -65,6 +73,8 @@ def test_every_page_is_built_and_the_reference_is_filled_in(site: Path) -> None:
 
 
 def test_no_page_asks_anything_of_another_machine(browser: Browser, site: Path, address: str) -> None:
+    from playwright.sync_api import expect
+
     asked: list[str] = []
     page = browser.new_page()
     page.on("request", lambda request: asked.append(request.url))
@@ -80,7 +90,7 @@ def test_no_page_asks_anything_of_another_machine(browser: Browser, site: Path, 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT / "docs")))
 def test_commands_and_python_in_the_pages_are_of_this_version(page: Path) -> None:
-    known = known_options()
+    known, own = known_options(), {f"bench {name}" for name in ENTRIES}  # which read their options themselves
     for language, block in CODE.findall(page.read_text()):
         if language == "python":
             compile(block, str(page), "exec")
@@ -92,7 +102,23 @@ def test_commands_and_python_in_the_pages_are_of_this_version(page: Path) -> Non
             given = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
             name = next((each for each in (" ".join(words[:2]), words[0]) if each in known), None)
             assert name is not None or not words[0].isalpha(), f"{page} speaks of veclink {words[0]}"
-            assert name is None or given <= known[name], f"{page} gives {given - known[name]} to veclink {name}"
+            assert name is None or name in own or given <= known[name], f"{page} gives {given} to veclink {name}"
+
+
+@pytest.mark.parametrize("page", [*BESIDE, *PAGES], ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_link_to_a_file_leads_to_one(page: Path) -> None:
+    text = CODE.sub("", page.read_text())
+    links = [link for link in LINK.findall(text) if not link.startswith(("http://", "https://", "mailto:"))]
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_architecture_lists_the_packages_in_the_order_that_is_checked() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    layers = [name for layer in settings["contracts"][0]["layers"] for name in layer.split(" | ")[::-1]]
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    table = page[page.index("## The packages") :].split("\n\n")[2]
+    first = [line.split("|")[1] for line in table.splitlines()[2:]]
+    assert [name for cell in first for name in re.findall(r"`(\w+)`", cell)] == layers[::-1]
 
 
 def known_options() -> dict[str, set[str]]:

@@ -1,11 +1,13 @@
-"""`veclink bench NAME`: the paper's tables and figures on real vectors, and speed benchmarks.
+"""`veclink bench NAME`: the paper's tables and figures on real vectors, studies, speed and pictures.
 
-A benchmark is a command of the group `bench`. The experiments are put there from their list; another one, with options
-of its own, is a function below them.
+The paper's experiments share their options and are put here from their list; `matching` and `linking` are functions
+below them; everything else comes from the catalogue and runs in a process of its own.
 """
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,21 +16,44 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperGroup
 
 from veclink.cli.shared import ERROR, AsJson, check_choice, one_sentence_errors, print_json
 from veclink.errors import InputError
+from veclink_bench.catalogue import ENTRIES, PAGES, SPEED, STUDIES
 from veclink_bench.experiments import EXPERIMENTS, load
+from veclink_bench.places import data_folder, results_folder
 
 if TYPE_CHECKING:
     from veclink_bench.experiments.running import Store
     from veclink_bench.experiments.setup import Setup
 
+SECTIONS = {
+    "The paper's experiments": ("all", *EXPERIMENTS),
+    "Studies of veclink on real vectors": tuple(STUDIES),
+    "Speed and memory": ("matching", "linking", *SPEED),
+    "Pages and pictures": tuple(PAGES),
+}
+
+
+class Sections(TyperGroup):
+    """The commands of `bench`, listed by what they are for."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write one list for each section."""
+        width = formatter.width - 6 - max(map(len, self.commands))
+        for title, names in SECTIONS.items():
+            rows = [(name, self.commands[name].get_short_help_str(width)) for name in names]
+            with formatter.section(title):
+                formatter.write_dl(rows, col_max=max(map(len, self.commands)))
+
+
 bench = typer.Typer(
-    help="Make the paper's tables and figures again, on real vectors, and measure speed.",
+    cls=Sections,
+    help="Make the paper's tables and figures again on real vectors, study veclink, and measure its speed.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-RESULTS = Path("experiments/results")
 
 
 @dataclass(frozen=True)
@@ -56,7 +81,6 @@ def run_experiments(names: list[str], options: Options) -> None:
     """Measure what is missing of some experiments, then print, write and draw their tables."""
     with one_sentence_errors():
         from veclink.linkers.linking import DEVICES, chosen_device
-        from veclink_bench.corpora import data_folder
         from veclink_bench.experiments.output import finish
         from veclink_bench.experiments.running import Store
         from veclink_bench.experiments.setup import Setup
@@ -72,7 +96,7 @@ def run_experiments(names: list[str], options: Options) -> None:
             rows=options.rows,
             device=chosen_device(options.device),
         )
-        out = options.out or (RESULTS if RESULTS.is_dir() else Path("results"))
+        out = options.out or results_folder("experiments")
         ending = "" if setup.full else "-quick"
         stores = {name: Store(out / f"{name}{ending}.json", name, setup, again=options.again) for name in names}
         if not any(load(name).cells(setup) for name in names):
@@ -132,7 +156,9 @@ def _told(settings: dict[str, Any]) -> str:
 
 def _command(name: str, doc: str) -> Callable[..., None]:
     def run(
-        data: Annotated[Path | None, typer.Option(help="A folder per corpus, MODEL.npy (or texts) in each.")] = None,
+        data: Annotated[
+            Path | None, typer.Option(help="A folder per corpus, MODEL.npy (or texts) in each; else $VECLINK_DATA.")
+        ] = None,
         full: Annotated[bool, typer.Option("--full/--quick", help="All trials, or a look in under 2 minutes.")] = False,
         models: Annotated[str | None, typer.Option(help="Models, by comma: files there, or st:… openai:…")] = None,
         corpora: Annotated[str | None, typer.Option(help="Corpora, by comma.")] = None,
@@ -178,7 +204,7 @@ def matching(
 ) -> None:
     """Exact CSLS matching on the CPU, in plain products of the same size, and against faiss."""
     with one_sentence_errors():
-        from veclink_bench.speed import measure_matching
+        from veclink_bench.speed.cpu import measure_matching
 
         found = measure_matching(rows, dim, k=k, rounds=rounds)
     if as_json:
@@ -205,7 +231,7 @@ def linking(
     """All of link() on the CPU, in exact matching passes of the same size."""
     with one_sentence_errors():
         from veclink.stores.opening import open_collection
-        from veclink_bench.speed import measure_linking
+        from veclink_bench.speed.cpu import measure_linking
 
         given = None if data is None else (open_collection(data[0]).vectors, open_collection(data[1]).vectors)
         found = measure_linking(rows, data=given, seeds=seeds, random_state=random_state)
@@ -218,4 +244,18 @@ def linking(
     )
 
 
+def _in_a_process_of_its_own(name: str, about: str) -> Callable[[typer.Context], None]:
+    def run(context: typer.Context) -> None:
+        code = subprocess.call([sys.executable, "-m", "veclink_bench", name, *context.args])
+        if code:
+            raise typer.Exit(code)
+
+    run.__doc__ = f"{about[0].upper()}{about[1:]}."
+    return run
+
+
+# The entry reads its own options, `--help` too.
+_ALL_OPTIONS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+for _name, _entry in ENTRIES.items():
+    bench.command(_name, context_settings=_ALL_OPTIONS)(_in_a_process_of_its_own(_name, _entry.about))
 bench.command("all")(_command("all", "Every experiment, the first trial of each before the second of any."))

@@ -23,8 +23,6 @@ import numpy as np
 from veclink.errors import InputError, needed
 from veclink.files.atomic import written_whole
 
-DEFAULT_PLACES = ("../shared/data", "data")
-
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
@@ -41,18 +39,6 @@ class Corpus:
 
     def __len__(self) -> int:
         return len(self.texts)
-
-
-def data_folder(given: str | Path | None) -> Path:
-    """The folder of data: the one given, or the default where that exists."""
-    if given is not None:
-        if not Path(given).is_dir():
-            raise InputError(f"The folder of data {given} does not exist; give one that holds a folder per corpus.")
-        return Path(given)
-    for place in DEFAULT_PLACES:
-        if Path(place).is_dir():
-            return Path(place)
-    raise InputError("There is no folder of data here; name one with --data: a folder per corpus, MODEL.npy in each.")
 
 
 def vectors(data: Path, corpus: str, model: str, rows: int | None = None) -> np.ndarray:

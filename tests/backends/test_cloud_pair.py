@@ -33,7 +33,8 @@ def test_links_of_a_large_field_are_nearly_those_of_a_small_one(large: None) -> 
 def test_the_smaller_cloud_is_asked_whichever_side_it_is(large: None) -> None:
     papers = all_papers()
     sides = [prepare(Collection.from_array(each)).dense() for each in (papers.a, papers.b[:700])]
-    for a, b, few in ((*sides, 1), (*sides[::-1], 0)):
+    for few in (1, 0):
+        a, b = sides if few else sides[::-1]
         cloud_pair = CloudPair(a, b)
         sample = cloud_pair.sample_queries(np.random.default_rng(0))
         shared = papers.truth[papers.truth[:, 1] < 700][:, :: 1 if few else -1]

@@ -160,8 +160,8 @@ def test_matching_in_tasks_is_exactly_that_of_one_machine(
         Stored([machines.put(side[low : low + 90]) for low in range(0, len(side), 90)], 90, side.shape)
         for side in (left, right)
     ]
-    assert len(Pass.over(*stored, machines, 120_000).spans()[0]) > 1
-    ours = ray_backend.match(*stored, machines, k=k, depth=depth, certain=certain, memory=120_000)
+    assert len(Pass.over(stored[0], stored[1], machines, 120_000).spans()[0]) > 1
+    ours = ray_backend.match(stored[0], stored[1], machines, k=k, depth=depth, certain=certain, memory=120_000)
     reference = match(left, right, k=k, depth=depth, certain=certain, memory=120_000)
     for one, other in ((ours.forward, reference.forward), (ours.backward, reference.backward)):
         assert np.array_equal(one.index, other.index)

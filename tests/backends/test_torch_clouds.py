@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -54,7 +56,7 @@ def test_surroundings_are_the_same() -> None:
 
 
 @pytest.mark.parametrize("make", [cloud_pair, _on_device])
-def test_orders_of_keys_and_scores(make: type[CloudPair]) -> None:
+def test_orders_of_keys_and_scores(make: Callable[[], CloudPair]) -> None:
     field = make()
     assert field.unique(np.array([7, 3, 7, 1])).tolist() == [1, 3, 7]
     rows, score = np.array([1, 0, 1, 0]), np.array([0.1, 0.2, 0.3, 0.4], np.float32)
@@ -67,7 +69,7 @@ def _in_memory() -> CloudPair:
 
 
 @pytest.mark.parametrize("make", [_in_memory, _on_device])
-def test_a_sample_of_rows_finds_most_of_their_partners(make: type[CloudPair]) -> None:
+def test_a_sample_of_rows_finds_most_of_their_partners(make: Callable[[], CloudPair]) -> None:
     field, papers = make(), some_papers()
     axes = canonical_projections(*field.vectors(papers.truth))
     field.large = True

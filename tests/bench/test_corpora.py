@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from veclink.errors import InputError
-from veclink_bench.corpora import corpora_in, data_folder, file_name, labels, queries, read_corpus, vectors
+from veclink_bench.corpora import corpora_in, file_name, labels, queries, read_corpus, vectors
 
 DOCUMENTS = [
     {"_id": "d1", "title": "Vitamin D", "text": "and bones"},
@@ -110,15 +110,3 @@ def test_stored_vectors_are_read_by_the_model_s_name(tmp_path: Path) -> None:
     assert np.array_equal(vectors(tmp_path, "small", "st:org/model", rows=2), stored[:2])
     with pytest.raises(InputError, match="no corpus 'other'"):
         vectors(tmp_path, "other", "minilm")
-
-
-def test_the_folder_of_data_is_the_given_one_or_an_error_that_says_how_to_give_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match="--data"):
-        data_folder(None)
-    with pytest.raises(InputError, match="does not exist"):
-        data_folder("nowhere")
-    (tmp_path / "data").mkdir()
-    assert data_folder(None) == Path("data")

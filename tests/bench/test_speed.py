@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from veclink.cli.app import app
 from veclink.matching import match
-from veclink_bench.speed import (
+from veclink_bench.speed.cpu import (
     blended_papers,
     measure_linking,
     measure_matching,

@@ -334,12 +334,11 @@ def test_a_file_that_was_cut_off(tmp_path: Path, ending: str, write: Callable[[P
 
 
 @pytest.fixture
-def without_privilege(tmp_path: Path) -> Iterator[Path]:
-    """A folder whose files cannot be read, for root too, who gives up the right for a while."""
+def without_privilege(tmp_path: Path, ending: str) -> Iterator[Path]:
+    """A folder whose file cannot be read, for root too, who gives up the right for a while."""
     folder = tmp_path / "closed"
     folder.mkdir()
-    for ending, write in WRITERS.items():
-        write(folder / f"A{ending}")
+    WRITERS[ending](folder / f"A{ending}")
     folder.chmod(0)
     as_root = os.geteuid() == 0
     if as_root:

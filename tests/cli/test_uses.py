@@ -97,6 +97,7 @@ def test_merge_tells_json_alone_on_stdout(files: Path, tmp_path: Path) -> None:
     assert told["translator"]["quality"]["kind"] == "procrustes"
 
 
+@pytest.mark.extras
 def test_merge_and_cluster_say_so_when_links_are_wrong_or_the_wrong_way_round(files: Path, tmp_path: Path) -> None:
     pairs = [line.split(",") for line in (files / "links.csv").read_text().splitlines()[1:]]
     wrong, turned = tmp_path / "wrong.csv", tmp_path / "turned.csv"
@@ -138,7 +139,7 @@ def test_dedupe_lists_every_row_of_a_with_its_partner(files: Path, tmp_path: Pat
     code, out, _ = merge(files, tmp_path / "known.csv", "--dedupe")
     assert code == 0 and "300 of the 500 rows of A are in B already, 200 are new" in out
     rows = list(csv.DictReader((tmp_path / "known.csv").open()))
-    links = dict(row.values() for row in csv.DictReader((files / "links.csv").open()))
+    links = {row["a"]: row["b"] for row in csv.DictReader((files / "links.csv").open())}
     assert {row["a"]: row["b"] for row in rows if row["b"]} == links
     assert len(rows) == 500 and all(row["probability"] == "" for row in rows if not row["b"])
 
@@ -175,6 +176,7 @@ def test_merge_never_writes_over_an_input(files: Path) -> None:
     assert (files / "b.npy").read_bytes() == before
 
 
+@pytest.mark.stores
 def test_a_merge_that_is_killed_is_taken_up_by_the_same_command(files: Path, tmp_path: Path, scratch: Path) -> None:
     """A real process and a real SIGKILL, while the second of seven batches goes into the table."""
     output = f"lancedb://{tmp_path}/db#merged"
@@ -228,6 +230,7 @@ def test_translate_says_what_it_lacks(files: Path, tmp_path: Path, more: list[st
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.extras
 def test_cluster_writes_a_label_for_every_vector(files: Path, tmp_path: Path) -> None:
     output = tmp_path / "clusters.csv"
     given = ("cluster", files / "a.npy", files / "b.npy", "--links", files / "links.csv", "-o", output)

@@ -71,7 +71,8 @@ def test_rows_of_mixed_sizes_have_the_directions_they_have_near_one(dtype: str, 
 
 
 def test_numbers_of_all_sizes_in_one_row_are_dominated_by_the_largest() -> None:
-    rows = np.tile(np.float32([1e-45, 1e-20, 1, 1e20, 3e38, -3e38]), (4, 1)) * np.float32([[1], [-1], [1], [1]])
+    signs = np.array([[1], [-1], [1], [1]], np.float32)
+    rows = np.tile(np.array([1e-45, 1e-20, 1, 1e20, 3e38, -3e38], np.float32), (4, 1)) * signs
     rows[2, 5] = 0
     unit = prepare(Collection.from_array(rows), centre=False).dense()
     assert np.allclose(unit[0], [0, 0, 0, 0, 0.5**0.5, -(0.5**0.5)]) and np.allclose(unit[2], [0, 0, 0, 0, 1, 0])
@@ -99,6 +100,7 @@ def test_the_command_links_numbers_near_the_end_of_float32(tmp_path: Path) -> No
     assert texts[0] == texts[1]
 
 
+@pytest.mark.extras
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
 def test_a_device_has_the_same_rows(dtype: str, size: float) -> None:
@@ -114,6 +116,7 @@ def test_a_device_has_the_same_rows(dtype: str, size: float) -> None:
     assert np.allclose(resident(cloud, "cpu").numpy(), cloud.dense(), atol=2e-5)
 
 
+@pytest.mark.extras
 @pytest.mark.parametrize("size", [1e-40, 3e37])
 def test_what_links_are_used_for_takes_any_size(size: float) -> None:
     a, b = ((x * size).astype(np.float32) for x in papers(250))
@@ -160,6 +163,7 @@ def test_rows_without_cosines_are_refused(device: str, value: float, side: int, 
         match(*sides, device=device)
 
 
+@pytest.mark.extras
 @pytest.mark.parametrize("side", [0, 1])
 def test_an_approximate_pass_refuses_them_too(side: int) -> None:
     sides = [prepare(Collection.from_array(x)).dense().copy() for x in papers()]

@@ -7,15 +7,17 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from veclink.matching import Matches, cpu, numba_kernels, numpy_kernels, reference, torch_backend
+from veclink.matching import Matches, cpu, numba_kernels, numpy_kernels, reference
 
 Match = Callable[..., Matches]
 
 
-@pytest.fixture(params=["numba", "numpy", "torch"])
+@pytest.fixture(params=["numba", "numpy", pytest.param("torch", marks=pytest.mark.extras)])
 def match(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Match:
     """One backend's match(left, right, k=…, depth=…, memory=…)."""
     if request.param == "torch":
+        from veclink.matching import torch_backend
+
         return torch_backend.match
     monkeypatch.setattr(cpu, "kernels", {"numba": numba_kernels, "numpy": numpy_kernels}[request.param])
     return cpu.match

@@ -34,6 +34,7 @@ def test_noisy_copies_find_their_originals():
     assert len(pairs) == 3000 and (order[pairs[:, 1]] == pairs[:, 0]).all()
 
 
+@pytest.mark.extras
 def test_torch_is_used_for_a_torch_device():
     left, right = unit_rows(80, 8, seed=6), unit_rows(90, 8, seed=7)
     found, expected = match(left, right, device="torch:cpu"), reference.match(left, right)
@@ -49,7 +50,7 @@ def test_torch_is_used_for_a_torch_device():
         (((5, 3), (5, 3)), {"k": 0}, "k is 0"),
         (((5, 3), (5, 3)), {"depth": -1}, "depth is -1"),
         (((5, 3), (5, 3)), {"memory": "plenty"}, "'plenty' is not a size"),
-        (((5, 3), (5, 3)), {"device": "abacus"}, "Device 'abacus'"),
+        pytest.param(((5, 3), (5, 3)), {"device": "abacus"}, "Device 'abacus'", marks=pytest.mark.extras),
     ],
 )
 def test_unusable_input_is_named(shapes, options, message):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from playwright.sync_api import Browser, Page
 
 import span_papers
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +25,7 @@ def sample_report() -> Path:
 class Visit:
     """A page that was opened, and what it asked for or complained about."""
 
-    def __init__(self, browser: Browser, path: Path, **options: object) -> None:
+    def __init__(self, browser: Browser, path: Path, **options: Any) -> None:
         self.context = browser.new_context(**options)
         self.page: Page = self.context.new_page()
         self.asked: list[str] = []
@@ -36,11 +39,11 @@ class Visit:
 
 
 @pytest.fixture
-def visit(browser: Browser) -> Iterator[type]:
+def visit(browser: Browser) -> Iterator[Callable[..., Visit]]:
     """Opens pages, `visit(path, **options of the browser's context)`, and closes them after the test."""
     opened: list[Visit] = []
 
-    def open_page(path: Path, **options: object) -> Visit:
+    def open_page(path: Path, **options: Any) -> Visit:
         opened.append(Visit(browser, path, **options))
         return opened[-1]
 

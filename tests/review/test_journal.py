@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -85,7 +86,7 @@ def test_a_line_that_a_crash_cut_short_is_dropped_and_the_next_answer_is_sound(t
 
 
 def test_a_journal_cut_at_any_byte_is_what_its_whole_lines_say(tmp_path: Path) -> None:
-    states = []
+    states: list[tuple[list[Any], int]] = []
     with journal(tmp_path) as kept:
         states.append(([], kept.path.stat().st_size))
         for work in (

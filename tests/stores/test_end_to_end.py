@@ -37,7 +37,7 @@ def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
         wanted = set(shared[: ROWS // 2])
         rows = [row for row, each in enumerate(collection.ids) if each in wanted]
         rows += [row for row, each in enumerate(collection.ids) if each not in set(shared)][: ROWS - len(rows)]
-        rows.sort(key=lambda row: collection.ids[row].encode())
+        rows.sort(key=lambda row: str(collection.ids[row]).encode())
         np.save(folder / f"{name}.npy", collection.vectors[rows].astype(np.float32))
         (folder / f"{name}.ids.txt").write_text("".join(f"{collection.ids[row]}\n" for row in rows))
     (folder / "seeds.csv").write_text("a,b\n" + "".join(f"{a},{b}\n" for a, b in zip(left[:20], right, strict=False)))

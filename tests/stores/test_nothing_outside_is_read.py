@@ -58,7 +58,8 @@ def test_what_duckdb_may_reach_cannot_be_changed(tmp_path: Path) -> None:
     with duckdb.connect(str(tmp_path / "db.duckdb")) as connection:
         connection.execute("create table papers as select 1 as id, [1.0, 2.0]::float[2] as vector")
     with open_store(f"duckdb://{tmp_path}/db.duckdb#papers") as store:
-        connection: Any = store._connection
+        opened: Any = store
+        connection = opened._connection
         settings = dict(connection.execute("select name, value from duckdb_settings()").fetchall())
         with pytest.raises(duckdb.Error, match="locked"):
             connection.execute("set enable_external_access = true")
@@ -280,7 +281,8 @@ def test_views_of_sqlite_get_harmless_functions_only(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="unsafe use of load_extension"):
         open_collection(f"sqlite://{tmp_path}/db.db#harm?vector=vector")
     with open_store(f"sqlite://{tmp_path}/db.db#kept") as store:
-        opened: Any = store._connection
+        kept: Any = store
+        opened = kept._connection
         assert not opened.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, -1)
         assert opened.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, -1)
 

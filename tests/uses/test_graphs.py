@@ -99,6 +99,7 @@ def test_graphs_are_symmetric_without_loops() -> None:
     assert (np.diag(whole) == 0).all()
 
 
+@pytest.mark.extras
 def test_two_cliques_are_two_clusters_and_bisection_finds_the_wanted_number() -> None:
     cliques = [(i + 10 * c, j + 10 * c) for c in range(4) for i in range(10) for j in range(i)]
     bridges = [(9, 10), (19, 20), (29, 30)]

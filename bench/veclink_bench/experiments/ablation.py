@@ -22,19 +22,17 @@ GEH: dict[str, dict[str, Any]] = {
     "single view": {"views": "single"},
     "no bootstrapping": {"bootstrap": False},
 }
-# Only the given seeds are tried as a start: another one would hide what a missing part costs.
-SPAN: dict[str, dict[str, Any]] = {
-    name: {"fallbacks": False, **options}
-    for name, options in {
-        "full": {},
-        "kernel hash": {"signature": "kernel"},
-        "not centred": {"centred": False},
-        "single view": {"schedule": GrowthSchedule(views=1, votes=0.0)},
-        "one round": {"schedule": GrowthSchedule(rounds=1)},
-        "no cut": {"thresholded": False},
-        "no judging": {"calibrated": False, "crossfitted": False},
-    }.items()
+PARTS: dict[str, dict[str, Any]] = {
+    "full": {},
+    "kernel hash": {"signature": "kernel"},
+    "not centred": {"centred": False},
+    "single view": {"schedule": GrowthSchedule(views=1, votes=0.0)},
+    "one round": {"schedule": GrowthSchedule(rounds=1)},
+    "no cut": {"thresholded": False},
+    "no judging": {"calibrated": False, "crossfitted": False},
 }
+# Only the given seeds are tried as a start: another one would hide what a missing part costs.
+SPAN = {name: {"fallbacks": False, **options} for name, options in PARTS.items()}
 
 
 def cells(setup: Setup) -> list[Settings]:

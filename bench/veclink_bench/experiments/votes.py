@@ -87,8 +87,8 @@ def _votes_of_geh(setup: Setup, settings: Settings, case: Case) -> tuple[np.ndar
 def _votes_of_span(setup: Setup, settings: Settings, case: Case) -> tuple[np.ndarray, np.ndarray]:
     """Votes of views drawn from the grown pool; a view that holds a pair as an anchor has no vote for it."""
     rng = np.random.default_rng(settings["state"])
-    clouds = [prepare(Collection.from_array(side)).dense() for side in (case.a, case.b)]
-    clouds, width = CloudPair(*clouds, device=setup.device), len(case.b)
+    a, b = (prepare(Collection.from_array(side)).dense() for side in (case.a, case.b))
+    clouds, width = CloudPair(a, b, device=setup.device), len(case.b)
     pool = grow(clouds, anchors_from_rows(clouds, case.start["seeds"]), rng).pairs
     keys, held = [], []
     for _ in range(VIEWS):

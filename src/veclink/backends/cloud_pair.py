@@ -8,12 +8,12 @@ the few pairs that several views agree on. The cost of growing is then linear in
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from veclink.geometry.neighbourhoods import DENSITY_SAMPLE, local_agreement, nearest_links, own_density
-from veclink.geometry.rows import RowSource, Unfinished
+from veclink.geometry.rows import CloudRows, RowSource, Unfinished
 from veclink.geometry.signatures import RIDGE, span_projection, unit_rows
 from veclink.matching import Matches, match
 from veclink.matching.search import best_partners
@@ -26,20 +26,6 @@ ASKED_FIRST, SHARE_ASKED_FIRST = 32_768, 0.06
 BESIDE = 512  # rows that stand for the other cloud when a density is taken on the way back
 SEEN_AT_ONCE = 1024  # rows of a cloud in one product: always the same, so that no row's numbers depend on who asks
 DENSE = 512_000_000  # bytes of signatures that are held at once; more are made block by block, each time anew
-
-
-class Rows(Protocol):
-    """The rows of a cloud: an array has them, and a `Cloud` reads them when asked."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """(rows, dimension)."""
-
-    def block(self, start: int, stop: int) -> np.ndarray:
-        """Rows start…stop−1, float32."""
-
-    def take(self, rows: np.ndarray) -> np.ndarray:
-        """The rows at these positions, float32."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,16 +52,16 @@ class CloudPair:
 
     def __init__(
         self,
-        a: np.ndarray | Rows,
-        b: np.ndarray | Rows,
+        a: np.ndarray | CloudRows,
+        b: np.ndarray | CloudRows,
         *,
         ridge: float = RIDGE,
         k: int = 10,
         device: str = "cpu",
         memory: int | None = None,
     ) -> None:
-        self.a: Rows = Held(a) if isinstance(a, np.ndarray) else a
-        self.b: Rows = Held(b) if isinstance(b, np.ndarray) else b
+        self.a: CloudRows = Held(a) if isinstance(a, np.ndarray) else a
+        self.b: CloudRows = Held(b) if isinstance(b, np.ndarray) else b
         self.n_a, self.n_b = int(a.shape[0]), int(b.shape[0])
         self.dimension = int(min(a.shape[1], b.shape[1]))
         self.ridge, self.k, self.device, self.memory = ridge, k, device, memory
@@ -259,7 +245,7 @@ class Held:
 class Seen:
     """The rows of a cloud along some axes, unit length, made when they are read."""
 
-    def __init__(self, cloud: Rows, axes: np.ndarray) -> None:
+    def __init__(self, cloud: CloudRows, axes: np.ndarray) -> None:
         self.cloud, self.axes = cloud, axes
         self.shape = (int(cloud.shape[0]), int(axes.shape[1]))
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from veclink.backends import ray_matching as ray_backend
 from veclink.backends import ray_tasks as tasks
-from veclink.backends.cloud_pair import SEEN_AT_ONCE, CloudPair, Projections, Rows
+from veclink.backends.cloud_pair import SEEN_AT_ONCE, CloudPair, Projections
 from veclink.backends.ray_cluster import Call, Cluster
 from veclink.backends.ray_matching import Pass, Stored
 from veclink.backends.ray_tasks import Span
-from veclink.geometry.rows import Unfinished
+from veclink.geometry.rows import CloudRows, Unfinished
 from veclink.geometry.signatures import RIDGE
 from veclink.matching import Matches
 from veclink.matching.search import TILE, merged
@@ -31,8 +31,8 @@ class RayCloudPair(CloudPair):
 
     def __init__(
         self,
-        a: np.ndarray | Rows,
-        b: np.ndarray | Rows,
+        a: np.ndarray | CloudRows,
+        b: np.ndarray | CloudRows,
         cluster: Cluster,
         *,
         ridge: float = RIDGE,
@@ -43,7 +43,7 @@ class RayCloudPair(CloudPair):
         self.cluster = cluster
         self.stored = {"a": self._put(self.a), "b": self._put(self.b)}
 
-    def _put(self, cloud: Rows) -> Stored:
+    def _put(self, cloud: CloudRows) -> Stored:
         n, dimension = cloud.shape
         blocks = [self.cluster.put(cloud.block(start, min(start + STORED, n))) for start in range(0, n, STORED)]
         return Stored(blocks, STORED, (n, dimension))

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from veclink.backends.cloud_pair import Rows
+from veclink.geometry.rows import CloudRows
 
 NEAREST = 20
 DENSITY_NEAREST = 10
@@ -17,7 +14,7 @@ BLOCK = 256  # rows at a time: their similarities to a pool of thousands are the
 
 
 def local_agreement(
-    a: Rows, b: Rows, pool: np.ndarray, rows_a: np.ndarray, rows_b: np.ndarray, *, nearest: int = NEAREST
+    a: CloudRows, b: CloudRows, pool: np.ndarray, rows_a: np.ndarray, rows_b: np.ndarray, *, nearest: int = NEAREST
 ) -> tuple[np.ndarray, np.ndarray]:
     """How alike the linked points around u and around v are, for each pair (u, v): correlation and overlap, (c,) each.
 
@@ -41,7 +38,7 @@ def local_agreement(
     return correlation, overlap
 
 
-def own_density(cloud: Rows, rng: np.random.Generator, most: int = DENSITY_SAMPLE) -> np.ndarray:
+def own_density(cloud: CloudRows, rng: np.random.Generator, most: int = DENSITY_SAMPLE) -> np.ndarray:
     """Standardised mean similarity of each row to its nearest others among at most `most` rows of its own cloud."""
     n = cloud.shape[0]
     sample = np.sort(rng.permutation(n)[:most])
@@ -58,7 +55,7 @@ def own_density(cloud: Rows, rng: np.random.Generator, most: int = DENSITY_SAMPL
     return (density - density.mean()) / max(float(density.std()), 1e-9)
 
 
-def nearest_links(a: Rows, b: Rows, pairs: np.ndarray, pool: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def nearest_links(a: CloudRows, b: CloudRows, pairs: np.ndarray, pool: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The links of the pool nearest to each pair, itself left out, by the mean similarity on both sides.
 
     Positions in the pool (p, 3) and the similarities, nearest first; fewer columns where the pool has fewer.

@@ -23,6 +23,20 @@ class Blocks(Protocol):
         """Rows start…stop−1 as float32 (stop − start, dimensions)."""
 
 
+class CloudRows(Protocol):
+    """The rows of a cloud: an array has them, and a `Cloud` reads them when asked."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(rows, dimension)."""
+
+    def block(self, start: int, stop: int) -> np.ndarray:
+        """Rows start…stop−1, float32."""
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """The rows at these positions, float32."""
+
+
 class Unfinished(Protocol):
     """Where a long pass keeps what it has so far, to go on from there when it was broken off."""
 

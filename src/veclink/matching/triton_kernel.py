@@ -37,7 +37,7 @@ class Tuning:
     guard: bool = True
 
 
-# TUNED is what benchmarks/gpu_matching.py found best on the H200; devices not in it take SAFE, small enough to run
+# TUNED is what `veclink bench gpu-matching` found best on the H200; devices not in it take SAFE, small enough to run
 # everywhere.
 SAFE = Tuning(rows=128, columns=128, step=32, warps=4, stages=3)
 TUNED = {name: Tuning(128, 128, 64, warps=8, stages=4, tiles=32) for name in ("H200", "H100")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ N_SEEDS = 30
 
 
 @cache
-def _whole() -> CloudPair:
+def _whole() -> Any:
     papers = all_papers()
     return CloudPair(*(prepare(Collection.from_array(each)).dense() for each in (papers.a, papers.b)))
 

@@ -21,9 +21,9 @@ from veclink.uses.maps.moments import sum_of
 
 
 def paired(x: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> Paired:
-    sides = (prepare(Collection.from_array(each), centre=False) for each in (x, y))
+    left, right = (prepare(Collection.from_array(each), centre=False) for each in (x, y))
     rows = np.arange(len(x))
-    return Paired(*sides, np.column_stack([rows, rows]), np.ones(len(x)) if weight is None else weight)
+    return Paired(left, right, np.column_stack([rows, rows]), np.ones(len(x)) if weight is None else weight)
 
 
 def parts_of(pairs: Paired, folds: int = 3) -> list[Moments]:

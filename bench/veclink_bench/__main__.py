@@ -1,0 +1,27 @@
+"""`python -m veclink_bench NAME …`: one study, measurement or picture, in this process."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+from veclink.errors import VeclinkError
+from veclink_bench.catalogue import ENTRIES
+
+
+def main() -> None:
+    """Import the module of the name that was given, and run it with the options after the name."""
+    name, *options = sys.argv[1:] or [""]
+    if name not in ENTRIES:
+        sys.exit(f"veclink: There is no {name!r} here; there are {', '.join(ENTRIES)}.")
+    sys.argv = [f"veclink bench {name}", *options]
+    try:
+        import_module(f"veclink_bench.{ENTRIES[name].module}").main()
+    except VeclinkError as error:
+        sys.exit(f"veclink: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

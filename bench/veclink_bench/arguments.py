@@ -1,0 +1,39 @@
+"""The options of a study or a measurement that has a page of help of its own."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from veclink.errors import InputError
+from veclink_bench.places import data_folder
+
+
+def parser(doc: str | None, *, data: bool = False) -> argparse.ArgumentParser:
+    """A parser whose help is the module's docstring.
+
+    Parameters
+    ----------
+    doc : str
+        The docstring of the module.
+    data : bool
+        Whether it reads a folder of corpora: adds `--data`, whose value is a folder that exists.
+    """
+    made = argparse.ArgumentParser(
+        prog=Path(sys.argv[0]).name,
+        description=doc,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    if data:
+        # The default is a text and not None: argparse hands texts to `type`, which then looks at $VECLINK_DATA.
+        about = "a folder per corpus, MODEL.npy in each; else $VECLINK_DATA"
+        made.add_argument("--data", metavar="DIR", type=_data, default="", help=about)
+    return made
+
+
+def _data(given: str) -> Path:
+    try:
+        return data_folder(given)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error

@@ -1,0 +1,50 @@
+"""What `veclink bench` offers besides the paper's experiments: studies, measurements of speed, pictures and pages.
+
+Each is a module with a `main()` that reads its own options. It runs in a process of its own (`python -m veclink_bench
+NAME`), which imports it only then: `veclink --help` stays quick, and a measurement of memory starts from a small
+process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One command: the module that runs it, and what it does in a line."""
+
+    module: str
+    about: str
+
+
+STUDIES = {
+    "span": Entry("studies.span", "the span linker on real vectors, every figure of the README"),
+    "span-table": Entry("studies.span_table", "the table of what `span` measured"),
+    "geh": Entry("studies.geh", "GEH: the main figures and the ablation"),
+    "geh-local": Entry("studies.geh_local", "GEH's local path: neighbours of each anchor, size of a view"),
+    "intervals": Entry("studies.intervals", "estimates beside the truth, for the ranges in the report"),
+    "coverage": Entry("studies.coverage", "how often those ranges hold the truth"),
+    "probe": Entry("studies.probe", "what `veclink probe` says, beside what is true"),
+    "review": Entry("studies.review", "how far the review page's precision can be believed"),
+    "two-models": Entry("studies.two_models", "does `veclink inspect` see that a collection mixes two models"),
+    "databases": Entry("studies.databases", "two databases linked by URL, the links written back to both"),
+}
+SPEED = {
+    "memory": Entry("speed.memory", "resident memory of `veclink link --memory`"),
+    "out-of-core": Entry("speed.out_of_core", "peak memory of collections that do not fit the budget"),
+    "approximate": Entry("speed.approximate", "the approximate pass against the exact one"),
+    "gpu-matching": Entry("speed.gpu_matching", "exact matching on one GPU: right, tuned, timed"),
+    "gpu-linking": Entry("speed.gpu_linking", "millions of vectors linked on one GPU"),
+    "store-speed": Entry("speed.stores", "reading each store, against a bare loop over its own client"),
+    "merge-speed": Entry("speed.merging", "merging into LanceDB: time, memory, killed and taken up again"),
+    "report-speed": Entry("speed.report", "the report of many links: its size, and how long it takes to open"),
+}
+PAGES = {
+    "results": Entry("results_page", "put the measured tables into RESULTS.md, and draw all figures again"),
+    "pictures": Entry("pictures.method", "the pictures of the page on how it works"),
+    "report-pictures": Entry("pictures.report_page", "the pictures of the report and of the probe's page"),
+    "review-picture": Entry("pictures.review_page", "the picture of the review page"),
+    "make-sample": Entry("make_sample", "cut the bundled sample out of a folder of papers"),
+}
+ENTRIES = STUDIES | SPEED | PAGES

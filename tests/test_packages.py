@@ -1,0 +1,42 @@
+"""What importing a part of veclink loads, and what the command line shows without its laboratory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+# Entry points are read from what is installed: an empty answer is what a machine without veclink-bench gives.
+WITHOUT_THE_LABORATORY = """
+import importlib.metadata as metadata, sys
+found = metadata.entry_points
+metadata.entry_points = lambda **wanted: () if wanted.get("group") == "veclink.commands" else found(**wanted)
+sys.modules["veclink_bench"] = None  # an import of it fails
+from veclink.cli.app import main
+main()
+"""
+
+
+def loaded_by(code: str) -> set[str]:
+    """The modules that a process has loaded after it has run the code."""
+    command = [sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules)"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True)
+    return set(told.stdout.split())
+
+
+def test_showing_a_report_loads_no_linker() -> None:
+    loaded = loaded_by("import veclink.report")
+    assert "veclink.report" in loaded
+    assert not {name for name in loaded if name.startswith("veclink.linkers")}
+
+
+def test_importing_veclink_loads_none_of_its_packages() -> None:
+    loaded = {name for name in loaded_by("import veclink") if name.startswith("veclink.")}
+    assert loaded == set()
+
+
+def test_the_command_line_is_whole_without_the_laboratory() -> None:
+    command = [sys.executable, "-c", WITHOUT_THE_LABORATORY]
+    told = subprocess.run([*command, "--help"], capture_output=True, text=True, check=True)
+    assert "  link " in told.stdout and "bench" not in told.stdout
+    refused = subprocess.run([*command, "bench", "main"], capture_output=True, text=True)
+    assert refused.returncode == 2 and "No such command" in refused.stderr
