@@ -6,7 +6,8 @@ from html import escape
 
 from veclink.confidence.intervals import Interval
 from veclink.data.titles import cleaned
-from veclink.report.content import Content, Example
+from veclink.report.content import Content
+from veclink.report.examples import Example
 from veclink.report.markup import percent
 from veclink.report.words import advice, headline
 
@@ -47,7 +48,7 @@ def _examples(content: Content) -> str:
     rows = "".join(
         f"""<tr><th scope="row">{words[each.kind]}
 <span class="soft">probability {each.probability:.2f}{_known(each)}</span></th>
-<td data-label="A">{escape(each.a)}</td><td data-label="B">{escape(each.b)}</td>
+<td data-label="A">{escape(each.title_a)}</td><td data-label="B">{escape(each.title_b)}</td>
 <td class="doubt">{escape(cleaned(each.doubt)) or "Nothing speaks against it."}</td>
 <td><button type="button" data-open="{each.rank}" hidden aria-label="Explain: {words[each.kind]}">Why?</button></td>
 </tr>"""
