@@ -45,7 +45,7 @@ def check_seeds(
 ) -> SeedCheck:
     """Hold the seeds against one another. With fewer than four nothing can be said: typical is then 0.5.
 
-    wrong: rows of the seeds that look wrong by `suspects.suspects`; None where no trial could tell.
+    wrong: rows of the seeds that look wrong by `outlier_seeds`; None where no trial could tell.
     """
     assert seeds.pairs is not None, "seeds are pairs of rows"
     chosen = np.sort(rng.permutation(len(seeds))[:MOST])

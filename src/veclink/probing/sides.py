@@ -127,7 +127,7 @@ def compare_spaces(a: Cloud, b: Cloud, rng: np.random.Generator) -> SameSpace:
     of_a, of_b = a.take(rows_a), b.take(rows_b)
     own = of_b @ of_b.T
     np.fill_diagonal(own, -2.0)
-    # What unrelated directions of that spread reach by chance: the coordinates of one side, dealt out anew.
+    # What unrelated directions of that spread reach by chance: the coordinates of one side, dealt out again.
     chance = of_a[:, rng.permutation(of_a.shape[1])] @ of_b.T
     nearest, within, low = (float(np.median(each.max(axis=1))) for each in (of_a @ of_b.T, own, chance))
     score = (nearest - low) / max(within - low, 1e-6)

@@ -27,7 +27,7 @@ from veclink.report.examples import Example, candidates, examples, in_truth, kno
 from veclink.report.mapping import Mapped, map_links
 from veclink.report.packing import pack, scaled
 
-LISTED = 120_000  # links with all their evidence; of more, those nearest to the cut
+LISTED = 120_000  # links with all their evidence; of more, those nearest to the threshold
 CLOSE = 0.05  # a rival whose csls is at most so much lower is a close call
 SHOWN = 12
 SURE_ONES, DOUBTFUL_ONES = 1, 2  # examples on the first screen

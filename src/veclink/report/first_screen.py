@@ -41,7 +41,7 @@ def verdict(content: Content) -> str:
 
 
 def _examples(content: Content) -> str:
-    """A few pairs to judge by eye, where they have names a person can read."""
+    """A few pairs to check by eye, where they have names a person can read."""
     if not content.titled or not content.examples:
         return ""
     words = {"sure": "A sure link", "doubtful": "A doubtful link", "left out": "Closest to a link, left out"}
@@ -55,7 +55,7 @@ def _examples(content: Content) -> str:
         for each in content.examples
     )
     heads = "".join(f'<th scope="col">{head}</th>' for head in ("", "In A", "In B", "What speaks against it", ""))
-    return f"""<div class="eye"><h2>Judge for yourself</h2>
+    return f"""<div class="eye"><h2>See for yourself</h2>
 <div class="scroll flat" tabindex="0" role="region" aria-label="Examples of links"><table class="stack"><thead>
 <tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div></div>"""
 

@@ -14,7 +14,7 @@ from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.titles import title_column
 
-LONGEST = 4000  # characters of a value; the rest is cut, and the cut is said
+LONGEST = 4000  # characters of a value; the rest is left out, and that is said
 NEAREST = 3
 
 Row = dict[str, str | None]
@@ -29,7 +29,7 @@ def payload_row(collection: Collection, row: int) -> Row:
 
 
 def fields(left: dict[str, Any], right: dict[str, Any]) -> list[dict[str, Any]]:
-    """The fields of both sides beside each other: what both are called by first, then those of A, then B's own."""
+    """The fields of both sides next to each other: what both are called by first, then those of A, then B's own."""
     a, b = left["payload"], right["payload"]
     named = (left["headline"], right["headline"])
     rows = [
