@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import re
+import subprocess
+import sys
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -210,3 +212,9 @@ def test_an_old_report_stays_where_the_new_one_cannot_be_written(tmp_path: Path)
 
 def test_the_same_links_give_the_same_file(tmp_path: Path) -> None:
     assert cut_report(tmp_path / "one.html") == cut_report(tmp_path / "two.html")
+
+
+def test_importing_the_report_loads_no_linker() -> None:
+    code = "import sys, veclink.report; print([name for name in sys.modules if name.startswith('veclink.linkers')])"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout.strip() == "[]"
