@@ -19,8 +19,9 @@ from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.pairs import resolve_pairs
 from veclink.geometry.clouds import prepare
+from veclink.linkers.anchors import Anchors, anchors_from_rows
 from veclink.linkers.linking import link
-from veclink.linkers.span.growing import Pool, Start, grow
+from veclink.linkers.span.growing import Pool, grow
 from veclink.stores.opening import open_collection
 
 N_SHARED, N_ALONE, N_SEEDS = 300, 200, 15
@@ -95,10 +96,15 @@ def cloud_pair() -> Any:
     return CloudPair(*(prepare(Collection.from_array(each)).dense() for each in (papers.a, papers.b)))
 
 
+def seeds_of_cut() -> Anchors:
+    """Its 15 seeds."""
+    return anchors_from_rows(cloud_pair(), some_papers().seeds)
+
+
 @cache
 def pool() -> Pool:
     """The pool that grows on them from 15 seeds."""
-    return grow(cloud_pair(), Start(some_papers().seeds), np.random.default_rng(0))
+    return grow(cloud_pair(), seeds_of_cut(), np.random.default_rng(0))
 
 
 @cache

@@ -9,10 +9,11 @@ import pytest
 
 from span_papers import linked_cut, some_papers
 from veclink.backends.cloud_pair import CloudPair, Seen
+from veclink.backends.placing import placed_clouds
 from veclink.confidence import candidates
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.geometry.signatures import canonical_projections
-from veclink.linkers.linking import _field, link
+from veclink.linkers.linking import link
 from veclink.stores.opening import open_collection
 
 
@@ -31,8 +32,8 @@ def _clouds(folder: Path) -> tuple[Cloud, Cloud]:
 
 def test_a_small_budget_reads_rows_when_asked_and_a_large_one_holds_them(tmp_path: Path) -> None:
     a, b = _clouds(tmp_path)
-    assert isinstance(_field(a, b, "cpu", "1MB").a, Cloud) and a._dense is None
-    assert not isinstance(_field(a, b, "cpu", "100MB").a, Cloud)
+    assert isinstance(placed_clouds(a, b, "cpu", "1MB", k=10, ridge=0.3).a, Cloud) and a._dense is None
+    assert not isinstance(placed_clouds(a, b, "cpu", "100MB", k=10, ridge=0.3).a, Cloud)
 
 
 def test_a_memory_map_with_a_small_budget_gives_the_links_of_arrays_in_memory(tmp_path: Path) -> None:

@@ -177,10 +177,10 @@ def test_samples_of_large_clouds_find_the_same_partners(machines: Cluster, monke
     found = []
     for field in fields:
         field.large = True
-        field.ask(np.random.default_rng(0), most=300)
-        pairs, score = field.propose(axes)
+        sample = field.sample_queries(np.random.default_rng(0), most=300)
+        pairs, score = field.propose(axes, sample)
         cosines = field.cosines(axes, np.arange(1950), np.arange(1950)[::-1])
-        found.append((pairs, score, field.confirmed(axes, pairs), cosines))
+        found.append((pairs, score, field.confirmed(axes, pairs, sample, np.random.default_rng(0)), cosines))
     assert papers.right(found[0][0][found[0][2]]).sum() > 100
     for ours, reference in zip(*found[::-1], strict=True):
         assert np.array_equal(ours, reference)

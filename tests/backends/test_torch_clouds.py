@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 import pytest
 
 from span_papers import candidates, cloud_pair, pool, some_papers
 from veclink.backends.cloud_pair import CloudPair
+from veclink.backends.placing import look_on
 from veclink.backends.torch_clouds import TorchCloudPair, inspect, resident
 from veclink.data.collection import Collection
 from veclink.errors import InputError
@@ -73,11 +73,11 @@ def test_a_sample_of_rows_finds_most_of_their_partners(make: Callable[[], CloudP
     field, papers = make(), some_papers()
     axes = canonical_projections(*field.vectors(papers.truth))
     field.large = True
-    field.ask(np.random.default_rng(0), most=200)
-    pairs, _ = field.propose(axes)
-    assert set(pairs[:, 0]) <= set(field.asked) and len(pairs) <= field.extent == 200
-    kept = pairs[field.confirmed(axes, pairs)]
-    shared = np.isin(field.asked, papers.truth[:, 0]).sum()
+    sample = field.sample_queries(np.random.default_rng(0), most=200)
+    pairs, _ = field.propose(axes, sample)
+    assert set(pairs[:, 0]) <= set(sample.rows) and len(pairs) <= sample.extent == 200
+    kept = pairs[field.confirmed(axes, pairs, sample, np.random.default_rng(0))]
+    shared = np.isin(sample.rows, papers.truth[:, 0]).sum()
     assert papers.right(kept).sum() >= 0.9 * shared
     assert papers.right(kept).mean() > papers.right(pairs).mean()
 
@@ -86,7 +86,7 @@ def test_a_sample_of_rows_finds_most_of_their_partners(make: Callable[[], CloudP
 def test_every_kind_of_number_is_read_as_the_cloud_reads_it(kind: type) -> None:
     numbers = np.random.default_rng(0).normal(size=(50, 8)) * (30 if kind is np.int8 else 1)
     source = Collection.from_array(numbers.astype(kind), scale=np.full((1, 8), 0.5) if kind is np.int8 else None)
-    cloud, device = prepare(source), prepare(source, look=partial(inspect, device=DEVICE))
+    cloud, device = prepare(source), prepare(source, look=look_on(DEVICE))
     assert np.allclose(cloud.mean, device.mean, atol=1e-6)
     assert np.allclose(resident(device, DEVICE).numpy(), cloud.dense(), atol=1e-5)
 
@@ -97,12 +97,12 @@ def test_broken_and_zero_rows_are_named_from_the_device_too() -> None:
     assert inspect(Collection.from_array(vectors), DEVICE)[0].tolist() == [7]
     vectors[9, 2] = np.nan
     with pytest.raises(InputError, match=r"NaN or infinite numbers in row 9"):
-        prepare(Collection.from_array(vectors), look=partial(inspect, device=DEVICE))
+        prepare(Collection.from_array(vectors), look=look_on(DEVICE))
 
 
 def test_linking_on_a_device_finds_what_the_cpu_finds(monkeypatch: pytest.MonkeyPatch) -> None:
     papers = some_papers()
-    monkeypatch.setattr("veclink.linkers.linking.DEVICES", ("auto", "cpu", DEVICE))
+    monkeypatch.setattr("veclink.backends.devices.DEVICES", ("auto", "cpu", DEVICE))
     ours = link(papers.a, papers.b, seeds=papers.seeds, device=DEVICE)
     reference = link(papers.a, papers.b, seeds=papers.seeds, device="cpu")
     assert ours.summary.verdict == reference.summary.verdict

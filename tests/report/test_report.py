@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -127,7 +129,7 @@ def test_links_that_were_saved_and_loaded_still_explain_themselves(tmp_path: Pat
     span_papers.linked_cut().save(tmp_path / "links.parquet")
     cut_report(tmp_path / "r.html", links=Links.load(tmp_path / "links.parquet"))
     page = visit(tmp_path / "r.html").page
-    assert "the cut can be raised but not lowered" in page.inner_text("#cut")
+    assert "the threshold can be raised but not lowered" in page.inner_text("#cut")
     page.click("#links tbody tr >> nth=20")
     assert page.locator("dialog .waterfall .step").count() == 9
 
@@ -216,3 +218,9 @@ def test_an_old_report_stays_where_the_new_one_cannot_be_written(tmp_path: Path)
 
 def test_the_same_links_give_the_same_file(tmp_path: Path) -> None:
     assert cut_report(tmp_path / "one.html") == cut_report(tmp_path / "two.html")
+
+
+def test_importing_the_report_loads_no_linker() -> None:
+    code = "import sys, veclink.report; print([name for name in sys.modules if name.startswith('veclink.linkers')])"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout.strip() == "[]"

@@ -209,11 +209,13 @@ def test_ids_with_odd_characters_come_back_from_the_export(tmp_path: Path, endin
 
 def test_links_of_other_collections_are_refused(papers: Reviewed, tmp_path: Path) -> None:
     whole = open_collection(sample.A)
-    with Journal(tmp_path / "one.jsonl", whole, papers.b) as journal, pytest.raises(InputError, match="of 270 vectors"):
-        Review(papers.links, whole, papers.b, journal)
+    with Journal(tmp_path / "one.jsonl", whole, papers.b) as journal:
+        with pytest.raises(InputError, match="between 270 and 270 vectors"):
+            Review(papers.links, whole, papers.b, journal)
     others = replace(papers.a, ids=papers.a.ids[::-1].copy())
-    with Journal(tmp_path / "two.jsonl", others, papers.b) as journal, pytest.raises(InputError, match="name ids of A"):
-        Review(papers.links, others, papers.b, journal)
+    with Journal(tmp_path / "two.jsonl", others, papers.b) as journal:
+        with pytest.raises(InputError, match="other ids than A has"):
+            Review(papers.links, others, papers.b, journal)
 
 
 def pairs_of(text: str) -> list[tuple[str, str]]:

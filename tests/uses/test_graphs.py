@@ -8,11 +8,11 @@ import pytest
 from span_papers import some_papers
 from veclink.data.collection import Collection
 from veclink.geometry.clouds import Cloud, prepare
+from veclink.geometry.components import components
 from veclink.uses.graphs import (
     Edges,
     agreement,
     by_size,
-    components,
     graph_of,
     joined,
     leiden,

@@ -16,7 +16,8 @@ from veclink import Collection, Links, Translator, open_collection, sample
 from veclink.data.links import Summary
 from veclink.errors import InputError
 from veclink.geometry.signatures import unit_rows
-from veclink.uses.translating import pairs_of, translated_batches
+from veclink.uses.linked_pairs import pairs_of
+from veclink.uses.translating import translated_batches
 
 KNOWN = 600
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from veclink.linkers.options import GrowthSchedule
 from veclink_bench.experiments.figures import colour, new_figure
 from veclink_bench.experiments.setup import Settings, Setup
-from veclink_bench.experiments.span_parts import Parts, linked_by_parts
 from veclink_bench.experiments.tables import Cell, Table, grouped, mean_std, ordered, pair_name, trials_note, values
-from veclink_bench.experiments.trials import draw_case, measured, run_trial
+from veclink_bench.experiments.trials import run_trial
 
 TITLE = "Ablation"
 PAIR = ("nfcorpus", "minilm", "mpnet")
@@ -22,15 +22,17 @@ GEH: dict[str, dict[str, Any]] = {
     "single view": {"views": "single"},
     "no bootstrapping": {"bootstrap": False},
 }
-SPAN: dict[str, dict[str, Any]] = {
+PARTS: dict[str, dict[str, Any]] = {
     "full": {},
     "kernel hash": {"signature": "kernel"},
     "not centred": {"centred": False},
-    "single view": {"views": 1, "votes": 0.0},
-    "one round": {"rounds": 1},
-    "no cut": {"cut": False},
-    "no judging": {"calibrated": False},
+    "single view": {"schedule": GrowthSchedule(views=1, votes=0.0)},
+    "one round": {"schedule": GrowthSchedule(rounds=1)},
+    "no cut": {"thresholded": False},
+    "no judging": {"calibrated": False, "crossfitted": False},
 }
+# Only the given seeds are tried as a start: another one would hide what a missing part costs.
+SPAN = {name: {"fallbacks": False, **options} for name, options in PARTS.items()}
 
 
 def cells(setup: Setup) -> list[Settings]:
@@ -47,12 +49,8 @@ def cells(setup: Setup) -> list[Settings]:
 
 def run(setup: Setup, settings: Settings) -> dict[str, Any]:
     """One trial of one variant."""
-    if settings["method"] == "geh":
-        return run_trial(setup, settings | {"options": GEH[settings["variant"]]})
-    case = draw_case(setup, settings)
-    parts = Parts(**SPAN[settings["variant"]])
-    links = linked_by_parts(case, parts, random_state=settings["state"], device=setup.device)
-    return measured(links, case.cut.truth)
+    variants = GEH if settings["method"] == "geh" else SPAN
+    return run_trial(setup, settings | {"options": variants[settings["variant"]]})
 
 
 def tables(cells: list[Cell]) -> list[Table]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from veclink.linkers.options import GrowthSchedule
 from veclink_bench.experiments.figures import colour, curve, new_figure
 from veclink_bench.experiments.setup import Settings, Setup
-from veclink_bench.experiments.span_parts import Parts, linked_by_parts
 from veclink_bench.experiments.tables import Cell, Table, grouped, mean_std, pair_name, trials_note, values
-from veclink_bench.experiments.trials import draw_case, measured, run_trial
+from veclink_bench.experiments.trials import run_trial
 
 TITLE = "Sensitivity"
 PAIR = ("nfcorpus", "minilm", "mpnet")
@@ -40,12 +40,13 @@ def cells(setup: Setup) -> list[Settings]:
 
 def run(setup: Setup, settings: Settings) -> dict[str, Any]:
     """One trial of one value."""
-    option = {settings["variant"]: settings["value"]}
-    if settings["method"] == "geh":
-        return run_trial(setup, settings | {"options": option})
-    case = draw_case(setup, settings)
-    links = linked_by_parts(case, Parts(**option), random_state=settings["state"], device=setup.device)
-    return measured(links, case.cut.truth)
+    name, value = settings["variant"], settings["value"]
+    options: dict[str, Any] = {name: value}
+    if settings["method"] == "span":
+        if name == "views":
+            options = {"schedule": GrowthSchedule(views=value)}
+        options["fallbacks"] = False
+    return run_trial(setup, settings | {"options": options})
 
 
 def tables(cells: list[Cell]) -> list[Table]:

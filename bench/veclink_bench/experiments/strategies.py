@@ -8,9 +8,8 @@ import numpy as np
 
 from veclink_bench.experiments.figures import colour, curve, new_figure
 from veclink_bench.experiments.setup import Settings, Setup
-from veclink_bench.experiments.span_parts import Parts, linked_by_parts
 from veclink_bench.experiments.tables import Cell, Table, method_grid, ordered, pair_name, trials_note
-from veclink_bench.experiments.trials import draw_case, measured, run_trial
+from veclink_bench.experiments.trials import run_trial
 
 TITLE = "View strategy × encoding"
 PAIR = ("nfcorpus", "minilm", "mpnet")
@@ -21,7 +20,10 @@ GEH = {
     for choice in ("fps", "random")
     for encoding in ("kernel", "raw")
 }
-SPAN: dict[str, dict[str, Any]] = {"span kernel": {"signature": "kernel"}, "span": {}}
+SPAN: dict[str, dict[str, Any]] = {
+    "span kernel": {"signature": "kernel", "fallbacks": False},
+    "span": {"fallbacks": False},
+}
 
 
 def cells(setup: Setup) -> list[Settings]:
@@ -40,9 +42,7 @@ def run(setup: Setup, settings: Settings) -> dict[str, Any]:
     name = settings["method"]
     if name in GEH:
         return run_trial(setup, settings | {"method": "geh", "options": GEH[name]})
-    case = draw_case(setup, settings)
-    links = linked_by_parts(case, Parts(**SPAN[name]), random_state=settings["state"], device=setup.device)
-    return measured(links, case.cut.truth)
+    return run_trial(setup, settings | {"method": "span", "options": SPAN[name]})
 
 
 def tables(cells: list[Cell]) -> list[Table]:

@@ -8,9 +8,10 @@ import numpy as np
 
 from veclink.data.collection import Collection
 from veclink.geometry.clouds import prepare
-from veclink.linkers.anchors import anchors_from_pairs
+from veclink.linkers.anchors import anchors_from_pairs, anchors_from_rows
 from veclink.linkers.geh.linker import geh
-from veclink.linkers.span.growing import DEFAULT_SCHEDULE, CloudPair, Start, grow
+from veclink.linkers.options import GehOptions
+from veclink.linkers.span.growing import DEFAULT_SCHEDULE, CloudPair, grow
 from veclink_bench.diagnostics import vote_histogram
 from veclink_bench.experiments.figures import new_figure
 from veclink_bench.experiments.setup import Settings, Setup
@@ -76,9 +77,9 @@ def draw(cells: list[Cell]) -> Any:
 
 def _votes_of_geh(setup: Setup, settings: Settings, case: Case) -> tuple[np.ndarray, np.ndarray]:
     a, b = (prepare(Collection.from_array(side), centre=False) for side in (case.a, case.b))
-    options: dict[str, Any] = {} if setup.full else {"max_iterations": QUICK_ITERATIONS}
-    start = anchors_from_pairs(a, b, case.start["seeds"])
-    grown = geh(a, b, start, random_state=settings["state"], device=setup.device, **options)
+    options = GehOptions() if setup.full else GehOptions(max_iterations=QUICK_ITERATIONS)
+    anchors = anchors_from_pairs(a, b, case.start["seeds"])
+    grown = geh(a, b, anchors, options, random_state=settings["state"], device=setup.device)
     assert grown.proposed is not None
     return grown.proposed.pairs(), grown.proposed.counts / grown.views
 
@@ -88,7 +89,7 @@ def _votes_of_span(setup: Setup, settings: Settings, case: Case) -> tuple[np.nda
     rng = np.random.default_rng(settings["state"])
     a, b = (prepare(Collection.from_array(side)).dense() for side in (case.a, case.b))
     clouds, width = CloudPair(a, b, device=setup.device), len(case.b)
-    pool = grow(clouds, Start(case.start["seeds"]), rng).pairs
+    pool = grow(clouds, anchors_from_rows(clouds, case.start["seeds"]), rng).pairs
     keys, held = [], []
     for _ in range(VIEWS):
         drawn = pool[rng.permutation(len(pool))[: min(DEFAULT_SCHEDULE.anchors, -(-len(pool) // 2))]]

@@ -27,8 +27,9 @@ from veclink.confidence.decoys import decoy_pairs, remove_partners
 from veclink.confidence.evidence import neighbourhood_features
 from veclink.data.collection import Collection
 from veclink.geometry.clouds import prepare
-from veclink.linkers.span.growing import DEFAULT_SCHEDULE, Pool, Start, grow
-from veclink.linkers.span.linker import NEIGHBOURS
+from veclink.linkers.anchors import anchors_from_rows
+from veclink.linkers.span.constants import NEIGHBOURS
+from veclink.linkers.span.growing import DEFAULT_SCHEDULE, Pool, grow
 from veclink_bench.arguments import parser
 from veclink_bench.places import PICTURES, results_folder
 from veclink_bench.splits import draw_seeds, split
@@ -70,8 +71,9 @@ def linked(data: Path) -> Trial:
     rounds: list[Pool] = []
     # Grown again from the start for every round: a pool does not keep its past.
     while not rounds or len(rounds[-1].history) == len(rounds) < DEFAULT_SCHEDULE.rounds:
-        pace = replace(DEFAULT_SCHEDULE, rounds=len(rounds) + 1)
-        rounds.append(grow(clouds, Start(seeds), np.random.default_rng(STATE), pace=pace))
+        schedule = replace(DEFAULT_SCHEDULE, rounds=len(rounds) + 1)
+        anchors = anchors_from_rows(clouds, seeds)
+        rounds.append(grow(clouds, anchors, np.random.default_rng(STATE), schedule=schedule))
     if len(rounds[-1].history) < len(rounds):
         rounds.pop()
     pool = rounds[-1].pairs

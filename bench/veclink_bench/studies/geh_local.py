@@ -49,7 +49,7 @@ def measure(data: Path, corpus: str, path: str, neighbours: int, anchors: int, s
     seeds = draw_seeds(cut.truth, SEEDS, rng)
     options: dict[str, Any] = {"path": path, "max_iterations": ITERATIONS, "random_state": state}
     if path == "local":
-        geh_local.MOST_ANCHORS = anchors
+        vars(geh_local)["LINKS_PER_CLUSTER"] = anchors  # a constant of the product, tried with other values
         options["neighbours"] = neighbours
     links = link(a, b, seeds=seeds, method="geh", device="cpu", **options)
     scores = score(links.pairs, cut.truth)

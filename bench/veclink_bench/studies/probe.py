@@ -52,7 +52,7 @@ def trial(data: Path, corpus: str, models: tuple[str, str], wrong: int, state: i
     a, b, truth = cut(data, corpus, models, state)
     given = draw_seeds(truth, SEEDS, np.random.default_rng(state))
     given[:wrong, 1] = np.roll(given[:wrong, 1], 1)
-    tried = link_part(a, b, given, device="cpu", random_state=state, most=0, part=PART)
+    tried = link_part(a, b, given, device="cpu", random_state=state, part=PART)
     links = link(a.collection, b.collection, seeds=given, device="cpu", random_state=state)
     true = score(links.pairs, truth)
     bad = set(map(tuple, given[:wrong].tolist()))

@@ -1,12 +1,13 @@
 """CloudPair: the two clouds that links are looked for on, and every question that is asked of all their rows.
 
-Small clouds answer in full. Of large ones only a sample of the smaller cloud's rows is asked for partners while a pool
-grows: `propose` searches the whole other cloud for them, `confirmed` searches the way back for the few pairs that
-several views agree on. The cost of growing is then linear in the number of rows.
+Small clouds answer in full. Of large ones only a sample of the smaller cloud's rows (`QuerySample`) is asked for
+partners while a pool grows: `propose` searches the whole other cloud for them, `confirmed` searches the way back for
+the few pairs that several views agree on. The cost of growing is then linear in the number of rows.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,25 @@ ASKED_FIRST, SHARE_ASKED_FIRST = 32_768, 0.06
 BESIDE = 512  # rows that stand for the other cloud when a density is taken on the way back
 SEEN_AT_ONCE = 1024  # rows of a cloud in one product: always the same, so that no row's numbers depend on who asks
 DENSE = 512_000_000  # bytes of signatures that are held at once; more are made block by block, each time anew
+
+
+@dataclass(frozen=True, eq=False)
+class QuerySample:
+    """The rows of the smaller cloud that are asked for partners.
+
+    Attributes
+    ----------
+    extent : int
+        How many rows are asked: a pool of one-to-one links can hold no more.
+    rows : ndarray of shape (extent,), optional
+        Which rows of the smaller cloud; None where all of them are asked.
+    backdrop : ndarray of shape (m,), optional
+        Rows that stand for the whole larger cloud when a density is taken on the way back.
+    """
+
+    extent: int
+    rows: np.ndarray | None = None
+    backdrop: np.ndarray | None = None
 
 
 class CloudPair:
@@ -47,25 +67,41 @@ class CloudPair:
         self.ridge, self.k, self.device, self.memory = ridge, k, device, memory
         self.large = self.extent_of_all > ALL_ASKED
         self.density_sample = DENSITY_SAMPLE // 2 if self.large else DENSITY_SAMPLE
-        self.asked: np.ndarray | None = None
-        self.extent = self.extent_of_all
-        """How many links a pool can hold at most."""
 
     @property
     def extent_of_all(self) -> int:
         """Rows of the smaller cloud."""
         return min(self.n_a, self.n_b)
 
-    def ask(self, rng: np.random.Generator, *, first: bool = False, most: int | None = None) -> None:
-        """Of large clouds, ask other rows of the smaller one from now on: few, or more at first."""
+    def sample_queries(
+        self,
+        rng: np.random.Generator,
+        *,
+        first: bool = False,
+        most: int | None = None,
+    ) -> QuerySample:
+        """Choose the rows of the smaller cloud to ask for partners: all of small clouds, some of large ones.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Not drawn from where all rows are asked.
+        first : bool
+            The map is not found yet: ask more rows, since only the clearest few answers are right then.
+        most : int, optional
+            Rows to ask instead of the usual number.
+        """
+        smaller = self.extent_of_all
         if not self.large:
-            return
-        wanted = max(ASKED, min(ASKED_FIRST, int(SHARE_ASKED_FIRST * self.extent_of_all))) if first else most or ASKED
-        self.extent = min(wanted, self.extent_of_all)
-        self.asked = rng.choice(self.extent_of_all, self.extent, replace=False)
-        other = max(self.n_a, self.n_b)
-        self._beside = rng.choice(other, min(BESIDE, other), replace=False)
-        self._order = np.random.default_rng(0)  # of queries on the way back; one of its own, as it decides nothing
+            return QuerySample(smaller)
+        wanted = most or ASKED
+        if first:
+            wanted = max(ASKED, min(ASKED_FIRST, int(SHARE_ASKED_FIRST * smaller)))
+        extent = min(wanted, smaller)
+        rows = rng.choice(smaller, extent, replace=False)
+        larger = max(self.n_a, self.n_b)
+        backdrop = rng.choice(larger, min(BESIDE, larger), replace=False)
+        return QuerySample(extent, rows, backdrop)
 
     def vectors(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The vectors of pairs of rows (m, 2), side by side."""
@@ -99,31 +135,53 @@ class CloudPair:
         room = None if self.memory is None else max(self.memory // 2, 1)  # the signatures may have the other half
         return {"k": self.k, "certain": 1 if self.large else None, "memory": room, "device": self.device}
 
-    def propose(self, axes: Projections) -> tuple[np.ndarray, np.ndarray]:
-        """Pairs of rows that choose each other along the axes, and their csls.
+    def propose(self, axes: Projections, sample: QuerySample | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Mutual nearest neighbours along the axes.
 
         Where a sample is asked: each row asked with its best partner, and of those with the same one the best.
+
+        Returns
+        -------
+        pairs : ndarray of shape (p, 2)
+            Rows of A and of B.
+        score : ndarray of shape (p,)
+            Their csls.
         """
-        if self.asked is None:
+        if sample is None or sample.rows is None:
             return self.matches(axes).mutual()
-        few, many = (0, 1) if self.n_a <= self.n_b else (1, 0)
-        partner, score = self._best_partners(few, many, axes, self.asked)
+        few, many = self._few_and_many()
+        partner, score = self._best_partners(few, many, axes, sample.rows)
         order = np.lexsort((-score, partner))
         first = order[np.r_[True, np.diff(partner[order]) > 0]]
         pairs = np.empty((len(first), 2), np.int64)
-        pairs[:, few], pairs[:, many] = self.asked[first], partner[first]
+        pairs[:, few] = sample.rows[first]
+        pairs[:, many] = partner[first]
         return pairs, score[first]
 
-    def confirmed(self, axes: Projections, pairs: np.ndarray) -> np.ndarray:
-        """Which of the proposed pairs hold on the way back: no row, asked or not, is a better partner."""
-        if self.asked is None or not len(pairs):
+    def confirmed(
+        self,
+        axes: Projections,
+        pairs: np.ndarray,
+        sample: QuerySample,
+        shuffle: np.random.Generator,
+    ) -> np.ndarray:
+        """Which of the proposed pairs (p, 2) hold on the way back: no row, asked or not, is a better partner.
+
+        shuffle: puts the queries in random order, since densities are taken over groups of consecutive ones.
+        """
+        if sample.rows is None or not len(pairs):
             return np.ones(len(pairs), bool)
-        few, many = (0, 1) if self.n_a <= self.n_b else (1, 0)
-        back = np.concatenate([pairs[:, many], self._beside])
-        mixed = self._order.permutation(len(back))
+        assert sample.backdrop is not None
+        few, many = self._few_and_many()
+        back = np.concatenate([pairs[:, many], sample.backdrop])
+        mixed = shuffle.permutation(len(back))
         partner = np.empty(len(back), np.int64)
         partner[mixed], _ = self._best_partners(many, few, axes, back[mixed])
         return partner[: len(pairs)] == pairs[:, few]
+
+    def _few_and_many(self) -> tuple[int, int]:
+        """Column of the smaller cloud and of the larger one, in pairs of rows."""
+        return (0, 1) if self.n_a <= self.n_b else (1, 0)
 
     def _best_partners(self, of: int, among: int, axes: Projections, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         queries = self.signature("ab"[of], axes[of], rows)

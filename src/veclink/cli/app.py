@@ -1,4 +1,4 @@
-"""The command line: one function per command, from `commands`. Progress goes to stderr, results to stdout.
+"""The command line: one module per command. Progress goes to stderr, results to stdout.
 
 Exit codes: 0 done, 1 error, 2 wrong usage, 3 the collections do not link, 130 stopped by Ctrl-C.
 """

@@ -8,25 +8,21 @@ from typing import Annotated
 
 import typer
 
-from veclink.cli.shared import AsJson, Quiet, check_report, one_sentence_errors, print_json
+from veclink.cli.shared import Printing, check_report, command
 
 
+@command
 def demo(
+    printing: Printing,
     report: Annotated[Path, typer.Option(help="Where the report goes: .html")] = Path("veclink-demo.html"),
-    as_json: AsJson = False,
-    quiet: Quiet = False,
 ) -> None:
     """Link the bundled sample, 3,000 papers embedded by two models, check the result, and write a report of it."""
-    with one_sentence_errors():
-        from veclink.cli.demo_run import run_demo
-        from veclink.cli.terminal import print_demo, showing_progress
+    from veclink.cli.demo_run import run_demo
+    from veclink.cli.terminal import print_demo
 
-        check_report(report)
-        with showing_progress(quiet=quiet) as listener:
-            result = run_demo(progress=listener, report=report)
-        if as_json:
-            shown = [asdict(each) for each in result.shown]
-            told = {"scores": asdict(result.scores), "summary": result.links.summary.to_dict(), "links": shown}
-            print_json({"report": str(report), **told})
-        elif not quiet:
-            print_demo(result)
+    check_report(report)
+    with printing.progress() as listener:
+        result = run_demo(progress=listener, report=report)
+    shown = [asdict(each) for each in result.shown]
+    told = {"scores": asdict(result.scores), "summary": result.links.summary.to_dict(), "links": shown}
+    printing.result({"report": str(report), **told}, lambda: print_demo(result))

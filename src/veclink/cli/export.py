@@ -8,39 +8,35 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from veclink.cli.shared import AsJson, Quiet, check_choice, one_sentence_errors, print_json
+from veclink.cli.shared import Printing, check_choice, command
 
 if TYPE_CHECKING:
     from veclink.uses.exporting import Changes
 
 
+@command
 def export(
     links: Annotated[Path, typer.Argument(metavar="LINKS", help="Links, as veclink link wrote them.")],
     to: Annotated[str, typer.Option(metavar="URL", help="The table or collection that takes them.")],
+    printing: Printing,
     annotate: Annotated[
         str | None,
         typer.Option(metavar="a|b", help="Set veclink_id and veclink_probability on this side, which is at URL."),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do it; without it, only say what would change.")] = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
 ) -> None:
     """Write a table of links (a, b, probability) to a store, or note the links on one side's objects."""
-    with one_sentence_errors():
-        from veclink.data.links import Links
-        from veclink.uses import exporting
+    from veclink.data.links import Links
+    from veclink.uses import exporting
 
-        if annotate is not None:
-            check_choice("--annotate", annotate, exporting.SIDES)
-        loaded = Links.load(links)
-        if annotate is None:
-            changes = exporting.export_links(loaded, to, write=yes)
-        else:
-            changes = exporting.annotate(loaded, to, annotate, write=yes)
-        if as_json:
-            print_json({**asdict(changes), "written": yes and changes.any})
-        elif not quiet:
-            _say(changes, done=yes, what="links" if annotate is None else "objects with a note")
+    if annotate is not None:
+        check_choice("--annotate", annotate, exporting.SIDES)
+    loaded = Links.load(links)
+    if annotate is None:
+        changes, what = exporting.export_links(loaded, to, write=yes), "links"
+    else:
+        changes, what = exporting.annotate(loaded, to, annotate, write=yes), "objects with a note"
+    printing.result({**asdict(changes), "written": yes and changes.any}, lambda: _say(changes, done=yes, what=what))
 
 
 def _say(changes: Changes, *, done: bool, what: str) -> None:

@@ -7,29 +7,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from veclink.cli.shared import AsJson, Quiet, one_sentence_errors, print_json
+from veclink.cli.shared import Printing, command
 
 if TYPE_CHECKING:
     from veclink.probing.inspecting import Inspection
 
 
+@command
 def inspect(
     source: Annotated[str, typer.Argument(metavar="URL", help="A file of vectors, or a store's URL.")],
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    printing: Printing,
 ) -> None:
     """Say what is in a collection: size, norms, duplicates, and whether it mixes vectors of two models."""
-    with one_sentence_errors():
-        from veclink.cli.terminal import showing_progress
-        from veclink.probing.inspecting import inspect_collection
-        from veclink.stores.opening import open_collection
+    from veclink.probing.inspecting import inspect_collection
+    from veclink.stores.opening import open_collection
 
-        with showing_progress(quiet=quiet) as listener:
-            found = inspect_collection(open_collection(source, payload=False, progress=listener))
-        if as_json:
-            print_json(asdict(found))
-        elif not quiet:
-            _say(found)
+    with printing.progress() as listener:
+        found = inspect_collection(open_collection(source, payload=False, progress=listener))
+    printing.result(asdict(found), lambda: _say(found))
 
 
 def _say(found: Inspection) -> None:

@@ -2,107 +2,117 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from veclink.cli.shared import (
     NOT_LINKABLE,
-    AsJson,
-    Memory,
-    Quiet,
+    Computing,
+    Printing,
+    SeedsFile,
     check_choice,
     check_output,
     check_report,
-    one_sentence_errors,
-    print_json,
+    command,
 )
 
+if TYPE_CHECKING:
+    from veclink.data.links import Links
 
+
+@dataclass(frozen=True)
+class Start:
+    """What linking starts from."""
+
+    seeds: SeedsFile = None
+    anchors: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="FA FB", help="Two vector files; row i of both is the same object, in neither A nor B."),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Method:
+    """How links are looked for, where, and how a run that was stopped goes on."""
+
+    method: Annotated[str, typer.Option(help="The linker: span, or geh as in the paper.")] = "span"
+    approximate: Annotated[
+        bool,
+        typer.Option("--approximate", help="Search the final pass in cells (span only); slower up to 40,000 rows."),
+    ] = False
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Keep a long run's stages in this folder; the same command goes on from there.")
+    ] = None
+    cluster: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help='Run on this Ray cluster ("auto": the one we are part of).')
+    ] = None
+
+
+@dataclass(frozen=True)
+class Written:
+    """Which links are written, and whether a report is."""
+
+    precision: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            help="Keep the surest links that reach this precision by a cautious estimate: it counts one to four wrong "
+            "links for each that the probabilities expect, so what is kept is usually better than asked for.",
+        ),
+    ] = None
+    report: Annotated[Path | None, typer.Option(help="Write a report to look at, too: .html")] = None
+
+
+@command
 def link(
     a: Annotated[
         str, typer.Argument(metavar="A", help="Vectors: .npy .npz .parquet .safetensors .jsonl, or a store's URL.")
     ],
     b: Annotated[str, typer.Argument(metavar="B", help="Vectors of another model, in the same formats.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the links go: .csv or .parquet")],
-    seeds: Annotated[
-        Path | None, typer.Option(help="Known pairs, CSV or Parquet with columns a,b: ids, or rows without ids.")
-    ] = None,
-    anchors: Annotated[
-        tuple[str, str] | None,
-        typer.Option(metavar="FA FB", help="Two vector files; row i of both is the same object, in neither A nor B."),
-    ] = None,
-    method: Annotated[str, typer.Option(help="The linker: span, or geh as in the paper.")] = "span",
-    precision: Annotated[
-        float | None,
-        typer.Option(
-            min=0.0,
-            max=1.0,
-            help="Keep the surest links that reach this precision by a cautious estimate: for each wrong link that the "
-            "probabilities expect, one to four are reckoned with, so what is kept is usually better than asked for.",
-        ),
-    ] = None,
-    report: Annotated[Path | None, typer.Option(help="Write a report to look at, too: .html")] = None,
-    memory: Memory = None,
-    checkpoint: Annotated[
-        Path | None, typer.Option(help="Keep a long run's stages in this folder; the same command goes on from there.")
-    ] = None,
-    approximate: Annotated[
-        bool,
-        typer.Option("--approximate", help="Search the final pass in cells (span only); slower up to 40,000 rows."),
-    ] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    cluster: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help='Run on this Ray cluster ("auto": the one we are part of).')
-    ] = None,
-    random_state: Annotated[int, typer.Option(min=0, help="The same number gives the same links.")] = 0,
-    skip_zero: Annotated[bool, typer.Option("--skip-zero", help="Leave out zero vectors instead of stopping.")] = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    start: Start,
+    method: Method,
+    written: Written,
+    computing: Computing,
+    printing: Printing,
 ) -> None:
     """Link the vectors of A with the vectors of B."""
-    with one_sentence_errors():
-        from veclink.cli.terminal import print_summary, showing_progress
-        from veclink.linkers.linking import DEVICES, METHODS
-        from veclink.linkers.linking import link as find_links
+    from veclink.linkers.linking import METHODS
+    from veclink.linkers.linking import link as find_links
+    from veclink.stores.opening import open_collection
 
-        check_choice("--method", method, METHODS)
-        check_choice("--device", device, DEVICES)
-        inputs = (a, b, *([str(seeds)] if seeds else []), *(anchors or ()))
-        check_output(output, *inputs)
-        check_report(report, *inputs)
+    check_choice("--method", method.method, METHODS)
+    inputs = (a, b, *([str(start.seeds)] if start.seeds else []), *(start.anchors or ()))
+    check_output(output, *inputs)
+    check_report(written.report, *inputs)
+    options = {**asdict(start), **asdict(method), **asdict(computing)}
+    if not method.approximate:
+        del options["approximate"]  # geh has no such option
+    with printing.progress() as listener:
+        # opened once, for the linker and for the report, which alone shows payload
+        left, right = (open_collection(each, payload=bool(written.report), progress=listener) for each in (a, b))
+        links = find_links(left, right, progress=listener, **options)
+    if written.precision is not None:
+        links = links.at(precision=written.precision)
+    links.save(output)
+    if written.report is not None:
+        from veclink.report import save_report
 
-        with showing_progress(quiet=quiet) as listener:
-            links = find_links(
-                a,
-                b,
-                seeds=seeds,
-                anchors=anchors,
-                method=method,
-                device=device,
-                random_state=random_state,
-                memory=memory,
-                checkpoint=checkpoint,
-                cluster=cluster,
-                skip_zero=skip_zero,
-                progress=listener,
-                **({"approximate": True} if approximate else {}),
-            )
-        if precision is not None:
-            links = links.at(precision=precision)
-        links.save(output)
-        if report is not None:
-            from veclink.report import save_report
-
-            save_report(report, links, a, b)
-        if as_json:
-            written = {"output": str(output)} | ({} if report is None else {"report": str(report)})
-            print_json({**written, **links.summary.to_dict()})
-        elif not quiet:
-            print_summary(links.summary)
-            typer.echo(f"Written to {output}.")
-            if report is not None:
-                typer.echo(f"The report is {report}; open it in a browser.")
+        save_report(written.report, links, left, right)
+    files = {"output": str(output)} | ({} if written.report is None else {"report": str(written.report)})
+    printing.result(files | links.summary.to_dict(), lambda: _print(links, **files))
     if links.summary.verdict == "not linkable":
         raise typer.Exit(NOT_LINKABLE)
+
+
+def _print(links: Links, output: str, report: str | None = None) -> None:
+    from veclink.cli.terminal import print_summary
+
+    print_summary(links.summary)
+    typer.echo(f"Written to {output}.")
+    if report is not None:
+        typer.echo(f"The report is {report}; open it in a browser.")

@@ -2,122 +2,128 @@
 
 from __future__ import annotations
 
-import csv
 import warnings
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from veclink.cli.shared import AsJson, Quiet, check_choice, check_output, is_one_of, one_sentence_errors, print_json
-from veclink.errors import InputError, WrongLinksWarning, without_secrets
+from veclink.cli.shared import (
+    LinksFile,
+    MapKind,
+    Printing,
+    RandomState,
+    SkipZero,
+    check_choice,
+    check_no_input,
+    check_output,
+    command,
+    print_warning,
+)
+from veclink.errors import WrongLinksWarning, without_secrets
 from veclink.uses.merged_rows import AS_THEY_ARE
 
 
+@dataclass(frozen=True)
+class Merging:
+    """Options of `veclink.merge`, named as it names them."""
+
+    map: MapKind = "la2m"
+    union_only: Annotated[
+        bool, typer.Option("--union-only", help="Translate nothing: A's vectors stay in their own space.")
+    ] = False
+    sure: Annotated[float, typer.Option(min=0.0, max=1.0, help="Links at least this probable make two rows one.")] = 0.5
+    skip_zero: SkipZero = False
+    random_state: RandomState = 0
+
+
+@dataclass(frozen=True)
+class Writing:
+    """What is written, and over what."""
+
+    dedupe: Annotated[
+        bool, typer.Option("--dedupe", help="Merge nothing: write which of A are in B, to a .csv or .parquet file.")
+    ] = False
+    yes: Annotated[bool, typer.Option("--yes", help="Write it. Without this, only say what would be written.")] = False
+    replace: Annotated[bool, typer.Option("--replace", help="Replace a collection that is there already.")] = False
+
+
+@command
 def merge(
     a: Annotated[str, typer.Argument(metavar="A", help="The collection to bring over: a file or a store's URL.")],
     b: Annotated[str, typer.Argument(metavar="B", help="The collection whose model stays.")],
-    links: Annotated[Path, typer.Option(help="Links of A and B, or any pairs: CSV or Parquet, columns a,b.")],
+    links: LinksFile,
     output: Annotated[
         str, typer.Option("--output", "-o", help="Where the merged collection goes: a file or a store's URL.")
     ],
-    map_: Annotated[
-        str,
-        typer.Option("--map", help="la2m, procrustes, ridge, lowrank, blend, or auto: the best on held-back links."),
-    ] = "la2m",
-    union_only: Annotated[
-        bool, typer.Option("--union-only", help="Translate nothing: A's vectors stay in their own space.")
-    ] = False,
-    dedupe: Annotated[
-        bool, typer.Option("--dedupe", help="Merge nothing: write which of A are in B, to a .csv or .parquet file.")
-    ] = False,
-    sure: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Links at least this probable make two rows one.")
-    ] = 0.5,
-    yes: Annotated[bool, typer.Option("--yes", help="Write it. Without this, only say what would be written.")] = False,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace a collection that is there already.")] = False,
-    skip_zero: Annotated[bool, typer.Option("--skip-zero", help="Leave out A's zero vectors.")] = False,
-    random_state: Annotated[int, typer.Option(min=0, help="The same number gives the same collection.")] = 0,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    merging: Merging,
+    writing: Writing,
+    printing: Printing,
 ) -> None:
     """Merge A into B: linked objects once, the rest of A translated into B's space. A dry run unless --yes."""
-    with one_sentence_errors():
-        from veclink.cli.terminal import showing_progress
-        from veclink.stores import open_store
-        from veclink.uses.maps import KINDS
-        from veclink.uses.merging import merge as merged_of
+    from veclink.uses.maps import KINDS
 
-        check_choice("--map", map_, ("auto", *KINDS))
-        if dedupe:
-            check_output(Path(output), a, b, str(links))
-        elif is_one_of(output, a, b, str(links)):
-            raise typer.BadParameter("is one of the inputs; choose another place.", param_hint="--output")
-        else:
-            with open_store(output, write=True) as store:  # an unknown kind is told before the long work
-                there = store.exists()
-            if there and yes and not replace:
-                raise InputError(f"{output} is there already; choose another name, or give --replace.")
-        with showing_progress(quiet=quiet) as listener, warnings.catch_warnings():
-            warnings.simplefilter("ignore", WrongLinksWarning)  # told below, without the place in the code
-            merged = merged_of(
-                a,
-                b,
-                links,
-                map=map_,
-                union_only=union_only or dedupe,
-                sure=sure,
-                skip_zero=skip_zero,
-                random_state=random_state,
-                progress=listener,
-            )
-            told: dict[str, Any] = {
-                "output": without_secrets(output),
-                "written": dedupe or yes,
-                **asdict(merged.summary),
-            }
-            if dedupe:
-                write_table(Path(output), merged.duplicates())
-            elif yes:
-                merged.write(output, replace=replace, progress=listener)
-        if merged.summary.warning is not None:
-            typer.echo(f"veclink: Warning: {merged.summary.warning}", err=True)
-        if merged.translator is not None:
-            told["translator"] = merged.translator.describe()
-        if as_json:
-            print_json(told)
-        elif not quiet:
-            for line in _sentences(told, dedupe, len(merged.rows.a), not dedupe and there and not replace):
-                typer.echo(line)
+    check_choice("--map", merging.map, ("auto", *KINDS))
+    options = asdict(merging)
+    if writing.dedupe:
+        check_output(Path(output), a, b, str(links))
+        _dedupe((a, b, links), Path(output), {**options, "union_only": True}, printing)
+    else:
+        check_no_input(output, a, b, links)
+        _merge((a, b, links), output, options, writing, printing)
 
 
-def write_table(path: Path, columns: dict[str, Any]) -> None:
-    """Columns as .csv or .parquet, missing values empty, whole or not at all."""
-    from veclink.errors import needed
-    from veclink.files.atomic import written_whole
+def _merge(
+    inputs: tuple[str, str, Path], output: str, options: dict[str, Any], writing: Writing, printing: Printing
+) -> None:
+    from veclink.stores import open_store
+    from veclink.stores.opening import open_collection
+    from veclink.uses.merging import check_free
+    from veclink.uses.merging import merge as merged_of
 
-    values = {name: [None if value != value else value for value in each.tolist()] for name, each in columns.items()}
-    with written_whole(path) as temporary:
-        if path.suffix.lower() == ".parquet":
-            arrow: Any = needed("pyarrow", "Writing Parquet")
-            parquet: Any = needed("pyarrow.parquet", "Writing Parquet")
-            parquet.write_table(arrow.table(values), temporary)
-            return
-        with temporary.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(values)
-            writer.writerows(
-                ["" if value is None else value for value in row] for row in zip(*values.values(), strict=True)
-            )
+    a, b, links = inputs
+    with (
+        open_store(output, write=True) as store,  # an unknown kind is told before the long work
+        printing.progress() as listener,
+        warnings.catch_warnings(action="ignore", category=WrongLinksWarning),  # told below, without its place
+    ):
+        left, right = (open_collection(each, progress=listener) for each in (a, b))
+        check_free(store, writing.replace or not writing.yes)
+        merged = merged_of(left, right, links, progress=listener, **options)
+        in_the_way = not writing.replace and store.exists()
+        if writing.yes:
+            merged.write(store, replace=writing.replace, progress=listener)
+    print_warning(merged.summary.warning)
+    told = {"output": without_secrets(output), "written": writing.yes, **asdict(merged.summary)}
+    lines = _sentences(told)
+    if merged.translator is not None:
+        told["translator"] = merged.translator.describe()
+        if merged.translator.quality is not None:
+            lines.append(merged.translator.quality.sentence())
+    lines.append(_what_was_written(told["output"], writing.yes, in_the_way))
+    printing.result(told, lambda: typer.echo("\n".join(lines)))
 
 
-def _sentences(told: dict[str, Any], dedupe: bool, n_a: int, in_the_way: bool) -> list[str]:
-    if dedupe:
-        return [
-            f"{told['linked']:,} of the {n_a:,} rows of A are in B already, {n_a - told['linked']:,} are new.",
-            f"Written to {told['output']}.",
-        ]
+def _dedupe(inputs: tuple[str, str, Path], output: Path, options: dict[str, Any], printing: Printing) -> None:
+    """Write which rows of A are in B."""
+    from veclink.files.tables import write_table
+    from veclink.uses.merging import merge as merged_of
+
+    with printing.progress() as listener:
+        merged = merged_of(*inputs, progress=listener, **options)
+    columns = {
+        name: [None if value != value else value for value in values.tolist()]
+        for name, values in merged.duplicates().items()
+    }
+    write_table(output, columns)
+    rows, linked = len(merged.rows.a), merged.summary.linked
+    told = {"output": str(output), "written": True, **asdict(merged.summary)}
+    said = f"{linked:,} of the {rows:,} rows of A are in B already, {rows - linked:,} are new.\nWritten to {output}."
+    printing.result(told, lambda: typer.echo(said))
+
+
+def _sentences(told: dict[str, Any]) -> list[str]:
     kind = "as they are" if told["space"] == "both" else "translated into B's space"
     new = told["rows"] - told["from_b"]
     lines = [
@@ -130,16 +136,12 @@ def _sentences(told: dict[str, Any], dedupe: bool, n_a: int, in_the_way: bool) -
         )
     if told["unsure"]:
         lines.append(f"{told['unsure']:,} links are too improbable to make two rows one.")
-    quality = (told.get("translator") or {}).get("quality")
-    if quality:
-        lines.append(
-            f"On {quality['held_back']:,} links held back, the map {quality['kind']} has a mean cosine of "
-            f"{quality['cosine']:.2f} to the true vector and {quality['neighbours']:.0%} of its ten nearest neighbours."
-        )
-    if told["written"]:
-        lines.append(f"Written to {told['output']}.")
-    elif in_the_way:
-        lines.append(f"Nothing was written: {told['output']} is there already; --replace --yes would replace it.")
-    else:
-        lines.append(f"Nothing was written to {told['output']}: this was a dry run, and --yes does it.")
     return lines
+
+
+def _what_was_written(output: str, written: bool, in_the_way: bool) -> str:
+    if written:
+        return f"Written to {output}."
+    if in_the_way:
+        return f"Nothing was written: {output} is there already; --replace --yes would replace it."
+    return f"Nothing was written to {output}: this was a dry run, and --yes does it."

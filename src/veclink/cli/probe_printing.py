@@ -13,8 +13,11 @@ from veclink.probing import Probe
 from veclink.report.markup import duration, percent
 
 
-def print_probe(probe: Probe) -> None:
-    """The verdict in one line, then what both collections are like, what the seeds say, and the forecast."""
+def print_probe(probe: Probe, report: str | None = None) -> None:
+    """The verdict in one line, then what both collections are like, what the seeds say, and the forecast.
+
+    report: where the page of the probe was written, if it was.
+    """
     console = Console(highlight=False)
     console.print(escape(probe.sentence))
     for remark in probe.remarks:
@@ -30,6 +33,8 @@ def print_probe(probe: Probe) -> None:
         _print_seeds(console, probe)
     if probe.forecast is not None:
         _print_forecast(console, probe)
+    if report is not None:
+        console.print(f"The page is {escape(report)}; open it in a browser.", soft_wrap=True)
 
 
 def _print_seeds(console: Console, probe: Probe) -> None:

@@ -1,19 +1,23 @@
-"""What every command needs: exit codes, options that are the same everywhere, errors as one sentence, JSON."""
+"""What every command needs: exit codes, options in groups, errors as one sentence, JSON."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from veclink.errors import InputError, VeclinkError, without_secrets
 from veclink.files.memory import LEAST, parse_memory
+from veclink.progress import ProgressListener
 
 ERROR, USAGE, NOT_LINKABLE, INTERRUPTED = 1, 2, 3, 130
 ENDINGS = (".csv", ".parquet")
@@ -21,6 +25,100 @@ PAGE_ENDINGS = (".html", ".htm")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary; errors (and --json) only.")]
+LinksFile = Annotated[Path, typer.Option(help="Links of A and B, or any pairs: CSV or Parquet, columns a,b.")]
+SeedsFile = Annotated[
+    Path | None, typer.Option(help="Known pairs, CSV or Parquet with columns a,b: ids, or rows without ids.")
+]
+MapKind = Annotated[
+    str, typer.Option("--map", help="la2m, procrustes, ridge, lowrank, blend, or auto: the best on held-back links.")
+]
+RandomState = Annotated[int, typer.Option(min=0, help="The same number gives the same result.")]
+SkipZero = Annotated[bool, typer.Option("--skip-zero", help="Leave out zero vectors instead of stopping.")]
+
+
+def check_memory(text: str | None) -> str | None:
+    """Refuse an amount of memory that cannot be understood, or that is too little."""
+    if text is not None:
+        try:
+            parse_memory(text, least=LEAST)
+        except VeclinkError as error:
+            raise typer.BadParameter(str(error)) from error
+    return text
+
+
+def check_device(name: str) -> str:
+    """Refuse an unknown device."""
+    from veclink.linkers.linking import DEVICES
+
+    check_choice("--device", name, DEVICES)
+    return name
+
+
+Memory = Annotated[
+    str | None,
+    typer.Option(callback=check_memory, help='How much memory to use on top of the input, like "500MB".'),
+]
+Device = Annotated[str, typer.Option(callback=check_device, help="auto, cpu or cuda.")]
+
+
+@dataclass(frozen=True)
+class Computing:
+    """What a computation runs on; named as the Python functions name it."""
+
+    memory: Memory = None
+    device: Device = "auto"
+    random_state: RandomState = 0
+    skip_zero: SkipZero = False
+
+
+@dataclass(frozen=True)
+class Printing:
+    """How a command talks: results on stdout, as text or JSON, and progress on stderr."""
+
+    as_json: AsJson = False
+    quiet: Quiet = False
+
+    def progress(self) -> AbstractContextManager[ProgressListener | None]:
+        """A listener that shows how far the work is, while the context lasts."""
+        from veclink.cli.terminal import showing_progress
+
+        return showing_progress(quiet=self.quiet)
+
+    def result(self, values: dict[str, Any], print_text: Callable[[], None]) -> None:
+        """Print the result in the way that was asked for."""
+        if self.as_json:
+            print_json(values)
+        elif not self.quiet:
+            print_text()
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """A command as typer takes it: groups of options are laid flat, and errors are told as one sentence.
+
+    A parameter whose type is a dataclass stands for the options that its fields describe.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    groups = {name: kind for name, kind in hints.items() if isinstance(kind, type) and is_dataclass(kind)}
+    flat: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name in groups:
+            flat += inspect.signature(groups[name]).parameters.values()
+        else:
+            flat.append(parameter)
+    for group in groups.values():
+        hints |= get_type_hints(group, include_extras=True)
+
+    @functools.wraps(function)
+    def run(**given: Any) -> None:
+        with one_sentence_errors():
+            for name, group in groups.items():
+                given[name] = group(**{each.name: given.pop(each.name) for each in fields(group)})
+            function(**given)
+
+    options = [each.replace(kind=each.KEYWORD_ONLY, annotation=hints[each.name]) for each in flat]
+    run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in options}
+    return run
 
 
 @contextmanager
@@ -71,28 +169,20 @@ def check_report(report: Path | None, *inputs: str) -> None:
         check_output(report, *inputs, what="reports", endings=PAGE_ENDINGS)
 
 
-def is_one_of(output: str, *inputs: str) -> bool:
-    """Whether an output, a path or a URL, is one of the inputs, however it is spelled."""
-    places = [Path(each.removeprefix("file://")) for each in (output, *inputs)]
-    return any(
-        output == given or (place.exists() and places[0].exists() and place.samefile(places[0]))
-        for given, place in zip(inputs, places[1:], strict=True)
-    )
+def check_no_input(output: str, *inputs: str | Path | None) -> None:
+    """Refuse an output, a path or a URL, that is one of the inputs, however it is spelled."""
+    place = Path(output.removeprefix("file://"))
+    for given in map(str, filter(None, inputs)):
+        path = Path(given.removeprefix("file://"))
+        if output == given or (path.exists() and place.exists() and path.samefile(place)):
+            raise typer.BadParameter("is one of the inputs; choose another place.", param_hint="--output")
+
+
+def print_warning(sentence: str | None) -> None:
+    """Say on stderr what a person has to know, if there is anything."""
+    if sentence is not None:
+        typer.echo(f"veclink: Warning: {sentence}", err=True)
 
 
 def print_json(value: dict[str, Any]) -> None:
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
-
-
-def check_memory(text: str | None) -> str | None:
-    if text is not None:
-        try:
-            parse_memory(text, least=LEAST)
-        except VeclinkError as error:
-            raise typer.BadParameter(str(error)) from error
-    return text
-
-
-Memory = Annotated[
-    str | None, typer.Option(callback=check_memory, help='What may be used beside the input, like "500MB".')
-]

@@ -19,9 +19,10 @@ from veclink.errors import named
 from veclink.progress import Progress, ProgressListener
 
 if TYPE_CHECKING:
-    from veclink.cli.demo_run import Demo, TitledLink
+    from veclink.cli.demo_run import Demo
     from veclink.data.links import Summary
     from veclink.data.scores import Scores
+    from veclink.report.examples import Example
 
 LOG_EVERY = 10.0
 """Seconds between two lines of progress where stderr is not a terminal."""
@@ -104,7 +105,7 @@ def print_scores(scores: Scores, *, right: int, found: int, true: int) -> None:
 
 
 def print_demo(demo: Demo) -> None:
-    """Print some links by title, the scores by truth beside the estimate, and what to do next."""
+    """Print some links by title, the scores by truth next to the estimate, and what to do next."""
     console = _stdout()
     summary = demo.links.summary
     console.print(
@@ -143,7 +144,7 @@ def print_demo(demo: Demo) -> None:
     )
 
 
-def _print_pair(console: Console, pair: TitledLink) -> None:
+def _print_pair(console: Console, pair: Example) -> None:
     """Both titles in full, one below the other, with what the sample's truth says."""
     verdict = "[green]right[/]" if pair.right else "[red]wrong[/]"
     same = pair.title_a == pair.title_b

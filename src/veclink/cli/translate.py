@@ -2,79 +2,91 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from veclink.cli.shared import AsJson, Quiet, check_choice, is_one_of, one_sentence_errors, print_json
+from veclink.cli.shared import MapKind, Printing, check_choice, check_no_input, command, print_warning
 from veclink.errors import InputError, named, without_secrets
 
+if TYPE_CHECKING:
+    from veclink.data.collection import Collection
+    from veclink.progress import ProgressListener
+    from veclink.uses.translating import Translator
 
+
+@dataclass(frozen=True)
+class Fitting:
+    """Where the translator comes from: a file, or a fit to links."""
+
+    with_: Annotated[Path | None, typer.Option("--with", help="A translator that was saved: .safetensors")] = None
+    links: Annotated[Path | None, typer.Option(help="Or fit one to these links of A and B.")] = None
+    a: Annotated[str | None, typer.Option("--a", help="The collection A of the links.")] = None
+    b: Annotated[str | None, typer.Option("--b", help="The collection B of the links.")] = None
+    reverse: Annotated[bool, typer.Option("--reverse", help="Fit from B's space to A's.")] = False
+    map: MapKind = "la2m"
+    save: Annotated[Path | None, typer.Option(help="Keep the fitted translator: .safetensors")] = None
+
+    def __post_init__(self) -> None:
+        from veclink.uses.maps import KINDS
+
+        check_choice("--map", self.map, ("auto", *KINDS))
+        if (self.with_ is None) == (self.links is None):
+            raise typer.BadParameter("Give a translator (--with), or links to fit one to (--links --a --b).")
+        if self.links is not None and (self.a is None or self.b is None):
+            raise typer.BadParameter("Links need the two collections they are of: --a and --b.", param_hint="--links")
+        if self.save is not None and self.save.suffix.lower() != ".safetensors":
+            raise typer.BadParameter(f"{self.save} does not end in .safetensors.", param_hint="--save")
+
+    def translator(self, opened: dict[str, Collection], progress: ProgressListener | None) -> Translator:
+        """The translator; opened: collections that are open already, by their address."""
+        from veclink.uses.translating import Translator
+
+        if self.with_ is not None:
+            return Translator.load(self.with_)
+        assert self.links is not None and self.a is not None and self.b is not None
+        a, b = (opened.get(each, each) for each in (self.a, self.b))
+        return Translator.fit(self.links, a, b, kind=self.map, reverse=self.reverse, progress=progress)
+
+
+@command
 def translate(
     vectors: Annotated[str, typer.Argument(metavar="VECTORS", help="What to translate: a file or a store's URL.")],
     output: Annotated[str, typer.Option("--output", "-o", help="Where it goes: a file or a store's URL.")],
-    with_: Annotated[Path | None, typer.Option("--with", help="A translator that was saved: .safetensors")] = None,
-    links: Annotated[Path | None, typer.Option(help="Or fit one to these links of A and B.")] = None,
-    a: Annotated[str | None, typer.Option("--a", help="The collection A of the links.")] = None,
-    b: Annotated[str | None, typer.Option("--b", help="The collection B of the links.")] = None,
-    reverse: Annotated[bool, typer.Option("--reverse", help="Fit from B's space to A's.")] = False,
-    map_: Annotated[
-        str,
-        typer.Option("--map", help="la2m, procrustes, ridge, lowrank, blend, or auto: the best on held-back links."),
-    ] = "la2m",
-    save: Annotated[Path | None, typer.Option(help="Keep the fitted translator: .safetensors")] = None,
+    fitting: Fitting,
+    printing: Printing,
     replace: Annotated[bool, typer.Option("--replace", help="Replace an output that is there already.")] = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
 ) -> None:
     """Translate vectors (queries, say) from A's space to B's, by a saved translator or one fitted to links."""
-    with one_sentence_errors():
-        from veclink.cli.terminal import showing_progress
-        from veclink.geometry.clouds import inspected
-        from veclink.stores import open_store
-        from veclink.stores.opening import open_collection
-        from veclink.uses.maps import KINDS
-        from veclink.uses.translating import Translator, translated_batches
+    from veclink.stores import open_store
+    from veclink.stores.opening import open_collection
+    from veclink.uses.merging import check_free
+    from veclink.uses.translating import translated_batches
 
-        check_choice("--map", map_, ("auto", *KINDS))
-        if (with_ is None) == (links is None):
-            raise typer.BadParameter("Give a translator (--with), or links to fit one to (--links --a --b).")
-        if links is not None and (a is None or b is None):
-            raise typer.BadParameter("Links need the two collections they are of: --a and --b.", param_hint="--links")
-        if save is not None and save.suffix.lower() != ".safetensors":
-            raise typer.BadParameter(f"{save} does not end in .safetensors.", param_hint="--save")
-        if is_one_of(output, *(str(each) for each in (vectors, a, b, links, with_) if each is not None)):
-            raise typer.BadParameter("is one of the inputs; choose another place.", param_hint="--output")
-        source = open_collection(vectors)
-        zero, _ = inspected(source, source.name)
-        if len(zero):
-            raise InputError(
-                f"{source.name} has zero vectors, which have no direction, in row {named(zero)}; remove them."
-            )
-        with showing_progress(quiet=quiet) as listener, open_store(output, write=True) as store:
-            if store.exists() and not replace:
-                raise InputError(f"{store.name} is there already; choose another name, or give --replace.")
-            if with_ is not None:
-                translator = Translator.load(with_)
-            else:
-                assert links is not None and a is not None and b is not None
-                translator = Translator.fit(links, a, b, kind=map_, reverse=reverse, progress=listener)
-            batches = translated_batches(translator, source, payload=store.keeps_payload)
-            rows = store.write(batches, metadata={"translator": translator.describe()}, replace=replace)
-            if save is not None:
-                translator.save(save)
-        if translator.warning is not None:
-            typer.echo(f"veclink: Warning: {translator.warning}", err=True)
-        shown = without_secrets(output)
-        if as_json:
-            print_json({"output": shown, "rows": rows, "warning": translator.warning, **translator.describe()})
-        elif not quiet:
-            typer.echo(f"{rows:,} vectors of {translator.dimensions[0]:,} numbers translated to {shown}.")
-            quality = translator.quality
-            if quality is not None:
-                typer.echo(
-                    f"On {quality.held_back:,} links held back, the map {quality.kind} has a mean cosine of "
-                    f"{quality.cosine:.2f} to the linked vector and {quality.neighbours:.0%} of its ten nearest "
-                    "neighbours."
-                )
+    check_no_input(output, vectors, fitting.a, fitting.b, fitting.links, fitting.with_)
+    source = open_collection(vectors)
+    _check_directions(source)
+    with printing.progress() as listener, open_store(output, write=True) as store:
+        check_free(store, replace)
+        translator = fitting.translator({vectors: source}, listener)
+        batches = translated_batches(translator, source, payload=store.keeps_payload)
+        rows = store.write(batches, metadata={"translator": translator.describe()}, replace=replace)
+        if fitting.save is not None:
+            translator.save(fitting.save)
+    print_warning(translator.warning)
+    shown = without_secrets(output)
+    told = {"output": shown, "rows": rows, "warning": translator.warning, **translator.describe()}
+    lines = [f"{rows:,} vectors of {translator.dimensions[0]:,} numbers translated to {shown}."]
+    if translator.quality is not None:
+        lines.append(translator.quality.sentence())
+    printing.result(told, lambda: typer.echo("\n".join(lines)))
+
+
+def _check_directions(source: Collection) -> None:
+    from veclink.geometry.clouds import inspected
+
+    zero, _ = inspected(source, source.name)
+    if len(zero):
+        raise InputError(f"{source.name} has zero vectors, which have no direction, in row {named(zero)}; remove them.")

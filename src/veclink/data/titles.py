@@ -1,4 +1,4 @@
-"""What rows are called in a report: their ids, and a title from the payload."""
+"""What rows are called wherever a person reads of them: their ids, and a title from the payload."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 
 from veclink.data.collection import Collection
 
-TITLES = ("title", "name", "label", "headline", "subject", "question", "text", "content", "description")
+TITLES = ("title", "name", "label", "headline", "subject", "question", "text", "content", "document",
+          "description")  # fmt: skip
 LONGEST = 160
 UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control, format, half a character, line and paragraph separators
 

@@ -1,8 +1,9 @@
-"""Seeds and anchors: pairs of rows, or pairs of vectors that are in neither cloud."""
+"""Anchors: pairs of vectors that are taken to be the same object. Seeds are anchors that are rows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -15,26 +16,89 @@ from veclink.geometry.clouds import Cloud
 class Anchors:
     """m pairs of vectors of the same objects, in the geometry of the two clouds (unit length, centred as they are).
 
-    left, right: (m, d1) and (m, d2) float32.
-    pairs: (m, 2) int64 positions in the two clouds; None for out-of-domain anchors, which are in neither.
+    Attributes
+    ----------
+    left, right : ndarray of shape (m, d1) and (m, d2), float32
+        The vectors of both sides.
+    pairs : ndarray of shape (m, 2), int64, optional
+        Their positions in the two clouds; None for out-of-domain anchors, which are in neither.
+    trusted : bool
+        Given by a person, who is believed while the pool is small; guessed ones are not.
+    name : str
+        What reasons call them.
     """
 
     left: np.ndarray
     right: np.ndarray
     pairs: np.ndarray | None = None
+    trusted: bool = True
+    name: str = "seeds"
 
     def __len__(self) -> int:
         return len(self.left)
 
+    @property
+    def outside(self) -> bool:
+        """Whether they are vectors of neither cloud."""
+        return self.pairs is None
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Their positions in the two clouds, (m, 2); (0, 2) where they are outside."""
+        return no_pairs() if self.pairs is None else self.pairs
+
+    def subset(self, positions: np.ndarray, name: str | None = None) -> Anchors:
+        """Some of them, under another name if one is given."""
+        return replace(
+            self,
+            left=self.left[positions],
+            right=self.right[positions],
+            pairs=None if self.pairs is None else self.pairs[positions],
+            name=name or self.name,
+        )
+
+
+class HasVectors(Protocol):
+    """Two clouds that know the vectors of pairs of rows, such as a `CloudPair`."""
+
+    def vectors(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The vectors of pairs of rows (m, 2), side by side."""
+
+
+def no_pairs() -> np.ndarray:
+    """Pairs of rows of which there are none, (0, 2)."""
+    return np.empty((0, 2), np.int64)
+
+
+def anchors_from_rows(
+    clouds: HasVectors,
+    pairs: np.ndarray,
+    *,
+    trusted: bool = True,
+) -> Anchors:
+    """Anchors that are rows. pairs: (m, 2) positions in the two clouds."""
+    left, right = clouds.vectors(pairs)
+    return Anchors(left, right, pairs, trusted=trusted)
+
 
 def anchors_from_pairs(a: Cloud, b: Cloud, pairs: np.ndarray) -> Anchors:
-    """Anchors that are rows of the clouds. pairs: (m, 2) rows of the two collections, as from `resolve_pairs`."""
+    """Anchors that are rows. pairs: (m, 2) rows of the two collections, as from `resolve_pairs`."""
     pairs = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
-    here = np.column_stack([a.positions(pairs[:, 0]), b.positions(pairs[:, 1])])
-    return Anchors(a.take(here[:, 0]), b.take(here[:, 1]), here)
+    rows_a = a.positions(pairs[:, 0])
+    rows_b = b.positions(pairs[:, 1])
+    return Anchors(
+        a.take(rows_a),
+        b.take(rows_b),
+        np.column_stack([rows_a, rows_b]),
+    )
 
 
-def anchors_from_vectors(a: Cloud, b: Cloud, left: np.ndarray | Collection, right: np.ndarray | Collection) -> Anchors:
+def anchors_from_vectors(
+    a: Cloud,
+    b: Cloud,
+    left: np.ndarray | Collection,
+    right: np.ndarray | Collection,
+) -> Anchors:
     """Out-of-domain anchors: row i of `left` (of A's model) and of `right` (of B's) are the same object."""
     if len(left) != len(right):
         raise InputError(
@@ -43,4 +107,6 @@ def anchors_from_vectors(a: Cloud, b: Cloud, left: np.ndarray | Collection, righ
         )
     if not len(left):
         raise InputError("There are 0 anchor vectors; give some, or none at all.")
-    return Anchors(a.project(left, what="The anchors' A side"), b.project(right, what="The anchors' B side"))
+    of_a = a.project(left, what="The anchors' A side")
+    of_b = b.project(right, what="The anchors' B side")
+    return Anchors(of_a, of_b, name="anchors")

@@ -14,31 +14,29 @@ import time
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from veclink import __version__
-from veclink.confidence.candidates import Candidates
 from veclink.errors import InputError
 from veclink.files.atomic import written_whole
 from veclink.geometry.clouds import Cloud
 from veclink.linkers.anchors import Anchors
-from veclink.linkers.span.growing import Pool
-from veclink.linkers.span.starts import Found
 
-SAMPLED = 256  # rows of each collection that the fingerprint reads
+SAMPLED_ROWS = 256  # rows of each collection that the fingerprint reads
 SAVE_EVERY = 60.0  # seconds between two saves of an unfinished pass over all rows
 SHARE_OF_TIME = 0.05  # that saving it may take
+UNFINISHED = "pass"  # the stage that an unfinished pass is kept as
 
 
 class Checkpoint:
     """The stages of one run, kept in a folder until `clear`."""
 
     def __init__(self, folder: str | Path, name: str) -> None:
-        self.folder, self.name = Path(folder), name
+        self.folder = Path(folder)
+        self.name = name
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -47,23 +45,33 @@ class Checkpoint:
         if not os.access(self.folder, os.W_OK):
             raise InputError(f"The checkpoint folder {folder} cannot be written: permission denied; choose another.")
 
-    def save(self, stage: str, rng: np.random.Generator, arrays: dict[str, np.ndarray], plain: Any = None) -> None:
+    def save(
+        self,
+        stage: str,
+        rng: np.random.Generator,
+        arrays: dict[str, np.ndarray],
+        plain: Any = None,
+    ) -> None:
         """Keep a stage: arrays, plain values, and the state of the generator after it."""
-        told = json.dumps({"rng": rng.bit_generator.state, "plain": plain})
-        held: dict[str, Any] = {"_told": np.array(told), **arrays}
+        header = json.dumps({"rng": rng.bit_generator.state, "plain": plain})
+        held: dict[str, Any] = {"_header": np.array(header), **arrays}
         with written_whole(self._path(stage)) as path:
             np.savez(path, **held)
 
-    def load(self, stage: str, rng: np.random.Generator) -> tuple[dict[str, np.ndarray], Any] | None:
+    def load(
+        self,
+        stage: str,
+        rng: np.random.Generator,
+    ) -> tuple[dict[str, np.ndarray], Any] | None:
         """What was kept of a stage, the generator set to its state after it; None where there is nothing of use."""
         try:
             with np.load(self._path(stage), allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
-            told = json.loads(str(arrays.pop("_told")))
-            rng.bit_generator.state = told["rng"]
+            header = json.loads(str(arrays.pop("_header")))
+            rng.bit_generator.state = header["rng"]
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             return None  # not there, or damaged since: the stage is done again
-        return arrays, told["plain"]
+        return arrays, header["plain"]
 
     def clear(self) -> None:
         """Remove the files of this run; those of other runs stay."""
@@ -71,47 +79,14 @@ class Checkpoint:
             with suppress(OSError):
                 path.unlink()
 
-    def grown(self, rng: np.random.Generator, make: Callable[[], tuple[Found, np.ndarray]]) -> tuple[Found, np.ndarray]:
-        """The best pool of all starts and the links that the final maps are fitted to: kept, or made now."""
-        held = self.load("grown", rng)
-        if held is not None:
-            arrays, plain = held
-            pool = Pool(
-                arrays["pairs"], arrays["share"], arrays["score"], plain["agreed"], plain["views"],
-                tuple((size, agreed) for size, agreed in plain["history"]),
-            )  # fmt: skip
-            tried = tuple((name, share) for name, share in plain["tried"])
-            return Found(pool, plain["started_from"], tried, arrays["suspects"], plain["share"]), arrays["wide"]
-        found, wide = make()
-        pool = found.pool
-        arrays = {"pairs": pool.pairs, "share": pool.share, "score": pool.score, "suspects": found.suspects}
-        plain = {
-            "agreed": int(pool.agreed),
-            "views": int(pool.views),
-            "history": [[int(size), int(agreed)] for size, agreed in pool.history],
-            "started_from": found.started_from,
-            "tried": [[name, float(share)] for name, share in found.tried],
-            "share": float(found.share),
-        }
-        self.save("grown", rng, {**arrays, "wide": wide}, plain)
-        return found, wide
-
-    def candidates(
-        self, rng: np.random.Generator, make: Callable[[], tuple[Candidates, list[str]]]
-    ) -> tuple[Candidates, list[str]]:
-        """The candidates of the final pass and what is to be said about it: kept, or made now."""
-        held = self.load("candidates", rng)
-        if held is not None:
-            return Candidates(**held[0]), held[1]
-        found, said = make()
-        self.save("candidates", rng, {each.name: getattr(found, each.name) for each in fields(found)}, said)
-        with suppress(OSError):
-            self._path("pass").unlink()
-        return found, said
-
     def unfinished(self, told: Callable[[int, int], None] | None = None) -> UnfinishedPass:
         """Where the final pass keeps what it has so far; `told` hears of (rows done, rows)."""
         return UnfinishedPass(self, told)
+
+    def forget_unfinished(self) -> None:
+        """Remove an unfinished pass: the stage that it was part of is done."""
+        with suppress(OSError):
+            self._path(UNFINISHED).unlink()
 
     def _path(self, stage: str) -> Path:
         return self.folder / f"veclink-{self.name}-{stage}.npz"
@@ -120,39 +95,72 @@ class Checkpoint:
 class UnfinishedPass:
     """The lists of an unfinished pass over all rows, saved now and then."""
 
-    def __init__(self, checkpoint: Checkpoint, told: Callable[[int, int], None] | None = None) -> None:
-        self._checkpoint, self._told = checkpoint, told
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        told: Callable[[int, int], None] | None = None,
+    ) -> None:
+        self._checkpoint = checkpoint
+        self._told = told
         self._rng = np.random.default_rng(0)  # a pass draws nothing
         self._due = time.monotonic() + SAVE_EVERY
 
     def load(self) -> dict[str, np.ndarray] | None:
         """The lists saved last."""
-        held = self._checkpoint.load("pass", self._rng)
+        held = self._checkpoint.load(UNFINISHED, self._rng)
         return None if held is None else held[0]
 
-    def keep(self, done: int, of: int, lists: Callable[[], dict[str, np.ndarray]]) -> None:
+    def keep(
+        self,
+        done: int,
+        of: int,
+        lists: Callable[[], dict[str, np.ndarray]],
+    ) -> None:
         """Hear that so many of the rows are done, and save the lists if it is time to."""
         began = time.monotonic()
         if began >= self._due and done < of:
-            self._checkpoint.save("pass", self._rng, lists())
+            self._checkpoint.save(UNFINISHED, self._rng, lists())
             took = time.monotonic() - began
             self._due = began + took + max(SAVE_EVERY, took / SHARE_OF_TIME)
         if self._told is not None:
             self._told(done, of)
 
 
-def fingerprint(a: Cloud, b: Cloud, start: Anchors | None, options: dict[str, Any]) -> str:
-    """16 letters that differ where inputs (by size, type and a sample of rows), start, options or version do."""
-    digest = hashlib.sha256(json.dumps([__version__, options], sort_keys=True, default=repr).encode())
+def fingerprint(
+    a: Cloud,
+    b: Cloud,
+    anchors: Anchors | None,
+    options: dict[str, Any],
+) -> str:
+    """16 letters that differ where inputs (by size, type and a sample of rows), anchors, options or version do."""
+    header = json.dumps(
+        [__version__, options],
+        sort_keys=True,
+        default=repr,
+    )
+    digest = hashlib.sha256(header.encode())
     for cloud in (a, b):
-        vectors, n = cloud.collection.vectors, len(cloud.collection)
-        digest.update(repr((vectors.shape, vectors.dtype.str, len(cloud))).encode())
-        rows = np.unique(np.linspace(0, n - 1, min(n, SAMPLED)).astype(np.int64))
-        digest.update(np.ascontiguousarray(vectors[rows]).tobytes())
-        digest.update(np.ascontiguousarray(0.0 if cloud.collection.scale is None else cloud.collection.scale).tobytes())
-        if cloud.mean is not None:  # of all rows: another row anywhere shows in it
-            digest.update(cloud.mean.tobytes())
-    if start is not None:
-        for array in (start.left, start.right, start.pairs):
-            digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
+        for part in _described(cloud):
+            digest.update(part)
+    if anchors is not None:
+        for array in (anchors.left, anchors.right, anchors.pairs):
+            if array is not None:
+                digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:16]
+
+
+def _described(cloud: Cloud) -> list[bytes]:
+    """What tells a cloud from others."""
+    vectors = cloud.collection.vectors
+    n = len(cloud.collection)
+    scale = cloud.collection.scale
+    spots = np.linspace(0, n - 1, min(n, SAMPLED_ROWS))
+    rows = np.unique(spots.astype(np.int64))
+    parts = [
+        repr((vectors.shape, vectors.dtype.str, len(cloud))).encode(),
+        np.ascontiguousarray(vectors[rows]).tobytes(),
+        np.ascontiguousarray(0.0 if scale is None else scale).tobytes(),
+    ]
+    if cloud.mean is not None:  # of all rows: another row anywhere shows in it
+        parts.append(cloud.mean.tobytes())
+    return parts

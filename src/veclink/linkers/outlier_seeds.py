@@ -12,59 +12,86 @@ import numpy as np
 
 from veclink.backends.cloud_pair import Projections
 from veclink.geometry.signatures import span_projection, unit_rows
+from veclink.linkers.span.constants import OUTLIER_ANCHORS, OUTLIER_SAMPLE, OUTLIER_SHARE
 
-RANKED = 12_000  # rows of a cloud that a given pair is ranked among
-ANCHORS = 256  # links that it is seen from
-SUSPECT = 0.02  # of the cloud is nearer to a wrong pair than its partner in 98 of 100, to a right one in 0 to 3 of 100
-
-Sampled = Callable[[str, int], np.ndarray]  # rows of one cloud ("a" or "b"), at most so many
+SampleRows = Callable[[str, int], np.ndarray]  # rows of one cloud ("a" or "b"), at most so many
+Sides = tuple[np.ndarray, np.ndarray]  # vectors of A and of B
 
 
-def suspects(
-    left: np.ndarray, right: np.ndarray, anchors: tuple[np.ndarray, np.ndarray], sample: Sampled, ridge: float
+def find_outlier_seeds(
+    pairs: Sides,
+    anchors: Sides,
+    sample: SampleRows,
+    ridge: float,
 ) -> np.ndarray:
-    """Positions of the pairs (left, right) that are far apart as seen from the anchors.
+    """Positions of the pairs that are far apart as seen from the anchors.
 
-    anchors: the two ends of links, the best first, of which none is one of the pairs; the first 256 are used.
+    Parameters
+    ----------
+    pairs : ndarrays of shape (m, d1) and (m, d2)
+        The vectors of the given pairs.
+    anchors : ndarrays of shape (n, d1) and (n, d2)
+        The two ends of links, the best first, of which none is one of the pairs; the first 256 are used.
+    sample : callable
+        Gives random rows of one cloud.
+    ridge : float
+        λ of the span signature.
     """
-    axes = span_projection(anchors[0][:ANCHORS], ridge), span_projection(anchors[1][:ANCHORS], ridge)
-    clouds = sample("a", RANKED), sample("b", RANKED)
-    seen = unit_rows(clouds[0] @ axes[0]), unit_rows(clouds[1] @ axes[1])
-    return np.flatnonzero(shares_nearer(*seen, left, right, axes) > SUSPECT)
-
-
-def apart(pairs: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """Those of the pairs (n, 2) that share no row with a given one: only they can judge the given ones."""
-    known = np.isin(pairs[:, 0], given[:, 0]) | np.isin(pairs[:, 1], given[:, 1])
-    return pairs[~known]
+    projections = (
+        span_projection(anchors[0][:OUTLIER_ANCHORS], ridge),
+        span_projection(anchors[1][:OUTLIER_ANCHORS], ridge),
+    )
+    clouds = sample("a", OUTLIER_SAMPLE), sample("b", OUTLIER_SAMPLE)
+    signatures = _projected(clouds, projections)
+    return np.flatnonzero(shares_nearer(signatures, pairs, projections) > OUTLIER_SHARE)
 
 
 def held_out_shares(
-    left: np.ndarray, right: np.ndarray, kept: np.ndarray, clouds: tuple[np.ndarray, np.ndarray], ridge: float
+    pairs: Sides,
+    kept: np.ndarray,
+    clouds: Sides,
+    ridge: float,
 ) -> np.ndarray:
     """For each pair, the share of either cloud that is nearer to it than its partner, before anything is linked.
 
     A pair is seen from the kept ones but itself: as an anchor it would place itself well. Some pairs alone show little:
     this puts pairs in an order, and says how far the typical one is off, but it names none.
     """
-    far = np.empty(len(left))
-    for place in range(len(left)):
-        others = kept[kept != place]
-        axes = span_projection(left[others], ridge), span_projection(right[others], ridge)
-        seen = unit_rows(clouds[0] @ axes[0]), unit_rows(clouds[1] @ axes[1])
-        far[place] = shares_nearer(*seen, left[place, None], right[place, None], axes)[0]
-    return far
+    left, right = pairs
+    shares = np.empty(len(left))
+    for i in range(len(left)):
+        others = kept[kept != i]
+        projections = (
+            span_projection(left[others], ridge),
+            span_projection(right[others], ridge),
+        )
+        signatures = _projected(clouds, projections)
+        own = left[i, None], right[i, None]
+        shares[i] = shares_nearer(signatures, own, projections)[0]
+    return shares
 
 
-def shares_nearer(
-    of_a: np.ndarray, of_b: np.ndarray, left: np.ndarray, right: np.ndarray, axes: Projections
-) -> np.ndarray:
-    """For pairs (left, right): the share of b nearer to left than right is, and of a to right; their geometric mean.
+def shares_nearer(signatures: Sides, pairs: Sides, projections: Projections) -> np.ndarray:
+    """For pairs (left, right): the share of B nearer to left than right is, and of A to right; their geometric mean.
 
-    of_a, of_b: the signatures of the clouds along the axes.
+    signatures: those of the clouds along the projections.
     """
-    z_left, z_right = unit_rows(left @ axes[0]), unit_rows(right @ axes[1])
-    own = np.einsum("ij,ij->i", z_left, z_right)[:, None]
-    in_b = (np.sum(z_left @ of_b.T > own, axis=1) + 1) / (len(of_b) + 1)
-    in_a = (np.sum(z_right @ of_a.T > own, axis=1) + 1) / (len(of_a) + 1)
+    of_a, of_b = signatures
+    left, right = _projected(pairs, projections)
+    own = np.einsum("ij,ij->i", left, right)[:, None]
+    in_b = _share_above(left @ of_b.T, own)
+    in_a = _share_above(right @ of_a.T, own)
     return np.sqrt(in_a * in_b)
+
+
+def _share_above(cosine: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """The share of each row's cosines above its own; one more is counted, so that it is never 0."""
+    above = np.sum(cosine > own, axis=1)
+    return (above + 1) / (cosine.shape[1] + 1)
+
+
+def _projected(vectors: Sides, projections: Projections) -> Sides:
+    """Both sides along their projections, unit length."""
+    of_a = unit_rows(vectors[0] @ projections[0])
+    of_b = unit_rows(vectors[1] @ projections[1])
+    return of_a, of_b

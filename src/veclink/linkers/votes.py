@@ -10,7 +10,12 @@ from veclink.data.pairs import pair_keys
 class Votes:
     """How often each pair was proposed, and with which scores. Only pairs that were proposed take memory.
 
-    Pairs are kept as sorted `pair_keys`.
+    Attributes
+    ----------
+    keys : ndarray of shape (p,)
+        The `pair_keys` of the pairs that have a vote, ascending.
+    counts : ndarray of shape (p,)
+        Their votes.
     """
 
     def __init__(self, n_b: int) -> None:
@@ -22,29 +27,41 @@ class Votes:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def add(self, pairs: np.ndarray, scores: np.ndarray, *, times: int = 1) -> None:
+    def add(
+        self,
+        pairs: np.ndarray,
+        scores: np.ndarray,
+        *,
+        times: int = 1,
+    ) -> None:
         """Give each of the distinct `pairs` (p, 2) a vote; `times` counts views that all propose the same."""
         keys = self.key(pairs)
         order = np.argsort(keys, kind="stable")
-        keys, gains = keys[order], times * scores[order].astype(np.float64)
-        place = np.searchsorted(self.keys, keys)
-        known = np.zeros(len(keys), bool)
-        inside = place < len(self.keys)
-        known[inside] = self.keys[place[inside]] == keys[inside]
-        self.counts[place[known]] += times
-        self._score_sums[place[known]] += gains[known]
+        keys = keys[order]
+        gains = times * scores[order].astype(np.float64)
+        spot = np.searchsorted(self.keys, keys)
+        known = self._are_at(spot, keys)
+        self.counts[spot[known]] += times
+        self._score_sums[spot[known]] += gains[known]
         new = ~known
-        self.keys = np.insert(self.keys, place[new], keys[new])
-        self.counts = np.insert(self.counts, place[new], times)
-        self._score_sums = np.insert(self._score_sums, place[new], gains[new])
+        before = spot[new]
+        self.keys = np.insert(self.keys, before, keys[new])
+        self.counts = np.insert(self.counts, before, times)
+        self._score_sums = np.insert(self._score_sums, before, gains[new])
 
     def state(self) -> dict[str, np.ndarray]:
         """What has to be kept to count on later."""
-        return {"keys": self.keys, "counts": self.counts, "score_sums": self._score_sums}
+        return {
+            "keys": self.keys,
+            "counts": self.counts,
+            "score_sums": self._score_sums,
+        }
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Count on from what was kept."""
-        self.keys, self.counts, self._score_sums = state["keys"], state["counts"], state["score_sums"]
+        self.keys = state["keys"]
+        self.counts = state["counts"]
+        self._score_sums = state["score_sums"]
 
     def key(self, pairs: np.ndarray) -> np.ndarray:
         """The keys of pairs (p, 2) of rows."""
@@ -52,7 +69,9 @@ class Votes:
 
     def pairs(self) -> np.ndarray:
         """All pairs that have a vote, (p, 2), sorted by row of A, then of B."""
-        return np.stack([self.keys // self.n_b, self.keys % self.n_b], axis=1)
+        rows_a = self.keys // self.n_b
+        rows_b = self.keys % self.n_b
+        return np.stack([rows_a, rows_b], axis=1)
 
     def mean_scores(self) -> np.ndarray:
         """Mean score of each pair over the views that proposed it."""
@@ -61,13 +80,20 @@ class Votes:
     def of(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Votes and mean scores of the given pairs; 0 votes and a score of NaN for one that was never proposed."""
         keys = self.key(pairs)
-        place = np.minimum(np.searchsorted(self.keys, keys), max(len(self.keys) - 1, 0))
-        counts, scores = np.zeros(len(keys), np.int64), np.full(len(keys), np.nan)
-        if len(self.keys):
-            known = self.keys[place] == keys
-            counts[known] = self.counts[place[known]]
-            scores[known] = self.mean_scores()[place[known]]
+        spot = np.searchsorted(self.keys, keys)
+        known = self._are_at(spot, keys)
+        counts = np.zeros(len(keys), np.int64)
+        scores = np.full(len(keys), np.nan)
+        counts[known] = self.counts[spot[known]]
+        scores[known] = self.mean_scores()[spot[known]]
         return counts, scores
+
+    def _are_at(self, spot: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        """Whether each key stands where it would have to be inserted."""
+        known = np.zeros(len(keys), bool)
+        inside = spot < len(self.keys)
+        known[inside] = self.keys[spot[inside]] == keys[inside]
+        return known
 
 
 def posterior(votes: np.ndarray, views: int | np.ndarray) -> np.ndarray:
@@ -83,10 +109,15 @@ def otsu(values: np.ndarray) -> float:
     bin width. Of equally good splits the lowest is taken, which keeps more.
     """
     levels, counts = np.unique(values, return_counts=True)
-    if len(levels) < 2:
-        return float(levels[0]) if len(levels) else 0.0
+    if not len(levels):
+        return 0.0
+    if len(levels) == 1:
+        return float(levels[0])
     below = np.cumsum(counts)[:-1]
     above = len(values) - below
     sums = np.cumsum(counts * levels)
-    gap = sums[:-1] / below - (sums[-1] - sums[:-1]) / above
-    return float(levels[1 + np.argmax(below * above * gap**2)])
+    mean_below = sums[:-1] / below
+    mean_above = (sums[-1] - sums[:-1]) / above
+    gap = mean_below - mean_above
+    between = below * above * gap**2
+    return float(levels[1 + np.argmax(between)])

@@ -9,17 +9,18 @@ allows for that; how often its ranges hold is in `experiments/results/coverage.j
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from veclink.confidence.intervals import Estimates, Interval, estimate
 from veclink.data.collection import Collection
 from veclink.data.links import Links
+from veclink.data.pairs import sharing_no_row
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.signatures import RIDGE
 from veclink.linkers.linking import chosen_device, link
-from veclink.linkers.outlier_seeds import ANCHORS, apart, suspects
+from veclink.linkers.outlier_seeds import find_outlier_seeds
+from veclink.linkers.span.constants import OUTLIER_ANCHORS
 from veclink.progress import ProgressListener
 
 WHOLE = 4000  # rows up to which a collection is linked as a whole
@@ -83,19 +84,29 @@ def forecast_links(
 
     most: rows up to which everything is linked; part: rows of either side that are linked where there are more.
     """
-    if max(len(a), len(b)) > most and pairs is None:
+    whole = max(len(a), len(b)) <= most
+    if not whole and pairs is None:
         return None
-    tried = link_part(a, b, pairs, device=device, random_state=random_state, progress=progress, most=most, part=part)
+    seeds = None if pairs is None else np.column_stack([a.positions(pairs[:, 0]), b.positions(pairs[:, 1])])
+    tried = link_part(
+        a,
+        b,
+        seeds,
+        device=device,
+        random_state=random_state,
+        progress=progress,
+        part=None if whole else part,
+    )
     links, rows = tried.links, tried.rows
     summary, found = links.summary, estimate(links)
     smaller = min(len(rows[0]), len(rows[1]))
     precision = recall = None
     if found is not None:
-        precision, recall = (found.precision, found.recall) if tried.whole else of_the_whole(found)
+        precision, recall = (found.precision, found.recall) if whole else of_the_whole(found)
     larger = np.sqrt((len(a) / len(rows[0])) * (len(b) / len(rows[1])))
     fastest, seconds, slowest = seconds_for_all(summary.seconds or 0.0, float(larger), chosen_device(device))
     return Forecast(
-        whole=tried.whole,
+        whole=whole,
         rows=(len(rows[0]), len(rows[1])),
         n_links=len(links),
         verdict=summary.verdict,
@@ -107,8 +118,34 @@ def forecast_links(
         shared=None if summary.overlap is None else summary.overlap / smaller,
         seconds=seconds,
         seconds_range=(fastest, slowest),
-        wrong_seeds=wrong_seeds(a, b, pairs, tried, random_state),
+        wrong_seeds=wrong_seeds(a, b, seeds, tried, random_state),
     )
+
+
+def link_part(
+    a: Cloud,
+    b: Cloud,
+    seeds: np.ndarray | None,
+    *,
+    device: str,
+    random_state: int,
+    progress: ProgressListener | None = None,
+    part: int | None = PART,
+) -> Trial:
+    """Link so many rows of either side near the seeds, or all where `part` is None or there are no seeds.
+
+    seeds: (n, 2) positions in the two clouds.
+    """
+    whole = part is None or seeds is None
+    rows = np.arange(len(a)), np.arange(len(b))
+    if part is not None and seeds is not None:
+        rows = _near(a, seeds[:, 0], part), _near(b, seeds[:, 1], part)
+    given = None
+    if seeds is not None:
+        given = np.column_stack([np.searchsorted(rows[0], seeds[:, 0]), np.searchsorted(rows[1], seeds[:, 1])])
+    parts = _part(a, rows[0]), _part(b, rows[1])
+    links = link(*parts, seeds=given, device=device, random_state=random_state, progress=progress)
+    return Trial(links, rows, whole)
 
 
 def of_the_whole(part: Estimates) -> tuple[Interval, Interval]:
@@ -127,46 +164,22 @@ def seconds_for_all(seconds: float, larger: float, device: str) -> tuple[float, 
     return (seconds, seconds, seconds) if larger == 1 else (likely / FASTER, likely, likely * SLOWER)
 
 
-def link_part(
-    a: Cloud,
-    b: Cloud,
-    pairs: np.ndarray | None,
-    *,
-    device: str,
-    random_state: int,
-    progress: ProgressListener | None = None,
-    most: int = WHOLE,
-    part: int = PART,
-) -> Trial:
-    """Link everything without seeds or where neither side has over `most` rows, else `part` rows near the seeds."""
-    if whole := pairs is None or max(len(a), len(b)) <= most:
-        rows = (np.arange(len(a)), np.arange(len(b)))
-    else:
-        rows = (_near(a, a.positions(pairs[:, 0]), part), _near(b, b.positions(pairs[:, 1]), part))
-    parts = [_part(cloud, own) for cloud, own in zip((a, b), rows, strict=True)]
-    seeds = None
-    if pairs is not None:
-        here = [cloud.positions(pairs[:, column]) for column, cloud in enumerate((a, b))]
-        seeds = np.column_stack([np.searchsorted(own, place) for own, place in zip(rows, here, strict=True)])
-    options: dict[str, Any] = {"device": device, "random_state": random_state, "progress": progress}
-    return Trial(link(parts[0], parts[1], seeds=seeds, **options), rows, whole)
-
-
 def wrong_seeds(
-    a: Cloud, b: Cloud, pairs: np.ndarray | None, tried: Trial, random_state: int
+    a: Cloud, b: Cloud, seeds: np.ndarray | None, tried: Trial, random_state: int
 ) -> tuple[tuple[int, int], ...] | None:
     """Rows of the seeds that look wrong: what linking says where all was linked; None where nothing can be said.
+
+    seeds: (n, 2) positions in the two clouds.
 
     Of a part, the trial's links take the place of the pool that linking would have: the rule is the same.
     """
     links = tried.links
-    if pairs is None or (links.summary.verdict == "not linkable" and not links.summary.wrong_seeds):
+    if seeds is None or (links.summary.verdict == "not linkable" and not links.summary.wrong_seeds):
         return None
     if tried.whole:
         return tuple((int(a.rows[i]), int(b.rows[j])) for i, j in links.summary.wrong_seeds)
-    given = np.column_stack([cloud.positions(pairs[:, column]) for column, cloud in enumerate((a, b))])
     found = np.column_stack([rows[links.pairs[:, column]] for column, rows in enumerate(tried.rows)])
-    anchors = apart(found, given)
+    anchors = found[sharing_no_row(found, seeds)]
     if len(anchors) < FEW:
         return None
     rng = np.random.default_rng(random_state)
@@ -175,9 +188,10 @@ def wrong_seeds(
         cloud = a if side == "a" else b
         return cloud.take(np.sort(rng.permutation(len(cloud))[:most]))
 
-    ends = [cloud.take(both) for cloud, both in ((a, given[:, 0]), (b, given[:, 1]))]
-    seen_from = a.take(anchors[:ANCHORS, 0]), b.take(anchors[:ANCHORS, 1])
-    return tuple((int(pairs[at, 0]), int(pairs[at, 1])) for at in suspects(ends[0], ends[1], seen_from, sample, RIDGE))
+    ends = a.take(seeds[:, 0]), b.take(seeds[:, 1])
+    seen_from = a.take(anchors[:OUTLIER_ANCHORS, 0]), b.take(anchors[:OUTLIER_ANCHORS, 1])
+    wrong = seeds[find_outlier_seeds(ends, seen_from, sample, RIDGE)]
+    return tuple((int(a.rows[i]), int(b.rows[j])) for i, j in wrong)
 
 
 def _near(cloud: Cloud, seeds: np.ndarray, count: int) -> np.ndarray:

@@ -11,6 +11,7 @@ import numpy as np
 from veclink.data.collection import Collection, numbers
 from veclink.errors import InputError
 from veclink.geometry.clouds import Cloud
+from veclink.geometry.components import components
 from veclink.geometry.magnitudes import lengths
 
 SAMPLE = 5_000
@@ -73,7 +74,7 @@ def inspect_collection(collection: Collection, *, random_state: int = 0) -> Insp
         unit_length=bool(len(kept) and np.abs(kept - 1).max() < 5e-3),
         zero=int((norms == 0).sum()),
         not_finite=int((~finite).sum()),
-        duplicates=_duplicates(collection),
+        duplicates=count_duplicates(collection),
         centring=float(np.linalg.norm(unit.mean(axis=0, dtype=np.float64))) if len(unit) else 0.0,
         two_models=two,
         groups=groups,
@@ -81,7 +82,7 @@ def inspect_collection(collection: Collection, *, random_state: int = 0) -> Insp
     )
 
 
-def _duplicates(collection: Collection) -> int:
+def count_duplicates(collection: Collection) -> int:
     """Rows that repeat an earlier one bit for bit."""
     digests = np.empty(len(collection), "V16")
     for start in range(0, len(collection), _BLOCK):
@@ -103,7 +104,7 @@ def _two_models(unit: np.ndarray) -> tuple[bool, list[int], list[str]]:
     """
     if len(unit) < LEAST:
         return False, [len(unit)], [f"{len(unit):,} usable rows are too few to tell one model from two."]
-    parts = _parts(_mutual_neighbours(unit), len(unit))
+    parts = components(len(unit), *_mutual_neighbours(unit).T)
     names, counts = np.unique(parts, return_counts=True)
     order = np.argsort(-counts, kind="stable")[:2]
     second = int(counts[order[1]]) if len(order) > 1 else 0
@@ -135,15 +136,3 @@ def _mutual_neighbours(unit: np.ndarray) -> np.ndarray:
     there, back = rows * n + near.ravel(), near.ravel() * n + rows
     both = np.isin(there, back)
     return np.column_stack([rows[both], near.ravel()[both]])
-
-
-def _parts(pairs: np.ndarray, n: int) -> np.ndarray:
-    """For each row the least row that it is connected with."""
-    labels = np.arange(n)
-    while True:
-        new = labels.copy()
-        np.minimum.at(new, pairs[:, 0], labels[pairs[:, 1]])
-        new = new[new]
-        if np.array_equal(new, labels):
-            return labels
-        labels = new

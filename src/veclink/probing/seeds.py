@@ -45,7 +45,7 @@ def check_seeds(
 ) -> SeedCheck:
     """Hold the seeds against one another. With fewer than four nothing can be said: typical is then 0.5.
 
-    wrong: rows of the seeds that look wrong by `suspects.suspects`; None where no trial could tell.
+    wrong: rows of the seeds that look wrong by `outlier_seeds.find_outlier_seeds`; None where no trial could tell.
     """
     assert seeds.pairs is not None, "seeds are pairs of rows"
     chosen = np.sort(rng.permutation(len(seeds))[:MOST])
@@ -77,7 +77,7 @@ def _held_out(a: Cloud, b: Cloud, left: np.ndarray, right: np.ndarray, rng: np.r
     clouds = tuple(cloud.take(np.sort(rng.permutation(len(cloud))[:SAMPLE])) for cloud in (a, b))
     kept, far = np.arange(len(left)), np.empty(len(left))
     for _ in range(ROUNDS if len(left) >= CLEANED else 1):
-        far = held_out_shares(left, right, kept, (clouds[0], clouds[1]), RIDGE)
+        far = held_out_shares((left, right), kept, (clouds[0], clouds[1]), RIDGE)
         kept = np.sort(np.argsort(far, kind="stable")[: max(LEAST, -(-len(left) // 2))])
     return far
 

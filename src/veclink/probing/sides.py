@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.data.collection import Collection, numbers
+from veclink.data.collection import numbers
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.magnitudes import lengths
 from veclink.geometry.signatures import unit_rows
+from veclink.probing.inspecting import count_duplicates
 
 SAMPLE = 2000
 NEAREST = 10
@@ -108,7 +109,7 @@ def look_at(cloud: Cloud, rng: np.random.Generator) -> Side:
         kind=str(collection.vectors.dtype),
         norms=(float(length.min()), float(np.median(length)), float(length.max())),
         zero=len(collection) - len(cloud),
-        duplicates=_duplicates(collection),
+        duplicates=count_duplicates(collection),
         twins=float((near.max(axis=1) > TWIN).mean()),
         effective_dimension=float(spread.sum() ** 2 / np.maximum((spread**2).sum(), 1e-12)),
         mean_cosine=0.0 if cloud.mean is None else float(cloud.mean @ cloud.mean),
@@ -126,7 +127,7 @@ def compare_spaces(a: Cloud, b: Cloud, rng: np.random.Generator) -> SameSpace:
     of_a, of_b = a.take(rows_a), b.take(rows_b)
     own = of_b @ of_b.T
     np.fill_diagonal(own, -2.0)
-    # What unrelated directions of that spread reach by chance: the coordinates of one side, dealt out anew.
+    # What unrelated directions of that spread reach by chance: the coordinates of one side, dealt out again.
     chance = of_a[:, rng.permutation(of_a.shape[1])] @ of_b.T
     nearest, within, low = (float(np.median(each.max(axis=1))) for each in (of_a @ of_b.T, own, chance))
     score = (nearest - low) / max(within - low, 1e-6)
@@ -158,13 +159,3 @@ def share_found(points: np.ndarray, cloud: Cloud, rng: np.random.Generator) -> f
 
 def _sample(n: int, rng: np.random.Generator) -> np.ndarray:
     return np.arange(n) if n <= SAMPLE else np.sort(rng.choice(n, SAMPLE, replace=False))
-
-
-def _duplicates(collection: Collection) -> int:
-    seen: set[int] = set()
-    repeated = 0
-    for row in collection.vectors:
-        key = hash(np.ascontiguousarray(row).tobytes())
-        repeated += key in seen
-        seen.add(key)
-    return repeated

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.pairs import resolve_pairs
 from veclink.files.atomic import written_whole
@@ -21,20 +20,15 @@ def save_report(path: str | os.PathLike[str], links: Links, a: Any = None, b: An
 
     a, b: the linked collections (arrays, collections or files), for titles and the map; without them the report shows
     ids and has no map. truth: the true pairs, where they are known (as seeds are given): links are then marked as right
-    or wrong, and true precision and recall stand beside the estimates.
+    or wrong, and true precision and recall stand next to the estimates.
     """
-    page = render(gather(links, _opened(a), _opened(b), truth=_rows(truth, a, b)))
+    left, right = (None if each is None else open_collection(each) for each in (a, b))
+    rows = None
+    if truth is not None:
+        if left is None or right is None:
+            rows = np.asarray(truth, np.int64).reshape(-1, 2)
+        else:
+            rows = resolve_pairs(truth, left, right, what="truth")
+    page = render(gather(links, left, right, truth=rows))
     with written_whole(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
-
-
-def _opened(source: Any) -> Collection | None:
-    return None if source is None else open_collection(source)
-
-
-def _rows(truth: Any, a: Any, b: Any) -> np.ndarray | None:
-    if truth is None:
-        return None
-    if a is None or b is None:
-        return np.asarray(truth, np.int64).reshape(-1, 2)
-    return resolve_pairs(truth, open_collection(a), open_collection(b), what="truth")

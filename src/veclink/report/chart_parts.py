@@ -1,4 +1,4 @@
-"""The parts with charts: the cut, the growth, the map. Each chart has its numbers as text below it."""
+"""The parts with charts: the threshold, the growth, the map. Each chart has its numbers as text below it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LINES = 200  # of sure links, as many as can be told apart on the map; map.js dr
 
 
 def cut(content: Content) -> str:
-    """The cut, with the two charts that it can be dragged in."""
+    """The threshold, with the two charts that it can be dragged in."""
     links, n = content.links, len(content.source)
     if not n:
         return ""
@@ -38,26 +38,27 @@ def cut(content: Content) -> str:
     )
     below = n - len(links)
     reach = (
-        f"{below:,} further pairs were judged and left out; they are below the cut."
+        f"{below:,} further pairs were considered and left out; they are below the threshold."
         if below
-        else "Only the links that were kept are here, so the cut can be raised but not lowered."
+        else "Only the links that were kept are here, so the threshold can be raised but not lowered."
     )
-    return f"""<section id="cut" aria-labelledby="cut-head"><h2 id="cut-head">Where to cut</h2>
-<p>Pairs above the cut are links. Move it with the slider, or drag the line in a chart, and see what changes. {reach}
+    return f"""<section id="cut" aria-labelledby="cut-head"><h2 id="cut-head">The threshold</h2>
+<p>Pairs above the threshold are links. Move it with the slider, or drag the line in a chart, and see what changes.
+{reach}
 {_caution(content) if estimated else ""}</p>
 <div class="card cut"><div class="slide"><label for="cut-slider">Links kept</label>
 <input type="range" id="cut-slider" min="1" max="{n}" value="{max(1, len(links))}"></div>
 <dl class="read" aria-live="off">{read}</dl>
-<div class="buttons"><button type="button" data-cut="0">The chosen cut</button>{presets}
+<div class="buttons"><button type="button" data-cut="0">The chosen threshold</button>{presets}
 <button type="button" id="save" class="strong">Save these links as CSV</button></div></div>
 <div class="two">{_histogram(content)}{_curve(content) if estimated else ""}</div></section>"""
 
 
 def _caution(content: Content) -> str:
     """Why a wanted precision is usually exceeded."""
-    return f"""To link with another cut, use <code>--precision</code>. It is cautious, and so are the two buttons with a
-precision: they reckon with {content.links.summary.caution:.1f} wrong links for each that the probabilities expect, so
-the precision shown for what they keep is higher than the one asked for."""
+    return f"""To link with another threshold, use <code>--precision</code>. It is cautious, and so are the two
+buttons with a precision: they count {content.links.summary.caution:.1f} wrong links for each that the probabilities
+expect, so the precision shown for what they keep is higher than the one asked for."""
 
 
 def growth(content: Content) -> str:
@@ -114,8 +115,8 @@ def link_map(content: Content) -> str:
     ]
     drawn = f" Drawn are {', '.join(some)}." if some else ""
     return f"""<section id="map-section" aria-labelledby="map-head"><h2 id="map-head">What the two have in common</h2>
-<p>Every mark is an object, and near on the map is near in meaning. Green ones were found in both collections, and the
-greener the clouds, the more of what lies there was. Blue or orange marks on bare clouds are topics that only one
+<p>Every mark is an object, and marks near each other are roughly alike. Green ones were found in both collections, and
+the greener the clouds, the more of what lies there was. Blue or orange marks on bare clouds are topics that only one
 collection has. Purple ones are doubtful links: their line runs to where each model alone would put the object, so a
 long line is a disagreement. Point at a mark to read it, click to see why it is linked.{drawn}</p>
 <div class="card map" id="map"><canvas tabindex="0" role="img" aria-label="Map of {n_links:,} linked objects, of which
@@ -144,7 +145,7 @@ def _histogram(content: Content) -> str:
     )
     return f"""<figure class="card"><figcaption><h3>How sure the pairs are</h3><p>{about}</p></figcaption>
 <canvas id="histogram" role="img" aria-label="Histogram of the probabilities of {len(probability):,} pairs. The numbers
-are below."></canvas><ul class="key"><li class="kept">kept</li><li class="below">below the cut</li>{key}</ul>
+are below."></canvas><ul class="key"><li class="kept">kept</li><li class="below">below the threshold</li>{key}</ul>
 {numbers(heads, rows)}</figure>"""
 
 
@@ -161,8 +162,8 @@ def _curve(content: Content) -> str:
             low, high = percent(1 - wrong.high / kept), percent(1 - wrong.low / kept)
             recall = percent(min(1.0, right / overlap))
             rows.append((f"≥ {wanted}", f"{kept:,}", percent(right / kept), f"{low} to {high}", recall))
-    return f"""<figure class="card"><figcaption><h3>What a cut costs</h3><p>Towards the right, more of the shared
+    return f"""<figure class="card"><figcaption><h3>What a threshold costs</h3><p>Towards the right, more of the shared
 objects are linked; towards the top, fewer links are wrong.</p></figcaption><canvas id="curve" role="img"
- aria-label="Estimated precision against estimated recall, for every cut. The numbers are below."></canvas>
+ aria-label="Estimated precision against estimated recall, for every threshold. The numbers are below."></canvas>
 <ul class="key"><li class="kept">estimate, with its range</li></ul>
 {numbers(("Probability", "Links", "Precision", "Range", "Recall"), rows)}</figure>"""

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 
 from veclink.confidence import evidence as registry
-from veclink.confidence.explanations import SURE, in_words, typical
+from veclink.confidence.explanations import SURE
 from veclink.confidence.intervals import Estimates, Spread, estimate
 from veclink.data.collection import Collection
 from veclink.data.links import Links
-from veclink.data.pairs import pair_keys
 from veclink.data.scores import Scores, score
 from veclink.data.titles import Names, clipped, names
+from veclink.report.examples import Example, candidates, examples, in_truth, known_ids
 from veclink.report.mapping import Mapped, map_links
 from veclink.report.packing import pack, scaled
 
-LISTED = 120_000  # links with all their evidence; of more, those nearest to the cut
+LISTED = 120_000  # links with all their evidence; of more, those nearest to the threshold
 CLOSE = 0.05  # a rival whose csls is at most so much lower is a close call
 SHOWN = 12
 SURE_ONES, DOUBTFUL_ONES = 1, 2  # examples on the first screen
@@ -52,25 +52,9 @@ class Hub:
     partner: str | None
 
 
-@dataclass(frozen=True)
-class Example:
-    """A pair to judge by eye: "sure", "doubtful" or "left out", its rank among the judged pairs, the case against it.
-
-    right: whether the truth has it, where the truth is known.
-    """
-
-    kind: str
-    rank: int
-    a: str
-    b: str
-    probability: float
-    doubt: str
-    right: bool | None
-
-
 @dataclass(frozen=True, eq=False)
 class Content:
-    """All that the page shows. source: every judged pair, of which the links are the first."""
+    """All that the page shows. source: every pair that the run considered, of which the links are the first."""
 
     links: Links
     source: Links
@@ -90,17 +74,15 @@ class Content:
 
 def gather(links: Links, a: Collection | None, b: Collection | None, *, truth: np.ndarray | None = None) -> Content:
     """The content of the report of `links` between the collections a and b, as far as they are given."""
-    source = _source(links)
+    source = candidates(links)
     listed = _listed(len(source), len(links))
-    chosen = typical(replace(links, considered=source), SURE_ONES, DOUBTFUL_ONES)
-    looked_up = np.union1d(listed, np.array([rank for _, rank in chosen], np.int64))
     mapped = map_links(links, a, b)
     hubs = {side: np.array(links.trace.get("hubs", {}).get(side, []), np.int64).reshape(-1, 2) for side in "ab"}
     of_a, of_b = (
-        names(_mentioned(source, looked_up, side, mapped, hubs[side]), collection, _known(source, side))
+        names(_mentioned(source, listed, side, mapped, hubs[side]), collection, known_ids(source, side))
         for side, collection in (("a", a), ("b", b))
     )
-    right = None if truth is None else _in(source.pairs, truth, links.summary.n_b)
+    right = None if truth is None else in_truth(source, truth)
     calls, n_close = _close_calls(links, of_a, of_b)
     return Content(
         links=links,
@@ -112,7 +94,7 @@ def gather(links: Links, a: Collection | None, b: Collection | None, *, truth: n
         close_calls=calls,
         n_close=n_close,
         hubs=_hubs(links, hubs, of_a, of_b),
-        examples=_examples(links, source, chosen, of_a, of_b, right),
+        examples=examples(links, a, b, truth, sure=SURE_ONES, doubtful=DOUBTFUL_ONES),
         n_listed=len(listed),
         mapped=mapped,
         titled=of_a.titles is not None and of_b.titles is not None,
@@ -131,12 +113,6 @@ def margins(links: Links) -> np.ndarray:
     )
 
 
-def _source(links: Links) -> Links:
-    """All judged pairs, where they are there and begin with the links."""
-    whole = links.considered
-    return whole if whole is not None and np.array_equal(whole.pairs[: len(links)], links.pairs) else links
-
-
 def _listed(n: int, kept: int) -> np.ndarray:
     """Ranks of the pairs to list with their evidence."""
     if n <= LISTED:
@@ -152,16 +128,6 @@ def _mentioned(source: Links, listed: np.ndarray, side: str, mapped: Mapped | No
     partners = [source.pairs[np.isin(source.pairs[:, 1 - column], hubs[:, 0]), column]]
     wrong = [np.array([pair[column] for pair in source.summary.wrong_seeds], np.int64)]
     return np.concatenate([source.pairs[listed, column], hubs[:, 0], *others, *drawn, *partners, *wrong])
-
-
-def _known(links: Links, side: str) -> dict[int, str]:
-    ids = links.ids_a if side == "a" else links.ids_b
-    column = links.pairs[:, 0 if side == "a" else 1]
-    return {} if ids is None else dict(zip(column.tolist(), map(str, ids.tolist()), strict=True))
-
-
-def _in(pairs: np.ndarray, truth: np.ndarray, n_b: int) -> np.ndarray:
-    return np.isin(pair_keys(pairs, n_b), pair_keys(truth, n_b))
 
 
 def _close_calls(links: Links, of_a: Names, of_b: Names) -> tuple[list[CloseCall], int]:
@@ -188,30 +154,6 @@ def _hubs(links: Links, hubs: dict[str, np.ndarray], of_a: Names, of_b: Names) -
             partner = other.of(int(links.pairs[at[0], 1 - column])) if len(at) else None
             listed.append(Hub(own.of(row), side, chosen, partner))
     return sorted(listed, key=lambda hub: (-hub.chosen, hub.side, hub.name))[:SHOWN]
-
-
-def _examples(
-    links: Links,
-    source: Links,
-    chosen: list[tuple[str, int]],
-    of_a: Names,
-    of_b: Names,
-    right: np.ndarray | None,
-) -> list[Example]:
-    judged = replace(source, trace=links.trace)
-    found = []
-    for kind, rank in chosen:
-        row_a, row_b = source.pairs[rank].tolist()
-        rivals = [
-            own.of(int(source.evidence[name][rank]))
-            if name in source.evidence and source.evidence[name][rank] >= 0
-            else ""
-            for name, own in (("rival_a", of_a), ("rival_b", of_b))
-        ]
-        doubt = "" if kind == "sure" else in_words(judged, rank, *rivals)
-        known = None if right is None else bool(right[rank])
-        found.append(Example(kind, rank, of_a.of(row_a), of_b.of(row_b), float(source.probability[rank]), doubt, known))
-    return found
 
 
 def _packed(

@@ -6,55 +6,44 @@ from html import escape
 
 from veclink.confidence.intervals import Interval
 from veclink.data.titles import cleaned
-from veclink.report.content import Content, Example
-from veclink.report.markup import percent
+from veclink.report.content import Content
+from veclink.report.examples import Example
+from veclink.report.markup import percent, verdict_section
 from veclink.report.words import advice, headline
 
 RANGES = (
     "Estimated from the vectors alone, without labels. “Likely” ranges hold the truth about nine times in ten on data "
     "like those that veclink was measured on."
 )
-ICONS = {
-    "linkable": '<path d="M7 12.5l3.2 3.2L17 9"/>',
-    "doubtful": '<path d="M12 7v6.5M12 16.8v.2"/>',
-    "not linkable": '<path d="M8 8l8 8M16 8l-8 8"/>',
-}
 
 
 def verdict(content: Content) -> str:
     """The first screen: the verdict, the figures with their ranges, why, and what to do."""
     links, estimates = content.links, content.estimates
-    said = links.summary.verdict
     head, sentence = headline(links, estimates)
-    reasons = "".join(f"<li>{escape(cleaned(reason))}</li>" for reason in links.summary.reasons)
-    todo = "".join(
-        f"<li>{escape(each.text)}{_show(each.shows)}</li>" for each in advice(links, estimates, content.n_close)
-    )
-    return f"""<section class="verdict {said.replace(" ", "-")}" aria-labelledby="said">
-<div class="say"><svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round"
- stroke-linejoin="round" aria-hidden="true"><circle cx="12" cy="12" r="10"/>{ICONS[said]}</svg>
-<h1 id="said">{escape(head)}</h1><p>{escape(sentence)}</p></div>
-{_figures(content)}
-<div class="why"><div><h2>Why</h2><ul>{reasons or "<li>No reasons were given.</li>"}</ul></div>
-<div><h2>What to do</h2><ul>{todo}</ul></div></div>{_examples(content)}</section>"""
+    reasons = [escape(cleaned(reason)) for reason in links.summary.reasons] or ["No reasons were given."]
+    todo = [f"{escape(each.text)}{_show(each.shows)}" for each in advice(links, estimates, content.n_close)]
+    lists = ("Why", reasons), ("What to do", todo)
+    top = verdict_section(links.summary.verdict, head, sentence, _figures(content), *lists)
+    return f"{top}{_examples(content)}</section>"
 
 
 def _examples(content: Content) -> str:
-    """A few pairs to judge by eye, where they have names a person can read."""
+    """A few pairs to check by eye, where they have names a person can read."""
     if not content.titled or not content.examples:
         return ""
     words = {"sure": "A sure link", "doubtful": "A doubtful link", "left out": "Closest to a link, left out"}
     rows = "".join(
         f"""<tr><th scope="row">{words[each.kind]}
 <span class="soft">probability {each.probability:.2f}{_known(each)}</span></th>
-<td data-label="A">{escape(each.a)}</td><td data-label="B">{escape(each.b)}</td>
+<td data-label="A">{escape(each.title_a)}</td><td data-label="B">{escape(each.title_b)}</td>
 <td class="doubt">{escape(cleaned(each.doubt)) or "Nothing speaks against it."}</td>
 <td><button type="button" data-open="{each.rank}" hidden aria-label="Explain: {words[each.kind]}">Why?</button></td>
 </tr>"""
         for each in content.examples
     )
     heads = "".join(f'<th scope="col">{head}</th>' for head in ("", "In A", "In B", "What speaks against it", ""))
-    return f"""<div class="eye"><h2>Judge for yourself</h2>
+    return f"""<div class="eye"><h2>See for yourself</h2>
 <div class="scroll flat" tabindex="0" role="region" aria-label="Examples of links"><table class="stack"><thead>
 <tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div></div>"""
 

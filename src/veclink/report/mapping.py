@@ -1,4 +1,9 @@
-"""Which points of the two collections are on the map, and where."""
+"""Which points of the two collections are on the map, and where.
+
+Links span a space that both models share (`canonical_projections`). The map is drawn along the two principal axes of
+the linked objects in it, so the two ends of a right link lie close together: how far apart they are says how well the
+two models agree about the object.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +14,11 @@ import numpy as np
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.titles import Names
-from veclink.geometry.clouds import prepare
+from veclink.geometry.clouds import Cloud, prepare
 from veclink.geometry.signatures import canonical_projections, unit_rows
-from veclink.report.layout import LANDMARKS, LEAST, between, landmark_map
 
 LINKED, ALONE = 2500, 1500  # points at most: links with both their ends, and unlinked rows of either side
+LEAST, FITTED = 12, 2000  # links that the axes are fitted to: at least, at most
 SURE = 0.5
 
 
@@ -54,42 +59,49 @@ class Mapped:
 
 def map_links(links: Links, a: Collection | None, b: Collection | None) -> Mapped | None:
     """The map of the links and of some of what is not linked; None where too few links are there to make one."""
-    sure = np.flatnonzero(links.probability >= SURE)
+    sure = links.pairs[links.probability >= SURE]
     if a is None or b is None or len(sure) < LEAST:
         return None
-    rng = np.random.default_rng(0)
+    clouds = prepare(a, skip_zero=True), prepare(b, skip_zero=True)
+    to_plane = _projections(clouds, sure[_evenly(len(sure), FITTED)])
     # Evenly over the ranking: the surest alone would look better than the result is.
-    drawn = np.unique(np.linspace(0, len(links) - 1, min(LINKED, len(links))).round().astype(np.int64))
-    alone = [np.setdiff1d(np.arange(size), links.pairs[:, column]) for column, size in enumerate((len(a), len(b)))]
-    alone_a, alone_b = (_some(rows, rng) for rows in alone)
-    marks = sure[_spread(len(sure), LANDMARKS)]
-    clouds = [prepare(each, skip_zero=True) for each in (a, b)]
-    rows = [np.concatenate([links.pairs[drawn, 0], alone_a]), np.concatenate([links.pairs[drawn, 1], alone_b])]
-    rows = [
-        own[np.isin(own, cloud.rows)] for own, cloud in zip(rows, clouds, strict=True)
-    ]  # zero vectors have no place
-    ends = [cloud.take(cloud.positions(links.pairs[marks, column])) for column, cloud in enumerate(clouds)]
-    axes = canonical_projections(ends[0], ends[1])
-    landmarks = unit_rows(unit_rows(ends[0] @ axes[0]) + unit_rows(ends[1] @ axes[1]))
-    place = landmark_map(landmarks, rng)
-    of_rows, seen = [], []
-    for column, (cloud, own) in enumerate(zip(clouds, rows, strict=True)):
-        order = np.argsort(links.pairs[marks, column])
-        spot = np.minimum(np.searchsorted(links.pairs[marks, column][order], own), len(marks) - 1)
-        itself = np.where(links.pairs[marks, column][order[spot]] == own, order[spot], -1)
-        points = unit_rows(cloud.take(cloud.positions(own)) @ axes[column])
-        of_rows.append(between(points, landmarks, place, itself))
-        seen.append(points[: len(drawn)])
-    of_rows.append(between(unit_rows(seen[0] + seen[1]), landmarks, place, np.full(len(drawn), -1)))
-    all_places = np.concatenate(of_rows)
-    low, size = all_places.min(axis=0), np.maximum(np.ptp(all_places, axis=0), 1e-9)
-    place_a, place_b, place_both = ((each - low) / size for each in of_rows)
-    return Mapped(rows[0], rows[1], place_a, place_b, place_both, drawn, (len(alone[0]), len(alone[1])))
+    ranks = _evenly(len(links), LINKED)
+    rng = np.random.default_rng(0)
+    rows, points, unlinked = [], [], []
+    for column, cloud in enumerate(clouds):
+        alone = np.setdiff1d(cloud.rows, links.pairs[:, column])  # zero vectors have no place
+        some = np.sort(rng.permutation(alone)[:ALONE])
+        rows.append(np.concatenate([links.pairs[ranks, column], some]))
+        points.append(_seen(cloud, rows[column], to_plane[column]))
+        unlinked.append(len(cloud.collection) - len(np.unique(links.pairs[:, column])))
+    both = points[0][: len(ranks)] + points[1][: len(ranks)]
+    place_a, place_b, place = _scaled([points[0], points[1], both / 2])
+    return Mapped(rows[0], rows[1], place_a, place_b, place, ranks, (unlinked[0], unlinked[1]))
 
 
-def _some(rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    return rows if len(rows) <= ALONE else np.sort(rng.choice(rows, ALONE, replace=False))
+def _projections(clouds: tuple[Cloud, Cloud], pairs: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """For each side its projection (d, r) into the common space, and from there (r, 2) to the plane."""
+    ends = [cloud.take(cloud.positions(pairs[:, column])) for column, cloud in enumerate(clouds)]
+    into = canonical_projections(ends[0], ends[1])
+    objects = unit_rows(unit_rows(ends[0] @ into[0]) + unit_rows(ends[1] @ into[1]))
+    principal = np.linalg.eigh(objects.T @ objects)[1][:, :-3:-1]
+    principal = principal * np.sign(principal.sum(axis=0) + 1e-12)  # eigenvectors have no sign of their own
+    return [(into[0], principal), (into[1], principal)]
 
 
-def _spread(n: int, most: int) -> np.ndarray:
+def _seen(cloud: Cloud, rows: np.ndarray, projections: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """Where one model puts rows of its collection: (n, 2)."""
+    into, principal = projections
+    return unit_rows(cloud.take(cloud.positions(rows)) @ into) @ principal
+
+
+def _scaled(places: list[np.ndarray]) -> list[np.ndarray]:
+    """The same points, from 0 to 1 in both directions."""
+    every = np.concatenate(places)
+    low, size = every.min(axis=0), np.maximum(np.ptp(every, axis=0), 1e-9)
+    return [(each - low) / size for each in places]
+
+
+def _evenly(n: int, most: int) -> np.ndarray:
+    """At most so many of the numbers 0…n−1, evenly spread."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))

@@ -5,6 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+ICONS = {
+    "linkable": '<path d="M7 12.5l3.2 3.2L17 9"/>',
+    "doubtful": '<path d="M12 7v6.5M12 16.8v.2"/>',
+    "not linkable": '<path d="M8 8l8 8M16 8l-8 8"/>',
+}
+
+
+def verdict_section(verdict: str, head: str, sentence: str, figures: str, *lists: tuple[str, Iterable[str]]) -> str:
+    """The first screen of a page: the verdict in words, its figures, and lists with a heading each.
+
+    head, sentence: plain text. figures, and the items of the lists, are HTML already.
+    """
+    columns = "".join(
+        f"<div><h2>{name}</h2><ul>{''.join(f'<li>{item}</li>' for item in items)}</ul></div>" for name, items in lists
+    )
+    return f"""<section class="verdict {verdict.replace(" ", "-")}" aria-labelledby="said">
+<div class="say"><svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round"
+ stroke-linejoin="round" aria-hidden="true"><circle cx="12" cy="12" r="10"/>{ICONS[verdict]}</svg>
+<h1 id="said">{escape(head)}</h1><p>{escape(sentence)}</p></div>
+{figures}
+<div class="why">{columns}</div>"""
+
 
 def numbers(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """The numbers of a chart as a table to open: the first value of a row is its name."""

@@ -9,8 +9,7 @@ from pathlib import PurePath
 from veclink.data.titles import cleaned, clipped
 from veclink.files.atomic import written_whole
 from veclink.probing import Probe
-from veclink.report.first_screen import ICONS
-from veclink.report.markup import duration, numbers, percent, scrolled
+from veclink.report.markup import duration, numbers, percent, scrolled, verdict_section
 from veclink.report.page import page
 from veclink.report.vector_charts import bars, line
 
@@ -55,7 +54,6 @@ def _verdict(probe: Probe) -> str:
         f'<div><dt>{name}</dt><dd><div class="number">{value}</div><div class="range">{more}</div></dd></div>'
         for name, value, more in boxes
     )
-    remarks = "".join(f"<li>{escape(each)}</li>" for each in probe.remarks) or "<li>Nothing stands in the way.</li>"
     if ahead is None:
         trial = ["No trial was made."]
     else:
@@ -67,14 +65,10 @@ def _verdict(probe: Probe) -> str:
                 "than the whole; the forecast is of all links, and allows for that. Linking everything should "
                 f"take about {duration(ahead.seconds)} on this machine ({least} to {most})."
             )
-    told = "".join(f"<li>{escape(cleaned(each))}</li>" for each in trial)
-    return f"""<section class="verdict {look.replace(" ", "-")}" aria-labelledby="said">
-<div class="say"><svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round"
- stroke-linejoin="round" aria-hidden="true"><circle cx="12" cy="12" r="10"/>{ICONS[look]}</svg>
-<h1 id="said">{HEADLINES[probe.verdict]}</h1><p>{escape(probe.sentence)}</p></div>
-<dl class="figures">{figures}</dl>
-<div class="why"><div><h2>What was seen</h2><ul>{remarks}</ul></div>
-<div><h2>The forecast</h2><ul>{told}</ul></div></div></section>"""
+    seen = [escape(each) for each in probe.remarks] or ["Nothing stands in the way."]
+    lists = ("What was seen", seen), ("The forecast", [escape(cleaned(each)) for each in trial])
+    figures = f'<dl class="figures">{figures}</dl>'
+    return verdict_section(look, HEADLINES[probe.verdict], probe.sentence, figures, *lists) + "</section>"
 
 
 def _sides(probe: Probe) -> str:

@@ -18,7 +18,7 @@ def links_table(content: Content) -> str:
     n, listed = len(content.source), content.n_listed
     if not n:
         return ""
-    options = [("kept", "links (above the cut)"), ("doubtful", "links with probability below 0.9")]
+    options = [("kept", "links (above the threshold)"), ("doubtful", "links with probability below 0.9")]
     if "rival_a" in content.links.evidence:
         options.append(("close", "close calls"))
     if content.links.evidence.get("given", np.zeros(1)).any():
@@ -27,9 +27,9 @@ def links_table(content: Content) -> str:
         options.append(("differ", "links whose titles differ"))
     if content.truth is not None:
         options.append(("wrong", "links that the truth does not have"))
-    options += [("below", "pairs below the cut"), ("all", "all judged pairs")]
+    options += [("below", "pairs below the threshold"), ("all", "all pairs that the run considered")]
     choices = "".join(f'<option value="{key}">{word}</option>' for key, word in options)
-    some = "" if listed == n else f" The {listed:,} pairs nearest to the cut are listed here, of {n:,}."
+    some = "" if listed == n else f" The {listed:,} pairs nearest to the threshold are listed here, of {n:,}."
     return f"""<section id="links" aria-labelledby="links-head"><h2 id="links-head">The links</h2>
 <p>The surest first. <em>Lead</em> is how far a link scores above its closest rival.{some}</p>
 <div class="table-tools"><label class="grow">Search titles and ids <input type="search" id="search"></label>

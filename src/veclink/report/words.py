@@ -49,7 +49,7 @@ def headline(links: Links, estimates: Estimates | None) -> tuple[str, str]:
         return "You can trust these links.", f"{found}, and about {recall} of 100 shared objects are linked."
     return (
         "Most links are right, but not all.",
-        f"{found}; raise the cut if wrong links cost you more than missing ones.",
+        f"{found}; raise the threshold if wrong links cost you more than missing ones.",
     )
 
 

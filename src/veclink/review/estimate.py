@@ -1,8 +1,8 @@
 """What the answers say about all links: the precision, with an interval.
 
-The links were cut into bands of probability, and within a band they come up in random order, so the answered ones are a
-sample of their band. Let a band hold N links with the mean probability p̄, of which n are answered, r of them rightly
-linked. The share of right ones among the other N − n is taken as
+The links are divided into bands of probability, and within a band they come up in random order, so the answered ones
+are a sample of their band. Let a band hold N links with the mean probability p̄, of which n are answered, r of them
+rightly linked. The share of right ones among the other N − n is taken as
 
     θ ~ Beta(w·p̄ + r, w·(1 − p̄) + n − r),   w = 2:
 

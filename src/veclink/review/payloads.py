@@ -1,4 +1,4 @@
-"""Payload from a file of its own, for collections that have none: a table beside a `.npy` file."""
+"""Payload from a file of its own, for collections that have none: a table next to a `.npy` file."""
 
 from __future__ import annotations
 

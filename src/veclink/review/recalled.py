@@ -1,4 +1,4 @@
-"""What a links file may decide when its links are looked for again: the method's own options, and nothing beside them.
+"""What a links file may decide when its links are looked for again: the method's own options, and nothing else.
 
 A links file comes from anywhere. Where a run connects to, what it writes, and what it runs on is the user's to say.
 """

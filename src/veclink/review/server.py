@@ -67,79 +67,108 @@ InAddress = Annotated[Asked, Query()]
 InBody = Annotated[Asked, Form()]
 
 
-def make_app(review: Review, again: LinkAgain) -> FastAPI:
-    """The addresses of the page, without their guard."""
-    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)  # the docs pages would load from elsewhere
+class Addresses:
+    """What the page can ask for, one method for each address."""
 
-    @app.exception_handler(VeclinkError)
-    def refused(_: Request, error: VeclinkError) -> HTMLResponse:
-        return HTMLResponse(fragments.sentence(str(error)), status_code=400)
+    def __init__(self, review: Review, again: LinkAgain) -> None:
+        self._review, self._again = review, again
 
-    def state(tab: str) -> dict[str, Any]:
-        return {**review.state(tab), "again": asdict(again.status())}
+    def state(self, asked: InAddress) -> HTMLResponse:
+        """All but the link."""
+        return self._stay(asked)
 
-    def stay(asked: Asked, said: str = "", alert: str = "") -> HTMLResponse:
-        return HTMLResponse(fragments.around(state(asked.tab), said, alert), headers={"HX-Reswap": "none"})
+    def next(self, asked: InAddress) -> HTMLResponse:
+        """The next link."""
+        return self._move_on(asked)
 
-    def move(
-        asked: Asked, link: dict[str, Any] | None, said: str = "", alert: str = "", status: int = 200
-    ) -> HTMLResponse:
-        return HTMLResponse(fragments.moved(link, state(asked.tab), asked.skipped, said, alert), status)
+    def link(self, place: int, asked: InAddress) -> HTMLResponse:
+        """A link by its place."""
+        return self._move(asked, self._review.link(asked.tab, place))
 
-    def move_on(asked: Asked, said: str = "", alert: str = "", status: int = 200) -> HTMLResponse:
-        return move(asked, review.next(asked.tab, asked.order, skipped=asked.skipped), said, alert, status)
-
-    @app.get("/state")
-    def get_state(asked: InAddress) -> HTMLResponse:
-        return stay(asked)
-
-    @app.get("/next")
-    def get_next(asked: InAddress) -> HTMLResponse:
-        return move_on(asked)
-
-    @app.get("/link/{place}")
-    def get_link(place: int, asked: InAddress) -> HTMLResponse:
-        return move(asked, review.link(asked.tab, place))
-
-    @app.post("/answer")
-    def post_answer(given: Annotated[Given, Form()]) -> HTMLResponse:
+    def answer(self, given: Annotated[Given, Form()]) -> HTMLResponse:
+        """Take an answer, and go on to the next link."""
         try:
-            review.answer(given.tab, given.generation, given.link, given.seen, given.answer, given.instead)
+            self._review.answer(given.tab, given.generation, given.link, given.seen, given.answer, given.instead)
         except Overtaken as error:
-            return move_on(given, alert=str(error), status=409)
-        return move_on(given, "Took the rival instead" if given.instead else fragments.SAID[given.answer])
+            return self._move_on(given, alert=str(error), status=409)
+        return self._move_on(given, "Took the rival instead" if given.instead else fragments.SAID[given.answer])
 
-    @app.post("/undo")
-    def post_undo(asked: InBody) -> HTMLResponse:
-        place = review.undo(asked.tab)
+    def undo(self, asked: InBody) -> HTMLResponse:
+        """Take an answer back, and go to its link."""
+        place = self._review.undo(asked.tab)
         if place is None:
-            return stay(asked, "There is nothing to undo", "There is nothing to undo in this tab.")
-        return stay(asked, "Undone") if place < 0 else move(asked, review.link(asked.tab, place), "Undone")
+            return self._stay(asked, "There is nothing to undo", "There is nothing to undo in this tab.")
+        if place < 0:
+            return self._stay(asked, "Undone")
+        return self._move(asked, self._review.link(asked.tab, place), "Undone")
 
-    @app.post("/leave")
-    def post_leave(asked: InBody) -> Response:
-        review.leave(asked.tab)
+    def leave(self, asked: InBody) -> Response:
+        """A page was closed."""
+        self._review.leave(asked.tab)
         return Response(status_code=204)
 
-    @app.post("/again/{what}")
-    def post_again(what: Literal["start", "stop", "take"], asked: InBody) -> HTMLResponse:
-        {"start": again.start, "stop": again.stop, "take": again.take}[what]()
-        return move_on(asked) if what == "take" else stay(asked)
+    def again(self, what: Literal["start", "stop", "take"], asked: InBody) -> HTMLResponse:
+        """Link again, stop that, or review what it found."""
+        {"start": self._again.start, "stop": self._again.stop, "take": self._again.take}[what]()
+        return self._move_on(asked) if what == "take" else self._stay(asked)
 
-    @app.get("/export/{what}.csv")
-    def get_export(what: Literal["truth", "seeds", "decisions"]) -> Response:
-        content = {"truth": exports.truth, "seeds": exports.seeds, "decisions": exports.decisions}[what](review)
+    def export(self, what: Literal["truth", "seeds", "decisions"]) -> Response:
+        """The answers as CSV."""
+        content = {"truth": exports.truth, "seeds": exports.seeds, "decisions": exports.decisions}[what](self._review)
         head = {"Content-Disposition": f'attachment; filename="{what}.csv"'}
         return Response(content, media_type="text/csv; charset=utf-8", headers=head)
 
-    @app.get("/{file}")
-    def get_file(file: str = "") -> Response:
-        if file not in PAGE:
-            return Response("Not found.", status_code=404, media_type="text/plain")
-        own, kind = PAGE[file]
-        return Response(resources.files("veclink.review").joinpath("page", own).read_bytes(), media_type=kind)
+    def _state(self, tab: str) -> dict[str, Any]:
+        return {**self._review.state(tab), "again": asdict(self._again.status())}
 
-    app.add_api_route("/", get_file, methods=["GET"])
+    def _stay(self, asked: Asked, said: str = "", alert: str = "") -> HTMLResponse:
+        return HTMLResponse(fragments.around(self._state(asked.tab), said, alert), headers={"HX-Reswap": "none"})
+
+    def _move(
+        self, asked: Asked, link: dict[str, Any] | None, said: str = "", alert: str = "", status: int = 200
+    ) -> HTMLResponse:
+        return HTMLResponse(fragments.moved(link, self._state(asked.tab), asked.skipped, said, alert), status)
+
+    def _move_on(self, asked: Asked, said: str = "", alert: str = "", status: int = 200) -> HTMLResponse:
+        link = self._review.next(asked.tab, asked.order, skipped=asked.skipped)
+        return self._move(asked, link, said, alert, status)
+
+
+def page_file(file: str = "") -> Response:
+    """A file of the page."""
+    if file not in PAGE:
+        return Response("Not found.", status_code=404, media_type="text/plain")
+    own, kind = PAGE[file]
+    return Response(resources.files("veclink.review").joinpath("page", own).read_bytes(), media_type=kind)
+
+
+def refused(_: Request, error: Exception) -> HTMLResponse:
+    """What went wrong, as a sentence."""
+    return HTMLResponse(fragments.sentence(str(error)), status_code=400)
+
+
+def make_app(review: Review, again: LinkAgain) -> FastAPI:
+    """The addresses of the page, without their guard."""
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)  # the docs pages would load from elsewhere
+    app.add_exception_handler(VeclinkError, refused)
+    own = Addresses(review, again)
+    asked: dict[str, Callable[..., Response]] = {
+        "/state": own.state,
+        "/next": own.next,
+        "/link/{place}": own.link,
+        "/export/{what}.csv": own.export,
+        "/{file}": page_file,
+        "/": page_file,
+    }
+    given: dict[str, Callable[..., Response]] = {
+        "/answer": own.answer,
+        "/undo": own.undo,
+        "/leave": own.leave,
+        "/again/{what}": own.again,
+    }
+    for method, handlers in (("GET", asked), ("POST", given)):
+        for path, handler in handlers.items():
+            app.add_api_route(path, handler, methods=[method], response_model=None)
     return app
 
 

@@ -18,6 +18,7 @@ from veclink.review import shown
 from veclink.review.bands import ORDERS, Bands, banded
 from veclink.review.estimate import count_bands, estimate
 from veclink.review.journal import Answer, Journal, Pair
+from veclink.uses.linked_pairs import check_links
 
 TAB_LIVES = 90.0  # seconds after its last sign of life during which a page keeps its link to itself
 RECENT = 8
@@ -52,7 +53,7 @@ class Review:
 
     def use(self, links: Links, name: str) -> None:
         """Review these links, called `name`, from now on; answers to pairs that are among them count at once."""
-        _check_links(links, self.a, self.b)
+        check_links(links, self.a, self.b, by_id=True)  # a page of wrong payloads would be believed
         with self._lock:
             self.links, self.name = links, name
             self.bands: Bands = banded(links)
@@ -258,26 +259,6 @@ class Review:
     def _recent(self, each: Answer) -> dict[str, Any]:
         left = shown.side(self.a, each.pair[0])["headline"]
         return {"link": self._place.get(each.pair), "answer": each.answer, "title": left, "instead": bool(each.instead)}
-
-
-def _check_links(links: Links, a: Collection, b: Collection) -> None:
-    """Refuse links of other collections: a page of wrong payloads would be believed."""
-    for letter, collection, size, ids, column in (
-        ("A", a, links.summary.n_a, links.ids_a, 0),
-        ("B", b, links.summary.n_b, links.ids_b, 1),
-    ):
-        if len(collection) != size:
-            raise InputError(
-                f"The links are of {size:,} vectors in {letter}, and {collection.name} has {len(collection):,}; "
-                "give the collections that were linked, in the same order."
-            )
-        if ids is not None and (
-            collection.ids is None or not np.array_equal(collection.ids[links.pairs[:, column]], ids)
-        ):
-            raise InputError(
-                f"The links name ids of {letter} that are not those of {collection.name}; give the collections that "
-                "were linked, in the same order."
-            )
 
 
 def _without_contradictions(pairs: list[Pair]) -> list[Pair]:

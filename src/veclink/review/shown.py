@@ -13,9 +13,9 @@ from veclink.confidence.evidence import Evidence, neighbourhood_evidence, score_
 from veclink.confidence.explanations import in_words
 from veclink.data.collection import Collection
 from veclink.data.links import Links
+from veclink.data.titles import title_column
 
-LONGEST = 4000  # characters of a value; the rest is cut, and the cut is said
-HEADLINES = ("title", "name", "headline", "label", "question", "text", "subject", "content", "document")
+LONGEST = 4000  # characters of a value; the rest is left out, and that is said
 NEAREST = 3
 
 Row = dict[str, str | None]
@@ -29,18 +29,8 @@ def payload_row(collection: Collection, row: int) -> Row:
     return {str(name): _text(value) for name, value in values.items()}
 
 
-def headline(row: Row, name: Any) -> str:
-    """What to call a row in one line: its title or the like, else its first longer text, else its id."""
-    by_name = {key.lower(): value for key, value in row.items()}
-    for known in HEADLINES:
-        if value := by_name.get(known):
-            return value
-    texts = [value for value in row.values() if value and not _is_number(value)]
-    return max(texts, key=len) if texts else str(name)
-
-
 def fields(left: dict[str, Any], right: dict[str, Any]) -> list[dict[str, Any]]:
-    """The fields of both sides beside each other: what both are called by first, then those of A, then B's own."""
+    """The fields of both sides next to each other: what both are called by first, then those of A, then B's own."""
     a, b = left["payload"], right["payload"]
     named = (left["headline"], right["headline"])
     rows = [
@@ -73,10 +63,11 @@ def differing(own: str, other: str | None) -> list[tuple[str, bool]]:
 
 
 def side(collection: Collection, row: int) -> dict[str, Any]:
-    """One object: what it is called, its headline, and its payload."""
+    """One object: its id (or row), its headline, which is its title or else its id, and its payload."""
     payload = payload_row(collection, row)
-    name = row if collection.ids is None else collection.ids[row : row + 1].tolist()[0]
-    return {"row": row, "name": str(name), "headline": headline(payload, name), "payload": payload}
+    name = str(row if collection.ids is None else collection.ids[row])
+    title = payload.get(title_column(collection) or "")
+    return {"row": row, "name": name, "headline": title or name, "payload": payload}
 
 
 def rivals(links: Links, index: int, a: Collection, b: Collection) -> list[dict[str, Any]]:
@@ -166,14 +157,6 @@ def _text(value: Any) -> str | None:
 
 def _plain(word: str) -> str:
     return "".join(each for each in word.lower() if each.isalnum())
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _number(value: Any) -> float | None:

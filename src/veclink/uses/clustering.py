@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,20 +9,48 @@ from typing import Any
 
 import numpy as np
 
-from veclink.data.links import Links
 from veclink.data.pairs import one_to_one
 from veclink.errors import InputError, WrongLinksWarning, needed
-from veclink.files.atomic import written_whole
+from veclink.files.tables import write_table
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers.linking import chosen_device
 from veclink.progress import Progress, ProgressListener
 from veclink.stores.opening import open_collection
-from veclink.uses.graphs import Edges, agreement, joined, leiden, leiden_into, neighbour_edges
+from veclink.uses.graphs import Edges, Graph, agreement, joined, leiden, leiden_into, neighbour_edges
+from veclink.uses.linked_pairs import GivenLinks, pairs_of
 from veclink.uses.merged_rows import names
-from veclink.uses.translating import Source, pairs_of
+from veclink.uses.translating import Source
 
 BLOCK = 8192
-ENOUGH_EDGES = 50  # between linked rows, to judge links by
+ENOUGH_EDGES = 50  # between linked rows, to tell from whether links are wrong
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """How clusters are looked for; `cluster` takes each of these as a keyword.
+
+    clusters: how many to look for; Leiden's resolution is then found by bisection. resolution: or the resolution
+    itself, 1 unless given. neighbours: near neighbours of each row in the graph; unless given, 10, or as many more as
+    it takes for 95 % of a graph to hang together. skip_zero: leave out zero vectors instead of refusing them.
+    """
+
+    clusters: int | None = None
+    resolution: float | None = None
+    neighbours: int | None = None
+    skip_zero: bool = False
+    device: str = "auto"
+    memory: int | str | None = None
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        if self.clusters is not None and self.resolution is not None:
+            raise InputError("Both a number of clusters and a resolution were given; one follows from the other.")
+        if self.clusters is not None and self.clusters < 1:
+            raise InputError(f"{self.clusters} clusters were asked for; ask for at least 1.")
+        if self.resolution is not None and not 0 < self.resolution < np.inf:
+            raise InputError(f"The resolution is {self.resolution}; it is a number above 0.")
+        if self.neighbours is not None and self.neighbours < 1:
+            raise InputError(f"{self.neighbours} neighbours were asked for; ask for at least 1.")
 
 
 @dataclass(frozen=True)
@@ -82,34 +109,17 @@ class Clusters:
 
     def save(self, path: str | Path) -> None:
         """Write a table with the columns side, id, cluster and central: .csv or .parquet, whole or not at all."""
-        path = Path(path)
-        if path.suffix.lower() not in (".csv", ".parquet"):
-            raise InputError(f"{path} does not end in .csv or .parquet; clusters are written as one of these.")
-        sides = (("a", self.names_a, self.labels_a, self.central_a), ("b", self.names_b, self.labels_b, self.central_b))
-        if path.suffix.lower() == ".parquet":
-            arrow: Any = needed("pyarrow", "Saving clusters as Parquet")
-            parquet: Any = needed("pyarrow.parquet", "Saving clusters as Parquet")
-            text = self.names_a.dtype == object or self.names_b.dtype == object
-            parts = [
-                arrow.table(
-                    {
-                        "side": arrow.array([side] * len(ids), arrow.string()),
-                        "id": arrow.array([str(each) for each in ids.tolist()]) if text else arrow.array(ids),
-                        "cluster": arrow.array(labels),
-                        "central": arrow.array(central.astype(np.float32)),
-                    }
-                )
-                for side, ids, labels, central in sides
-            ]
-            with written_whole(path) as temporary:
-                parquet.write_table(arrow.concat_tables(parts), temporary)
-            return
-        with written_whole(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(("side", "id", "cluster", "central"))
-            for side, ids, labels, central in sides:
-                for each, label, near in zip(ids.tolist(), labels.tolist(), central.tolist(), strict=True):
-                    writer.writerow((side, each, label, f"{near:.4f}"))
+        ids = [*self.names_a.tolist(), *self.names_b.tolist()]
+        central: Any = np.concatenate([self.central_a, self.central_b]).astype(np.float32)
+        columns = {
+            "side": ["a"] * len(self.names_a) + ["b"] * len(self.names_b),
+            "id": [str(each) for each in ids] if any(isinstance(each, str) for each in ids) else ids,
+            "cluster": np.concatenate([self.labels_a, self.labels_b]),
+            "central": central,
+        }
+        if Path(path).suffix.lower() == ".csv":
+            columns["central"] = [f"{near:.4f}" for near in central]
+        write_table(path, columns, what="clusters")
 
     def describe(self, examples: int = 3, most: int = 20) -> dict[str, Any]:
         """The summary with the largest clusters, their sizes and examples, ready for JSON."""
@@ -123,67 +133,40 @@ class Clusters:
 
 
 def cluster(
-    a: Source,
-    b: Source,
-    links: Links | np.ndarray | str | Path,
-    *,
-    clusters: int | None = None,
-    resolution: float | None = None,
-    neighbours: int | None = None,
-    skip_zero: bool = False,
-    device: str = "auto",
-    memory: int | str | None = None,
-    random_state: int = 0,
-    progress: ProgressListener | None = None,
+    a: Source, b: Source, links: GivenLinks, *, progress: ProgressListener | None = None, **options: Any
 ) -> Clusters:
     """Clusters of two collections at once: a graph of near neighbours each, one where links make two rows one node.
 
-    links: `Links`, pairs of rows or ids, or a file. Leiden finds the clusters at the given `resolution` (1 unless
-    given), or at the one that gives `clusters` of them, found by bisection. neighbours: per row; unless given, 10, or
-    as many more as it takes for 95 % of a graph to hang together. Links whose rows have no more neighbours in common
-    than by chance are warned of (`summary.warning`).
+    links: `Links`, pairs of rows or ids, or a file. Links whose rows have no more neighbours in common than by chance
+    are warned of (`summary.warning`). options: those of `ClusterOptions`: clusters, resolution, neighbours, skip_zero,
+    device, memory, random_state.
     """
-    if clusters is not None and resolution is not None:
-        raise InputError("Both a number of clusters and a resolution were given; one follows from the other.")
-    if clusters is not None and clusters < 1:
-        raise InputError(f"{clusters} clusters were asked for; ask for at least 1.")
-    if resolution is not None and not 0 < resolution < np.inf:
-        raise InputError(f"The resolution is {resolution}; it is a number above 0.")
-    if neighbours is not None and neighbours < 1:
-        raise InputError(f"{neighbours} neighbours were asked for; ask for at least 1.")
+    how = ClusterOptions(**options)
     needed("graspologic_native", "Clustering", "veclink[cluster]")
     left, right = (open_collection(side, payload=False, progress=progress) for side in (a, b))
     pairs, probability = pairs_of(links, left, right)
     pairs = pairs[one_to_one(pairs, probability)]
     # centred: e5 and others put all rows in a narrow cone, where cosines hardly differ
-    cloud_a, cloud_b = prepare(left, skip_zero=skip_zero, side="A"), prepare(right, skip_zero=skip_zero, side="B")
-    pairs = pairs[np.isin(pairs[:, 0], cloud_a.rows) & np.isin(pairs[:, 1], cloud_b.rows)]
-    pairs = np.column_stack([cloud_a.positions(pairs[:, 0]), cloud_b.positions(pairs[:, 1])])
-
-    def tell(step: int, stage: str) -> None:
-        if progress is not None:
-            progress(Progress(step, 3, len(pairs), None, stage))
-
-    where = chosen_device(device)
-    tell(1, "neighbours in A")
-    edges_a = neighbour_edges(cloud_a, neighbours, device=where, memory=memory)
-    tell(2, "neighbours in B")
-    edges_b = neighbour_edges(cloud_b, neighbours, device=where, memory=memory)
-    warning = _warning(edges_a, edges_b, pairs)
+    clouds = [prepare(each, skip_zero=how.skip_zero, side=side) for side, each in (("A", left), ("B", right))]
+    pairs = pairs[np.isin(pairs[:, 0], clouds[0].rows) & np.isin(pairs[:, 1], clouds[1].rows)]
+    pairs = np.column_stack([cloud.positions(rows) for cloud, rows in zip(clouds, pairs.T, strict=True)])
+    place = chosen_device(how.device)
+    edges = []
+    for step, (side, cloud) in enumerate(zip("AB", clouds, strict=True), 1):
+        _tell(progress, step, len(pairs), f"neighbours in {side}")
+        edges.append(neighbour_edges(cloud, how.neighbours, device=place, memory=how.memory))
+    warning = _warning(edges[0], edges[1], pairs)
     if warning is not None:
         warnings.warn(warning, WrongLinksWarning, stacklevel=2)
-    tell(3, "clustering")
-    graph, node_a, node_b = joined(edges_a, edges_b, pairs)
-    if clusters is None:
-        resolution = 1.0 if resolution is None else resolution
-        label = leiden(graph, resolution, random_state)
-    else:
-        label, resolution = leiden_into(graph, min(clusters, len(graph)), random_state)
+    _tell(progress, 3, len(pairs), "clustering")
+    graph, *nodes = joined(edges[0], edges[1], pairs)
+    label, resolution = _labels(graph, how)
+    own = [label[each] for each in nodes]
     return Clusters(
-        _on_all_rows(cloud_a, label[node_a], -1),
-        _on_all_rows(cloud_b, label[node_b], -1),
-        _on_all_rows(cloud_a, _centrality(cloud_a, label[node_a]), np.nan),
-        _on_all_rows(cloud_b, _centrality(cloud_b, label[node_b]), np.nan),
+        _on_all_rows(clouds[0], own[0], -1),
+        _on_all_rows(clouds[1], own[1], -1),
+        _on_all_rows(clouds[0], _centrality(clouds[0], own[0]), np.nan),
+        _on_all_rows(clouds[1], _centrality(clouds[1], own[1]), np.nan),
         names(left),
         names(right),
         ClusterSummary(
@@ -191,13 +174,26 @@ def cluster(
             resolution=resolution,
             nodes=len(graph),
             linked=len(pairs),
-            neighbours_a=edges_a.k,
-            neighbours_b=edges_b.k,
-            largest_component_a=round(edges_a.largest, 4),
-            largest_component_b=round(edges_b.largest, 4),
+            neighbours_a=edges[0].k,
+            neighbours_b=edges[1].k,
+            largest_component_a=round(edges[0].largest, 4),
+            largest_component_b=round(edges[1].largest, 4),
             warning=warning,
         ),
     )
+
+
+def _labels(graph: Graph, how: ClusterOptions) -> tuple[np.ndarray, float]:
+    """A cluster for each node, and the resolution that gave them."""
+    if how.clusters is not None:
+        return leiden_into(graph, min(how.clusters, len(graph)), how.random_state)
+    resolution = 1.0 if how.resolution is None else how.resolution
+    return leiden(graph, resolution, how.random_state), resolution
+
+
+def _tell(progress: ProgressListener | None, step: int, links: int, stage: str) -> None:
+    if progress is not None:
+        progress(Progress(step, 3, links, None, stage))
 
 
 def _warning(a: Edges, b: Edges, pairs: np.ndarray) -> str | None:

@@ -10,6 +10,7 @@ import numpy as np
 from veclink.errors import needed
 from veclink.files.memory import parse_memory
 from veclink.geometry.clouds import Cloud
+from veclink.geometry.components import components
 from veclink.geometry.rows import Rows
 from veclink.matching import cpu
 
@@ -97,20 +98,6 @@ def _nearest_on(device: str, cloud: Cloud, width: int, budget: int) -> tuple[np.
 def largest_component(n: int, source: np.ndarray, target: np.ndarray) -> float:
     """The share of n nodes in the largest connected component of the edges."""
     return float(np.bincount(components(n, source, target)).max() / n)
-
-
-def components(n: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """A label (the lowest node) for the connected component of each node: labels sink along edges until none moves."""
-    label = np.arange(n)
-    while True:
-        lowest = label.copy()
-        np.minimum.at(lowest, source, label[target])
-        np.minimum.at(lowest, target, label[source])
-        # a label points at a node that may have sunk itself: following it spares many rounds
-        lowest = lowest[lowest]
-        if np.array_equal(lowest, label):
-            return label
-        label = lowest
 
 
 def agreement(a: Edges, b: Edges, pairs: np.ndarray) -> tuple[float, int]:

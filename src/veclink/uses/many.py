@@ -90,12 +90,12 @@ def link_many(
 def reconcile(pairwise: Mapping[Pair, Links], m: int) -> ManyLinks:
     """One consistent set of objects from the links of every two of `m` collections.
 
-    Right after linking, the pairs that were judged but fell below the cut speak too (`Links.considered`): a weak link
-    that a way over a third collection confirms is a link.
+    Right after linking, the pairs that were considered but fell below the threshold count too (`Links.considered`): a
+    weak link that a way over a third collection confirms is a link.
     """
     chance: Chances = {}
     for (i, j), links in pairwise.items():
-        for row_i, row_j, probability in _judged(links):
+        for row_i, row_j, probability in _considered(links):
             chance.setdefault((i, j), {}).setdefault(row_i, {})[row_j] = probability
             chance.setdefault((j, i), {}).setdefault(row_j, {})[row_i] = probability
     combined = {ends: _combined(ends, chance, m) for ends in itertools.combinations(range(m), 2)}
@@ -112,8 +112,8 @@ def reconcile(pairwise: Mapping[Pair, Links], m: int) -> ManyLinks:
     return ManyLinks(objects, trust, dict(pairwise))
 
 
-def _judged(links: Links) -> list[tuple[int, int, float]]:
-    """All judged pairs with their probability; none where the collections do not link."""
+def _considered(links: Links) -> list[tuple[int, int, float]]:
+    """All pairs that a run considered, with their probability; none where the collections do not link."""
     source = links.considered if links.considered is not None and len(links) else links
     likely = source.probability >= WORTH
     return [

@@ -21,7 +21,7 @@ class MergedRows:
     """All of B's rows in their order, then those of A that no link ties to one of them, in theirs.
 
     partner: (n_b,) the row of A that is the same object, −1 where there is none; probability: of that link, else NaN.
-    alone: (m,) rows of A that are not in B. ids: (n_b + m,), B's as they are, A's made unique beside them.
+    alone: (m,) rows of A that are not in B. ids: (n_b + m,), B's as they are, A's made unique among them.
     ids_of_a: what was done to A's ids for that, in words.
     """
 

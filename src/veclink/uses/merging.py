@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from veclink.data.collection import Collection, numbers
-from veclink.data.links import Links
 from veclink.data.pairs import one_to_one
 from veclink.errors import InputError, WrongLinksWarning
 from veclink.files.memory_maps import forget_pages
@@ -24,15 +23,46 @@ from veclink.geometry.magnitudes import fitted
 from veclink.progress import Progress, ProgressListener
 from veclink.stores import open_store
 from veclink.stores.opening import open_collection
-from veclink.uses.maps import DEFAULT_KIND, KINDS
+from veclink.stores.protocol import Batch, Store
+from veclink.uses.linked_pairs import GivenLinks, pairs_of
+from veclink.uses.maps import DEFAULT_KIND, Paired
 from veclink.uses.merged_rows import MergedRows, names
 from veclink.uses.translated import Workspace, fingerprint
-from veclink.uses.translating import Source, Translator, pairs_of
-
-if TYPE_CHECKING:
-    from veclink.stores.protocol import Batch, Store
+from veclink.uses.translating import Source, Translator, check_kind, fit_translator
 
 BATCH_BYTES = 8 << 20
+Rows = Callable[[int, int], np.ndarray]
+
+
+@dataclass(frozen=True)
+class MergeOptions:
+    """How two collections are merged; `merge` takes each of these as a keyword.
+
+    map: the kind of map that is fitted to the links: "la2m", "procrustes", "ridge", "lowrank", "blend", or "auto", the
+    best of them on held-back links. translator: one that was fitted before, instead. union_only: translate nothing:
+    A's vectors stay in their own space, filled up with zeros where dimensions differ, and `origin` says which is which.
+    sure: links less probable than this fit the map, but do not make two rows one; a wrong one would hide an object.
+    skip_zero: leave out zero vectors of A instead of refusing them.
+    """
+
+    map: str = DEFAULT_KIND
+    translator: Translator | None = None
+    union_only: bool = False
+    sure: float = 0.5
+    skip_zero: bool = False
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        check_kind(self.map)
+        if not 0 <= self.sure <= 1:
+            raise InputError(f"The probability from which on links are sure is {self.sure}; it is between 0 and 1.")
+
+    def decisive(self) -> dict[str, Any]:
+        """What decides the translated rows, in plain values."""
+        values = {"map": self.map, "union": self.union_only, "sure": self.sure, "state": self.random_state}
+        if self.translator is not None:
+            values["translator"] = str(self.translator.describe())
+        return values
 
 
 @dataclass(frozen=True)
@@ -82,11 +112,15 @@ class Merged:
 
     def batches(self, *, payload: bool = True, progress: ProgressListener | None = None) -> Iterator[Batch]:
         """All rows, some megabytes at a time; A's are translated as they come."""
-        return self._batches(_AsTheyGo(self.rows.a, self.rows.alone, self.translator), payload, progress)
+        return self._batches(self._translated_now, payload, progress)
 
-    def _batches(self, new: Any, payload: bool, progress: ProgressListener | None) -> Iterator[Batch]:
-        from veclink.stores.protocol import Batch
+    def _translated_now(self, start: int, stop: int) -> np.ndarray:
+        """Some of A's unlinked rows, translated if there is a translator."""
+        vectors = numbers(self.rows.a, self.rows.alone[start:stop])
+        forget_pages(self.rows.a.vectors)
+        return vectors if self.translator is None else self.translator.transform(vectors)
 
+    def _batches(self, new: Rows, payload: bool, progress: ProgressListener | None) -> Iterator[Batch]:
         rows, dtype, width = self.rows, self._dtype(), self.summary.dimension
         size = max(1, BATCH_BYTES // (width * dtype.itemsize))
         began = time.monotonic()
@@ -97,44 +131,54 @@ class Merged:
             if here > 0:
                 vectors[:here, : rows.b.dimension] = fitted(numbers(rows.b, slice(start, start + here)), dtype)
             if stop > n_b:
-                more = np.asarray(new[max(start - n_b, 0) : stop - n_b])
+                more = new(max(start - n_b, 0), stop - n_b)
                 vectors[max(here, 0) :, : more.shape[1]] = fitted(more, dtype)
-                forget_pages(new if isinstance(new, np.ndarray) else rows.a.vectors)
             forget_pages(rows.b.vectors)
             yield Batch(vectors, rows.ids[start:stop], rows.payload(start, stop) if payload else None)
             if progress is not None:
                 rate = stop / max(time.monotonic() - began, 1e-9)
                 progress(Progress(stop, len(rows), self.summary.linked, None, "writing", rows_per_second=rate))
 
-    def write(self, to: str | Path, *, replace: bool = False, progress: ProgressListener | None = None) -> int:
+    def write(self, to: str | Path | Store, *, replace: bool = False, progress: ProgressListener | None = None) -> int:
         """Write the collection to a file or store, whole or not at all, and say how many rows it has.
 
-        A run that was killed is taken up again by the same call: rows that were translated are not translated again.
-        Stores that keep ids and vectors only get those.
+        to: a path, a URL, or a store that was opened for writing and stays open. A run that was killed is taken up
+        again by the same call: rows that were translated are not translated again. Stores that keep ids and vectors
+        only get those.
         """
         try:
-            with open_store(to, write=True) as store:
-                written = self._write(store, replace, progress)
+            if isinstance(to, Store):
+                written = self._write(to, replace, progress)
+            else:
+                with open_store(to, write=True) as store:
+                    written = self._write(store, replace, progress)
             self._workspace.remove()
         finally:
             self._workspace.release()
         return written
 
     def _write(self, store: Store, replace: bool, progress: ProgressListener | None) -> int:
-        if not replace and store.exists():
-            raise InputError(
-                f"{store.name} is there already; choose another name, or replace it (replace=True, --replace)."
-            )
+        check_free(store, replace)
         about = {"merged": asdict(self.summary)}
+        new: Rows = self._translated_now
         if self.translator is not None:
             about["translator"] = self.translator.describe()
-            self._workspace.keep(self.translator)
-            positions = self._cloud.positions(self.rows.alone)
-            new: Any = self._workspace.translate(self._cloud, positions, self.translator, self._dtype(), progress)
-        else:
-            new = _AsTheyGo(self.rows.a, self.rows.alone, None)
+            new = self._translated_on_disk(self.translator, progress)
         batches = self._batches(new, store.keeps_payload, progress)
         return store.write(batches, metadata=about, replace=replace)
+
+    def _translated_on_disk(self, translator: Translator, progress: ProgressListener | None) -> Rows:
+        """A's unlinked rows, translated beforehand into the workspace."""
+        self._workspace.keep(translator)
+        positions = self._cloud.positions(self.rows.alone)
+        translated = self._workspace.translate(self._cloud, positions, translator, self._dtype(), progress)
+
+        def read(start: int, stop: int) -> np.ndarray:
+            vectors = np.array(translated[start:stop])
+            forget_pages(translated)
+            return vectors
+
+        return read
 
     def collection(self) -> Collection:
         """The whole of it in memory."""
@@ -152,70 +196,39 @@ class Merged:
 def merge(
     a: Source,
     b: Source,
-    links: Links | np.ndarray | str | Path,
+    links: GivenLinks,
     to: str | Path | None = None,
     *,
-    map: str = DEFAULT_KIND,
-    translator: Translator | None = None,
-    union_only: bool = False,
-    sure: float = 0.5,
-    skip_zero: bool = False,
     replace: bool = False,
-    random_state: int = 0,
     progress: ProgressListener | None = None,
+    **options: Any,
 ) -> Merged:
     """The collection that holds all objects of A and B once, in B's space, to be queried with B's model.
 
     links: `Links`, pairs of rows or ids, or a file. B's vectors stay as they are, a linked object keeps B's vector and
-    both ids and payloads, and A's other vectors are translated: by `translator`, or by one fitted to the links with
-    `map` ("la2m", "procrustes", "ridge", "lowrank", "blend", or "auto": the best of them on held-back links). With
-    `union_only` nothing is translated: A's vectors stay in their own space, filled up with zeros where dimensions
-    differ, and `origin` says which is which. A map that is no better than chance is warned of (`summary.warning`).
-    sure: links less probable than this fit the map, but do not make two rows one; a wrong one would hide an object.
-    to: where to write it; without it nothing is written until `Merged.write`.
+    both ids and payloads, and A's other vectors are translated. A map that is no better than chance is warned of
+    (`summary.warning`). to: where to write it; without it nothing is written until `Merged.write`. options: those of
+    `MergeOptions`: map, translator, union_only, sure, skip_zero, random_state.
     """
-    if map not in ("auto", *KINDS):
-        raise InputError(f"The map {map!r} is unknown; it is auto or one of {', '.join(KINDS)}.")
-    if not 0 <= sure <= 1:
-        raise InputError(f"The probability from which on links are sure is {sure}; it is between 0 and 1.")
+    how = MergeOptions(**options)
     left, right = (open_collection(side, progress=progress) for side in (a, b))
     pairs, probability = pairs_of(links, left, right)
-    cloud = prepare(left, centre=False, skip_zero=skip_zero, side="A")
+    cloud = prepare(left, centre=False, skip_zero=how.skip_zero, side="A")
     forget_pages(left.vectors)
-    options = {"map": map, "union": union_only, "sure": sure, "state": random_state}
-    if translator is not None:
-        options["translator"] = str(translator.describe())
-    workspace = Workspace(fingerprint(left, right, pairs, probability, options))
-    if union_only:
-        translator = None
-    elif translator is None:
-        translator = workspace.translator()
+    workspace = Workspace(fingerprint(left, right, pairs, probability, how.decisive()))
+    translator = None
+    if not how.union_only:
+        translator = how.translator or workspace.translator()
         if translator is None:
-            translator = Translator.fit(
-                _usable(pairs, probability, left, right, cloud), left, right,
-                kind=map, random_state=random_state, progress=progress,
-            )  # fmt: skip
-    if translator is not None and translator.dimensions != (left.dimension, right.dimension):
-        raise InputError(
-            f"The translator takes {translator.dimensions[0]:,} numbers to {translator.dimensions[1]:,}, and A and B "
-            f"have {left.dimension:,} and {right.dimension:,}; fit one to these collections."
-        )
+            paired = _paired(pairs, probability, cloud, right)
+            translator = fit_translator(paired, how.map, random_state=how.random_state, progress=progress)
+        _check_dimensions(translator, left, right)
     chosen = one_to_one(pairs, probability)
-    chosen = chosen[probability[chosen] >= sure]
+    chosen = chosen[probability[chosen] >= how.sure]
     left_out = np.setdiff1d(np.arange(len(left)), cloud.rows)
     rows = MergedRows.of(left, right, pairs[chosen], probability[chosen], left_out)
-    summary = MergeSummary(
-        rows=len(rows),
-        from_b=len(right),
-        linked=len(chosen),
-        translated=0 if union_only else len(rows.alone),
-        unsure=int((probability < sure).sum()),
-        left_out=len(np.setdiff1d(left_out, pairs[chosen, 0])),
-        dimension=max(left.dimension, right.dimension) if union_only else right.dimension,
-        space="both" if union_only else "b",
-        ids_of_a=rows.ids_of_a,
-        warning=None if translator is None else translator.warning,
-    )
+    unsure = int((probability < how.sure).sum())
+    summary = _summary(rows, translator, unsure, len(np.setdiff1d(left_out, pairs[chosen, 0])))
     if summary.warning is not None:
         warnings.warn(summary.warning, WrongLinksWarning, stacklevel=2)
     merged = Merged(rows, translator, summary, cloud, workspace)
@@ -224,23 +237,43 @@ def merge(
     return merged
 
 
-def _usable(pairs: np.ndarray, probability: np.ndarray, a: Collection, b: Collection, cloud: Cloud) -> Links:
-    """The links whose vectors have a direction, as the translator takes them."""
-    from veclink.data.links import Summary
-
-    held = np.isin(pairs[:, 0], cloud.rows)
-    linked_b = np.unique(pairs[:, 1])
-    held &= ~np.isin(pairs[:, 1], linked_b[~np.asarray(b.vectors[linked_b]).any(axis=1)])
-    summary = Summary(method="given", n_a=len(a), n_b=len(b), n_links=int(held.sum()))
-    return Links(pairs[held], probability[held], summary)
+def check_free(store: Store, replace: bool) -> None:
+    """Refuse to write over a collection that is there, unless it may be replaced."""
+    if not replace and store.exists():
+        raise InputError(
+            f"{store.name} is there already; choose another name, or replace it (replace=True, --replace)."
+        )
 
 
-class _AsTheyGo:
-    """Some rows of a collection, read a slice at a time, and translated if there is a translator."""
+def _paired(pairs: np.ndarray, probability: np.ndarray, cloud: Cloud, b: Collection) -> Paired:
+    """The links whose two vectors have a direction."""
+    cloud_b = prepare(b, centre=False, skip_zero=True, side="B")
+    forget_pages(b.vectors)
+    usable = np.isin(pairs[:, 0], cloud.rows) & np.isin(pairs[:, 1], cloud_b.rows)
+    pairs = pairs[usable]
+    positions = np.column_stack([cloud.positions(pairs[:, 0]), cloud_b.positions(pairs[:, 1])])
+    return Paired(cloud, cloud_b, positions, probability[usable])
 
-    def __init__(self, collection: Collection, rows: np.ndarray, translator: Translator | None) -> None:
-        self._collection, self._rows, self._translator = collection, rows, translator
 
-    def __getitem__(self, where: slice) -> np.ndarray:
-        rows = numbers(self._collection, self._rows[where])
-        return rows if self._translator is None else self._translator.transform(rows)
+def _check_dimensions(translator: Translator, a: Collection, b: Collection) -> None:
+    if translator.dimensions != (a.dimension, b.dimension):
+        raise InputError(
+            f"The translator takes {translator.dimensions[0]:,} numbers to {translator.dimensions[1]:,}, and A and B "
+            f"have {a.dimension:,} and {b.dimension:,}; fit one to these collections."
+        )
+
+
+def _summary(rows: MergedRows, translator: Translator | None, unsure: int, left_out: int) -> MergeSummary:
+    union = translator is None
+    return MergeSummary(
+        rows=len(rows),
+        from_b=len(rows.b),
+        linked=int((rows.partner >= 0).sum()),
+        translated=0 if union else len(rows.alone),
+        unsure=unsure,
+        left_out=left_out,
+        dimension=max(rows.a.dimension, rows.b.dimension) if union else rows.b.dimension,
+        space="both" if union else "b",
+        ids_of_a=rows.ids_of_a,
+        warning=None if translator is None else translator.warning,
+    )

@@ -1,4 +1,4 @@
-"""Translator: takes vectors of model A into the space of model B, fitted to links and judged on links held back.
+"""Translator: takes vectors of model A into the space of model B, fitted to links and measured on links held back.
 
 A query made with model A can then be asked of a collection of model B; fitted with `reverse`, the other way round.
 """
@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from veclink.data.collection import Collection, numbers
-from veclink.data.links import Links
-from veclink.data.pairs import read_pairs, read_probabilities, resolve_pairs
 from veclink.errors import InputError, plural
 from veclink.files.memory_maps import forget_pages
 from veclink.geometry.clouds import prepare
@@ -22,6 +20,7 @@ from veclink.geometry.magnitudes import in_range, lengths
 from veclink.geometry.signatures import unit_rows
 from veclink.progress import Progress, ProgressListener
 from veclink.stores.opening import open_collection
+from veclink.uses.linked_pairs import GivenLinks, pairs_of
 from veclink.uses.maps import DEFAULT_KIND, KINDS, LEAST_LINKS, Map, Moments, Paired, fit_map, map_from_arrays
 from veclink.uses.maps.files import read_arrays, write_arrays
 from veclink.uses.maps.quality import FOLDS, Quality, crossfitted
@@ -29,7 +28,6 @@ from veclink.uses.maps.quality import FOLDS, Quality, crossfitted
 if TYPE_CHECKING:
     from veclink.stores.protocol import Batch
 
-EXCHANGED = "A and B are exchanged: give the collections in the order in which they were linked."
 Source = np.ndarray | Collection | str | Path
 FORMAT = 1
 ENOUGH_LINKS = 100_000  # a random choice of more fits no better, and costs time
@@ -57,7 +55,7 @@ class Translator:
     @classmethod
     def fit(
         cls,
-        links: Links | np.ndarray | str | Path,
+        links: GivenLinks,
         a: Source,
         b: Source,
         *,
@@ -71,42 +69,20 @@ class Translator:
 
         kind: "la2m" (the paper's), "procrustes", "ridge", "lowrank", "blend" (see `maps`), or "auto", which compares
         all of them on held-back links and keeps the one whose neighbours agree best with the partners'. Links count by
-        their probability. At least 10 links are needed. Without `check` one given kind is fitted and not judged.
+        their probability. At least 10 links are needed. Without `check` one given kind is fitted and not measured.
         """
-        if kind not in ("auto", *KINDS):
-            raise InputError(f"The map {kind!r} is unknown; it is auto or one of {', '.join(KINDS)}.")
+        check_kind(kind)
         left, right = open_collection(a, payload=False), open_collection(b, payload=False)
         pairs, weight = pairs_of(links, left, right)
         if reverse:
             left, right, pairs = right, left, pairs[:, ::-1]
-        if len(pairs) < LEAST_LINKS:
-            raise InputError(f"There are {plural(len(pairs), 'link')}; a map needs at least {LEAST_LINKS}.")
         of_a = prepare(left, centre=False, skip_zero=True, side="A")
         forget_pages(left.vectors)
         of_b = prepare(right, centre=False, skip_zero=True, side="B")
         forget_pages(right.vectors)
         rows = np.column_stack([of_a.positions(pairs[:, 0]), of_b.positions(pairs[:, 1])])
-        rng = np.random.default_rng(random_state)
-        some = np.sort(rng.permutation(len(rows))[:ENOUGH_LINKS])
-        paired = Paired(of_a, of_b, rows[some], weight[some])
-        fold = rng.permutation(len(paired)) % FOLDS
-        parts = [Moments.of(paired.only(fold == each)) for each in range(FOLDS)]
-        tried = []
-        for step, each in enumerate(KINDS if kind == "auto" else (kind,) if check else ()):
-            if progress is not None:
-                progress(Progress(step + 1, len(KINDS) + 1, len(paired), None, f"trying the map {each}"))
-            tried.append(crossfitted(each, paired, fold, parts, random_state))
-        best = max(tried, key=lambda quality: (quality.neighbours, quality.cosine), default=None)
-        kind = kind if best is None else best.kind
-        return cls(
-            fit_map(kind, paired, parts, random_state=random_state),
-            kind,
-            (left.dimension, right.dimension),
-            len(pairs),
-            best,
-            tuple(tried),
-            _typical_length(right, pairs[:, 1]),
-        )
+        paired = Paired(of_a, of_b, rows, weight)
+        return fit_translator(paired, kind, check=check, random_state=random_state, progress=progress)
 
     @property
     def warning(self) -> str | None:
@@ -172,6 +148,46 @@ class Translator:
             raise InputError(f"{path} is not a sound translator ({error!r}); save it again.") from error
 
 
+def fit_translator(
+    paired: Paired,
+    kind: str,
+    *,
+    check: bool = True,
+    random_state: int = 0,
+    progress: ProgressListener | None = None,
+) -> Translator:
+    """A translator from paired rows; see `Translator.fit`."""
+    if len(paired) < LEAST_LINKS:
+        raise InputError(f"There are {plural(len(paired), 'link')}; a map needs at least {LEAST_LINKS}.")
+    rng = np.random.default_rng(random_state)
+    fitted = paired.only(np.sort(rng.permutation(len(paired))[:ENOUGH_LINKS]))
+    fold = rng.permutation(len(fitted)) % FOLDS
+    parts = [Moments.of(fitted.only(fold == each)) for each in range(FOLDS)]
+    candidates = KINDS if kind == "auto" else (kind,) if check else ()
+    tried = []
+    for step, each in enumerate(candidates):
+        if progress is not None:
+            progress(Progress(step + 1, len(KINDS) + 1, len(fitted), None, f"trying the map {each}"))
+        tried.append(crossfitted(each, fitted, fold, parts, random_state))
+    best = max(tried, key=lambda quality: (quality.neighbours, quality.cosine), default=None)
+    kind = kind if best is None else best.kind
+    return Translator(
+        map=fit_map(kind, fitted, parts, random_state=random_state),
+        kind=kind,
+        dimensions=(paired.a.shape[1], paired.b.shape[1]),
+        n_links=len(paired),
+        quality=best,
+        tried=tuple(tried),
+        length=_typical_length(paired.b.collection, paired.b.rows[paired.pairs[:, 1]]),
+    )
+
+
+def check_kind(kind: str) -> None:
+    """Refuse a kind of map that is not known."""
+    if kind not in ("auto", *KINDS):
+        raise InputError(f"The map {kind!r} is unknown; it is auto or one of {', '.join(KINDS)}.")
+
+
 def translated_batches(translator: Translator, source: Collection, *, payload: bool = True) -> Iterator[Batch]:
     """All rows of a collection, translated, with their ids and payload, as stores take them."""
     from veclink.stores.protocol import Batch
@@ -183,58 +199,6 @@ def translated_batches(translator: Translator, source: Collection, *, payload: b
             None if source.ids is None else source.ids[start:stop],
             source.payload.slice(start, stop - start) if payload and source.payload is not None else None,
         )
-
-
-def pairs_of(links: Links | np.ndarray | str | Path, a: Collection, b: Collection) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of rows (n, 2) and their probabilities; links must be of these two collections.
-
-    A file may be one that `Links.save` wrote, or any CSV or Parquet file with the columns a,b: those count as sure,
-    unless a column `probability` says more.
-    """
-    if isinstance(links, (str, Path)):
-        loaded = _load(links)
-        if loaded is None:
-            return (rows := _rows_of_pairs(links, a, b)), read_probabilities(links, len(rows))
-        links = loaded
-    if not isinstance(links, Links):
-        return (rows := _rows_of_pairs(links, a, b)), np.ones(len(rows))
-    sizes = links.summary.n_a, links.summary.n_b
-    if sizes != (len(a), len(b)):
-        turned = sizes == (len(b), len(a))
-        raise InputError(
-            f"The links are between {sizes[0]:,} and {sizes[1]:,} vectors, and A and B have {len(a):,} and {len(b):,}; "
-            + (EXCHANGED if turned else "give the collections that were linked.")
-        )
-    for side, ids, collection, other in (("A", links.ids_a, a, b), ("B", links.ids_b, b, a)):
-        rows = links.pairs[:, 0 if side == "A" else 1]
-        if ids is not None and collection.ids is not None and not np.array_equal(ids, collection.ids[rows]):
-            turned = other.ids is not None and set(ids.tolist()) <= set(other.ids.tolist())
-            raise InputError(
-                f"The links name other ids than {side} has in those rows; "
-                + (EXCHANGED if turned else "give the collection as it was.")
-            )
-    return links.pairs, links.probability
-
-
-def _rows_of_pairs(pairs: Any, a: Collection, b: Collection) -> np.ndarray:
-    """Plain pairs as rows; those that fit only the other way round are refused with that reason."""
-    try:
-        return resolve_pairs(pairs, a, b, what="links")
-    except InputError as error:
-        try:
-            resolve_pairs(pairs, b, a, what="links")
-        except InputError:
-            raise error from None
-        raise InputError(f"{error} The other way round they fit; {EXCHANGED}") from error
-
-
-def _load(path: str | Path) -> Links | None:
-    """Links as `save` wrote them, or None where the file is a plain table of pairs."""
-    try:
-        return Links.load(path)
-    except InputError:
-        read_pairs(path)  # says what is wrong where it is not even that
-        return None
 
 
 def _checked_length(length: float) -> float:

@@ -18,6 +18,8 @@ from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers.anchors import anchors_from_pairs, anchors_from_vectors
 from veclink.linkers.geh.linker import Growth, geh
 from veclink.linkers.geh.views import furthest_points, furthest_points_reference, plan
+from veclink.linkers.options import GehOptions
+from veclink.linkers.stages import NOBODY, Watch
 from veclink.progress import Progress
 
 SHORT: dict[str, Any] = {"k": 10, "max_iterations": 3}
@@ -28,9 +30,20 @@ def _cloud(vectors: np.ndarray) -> Cloud:
     return prepare(Collection.from_array(vectors), centre=False)
 
 
-def _grow(a: np.ndarray, b: np.ndarray, seeds: np.ndarray, **options: Any) -> Growth:
+def _grow(
+    a: np.ndarray,
+    b: np.ndarray,
+    seeds: np.ndarray,
+    *,
+    random_state: int = 0,
+    memory: str | None = None,
+    watch: Watch = NOBODY,
+    **options: Any,
+) -> Growth:
     cloud_a, cloud_b = _cloud(a), _cloud(b)
-    return geh(cloud_a, cloud_b, anchors_from_pairs(cloud_a, cloud_b, seeds), **(SHORT | options))
+    anchors = anchors_from_pairs(cloud_a, cloud_b, seeds)
+    chosen = GehOptions(**(SHORT | options))
+    return geh(cloud_a, cloud_b, anchors, chosen, random_state=random_state, memory=memory, watch=watch)
 
 
 def _seeds(seed: int = 0) -> np.ndarray:
@@ -48,10 +61,10 @@ def _agreement(one: set[tuple[int, int]], other: set[tuple[int, int]]) -> float:
 
 def test_schedule_follows_the_formulas() -> None:
     scale = 1 + 0.3 * math.log(300 / 15)
-    assert plan(300, 15, growth=0.3, share=0.4) == (math.ceil(5 * scale), math.ceil(0.4 * 300 / scale))
-    assert plan(15, 15, growth=0.3, share=0.4) == (5, 6)
-    assert plan(300, 15, growth=0.3, share=0.4, schedule="frozen") == (5, 120)
-    assert plan(300, 15, growth=0.3, share=0.4, views="single") == (1, 300)
+    assert plan(300, 15, GehOptions()) == (math.ceil(5 * scale), math.ceil(0.4 * 300 / scale))
+    assert plan(15, 15, GehOptions()) == (5, 6)
+    assert plan(300, 15, GehOptions(schedule="frozen")) == (5, 120)
+    assert plan(300, 15, GehOptions(views="single")) == (1, 300)
 
 
 @given(st.integers(3, 25), st.integers(0, 1000))
@@ -145,9 +158,8 @@ def test_out_of_domain_anchors_link_without_being_links() -> None:
     a, b, truth = small_papers()
     outside, inside = np.arange(30), np.arange(30, 200)
     cloud_a, cloud_b = _cloud(a[inside]), _cloud(b[inside])
-    found = geh(
-        cloud_a, cloud_b, anchors_from_vectors(cloud_a, cloud_b, a[outside], b[outside]), k=10, max_iterations=8
-    )
+    anchors = anchors_from_vectors(cloud_a, cloud_b, a[outside], b[outside])
+    found = geh(cloud_a, cloud_b, anchors, GehOptions(k=10, max_iterations=8))
     assert found.n_seeds == 0 and len(found.pairs) > 30
     assert score(found.pairs, truth[30:] - 30).precision > 0.7
 
@@ -178,7 +190,7 @@ def test_three_rows_and_one_seed_are_enough() -> None:
 def test_progress_tells_every_iteration() -> None:
     a, b, _ = small_papers()
     told: list[Progress] = []
-    found = _grow(a, b, _seeds(), progress=told.append)
+    found = _grow(a, b, _seeds(), watch=Watch(told.append))
     assert [each.step for each in told] == [1, 2, 3] and {each.of for each in told} == {3}
     assert [each.links for each in told] == [each.links for each in found.history]
     assert told[-1].links == len(found.pairs)

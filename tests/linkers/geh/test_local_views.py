@@ -17,6 +17,7 @@ from veclink.linkers.geh import local_views as geh_local
 from veclink.linkers.geh.linker import Growth, geh
 from veclink.linkers.geh.local_views import Neighbours, clustered
 from veclink.linkers.linking import link
+from veclink.linkers.options import GehOptions
 
 LOCAL: dict[str, Any] = {"path": "local", "k": 10, "neighbours": 30, "max_iterations": 6}
 
@@ -29,11 +30,11 @@ def _clouds() -> tuple[Cloud, Cloud]:
 
 def _grow(papers: Papers, **options: Any) -> Growth:
     a, b = _clouds()
-    return geh(a, b, anchors_from_pairs(a, b, papers.seeds), **(LOCAL | options))
+    return geh(a, b, anchors_from_pairs(a, b, papers.seeds), GehOptions(**(LOCAL | options)))
 
 
 def test_it_grows_beyond_the_seeds_neighbourhoods_and_most_links_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(geh_local, "MOST_ANCHORS", 40)
+    monkeypatch.setattr(geh_local, "LINKS_PER_CLUSTER", 40)
     papers = some_papers()
     found = _grow(papers, max_iterations=8)
     start = set(Neighbours(_clouds()[0], 30).of_rows(papers.seeds[:, 0]).ravel().tolist())
@@ -46,7 +47,7 @@ def test_it_grows_beyond_the_seeds_neighbourhoods_and_most_links_are_right(monke
 
 
 def test_confidence_counts_the_views_that_looked_at_a_pair_and_not_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(geh_local, "MOST_ANCHORS", 40)
+    monkeypatch.setattr(geh_local, "LINKS_PER_CLUSTER", 40)
     found = _grow(some_papers())
     assert found.chances is not None and np.all(found.votes <= found.chances) and found.chances.max() <= found.views
     assert found.chances[found.n_seeds :].min() < found.views
@@ -71,7 +72,7 @@ def test_the_larger_cloud_decides_which_path_is_taken(monkeypatch: pytest.Monkey
     local, everywhere = linked("local"), linked("global")
     assert local != everywhere
     assert np.array_equal(linked("auto").pairs, everywhere.pairs)
-    monkeypatch.setattr("veclink.linkers.geh.linker.ABOVE", 499)
+    monkeypatch.setattr("veclink.linkers.geh.linker.LOCAL_ABOVE", 499)
     assert np.array_equal(linked("auto").pairs, local.pairs)
 
 

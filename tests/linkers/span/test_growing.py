@@ -6,9 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from span_papers import cloud_pair, pool, some_papers
+from span_papers import cloud_pair, pool, seeds_of_cut, some_papers
 from veclink.backends.cloud_pair import CloudPair
-from veclink.linkers.span.growing import CONVERGED, DEFAULT_SCHEDULE, LEAST_POOL, Start, _promote, grow
+from veclink.linkers.anchors import Anchors, anchors_from_rows
+from veclink.linkers.span.constants import CONVERGED, MIN_POOL_LIMIT
+from veclink.linkers.span.growing import DEFAULT_SCHEDULE, Proposal, Views, grow, promote
 
 
 def test_a_pool_grows_from_fifteen_seeds_to_most_true_pairs() -> None:
@@ -20,7 +22,7 @@ def test_a_pool_grows_from_fifteen_seeds_to_most_true_pairs() -> None:
 
 def test_a_pool_grows_at_its_pace_and_stops_when_it_no_longer_changes() -> None:
     sizes = [size for size, _ in pool().history]
-    assert sizes[0] <= LEAST_POOL and len(sizes) < DEFAULT_SCHEDULE.rounds
+    assert sizes[0] <= MIN_POOL_LIMIT and len(sizes) < DEFAULT_SCHEDULE.rounds
     assert all(later <= DEFAULT_SCHEDULE.factor * earlier for earlier, later in pairwise(sizes))
 
 
@@ -33,9 +35,7 @@ def test_a_pool_is_one_to_one_and_its_best_links_are_the_rightest() -> None:
 
 def test_every_round_is_told_to_the_listener() -> None:
     told: list[tuple[int, int, float]] = []
-    grown = grow(
-        cloud_pair(), Start(some_papers().seeds), np.random.default_rng(0), listener=lambda *now: told.append(now)
-    )
+    grown = grow(cloud_pair(), seeds_of_cut(), np.random.default_rng(0), listener=lambda *now: told.append(now))
     assert [step for step, _, _ in told] == list(range(1, len(grown.history) + 1))
     assert [links for _, links, _ in told] == [size for size, _ in grown.history]
 
@@ -43,23 +43,23 @@ def test_every_round_is_told_to_the_listener() -> None:
 def test_outside_anchors_grow_the_same_pool_as_pairs_of_the_same_objects() -> None:
     papers, pair = some_papers(), cloud_pair()
     rows_a, rows_b = papers.truth[:30].T
-    grown = grow(pair, Start(None, pair.a.array[rows_a], pair.b.array[rows_b]), np.random.default_rng(0))
+    grown = grow(pair, Anchors(pair.a.array[rows_a], pair.b.array[rows_b]), np.random.default_rng(0))
     assert papers.right(grown.pairs).sum() >= 0.9 * len(papers.truth)
 
 
 def test_noise_does_not_take_off() -> None:
     noise = np.random.default_rng(0).standard_normal((500, 64)).astype(np.float32)
     noise /= np.linalg.norm(noise, axis=1, keepdims=True)
-    grown = grow(CloudPair(cloud_pair().a.array, noise), Start(some_papers().seeds), np.random.default_rng(0))
+    clouds = CloudPair(cloud_pair().a.array, noise)
+    grown = grow(clouds, anchors_from_rows(clouds, some_papers().seeds), np.random.default_rng(0))
     assert grown.agreed < CONVERGED * 500
 
 
 def test_a_pair_held_by_all_views_but_one_is_judged_by_that_one() -> None:
     """Views that hold a pair as an anchor do not vote on it, so their silence does not count against it."""
     members = np.array([[0, 0], [1, 1]])
-    proposals = [(np.array([[0, 0]]), np.array([0.5])), (np.array([[1, 1]]), np.array([0.5]))]
-    proposals += [(np.array([[2, 2]]), np.array([0.4]))] * 2
-    grown = _promote(proposals, members, held=np.array([3.0, 0.0]), n_b=10, votes=0.5, limit=10)
+    proposals = [Proposal(np.array([[row, row]]), np.array([0.5])) for row in (0, 1, 2, 2)]
+    grown = promote(Views([], proposals, members, np.array([3.0, 0.0])), n_b=10, votes=0.5, limit=10)
     shares = dict(zip(map(tuple, grown.pairs.tolist()), grown.share, strict=True))
     assert shares == {(0, 0): 1.0, (2, 2): 0.5}  # (1, 1) has 1 of 4 votes
 
@@ -67,5 +67,6 @@ def test_a_pair_held_by_all_views_but_one_is_judged_by_that_one() -> None:
 def test_promotion_keeps_the_best_up_to_the_limit() -> None:
     pairs = np.array([[0, 0], [1, 1], [2, 2], [0, 2]])
     score = np.array([0.9, 0.1, 0.5, 0.95])
-    grown = _promote([(pairs, score)] * 2, np.empty((0, 2), np.int64), np.empty(0), n_b=5, votes=0.5, limit=2)
+    views = Views([], [Proposal(pairs, score)] * 2, np.empty((0, 2), np.int64), np.empty(0))
+    grown = promote(views, n_b=5, votes=0.5, limit=2)
     assert grown.pairs.tolist() == [[0, 2], [1, 1]] and grown.agreed == 2

@@ -7,12 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from span_papers import Papers, all_papers, cloud_pair, linked, linked_cut, some_papers
+from span_papers import Papers, all_papers, cloud_pair, linked, linked_cut, seeds_of_cut, some_papers
 from veclink.backends.cloud_pair import CloudPair
 from veclink.data.links import Links
 from veclink.data.scores import score
 from veclink.linkers.linking import link
-from veclink.linkers.span.growing import Start
 from veclink.linkers.span.linker import span
 
 
@@ -174,13 +173,13 @@ def test_a_pool_that_did_not_take_off_gives_no_links_and_says_why() -> None:
     noise = np.random.default_rng(0).standard_normal((120, 40)).astype(np.float32)
     noise /= np.linalg.norm(noise, axis=1, keepdims=True)
     found = span(CloudPair(cloud_pair().a.array[:120], noise), None)
-    assert (found.verdict, found.kept, len(found.pairs)) == ("not linkable", 0, 0)
-    assert "No start took off" in found.reasons[0]
+    assert (found.verdict.name, found.kept, len(found.pairs)) == ("not linkable", 0, 0)
+    assert "No start took off" in found.verdict.reasons[0]
 
 
 def test_given_pairs_are_kept_as_certain_and_the_same_random_state_repeats() -> None:
     papers = some_papers()
-    found = span(cloud_pair(), Start(papers.seeds))
+    found = span(cloud_pair(), seeds_of_cut())
     first = as_set(found.pairs[: len(papers.seeds)])
     assert first == as_set(papers.seeds) and np.all(found.probability[: len(papers.seeds)] == 1)
     assert as_set(found.pairs[: found.kept]) == as_set(linked_cut().pairs)

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from span_papers import all_papers, cloud_pair, some_papers
+from span_papers import all_papers, cloud_pair, seeds_of_cut, some_papers
 from veclink.backends.cloud_pair import CloudPair
 from veclink.data.collection import Collection
 from veclink.geometry.clouds import prepare
 from veclink.geometry.profiles import profiles
 from veclink.geometry.signatures import unit_rows
-from veclink.linkers.span.alignment import align
-from veclink.linkers.span.growing import Start
-from veclink.linkers.span.starts import FROM_NOTHING, Found, best_pool, clean
+from veclink.linkers.anchors import Anchors, anchors_from_rows
+from veclink.linkers.span.alignment import AlignmentRule, align
+from veclink.linkers.span.starts import FROM_NOTHING, Bootstrap, best_pool, clean
 from veclink.matching import match
 
 N_SEEDS = 30
@@ -29,44 +29,45 @@ def _whole() -> Any:
 
 
 @cache
-def _from_nothing() -> Found:
+def _from_nothing() -> Bootstrap:
     return best_pool(_whole(), None, np.random.default_rng(0))
 
 
 @cache
-def _cut_from_nothing() -> Found:
+def _cut_from_nothing() -> Bootstrap:
     return best_pool(cloud_pair(), None, np.random.default_rng(0))
 
 
-def _f1(found: Found) -> float:
+def _f1(found: Bootstrap) -> float:
     papers = all_papers()
     return 2 * papers.right(found.pool.pairs).sum() / (len(found.pool.pairs) + len(papers.truth))
 
 
-def _seeds(n_wrong: int) -> np.ndarray:
+def _seeds(n_wrong: int) -> Anchors:
     """Thirty pairs of the sample; the first `n_wrong` have the partner of another paper."""
     rng = np.random.default_rng(1)
     seeds = rng.permutation(all_papers().truth)[:N_SEEDS].copy()
     seeds[:n_wrong, 1] = np.roll(seeds[:n_wrong, 1], 1)
-    return seeds
+    return anchors_from_rows(_whole(), seeds)
 
 
 def test_half_the_seeds_wrong_link_like_right_ones_and_are_named() -> None:
-    found = best_pool(_whole(), Start(_seeds(15)), np.random.default_rng(0))
-    right = best_pool(_whole(), Start(_seeds(0)), np.random.default_rng(0))
+    found = best_pool(_whole(), _seeds(15), np.random.default_rng(0))
+    right = best_pool(_whole(), _seeds(0), np.random.default_rng(0))
     assert _f1(found) > _f1(right) - 0.02
-    assert len(right.suspects) == 0
-    assert set(found.suspects.tolist()) <= set(range(15)) and len(found.suspects) >= 13
+    assert len(right.outlier_seeds) == 0
+    assert set(found.outlier_seeds.tolist()) <= set(range(15)) and len(found.outlier_seeds) >= 13
 
 
 def test_cleaning_keeps_right_seeds_of_a_half_wrong_file() -> None:
-    cleaned = clean(_whole(), Start(_seeds(15)), np.random.default_rng(0))
+    cleaned = clean(_whole(), _seeds(15), np.random.default_rng(0))
     assert cleaned is not None and cleaned.pairs is not None and len(cleaned.pairs) == 15
     assert all_papers().right(cleaned.pairs).sum() >= 12
 
 
 def test_two_seeds_are_too_few_to_clean() -> None:
-    assert clean(cloud_pair(), Start(some_papers().seeds[:2]), np.random.default_rng(0)) is None
+    two = anchors_from_rows(cloud_pair(), some_papers().seeds[:2])
+    assert clean(cloud_pair(), two, np.random.default_rng(0)) is None
 
 
 def test_no_seeds_link_the_sample() -> None:
@@ -78,22 +79,22 @@ def test_no_seeds_link_the_sample() -> None:
 def test_a_seed_file_without_a_right_pair_is_not_worse_than_none() -> None:
     wrong = some_papers().truth[:12].copy()
     wrong[:, 1] = np.roll(wrong[:, 1], 1)
-    found = best_pool(cloud_pair(), Start(wrong), np.random.default_rng(0))
+    found = best_pool(cloud_pair(), anchors_from_rows(cloud_pair(), wrong), np.random.default_rng(0))
     none = _cut_from_nothing()
     n_right = [some_papers().right(each.pool.pairs).sum() for each in (found, none)]
     assert found.converged and none.converged
     assert n_right[0] > 0.97 * n_right[1] > 200
-    assert len(found.suspects) >= 11
+    assert len(found.outlier_seeds) >= 11
 
 
 def test_the_first_start_that_takes_off_is_the_last_that_is_tried() -> None:
-    found = best_pool(cloud_pair(), Start(some_papers().seeds), np.random.default_rng(0))
+    found = best_pool(cloud_pair(), seeds_of_cut(), np.random.default_rng(0))
     assert found.converged and [name for name, _ in found.tried] == ["seeds"]
 
 
 @pytest.mark.parametrize("seeded", [True, False])
 def test_the_same_state_gives_the_same_pool(seeded: bool) -> None:
-    start = Start(some_papers().seeds) if seeded else None
+    start = seeds_of_cut() if seeded else None
     first = best_pool(cloud_pair(), start, np.random.default_rng(0)) if seeded else _cut_from_nothing()
     second = best_pool(cloud_pair(), start, np.random.default_rng(0))
     assert np.array_equal(first.pool.pairs, second.pool.pairs) and first.tried == second.tried
@@ -103,7 +104,7 @@ def test_the_same_state_gives_the_same_pool(seeded: bool) -> None:
 def test_random_vectors_do_not_take_off(seeded: bool) -> None:
     rng = np.random.default_rng(0)
     noise = CloudPair(*(unit_rows(rng.normal(size=(200, d)).astype(np.float32)) for d in (64, 96)))
-    start = Start(np.stack([np.arange(15)] * 2, axis=1)) if seeded else None
+    start = anchors_from_rows(noise, np.stack([np.arange(15)] * 2, axis=1)) if seeded else None
     assert not best_pool(noise, start, rng).converged
 
 
@@ -124,6 +125,6 @@ def test_alignment_finds_a_rotation_from_a_poor_hint() -> None:
     turn = np.linalg.qr(rng.normal(size=(points.shape[1],) * 2))[0].astype(np.float32)
     shared = points[:, :3] + 0.02 * rng.normal(size=(len(points), 3)).astype(np.float32)
     hints = unit_rows(points[:, :3].copy()), unit_rows(shared)
-    axes_a, axes_b = align(points, points @ turn, hints, rng, match, power=0.7)
+    axes_a, axes_b = align((points, points @ turn), hints, rng, match, AlignmentRule(power=0.7))
     pairs, _ = match(unit_rows(points @ axes_a), unit_rows(points @ turn @ axes_b)).mutual()
     assert np.mean(pairs[:, 0] == pairs[:, 1]) > 0.95 and len(pairs) > 0.9 * len(points)

@@ -22,26 +22,24 @@ better (experiments/results/geh.json): the furthest links are the isolated ones,
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from veclink.data.pairs import one_to_one
-from veclink.errors import InputError, named
+from veclink.data.pairs import one_to_one, sharing_no_row
 from veclink.files.memory import parse_memory
 from veclink.geometry.clouds import Cloud
-from veclink.linkers.anchors import Anchors
-from veclink.linkers.geh.local_views import ABOVE, NEIGHBOURS, LocalPath
+from veclink.linkers.anchors import Anchors, no_pairs
+from veclink.linkers.geh.constants import BURN_IN, LOCAL_ABOVE, STEADY_COVERAGE, STEADY_ITERATIONS
+from veclink.linkers.geh.local_views import LocalPath
 from veclink.linkers.geh.views import GlobalPath, Settings
+from veclink.linkers.options import GehOptions
+from veclink.linkers.result import Decision
+from veclink.linkers.stages import NOBODY, Packed, Watch, run_rounds
+from veclink.linkers.verdict import geh_verdict
 from veclink.linkers.votes import Votes, otsu, posterior
-from veclink.progress import Progress, ProgressListener
+from veclink.progress import Progress
 
-if TYPE_CHECKING:
-    from veclink.linkers.checkpoint import Checkpoint
-
-BURN_IN = 10
-WINDOW = 10
-STEADY = 0.01
+DEFAULT_OPTIONS = GehOptions()
 
 
 @dataclass(frozen=True)
@@ -58,10 +56,24 @@ class Iteration:
 class Growth:
     """What GEH found: the links (seeds first, then by decreasing confidence) and the evidence for each.
 
-    `confidence` is the posterior θ; `votes` counts the views, of `views` in all, that proposed the pair; `score` is its
-    mean csls in those (NaN without a vote); the first `n_seeds` pairs are the seeds, given and not judged. `chances`
-    counts, for each pair, the views that could have proposed it. `proposed` holds the votes of every pair that any view
-    proposed, promoted or not.
+    Attributes
+    ----------
+    pairs : ndarray of shape (n, 2)
+        Rows of A and of B; the first `n_seeds` are the seeds, given and not calibrated.
+    confidence : ndarray of shape (n,)
+        The posterior θ.
+    votes : ndarray of shape (n,)
+        Views, of `views` in all, that proposed the pair.
+    score : ndarray of shape (n,)
+        Its mean csls in those (NaN without a vote).
+    views, n_seeds : int
+        Views in all, and seeds.
+    history : tuple of Iteration
+        What every iteration did.
+    proposed : Votes, optional
+        The votes of every pair that any view proposed, promoted or not.
+    chances : ndarray of shape (n,), optional
+        For each pair, the views that could have proposed it.
     """
 
     pairs: np.ndarray
@@ -74,139 +86,207 @@ class Growth:
     proposed: Votes | None = None
     chances: np.ndarray | None = None
 
+    def decided(self, n_given: int) -> Decision:
+        """The links with the evidence for each, and whether to believe them; n_given: pairs that it began with."""
+        given = np.arange(len(self.pairs)) < self.n_seeds
+        views = self.chances
+        if views is None:
+            views = np.full(len(given), self.views)
+        verdict = geh_verdict(
+            self.confidence[self.n_seeds :],
+            n_views=self.views,
+            most_anchors=max((each.anchors for each in self.history), default=0),
+            n_given=n_given,
+        )
+        return Decision(
+            "geh",
+            verdict,
+            pairs=self.pairs,
+            probability=np.where(given, 1.0, self.confidence),
+            evidence={
+                "score": self.score.astype(np.float32),
+                "votes": self.votes,
+                "views": views,
+                "given": given,
+            },
+            kept=len(self.pairs),
+            rounds=len(self.history),
+            trace={"growth": [[each.links, each.links] for each in self.history]},
+        )
+
 
 def geh(
     a: Cloud,
     b: Cloud,
     anchors: Anchors,
+    options: GehOptions = DEFAULT_OPTIONS,
     *,
-    growth: float = 0.3,
-    share: float = 0.4,
-    k: int = 50,
-    encoding: Literal["kernel", "raw"] = "kernel",
-    view_choice: Literal["fps", "random"] = "fps",
-    schedule: Literal["adaptive", "frozen"] = "adaptive",
-    views: Literal["many", "single"] = "many",
-    bootstrap: bool = True,
-    path: Literal["auto", "global", "local"] = "auto",
-    neighbours: int = NEIGHBOURS,
-    max_iterations: int = 100,
     memory: int | str | None = None,
     device: str = "cpu",
     random_state: int = 0,
-    progress: ProgressListener | None = None,
-    checkpoint: Checkpoint | None = None,
+    watch: Watch = NOBODY,
 ) -> Growth:
-    """Link the rows of two uncentred clouds from `anchors`: pairs of rows, or outside vectors that stay anchors.
+    """Link the rows of two uncentred clouds from anchors: pairs of rows, or outside vectors that stay anchors.
 
-    `growth` (c) and `share` (ρ0) set the schedule, `k` the neighbourhood of csls. The rest are the paper's ablations:
-    raw distances instead of the kernel, random views, a frozen schedule, one view of all links, one iteration only.
-    `path`: whether a view looks at all rows (`geh_global`) or at the `neighbours` nearest of each of its anchors
-    (`geh_local`, the paper's way above 500,000 rows, which "auto" follows; its views ignore `growth`, `share`,
-    `view_choice`, `schedule` and `views`).
-    `memory` bounds what is allocated beside the clouds and the links; `checkpoint` keeps every iteration.
+    Parameters
+    ----------
+    a, b : Cloud
+        Rows of unit length.
+    anchors : Anchors
+        What a person gave.
+    options : GehOptions
+        The schedule, and the paper's ablations.
+    memory : int or str, optional
+        Bounds what is allocated beside the clouds and the links.
+    device : str
+        Where views are matched.
+    random_state : int
+        The same one gives the same links.
+    watch : Watch
+        Who hears of every iteration, and where it is kept.
     """
-    _check_options(growth, share, k, encoding, view_choice, schedule, views, max_iterations, path, neighbours)
-    rng = np.random.default_rng(random_state)
     budget = None if memory is None else parse_memory(memory)
-    settings = Settings(growth, share, k, encoding, view_choice, schedule, views, budget, device)
-    seeds = np.empty((0, 2), np.int64) if anchors.pairs is None else anchors.pairs
-    local = path == "local" or (path == "auto" and max(a.shape[0], b.shape[0]) > ABOVE)
-    way: GlobalPath | LocalPath = (
-        LocalPath(a, b, anchors, settings, neighbours) if local else GlobalPath(a, b, anchors, settings)
-    )
-    votes, pool = Votes(b.shape[0]), np.empty((0, 2), np.int64)
-    history: list[Iteration] = []
-    if checkpoint is not None:
-        pool = _resume(checkpoint, rng, way, votes, history)
-    last = max_iterations if bootstrap else 1
-
-    while len(history) < last and not _finished(history):
-        now = way.round(pool, rng)
-        seen_a, seen_b = np.zeros(a.shape[0], bool), np.zeros(b.shape[0], bool)
-        for proposed, score, times in now.proposals:
-            votes.add(proposed, score, times=times)
-            seen_a[proposed[:, 0]] = True
-            seen_b[proposed[:, 1]] = True
-        coverage = max(int(seen_a.sum()), int(seen_b.sum())) / max(a.shape[0], b.shape[0])
-        pool, confidence = _promote(votes, way.chances(votes.pairs()), seeds)
-        history.append(Iteration(now.views, now.anchors, len(seeds) + len(pool), coverage))
-        if checkpoint is not None:
-            arrays = {**votes.state(), "pool": pool, **way.state()}
-            checkpoint.save("growth", rng, arrays, [astuple(each) for each in history])
-        if progress is not None:
-            mean = float(confidence.mean()) if len(confidence) else None
-            progress(Progress(len(history), last, len(seeds) + len(pool), mean, "growing"))
-
-    pairs = np.concatenate([seeds, pool])
-    counts, scores = votes.of(pairs)
-    n_views, chances = sum(each.views for each in history), way.chances(pairs)
-    confidence = posterior(counts, chances)
-    return Growth(pairs, confidence, counts, scores, n_views, len(seeds), tuple(history), votes, chances)
+    growing = _Growing(a, b, anchors, Settings(options, budget, device))
+    run_rounds("growth", growing, np.random.default_rng(random_state), watch)
+    return growing.result()
 
 
-def _promote(votes: Votes, chances: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The links beyond the seeds, best first, and their confidence: those above Otsu's threshold, one partner each."""
-    confidence = posterior(votes.counts, chances)
-    kept = confidence >= otsu(confidence)
-    pairs, confidence, score = votes.pairs()[kept], confidence[kept], votes.mean_scores()[kept]
-    free = ~(np.isin(pairs[:, 0], seeds[:, 0]) | np.isin(pairs[:, 1], seeds[:, 1]))
-    pairs, confidence, score = pairs[free], confidence[free], score[free]
-    best = one_to_one(pairs, confidence, score)
-    return pairs[best], confidence[best]
+class _Growing:
+    """The links, the votes and the history of a run; each `advance` is one iteration."""
 
+    def __init__(
+        self,
+        a: Cloud,
+        b: Cloud,
+        anchors: Anchors,
+        settings: Settings,
+    ) -> None:
+        options = settings.options
+        self.sizes = len(a), len(b)
+        self.seeds = anchors.rows
+        self.most = options.max_iterations if options.bootstrap else 1
+        self.path = _path(a, b, anchors, settings)
+        self.votes = Votes(len(b))
+        self.pool = no_pairs()
+        self.confidence = np.empty(0)
+        self.history: list[Iteration] = []
 
-def _check_options(
-    growth: float,
-    share: float,
-    k: int,
-    encoding: str,
-    view_choice: str,
-    schedule: str,
-    views: str,
-    max_iterations: int,
-    path: str,
-    neighbours: int,
-) -> None:
-    for name, given, known in (
-        ("encoding", encoding, ("kernel", "raw")),
-        ("view_choice", view_choice, ("fps", "random")),
-        ("schedule", schedule, ("adaptive", "frozen")),
-        ("views", views, ("many", "single")),
-        ("path", path, ("auto", "global", "local")),
-    ):
-        if given not in known:
-            raise InputError(f"The option {name} is {given!r}; it is one of {named(known)}.")
-    if not (growth >= 0 and 0 < share <= 1 and k >= 1 and max_iterations >= 1 and neighbours >= 1):
-        raise InputError(
-            f"The options are growth={growth}, share={share}, k={k}, max_iterations={max_iterations} and "
-            f"neighbours={neighbours}; growth is at least 0, share more than 0 and at most 1, the others at least 1."
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing left to propose, or nothing changes."""
+        if len(self.history) >= self.most:
+            return True
+        if not self.history:
+            return False
+        coverage = [each.coverage for each in self.history]
+        return coverage[-1] == 0.0 or _steady(coverage)
+
+    def advance(self, rng: np.random.Generator) -> None:
+        """Draw views of the links, count their votes, and promote."""
+        now = self.path.round(self.pool, rng)
+        n_a, n_b = self.sizes
+        seen_a = np.zeros(n_a, bool)
+        seen_b = np.zeros(n_b, bool)
+        for pairs, score, times in now.proposals:
+            self.votes.add(pairs, score, times=times)
+            seen_a[pairs[:, 0]] = True
+            seen_b[pairs[:, 1]] = True
+        n_seen = max(int(seen_a.sum()), int(seen_b.sum()))
+        coverage = n_seen / max(n_a, n_b)
+        chances = self.path.chances(self.votes.pairs())
+        self.pool, self.confidence = _promote(self.votes, chances, self.seeds)
+        self.history.append(
+            Iteration(
+                now.views,
+                now.anchors,
+                self._n_links(),
+                coverage,
+            )
         )
 
+    def pack(self) -> Packed:
+        """What has to be kept to go on later."""
+        arrays = {
+            **self.votes.state(),
+            "pool": self.pool,
+            **self.path.state(),
+        }
+        return arrays, [astuple(each) for each in self.history]
 
-def _resume(
-    checkpoint: Checkpoint,
-    rng: np.random.Generator,
-    way: GlobalPath | LocalPath,
+    def unpack(self, packed: Packed) -> None:
+        """Go on from what was kept."""
+        arrays, iterations = packed
+        self.votes.restore(arrays)
+        self.path.restore(arrays)
+        self.pool = arrays["pool"]
+        self.history = [Iteration(*each) for each in iterations]
+
+    def progress(self) -> Progress:
+        """How far it is."""
+        mean = float(self.confidence.mean()) if len(self.confidence) else None
+        return Progress(
+            len(self.history),
+            self.most,
+            self._n_links(),
+            mean,
+            "growing",
+        )
+
+    def result(self) -> Growth:
+        """The seeds and the links, with the evidence for each."""
+        pairs = np.concatenate([self.seeds, self.pool])
+        votes, score = self.votes.of(pairs)
+        chances = self.path.chances(pairs)
+        return Growth(
+            pairs,
+            posterior(votes, chances),
+            votes,
+            score,
+            sum(each.views for each in self.history),
+            len(self.seeds),
+            tuple(self.history),
+            self.votes,
+            chances,
+        )
+
+    def _n_links(self) -> int:
+        return len(self.seeds) + len(self.pool)
+
+
+def _path(
+    a: Cloud,
+    b: Cloud,
+    anchors: Anchors,
+    settings: Settings,
+) -> GlobalPath | LocalPath:
+    path = settings.options.path
+    if path == "auto":
+        larger = max(len(a), len(b))
+        path = "local" if larger > LOCAL_ABOVE else "global"
+    if path == "local":
+        return LocalPath(a, b, anchors, settings)
+    return GlobalPath(a, b, anchors, settings)
+
+
+def _promote(
     votes: Votes,
-    history: list[Iteration],
-) -> np.ndarray:
-    """Puts everything as it was after the last iteration that was kept; the pool it ended with."""
-    held = checkpoint.load("growth", rng)
-    if held is None:
-        return np.empty((0, 2), np.int64)
-    arrays, iterations = held
-    votes.restore(arrays)
-    way.restore(arrays)
-    history += [Iteration(*each) for each in iterations]
-    return arrays["pool"]
-
-
-def _finished(history: list[Iteration]) -> bool:
-    return bool(history) and (history[-1].coverage == 0.0 or _steady([each.coverage for each in history]))
+    chances: np.ndarray,
+    seeds: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The links beyond the seeds, best first, and their confidence: those above Otsu's threshold, one partner each."""
+    confidence = posterior(votes.counts, chances)
+    pairs = votes.pairs()
+    likely = np.flatnonzero(confidence >= otsu(confidence))
+    likely = likely[sharing_no_row(pairs[likely], seeds)]
+    score = votes.mean_scores()
+    chosen = one_to_one(pairs[likely], confidence[likely], score[likely])
+    best = likely[chosen]
+    return pairs[best], confidence[best]
 
 
 def _steady(coverage: list[float]) -> bool:
     """The share of points proposed moved by less than 0.01 in each of the last 10 iterations, the burn-in left out."""
-    moves = np.abs(np.diff(coverage[BURN_IN:]))[-WINDOW:]
-    return len(moves) == WINDOW and bool((moves < STEADY).all())
+    moves = np.abs(np.diff(coverage[BURN_IN:]))
+    last = moves[-STEADY_ITERATIONS:]
+    enough = len(last) == STEADY_ITERATIONS
+    return enough and bool((last < STEADY_COVERAGE).all())

@@ -11,60 +11,98 @@ import numpy as np
 from veclink.geometry import signatures
 from veclink.geometry.clouds import Cloud
 from veclink.linkers.anchors import Anchors
+from veclink.linkers.geh.constants import WIDTH_SAMPLE
+from veclink.linkers.options import GehOptions
 from veclink.matching import match
 
-WIDTH_SAMPLE = 500
-BLOCK = 8192
+BLOCK = 8192  # rows of a cloud at a time
+
+Proposals = Iterator[tuple[np.ndarray, np.ndarray, int]]
 
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """The views of one iteration: how many vote, anchors in each, and what they propose, made when asked for.
+    """The views of one iteration.
 
-    proposals: pairs (p, 2) of rows, their csls, and how many views they stand for.
+    Attributes
+    ----------
+    views : int
+        How many vote.
+    anchors : int
+        Anchors in each of them.
+    proposals : iterator of (ndarray of shape (p, 2), ndarray of shape (p,), int)
+        Pairs of rows, their csls, and how many views they stand for; made when asked for.
     """
 
     views: int
     anchors: int
-    proposals: Iterator[tuple[np.ndarray, np.ndarray, int]]
+    proposals: Proposals
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The options of `geh.geh` that both paths need."""
+    """The options of GEH, the bytes that may be allocated, and the device."""
 
-    growth: float
-    share: float
-    k: int
-    encoding: str
-    view_choice: str
-    schedule: str
-    views: str
-    budget: int | None
-    device: str
+    options: GehOptions
+    budget: int | None = None
+    device: str = "cpu"
+
+    def mutual(
+        self,
+        hash_a: np.ndarray,
+        hash_b: np.ndarray,
+        held: int,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Mutual nearest neighbours of two sets of signatures; held: bytes that are in use already."""
+        room = None if self.budget is None else max(self.budget - held, 1)
+        found = match(
+            hash_a,
+            hash_b,
+            k=self.options.k,
+            memory=room,
+            device=self.device,
+        )
+        return found.mutual()
 
 
 class GlobalPath:
     """Views of the links, each matched over all rows."""
 
-    def __init__(self, a: Cloud, b: Cloud, anchors: Anchors, settings: Settings) -> None:
+    def __init__(
+        self,
+        a: Cloud,
+        b: Cloud,
+        anchors: Anchors,
+        settings: Settings,
+    ) -> None:
         self.a, self.b, self.settings = a, b, settings
         self.seed_a, self.seed_b, self.a_first = in_own_order(anchors)
-        self.sample_a, self.sample_b = _spaced_rows(a, self.seed_a), _spaced_rows(b, self.seed_b)
+        self.sample_a = _spaced_rows(a, self.seed_a)
+        self.sample_b = _spaced_rows(b, self.seed_b)
         self.n_views = 0
 
     def round(self, pool: np.ndarray, rng: np.random.Generator) -> Round:
-        """The views of an iteration that begins with this pool of links beyond the seeds."""
-        of, n_seeds = self.settings, len(self.seed_a)
+        """The views of an iteration that begins with this pool (m, 2) of links beyond the seeds."""
+        n_seeds = len(self.seed_a)
         count, size = plan(
-            n_seeds + len(pool), n_seeds, growth=of.growth, share=of.share, schedule=of.schedule, views=of.views
+            n_seeds + len(pool),
+            n_seeds,
+            self.settings.options,
         )
-        left = np.concatenate([self.seed_a, self.a.take(pool[:, 0])])
-        right = np.concatenate([self.seed_b, self.b.take(pool[:, 1])])
+        rows_a, rows_b = pool.T
+        left = np.concatenate([self.seed_a, self.a.take(rows_a)])
+        right = np.concatenate([self.seed_b, self.b.take(rows_b)])
         sides = (left, right) if self.a_first else (right, left)
-        chosen = _draw_views(sides, n_seeds, count, size, of.view_choice, rng, of.budget)
+        views = _draw_views(
+            sides,
+            n_seeds,
+            (count, size),
+            self.settings,
+            rng,
+        )
         self.n_views += count
-        return Round(count, size, self._proposals(left, right, chosen, count))
+        proposals = self._proposals(left, right, views, count)
+        return Round(count, size, proposals)
 
     def chances(self, pairs: np.ndarray) -> np.ndarray:
         """The views that could propose each pair: all of them."""
@@ -79,34 +117,46 @@ class GlobalPath:
         self.n_views = int(state["n_views"])
 
     def _proposals(
-        self, left: np.ndarray, right: np.ndarray, chosen: list[np.ndarray], count: int
-    ) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
-        of = self.settings
-        from_a, from_b = _AnchorDistances(self.a, left, of.budget), _AnchorDistances(self.b, right, of.budget)
-        for view in chosen:
-            hash_a = signature(from_a.columns(view), self.sample_a, of.encoding)
-            hash_b = signature(from_b.columns(view), self.sample_b, of.encoding)
+        self,
+        left: np.ndarray,
+        right: np.ndarray,
+        views: list[np.ndarray],
+        count: int,
+    ) -> Proposals:
+        budget, encoding = self.settings.budget, self.settings.options.encoding
+        from_a = _AnchorDistances(self.a, left, budget)
+        from_b = _AnchorDistances(self.b, right, budget)
+        # Without links beyond the seeds all views are the same one: it is matched once and votes for all.
+        times = count // len(views)
+        for view in views:
+            hash_a = signature(from_a.columns(view), self.sample_a, encoding)
+            hash_b = signature(from_b.columns(view), self.sample_b, encoding)
             held = from_a.nbytes + from_b.nbytes + hash_a.nbytes + hash_b.nbytes
-            room = None if of.budget is None else max(of.budget - held, 1)
-            proposed, score = match(hash_a, hash_b, k=of.k, memory=room, device=of.device).mutual()
-            # Without links beyond the seeds all views are the same one: it is matched once and votes for all.
-            yield proposed, score, count // len(chosen)
+            pairs, score = self.settings.mutual(hash_a, hash_b, held)
+            yield pairs, score, times
 
 
-def plan(
-    n_links: int, n_seeds: int, *, growth: float, share: float, schedule: str = "adaptive", views: str = "many"
-) -> tuple[int, int]:
+def plan(n_links: int, n_seeds: int, options: GehOptions) -> tuple[int, int]:
     """Views and anchors per view for this many links: `m = ⌈m0·sf⌉`, `s = ⌈ρ0·|L|/sf⌉`.
 
     `sf = 1 + c·ln(|L|/|S|)` (1 when frozen) and `m0 = ⌈2/ρ0⌉`; a single view holds all links.
     """
-    if views == "single":
+    if options.views == "single":
         return 1, n_links
-    scale = 1.0 if schedule == "frozen" else 1.0 + growth * math.log(n_links / max(n_seeds, 1))
-    return math.ceil(math.ceil(2 / share) * scale), math.ceil(share * n_links / scale)
+    scale = 1.0
+    if options.schedule == "adaptive":
+        scale += options.growth * math.log(n_links / max(n_seeds, 1))
+    count = math.ceil(math.ceil(2 / options.share) * scale)
+    return count, math.ceil(options.share * n_links / scale)
 
 
-def furthest_points(vectors: np.ndarray, starts: np.ndarray, count: int, *, budget: int | None = None) -> np.ndarray:
+def furthest_points(
+    vectors: np.ndarray,
+    starts: np.ndarray,
+    count: int,
+    *,
+    budget: int | None = None,
+) -> np.ndarray:
     """Furthest-point samples of unit vectors, one for each start, all at once: positions (len(starts), count).
 
     Each sample begins at its start and takes again and again the vector whose smallest cosine distance to those taken
@@ -117,11 +167,18 @@ def furthest_points(vectors: np.ndarray, starts: np.ndarray, count: int, *, budg
     apart = signatures.distances(vectors, vectors) if fits else None
     chosen = np.empty((len(starts), count), np.int64)
     chosen[:, 0] = starts
-    nearest = np.full((len(starts), len(vectors)), np.inf, np.float32)
+    nearest = np.full(
+        (len(starts), len(vectors)),
+        np.inf,
+        np.float32,
+    )
     every = np.arange(len(starts))
     for i in range(1, count):
         newest = chosen[:, i - 1]
-        gaps = signatures.distances(vectors[newest], vectors) if apart is None else apart[newest]
+        if apart is None:
+            gaps = signatures.distances(vectors[newest], vectors)
+        else:
+            gaps = apart[newest]
         np.minimum(nearest, gaps, out=nearest)
         nearest[every, newest] = -1.0  # below any distance: never taken again, not even among duplicates
         chosen[:, i] = np.argmax(nearest, axis=1)
@@ -138,7 +195,11 @@ def furthest_points_reference(vectors: np.ndarray, start: int, count: int) -> li
     return chosen
 
 
-def signature(r: np.ndarray, sample: np.ndarray, encoding: str) -> np.ndarray:
+def signature(
+    r: np.ndarray,
+    sample: np.ndarray,
+    encoding: str,
+) -> np.ndarray:
     """Rows of unit length from distances to anchors; the rows of the sample set the width of the kernel."""
     if encoding == "raw":
         return signatures.raw(r)
@@ -148,42 +209,60 @@ def signature(r: np.ndarray, sample: np.ndarray, encoding: str) -> np.ndarray:
 def spaced(r: np.ndarray) -> np.ndarray:
     """Rows evenly spaced in the order of their mean distance to the anchors, of the distances (n, s)."""
     order = np.argsort(r.mean(axis=1), kind="stable")
-    return order[np.linspace(0, len(order) - 1, min(WIDTH_SAMPLE, len(order))).astype(np.int64)]
+    count = min(WIDTH_SAMPLE, len(order))
+    spots = np.linspace(0, len(order) - 1, count)
+    return order[spots.astype(np.int64)]
 
 
 def _spaced_rows(cloud: Cloud, seeds: np.ndarray) -> np.ndarray:
-    return spaced(_AnchorDistances(cloud, seeds, None).columns(np.arange(len(seeds))))
+    measured = _AnchorDistances(cloud, seeds, None)
+    every = np.arange(len(seeds))
+    return spaced(measured.columns(every))
 
 
 def in_own_order(anchors: Anchors) -> tuple[np.ndarray, np.ndarray, bool]:
     """The seeds' vectors on both sides, ordered by their distance to all seeds, and whether A's are more spread out."""
-    far_a, far_b = (signatures.distances(x, x).mean(axis=1, dtype=np.float64) for x in (anchors.left, anchors.right))
+    far_a = _mean_distances(anchors.left)
+    far_b = _mean_distances(anchors.right)
     order = np.argsort(far_a + far_b, kind="stable")
-    return anchors.left[order], anchors.right[order], bool(far_a.mean() >= far_b.mean())
+    a_first = bool(far_a.mean() >= far_b.mean())
+    return anchors.left[order], anchors.right[order], a_first
+
+
+def _mean_distances(vectors: np.ndarray) -> np.ndarray:
+    return signatures.distances(vectors, vectors).mean(axis=1, dtype=np.float64)
 
 
 def _draw_views(
     sides: tuple[np.ndarray, np.ndarray],
     n_seeds: int,
-    count: int,
-    size: int,
-    view_choice: str,
+    planned: tuple[int, int],
+    settings: Settings,
     rng: np.random.Generator,
-    budget: int | None,
 ) -> list[np.ndarray]:
-    """Positions of each view's anchors: all seeds, then links up to `size`. One view when all would be the same."""
+    """Positions of each view's anchors: all seeds, then links. One view when all would be the same.
+
+    sides: vectors of seeds and links, the side whose furthest points are drawn first. planned: views, anchors of each.
+    """
+    count, size = planned
     n_pool = len(sides[0]) - n_seeds
     extra = min(size - n_seeds, n_pool)
     if extra <= 0 or extra == n_pool:
         return [np.arange(n_seeds + max(extra, 0))]
     drawn = np.empty((count, extra), np.int64)
-    if view_choice == "random":
+    if settings.options.view_choice == "random":
         for links in drawn:
             links[:] = rng.choice(n_pool, extra, replace=False)
     else:
         starts = rng.integers(n_pool, size=count)
-        for turn, anchors in enumerate(sides):
-            drawn[turn::2] = furthest_points(anchors[n_seeds:], starts[turn::2], extra, budget=budget)
+        for turn, vectors in enumerate(sides):
+            links, own = vectors[n_seeds:], starts[turn::2]
+            drawn[turn::2] = furthest_points(
+                links,
+                own,
+                extra,
+                budget=settings.budget,
+            )
     seeds = np.arange(n_seeds)
     return [np.concatenate([seeds, n_seeds + links]) for links in drawn]
 
@@ -191,8 +270,14 @@ def _draw_views(
 class _AnchorDistances:
     """Distances of a cloud's rows to all anchors of an iteration, in one product where memory allows, else by view."""
 
-    def __init__(self, cloud: Cloud, anchors: np.ndarray, budget: int | None) -> None:
-        self._cloud, self._anchors = cloud, anchors
+    def __init__(
+        self,
+        cloud: Cloud,
+        anchors: np.ndarray,
+        budget: int | None,
+    ) -> None:
+        self._cloud = cloud
+        self._anchors = anchors
         self.nbytes = 4 * cloud.shape[0] * len(anchors)
         self._whole: np.ndarray | None = None
         if budget is None or self.nbytes <= budget // 8:
@@ -202,12 +287,15 @@ class _AnchorDistances:
 
     def columns(self, view: np.ndarray) -> np.ndarray:
         """Distances to the anchors of one view, (n, s)."""
-        return self._measure(self._anchors[view]) if self._whole is None else self._whole[:, view]
+        if self._whole is not None:
+            return self._whole[:, view]
+        return self._measure(self._anchors[view])
 
     def _measure(self, anchors: np.ndarray) -> np.ndarray:
         n = self._cloud.shape[0]
         r = np.empty((n, len(anchors)), np.float32)
         for start in range(0, n, BLOCK):
             stop = min(start + BLOCK, n)
-            r[start:stop] = signatures.distances(self._cloud.block(start, stop), anchors)
+            block = self._cloud.block(start, stop)
+            r[start:stop] = signatures.distances(block, anchors)
         return r

@@ -10,71 +10,149 @@ for the other half, so that a wrong guess does not confirm itself.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from veclink.geometry.signatures import singular, unit_rows
+from veclink.linkers.span.constants import (
+    ALIGNMENT_ROUNDS,
+    ALIGNMENT_STEADY,
+    ALIGNMENT_STEADY_ROUNDS,
+    HINT_WEIGHT,
+    HINTED_ROUNDS,
+    LIKELY_PARTNERS,
+    PRINCIPAL_DIRECTIONS,
+    SHARED_DIRECTIONS,
+)
 from veclink.matching import Matches
 
-DIMENSIONS = 200  # leading principal axes that are looked at
-DIRECTIONS = 60  # of the cross-covariance that make the signature
-PARTNERS = 2
-HINTED = 15
-ROUNDS = 80
-HINT_WEIGHT = 0.5
-STILL = 0.7  # so many guesses stay the same only once the right directions are found; wrong ones reach 0.6
+RoundListener = Callable[[int, int, float], None]  # round, rows looked at, share of guesses that stayed the same
+Sides = tuple[np.ndarray, np.ndarray]
 
-Listener = Callable[[int, int, float], None]
+
+@dataclass(frozen=True)
+class AlignmentRule:
+    """How an alignment is made: the power on the singular values, and rounds at most."""
+
+    power: float
+    rounds: int = ALIGNMENT_ROUNDS
 
 
 def align(
-    a: np.ndarray,
-    b: np.ndarray,
-    hints: tuple[np.ndarray, np.ndarray],
+    clouds: Sides,
+    hints: Sides,
     rng: np.random.Generator,
     matched: Callable[..., Matches],
-    *,
-    power: float,
-    rounds: int = ROUNDS,
-    listener: Listener | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Projections (d1, r) and (d2, r) on which two clouds of unit vectors look alike, from hints.
+    rule: AlignmentRule,
+    listener: RoundListener | None = None,
+) -> Sides:
+    """Projections on which two clouds of unit vectors look alike, from hints.
 
-    hints: a row of unit length for each row of a and b, which compare across the clouds. matched: `matching.match` with
-    its settings. With P, Q the whitened principal coordinates of the rows and q̄(u) the mean of u's two nearest partners
-    by csls, a round takes the singular vectors of `Σ_u P(u) q̄(u)ᵀ + Σ_v p̄(v) Q(v)ᵀ`, each weighted by its singular
-    value to the `power`, as the axes of the next signature. The hint is joined to it in the first rounds, so that they
-    cannot wander off; kept for longer, it holds the axes back.
+    With P, Q the whitened principal coordinates of the rows and q̄(u) the mean of u's two nearest partners by csls, a
+    round takes the singular vectors of `Σ_u P(u) q̄(u)ᵀ + Σ_v p̄(v) Q(v)ᵀ`, each weighted by its singular value to the
+    `power`, as the directions of the next signature. The hint is joined to it in the first rounds, so that they cannot
+    wander off; kept for longer, it holds the directions back.
+
+    Parameters
+    ----------
+    clouds : ndarrays of shape (n1, d1) and (n2, d2)
+        Rows of unit length.
+    hints : ndarrays of shape (n1, h) and (n2, h)
+        A row of unit length for each row of the clouds, which compare across them.
+    rng : numpy.random.Generator
+        Draws the halves.
+    matched : callable
+        `matching.match` with its settings.
+    rule : AlignmentRule
+        How it is made.
+    listener : callable, optional
+        Hears of every round.
+
+    Returns
+    -------
+    ndarrays of shape (d1, r) and (d2, r)
     """
-    whitening_a, whitening_b = _whitening(a), _whitening(b)
-    p, q = a @ whitening_a, b @ whitening_b
-    of_a, of_b = hints
-    half = rng.permutation(len(a))[: len(a) // 2]
-    best, kept = np.full(len(a), -1), []
-    for step in range(rounds):
-        found = matched(of_a[half], of_b, depth=PARTNERS)
-        kept.append(float(np.mean(found.forward.index[:, 0] == best[half])))
+    whitening = _whitening(clouds[0]), _whitening(clouds[1])
+    whitened = clouds[0] @ whitening[0], clouds[1] @ whitening[1]
+    signatures = hints
+    n = len(clouds[0])
+    half = _random_half(n, rng)
+    partner = np.full(n, -1)
+    unchanged: list[float] = []
+    for step in range(rule.rounds):
+        found = matched(
+            signatures[0][half],
+            signatures[1],
+            depth=LIKELY_PARTNERS,
+        )
+        best = found.forward.index[:, 0]
+        unchanged.append(float(np.mean(best == partner[half])))
+        partner[half] = best
         if listener is not None:
-            listener(step + 1, len(half), kept[-1])
-        best[half] = found.forward.index[:, 0]
-        joint = p[half].T @ q[found.forward.index].mean(axis=1) / len(half)
-        joint += p[half[found.backward.index]].mean(axis=1).T @ q / len(q)
-        left, value, right = singular(joint)
-        weight = (value[:DIRECTIONS] / max(value[0], 1e-12)) ** np.float32(power)
-        turn_a, turn_b = left[:, :DIRECTIONS] * weight, right[:DIRECTIONS].T * weight
-        of_a, of_b = unit_rows(p @ turn_a), unit_rows(q @ turn_b)
-        if step > HINTED + 4 and np.mean(kept[-4:]) >= STILL:
+            listener(step + 1, len(half), unchanged[-1])
+        directions = _shared_directions(whitened, half, found, rule.power)
+        signatures = _along(whitened, directions)
+        if step > HINTED_ROUNDS + ALIGNMENT_STEADY_ROUNDS and _is_steady(unchanged):
             break
-        if step < HINTED:
-            of_a = unit_rows(np.hstack([of_a, np.float32(HINT_WEIGHT) * hints[0]]))
-            of_b = unit_rows(np.hstack([of_b, np.float32(HINT_WEIGHT) * hints[1]]))
+        if step < HINTED_ROUNDS:
+            signatures = _joined(signatures, hints)
         # The other half of the rows next, then a new split.
-        half = np.setdiff1d(np.arange(len(a)), half) if step % 2 == 0 else rng.permutation(len(a))[: len(a) // 2]
-    return whitening_a @ turn_a, whitening_b @ turn_b
+        if step % 2 == 0:
+            half = np.setdiff1d(np.arange(n), half)
+        else:
+            half = _random_half(n, rng)
+    of_a = whitening[0] @ directions[0]
+    of_b = whitening[1] @ directions[1]
+    return of_a, of_b
+
+
+def _random_half(n: int, rng: np.random.Generator) -> np.ndarray:
+    return rng.permutation(n)[: n // 2]
+
+
+def _shared_directions(
+    whitened: Sides,
+    half: np.ndarray,
+    found: Matches,
+    power: float,
+) -> Sides:
+    """The leading singular vectors of the cross-covariance of all rows with their likely partners, weighted."""
+    p, q = whitened
+    partners_of_a = q[found.forward.index].mean(axis=1)
+    partners_of_b = p[half[found.backward.index]].mean(axis=1)
+    joint = p[half].T @ partners_of_a / len(half)
+    joint += partners_of_b.T @ q / len(q)
+    left, value, right = singular(joint)
+    relative = value[:SHARED_DIRECTIONS] / max(value[0], 1e-12)
+    weight = relative ** np.float32(power)
+    of_a = left[:, :SHARED_DIRECTIONS] * weight
+    of_b = right[:SHARED_DIRECTIONS].T * weight
+    return of_a, of_b
+
+
+def _along(whitened: Sides, directions: Sides) -> Sides:
+    of_a = unit_rows(whitened[0] @ directions[0])
+    of_b = unit_rows(whitened[1] @ directions[1])
+    return of_a, of_b
+
+
+def _joined(signatures: Sides, hints: Sides) -> Sides:
+    weight = np.float32(HINT_WEIGHT)
+    of_a = np.hstack([signatures[0], weight * hints[0]])
+    of_b = np.hstack([signatures[1], weight * hints[1]])
+    return unit_rows(of_a), unit_rows(of_b)
+
+
+def _is_steady(unchanged: list[float]) -> bool:
+    return bool(np.mean(unchanged[-ALIGNMENT_STEADY_ROUNDS:]) >= ALIGNMENT_STEADY)
 
 
 def _whitening(points: np.ndarray) -> np.ndarray:
-    """The leading principal axes (d, 200), each divided by the root of its variance plus the mean variance."""
-    values, axes = np.linalg.eigh(points.T.astype(np.float64) @ points / len(points))
-    values, axes = np.maximum(values[::-1], 0.0), axes[:, ::-1]
-    return (axes / np.sqrt(values + values.mean()))[:, :DIMENSIONS].astype(np.float32)
+    """The leading principal directions (d, 200), each divided by the root of its variance plus the mean variance."""
+    covariance = points.T.astype(np.float64) @ points / len(points)
+    values, directions = np.linalg.eigh(covariance)
+    values = np.maximum(values[::-1], 0.0)
+    directions = directions[:, ::-1]
+    scaled = directions / np.sqrt(values + values.mean())
+    return scaled[:, :PRINCIPAL_DIRECTIONS].astype(np.float32)

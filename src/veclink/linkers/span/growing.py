@@ -2,47 +2,61 @@
 
 A round draws several views (random halves of the pool), matches both clouds by their span signatures from each view,
 and counts for every proposed pair the votes of the views that did not hold it as an anchor: a wrong anchor cannot
-vote for itself. The pool of the next round is the best of the pairs that enough views agree on, at most `pace` times
+vote for itself. The pool of the next round is the best of the pairs that enough views agree on, at most `factor` times
 as many as before, so that its precision rises while it grows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from veclink.backends.cloud_pair import CloudPair, Projections
-from veclink.data.pairs import one_to_one, pair_keys
+from veclink.backends.cloud_pair import CloudPair, Projections, QuerySample
+from veclink.data.pairs import one_to_one, pair_keys, positions_of, sharing_no_row
 from veclink.geometry.signatures import canonical_projections
+from veclink.linkers.anchors import Anchors, no_pairs
+from veclink.linkers.options import GrowthSchedule
+from veclink.linkers.span.constants import (
+    CONFIRMED_FACTOR,
+    CONVERGED,
+    MIN_POOL_LIMIT,
+    SCORE_WEIGHT,
+    SETTLED,
+    SETTLED_FACTOR,
+    STEADY_CHANGE,
+    WIDENED_FACTOR,
+    WIDENED_ONE_IN,
+    WIDENED_QUERIES,
+)
+from veclink.linkers.votes import Votes
 
-LEAST_POOL = 60
-STEADY = 0.1
-# A pool that agrees on this share of the smaller cloud has found the map. Failed ones stayed below 0.16 in 64 and more
-# dimensions; in 32, random vectors reached 0.4, which is why the verdict asks for more there.
-CONVERGED = 0.2
-WIDER = 8192  # rows of the smaller cloud that are asked once more before all of them are
-SETTLED = 0.2  # of the smaller cloud: the given pairs stand in every view until the pool is this large
+DEFAULT_SCHEDULE = GrowthSchedule()
 
-
-@dataclass(frozen=True, eq=False)
-class Start:
-    """What growing begins with: pairs of rows (m, 2), or anchor vectors of both sides; given (`trusted`) or guessed."""
-
-    pairs: np.ndarray | None = None
-    left: np.ndarray | None = None
-    right: np.ndarray | None = None
-    trusted: bool = True
-    name: str = "seeds"
+RoundListener = Callable[[int, int, float], None]  # round, links in the pool, their mean share of the votes
 
 
 @dataclass(frozen=True, eq=False)
 class Pool:
     """Links found so far, the best first.
 
-    share: of the views that could vote for a pair, how many did; score: its mean csls there. agreed: pairs with enough
-    votes in the last round, in the pool or not. history: (size of the pool, agreed pairs) after each round.
+    Attributes
+    ----------
+    pairs : ndarray of shape (m, 2)
+        Rows of A and of B.
+    share : ndarray of shape (m,)
+        Of the views that could vote for a pair, how many did.
+    score : ndarray of shape (m,)
+        Its mean csls there.
+    agreed : int
+        Pairs with enough votes in the last round, in the pool or not.
+    views : int
+        Views of the last round.
+    extent : int
+        Rows that were asked in the last round: the most links that it could find.
+    history : tuple of (int, int)
+        Size of the pool and agreed pairs after each round.
     """
 
     pairs: np.ndarray
@@ -50,84 +64,150 @@ class Pool:
     score: np.ndarray
     agreed: int = 0
     views: int = 0
-    history: tuple[tuple[int, int], ...] = field(default=())
+    extent: int = 0
+    history: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """What one view proposes: pairs of rows (p, 2) and their csls (p,)."""
+
+    pairs: np.ndarray
+    score: np.ndarray
+
+    def only(self, chosen: np.ndarray) -> Proposal:
+        """Those of the pairs that are chosen."""
+        return Proposal(self.pairs[chosen], self.score[chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """The links that the views of a round are drawn from.
+
+    Attributes
+    ----------
+    pairs : ndarray of shape (m, 2)
+        Rows of A and of B.
+    n_fixed : int
+        The first so many stand in every view.
+    outside : Anchors, optional
+        Vectors of neither cloud that stand in every view too.
+    """
+
+    pairs: np.ndarray
+    n_fixed: int = 0
+    outside: Anchors | None = None
+
+    def draw(self, most: int, rng: np.random.Generator) -> np.ndarray:
+        """Positions of a random half of those that are not fixed, at most so many."""
+        loose = len(self.pairs) - self.n_fixed
+        half = -(-loose // 2)
+        drawn = rng.permutation(loose)[: min(most, half)]
+        return self.n_fixed + drawn
+
+    def vectors(
+        self,
+        clouds: CloudPair,
+        drawn: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The anchors of a view, on both sides: the fixed ones, then those drawn."""
+        fixed = np.arange(self.n_fixed)
+        chosen = np.concatenate([fixed, drawn]).astype(np.int64)
+        left, right = clouds.vectors(self.pairs[chosen])
+        if self.outside is not None:
+            left = np.concatenate([self.outside.left, left])
+            right = np.concatenate([self.outside.right, right])
+        return left, right
 
 
 @dataclass(frozen=True)
-class GrowthSchedule:
-    """How fast a pool grows: rounds at most, factor per round, views per round, share of votes that a pair needs.
+class ViewRule:
+    """How views are drawn: how many, links that each holds at most, and whether it has no vote on those."""
 
-    anchors: links of the pool that a view holds at most.
+    count: int
+    anchors: int
+    out_of_bag: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Views:
+    """The views of one round.
+
+    Attributes
+    ----------
+    projections : list of Projections
+        What each of them looks along.
+    proposals : list of Proposal
+        What each of them proposes, the pairs that it holds left out.
+    members : ndarray of shape (m, 2)
+        The links that they were drawn from.
+    held : ndarray of shape (m,)
+        How many of them hold each member as an anchor, and so have no vote on it.
     """
 
-    rounds: int = 14
-    factor: float = 2.0
-    views: int = 6
-    votes: float = 0.5
-    anchors: int = 256
-
-
-DEFAULT_SCHEDULE = GrowthSchedule()
+    projections: list[Projections]
+    proposals: list[Proposal]
+    members: np.ndarray
+    held: np.ndarray
 
 
 def grow(
     clouds: CloudPair,
-    start: Start,
+    anchors: Anchors,
     rng: np.random.Generator,
     *,
-    pace: GrowthSchedule = DEFAULT_SCHEDULE,
-    listener: Callable[[int, int, float], None] | None = None,
+    schedule: GrowthSchedule = DEFAULT_SCHEDULE,
+    out_of_bag: bool = True,
+    listener: RoundListener | None = None,
 ) -> Pool:
-    """Grow a pool from a start until it no longer changes, the last rounds without the given pairs in every view."""
-    n_b = clouds.n_b
-    given = start.pairs if start.pairs is not None else np.empty((0, 2), np.int64)
-    outside = start.left is not None and start.right is not None
-    n_start = len(start.left) if outside and start.left is not None else len(given)
-    pairs = given if not start.trusted else np.empty((0, 2), np.int64)
-    pool, history = Pool(pairs, np.ones(len(pairs)), np.zeros(len(pairs))), []
-    settled = not start.trusted
-    found = False
-    for step in range(pace.rounds):
-        clouds.ask(rng, first=not found)
-        settled = settled or len(pool.pairs) >= max(SETTLED * clouds.extent, 2 * n_start)
-        members = pool.pairs if settled or outside else np.concatenate([given, _without(pool.pairs, given)])
-        kept_in = 0 if settled else n_start
-        n_views = pace.views if len(pool.pairs) else 1
-        views: list[Projections] = []
-        proposals, held = [], np.zeros(len(members))
-        for _ in range(n_views):
-            loose = len(members) - (0 if outside else kept_in)
-            drawn = (0 if outside else kept_in) + rng.permutation(loose)[: min(pace.anchors, -(-loose // 2))]
-            chosen = np.concatenate([np.arange(0 if outside else kept_in), drawn]).astype(np.int64)
-            left, right = clouds.vectors(members[chosen])
-            if outside and not settled:
-                left, right = np.concatenate([start.left, left]), np.concatenate([start.right, right])
-            views.append(clouds.span_projections(left, right))
-            proposed, score = clouds.propose(views[-1])
-            fresh = ~np.isin(pair_keys(proposed, n_b), pair_keys(members[drawn], n_b))
-            held[drawn] += 1
-            proposals.append((proposed[fresh], score[fresh]))
-        limit = max(LEAST_POOL, int(pace.factor * max(len(pool.pairs), n_start)))
-        if clouds.asked is not None:
-            likely = _promote(proposals, members, held, n_b, pace.votes, 3 * limit)
-            proposals = _confirmed(clouds, views, proposals, likely)
-        grown = _promote(proposals, members, held, n_b, pace.votes, limit)
+    """Grow a pool from anchors until it no longer changes, the last rounds without the given ones in every view.
+
+    Parameters
+    ----------
+    clouds : CloudPair
+        Two clouds of unit rows.
+    anchors : Anchors
+        What growing begins with.
+    rng : numpy.random.Generator
+        Draws the views, and of large clouds the rows that are asked.
+    schedule : GrowthSchedule
+        How fast the pool grows.
+    out_of_bag : bool
+        Whether a view has no vote on the pairs that it holds.
+    listener : callable, optional
+        Hears of every round.
+    """
+    pool = _first_pool(anchors)
+    settled = not anchors.trusted
+    converged = False
+    history: list[tuple[int, int]] = []
+    for step in range(schedule.rounds):
+        sample = clouds.sample_queries(rng, first=not converged)
+        settled = settled or _outgrows(pool, anchors, sample)
+        members = _members(pool, anchors, settled)
+        n_views = schedule.views if len(pool.pairs) else 1
+        rule = ViewRule(n_views, schedule.anchors, out_of_bag)
+        views = _draw_views(clouds, members, sample, rng, rule)
+        limit = _limit(pool, anchors, schedule)
+        grown = _next_pool(clouds, views, sample, schedule.votes, limit)
         history.append((len(grown.pairs), grown.agreed))
-        steady = len(grown.pairs) < limit and abs(len(grown.pairs) - len(pool.pairs)) <= STEADY * len(grown.pairs)
-        pool, found = grown, found or grown.agreed >= CONVERGED * clouds.extent
+        steady = _is_steady(pool, grown, limit)
+        converged = converged or grown.agreed >= CONVERGED * sample.extent
+        pool = grown
         if listener is not None:
-            listener(step + 1, len(pool.pairs), float(pool.share.mean()) if len(pool.share) else 0.0)
-        if not len(pool.pairs):
+            listener(step + 1, len(pool.pairs), _mean(pool.share))
+        if not len(pool.pairs) or (steady and settled):
             break
-        if steady:
-            if settled:
-                break
-            # Views that all hold the same given pairs agree even if those are wrong: the pool must last without them.
-            settled = True
-    return Pool(pool.pairs, pool.share, pool.score, pool.agreed, pool.views, tuple(history))
+        # Views that all hold the same given pairs agree even if those are wrong: the pool must last without them.
+        settled = settled or steady
+    return replace(pool, history=tuple(history))
 
 
-def widen(clouds: CloudPair, pool: Pool, rng: np.random.Generator) -> np.ndarray:
+def widen(
+    clouds: CloudPair,
+    pool: Pool,
+    rng: np.random.Generator,
+) -> np.ndarray:
     """More links like those of a pool that grew on a sample: pairs (m, 2) of a larger sample, the best first.
 
     The canonical map of the pool's links is asked once; of the pairs that hold on the way back as many are kept, by
@@ -135,56 +215,167 @@ def widen(clouds: CloudPair, pool: Pool, rng: np.random.Generator) -> np.ndarray
     """
     if not clouds.large:
         return pool.pairs
-    share = len(pool.pairs) / clouds.extent
-    clouds.ask(rng, most=max(WIDER, clouds.extent_of_all // 32))
-    axes = canonical_projections(*clouds.vectors(pool.pairs))
-    pairs, score = clouds.propose(axes)
-    order = np.argsort(-score, kind="stable")[: int(1.5 * share * clouds.extent)]
-    pairs = pairs[order]
-    return pairs[clouds.confirmed(axes, pairs)][: int(share * clouds.extent)]
+    share = len(pool.pairs) / pool.extent
+    most = max(WIDENED_QUERIES, clouds.extent_of_all // WIDENED_ONE_IN)
+    sample = clouds.sample_queries(rng, most=most)
+    projections = canonical_projections(*clouds.vectors(pool.pairs))
+    pairs, score = clouds.propose(projections, sample)
+    best = np.argsort(-score, kind="stable")
+    pairs = pairs[best[: int(WIDENED_FACTOR * share * sample.extent)]]
+    holds = clouds.confirmed(projections, pairs, sample, query_order())
+    return pairs[holds][: int(share * sample.extent)]
 
 
-def _promote(
-    proposals: list[tuple[np.ndarray, np.ndarray]],
-    members: np.ndarray,
-    held: np.ndarray,
+def query_order() -> np.random.Generator:
+    """What shuffles queries on the way back: a generator of its own, so that asking back draws none of the run's."""
+    return np.random.default_rng(0)
+
+
+def promote(
+    views: Views,
+    *,
     n_b: int,
     votes: float,
     limit: int,
 ) -> Pool:
-    """The best `limit` pairs, one partner each, of those that enough of the views outside agree on."""
-    keys = np.concatenate([pair_keys(pairs, n_b) for pairs, _ in proposals])
-    found, place, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    score = np.bincount(place, np.concatenate([score for _, score in proposals]), minlength=len(found)) / counts
-    voters = np.full(len(found), float(len(proposals)))
-    order = np.argsort(pair_keys(members, n_b))
-    if len(members):
-        inside = pair_keys(members, n_b)[order]
-        spot = np.minimum(np.searchsorted(inside, found), len(inside) - 1)
-        member = inside[spot] == found
-        voters[member] -= held[order[spot[member]]]
-    share = counts / np.maximum(voters, 1.0)
-    enough = share >= (votes if len(proposals) > 1 else 0.0)
-    pairs = np.stack([found[enough] // n_b, found[enough] % n_b], axis=1)
-    share, score = share[enough], score[enough]
-    best = one_to_one(pairs, share + 0.5 * score)
-    agreed, best = len(best), best[:limit]
-    return Pool(pairs[best], share[best], score[best], agreed, len(proposals))
+    """The best `limit` pairs, one partner each, of those that enough of the views outside agree on.
+
+    votes: the share of the views without a pair that have to propose it.
+    """
+    counted = Votes(n_b)
+    for each in views.proposals:
+        counted.add(each.pairs, each.score)
+    n_views = len(views.proposals)
+    share = counted.counts / np.maximum(_voters(views, counted), 1.0)
+    enough = share >= (votes if n_views > 1 else 0.0)
+    pairs = counted.pairs()[enough]
+    share = share[enough]
+    score = counted.mean_scores()[enough]
+    best = one_to_one(pairs, share + SCORE_WEIGHT * score)
+    kept = best[:limit]
+    return Pool(
+        pairs[kept],
+        share[kept],
+        score[kept],
+        agreed=len(best),
+        views=n_views,
+    )
 
 
-def _confirmed(
-    clouds: CloudPair, views: list[Projections], proposals: list[tuple[np.ndarray, np.ndarray]], likely: Pool
-) -> list[tuple[np.ndarray, np.ndarray]]:
+def _voters(views: Views, counted: Votes) -> np.ndarray:
+    """How many views could vote for each of the pairs."""
+    voters = np.full(len(counted), float(len(views.proposals)))
+    member = positions_of(counted.keys, counted.key(views.members))
+    known = member >= 0
+    voters[known] -= views.held[member[known]]
+    return voters
+
+
+def _first_pool(anchors: Anchors) -> Pool:
+    """Guessed pairs are a pool; given ones stand beside it."""
+    pairs = no_pairs() if anchors.trusted else anchors.rows
+    return Pool(
+        pairs,
+        np.ones(len(pairs)),
+        np.zeros(len(pairs)),
+    )
+
+
+def _outgrows(pool: Pool, anchors: Anchors, sample: QuerySample) -> bool:
+    """Whether the pool is large enough to go on without the given pairs."""
+    least = max(SETTLED * sample.extent, SETTLED_FACTOR * len(anchors))
+    return len(pool.pairs) >= least
+
+
+def _members(pool: Pool, anchors: Anchors, settled: bool) -> Members:
+    if settled:
+        return Members(pool.pairs)
+    if anchors.outside:
+        return Members(pool.pairs, outside=anchors)
+    others = pool.pairs[sharing_no_row(pool.pairs, anchors.rows)]
+    pairs = np.concatenate([anchors.rows, others])
+    return Members(pairs, n_fixed=len(anchors))
+
+
+def _draw_views(
+    clouds: CloudPair,
+    members: Members,
+    sample: QuerySample,
+    rng: np.random.Generator,
+    rule: ViewRule,
+) -> Views:
+    """The views of a round, and what they propose to the rows that are asked."""
+    projections = []
+    proposals = []
+    held = np.zeros(len(members.pairs))
+    for _ in range(rule.count):
+        drawn = members.draw(rule.anchors, rng)
+        along = clouds.span_projections(*members.vectors(clouds, drawn))
+        proposal = Proposal(*clouds.propose(along, sample))
+        if rule.out_of_bag:
+            own = pair_keys(members.pairs[drawn], clouds.n_b)
+            proposed = pair_keys(proposal.pairs, clouds.n_b)
+            proposal = proposal.only(~np.isin(proposed, own))
+            held[drawn] += 1
+        projections.append(along)
+        proposals.append(proposal)
+    return Views(projections, proposals, members.pairs, held)
+
+
+def _limit(pool: Pool, anchors: Anchors, schedule: GrowthSchedule) -> int:
+    """How many links the next pool may hold."""
+    size = max(len(pool.pairs), len(anchors))
+    return max(MIN_POOL_LIMIT, int(schedule.factor * size))
+
+
+def _next_pool(
+    clouds: CloudPair,
+    views: Views,
+    sample: QuerySample,
+    votes: float,
+    limit: int,
+) -> Pool:
+    if sample.rows is not None:
+        most = CONFIRMED_FACTOR * limit
+        likely = promote(
+            views,
+            n_b=clouds.n_b,
+            votes=votes,
+            limit=most,
+        )
+        views = _confirmed(clouds, views, sample, likely)
+    grown = promote(
+        views,
+        n_b=clouds.n_b,
+        votes=votes,
+        limit=limit,
+    )
+    return replace(grown, extent=sample.extent)
+
+
+def _confirmed(clouds: CloudPair, views: Views, sample: QuerySample, likely: Pool) -> Views:
     """Of each view's proposals, those among the likely pairs that hold on the way back too."""
-    keys, kept = pair_keys(likely.pairs, clouds.n_b), []
-    for axes, (pairs, score) in zip(views, proposals, strict=True):
-        wanted = np.isin(pair_keys(pairs, clouds.n_b), keys)
-        pairs, score = pairs[wanted], score[wanted]
-        holds = clouds.confirmed(axes, pairs)
-        kept.append((pairs[holds], score[holds]))
-    return kept
+    keys = pair_keys(likely.pairs, clouds.n_b)
+    shuffle = query_order()
+    kept = []
+    for along, proposal in zip(
+        views.projections,
+        views.proposals,
+        strict=True,
+    ):
+        wanted = np.isin(pair_keys(proposal.pairs, clouds.n_b), keys)
+        proposal = proposal.only(wanted)
+        holds = clouds.confirmed(along, proposal.pairs, sample, shuffle)
+        kept.append(proposal.only(holds))
+    return replace(views, proposals=kept)
 
 
-def _without(pairs: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """Pairs that share no row with the given ones."""
-    return pairs[~(np.isin(pairs[:, 0], given[:, 0]) | np.isin(pairs[:, 1], given[:, 1]))]
+def _is_steady(pool: Pool, grown: Pool, limit: int) -> bool:
+    """Whether a round changed little, and was free to change more."""
+    size = len(grown.pairs)
+    change = abs(size - len(pool.pairs))
+    return size < limit and change <= STEADY_CHANGE * size
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if len(values) else 0.0

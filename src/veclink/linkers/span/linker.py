@@ -1,305 +1,282 @@
-"""Span linking, the default: grow a pool of links from any start, then judge every mutual candidate without labels.
+"""Span linking, the default: grow a pool of links from any start, then calibrate every mutual candidate without labels.
 
-The path: `starts` finds a pool that takes off, `candidates` scores pairs by maps fitted without them, `locality` adds
-what their surroundings say, `confidence` turns that into probabilities, and the verdict here says whether to believe
-them.
+The path is `STAGES`: `grow` finds a pool whose bootstrap converges, `match` scores pairs by maps fitted without them,
+`score` adds what their neighbourhoods say, `calibrate` turns that into probabilities, and `decide` says which pairs are
+links and whether to believe them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from veclink.backends.cloud_pair import CloudPair, Projections, Seen
-from veclink.confidence.calibration import FITTED, Calibrated, best_threshold, calibrate
-from veclink.confidence.candidates import FOLDS, Candidates, crossfit
-from veclink.confidence.evidence import (
-    evidence_columns,
-    neighbourhood_evidence,
-    neighbourhood_features,
-    score_evidence,
-)
-from veclink.data.pairs import one_to_one as choose_one_to_one
-from veclink.data.pairs import pair_keys
-from veclink.linkers.span.growing import Pool, Start, widen
-from veclink.linkers.span.starts import Found, best_pool
-from veclink.linkers.trace import traced
-from veclink.matching import Matches
-from veclink.progress import Progress, ProgressListener
+from veclink.backends.cloud_pair import CloudPair
+from veclink.confidence.calibration import Calibrated, best_threshold
+from veclink.confidence.calibration import calibrate as calibrate_candidates
+from veclink.confidence.candidates import Candidates, crossfit
+from veclink.confidence.evidence import neighbourhood_features
+from veclink.data.pairs import pair_keys, sharing_no_row
+from veclink.errors import InputError
+from veclink.linkers.anchors import Anchors, no_pairs
+from veclink.linkers.options import SpanOptions
+from veclink.linkers.result import Decision
+from veclink.linkers.span import keeping, scoring
+from veclink.linkers.span.approximate_pass import ApproximatePass
+from veclink.linkers.span.constants import MIN_POOL
+from veclink.linkers.span.growing import widen
+from veclink.linkers.span.ranking import explaining_columns, ranked_pairs
+from veclink.linkers.span.results import Estimated, Grown, Matched, Scored
+from veclink.linkers.span.starts import DEFAULT_OPTIONS, best_pool
+from veclink.linkers.stages import NOBODY, Kept, Stage, Watch, run_stages
+from veclink.linkers.trace import trace_of_calibration, trace_of_candidates, trace_of_growth
+from veclink.linkers.verdict import NOT_LINKABLE, SeedCheck, not_converged, span_verdict
+from veclink.progress import Progress
 
-if TYPE_CHECKING:
-    from veclink.linkers.checkpoint import Checkpoint
-
-NEIGHBOURS = 10
-FEWER_FOLDS = 3  # of a pool of thousands: what is left out of each map is not missed
-SURROUNDING = 1024  # links of a pool among which the neighbours of a pair are looked for
-FEW = 30  # a pool of fewer links fits no map
-RECOVERED = 0.5  # share of the given pairs that must come out as links again, unaided, to vouch for an overlap
-SHARED = 0.085  # of the smaller cloud; without an overlap the estimate reached 0.07
-ROOMY = 64  # dimensions; in fewer, random clouds can be turned until a few given pairs and many neighbours fit
-CRAMPED = 8.0  # divided by the dimensions, the share that must seem to be in both there: 0.18 was seen by chance in 32
+UNCALIBRATED = 0.5  # the probability of every candidate where none is estimated
 
 
 @dataclass(frozen=True, eq=False)
-class Linked:
-    """What span linking found: all calibrated pairs, the surest first, of which the first `kept` are links.
+class SpanTask:
+    """What every stage is given: two centred clouds, the anchors if any, the options, the generator, who listens."""
 
-    trace: how it came about (`trace.traced`).
-    """
+    clouds: CloudPair
+    anchors: Anchors | None
+    options: SpanOptions
+    rng: np.random.Generator
+    watch: Watch
 
-    pairs: np.ndarray
-    probability: np.ndarray
-    evidence: dict[str, np.ndarray]
-    kept: int
-    overlap: float
-    verdict: str
-    reasons: tuple[str, ...]
-    suspects: np.ndarray
-    rounds: int
-    trace: dict[str, Any] = field(default_factory=dict)
+    @property
+    def given(self) -> np.ndarray:
+        """The given pairs of rows, (m, 2)."""
+        return no_pairs() if self.anchors is None else self.anchors.rows
+
+    def tell_round(self, step: int, links: int, agreement: float) -> None:
+        """Say that a round of growing is done."""
+        self.watch.tell(Progress(step, None, links, agreement, "growing"))
+
+    def tell_rows(self, links: int, done: int, of: int) -> None:
+        """Say how many rows of the final pass are matched."""
+        self.watch.tell(Progress(done, of, links, None, "matching"))
 
 
 def span(
     clouds: CloudPair,
-    start: Start | None,
+    anchors: Anchors | None,
+    options: SpanOptions = DEFAULT_OPTIONS,
     *,
-    one_to_one: bool = True,
-    approximate: bool = False,
     random_state: int = 0,
-    progress: ProgressListener | None = None,
-    checkpoint: Checkpoint | None = None,
-) -> Linked:
-    """Link the rows of two centred clouds from a start: given pairs, outside anchors, or None for nothing.
+    watch: Watch = NOBODY,
+) -> Decision:
+    """Link the rows of two centred clouds from anchors: given pairs, outside vectors, or None for nothing.
 
-    approximate: search partners in cells of the clouds in the final pass over more than 12,000 rows
-    (`matching.approximate`), and say in the reasons how often that finds the partner that an exact pass gives.
-    checkpoint: where each stage is kept, and found again by a run that goes on.
+    Parameters
+    ----------
+    clouds : CloudPair
+        Two clouds of unit rows.
+    anchors : Anchors, optional
+        What a person gave.
+    options : SpanOptions
+        Which parts are used, and how.
+    random_state : int
+        The same one gives the same links.
+    watch : Watch
+        Who hears of the run, and where it is kept.
     """
+    if anchors is None and not options.fallbacks:
+        raise InputError("Without seeds or anchors other starts have to be tried; leave fallbacks on.")
     rng = np.random.default_rng(random_state)
+    return run_stages(STAGES, SpanTask(clouds, anchors, options, rng, watch))
 
-    def listener(step: int, links: int, agreement: float) -> None:
-        if progress is not None:
-            progress(Progress(step, None, links, agreement, "growing"))
 
-    given = np.empty((0, 2), np.int64) if start is None or start.pairs is None else start.pairs
+def grow(task: SpanTask, _: None) -> Grown:
+    """The pool of the best start, widened where it grew on a sample, and the given pairs that do not look wrong."""
+    bootstrap = best_pool(
+        task.clouds,
+        task.anchors,
+        task.rng,
+        options=task.options,
+        listener=task.tell_round,
+    )
+    links = bootstrap.pool.pairs
+    if bootstrap.converged and len(links) >= MIN_POOL:
+        links = widen(task.clouds, bootstrap.pool, task.rng)
+    positions = np.arange(len(task.given))
+    looks_wrong = np.isin(positions, bootstrap.outlier_seeds)
+    given = task.given[~looks_wrong]
+    others = links[sharing_no_row(links, given)]
+    return Grown(bootstrap, np.concatenate([given, others]), given)
 
-    def grown() -> tuple[Found, np.ndarray]:
-        found = best_pool(clouds, start, rng, listener=listener)
-        wide = widen(clouds, found.pool, rng) if found.converged and len(found.pool.pairs) >= FEW else found.pool.pairs
-        return found, wide
 
-    found, wide = grown() if checkpoint is None else checkpoint.grown(rng, grown)
-    rounds = len(found.pool.history)
-    if not found.converged or len(found.pool.pairs) < FEW:
-        return _nothing(found, rounds)
-    suspect = np.isin(np.arange(len(given)), found.suspects)
-    pool = _with_given(wide, given[~suspect])
+def match(task: SpanTask, grown: Grown) -> Matched:
+    """Candidates among all rows, scored by maps that were fitted without them."""
+    clouds, options = task.clouds, task.options
+    folds = scoring.folds_of(clouds, options)
+    if options.approximate:
+        approximate = ApproximatePass(clouds, task.rng)
+        candidates = crossfit(
+            clouds,
+            grown.links,
+            task.rng,
+            folds=folds,
+            one_pass=approximate,
+        )
+        return Matched(grown, candidates, approximate.notes())
+    told = partial(task.tell_rows, len(grown.links))
+    unfinished = task.watch.unfinished(told)
+    one_pass = None if unfinished is None else partial(clouds.matches, unfinished=unfinished)
+    candidates = crossfit(
+        clouds,
+        grown.links,
+        task.rng,
+        folds=folds,
+        one_pass=one_pass,
+    )
+    return Matched(grown, candidates)
 
-    def matching(done: int, of: int | None) -> None:
-        if progress is not None:
-            progress(Progress(done, of, len(pool), None, "matching"))
 
-    matching(0, None)
+def score(task: SpanTask, matched: Matched) -> Scored:
+    """What the neighbourhoods of the candidates say, and which of them the calibration is fitted to."""
+    clouds, candidates = task.clouds, matched.candidates
+    fitted = scoring.fitted_links(candidates, task.rng)
+    nearby = scoring.nearby_links(matched.grown.links, task.rng)
+    rivals_of = fitted if task.options.one_to_one else None
+    features = neighbourhood_features(clouds, candidates, nearby, task.rng, rivals_of)
+    return Scored(matched, features, fitted)
 
-    def matched() -> tuple[Candidates, list[str]]:
-        said: list[str] = []
-        one_pass = None if checkpoint is None else partial(clouds.matches, unfinished=checkpoint.unfinished(matching))
-        if approximate:
-            one_pass = partial(_approximate_pass, clouds, rng, said)
-        found = crossfit(clouds, pool, rng, folds=FEWER_FOLDS if clouds.large else FOLDS, one_pass=one_pass)
-        if approximate and not said:
-            said.append("The final pass was exact: that takes little time for so few rows.")
-        return found, said
 
-    candidates, said = matched() if checkpoint is None else checkpoint.candidates(rng, matched)
-    links = candidates.mutual()
-    if progress is not None:
-        progress(Progress(rounds, None, len(links), None, "judging"))
-    fitted = links if len(links) <= FITTED else np.sort(rng.choice(links, FITTED, replace=False))
-    beside = _surroundings(clouds, candidates, _some(pool, rng), rng, None if not one_to_one else fitted)
-    calibrated = calibrate(candidates, beside, fitted, k=clouds.k, runners_up=not one_to_one)
-    recovered = _recovered(candidates, calibrated, given)
-    verdict, reasons = _verdict(found, calibrated, min(clouds.n_a, clouds.n_b), clouds.dimension, recovered, len(given))
-    reasons = (*reasons, *said)
-    trace = traced(found, candidates, calibrated)
-    if verdict == "not linkable":
-        none = np.empty((0, 2), np.int64)
-        return Linked(none, np.empty(0), {}, 0, calibrated.overlap, verdict, reasons, found.suspects, rounds, trace)
-    listed = Listed.of(candidates, calibrated, given[~suspect], one_to_one)
-    kept = best_threshold(listed.probability, calibrated.overlap)
-    evidence = _evidence(clouds, candidates, beside, listed, found.pool, pool)
-    return Linked(
-        listed.pairs,
-        listed.probability,
-        evidence,
-        kept,
+def calibrate(task: SpanTask, scored: Scored) -> Estimated:
+    """Probabilities of the candidates, and the overlap that follows from them."""
+    candidates = scored.matched.candidates
+    if not task.options.calibrated:
+        return Estimated(scored, _uncalibrated(candidates))
+    calibrated = calibrate_candidates(
+        candidates,
+        scored.features,
+        scored.fitted,
+        k=task.clouds.k,
+        runners_up=not task.options.one_to_one,
+    )
+    return Estimated(scored, calibrated)
+
+
+def decide(task: SpanTask, estimated: Estimated) -> Decision:
+    """Which pairs are links, with the evidence for each, and whether to believe them."""
+    clouds, options = task.clouds, task.options
+    calibrated, scored = estimated.calibrated, estimated.scored
+    matched, grown = scored.matched, scored.matched.grown
+    bootstrap = grown.bootstrap
+    verdict = span_verdict(
+        bootstrap,
         calibrated.overlap,
+        smaller=min(clouds.n_a, clouds.n_b),
+        dimension=clouds.dimension,
+        seeds=_check_seeds(task.given, estimated),
+    ).with_notes(matched.notes)
+    rounds = len(bootstrap.pool.history)
+    if verdict.name == NOT_LINKABLE:
+        return Decision(
+            "span",
+            verdict,
+            overlap=calibrated.overlap,
+            outlier_seeds=bootstrap.outlier_seeds,
+            rounds=rounds,
+        )
+    candidates = matched.candidates
+    ranked = ranked_pairs(candidates, calibrated, grown.given, options.one_to_one)
+    kept = len(ranked.pairs)
+    if options.thresholded:
+        kept = best_threshold(ranked.probability, calibrated.overlap)
+    return Decision(
+        "span",
         verdict,
-        reasons,
-        found.suspects,
-        rounds,
-        trace,
+        pairs=ranked.pairs,
+        probability=ranked.probability,
+        evidence=explaining_columns(
+            clouds,
+            candidates,
+            scored.features,
+            ranked,
+            bootstrap.pool,
+            grown.links,
+        ),
+        kept=kept,
+        overlap=calibrated.overlap,
+        outlier_seeds=bootstrap.outlier_seeds,
+        rounds=rounds,
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Listed:
-    """Pairs to report, the surest first: their probabilities, their positions among the candidates (−1: given only)."""
-
-    pairs: np.ndarray
-    probability: np.ndarray
-    positions: np.ndarray
-    given: np.ndarray
-
-    @classmethod
-    def of(cls, candidates: Candidates, calibrated: Calibrated, given: np.ndarray, one_to_one: bool) -> Listed:
-        """The calibrated candidates and the given pairs, which are certain unless they look wrong."""
-        n_b = len(candidates.best_b)
-        positions, probability = (
-            calibrated.ranked() if not one_to_one else (calibrated.positions, calibrated.probability)
-        )
-        pairs = np.column_stack([candidates.rows_a[positions], candidates.rows_b[positions]])
-        keys, given_keys = pair_keys(pairs, n_b), pair_keys(given, n_b)
-        again = np.isin(keys, given_keys)
-        pairs = np.concatenate([given, pairs[~again]])
-        probability = np.concatenate([np.ones(len(given)), probability[~again]])
-        positions = np.concatenate([_looked_up(given_keys, keys, positions), positions[~again]])
-        is_given = np.arange(len(pairs)) < len(given)
-        chosen = (
-            choose_one_to_one(pairs, probability)
-            if one_to_one
-            else np.lexsort((pairs[:, 1], pairs[:, 0], -probability))
-        )
-        return cls(pairs[chosen], probability[chosen], positions[chosen], is_given[chosen])
-
-
-def _looked_up(wanted: np.ndarray, keys: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The value of each wanted key, −1 where it is not among the keys."""
-    if not len(keys):
-        return np.full(len(wanted), -1, np.int64)
-    order = np.argsort(keys)
-    place = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
-    return np.where(keys[place] == wanted, values[place], -1)
-
-
-def _approximate_pass(
-    clouds: CloudPair, rng: np.random.Generator, said: list[str], axes: Projections, depth: int
-) -> Matches:
-    from veclink.matching.approximate import match_approximately
-
-    on_cpu = clouds.device == "cpu"  # where rows are on a device, they are brought here block by block
-    left, right = (
-        (clouds.signature("a", axes[0]), clouds.signature("b", axes[1]))
-        if on_cpu
-        else (Seen(clouds.a, axes[0]), Seen(clouds.b, axes[1]))
-    )
-    found = match_approximately(left, right, k=clouds.k, depth=depth, random_state=int(rng.integers(1 << 31)))
-    said.append(
-        f"The final pass was approximate: for {found.recall:.1%} of {found.sampled:,} sampled rows it gives the best "
-        "partner that an exact search gives."
-    )
-    return found.matches
-
-
-def _nothing(found: Found, rounds: int) -> Linked:
-    best = max(share for _, share in found.tried)
-    reason = (
-        f"No start took off: of {len(found.tried)} tried, the best ended with {best:.0%} of the smaller collection in "
-        "pairs that the views agree on, as few as between unrelated vectors."
-        if not found.converged
-        else f"Views agree on {len(found.pool.pairs)} pairs only, and probabilities need {FEW}: too few rows to judge."
-    )
-    none = np.empty((0, 2), np.int64)
-    suspects = np.empty(0, np.int64)
-    return Linked(none, np.empty(0), {}, 0, 0.0, "not linkable", (reason,), suspects, rounds, traced(found))
-
-
-def _with_given(pool: np.ndarray, given: np.ndarray) -> np.ndarray:
-    free = ~(np.isin(pool[:, 0], given[:, 0]) | np.isin(pool[:, 1], given[:, 1]))
-    return np.concatenate([given, pool[free]])
-
-
-def _some(pool: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The pool, or of a very large one enough links to surround any pair."""
-    return pool if len(pool) <= SURROUNDING else pool[np.sort(rng.choice(len(pool), SURROUNDING, replace=False))]
-
-
-def _surroundings(
-    clouds: CloudPair,
-    candidates: Candidates,
-    pool: np.ndarray,
-    rng: np.random.Generator,
-    fitted: np.ndarray | None = None,
-) -> np.ndarray:
-    """(c, f): the neighbourhood features of the candidates, see `evidence.neighbourhood_features`."""
-    return neighbourhood_features(clouds, candidates, pool, rng, fitted)
-
-
-def _recovered(candidates: Candidates, calibrated: Calibrated, given: np.ndarray) -> float | None:
-    """Share of the given pairs that are mutual candidates under maps fitted without them; None without any given."""
-    if not len(given):
+def _give_up(grown: Grown) -> Decision | None:
+    """The decision where there is no pool to fit a map to."""
+    pool = grown.bootstrap.pool
+    if grown.bootstrap.converged and len(pool.pairs) >= MIN_POOL:
         return None
+    return Decision(
+        "span",
+        not_converged(grown.bootstrap),
+        overlap=0.0,
+        rounds=len(pool.history),
+    )
+
+
+def _opening_of_match(grown: Grown) -> Progress:
+    return Progress(0, None, len(grown.links), None, "matching")
+
+
+def _opening_of_score(matched: Matched) -> Progress:
+    rounds = len(matched.grown.bootstrap.pool.history)
+    return Progress(
+        rounds,
+        None,
+        len(matched.candidates.mutual()),
+        None,
+        "judging",
+    )
+
+
+def _check_seeds(given: np.ndarray, estimated: Estimated) -> SeedCheck:
+    """How the given pairs (m, 2) fared under maps that were fitted without them."""
+    matched = estimated.scored.matched
+    outliers = len(matched.grown.bootstrap.outlier_seeds)
+    if not len(given):
+        return SeedCheck(0, None, outliers)
+    candidates, links = matched.candidates, estimated.calibrated.positions
     n_b = len(candidates.best_b)
-    keys = candidates.rows_a[calibrated.positions] * n_b + candidates.rows_b[calibrated.positions]
-    return float(np.isin(pair_keys(given, n_b), keys).mean())
+    keys = candidates.rows_a[links] * n_b + candidates.rows_b[links]
+    found = np.isin(pair_keys(given, n_b), keys)
+    recovered = float(found.mean())
+    return SeedCheck(len(given), recovered, outliers)
 
 
-def _verdict(
-    found: Found, calibrated: Calibrated, smaller: int, dimension: int, recovered: float | None, n_given: int
-) -> tuple[str, tuple[str, ...]]:
-    shared = calibrated.overlap / smaller
-    reasons = [
-        f"Starting from {found.started_from}, views agree on pairs for {found.share:.0%} of the smaller collection.",
-        f"About {calibrated.overlap:,.0f} objects seem to be in both, {shared:.0%} of the smaller collection.",
-    ]
-    least = max(SHARED, CRAMPED / dimension)
-    vouched = recovered is not None and n_given >= 3 and recovered >= RECOVERED and dimension >= ROOMY
-    if recovered is not None:
-        reasons.append(f"{recovered:.0%} of the {n_given:,} given pairs come out as links again when left out.")
-    if len(found.suspects):
-        reasons.append(f"{len(found.suspects):,} of the {n_given:,} given pairs look wrong and were not used.")
-    if shared >= 1.5 * least:
-        return "linkable", tuple(reasons)
-    if vouched or shared >= least:
-        reasons.append("So few shared objects are hard to tell from near neighbours: look at the links before use.")
-        return "doubtful", tuple(reasons)
-    reasons.append("That is no more than what near neighbours alone bring about: no shared object is certain.")
-    return "not linkable", tuple(reasons)
+def _uncalibrated(candidates: Candidates) -> Calibrated:
+    """All mutual candidates as equally probable, the best score first."""
+    links = candidates.mutual()
+    order = np.argsort(-candidates.score[links], kind="stable")
+    return Calibrated(
+        positions=links[order],
+        probability=np.full(len(links), UNCALIBRATED),
+        overlap=float(len(links)),
+        others=np.empty(0, np.int64),
+        other_probability=np.empty(0),
+    )
 
 
-def _evidence(
-    clouds: CloudPair, candidates: Candidates, beside: np.ndarray, listed: Listed, found: Pool, pool: np.ndarray
-) -> dict[str, np.ndarray]:
-    """The columns that explain each listed pair."""
-    n_b, at = clouds.n_b, listed.positions
-    known = at >= 0
-    keys, wanted = pair_keys(found.pairs, n_b), pair_keys(listed.pairs, n_b)
-    order = np.argsort(keys)
-    place = np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)
-    in_pool = keys[order[place]] == wanted
-    votes = np.where(in_pool, np.rint(found.share[order[place]] * found.views), 0).astype(np.int64)
-    columns: dict[str, np.ndarray] = {
-        **evidence_columns(score_evidence(), candidates, beside, at),
-        "votes": votes,
-        "views": np.full(len(at), found.views),
-        "given": listed.given,
-        **evidence_columns(neighbourhood_evidence(), candidates, beside, at),
-    }
-    for side, best, own, other in (
-        ("b", candidates.best_a, listed.pairs[:, 0], candidates.rows_b),
-        ("a", candidates.best_b, listed.pairs[:, 1], candidates.rows_a),
-    ):
-        ranked = best[own]
-        rival = np.where(ranked[:, 0] == at, ranked[:, 1], ranked[:, 0])
-        place_of = np.argmax(ranked == at[:, None], axis=1) + 1
-        columns[f"rank_{side}"] = np.where(known & (ranked == at[:, None]).any(axis=1), place_of, 0)
-        columns[f"rival_{side}"] = np.where(rival >= 0, other[rival], -1)
-        columns[f"rival_{side}_score"] = np.where(rival >= 0, candidates.score[rival], np.nan).astype(np.float32)
-    nearest, similarity = clouds.nearest_links(listed.pairs, pool)
-    for i in range(nearest.shape[1]):
-        columns[f"near{i + 1}_a"], columns[f"near{i + 1}_b"] = pool[nearest[:, i], 0], pool[nearest[:, i], 1]
-        columns[f"near{i + 1}_similarity"] = similarity[:, i]
-    return columns
+STAGES = (
+    Stage(
+        grow,
+        kept=Kept("grown", keeping.pack_grown, keeping.unpack_grown),
+        trace=lambda grown: trace_of_growth(grown.bootstrap),
+        settles=_give_up,
+    ),
+    Stage(
+        match,
+        kept=Kept("candidates", keeping.pack_matched, keeping.unpack_matched),
+        opening=_opening_of_match,
+        trace=lambda matched: trace_of_candidates(matched.candidates),
+    ),
+    Stage(score, opening=_opening_of_score),
+    Stage(calibrate, trace=lambda estimated: trace_of_calibration(estimated.calibrated)),
+    Stage(decide),
+)

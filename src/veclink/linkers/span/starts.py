@@ -1,7 +1,7 @@
 """How to begin: the given pairs or anchors, the given ones less those that look wrong, or nothing at all.
 
-Starts are tried in that order, each at more cost, until a pool takes off: it then agrees on a share of the smaller
-cloud that a failed one never comes near, and no label is needed to see it.
+Starts are tried in that order, each at more cost, until the bootstrap converges: the pool then agrees on a share of the
+smaller cloud that a failed one never comes near, and no label is needed to see it.
 """
 
 from __future__ import annotations
@@ -12,45 +12,69 @@ from functools import partial
 
 import numpy as np
 
-from veclink.backends.cloud_pair import CloudPair
+from veclink.backends.cloud_pair import CloudPair, Projections
+from veclink.data.pairs import sharing_no_row
 from veclink.geometry.profiles import paired_profiles
 from veclink.geometry.signatures import span_projection, unit_rows
-from veclink.linkers.outlier_seeds import ANCHORS, apart, held_out_shares, suspects
-from veclink.linkers.span.alignment import ROUNDS, align
-from veclink.linkers.span.growing import CONVERGED, GrowthSchedule, Pool, Start, grow
+from veclink.linkers.anchors import Anchors, anchors_from_rows
+from veclink.linkers.options import GrowthSchedule, SpanOptions
+from veclink.linkers.outlier_seeds import find_outlier_seeds, held_out_shares
+from veclink.linkers.span.alignment import AlignmentRule, align
+from veclink.linkers.span.constants import (
+    ALIGNMENT_POWERS,
+    ALIGNMENT_ROUNDS,
+    ALIGNMENT_ROUNDS_OF_LARGE,
+    CLEANING_ROUNDS,
+    CLEANING_SAMPLE,
+    CONVERGED,
+    GUESSED_SHARE,
+    GUESSES_BEFORE_GIVING_UP,
+    HOPEFUL,
+    MAX_ALIGNED,
+    MAX_OUTLIER_SHARE,
+    MAX_SEEDS_TO_CLEAN,
+    MIN_GUESSED,
+    MIN_SEEDS_TO_CLEAN,
+    NOTHING_SHARED,
+    OUTLIER_ANCHORS,
+    PROBE_ROUNDS,
+    PROFILE_GUESSES,
+    SHORT_ROUNDS,
+    SHORT_VIEWS,
+)
+from veclink.linkers.span.growing import Pool, RoundListener, grow, query_order
 
-Listener = Callable[[int, int, float], None]
-Hint = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]  # rows of both clouds that compare
-
-MOST_CLEANED = 100  # given pairs: enough to begin with, and each is looked at from all others
-LEAST_TO_CLEAN = 6  # with fewer given pairs, none can be told from the others
-SAMPLE = 1000  # rows of a cloud that a held-out pair is ranked among
-DISOWNED = 0.7  # of the given pairs: a pool from which more than these look wrong does not follow from them
 FROM_NOTHING = "no seeds"
-MOST_ALIGNED = 4096
-FEWER_ROUNDS = 40  # of an alignment: as good as more where the rows are a sample
-PROBE = GrowthSchedule(rounds=3)
-SHORT = GrowthSchedule(rounds=6, views=3)
-GUESSED, FEWEST_GUESSED = 0.1, 500  # of the rows asked in large clouds: the best pairs of an alignment to begin with
-HOPEFUL = 0.1  # of the smaller cloud: what a start that will take off agrees on after a few rounds
-# Hops and ridge of the profiles, power of the alignment: which of them works differs by data, and by luck.
-GUESSES = ((3, 1.0, 0.7), (1, 0.1, 1.0), (3, 1.0, 1.0), (1, 0.1, 0.7), (2, 0.3, 1.0), (2, 0.3, 0.7))
-NOTHING = 0.01  # of the smaller cloud: clouds that agree on less after two guesses have nothing in common
+DEFAULT_OPTIONS = SpanOptions()
+
+Sides = tuple[np.ndarray, np.ndarray]
+Hint = Callable[[np.ndarray, np.ndarray], Sides]  # from rows of both clouds to rows that compare across them
+Attempt = tuple[str, Pool]  # the name of a start, and the pool that grew from it
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class Bootstrap:
     """The best pool of all starts tried.
 
-    started_from: the name of its start. tried: (name, agreed share of the smaller cloud) of each start, in order.
-    suspects: positions of the given pairs that look wrong from the pool; empty where no pool took off.
+    Attributes
+    ----------
+    pool : Pool
+        The links that it ended with.
+    started_from : str
+        The name of its start.
+    share : float
+        Of the smaller cloud, that its views agree on.
+    outlier_seeds : ndarray of shape (w,)
+        Positions of the given pairs that look wrong from the pool; empty where no start converged.
+    tried : tuple of (str, float)
+        Name and agreed share of each start, in order.
     """
 
     pool: Pool
     started_from: str
-    tried: tuple[tuple[str, float], ...]
-    suspects: np.ndarray
     share: float
+    outlier_seeds: np.ndarray
+    tried: tuple[tuple[str, float], ...] = ()
 
     @property
     def converged(self) -> bool:
@@ -58,120 +82,212 @@ class Found:
         return self.share >= CONVERGED
 
 
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """What every start needs: the clouds, the generator, how to grow, and who hears of the rounds."""
+
+    clouds: CloudPair
+    rng: np.random.Generator
+    options: SpanOptions
+    listener: RoundListener | None
+
+    def grow(self, anchors: Anchors, schedule: GrowthSchedule | None = None) -> Pool:
+        """A pool from these anchors."""
+        return grow(
+            self.clouds,
+            anchors,
+            self.rng,
+            schedule=schedule or self.options.schedule,
+            out_of_bag=self.options.out_of_bag,
+            listener=self.listener,
+        )
+
+
 def best_pool(
-    clouds: CloudPair, start: Start | None, rng: np.random.Generator, *, listener: Listener | None = None
-) -> Found:
-    """Grow from the given start (None: from nothing) and, where that fails, from others: the pool that agrees most."""
-    best: Found | None = None
+    clouds: CloudPair,
+    anchors: Anchors | None,
+    rng: np.random.Generator,
+    *,
+    options: SpanOptions = DEFAULT_OPTIONS,
+    listener: RoundListener | None = None,
+) -> Bootstrap:
+    """Grow from the given anchors (None: from nothing) and, where that fails, from others: the pool that agrees most.
+
+    Parameters
+    ----------
+    clouds : CloudPair
+        Two clouds of unit rows.
+    anchors : Anchors, optional
+        What a person gave.
+    rng : numpy.random.Generator
+        Draws everything that is drawn.
+    options : SpanOptions
+        The growth schedule, whether votes are out of bag, and whether other starts are tried.
+    listener : callable, optional
+        Hears of every round of every start.
+    """
+    search = _Search(clouds, rng, options, listener)
+    best: Bootstrap | None = None
     tried: list[tuple[str, float]] = []
-    for attempt, pool in _attempts(clouds, start, rng, listener):
-        share = pool.agreed / clouds.extent
-        wrong = np.empty(0, np.int64)
-        if share >= CONVERGED and start is not None:
-            wrong = _suspects(clouds, start, pool, rng)
-            if attempt != FROM_NOTHING and len(wrong) > DISOWNED * _given(start):
-                share = 0.0  # a pool that does not bear out what it began with has found something else
-        tried.append((attempt, share))
+    for name, pool in _attempts(search, anchors):
+        share, outliers = _rated(search, anchors, name, pool)
+        tried.append((name, share))
         if best is None or share > best.share:
-            best = Found(pool, attempt, (), wrong, share)
+            best = Bootstrap(pool, name, share, outliers)
         if share >= CONVERGED:
             break
-    assert best is not None
+    assert best is not None, "there is always a start to try"
     return replace(best, tried=tuple(tried))
 
 
-def _attempts(
-    clouds: CloudPair, start: Start | None, rng: np.random.Generator, listener: Listener | None
-) -> Iterator[tuple[str, Pool]]:
-    """Pools from one start after another, each made only when it is asked for."""
-    if start is not None:
-        if clouds.large:  # among very many rows a few given pairs place none, but they do align the clouds
-            for power in (0.7, 1.0):
-                yield f"{start.name}, aligned", _aligned(clouds, _seen_from(clouds, start), rng, listener, power)
-        yield start.name, grow(clouds, start, rng, listener=listener)
-        cleaned = clean(clouds, start, rng)
-        if cleaned is not None:
-            yield cleaned.name, grow(clouds, cleaned, rng, listener=listener)
-        for given, power in ((start, 0.7), (cleaned, 0.7), (start, 1.0)):
-            if given is not None:
-                yield f"{given.name}, aligned", _aligned(clouds, _seen_from(clouds, given), rng, listener, power)
-    most = 0
-    for turn, (hops, ridge, power) in enumerate(GUESSES):
-        if turn == 2 and most < NOTHING * clouds.extent:
-            return
-        pool = _aligned(clouds, partial(paired_profiles, hops=hops, ridge=ridge), rng, listener, power)
-        most = max(most, pool.agreed)
-        yield FROM_NOTHING, pool
-
-
-def _aligned(clouds: CloudPair, hint: Hint, rng: np.random.Generator, listener: Listener | None, power: float) -> Pool:
-    """A pool from the mutual neighbours of two clouds that were aligned by a hint.
-
-    The axes are found on a sample of the rows: they are the same for all.
-    """
-    a, b = clouds.sample("a", MOST_ALIGNED, rng), clouds.sample("b", MOST_ALIGNED, rng)
-    rounds = FEWER_ROUNDS if clouds.large else ROUNDS
-    axes = align(a, b, hint(a, b), rng, clouds.matched, power=power, rounds=rounds, listener=listener)
-    clouds.ask(rng, first=True)
-    pairs, score = clouds.propose(axes)
-    pairs = pairs[np.argsort(-score, kind="stable")]
-    if clouds.large:
-        pairs = pairs[: max(FEWEST_GUESSED, int(GUESSED * clouds.extent))]
-        pairs = pairs[clouds.confirmed(axes, pairs)]
-        return grow(clouds, Start(pairs, trusted=False), rng, pace=SHORT, listener=listener)
-    guessed = Start(pairs, trusted=False)
-    probed = grow(clouds, guessed, rng, pace=PROBE, listener=listener)
-    if probed.agreed < HOPEFUL * clouds.extent:
-        return probed
-    return grow(clouds, replace(guessed, pairs=probed.pairs), rng, listener=listener)
-
-
-def _seen_from(clouds: CloudPair, start: Start) -> Hint:
-    """Span signatures from the given pairs, as a hint."""
-    left, right = _vectors(clouds, start)
-    axes_a, axes_b = span_projection(left, clouds.ridge), span_projection(right, clouds.ridge)
-    return lambda a, b: (unit_rows(a @ axes_a), unit_rows(b @ axes_b))
-
-
-def _given(start: Start) -> int:
-    return len(start.pairs) if start.pairs is not None else len(start.left) if start.left is not None else 0
-
-
-def clean(clouds: CloudPair, start: Start, rng: np.random.Generator) -> Start | None:
+def clean(
+    clouds: CloudPair,
+    anchors: Anchors,
+    rng: np.random.Generator,
+) -> Anchors | None:
     """The better half of the given pairs, by how near each is to its partner as seen from the others' better half.
 
     None where there are too few to tell.
     """
-    left, right = _vectors(clouds, start)
-    if len(left) < LEAST_TO_CLEAN:
+    if len(anchors) < MIN_SEEDS_TO_CLEAN:
         return None
-    if len(left) > MOST_CLEANED:
-        some = np.sort(rng.choice(len(left), MOST_CLEANED, replace=False))
-        left, right = left[some], right[some]
-        drawn = None if start.pairs is None else start.pairs[some]
-        start = Start(drawn, name=start.name) if drawn is not None else Start(None, left, right, name=start.name)
-    kept = np.arange(len(left))
-    for _ in range(4):
-        sampled = clouds.sample("a", SAMPLE, rng), clouds.sample("b", SAMPLE, rng)
-        order = np.argsort(held_out_shares(left, right, kept, sampled, clouds.ridge), kind="stable")
-        kept = np.sort(order[: max(LEAST_TO_CLEAN, len(left) // 2)])
-    name = f"cleaned {start.name}"
-    if start.pairs is None:
-        return Start(left=left[kept], right=right[kept], name=name)
-    return Start(start.pairs[kept], name=name)
+    if len(anchors) > MAX_SEEDS_TO_CLEAN:
+        some = rng.choice(len(anchors), MAX_SEEDS_TO_CLEAN, replace=False)
+        anchors = anchors.subset(np.sort(some))
+    pairs = anchors.left, anchors.right
+    kept = np.arange(len(anchors))
+    for _ in range(CLEANING_ROUNDS):
+        sampled = _sampled(clouds, CLEANING_SAMPLE, rng)
+        shares = held_out_shares(pairs, kept, sampled, clouds.ridge)
+        order = np.argsort(shares, kind="stable")
+        n_kept = max(MIN_SEEDS_TO_CLEAN, len(anchors) // 2)
+        kept = np.sort(order[:n_kept])
+    return anchors.subset(kept, name=f"cleaned {anchors.name}")
 
 
-def _suspects(clouds: CloudPair, start: Start, pool: Pool, rng: np.random.Generator) -> np.ndarray:
-    """Positions of the given pairs that look wrong as seen from the pool's best links, themselves left out."""
-    anchors = pool.pairs if start.pairs is None else apart(pool.pairs, start.pairs)
-    span_projections = clouds.vectors(anchors[:ANCHORS])
-    return suspects(
-        *_vectors(clouds, start), span_projections, lambda side, most: clouds.sample(side, most, rng), clouds.ridge
+def _rated(
+    search: _Search,
+    anchors: Anchors | None,
+    name: str,
+    pool: Pool,
+) -> tuple[float, np.ndarray]:
+    """The share of the smaller cloud that a pool agrees on, and positions of the given pairs that look wrong from it.
+
+    A pool that does not bear out what it began with has found something else: its share is 0.
+    """
+    share = pool.agreed / pool.extent
+    if share < CONVERGED or anchors is None:
+        return share, np.empty(0, np.int64)
+    outliers = _outlier_seeds(search, anchors, pool)
+    if name != FROM_NOTHING and len(outliers) > MAX_OUTLIER_SHARE * len(anchors):
+        share = 0.0
+    return share, outliers
+
+
+def _attempts(search: _Search, anchors: Anchors | None) -> Iterator[Attempt]:
+    """Pools from one start after another, each made only when it is asked for."""
+    if anchors is not None:
+        yield from _from_anchors(search, anchors)
+    if search.options.fallbacks:
+        yield from _from_nothing(search)
+
+
+def _from_anchors(search: _Search, anchors: Anchors) -> Iterator[Attempt]:
+    clouds, fallbacks = search.clouds, search.options.fallbacks
+    if clouds.large and fallbacks:
+        # Among very many rows a few given pairs place none, but they do align the clouds.
+        for power in ALIGNMENT_POWERS:
+            yield _aligned_anchors(search, anchors, power)
+    yield anchors.name, search.grow(anchors)
+    if not fallbacks:
+        return
+    cleaned = clean(clouds, anchors, search.rng)
+    if cleaned is not None:
+        yield cleaned.name, search.grow(cleaned)
+    first, second = ALIGNMENT_POWERS
+    yield _aligned_anchors(search, anchors, first)
+    if cleaned is not None:
+        yield _aligned_anchors(search, cleaned, first)
+    yield _aligned_anchors(search, anchors, second)
+
+
+def _from_nothing(search: _Search) -> Iterator[Attempt]:
+    agreed = 0
+    extent = 0
+    for turn, (hops, ridge, power) in enumerate(PROFILE_GUESSES):
+        if turn == GUESSES_BEFORE_GIVING_UP and agreed < NOTHING_SHARED * extent:
+            return
+        hint = partial(paired_profiles, hops=hops, ridge=ridge)
+        pool = _aligned(search, hint, power)
+        agreed = max(agreed, pool.agreed)
+        extent = pool.extent
+        yield FROM_NOTHING, pool
+
+
+def _aligned_anchors(search: _Search, anchors: Anchors, power: float) -> Attempt:
+    """A pool from clouds that were aligned by what the anchors say of every row."""
+    ridge = search.clouds.ridge
+    projections = span_projection(anchors.left, ridge), span_projection(anchors.right, ridge)
+    hint = partial(_signatures, projections)
+    return f"{anchors.name}, aligned", _aligned(search, hint, power)
+
+
+def _aligned(search: _Search, hint: Hint, power: float) -> Pool:
+    """A pool from the mutual neighbours of two clouds that were aligned by a hint.
+
+    The directions are found on a sample of the rows: they are the same for all.
+    """
+    clouds, rng = search.clouds, search.rng
+    sampled = _sampled(clouds, MAX_ALIGNED, rng)
+    rounds = ALIGNMENT_ROUNDS_OF_LARGE if clouds.large else ALIGNMENT_ROUNDS
+    rule = AlignmentRule(power, rounds)
+    hints = hint(*sampled)
+    projections = align(
+        sampled,
+        hints,
+        rng,
+        clouds.matched,
+        rule,
+        search.listener,
     )
+    queries = clouds.sample_queries(rng, first=True)
+    pairs, score = clouds.propose(projections, queries)
+    pairs = pairs[np.argsort(-score, kind="stable")]
+    schedule = search.options.schedule
+    if clouds.large:
+        pairs = pairs[: max(MIN_GUESSED, int(GUESSED_SHARE * queries.extent))]
+        holds = clouds.confirmed(projections, pairs, queries, query_order())
+        short = replace(schedule, rounds=SHORT_ROUNDS, views=SHORT_VIEWS)
+        return search.grow(_guessed(clouds, pairs[holds]), short)
+    short = replace(schedule, rounds=PROBE_ROUNDS)
+    probed = search.grow(_guessed(clouds, pairs), short)
+    if probed.agreed < HOPEFUL * queries.extent:
+        return probed
+    return search.grow(_guessed(clouds, probed.pairs))
 
 
-def _vectors(clouds: CloudPair, start: Start) -> tuple[np.ndarray, np.ndarray]:
-    if start.left is not None and start.right is not None:
-        return start.left, start.right
-    assert start.pairs is not None
-    return clouds.vectors(start.pairs)
+def _guessed(clouds: CloudPair, pairs: np.ndarray) -> Anchors:
+    return anchors_from_rows(clouds, pairs, trusted=False)
+
+
+def _signatures(projections: Projections, a: np.ndarray, b: np.ndarray) -> Sides:
+    """Span signatures of rows of both clouds, as a hint."""
+    of_a = unit_rows(a @ projections[0])
+    of_b = unit_rows(b @ projections[1])
+    return of_a, of_b
+
+
+def _sampled(clouds: CloudPair, most: int, rng: np.random.Generator) -> Sides:
+    of_a = clouds.sample("a", most, rng)
+    of_b = clouds.sample("b", most, rng)
+    return of_a, of_b
+
+
+def _outlier_seeds(search: _Search, anchors: Anchors, pool: Pool) -> np.ndarray:
+    """Positions of the given pairs that look wrong as seen from the pool's best links, themselves left out."""
+    clouds = search.clouds
+    links = pool.pairs[sharing_no_row(pool.pairs, anchors.rows)]
+    seen_from = clouds.vectors(links[:OUTLIER_ANCHORS])
+    sample = partial(clouds.sample, rng=search.rng)
+    given = anchors.left, anchors.right
+    return find_outlier_seeds(given, seen_from, sample, clouds.ridge)

@@ -1,5 +1,5 @@
 "use strict";
-/* The charts around the cut, and the growth. Each takes the cut as it is and says where it was dragged to. */
+/* The charts around the threshold, and the growth. Each takes the threshold as it is and says where it was dragged to. */
 function histogram(canvas, data, estimates, cut) {
   const bins = 50, counts = new Float64Array(bins), kept = new Float64Array(bins);
   for (let i = 0; i < estimates.count; i++) counts[Math.min(bins - 1, Math.floor(estimates.probability(i) * bins))]++;

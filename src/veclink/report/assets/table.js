@@ -1,5 +1,5 @@
 "use strict";
-/* The table of links: search, filter, sort, a page at a time. `row` counts listed links, `rank` all judged ones. */
+/* The table of links: search, filter, sort, a page at a time. `row` counts listed links, `rank` all that the run considered. */
 function linkTable(root, data, names, cut, open) {
   const c = data.column, n = c.rank.length, body = root.querySelector("tbody");
   const size = matchMedia("(max-width: 44rem)").matches ? 10 : 25;
@@ -68,7 +68,7 @@ function linkTable(root, data, names, cut, open) {
     bar.style.width = `${100 * p(row)}%`;
     const tags = [];
     if (c.given[row]) tags.push(element("span", { class: "tag" }, "given"));
-    if (!kept) tags.push(element("span", { class: "tag" }, "below the cut"));
+    if (!kept) tags.push(element("span", { class: "tag" }, "below the threshold"));
     if (close(row)) tags.push(element("span", { class: "tag close" }, "close call"));
     const known = c.right && (c.right[row] ? "right" : "wrong"), m = margin(row);
     if (known) tags.push(element("span", { class: `tag ${known}` }, known));

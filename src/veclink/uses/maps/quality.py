@@ -40,6 +40,13 @@ class Quality:
     chance: float = 0.0
     at_chance: bool = False
 
+    def sentence(self) -> str:
+        """The same for a person."""
+        return (
+            f"On {self.held_back:,} links held back, the map {self.kind} has a mean cosine of {self.cosine:.2f} to the "
+            f"linked vector and {self.neighbours:.0%} of its ten nearest neighbours."
+        )
+
     @classmethod
     def from_dict(cls, told: dict[str, Any]) -> Quality:
         """The quality that `asdict` gave this of."""

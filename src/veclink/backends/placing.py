@@ -1,0 +1,73 @@
+"""Where two clouds are put: on a cluster, on a GPU where they fit there, in memory, or read when asked."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import TYPE_CHECKING
+
+from veclink.backends.cloud_pair import CloudPair
+from veclink.files.memory import LEAST, available, parse_memory
+from veclink.geometry.clouds import Cloud, Look
+
+if TYPE_CHECKING:
+    from veclink.backends.ray_cluster import Cluster
+
+
+def placed_clouds(
+    a: Cloud,
+    b: Cloud,
+    device: str,
+    memory: int | str | None,
+    *,
+    k: int,
+    ridge: float,
+    cluster: Cluster | None = None,
+) -> CloudPair:
+    """The clouds as a `CloudPair`, with the neighbours k and the ridge λ of their signatures.
+
+    memory: bytes that may be allocated beside the vectors.
+    """
+    budget = None if memory is None else parse_memory(memory, least=LEAST)
+    if cluster is not None:
+        from veclink.backends.ray_clouds import RayCloudPair
+
+        return RayCloudPair(a, b, cluster, ridge=ridge, k=k, memory=budget)
+    if device != "cpu":
+        on_device = _resident_clouds(a, b, device, k, ridge)
+        if on_device is not None:
+            return on_device
+    most = available() // 2 if budget is None else budget // 2
+    held = 4 * (a.shape[0] * a.shape[1] + b.shape[0] * b.shape[1])
+    if held > most:
+        return CloudPair(a, b, ridge=ridge, k=k, device=device, memory=budget)
+    rest = None if budget is None else budget - held
+    return CloudPair(a.dense(), b.dense(), ridge=ridge, k=k, device=device, memory=rest)
+
+
+def look_on(device: str) -> Look | None:
+    """How a pass over a collection is made on a device; None for numpy's."""
+    if device == "cpu":
+        return None
+    from veclink.backends.torch_clouds import inspect
+
+    return partial(inspect, device=device)
+
+
+def machines_at(address: str | None, device: str) -> AbstractContextManager[Cluster | None]:
+    """The cluster at an address, or none."""
+    if address is None:
+        return nullcontext()
+    from veclink.backends.ray_cluster import connected
+
+    return connected(address, device)
+
+
+def _resident_clouds(a: Cloud, b: Cloud, device: str, k: int, ridge: float) -> CloudPair | None:
+    from veclink.backends import torch_clouds
+
+    if not torch_clouds.fits(a.shape, b.shape, device):
+        return None
+    left = torch_clouds.resident(a, device)
+    right = torch_clouds.resident(b, device)
+    return torch_clouds.TorchCloudPair(left, right, ridge=ridge, k=k, device=device)

@@ -1,0 +1,163 @@
+"""Every number that decides what span linking finds, and what it was chosen on.
+
+"Origin not recorded" is meant literally: neither the history nor the documentation says which trials chose the number.
+Sizes that only decide speed or memory stand beside the code they belong to.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# --- Matching -----------------------------------------------------------------------------------------------------
+
+# Neighbours k over which csls takes a density. Origin not recorded; the sensitivity experiment (nfcorpus,
+# minilm–mpnet) sweeps it from 3 to 50.
+NEIGHBOURS: Final = 10
+
+# --- Growth schedule ----------------------------------------------------------------------------------------------
+
+# Rounds at most, growth of the pool per round, views per round, share of the votes that a pair needs, and links that
+# a view holds at most. Origin not recorded; the sensitivity experiment sweeps the views from 2 to 16.
+ROUNDS: Final = 14
+GROWTH_FACTOR: Final = 2.0
+VIEWS: Final = 6
+VOTE_SHARE: Final = 0.5
+ANCHORS_PER_VIEW: Final = 256
+
+# A pool may always hold this many links, however few it started from. Origin not recorded.
+MIN_POOL_LIMIT: Final = 60
+
+# Relative change of the pool's size below which it no longer changes. Origin not recorded.
+STEADY_CHANGE: Final = 0.1
+
+# A pool that agrees on this share of the smaller cloud has found the map. Failed ones stayed below 0.16 in 64 and more
+# dimensions; in 32, random vectors reached 0.4, which is why the verdict asks for more there.
+CONVERGED: Final = 0.2
+
+# Share of the smaller cloud: the given pairs stand in every view until the pool is this large, or this many times as
+# large as what was given. Origin not recorded.
+SETTLED: Final = 0.2
+SETTLED_FACTOR: Final = 2
+
+# Pairs rank in the pool by vote share plus this much of their csls. Origin not recorded.
+SCORE_WEIGHT: Final = 0.5
+
+# Of large clouds: pairs that are searched the way back, as a multiple of the pool's limit. Origin not recorded.
+CONFIRMED_FACTOR: Final = 3
+
+# Of large clouds: rows of the smaller one that are asked once more before the final pass, as a number and as one in so
+# many, and how many more of their pairs than expected are searched the way back. Origin not recorded.
+WIDENED_QUERIES: Final = 8192
+WIDENED_ONE_IN: Final = 32
+WIDENED_FACTOR: Final = 1.5
+
+# --- Starts -------------------------------------------------------------------------------------------------------
+
+# With fewer given pairs, none can be told from the others. Origin not recorded.
+MIN_SEEDS_TO_CLEAN: Final = 6
+
+# Given pairs that are held against one another at most, rows of a cloud that each is ranked among, and how often the
+# better half is chosen again. Origin not recorded.
+MAX_SEEDS_TO_CLEAN: Final = 100
+CLEANING_SAMPLE: Final = 1000
+CLEANING_ROUNDS: Final = 4
+
+# Share of the given pairs: a pool from which more of them look wrong does not follow from them. Origin not recorded.
+MAX_OUTLIER_SHARE: Final = 0.7
+
+# Rounds and views of the short growths that follow an alignment: a probe, and of large clouds the growth itself.
+# Origin not recorded.
+PROBE_ROUNDS: Final = 3
+SHORT_ROUNDS: Final = 6
+SHORT_VIEWS: Final = 3
+
+# Of large clouds: how many of an alignment's best pairs to begin with, as a share of the rows asked, and at least.
+# Origin not recorded.
+GUESSED_SHARE: Final = 0.1
+MIN_GUESSED: Final = 500
+
+# Share of the smaller cloud that a start which will converge agrees on after the probe. Origin not recorded.
+HOPEFUL: Final = 0.1
+
+# Share of the smaller cloud: clouds that agree on less after so many guesses have nothing in common. Origin not
+# recorded.
+NOTHING_SHARED: Final = 0.01
+GUESSES_BEFORE_GIVING_UP: Final = 2
+
+# Hops and ridge of the profiles, power of the alignment: which of them works differs by data, and by luck. Origin not
+# recorded.
+PROFILE_GUESSES: Final = (
+    (3, 1.0, 0.7),
+    (1, 0.1, 1.0),
+    (3, 1.0, 1.0),
+    (1, 0.1, 0.7),
+    (2, 0.3, 1.0),
+    (2, 0.3, 0.7),
+)
+
+# Powers of the alignment from given pairs, the first one tried first. Origin not recorded.
+ALIGNMENT_POWERS: Final = (0.7, 1.0)
+
+# --- Alignment ----------------------------------------------------------------------------------------------------
+
+# Rows of a cloud that an alignment looks at. Origin not recorded.
+MAX_ALIGNED: Final = 4096
+
+# Leading principal directions looked at, and directions of the cross-covariance that make the signature. Origin not
+# recorded.
+PRINCIPAL_DIRECTIONS: Final = 200
+SHARED_DIRECTIONS: Final = 60
+
+# Likely partners that a row's mean partner is taken over. Origin not recorded.
+LIKELY_PARTNERS: Final = 2
+
+# Rounds of an alignment; fewer are as good where the rows are a sample of a large cloud.
+ALIGNMENT_ROUNDS: Final = 80
+ALIGNMENT_ROUNDS_OF_LARGE: Final = 40
+
+# Rounds in which the hint is joined to the signature, and its weight there. Kept for longer, it holds the directions
+# back. Origin of the numbers not recorded.
+HINTED_ROUNDS: Final = 15
+HINT_WEIGHT: Final = 0.5
+
+# Share of the guessed partners that stay the same only once the right directions are found; wrong ones reach 0.6. It is
+# the mean of the last rounds, and not looked at in the first rounds without the hint.
+ALIGNMENT_STEADY: Final = 0.7
+ALIGNMENT_STEADY_ROUNDS: Final = 4
+
+# --- Outlier seeds ------------------------------------------------------------------------------------------------
+
+# Share of a cloud that is nearer to a given pair than its partner: more than this is said of 98 of 100 wrong pairs, and
+# of 0 to 3 of 100 right ones.
+OUTLIER_SHARE: Final = 0.02
+
+# Rows of a cloud that a given pair is ranked among, and links that it is seen from. Origin not recorded.
+OUTLIER_SAMPLE: Final = 12_000
+OUTLIER_ANCHORS: Final = 256
+
+# --- Scores, thresholds and the verdict ---------------------------------------------------------------------------
+
+# A pool of fewer links fits no map. Origin not recorded.
+MIN_POOL: Final = 30
+
+# Folds of the pool of large clouds: of thousands of links, what is left out of each map is not missed.
+FOLDS_OF_LARGE: Final = 3
+
+# Links of a pool among which the neighbours of a pair are looked for. Origin not recorded.
+NEIGHBOURHOOD_LINKS: Final = 1024
+
+# Share of the smaller cloud that must seem to be shared; without an overlap the estimate reached 0.07. With this many
+# times as much, nothing is doubtful (origin of the factor not recorded).
+MIN_OVERLAP_FRACTION: Final = 0.085
+CLEAR_OVERLAP_FACTOR: Final = 1.5
+
+# Divided by the dimensions, the share that must seem to be in both in few dimensions: 0.18 was seen by chance in 32.
+LOW_DIM_OVERLAP_FACTOR: Final = 8.0
+
+# Share of the given pairs that must come out as links again, unaided, to vouch for an overlap, and how many it takes.
+# Origin not recorded.
+MIN_SEED_RECOVERY: Final = 0.5
+MIN_SEEDS_TO_VOUCH: Final = 3
+
+# Dimensions; in fewer, random clouds can be turned until a few given pairs and many neighbours fit.
+MIN_DIM_FOR_SEED_CHECK: Final = 64

@@ -1,0 +1,34 @@
+"""Scoring: candidates by maps that were fitted without them, and what their neighbourhoods say about them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from veclink.backends.cloud_pair import CloudPair
+from veclink.confidence.calibration import FITTED
+from veclink.confidence.candidates import FOLDS, Candidates
+from veclink.linkers.options import SpanOptions
+from veclink.linkers.span.constants import FOLDS_OF_LARGE, NEIGHBOURHOOD_LINKS
+
+
+def folds_of(clouds: CloudPair, options: SpanOptions) -> int:
+    """Into how many folds a pool is cut; one means that maps are not cross-fitted."""
+    if not options.crossfitted:
+        return 1
+    return FOLDS_OF_LARGE if clouds.large else FOLDS
+
+
+def fitted_links(candidates: Candidates, rng: np.random.Generator) -> np.ndarray:
+    """Positions of the mutual candidates that the calibration is fitted to: all, or of very many a sample."""
+    links = candidates.mutual()
+    if len(links) <= FITTED:
+        return links
+    return np.sort(rng.choice(links, FITTED, replace=False))
+
+
+def nearby_links(pool: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The pool (m, 2), or of a very large one enough links to surround any pair."""
+    if len(pool) <= NEIGHBOURHOOD_LINKS:
+        return pool
+    some = rng.choice(len(pool), NEIGHBOURHOOD_LINKS, replace=False)
+    return pool[np.sort(some)]

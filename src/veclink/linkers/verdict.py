@@ -1,0 +1,162 @@
+"""Whether to believe a result: a verdict and its reasons, in sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from veclink.linkers.geh.constants import AGREED, DISPUTED
+from veclink.linkers.span.constants import (
+    CLEAR_OVERLAP_FACTOR,
+    LOW_DIM_OVERLAP_FACTOR,
+    MIN_DIM_FOR_SEED_CHECK,
+    MIN_OVERLAP_FRACTION,
+    MIN_POOL,
+    MIN_SEED_RECOVERY,
+    MIN_SEEDS_TO_VOUCH,
+)
+from veclink.linkers.span.starts import Bootstrap
+
+LINKABLE, DOUBTFUL, NOT_LINKABLE = "linkable", "doubtful", "not linkable"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One of "linkable", "doubtful" and "not linkable", and the reasons for it."""
+
+    name: str
+    reasons: tuple[str, ...]
+
+    def with_notes(self, notes: tuple[str, ...]) -> Verdict:
+        """The same with more to say."""
+        return Verdict(self.name, (*self.reasons, *notes))
+
+
+@dataclass(frozen=True)
+class SeedCheck:
+    """How the given pairs fared.
+
+    Attributes
+    ----------
+    given : int
+        How many there were.
+    recovered : float, optional
+        Share of them that are mutual candidates under maps fitted without them; None without any.
+    outliers : int
+        How many look wrong.
+    """
+
+    given: int
+    recovered: float | None
+    outliers: int
+
+    def vouches(self, dimension: int) -> bool:
+        """Whether enough of them come out as links again to vouch for a small overlap."""
+        if self.recovered is None:
+            return False
+        enough = self.given >= MIN_SEEDS_TO_VOUCH and self.recovered >= MIN_SEED_RECOVERY
+        return enough and dimension >= MIN_DIM_FOR_SEED_CHECK
+
+    def reasons(self) -> list[str]:
+        """What a person is told about them."""
+        said = []
+        if self.recovered is not None:
+            share = f"{self.recovered:.0%}"
+            said.append(f"{share} of the {self.given:,} given pairs come out as links again when left out.")
+        if self.outliers:
+            said.append(f"{self.outliers:,} of the {self.given:,} given pairs look wrong and were not used.")
+        return said
+
+
+def span_verdict(
+    bootstrap: Bootstrap,
+    overlap: float,
+    *,
+    smaller: int,
+    dimension: int,
+    seeds: SeedCheck,
+) -> Verdict:
+    """The verdict on calibrated links.
+
+    Parameters
+    ----------
+    bootstrap : Bootstrap
+        The pool that the maps were fitted to.
+    overlap : float
+        Estimated number of shared objects.
+    smaller : int
+        Rows of the smaller cloud.
+    dimension : int
+        Of the smaller space: in few dimensions neighbours agree by chance.
+    seeds : SeedCheck
+        How the given pairs fared.
+    """
+    shared = overlap / smaller
+    least = max(MIN_OVERLAP_FRACTION, LOW_DIM_OVERLAP_FACTOR / dimension)
+    reasons = [
+        f"Starting from {bootstrap.started_from}, views agree on pairs for {bootstrap.share:.0%} of the smaller "
+        "collection.",
+        f"About {overlap:,.0f} objects seem to be in both, {shared:.0%} of the smaller collection.",
+        *seeds.reasons(),
+    ]
+    if shared >= CLEAR_OVERLAP_FACTOR * least:
+        return Verdict(LINKABLE, tuple(reasons))
+    if seeds.vouches(dimension) or shared >= least:
+        reasons.append("So few shared objects are hard to tell from near neighbours: look at the links before use.")
+        return Verdict(DOUBTFUL, tuple(reasons))
+    reasons.append("That is no more than what near neighbours alone bring about: no shared object is certain.")
+    return Verdict(NOT_LINKABLE, tuple(reasons))
+
+
+def not_converged(bootstrap: Bootstrap) -> Verdict:
+    """The verdict where there is no pool to fit a map to."""
+    if bootstrap.converged:
+        n_links = len(bootstrap.pool.pairs)
+        reason = f"Views agree on {n_links} pairs only, and probabilities need {MIN_POOL}: too few rows to judge."
+        return Verdict(NOT_LINKABLE, (reason,))
+    best = max(share for _, share in bootstrap.tried)
+    reason = (
+        f"No start took off: of {len(bootstrap.tried)} tried, the best ended with {best:.0%} of the smaller collection "
+        "in pairs that the views agree on, as few as between unrelated vectors."
+    )
+    return Verdict(NOT_LINKABLE, (reason,))
+
+
+def geh_verdict(
+    confidence: np.ndarray,
+    *,
+    n_views: int,
+    most_anchors: int,
+    n_given: int,
+) -> Verdict:
+    """The verdict on GEH's links from two plain signs: did it grow, and did the views agree?
+
+    Precision, recall and overlap are not estimated: θ is a share of votes, which runs above the precision when the
+    overlap is small.
+
+    Parameters
+    ----------
+    confidence : ndarray of shape (n,)
+        Posterior θ of the links beyond the given pairs.
+    n_views : int
+        Views in all.
+    most_anchors : int
+        The most anchors that a view of any iteration held.
+    n_given : int
+        Pairs that were given.
+    """
+    if not len(confidence):
+        return Verdict(NOT_LINKABLE, (f"No pair was found beyond the {n_given:,} given.",))
+    if most_anchors <= n_given:
+        n_new = len(confidence)
+        reason = f"No view held more than the {n_given:,} given pairs, so nothing confirms the {n_new:,} new links."
+        return Verdict(DOUBTFUL, (reason,))
+    agreement = float(confidence.mean())
+    reason = (
+        f"A new link was proposed by {agreement:.0%} of the {n_views:,} views on average; "
+        f"{AGREED:.0%} or more were seen where linking worked, under {DISPUTED:.0%} where most links were wrong."
+    )
+    if agreement >= AGREED:
+        return Verdict(LINKABLE, (reason,))
+    return Verdict(DOUBTFUL if agreement >= DISPUTED else NOT_LINKABLE, (reason,))

@@ -1,0 +1,78 @@
+"""Links, however they are given, as rows of two opened collections."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from veclink.data.collection import Collection
+from veclink.data.links import Links
+from veclink.data.pairs import read_pairs, read_probabilities, resolve_pairs
+from veclink.errors import InputError
+
+EXCHANGED = "A and B are exchanged: give the collections in the order in which they were linked."
+GivenLinks = Links | np.ndarray | str | Path
+
+
+def pairs_of(links: GivenLinks, a: Collection, b: Collection) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of rows (n, 2) and their probabilities (n,); links must be of these two collections.
+
+    A file may be one that `Links.save` wrote, or any CSV or Parquet file with the columns a,b: those count as sure,
+    unless a column `probability` says more.
+    """
+    if isinstance(links, (str, Path)):
+        loaded = _load(links)
+        if loaded is None:
+            return (rows := _rows_of_pairs(links, a, b)), read_probabilities(links, len(rows))
+        links = loaded
+    if not isinstance(links, Links):
+        return (rows := _rows_of_pairs(links, a, b)), np.ones(len(rows))
+    check_links(links, a, b)
+    return links.pairs, links.probability
+
+
+def check_links(links: Links, a: Collection, b: Collection, *, by_id: bool = False) -> None:
+    """Refuse links of other collections, or of these in the other order.
+
+    by_id: refuse collections without ids too, where the links name ids.
+    """
+    sizes = links.summary.n_a, links.summary.n_b
+    if sizes != (len(a), len(b)):
+        exchanged = sizes == (len(b), len(a))
+        raise InputError(
+            f"The links are between {sizes[0]:,} and {sizes[1]:,} vectors, and A and B have {len(a):,} and {len(b):,}; "
+            + (EXCHANGED if exchanged else "give the collections that were linked.")
+        )
+    for side, ids, collection, other in (("A", links.ids_a, a, b), ("B", links.ids_b, b, a)):
+        rows = links.pairs[:, 0 if side == "A" else 1]
+        if ids is None or (collection.ids is None and not by_id):
+            continue
+        if collection.ids is None or not np.array_equal(ids, collection.ids[rows]):
+            exchanged = other.ids is not None and set(ids.tolist()) <= set(other.ids.tolist())
+            raise InputError(
+                f"The links name other ids than {side} has in those rows; "
+                + (EXCHANGED if exchanged else "give the collection as it was.")
+            )
+
+
+def _rows_of_pairs(pairs: Any, a: Collection, b: Collection) -> np.ndarray:
+    """Plain pairs as rows; those that fit only the other way round are refused with that reason."""
+    try:
+        return resolve_pairs(pairs, a, b, what="links")
+    except InputError as error:
+        try:
+            resolve_pairs(pairs, b, a, what="links")
+        except InputError:
+            raise error from None
+        raise InputError(f"{error} The other way round they fit; {EXCHANGED}") from error
+
+
+def _load(path: str | Path) -> Links | None:
+    """Links as `save` wrote them, or None where the file is a plain table of pairs."""
+    try:
+        return Links.load(path)
+    except InputError:
+        read_pairs(path)  # says what is wrong where it is not even that
+        return None

@@ -1,0 +1,103 @@
+"""Options: wrong ones are named in a sentence, and every part of span linking can be taken away by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from span_papers import linked_cut, some_papers
+from veclink.data.scores import score
+from veclink.errors import InputError
+from veclink.linkers.linking import link
+from veclink.linkers.options import GehOptions, GrowthSchedule, SpanOptions, differing, options_of
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong", "sentence"),
+    [
+        (SpanOptions, {"one_to_one": 3}, "The option one_to_one is 3; it is True or False."),
+        (SpanOptions, {"k": 0}, "The option k is 0; it is a whole number from 1."),
+        (SpanOptions, {"k": True}, "The option k is True; it is a whole number from 1."),
+        (SpanOptions, {"ridge": -1.0}, "The option ridge is -1.0; it is a number at least 0."),
+        (SpanOptions, {"signature": "hash"}, "The option signature is 'hash'; it is one of 'span', 'kernel'."),
+        (SpanOptions, {"schedule": "fast"}, "The option schedule is 'fast'; give a GrowthSchedule."),
+        (SpanOptions, {"signature": "kernel"}, "set fallbacks=False too."),
+        (GrowthSchedule, {"votes": 1.5}, "The option votes is 1.5; it is a number at least 0 and at most 1."),
+        (GrowthSchedule, {"factor": float("nan")}, "The option factor is nan; it is a number at least 1."),
+        (GehOptions, {"share": 0}, "The option share is 0; it is a number more than 0 and at most 1."),
+        (GehOptions, {"growth": "0.3"}, "The option growth is '0.3'; it is a number at least 0."),
+        (GehOptions, {"path": "nearby"}, "The option path is 'nearby'; it is one of 'auto', 'global', 'local'."),
+    ],
+)
+def test_a_wrong_option_is_named_with_what_it_can_be(kind: type, wrong: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError) as refused:
+        kind(**wrong)
+    assert str(refused.value).endswith(sentence)
+
+
+def test_options_come_as_an_object_or_by_name_and_not_both() -> None:
+    assert options_of("span", None, {"one_to_one": False}) == SpanOptions(one_to_one=False)
+    assert options_of("geh", GehOptions(k=7), {}) == GehOptions(k=7)
+    with pytest.raises(InputError, match="as an object and by name"):
+        options_of("span", SpanOptions(), {"k": 5})
+    with pytest.raises(InputError, match="are SpanOptions, and not GehOptions"):
+        options_of("span", GehOptions(), {})
+
+
+def test_what_was_told_is_noted_in_the_links_whichever_way_it_was_told() -> None:
+    papers = some_papers()
+    by_name = link(papers.a, papers.b, seeds=papers.seeds, k=7, device="cpu")
+    as_object = link(papers.a, papers.b, seeds=papers.seeds, options=SpanOptions(k=7), device="cpu")
+    assert by_name.options == {"random_state": 0, "k": 7}
+    assert as_object == by_name
+
+
+def test_what_was_noted_can_be_told_again() -> None:
+    options = SpanOptions(schedule=GrowthSchedule(views=2), k=7, one_to_one=False)
+    assert SpanOptions(**differing(options)) == options
+    with pytest.raises(InputError, match="A growth schedule has no 'pace'; it has 'rounds', 'factor'"):
+        SpanOptions(schedule={"pace": 2})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "least"),
+    [
+        ({"signature": "kernel", "fallbacks": False}, 0.9),
+        ({"centred": False}, 0.9),
+        ({"out_of_bag": False}, 0.9),
+        ({"schedule": GrowthSchedule(views=1, votes=0.0)}, 0.85),
+        ({"schedule": GrowthSchedule(rounds=1), "fallbacks": False}, 0.6),
+        ({"crossfitted": False}, 0.85),
+        ({"ridge": 1.0, "k": 5}, 0.9),
+    ],
+)
+def test_a_part_that_is_taken_away_changes_the_links_and_leaves_most_right(
+    options: dict[str, Any], least: float
+) -> None:
+    papers = some_papers()
+    links = link(papers.a, papers.b, seeds=papers.seeds, device="cpu", **options)
+    assert score(links.pairs, papers.truth).f1 > least
+    assert not np.array_equal(links.probability, linked_cut().probability)
+
+
+def test_without_a_threshold_every_candidate_is_a_link() -> None:
+    papers = some_papers()
+    links = link(papers.a, papers.b, seeds=papers.seeds, thresholded=False, device="cpu")
+    considered = linked_cut().considered
+    assert considered is not None and np.array_equal(links.pairs, considered.pairs)
+
+
+def test_without_calibration_all_links_but_the_given_ones_are_equally_probable() -> None:
+    papers = some_papers()
+    links = link(papers.a, papers.b, seeds=papers.seeds, calibrated=False, device="cpu")
+    given = links.evidence["given"]
+    assert np.all(links.probability[given] == 1) and np.all(links.probability[~given] == 0.5)
+    assert score(links.pairs, papers.truth).recall > 0.95 and "model" not in links.trace
+
+
+def test_without_seeds_other_starts_cannot_be_turned_off() -> None:
+    papers = some_papers()
+    with pytest.raises(InputError, match="leave fallbacks on"):
+        link(papers.a, papers.b, fallbacks=False, device="cpu")
