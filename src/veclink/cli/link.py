@@ -48,10 +48,7 @@ def link(
     checkpoint: Annotated[
         Path | None, typer.Option(help="Keep a long run's stages in this folder; the same command goes on from there.")
     ] = None,
-    approximate: Annotated[
-        bool,
-        typer.Option("--approximate", help="Search the final pass in cells (span only); slower up to 40,000 rows."),
-    ] = False,
+    approximate: Annotated[bool, typer.Option("--approximate", hidden=True)] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     cluster: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help='Run on this Ray cluster ("auto": the one we are part of).')
@@ -72,6 +69,10 @@ def link(
         inputs = (a, b, *([str(seeds)] if seeds else []), *(anchors or ()))
         check_output(output, *inputs)
         check_report(report, *inputs)
+        if approximate:
+            from veclink.linkers.span.linker import APPROXIMATE_IS_GONE
+
+            typer.echo(APPROXIMATE_IS_GONE, err=True)
 
         with showing_progress(quiet=quiet) as listener:
             links = find_links(
@@ -87,7 +88,6 @@ def link(
                 cluster=cluster,
                 skip_zero=skip_zero,
                 progress=listener,
-                **({"approximate": True} if approximate else {}),
             )
         if precision is not None:
             links = links.at(precision=precision)

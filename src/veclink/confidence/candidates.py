@@ -12,12 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from veclink.backends.cloud_pair import CloudPair, Projections
+from veclink.geometry.clouds import LARGE
 from veclink.geometry.signatures import canonical_projections
 from veclink.matching import Matches
 
 FOLDS = 5
 DEPTH = 3
-FULL_FOLDS = 12_000  # up to this many rows every fold is matched in full; above, one map is, and folds only re-score
+FULL_FOLDS = LARGE  # up to this many rows every fold is matched in full; above, one map is, and folds only re-score
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,23 @@ def pair_keys(pairs: np.ndarray, n_b: int) -> np.ndarray:
     return pairs[:, 0].astype(np.int64) * n_b + pairs[:, 1]
 
 
+def positions_of(wanted: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Where each of the wanted keys (m,) stands among distinct keys (n,), in any order; −1 where it does not."""
+    if not len(keys):
+        return np.full(len(wanted), -1, np.int64)
+    order = np.argsort(keys)
+    spot = np.searchsorted(keys, wanted, sorter=order)
+    position = order[np.minimum(spot, len(keys) - 1)]
+    return np.where(keys[position] == wanted, position, -1)
+
+
+def sharing_no_row(pairs: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Which of the pairs (p, 2) share no row, on either side, with the others (q, 2); (p,) bool."""
+    in_a = np.isin(pairs[:, 0], others[:, 0])
+    in_b = np.isin(pairs[:, 1], others[:, 1])
+    return ~(in_a | in_b)
+
+
 def one_to_one(pairs: np.ndarray, *weights: np.ndarray) -> np.ndarray:
     """Greedy one-to-one choice: positions of the chosen pairs, best first.
 
@@ -36,6 +53,14 @@ def one_to_one(pairs: np.ndarray, *weights: np.ndarray) -> np.ndarray:
             taken_b.add(row_b)
             chosen.append(position)
     return np.array(chosen, np.int64)
+
+
+def lookup(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Where each of the wanted keys (m,) stands among ascending keys (n,); −1 where it does not."""
+    if not len(keys):
+        return np.full(len(wanted), -1, np.int64)
+    position = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[position] == wanted, position, -1)
 
 
 def read_pairs(path: str | Path) -> tuple[np.ndarray, np.ndarray]:

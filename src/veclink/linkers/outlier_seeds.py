@@ -11,9 +11,10 @@ from collections.abc import Callable
 import numpy as np
 
 from veclink.backends.cloud_pair import Projections
+from veclink.geometry.clouds import LARGE
 from veclink.geometry.signatures import span_projection, unit_rows
 
-RANKED = 12_000  # rows of a cloud that a given pair is ranked among
+RANKED = LARGE  # rows of a cloud that a given pair is ranked among
 ANCHORS = 256  # links that it is seen from
 SUSPECT = 0.02  # of the cloud is nearer to a wrong pair than its partner in 98 of 100, to a right one in 0 to 3 of 100
 

@@ -11,7 +11,9 @@ import numpy as np
 from veclink.data.collection import Collection, numbers
 from veclink.errors import InputError
 from veclink.geometry.clouds import Cloud
+from veclink.geometry.components import components
 from veclink.geometry.magnitudes import lengths
+from veclink.geometry.nearest import largest
 
 SAMPLE = 5_000
 """Rows that the questions of geometry are asked of; norms and duplicates are counted over all."""
@@ -103,7 +105,7 @@ def _two_models(unit: np.ndarray) -> tuple[bool, list[int], list[str]]:
     """
     if len(unit) < LEAST:
         return False, [len(unit)], [f"{len(unit):,} usable rows are too few to tell one model from two."]
-    parts = _parts(_mutual_neighbours(unit), len(unit))
+    parts = components(len(unit), *_mutual_neighbours(unit).T)
     names, counts = np.unique(parts, return_counts=True)
     order = np.argsort(-counts, kind="stable")[:2]
     second = int(counts[order[1]]) if len(order) > 1 else 0
@@ -130,20 +132,8 @@ def _mutual_neighbours(unit: np.ndarray) -> np.ndarray:
     for start in range(0, n, 1000):
         similar = unit[start : start + 1000] @ unit.T
         similar[np.arange(len(similar)), np.arange(start, start + len(similar))] = -np.inf
-        near[start : start + len(similar)] = np.argpartition(-similar, k - 1, axis=1)[:, :k]
+        near[start : start + len(similar)] = largest(similar, k)
     rows = np.repeat(np.arange(n), k)
     there, back = rows * n + near.ravel(), near.ravel() * n + rows
     both = np.isin(there, back)
     return np.column_stack([rows[both], near.ravel()[both]])
-
-
-def _parts(pairs: np.ndarray, n: int) -> np.ndarray:
-    """For each row the least row that it is connected with."""
-    labels = np.arange(n)
-    while True:
-        new = labels.copy()
-        np.minimum.at(new, pairs[:, 0], labels[pairs[:, 1]])
-        new = new[new]
-        if np.array_equal(new, labels):
-            return labels
-        labels = new

@@ -22,6 +22,8 @@ import numpy as np
 
 from veclink.geometry import signatures
 from veclink.geometry.clouds import Cloud
+from veclink.geometry.kmeans import spherical_kmeans
+from veclink.geometry.nearest import largest, nearest_rows
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.geh.views import BLOCK, Round, Settings, signature, spaced
 from veclink.matching import match
@@ -31,7 +33,6 @@ NEIGHBOURS = 100  # k_NN
 MOST_ANCHORS = 128  # links for each cluster; a view holds about twice as many
 CLUSTERS_OF_A_LINK = 2
 STEPS = 10  # of k-means
-QUERIES = 512  # anchors whose neighbours are searched at a time
 
 
 class LocalPath:
@@ -112,22 +113,7 @@ class Neighbours:
 
     def of_vectors(self, vectors: np.ndarray) -> np.ndarray:
         """(m, count) rows, in no order."""
-        found = np.empty((len(vectors), self.count), np.int32)
-        for start in range(0, len(vectors), QUERIES):
-            queries = vectors[start : start + QUERIES]
-            cosine = np.empty((len(queries), 0), np.float32)
-            index = np.empty((len(queries), 0), np.int32)
-            for first in range(0, len(self.cloud), BLOCK):
-                last = min(first + BLOCK, len(self.cloud))
-                here = np.broadcast_to(np.arange(first, last, dtype=np.int32), (len(queries), last - first))
-                cosine = np.concatenate([cosine, queries @ self.cloud.block(first, last).T], axis=1)
-                index = np.concatenate([index, here], axis=1)
-                if cosine.shape[1] > self.count:
-                    best = np.argpartition(-cosine, self.count - 1, axis=1)[:, : self.count]
-                    cosine = np.take_along_axis(cosine, best, axis=1)
-                    index = np.take_along_axis(index, best, axis=1)
-            found[start : start + QUERIES] = index
-        return found
+        return nearest_rows(vectors, self.cloud, self.count, block=BLOCK)
 
 
 def clustered(vectors: np.ndarray, most: int, rng: np.random.Generator) -> list[np.ndarray]:
@@ -135,14 +121,8 @@ def clustered(vectors: np.ndarray, most: int, rng: np.random.Generator) -> list[
     count = math.ceil(len(vectors) / most)
     if count == 1:
         return [np.arange(len(vectors))]
-    centres = vectors[rng.choice(len(vectors), count, replace=False)]
-    for _ in range(STEPS):
-        nearest = np.argmax(vectors @ centres.T, axis=1)
-        order = np.argsort(nearest, kind="stable")
-        taken, first = np.unique(nearest[order], return_index=True)
-        centres[taken] = signatures.unit_rows(np.add.reduceat(vectors[order], first, axis=0))
-    cosine = vectors @ centres.T
-    nearest = np.argpartition(-cosine, CLUSTERS_OF_A_LINK - 1, axis=1)[:, :CLUSTERS_OF_A_LINK]
+    centres = spherical_kmeans(vectors, count, STEPS, rng)
+    nearest = largest(vectors @ centres.T, CLUSTERS_OF_A_LINK)
     views = [np.flatnonzero((nearest == cluster).any(axis=1)) for cluster in range(count)]
     return [view for view in views if len(view)]
 

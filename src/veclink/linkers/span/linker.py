@@ -7,13 +7,14 @@ them.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from veclink.backends.cloud_pair import CloudPair, Projections, Seen
+from veclink.backends.cloud_pair import CloudPair
 from veclink.confidence.calibration import FITTED, Calibrated, best_threshold, calibrate
 from veclink.confidence.candidates import FOLDS, Candidates, crossfit
 from veclink.data.pairs import one_to_one as choose_one_to_one
@@ -21,7 +22,6 @@ from veclink.data.pairs import pair_keys
 from veclink.linkers.span.growing import Pool, Start, widen
 from veclink.linkers.span.starts import Found, best_pool
 from veclink.linkers.trace import traced
-from veclink.matching import Matches
 from veclink.progress import Progress, ProgressListener
 
 if TYPE_CHECKING:
@@ -35,6 +35,11 @@ RECOVERED = 0.5  # share of the given pairs that must come out as links again, u
 SHARED = 0.085  # of the smaller cloud; without an overlap the estimate reached 0.07
 ROOMY = 64  # dimensions; in fewer, random clouds can be turned until a few given pairs and many neighbours fit
 CRAMPED = 8.0  # divided by the dimensions, the share that must seem to be in both there: 0.18 was seen by chance in 32
+
+APPROXIMATE_IS_GONE = (
+    "The approximate pass was removed, as the exact one is quicker and finds every partner; the exact one runs. Leave "
+    "the option out: the next release refuses it."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,10 +73,11 @@ def span(
 ) -> Linked:
     """Link the rows of two centred clouds from a start: given pairs, outside anchors, or None for nothing.
 
-    approximate: search partners in cells of the clouds in the final pass over more than 12,000 rows
-    (`matching.approximate`), and say in the reasons how often that finds the partner that an exact pass gives.
+    approximate: no longer does anything but warn; the final pass is always exact.
     checkpoint: where each stage is kept, and found again by a run that goes on.
     """
+    if approximate:
+        warnings.warn(APPROXIMATE_IS_GONE, FutureWarning, stacklevel=2)
     rng = np.random.default_rng(random_state)
 
     def listener(step: int, links: int, agreement: float) -> None:
@@ -99,14 +105,9 @@ def span(
     matching(0, None)
 
     def matched() -> tuple[Candidates, list[str]]:
-        said: list[str] = []
         one_pass = None if checkpoint is None else partial(clouds.matches, unfinished=checkpoint.unfinished(matching))
-        if approximate:
-            one_pass = partial(_approximate_pass, clouds, rng, said)
         found = crossfit(clouds, pool, rng, folds=FEWER_FOLDS if clouds.large else FOLDS, one_pass=one_pass)
-        if approximate and not said:
-            said.append("The final pass was exact: that takes little time for so few rows.")
-        return found, said
+        return found, []
 
     candidates, said = matched() if checkpoint is None else checkpoint.candidates(rng, matched)
     links = candidates.mutual()
@@ -177,25 +178,6 @@ def _looked_up(wanted: np.ndarray, keys: np.ndarray, values: np.ndarray) -> np.n
     order = np.argsort(keys)
     place = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
     return np.where(keys[place] == wanted, values[place], -1)
-
-
-def _approximate_pass(
-    clouds: CloudPair, rng: np.random.Generator, said: list[str], axes: Projections, depth: int
-) -> Matches:
-    from veclink.matching.approximate import match_approximately
-
-    on_cpu = clouds.device == "cpu"  # where rows are on a device, they are brought here block by block
-    left, right = (
-        (clouds.signature("a", axes[0]), clouds.signature("b", axes[1]))
-        if on_cpu
-        else (Seen(clouds.a, axes[0]), Seen(clouds.b, axes[1]))
-    )
-    found = match_approximately(left, right, k=clouds.k, depth=depth, random_state=int(rng.integers(1 << 31)))
-    said.append(
-        f"The final pass was approximate: for {found.recall:.1%} of {found.sampled:,} sampled rows it gives the best "
-        "partner that an exact search gives."
-    )
-    return found.matches
 
 
 def _nothing(found: Found, rounds: int) -> Linked:
