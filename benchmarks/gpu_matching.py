@@ -30,11 +30,10 @@ from veclink.matching.triton_kernel import Tuning
 
 TUNINGS = [
     Tuning(128, 256, 64, 8, 3, 16),
-    Tuning(128, 256, 64, 8, 3, 16, guard=False),
     Tuning(128, 256, 64, 8, 4, 64),
     Tuning(128, 256, 128, 8, 2, 16),
     Tuning(128, 128, 64, 4, 3, 32),
-    Tuning(128, 128, 64, 4, 4, 32, guard=False),
+    Tuning(128, 128, 64, 4, 4, 32),
     Tuning(128, 128, 64, 8, 4, 32),
     Tuning(256, 128, 64, 8, 3, 32),
     Tuning(64, 256, 64, 4, 4, 16),

@@ -37,7 +37,7 @@ ROOMY = 64  # dimensions; in fewer, random clouds can be turned until a few give
 CRAMPED = 8.0  # divided by the dimensions, the share that must seem to be in both there: 0.18 was seen by chance in 32
 
 APPROXIMATE_IS_GONE = (
-    "The approximate pass was removed, as the exact one is quicker and finds every partner; the exact one runs. Leave "
+    "The approximate pass was removed, as it lost partners and was rarely quicker; the exact pass runs instead. Leave "
     "the option out: the next release refuses it."
 )
 
