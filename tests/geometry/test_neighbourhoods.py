@@ -22,8 +22,8 @@ def test_agreement_is_what_its_definition_says() -> None:
     row_a, row_b = links[5]
     free = (links[:, 0] != row_a) & (links[:, 1] != row_b)
     near_a, near_b = (
-        clouds.a.dense[links[free, 0]] @ clouds.a.dense[row_a],
-        clouds.b.dense[links[free, 1]] @ clouds.b.dense[row_b],
+        clouds.a.array[links[free, 0]] @ clouds.a.array[row_a],
+        clouds.b.array[links[free, 1]] @ clouds.b.array[row_b],
     )
     top_a, top_b = np.argsort(-near_a)[:20], np.argsort(-near_b)[:20]
     both = np.concatenate([top_a, top_b])

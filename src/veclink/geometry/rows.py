@@ -50,34 +50,34 @@ class ArrayRows:
     source : ndarray of shape (n, d), or Rows
         A float32 array is held as it is.
     budget : int
-        Bytes. Other sources are held whole (`dense`) if they fit; else they are read again each time.
+        Bytes. Other sources are held whole (`array`) if they fit; else they are read again each time.
     """
 
     def __init__(self, source: RowSource, budget: int = 0) -> None:
         self.shape: tuple[int, int] = (int(source.shape[0]), int(source.shape[1]))
         self._source = source
         self._sweep = max(1, budget // (4 * self.shape[1]))
-        self.dense: np.ndarray | None = None
+        self.array: np.ndarray | None = None
         if isinstance(source, np.ndarray) and source.dtype == np.float32 and source.flags.c_contiguous:
-            self.dense = np.asarray(source)
+            self.array = np.asarray(source)
         elif 4 * self.shape[0] * self.shape[1] <= budget:
-            self.dense = self.block(0, self.shape[0])
+            self.array = self.block(0, self.shape[0])
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def block(self, start: int, stop: int) -> np.ndarray:
         """Rows start…stop−1, float32 and contiguous."""
-        if self.dense is not None:
-            return self.dense[start:stop]
+        if self.array is not None:
+            return self.array[start:stop]
         source = self._source
         part = source[start:stop] if isinstance(source, np.ndarray) else source.block(start, stop)
         return np.ascontiguousarray(part, dtype=np.float32)
 
     def take(self, rows: np.ndarray) -> np.ndarray:
         """The rows at these positions, float32 (len(rows), d), in their order."""
-        if self.dense is not None:
-            return self.dense[rows]
+        if self.array is not None:
+            return self.array[rows]
         if isinstance(self._source, np.ndarray):
             return np.ascontiguousarray(self._source[rows], dtype=np.float32)
         if hasattr(self._source, "take"):

@@ -104,8 +104,8 @@ def inner_products(rows: ArrayRows, others: ArrayRows, index: np.ndarray, memory
     exact = np.empty(index.shape, dtype=np.float32)
     if index.size and not (index.min() >= 0 and index.max() < len(others)):  # the loops below look nowhere else
         raise InputError(f"The lists name rows outside the {len(others):,} that there are; start the run again.")
-    if rows.dense is not None and others.dense is not None:
-        share(partial(kernels.inner_products, rows.dense, others.dense, index, exact), len(index))
+    if rows.array is not None and others.array is not None:
+        share(partial(kernels.inner_products, rows.array, others.array, index, exact), len(index))
         return exact
     step = max(1, memory // (4 * rows.shape[1] * (index.shape[1] + 1)))
     for start, stop in tiles(len(rows), step):

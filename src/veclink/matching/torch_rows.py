@@ -32,8 +32,8 @@ class DeviceRows:
         on_cpu = device.type == "cpu"
         fits = self.shape[0] * self.shape[1] * (4 if on_cpu else 6) <= budget
         self._rows = ArrayRows(source, budget if on_cpu else 0)
-        if on_cpu and self._rows.dense is not None:
-            self.whole = checked(_tensor(self._rows.dense), 0, "One side")
+        if on_cpu and self._rows.array is not None:
+            self.whole = checked(_tensor(self._rows.array), 0, "One side")
         elif fits and isinstance(source, np.ndarray):
             # sent as they are: half the bytes where they are float16
             self.whole = checked(_tensor(source).to(device).float(), 0, "One side")
