@@ -37,7 +37,6 @@ TIERS = {
     "linkers/test_checkpoint.py": "runs",
     "linkers/span/test_linker.py": "runs",
     "linkers/span/test_starts.py": "runs",
-    "matching/test_approximate.py": "extras",
     "matching/test_triton_kernel.py": "extras",
     "probing/test_probe.py": "runs",
     "report/test_commands.py": "runs",

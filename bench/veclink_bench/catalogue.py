@@ -33,7 +33,6 @@ STUDIES = {
 SPEED = {
     "memory": Entry("speed.memory", "resident memory of `veclink link --memory`"),
     "out-of-core": Entry("speed.out_of_core", "peak memory of collections that do not fit the budget"),
-    "approximate": Entry("speed.approximate", "the approximate pass against the exact one"),
     "gpu-matching": Entry("speed.gpu_matching", "exact matching on one GPU: right, tuned, timed"),
     "gpu-linking": Entry("speed.gpu_linking", "millions of vectors linked on one GPU"),
     "store-speed": Entry("speed.stores", "reading each store, against a bare loop over its own client"),

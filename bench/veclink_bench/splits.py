@@ -11,6 +11,7 @@ import numpy as np
 from veclink.data.links import Links
 from veclink.data.scores import Scores, score
 from veclink.errors import InputError, named
+from veclink.geometry.kmeans import spherical_kmeans
 from veclink.geometry.signatures import unit_rows
 from veclink.linkers.geh.views import furthest_points
 from veclink.linkers.linking import link
@@ -158,13 +159,7 @@ def trials(
 
 def _nearest_to_centroids(points: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
     """Positions of `count` distinct unit vectors, each the nearest free one to a centroid of spherical k-means."""
-    centroids = points[rng.choice(len(points), count, replace=False)]
-    for _ in range(KMEANS_ROUNDS):
-        member = np.argmax(points @ centroids.T, axis=1)
-        sums = np.zeros_like(centroids)
-        np.add.at(sums, member, points)
-        filled = np.bincount(member, minlength=count) > 0
-        centroids = np.where(filled[:, None], unit_rows(sums), centroids)
+    centroids = spherical_kmeans(points, count, KMEANS_ROUNDS, rng)
     chosen: list[int] = []
     for similarity in (points @ centroids.T).T:
         similarity[chosen] = -np.inf

@@ -7,10 +7,11 @@ import pytest
 
 from span_papers import all_papers, linked
 from veclink.backends import cloud_pair as field
-from veclink.backends.cloud_pair import CloudPair, Seen
+from veclink.backends.cloud_pair import CloudPair
 from veclink.data.collection import Collection
 from veclink.data.scores import score
 from veclink.geometry.clouds import prepare
+from veclink.geometry.rows import ProjectedRows
 from veclink.geometry.signatures import span_projection, unit_rows
 from veclink.linkers.linking import link
 
@@ -77,7 +78,7 @@ def test_rows_are_seen_the_same_whole_in_blocks_or_singly() -> None:
     cloud = prepare(Collection.from_array(papers.a))
     axes = span_projection(cloud.take(np.arange(40)), 0.3)
     whole = unit_rows(cloud.dense() @ axes)
-    seen = Seen(cloud, axes)
+    seen = ProjectedRows(cloud, axes)
     assert np.allclose(seen.block(100, 164), whole[100:164], atol=1e-6)
     assert np.allclose(seen.take(np.array([7, 3])), whole[[7, 3]], atol=1e-6)
 

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from span_papers import linked_cut, some_papers
-from veclink.backends.cloud_pair import CloudPair, Seen
+from veclink.backends.cloud_pair import CloudPair
 from veclink.backends.placing import placed_clouds
 from veclink.confidence import candidates
 from veclink.geometry.clouds import Cloud, prepare
+from veclink.geometry.rows import ProjectedRows
 from veclink.geometry.signatures import canonical_projections
 from veclink.linkers.linking import link
 from veclink.stores.opening import open_collection
@@ -61,7 +62,7 @@ def test_signatures_beyond_the_budget_are_made_block_by_block(tmp_path: Path) ->
     axes = canonical_projections(a.take(some_papers().truth[:, 0]), b.take(some_papers().truth[:, 1]))
     small, roomy = CloudPair(a, b, memory=1_000_000), CloudPair(a, b)
     seen = small.signature("a", axes[0])
-    assert isinstance(seen, Seen)
+    assert isinstance(seen, ProjectedRows)
     assert np.allclose(seen.block(100, 200), np.asarray(roomy.signature("a", axes[0]))[100:200], atol=1e-6)
     rows = some_papers().truth[:60, 0], some_papers().truth[:60, 1]
     assert np.allclose(small.cosines(axes, *rows), roomy.cosines(axes, *rows), atol=1e-6)

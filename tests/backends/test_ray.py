@@ -35,6 +35,7 @@ from veclink.geometry.clouds import prepare
 from veclink.geometry.signatures import canonical_projections, unit_rows
 from veclink.linkers.linking import link
 from veclink.matching import match
+from veclink.matching.certify import Ranks, Wanted
 
 MEMORY = "4MB"  # so little that 500 rows are several tiles, and so several tasks
 TORCH = "torch:cpu"
@@ -161,7 +162,7 @@ def test_matching_in_tasks_is_exactly_that_of_one_machine(
         for side in (left, right)
     ]
     assert len(Pass.over(stored[0], stored[1], machines, 120_000).spans()[0]) > 1
-    ours = ray_backend.match(stored[0], stored[1], machines, k=k, depth=depth, certain=certain, memory=120_000)
+    ours = ray_backend.match(stored[0], stored[1], machines, Ranks(k, depth, certain), memory=120_000)
     reference = match(left, right, k=k, depth=depth, certain=certain, memory=120_000)
     for one, other in ((ours.forward, reference.forward), (ours.backward, reference.backward)):
         assert np.array_equal(one.index, other.index)
@@ -190,18 +191,18 @@ def test_torch_in_a_task_gives_the_same_lists() -> None:
     """What a task does on a GPU, here in torch on the CPU."""
     rng = np.random.default_rng(0)
     points, axes = rng.normal(size=(200, 32)).astype(np.float32), rng.normal(size=(32, 16)).astype(np.float32)
-    seen = tasks.seen("cpu", axes, points)
-    np.testing.assert_allclose(tasks.seen(TORCH, axes, points), seen, atol=1e-6)
+    seen = tasks.projected("cpu", axes, points)
+    np.testing.assert_allclose(tasks.projected(TORCH, axes, points), seen, atol=1e-6)
     spans = Span(90, 150, 0), Span(10, 80, 0)
     blocks = (1, seen, seen)
     for ours, reference in zip(
-        *(tasks.listed(device, 8, 5, (30, 40), spans, *blocks) for device in (TORCH, "cpu")), strict=True
+        *(tasks.listed(device, Ranks(1, 1), (30, 40), spans, *blocks) for device in (TORCH, "cpu")), strict=True
     ):
         (near, exact), (expected, expected_exact) = ours.nearest(70), reference.nearest(70)
         assert np.array_equal(near.index, expected.index) and near.index.max() < 150
         np.testing.assert_allclose(exact, expected_exact, atol=1e-6)
         np.testing.assert_allclose(near.floor, expected.floor, atol=1e-6)
-    wanted = (np.array([95, 120]), rng.random(70), np.full(2, -3.0), 4, 1e-6)
+    wanted = Wanted(np.array([95, 120]), rng.random(70), np.full(2, -3.0), 4, 1e-6)
     for ours, reference in zip(
         *(tasks.scanned(device, (30, 40), spans, 1, wanted, seen, seen) for device in (TORCH, "cpu")), strict=True
     ):

@@ -16,9 +16,8 @@ from veclink.data.collection import Collection
 from veclink.errors import InputError, VeclinkError
 from veclink.geometry.clouds import prepare
 from veclink.geometry.magnitudes import fitted, in_range, lengths
-from veclink.geometry.rows import Rows
+from veclink.geometry.rows import ArrayRows
 from veclink.matching import match
-from veclink.matching.approximate import match_approximately
 from veclink.matching.cpu import nearest
 from veclink.probing import probe
 from veclink.probing.inspecting import inspect_collection
@@ -163,15 +162,6 @@ def test_rows_without_cosines_are_refused(device: str, value: float, side: int, 
         match(*sides, device=device)
 
 
-@pytest.mark.extras
-@pytest.mark.parametrize("side", [0, 1])
-def test_an_approximate_pass_refuses_them_too(side: int) -> None:
-    sides = [prepare(Collection.from_array(x)).dense().copy() for x in papers()]
-    sides[side][5] = np.nan
-    with pytest.raises(InputError, match="in row 5;"):
-        match_approximately(*sides)
-
-
 class Kept:
     """Lists of a pass that was broken off, as a file of a checkpoint would have them."""
 
@@ -191,7 +181,7 @@ class Kept:
     [("row_index", 10**9), ("column_index", -7), ("row_count", 10**6), ("column_count", -1), ("done", 10**6)],
 )
 def test_damaged_lists_of_a_checkpoint_are_made_again(part: str, value: int) -> None:
-    rows, others = (Rows(prepare(Collection.from_array(x)).dense(), 0) for x in papers())
+    rows, others = (ArrayRows(prepare(Collection.from_array(x)).dense()) for x in papers())
     kept = Kept()
     right = nearest(rows, others, 12, (32, 32), kept)
     assert kept.lists is not None and int(kept.lists["done"]) == 96
@@ -204,7 +194,7 @@ def test_damaged_lists_of_a_checkpoint_are_made_again(part: str, value: int) -> 
 def test_a_row_that_a_list_names_and_is_not_there_is_refused() -> None:
     from veclink.matching.cpu import inner_products
 
-    rows = Rows(prepare(Collection.from_array(papers()[0])).dense(), 0)
+    rows = ArrayRows(prepare(Collection.from_array(papers()[0])).dense())
     for wrong in (-1, ROWS, 10**9):
         with pytest.raises(VeclinkError, match="outside the 120"):
             inner_products(rows, rows, np.full((ROWS, 2), wrong), 1 << 20)

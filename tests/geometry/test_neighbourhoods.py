@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from span_papers import cloud_pair, pool, some_papers
-from veclink.backends.cloud_pair import Held
 from veclink.geometry.neighbourhoods import local_agreement, own_density
+from veclink.geometry.rows import ArrayRows
 
 
 def test_right_pairs_agree_more_with_their_surroundings_than_wrong_ones() -> None:
@@ -56,11 +56,11 @@ def test_density_ranks_crowded_points_above_lonely_ones_and_is_standardised() ->
     crowd = np.array([1.0] + [0.0] * 15) + 0.05 * rng.standard_normal((40, 16))
     cloud = np.concatenate([crowd, rng.standard_normal((200, 16))]).astype(np.float32)
     cloud /= np.linalg.norm(cloud, axis=1, keepdims=True)
-    density = own_density(Held(cloud), rng)
+    density = own_density(ArrayRows(cloud), rng)
     assert density[:40].min() > density[40:].max()
     assert np.isclose(density.mean(), 0, atol=1e-5) and np.isclose(density.std(), 1, atol=1e-5)
 
 
 def test_a_points_own_copy_of_itself_does_not_count_as_a_neighbour() -> None:
     basis = np.eye(30, dtype=np.float32)
-    assert np.allclose(own_density(Held(basis), np.random.default_rng(0)), 0)
+    assert np.allclose(own_density(ArrayRows(basis), np.random.default_rng(0)), 0)

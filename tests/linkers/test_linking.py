@@ -199,3 +199,11 @@ def test_unrelated_clouds_are_not_called_linkable() -> None:
     noise = np.random.default_rng(0).normal(size=(200, 64)).astype(np.float32)
     links = link(a, noise, seeds=SEEDS, method="geh", k=10, max_iterations=12, device="cpu")
     assert links.summary.verdict != "linkable"
+
+
+def test_the_removed_approximate_pass_warns_and_gives_the_exact_links() -> None:
+    papers = some_papers()
+    exact = link(papers.a, papers.b, seeds=papers.seeds, device="cpu")
+    with pytest.warns(FutureWarning, match="approximate pass was removed"):
+        found = link(papers.a, papers.b, seeds=papers.seeds, device="cpu", approximate=True)
+    assert np.array_equal(found.pairs, exact.pairs) and np.array_equal(found.probability, exact.probability)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
-from veclink.matching import Matches, cpu, numba_kernels, numpy_kernels, reference
+from veclink.matching import Matches, cpu, numba_kernels, reference
+from veclink.matching.certify import Ranks
 
 Match = Callable[..., Matches]
 
@@ -15,12 +17,17 @@ Match = Callable[..., Matches]
 @pytest.fixture(params=["numba", "numpy", pytest.param("torch", marks=pytest.mark.extras)])
 def match(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Match:
     """One backend's match(left, right, k=…, depth=…, memory=…)."""
+    monkeypatch.setattr(cpu, "kernels", numba_kernels if request.param == "numba" else None)
+    backend: Any = cpu
     if request.param == "torch":
         from veclink.matching import torch_backend
 
-        return torch_backend.match
-    monkeypatch.setattr(cpu, "kernels", {"numba": numba_kernels, "numpy": numpy_kernels}[request.param])
-    return cpu.match
+        backend = torch_backend
+
+    def on_backend(left: Any, right: Any, *, k: int = 10, depth: int = 1, memory: int | None = None) -> Matches:
+        return backend.match(left, right, Ranks(k, depth), memory=memory)
+
+    return on_backend
 
 
 @pytest.fixture

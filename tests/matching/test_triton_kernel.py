@@ -12,6 +12,7 @@ import torch
 
 from matching.directions import unit_rows
 from veclink.matching import reference, torch_backend, triton_kernel
+from veclink.matching.certify import Ranks
 
 SMALL = triton_kernel.Tuning(rows=64, columns=32, step=16, warps=4, stages=1, tiles=2)
 
@@ -20,11 +21,11 @@ SMALL = triton_kernel.Tuning(rows=64, columns=32, step=16, warps=4, stages=1, ti
 def fused(monkeypatch):
     """match() with lists from the kernel, in tiles and with a sample that suit small clouds."""
 
-    def match(left, right, *, tuning=SMALL, sample=256, **options):
+    def match(left, right, *, k=10, depth=1, tuning=SMALL, sample=256):
         whole = triton_kernel.nearest
         with monkeypatch.context() as patched:
             patched.setattr(triton_kernel, "nearest", lambda *sides: whole(*sides, tuning=tuning, sample=sample))
-            return torch_backend.match(left, right, fused=True, **options)
+            return torch_backend.match(left, right, Ranks(k, depth), fused=True)
 
     return match
 
@@ -65,11 +66,6 @@ def test_every_row_above_its_floor_is_listed_or_beaten(slab):
 def test_floors_from_a_sample_rank_as_the_reference(agrees):
     tuning = triton_kernel.Tuning(rows=256, columns=16, step=16, warps=4, stages=1, tiles=8)
     agrees(unit_rows(510, 12, seed=3), unit_rows(600, 12, seed=4), tuning=tuning, k=1)
-
-
-def test_survivors_are_kept_without_the_guard_too(agrees):
-    tuning = triton_kernel.Tuning(rows=64, columns=64, step=32, warps=4, stages=1, tiles=1, guard=False)
-    agrees(unit_rows(100, 20, seed=5), unit_rows(90, 20, seed=6), tuning=tuning, k=5)
 
 
 def test_duplicates_and_ties_rank_as_the_reference(agrees):

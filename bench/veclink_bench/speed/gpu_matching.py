@@ -21,18 +21,17 @@ from typing import Any
 
 import torch
 
-from veclink.matching import torch_backend, torch_certify, triton_kernel
-from veclink.matching.certify import list_width
+from veclink.matching import certify, lists, torch_backend, triton_kernel
+from veclink.matching.certify import Ranks
 from veclink.matching.triton_kernel import Tuning
 from veclink_bench.arguments import parser
 
 TUNINGS = [
     Tuning(128, 256, 64, 8, 3, 16),
-    Tuning(128, 256, 64, 8, 3, 16, guard=False),
     Tuning(128, 256, 64, 8, 4, 64),
     Tuning(128, 256, 128, 8, 2, 16),
     Tuning(128, 128, 64, 4, 3, 32),
-    Tuning(128, 128, 64, 4, 4, 32, guard=False),
+    Tuning(128, 128, 64, 4, 4, 32),
     Tuning(128, 128, 64, 8, 4, 32),
     Tuning(256, 128, 64, 8, 3, 32),
     Tuning(64, 256, 64, 4, 4, 16),
@@ -113,7 +112,7 @@ def check(kind: Callable[[int, int, int], torch.Tensor], fused: bool, dimension:
     density = [side.topk(k, dim=1).values.double().mean(dim=1).float().double() for side in (cosine, cosine.T)]
     forward = (2 * cosine.double() - density[1]).argmax(dim=1).cpu()
     backward = (2 * cosine.T.double() - density[0]).argmax(dim=1).cpu()
-    found = torch_backend.match(left, right, k=k, device="cuda", fused=fused)
+    found = torch_backend.match(left, right, Ranks(k), device="cuda", fused=fused)
     return {
         "data": kind.__name__,
         "fused": fused,
@@ -133,7 +132,7 @@ def plain_product(left: torch.Tensor, right: torch.Tensor) -> float:
 
 def tune(left: torch.Tensor, right: torch.Tensor, k: int, tuning: Tuning) -> dict:
     """Rate of the pass over all tiles, with its floors made beforehand."""
-    n1, n2, width = len(left), len(right), list_width(k, 1)
+    n1, n2, width = len(left), len(right), Ranks(k, 1).list_width
     padded_left = triton_kernel._padded(left, tuning.rows, tuning.step)
     padded_right = triton_kernel._padded(right, tuning.columns * tuning.tiles, tuning.step)
     arguments = (padded_left, n1, padded_right, n2, width, tuning, triton_kernel.SAMPLE)
@@ -162,11 +161,11 @@ def whole(left: torch.Tensor, right: torch.Tensor, k: int, tuning: Tuning, produ
         (triton_kernel, "_survivors"),
         (triton_kernel, "_unpacked"),
         (triton_kernel, "_lists"),
-        (torch_certify.Nearest, "complete"),
-        (torch_certify, "inner_products"),
-        (torch_certify.Search, "scan"),
-        (torch_certify.Search, "density"),
-        (torch_certify.Search, "ranking"),
+        (lists.Nearest, "complete"),
+        (torch_backend, "inner_products"),
+        (certify, "scan"),
+        (certify._Search, "density"),
+        (certify._Search, "ranking"),
     ):
         _clocked(module, name, parts)
     seconds, pairs = [], 0
@@ -174,7 +173,7 @@ def whole(left: torch.Tensor, right: torch.Tensor, k: int, tuning: Tuning, produ
         parts.clear()
         torch.cuda.reset_peak_memory_stats()
         start = time.perf_counter()
-        pairs = len(torch_backend.match(left, right, k=k, device="cuda").mutual()[0])
+        pairs = len(torch_backend.match(left, right, Ranks(k), device="cuda").mutual()[0])
         seconds.append(time.perf_counter() - start)
     one_product = 2e-12 * len(left) * len(right) * left.shape[1] / product_tflops
     return {

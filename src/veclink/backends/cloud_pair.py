@@ -12,19 +12,21 @@ from typing import Any
 
 import numpy as np
 
+from veclink.geometry.arrays import to_numpy
+from veclink.geometry.clouds import LARGE
 from veclink.geometry.neighbourhoods import DENSITY_SAMPLE, local_agreement, nearest_links, own_density
-from veclink.geometry.rows import CloudRows, RowSource, Unfinished
+from veclink.geometry.rows import ArrayRows, ProjectedRows, Rows, RowSource, Unfinished, tiles
 from veclink.geometry.signatures import RIDGE, span_projection, unit_rows
 from veclink.matching import Matches, match
 from veclink.matching.search import best_partners
 
 Projections = tuple[np.ndarray, np.ndarray]
 
-ALL_ASKED = 12_000  # rows of the smaller cloud up to which all of them are asked for partners in every view
+ALL_ASKED = LARGE  # rows of the smaller cloud up to which all of them are asked for partners in every view
 ASKED = 2048  # of a larger one, once the map is found; before that, more: only the clearest few of them are right then
 ASKED_FIRST, SHARE_ASKED_FIRST = 32_768, 0.06
 BESIDE = 512  # rows that stand for the other cloud when a density is taken on the way back
-SEEN_AT_ONCE = 1024  # rows of a cloud in one product: always the same, so that no row's numbers depend on who asks
+PAIRS_AT_ONCE = 1 << 15  # whose cosines are taken at a time
 DENSE = 512_000_000  # bytes of signatures that are held at once; more are made block by block, each time anew
 
 
@@ -52,16 +54,16 @@ class CloudPair:
 
     def __init__(
         self,
-        a: np.ndarray | CloudRows,
-        b: np.ndarray | CloudRows,
+        a: np.ndarray | Rows,
+        b: np.ndarray | Rows,
         *,
         ridge: float = RIDGE,
         k: int = 10,
         device: str = "cpu",
         memory: int | None = None,
     ) -> None:
-        self.a: CloudRows = Held(a) if isinstance(a, np.ndarray) else a
-        self.b: CloudRows = Held(b) if isinstance(b, np.ndarray) else b
+        self.a: Rows = ArrayRows(a) if isinstance(a, np.ndarray) else a
+        self.b: Rows = ArrayRows(b) if isinstance(b, np.ndarray) else b
         self.n_a, self.n_b = int(a.shape[0]), int(b.shape[0])
         self.dimension = int(min(a.shape[1], b.shape[1]))
         self.ridge, self.k, self.device, self.memory = ridge, k, device, memory
@@ -105,20 +107,24 @@ class CloudPair:
 
     def vectors(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The vectors of pairs of rows (m, 2), side by side."""
-        return self.a.take(pairs[:, 0]), self.b.take(pairs[:, 1])
+        return to_numpy(self.a.take(pairs[:, 0])), to_numpy(self.b.take(pairs[:, 1]))
 
     def span_projections(self, left: np.ndarray, right: np.ndarray) -> Projections:
         """What a view of paired anchor vectors looks along: the axes of their span signatures."""
         return span_projection(left, self.ridge), span_projection(right, self.ridge)
 
-    def signature(self, side: str, axes: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray | Seen:
-        """Rows of one cloud, all or some, seen along the axes (d, m), of unit length."""
-        cloud = self.a if side == "a" else self.b
+    def signature(self, side: str, projection: np.ndarray, rows: np.ndarray | None = None) -> RowSource:
+        """Rows of one cloud, all or some, under a projection (d, m), of unit length."""
+        cloud = self._cloud(side)
         if rows is not None:
-            return unit_rows(cloud.take(rows) @ axes)
-        seen = Seen(cloud, axes)
+            return unit_rows(cloud.take(rows) @ projection)
+        projected = ProjectedRows(cloud, projection)
         held = DENSE if self.memory is None else self.memory // 4
-        return seen.block(0, cloud.shape[0]) if 4 * cloud.shape[0] * axes.shape[1] <= held else seen
+        n, dimension = projected.shape
+        return projected.block(0, n) if 4 * n * dimension <= held else projected
+
+    def _cloud(self, side: str) -> Rows:
+        return self.a if side == "a" else self.b
 
     def matched(self, left: RowSource, right: RowSource, depth: int = 1) -> Matches:
         """`matching.match` with the settings of this field; of large clouds, the best partner alone is proven."""
@@ -191,10 +197,10 @@ class CloudPair:
     def cosines(self, axes: Projections, rows_a: np.ndarray, rows_b: np.ndarray) -> np.ndarray:
         """The cosine along the axes of each pair of rows, (c,) float32."""
         out = np.empty(len(rows_a), np.float32)
-        of_a, of_b = self.signature("a", axes[0]), self.signature("b", axes[1])
-        for start in range(0, len(out), 1 << 15):
-            here = slice(start, start + (1 << 15))
-            np.einsum("ij,ij->i", _some(of_a, rows_a[here]), _some(of_b, rows_b[here]), out=out[here])
+        of_a, of_b = (ArrayRows(self.signature(side, axis)) for side, axis in zip("ab", axes, strict=True))
+        for start, stop in tiles(len(out), PAIRS_AT_ONCE):
+            left, right = of_a.take(rows_a[start:stop]), of_b.take(rows_b[start:stop])
+            np.einsum("ij,ij->i", left, right, out=out[start:stop])
         return out
 
     def unique(self, keys: np.ndarray) -> np.ndarray:
@@ -207,61 +213,20 @@ class CloudPair:
 
     def sample(self, side: str, most: int, rng: np.random.Generator) -> np.ndarray:
         """At most so many random rows of one cloud, in their order."""
-        cloud = self.a if side == "a" else self.b
+        cloud = self._cloud(side)
         n = cloud.shape[0]
-        return cloud.block(0, n) if n <= most else cloud.take(np.sort(rng.choice(n, most, replace=False)))
+        return to_numpy(cloud.block(0, n) if n <= most else cloud.take(np.sort(rng.choice(n, most, replace=False))))
 
     def local_agreement(
         self, pool: np.ndarray, rows_a: np.ndarray, rows_b: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """See `locality.local_agreement`."""
+        """See `neighbourhoods.local_agreement`."""
         return local_agreement(self.a, self.b, pool, rows_a, rows_b)
 
     def own_density(self, side: str, rng: np.random.Generator) -> np.ndarray:
-        """See `locality.own_density`."""
-        return own_density(self.a if side == "a" else self.b, rng, self.density_sample)
+        """See `neighbourhoods.own_density`."""
+        return own_density(self._cloud(side), rng, self.density_sample)
 
     def nearest_links(self, pairs: np.ndarray, pool: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See `locality.nearest_links`."""
+        """See `neighbourhoods.nearest_links`."""
         return nearest_links(self.a, self.b, pairs, pool)
-
-
-class Held:
-    """An array as rows."""
-
-    def __init__(self, array: np.ndarray) -> None:
-        self.array = array
-        self.shape = array.shape
-
-    def block(self, start: int, stop: int) -> np.ndarray:
-        """Rows start…stop−1."""
-        return self.array[start:stop]
-
-    def take(self, rows: np.ndarray) -> np.ndarray:
-        """The rows at these positions."""
-        return self.array[rows]
-
-
-class Seen:
-    """The rows of a cloud along some axes, unit length, made when they are read."""
-
-    def __init__(self, cloud: CloudRows, axes: np.ndarray) -> None:
-        self.cloud, self.axes = cloud, axes
-        self.shape = (int(cloud.shape[0]), int(axes.shape[1]))
-
-    def block(self, start: int, stop: int) -> np.ndarray:
-        """Rows start…stop−1."""
-        rows = np.empty((stop - start, self.shape[1]), np.float32)
-        for low in range(start, stop, SEEN_AT_ONCE):
-            high = min(low + SEEN_AT_ONCE, stop)
-            np.matmul(self.cloud.block(low, high), self.axes, out=rows[low - start : high - start])
-            unit_rows(rows[low - start : high - start])
-        return rows
-
-    def take(self, rows: np.ndarray) -> np.ndarray:
-        """The rows at these positions."""
-        return unit_rows(self.cloud.take(rows) @ self.axes)
-
-
-def _some(source: np.ndarray | Seen, rows: np.ndarray) -> np.ndarray:
-    return source[rows] if isinstance(source, np.ndarray) else source.take(rows)

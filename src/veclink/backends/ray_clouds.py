@@ -1,4 +1,4 @@
-"""The field on a Ray cluster: each cloud lies in the object store, and what is asked of all its rows runs in tasks.
+"""CloudPair on a Ray cluster: each cloud lies in the object store, and what is asked of all its rows runs in tasks.
 
 Every product has the rows that it has on one machine, so the numbers are the same there (other kinds of processor may
 round the last bit differently, and GPUs do).
@@ -13,16 +13,17 @@ import numpy as np
 
 from veclink.backends import ray_matching as ray_backend
 from veclink.backends import ray_tasks as tasks
-from veclink.backends.cloud_pair import SEEN_AT_ONCE, CloudPair, Projections
+from veclink.backends.cloud_pair import CloudPair, Projections
 from veclink.backends.ray_cluster import Call, Cluster
 from veclink.backends.ray_matching import Pass, Stored
 from veclink.backends.ray_tasks import Span
-from veclink.geometry.rows import CloudRows, Unfinished
+from veclink.geometry.rows import PROJECTED_AT_ONCE, Rows, Unfinished, tiles
 from veclink.geometry.signatures import RIDGE
 from veclink.matching import Matches
+from veclink.matching.certify import Ranks
 from veclink.matching.search import TILE, merged
 
-STORED = 16 * SEEN_AT_ONCE  # rows in one block of the store
+STORED = 16 * PROJECTED_AT_ONCE  # rows in one block of the store
 assert STORED % TILE == 0, "a block has to have whole tiles of a search"
 
 
@@ -31,8 +32,8 @@ class RayCloudPair(CloudPair):
 
     def __init__(
         self,
-        a: np.ndarray | CloudRows,
-        b: np.ndarray | CloudRows,
+        a: np.ndarray | Rows,
+        b: np.ndarray | Rows,
         cluster: Cluster,
         *,
         ridge: float = RIDGE,
@@ -43,24 +44,22 @@ class RayCloudPair(CloudPair):
         self.cluster = cluster
         self.stored = {"a": self._put(self.a), "b": self._put(self.b)}
 
-    def _put(self, cloud: CloudRows) -> Stored:
+    def _put(self, cloud: Rows) -> Stored:
         n, dimension = cloud.shape
-        blocks = [self.cluster.put(cloud.block(start, min(start + STORED, n))) for start in range(0, n, STORED)]
+        blocks = [self.cluster.put(cloud.block(start, stop)) for start, stop in tiles(n, STORED)]
         return Stored(blocks, STORED, (n, dimension))
 
-    def seen(self, side: str, axes: np.ndarray) -> Stored:
-        """All rows of one cloud along the axes, of unit length, in the store."""
-        cloud, along = self.stored[side], self.cluster.put(axes)
-        blocks = [
-            self.cluster.submit(tasks.seen, self.cluster.device, along, block, on_device=True) for block in cloud.blocks
-        ]
-        return Stored(blocks, cloud.size, (cloud.shape[0], axes.shape[1]))
+    def projected(self, side: str, projection: np.ndarray) -> Stored:
+        """All rows of one cloud under a projection (d, m), of unit length, in the store."""
+        cloud, given = self.stored[side], (self.cluster.device, self.cluster.put(projection))
+        blocks = [self.cluster.submit(tasks.projected, *given, block, on_device=True) for block in cloud.blocks]
+        return Stored(blocks, cloud.size, (cloud.shape[0], projection.shape[1]))
 
     def matches(self, axes: Projections, depth: int = 1, unfinished: Unfinished | None = None) -> Matches:
         """All rows of both clouds matched along the axes; a cluster repeats what it loses, and keeps nothing else."""
-        left, right = self.seen("a", axes[0]), self.seen("b", axes[1])
-        certain = 1 if self.large else None
-        return ray_backend.match(left, right, self.cluster, k=self.k, depth=depth, certain=certain, memory=self.memory)
+        left, right = self.projected("a", axes[0]), self.projected("b", axes[1])
+        ranks = Ranks(self.k, depth, 1 if self.large else None)
+        return ray_backend.match(left, right, self.cluster, ranks, memory=self.memory)
 
     def _best_partners(self, of: int, among: int, axes: Projections, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         queries = self.cluster.put(self.signature("ab"[of], axes[of], rows))
@@ -78,7 +77,7 @@ class RayCloudPair(CloudPair):
     def cosines(self, axes: Projections, rows_a: np.ndarray, rows_b: np.ndarray) -> np.ndarray:
         """The cosine along the axes of each pair of rows, (c,) float32."""
         out = np.empty(len(rows_a), np.float32)
-        whole = Pass.over(self.seen("a", axes[0]), self.seen("b", axes[1]), self.cluster)
+        whole = Pass.over(self.projected("a", axes[0]), self.projected("b", axes[1]), self.cluster)
         spans_a, spans_b = whole.spans()
         cell = _span_of(rows_a, spans_a) * len(spans_b) + _span_of(rows_b, spans_b)
         order = np.argsort(cell, kind="stable")

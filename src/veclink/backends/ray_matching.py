@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 from math import ceil, sqrt
 from typing import Any
@@ -18,8 +17,8 @@ import numpy as np
 from veclink.backends import ray_tasks as tasks
 from veclink.backends.ray_cluster import Call, Cluster
 from veclink.backends.ray_tasks import Lists, Span
-from veclink.matching.certify import list_width, proven
-from veclink.matching.cpu import DEFAULT_MEMORY, tile_shape
+from veclink.matching.certify import Ranks, Wanted, proven
+from veclink.matching.cpu import DEFAULT_MEMORY, rounding_error, tile_shape
 from veclink.matching.rankings import Matches
 
 PER_WORKER = 4  # tasks of a pass for each worker: one that is late then holds up little
@@ -76,25 +75,24 @@ class Pass:
         left = self.left.under(spans[0])
         return len(left), left + self.right.under(spans[1])
 
-    def lists(self, width: int, least: int) -> tuple[Lists, Lists]:
-        """The `width` nearest of each row of either side."""
-        n_left, n_right = self.left.shape[0], self.right.shape[0]
+    def lists(self, ranks: Ranks) -> tuple[Lists, Lists]:
+        """The nearest of each row of either side."""
+        n_left, n_right, width = self.left.shape[0], self.right.shape[0], ranks.list_width
         near = Lists.none(n_left, min(width, n_right)), Lists.none(n_right, min(width, n_left))
 
         def calls() -> Iterator[tuple[tuple[Span, Span], Call]]:
             for pair in product(*self.spans()):
                 count, blocks = self.blocks(pair)
-                yield pair, (tasks.listed, (self.cluster.device, width, least, self.tile, pair, count, *blocks))
+                yield pair, (tasks.listed, (self.cluster.device, ranks, self.tile, pair, count, *blocks))
 
         for pair, found in self.cluster.results(calls(), on_device=True):
             for side in (0, 1):
                 near[side].take_in(pair[side].start, found[side])
         return near
 
-    def scan(
-        self, chosen: np.ndarray, penalty: np.ndarray, least: np.ndarray, width: int, error: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """`certify.scan` for rows of left; chosen is ascending."""
+    def scan(self, wanted: Wanted) -> tuple[np.ndarray, np.ndarray]:
+        """`certify.scan` for rows of left."""
+        chosen, width = wanted.rows, wanted.width
         value, index = np.full((len(chosen), width), -np.inf), np.full((len(chosen), width), -1, np.int64)
 
         def calls() -> Iterator[tuple[slice, Call]]:
@@ -102,8 +100,9 @@ class Pass:
                 here = slice(*np.searchsorted(chosen, [pair[0].start, pair[0].stop]).tolist())
                 if here.start < here.stop:
                     count, blocks = self.blocks(pair)
-                    wanted = (chosen[here], penalty[pair[1].start : pair[1].stop], least[here], width, error)
-                    yield here, (tasks.scanned, (self.cluster.device, self.tile, pair, count, wanted, *blocks))
+                    penalty = wanted.penalty[pair[1].start : pair[1].stop]
+                    part = wanted._replace(rows=chosen[here], penalty=penalty, least=wanted.least[here])
+                    yield here, (tasks.scanned, (self.cluster.device, self.tile, pair, count, part, *blocks))
 
         for here, (new_value, new_index) in self.cluster.results(calls(), on_device=True):
             values = np.concatenate([value[here], new_value], axis=1)
@@ -113,21 +112,12 @@ class Pass:
         return value, index
 
 
-def match(
-    left: Stored,
-    right: Stored,
-    cluster: Cluster,
-    *,
-    k: int = 10,
-    depth: int = 1,
-    certain: int | None = None,
-    memory: int | None = None,
-) -> Matches:
+def match(left: Stored, right: Stored, cluster: Cluster, ranks: Ranks, *, memory: int | None = None) -> Matches:
     """What `matching.match` returns for rows of unit length that lie in the object store."""
     whole = Pass.over(left, right, cluster, memory)
-    of_left, of_right = whole.lists(list_width(k, depth), max(k, depth))
+    of_left, of_right = whole.lists(ranks)
     near_left, exact_left = of_left.nearest(right.shape[0])
     near_right, exact_right = of_right.nearest(left.shape[0])
-    prove = partial(proven, near_left, near_right, exact_left, exact_right, whole.scan, whole.turned.scan)
-    rounding = (left.shape[1] + 2) * 2.0**-24 if cluster.device == "cpu" else np.inf
-    return prove(k=k, depth=depth, certain=certain, rounding=rounding)
+    rounding = rounding_error(left.shape[1]) if cluster.device == "cpu" else np.inf
+    scans = whole.scan, whole.turned.scan
+    return proven((near_left, near_right), (exact_left, exact_right), scans, ranks, rounding)

@@ -6,14 +6,15 @@ They compute what `matching` and `CloudPair` compute on one machine, with the sa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from veclink.backends.cloud_pair import Held, Seen
-from veclink.geometry.rows import Rows
-from veclink.matching import certify, cpu, search
+from veclink.geometry.arrays import asarray, to_numpy
+from veclink.geometry.rows import ArrayRows, ProjectedRows
+from veclink.matching import cpu, lists, search
+from veclink.matching.certify import Ranks, Wanted, scan
+from veclink.matching.lists import Nearest
 
 MEMORY = 64_000_000  # for what is gathered beside the rows themselves
 _LOW = 0xFFFFFFFF
@@ -66,13 +67,13 @@ class Lists:
         self.exact[here] = np.take_along_axis(exact, nearest, axis=1)
         np.maximum(self.floor[here], other.floor, out=self.floor[here])
 
-    def nearest(self, others: int) -> tuple[certify.Nearest, np.ndarray]:
+    def nearest(self, others: int) -> tuple[Nearest, np.ndarray]:
         """The lists as `certify` takes them, of so many others in all, and the exact cosines; nearest first."""
         order = np.argsort(self.keys, axis=1)[:, ::-1]
         listed = np.take_along_axis(self.keys, order, axis=1)
         cosine, index = _unpacked(listed)
         floor = np.maximum(self.floor, cosine[:, -1]) if others > listed.shape[1] else self.floor
-        return certify.Nearest(cosine, index, floor), np.take_along_axis(self.exact, order, axis=1)
+        return Nearest(cosine, index, floor), np.take_along_axis(self.exact, order, axis=1)
 
 
 def keys(cosine: np.ndarray, index: np.ndarray) -> np.ndarray:
@@ -88,67 +89,56 @@ def _unpacked(packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return bits.view(np.float32), (_LAST_ROW - (packed & _LOW)).astype(np.int32)
 
 
-def seen(device: str, axes: np.ndarray, block: np.ndarray) -> np.ndarray:
-    """The rows of a block along the axes, of unit length."""
+def projected(device: str, projection: np.ndarray, block: np.ndarray) -> np.ndarray:
+    """The rows of a block (n, d) under a projection (d, m), of unit length."""
     if device == "cpu":
-        return Seen(Held(block), axes).block(0, len(block))
-    return _on_device(device, axes, block).cpu().numpy()
+        return ProjectedRows(ArrayRows(block), projection).block(0, len(block))
+    return to_numpy(_on_device(device, projection, block))
 
 
 def listed(
-    device: str, width: int, least: int, tile: tuple[int, int], spans: tuple[Span, Span], n_left: int, *blocks: Any
+    device: str, ranks: Ranks, tile: tuple[int, int], spans: tuple[Span, Span], n_left: int, *blocks: Any
 ) -> tuple[Lists, Lists]:
-    """The `width` nearest of each row of one span among those of the other, both ways.
+    """The nearest of each row of one span among those of the other, both ways.
 
-    blocks: the signatures that the spans lie in, n_left of them of the first span. least: how many a list has at least.
+    blocks: the signatures that the spans lie in, n_left of them of the first span.
     """
     left, right = spans[0].cut(blocks[:n_left]), spans[1].cut(blocks[n_left:])
     if device == "cpu":
-        rows, columns = Rows(left, 0), Rows(right, 0)
-        of_rows, of_columns = cpu.nearest(rows, columns, width, tile)
-        exact_rows = cpu.inner_products(rows, columns, of_rows.index, MEMORY)
-        exact_columns = cpu.inner_products(columns, rows, of_columns.index, MEMORY)
+        rows, columns = ArrayRows(left), ArrayRows(right)
+        near = cpu.nearest(rows, columns, ranks.list_width, tile)
+        exact_left = cpu.inner_products(rows, columns, near[0].index, MEMORY)
+        exact_right = cpu.inner_products(columns, rows, near[1].index, MEMORY)
     else:
-        of_rows, exact_rows, of_columns, exact_columns = _listed_on_device(device, left, right, width, least)
-    return _lists(of_rows, exact_rows, spans[1]), _lists(of_columns, exact_columns, spans[0])
+        near, exact_left, exact_right = _listed_on_device(device, left, right, ranks)
+    return _lists(near[0], exact_left, spans[1]), _lists(near[1], exact_right, spans[0])
 
 
-def _lists(near: certify.Nearest, exact: np.ndarray, others: Span) -> Lists:
+def _lists(near: Nearest, exact: np.ndarray, others: Span) -> Lists:
     return Lists(keys(near.cosine, np.where(near.index < 0, -1, near.index + others.start)), exact, near.floor)
 
 
 def scanned(
-    device: str,
-    tile: tuple[int, int],
-    spans: tuple[Span, Span],
-    n_left: int,
-    wanted: tuple[np.ndarray, np.ndarray, np.ndarray, int, float],
-    *blocks: Any,
+    device: str, tile: tuple[int, int], spans: tuple[Span, Span], n_left: int, wanted: Wanted, *blocks: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """`certify.scan` of rows of one span among those of the other; all rows are counted as on their whole side.
-
-    wanted: the rows, the penalties of the others in the span, the value that counts, the width, the error.
-    """
+    """`certify.scan` of rows of one span among those of the other; all rows are counted as on their whole side."""
     left, right = spans[0].cut(blocks[:n_left]), spans[1].cut(blocks[n_left:])
-    chosen, penalty, least, width, error = wanted
-    chosen = chosen - spans[0].start
+    wanted = wanted._replace(rows=wanted.rows - spans[0].start)
     if device == "cpu":
-        exact = partial(cpu.inner_products, memory=MEMORY)
-        given = (chosen, penalty, least, width, error)
-        value, index = certify.scan(Rows(left, 0), Rows(right, 0), *given, tile=tile, inner_products=exact)
+        value, index = scan(ArrayRows(left), ArrayRows(right), wanted, tile=tile, memory=MEMORY)
     else:
-        value, index = _scanned_on_device(device, left, right, chosen, penalty, least, width, error)
+        value, index = _scanned_on_device(device, left, right, wanted)
     return value, np.where(index < 0, -1, index + spans[1].start)
 
 
 def searched(
-    device: str, k: int, start: int, queries: np.ndarray, axes: np.ndarray, block: np.ndarray
+    device: str, k: int, start: int, queries: np.ndarray, projection: np.ndarray, block: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """`search.searched` among the rows of one block, which begins at row `start` of its side."""
     if device == "cpu":
-        best, index, largest = search.searched(queries, seen(device, axes, block), k=k)
+        best, index, largest = search.searched(queries, projected(device, projection, block), k=k)
     else:
-        best, index, largest = search.searched(queries, _on_device(device, axes, block), k=k, device=device)
+        best, index, largest = search.searched(queries, _on_device(device, projection, block), k=k, device=device)
     return best, index + start, largest
 
 
@@ -158,56 +148,43 @@ def cosines(spans: tuple[Span, Span], n_left: int, rows: np.ndarray, others: np.
     return np.einsum("ij,ij->i", left[rows - spans[0].start], right[others - spans[1].start])
 
 
-def _on_device(device: str, axes: np.ndarray, block: np.ndarray) -> Any:
+def _on_device(device: str, projection: np.ndarray, block: np.ndarray) -> Any:
     import torch
 
     from veclink.backends.torch_clouds import unit
     from veclink.matching.torch_backend import torch_device
 
     place = torch_device(device)
-    return unit(torch.tensor(block, device=place) @ torch.tensor(axes, device=place))
+    return unit(torch.tensor(block, device=place) @ torch.tensor(projection, device=place))
 
 
 def _listed_on_device(
-    device: str, left: np.ndarray, right: np.ndarray, width: int, least: int
-) -> tuple[certify.Nearest, np.ndarray, certify.Nearest, np.ndarray]:
+    device: str, left: np.ndarray, right: np.ndarray, ranks: Ranks
+) -> tuple[tuple[Nearest, Nearest], np.ndarray, np.ndarray]:
     from veclink.matching.torch_backend import complete
-    from veclink.matching.torch_certify import inner_products
 
     rows, columns, tile = _device_rows(device, left, right)
-    found: list[Any] = []
-    sides = ((rows, columns), (columns, rows))
-    for near, side in zip(complete(rows, columns, width, least, tile), sides, strict=True):
-        found.append(certify.Nearest(*(part.cpu().numpy() for part in (near.cosine, near.index, near.floor))))
-        found.append(inner_products(*side, near.index, MEMORY).cpu().numpy())
-    return found[0], found[1], found[2], found[3]
+    of_rows, of_columns = complete(rows, columns, ranks, tile)
+    exact_left = lists.inner_products(rows, columns, of_rows.index, MEMORY)
+    exact_right = lists.inner_products(columns, rows, of_columns.index, MEMORY)
+    return (of_rows.to_numpy(), of_columns.to_numpy()), to_numpy(exact_left), to_numpy(exact_right)
 
 
 def _scanned_on_device(
-    device: str,
-    left: np.ndarray,
-    right: np.ndarray,
-    chosen: np.ndarray,
-    penalty: np.ndarray,
-    least: np.ndarray,
-    width: int,
-    error: float,
+    device: str, left: np.ndarray, right: np.ndarray, wanted: Wanted
 ) -> tuple[np.ndarray, np.ndarray]:
-    import torch
-
-    from veclink.matching.torch_certify import Search
-
     rows, columns, tile = _device_rows(device, left, right)
-    asked, cost, limit = (torch.tensor(each, device=rows.device) for each in (chosen, penalty, least))
-    value, index = Search(rows, columns, tile, error, MEMORY).scan(asked, cost, limit, width)
-    return value.cpu().numpy(), index.cpu().numpy()
+    like = rows.block(0, 1)
+    chosen, penalty, least = (asarray(each, like) for each in (wanted.rows, wanted.penalty, wanted.least))
+    there = wanted._replace(rows=chosen, penalty=penalty, least=least)
+    value, index = scan(rows, columns, there, tile=tile, memory=MEMORY)
+    return to_numpy(value), to_numpy(index)
 
 
 def _device_rows(device: str, left: np.ndarray, right: np.ndarray) -> tuple[Any, Any, tuple[int, int]]:
-    from veclink.matching.torch_backend import torch_device
+    from veclink.matching.torch_backend import device_tile, torch_device
     from veclink.matching.torch_rows import DeviceRows
 
     place = torch_device(device)
-    largest = (1024, 2048) if place.type == "cpu" else (16384, 32768)
-    tile = cpu.tile_shape(left.shape, right.shape, 1 << 62, *largest)
-    return DeviceRows(left, place, 1 << 62), DeviceRows(right, place, 1 << 62), tile
+    rows, columns = (DeviceRows(side, place, 1 << 62) for side in (left, right))
+    return rows, columns, device_tile(rows, columns, 1 << 62)

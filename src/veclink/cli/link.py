@@ -39,10 +39,7 @@ class Method:
     """How links are looked for, where, and how a run that was stopped goes on."""
 
     method: Annotated[str, typer.Option(help="The linker: span, or geh as in the paper.")] = "span"
-    approximate: Annotated[
-        bool,
-        typer.Option("--approximate", help="Search the final pass in cells (span only); slower up to 40,000 rows."),
-    ] = False
+    approximate: Annotated[bool, typer.Option("--approximate", hidden=True)] = False
     checkpoint: Annotated[
         Path | None, typer.Option(help="Keep a long run's stages in this folder; the same command goes on from there.")
     ] = None
@@ -90,8 +87,10 @@ def link(
     check_output(output, *inputs)
     check_report(written.report, *inputs)
     options = {**asdict(start), **asdict(method), **asdict(computing)}
-    if not method.approximate:
-        del options["approximate"]  # geh has no such option
+    if options.pop("approximate"):
+        from veclink.linkers.options import APPROXIMATE_IS_GONE
+
+        typer.echo(APPROXIMATE_IS_GONE, err=True)
     with printing.progress() as listener:
         # opened once, for the linker and for the report, which alone shows payload
         left, right = (open_collection(each, payload=bool(written.report), progress=listener) for each in (a, b))

@@ -6,6 +6,8 @@ version that had it, and what was measured since was measured with it.
 
 from __future__ import annotations
 
+from veclink.geometry.clouds import LARGE
+
 # --- Candidates -----------------------------------------------------------------------------------------------------
 
 FOLDS = 5
@@ -17,7 +19,7 @@ BEST_LISTED = 3
 Follows from how decoys are made; fewer would not do.
 """
 
-FULL_FOLDS = 12_000
+FULL_FOLDS = LARGE
 """Rows up to which every fold is matched in full; above, one map is matched and the folds only score its pairs.
 
 A matter of time, not of accuracy: matching is quadratic in the rows. On 500 rows the two ways agree on nine of ten

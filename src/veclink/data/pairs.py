@@ -55,6 +55,14 @@ def one_to_one(pairs: np.ndarray, *weights: np.ndarray) -> np.ndarray:
     return np.array(chosen, np.int64)
 
 
+def lookup(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Where each of the wanted keys (m,) stands among ascending keys (n,); −1 where it does not."""
+    if not len(keys):
+        return np.full(len(wanted), -1, np.int64)
+    position = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[position] == wanted, position, -1)
+
+
 def read_pairs(path: str | Path) -> tuple[np.ndarray, np.ndarray]:
     """The columns `a` and `b` of a CSV or Parquet file; what comes from CSV is text until a collection says more."""
     path = Path(path)

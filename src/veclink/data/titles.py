@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from veclink.data.collection import Collection
+from veclink.data.pairs import lookup
 
 TITLES = ("title", "name", "label", "headline", "subject", "question", "text", "content", "document",
           "description")  # fmt: skip
@@ -30,10 +31,7 @@ class Names:
 
     def place(self, rows: np.ndarray) -> np.ndarray:
         """Where rows stand among these; −1 for −1 and for rows that are not here."""
-        if not len(self.rows):
-            return np.full(len(rows), -1, np.int32)
-        found = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
-        return np.where(self.rows[found] == rows, found, -1).astype(np.int32)
+        return lookup(self.rows, rows).astype(np.int32)
 
     def of(self, row: int) -> str:
         """The title of a row, else its id."""

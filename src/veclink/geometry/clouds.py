@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from veclink.data.collection import Collection, numbers
+from veclink.data.pairs import lookup
 from veclink.errors import SHOWN, InputError, named, plural
 from veclink.files.memory_maps import forget_pages
 from veclink.geometry.magnitudes import in_range
 
 LEAST_ROWS = 3
 LEAST_DIMENSION = 2
+LARGE = 12_000  # rows above which a cloud is large: what takes all rows against all is then done on a sample, or once
 _CHUNK_BYTES = 1 << 22  # of float64 work per step: fits the cache, and bounds what a block needs beyond its result
 NO_DIRECTION = 1e-6  # a centred row shorter than this is rounding noise
 _FORGET_ROWS = 1 << 16
@@ -107,8 +109,8 @@ class Cloud:
         rows = np.asarray(rows, dtype=np.int64)
         if self.whole:
             return rows
-        found = np.searchsorted(self.rows, rows)
-        skipped = self.rows[np.minimum(found, len(self.rows) - 1)] != rows
+        found = lookup(self.rows, rows)
+        skipped = found < 0
         if skipped.any():
             raise InputError(
                 f"{self.collection.name} has zero vectors, which were skipped, in row {named(rows[skipped])}; "

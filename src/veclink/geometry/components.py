@@ -1,4 +1,4 @@
-"""Connected components of a graph."""
+"""Connected components of a graph that is given by its edges."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import numpy as np
 
 
 def components(n: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """A label (the lowest node) for the connected component of each node: labels sink along edges until none moves."""
+    """A label (n,), the lowest node, for the connected component of each of n nodes.
+
+    source, target (m,): the ends of the edges. Labels sink along edges until none moves.
+    """
     label = np.arange(n)
     while True:
         lowest = label.copy()

@@ -1,83 +1,139 @@
-"""What the neighbourhood says about a pair: the paper's local isometry, tested directly, and the density of both."""
+"""Neighbourhood features of a pair: the paper's local isometry, tested directly, and the density of both sides.
+
+The clouds are rows of numpy or on a torch device; every product runs where they lie, and what comes back is numpy.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from veclink.geometry.rows import CloudRows
+from veclink.geometry.arrays import Array, along_rows, asarray, concat, is_numpy, namespace, sorted_rows, to_numpy
+from veclink.geometry.nearest import EXCLUDED, largest, largest_values
+from veclink.geometry.rows import Rows, tiles
 
 NEAREST = 20
 DENSITY_NEAREST = 10
 DENSITY_SAMPLE = 4096
 NEAREST_LINKS = 3
 BLOCK = 256  # rows at a time: their similarities to a pool of thousands are the largest thing here
+DEVICE_NUMBERS = 1 << 28  # in all similarities that a torch device holds at once
 
 
 def local_agreement(
-    a: CloudRows, b: CloudRows, pool: np.ndarray, rows_a: np.ndarray, rows_b: np.ndarray, *, nearest: int = NEAREST
+    a: Rows, b: Rows, pool: np.ndarray, rows_a: np.ndarray, rows_b: np.ndarray, *, nearest: int = NEAREST
 ) -> tuple[np.ndarray, np.ndarray]:
-    """How alike the linked points around u and around v are, for each pair (u, v): correlation and overlap, (c,) each.
+    """How alike the linked points around u and around v are, for each pair (u, v).
 
     Of the links in the pool that hold neither u nor v, take the `nearest` to u and the `nearest` to v: the correlation
     of u's similarities to them with v's to their partners, and the share that is in both.
+
+    Parameters
+    ----------
+    a, b : Rows of shape (n_a, d_a), (n_b, d_b)
+        Unit vectors.
+    pool : ndarray of shape (m, 2)
+        Links.
+    rows_a, rows_b : ndarray of shape (c,)
+        The pairs.
+
+    Returns
+    -------
+    correlation, overlap : ndarray of shape (c,), float32
     """
     nearest = min(nearest, max(len(pool) - 2, 1))
-    linked_a, linked_b = a.take(pool[:, 0]), b.take(pool[:, 1])
-    correlation, overlap = np.empty(len(rows_a), np.float32), np.empty(len(rows_a), np.float32)
-    for start in range(0, len(rows_a), BLOCK):
-        here = slice(start, start + BLOCK)
-        near_a, near_b = a.take(rows_a[here]) @ linked_a.T, b.take(rows_b[here]) @ linked_b.T
-        own = (pool[:, 0] == rows_a[here, None]) | (pool[:, 1] == rows_b[here, None])
-        near_a[own], near_b[own] = -2.0, -2.0
-        both = np.hstack([np.argpartition(-near, nearest - 1, axis=1)[:, :nearest] for near in (near_a, near_b)])
-        of_a, of_b = np.take_along_axis(near_a, both, axis=1), np.take_along_axis(near_b, both, axis=1)
-        there = (of_a > -1.5) & (of_b > -1.5)
-        correlation[here] = _correlation(of_a, of_b, there)
-        ordered = np.sort(both, axis=1)
-        overlap[here] = (ordered[:, 1:] == ordered[:, :-1]).sum(axis=1) / nearest
+    links = _Links(a, b, pool)
+    parts = [np.empty((2, 0), np.float32)]
+    for start, stop in tiles(len(rows_a), links.at_once):
+        near_a, near_b = links.similarities(rows_a[start:stop], rows_b[start:stop])
+        both = concat([largest(near, nearest) for near in (near_a, near_b)], axis=1)
+        of_a, of_b = along_rows(near_a, both), along_rows(near_b, both)
+        there = (of_a > EXCLUDED + 0.5) & (of_b > EXCLUDED + 0.5)
+        ordered = sorted_rows(both)
+        overlap = (ordered[:, 1:] == ordered[:, :-1]).sum(axis=1) / nearest
+        correlation = _correlation(of_a, of_b, there)
+        parts.append(np.stack([to_numpy(correlation), to_numpy(overlap)]).astype(np.float32))
+    correlation, overlap = np.concatenate(parts, axis=1)
     return correlation, overlap
 
 
-def own_density(cloud: CloudRows, rng: np.random.Generator, most: int = DENSITY_SAMPLE) -> np.ndarray:
-    """Standardised mean similarity of each row to its nearest others among at most `most` rows of its own cloud."""
+def own_density(cloud: Rows, rng: np.random.Generator, most: int = DENSITY_SAMPLE) -> np.ndarray:
+    """Standardised mean similarity (n,) of each row to its nearest others among at most `most` rows of its cloud."""
     n = cloud.shape[0]
     sample = np.sort(rng.permutation(n)[:most])
     others = cloud.take(sample)
     k = min(DENSITY_NEAREST, len(sample) - 1)
     density = np.empty(n, np.float32)
-    place = np.full(n, -1)
-    place[sample] = np.arange(len(sample))
-    for start in range(0, n, BLOCK):
-        near = cloud.block(start, min(start + BLOCK, n)) @ others.T
-        own = place[start : start + BLOCK]
-        near[np.flatnonzero(own >= 0), own[own >= 0]] = -2.0
-        density[start : start + BLOCK] = np.partition(near, len(sample) - k, axis=1)[:, len(sample) - k :].mean(axis=1)
+    position = np.full(n, -1)
+    position[sample] = np.arange(len(sample))
+    for start, stop in tiles(n, _at_once(others, len(sample))):
+        near = cloud.block(start, stop) @ others.T
+        own = np.flatnonzero(position[start:stop] >= 0)
+        near[asarray(own, near), asarray(position[start + own], near)] = EXCLUDED
+        density[start:stop] = to_numpy(largest_values(near, k).mean(axis=1))
     return (density - density.mean()) / max(float(density.std()), 1e-9)
 
 
-def nearest_links(a: CloudRows, b: CloudRows, pairs: np.ndarray, pool: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def nearest_links(a: Rows, b: Rows, pairs: np.ndarray, pool: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The links of the pool nearest to each pair, itself left out, by the mean similarity on both sides.
 
-    Positions in the pool (p, 3) and the similarities, nearest first; fewer columns where the pool has fewer.
+    Returns
+    -------
+    position : ndarray of shape (p, 3), int64
+        In the pool, nearest first; fewer columns where the pool has fewer.
+    similarity : ndarray of shape (p, 3), float32
     """
     count = min(NEAREST_LINKS, max(len(pool) - 1, 0))
-    linked_a, linked_b = a.take(pool[:, 0]), b.take(pool[:, 1])
-    rows, similarity = np.empty((len(pairs), count), np.int64), np.empty((len(pairs), count), np.float32)
-    for start in range(0, len(pairs), BLOCK):
-        here = slice(start, start + BLOCK)
-        near = a.take(pairs[here, 0]) @ linked_a.T
-        near += b.take(pairs[here, 1]) @ linked_b.T
+    position = np.empty((len(pairs), count), np.int64)
+    similarity = np.empty((len(pairs), count), np.float32)
+    if not count:
+        return position, similarity
+    links = _Links(a, b, pool)
+    for start, stop in tiles(len(pairs), links.at_once):
+        near, near_b = links.similarities(pairs[start:stop, 0], pairs[start:stop, 1])
+        near += near_b
         near /= 2
-        near[(pool[:, 0] == pairs[here, :1]) | (pool[:, 1] == pairs[here, 1:])] = -2.0
-        nearest = np.argpartition(-near, count, axis=1)[:, :count] if count else rows[here]
-        similar = np.take_along_axis(near, nearest, axis=1)
-        order = np.lexsort((nearest, -similar), axis=1)
-        rows[here], similarity[here] = np.take_along_axis(nearest, order, 1), np.take_along_axis(similar, order, 1)
-    return rows, similarity
+        found = largest(near, count)
+        similar = to_numpy(along_rows(near, found))
+        found = to_numpy(found)
+        order = np.lexsort((found, -similar), axis=1)
+        position[start:stop] = along_rows(found, order)
+        similarity[start:stop] = along_rows(similar, order)
+    return position, similarity
 
 
-def _correlation(x: np.ndarray, y: np.ndarray, there: np.ndarray) -> np.ndarray:
-    count = np.maximum(there.sum(axis=1, keepdims=True), 1)
-    x = np.where(there, x - np.where(there, x, 0).sum(axis=1, keepdims=True) / count, 0)
-    y = np.where(there, y - np.where(there, y, 0).sum(axis=1, keepdims=True) / count, 0)
-    return (x * y).sum(axis=1) / np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1) + 1e-9)
+class _Links:
+    """The links of a pool, which other pairs are compared with."""
+
+    def __init__(self, a: Rows, b: Rows, pool: np.ndarray) -> None:
+        self.a = a
+        self.b = b
+        self.linked_a = a.take(pool[:, 0])
+        self.linked_b = b.take(pool[:, 1])
+        self.rows_a = asarray(pool[:, 0], self.linked_a)
+        self.rows_b = asarray(pool[:, 1], self.linked_b)
+        self.at_once = _at_once(self.linked_a, 4 * len(pool))
+
+    def similarities(self, rows_a: np.ndarray, rows_b: np.ndarray) -> tuple[Array, Array]:
+        """Of pairs (p,) to the links (m,), on either side: (p, m); links that share a row with a pair are excluded."""
+        near_a = self.a.take(rows_a) @ self.linked_a.T
+        near_b = self.b.take(rows_b) @ self.linked_b.T
+        same_a = self.rows_a == asarray(rows_a, near_a)[:, None]
+        same_b = self.rows_b == asarray(rows_b, near_b)[:, None]
+        shared = same_a | same_b
+        near_a[shared] = EXCLUDED
+        near_b[shared] = EXCLUDED
+        return near_a, near_b
+
+
+def _at_once(x: Array, columns: int) -> int:
+    return BLOCK if is_numpy(x) else max(1, DEVICE_NUMBERS // columns)
+
+
+def _correlation(x: Array, y: Array, there: Array) -> Array:
+    xp = namespace(x)
+    where = xp.where
+    count = there.sum(axis=1, keepdims=True)
+    count = where(count < 1, 1, count)
+    x = where(there, x - where(there, x, 0).sum(axis=1, keepdims=True) / count, 0)
+    y = where(there, y - where(there, y, 0).sum(axis=1, keepdims=True) / count, 0)
+    return (x * y).sum(axis=1) / xp.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1) + 1e-9)

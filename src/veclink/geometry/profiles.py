@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from veclink.geometry.nearest import largest
+from veclink.geometry.rows import tiles
 from veclink.geometry.signatures import unit_rows
 
 RANKS = 64
@@ -53,11 +55,11 @@ def _read(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     ranks = np.geomspace(1, n - 1, RANKS).astype(np.int64)  # rank 0 is the point itself
     own = np.empty((n, RANKS), np.float32)
     nearest = np.empty((n, n_near), np.int64)
-    for start in range(0, n, BLOCK):
-        rows = np.arange(start, min(start + BLOCK, n))
+    for start, stop in tiles(n, BLOCK):
+        rows = np.arange(start, stop)
         cosine = points[rows] @ points.T
         cosine[np.arange(len(rows)), rows] = 2.0  # first in the order, even among duplicates
-        near = np.argpartition(-cosine, n_near, axis=1)[:, : n_near + 1]
+        near = largest(cosine, n_near + 1)
         nearest[rows] = near[near != rows[:, None]].reshape(len(rows), n_near)
         cosine.sort(axis=1)
         own[rows] = cosine[:, -1 - ranks]

@@ -6,6 +6,7 @@ take one part of the method away and see what it brings; a person needs `one_to_
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
@@ -49,6 +50,12 @@ class GrowthSchedule:
         _check_number("votes", self.votes, least=0.0, most=1.0)
 
 
+APPROXIMATE_IS_GONE = (
+    "The approximate pass was removed, as it lost partners and was rarely quicker; the exact pass runs instead. Leave "
+    "the option out: the next release refuses it."
+)
+
+
 @dataclass(frozen=True)
 class SpanOptions:
     """What span linking can be told.
@@ -58,8 +65,7 @@ class SpanOptions:
     one_to_one : bool
         Whether a row has at most one partner. False reports every likely pair, for data with duplicates.
     approximate : bool
-        Search partners in cells of the clouds in the final pass over more than 12,000 rows
-        (`matching.approximate`), and say in the reasons how often that finds the partner that an exact pass gives.
+        Does nothing but warn: the approximate pass was removed, and the next release refuses the option.
     k : int
         Neighbours over which csls takes a density.
     ridge : float
@@ -99,6 +105,8 @@ class SpanOptions:
         for each in fields(self):
             if each.type == "bool":
                 _check_flag(each.name, getattr(self, each.name))
+        if self.approximate:
+            warnings.warn(APPROXIMATE_IS_GONE, FutureWarning, stacklevel=3)
         _check_count("k", self.k)
         _check_number("ridge", self.ridge, least=0.0)
         _check_choice("signature", self.signature, ("span", "kernel"))

@@ -6,6 +6,7 @@ from veclink.errors import InputError, needed
 from veclink.files.memory import parse_memory
 from veclink.geometry.rows import RowSource, Unfinished
 from veclink.matching import cpu
+from veclink.matching.certify import Ranks
 from veclink.matching.rankings import Matches, Ranking
 
 __all__ = ["Matches", "Ranking", "match"]
@@ -24,14 +25,23 @@ def match(
 ) -> Matches:
     """The `depth` best partners of each row of left and right under csls(u, v) = 2·cos(u, v) − density(u) − density(v).
 
-    left (n1, s), right (n2, s): rows of unit length, as arrays of any float type or as objects with `.shape` and
-    `.block(start, stop)`. density: the mean cosine to the k nearest rows of the other side. The result is exact and
-    the same on every device, ties going to the lower row.
-    certain: how many of the `depth` partners have to be exact, by default all; those after them are taken from lists of
-    the nearest by cosine, which hold them nearly always.
-    memory: bytes, or text such as "500MB", that the call may take beyond its inputs and the O(n·(k + depth)) result.
-    device: "cpu", or a torch device such as "cuda".
-    unfinished: where a pass on the CPU keeps what it has so far, and finds what one that was broken off had.
+    The result is exact and the same on every device, ties going to the lower row.
+
+    Parameters
+    ----------
+    left, right : ndarray of shape (n1, s) and (n2, s), or Rows
+        Rows of unit length, of any float type.
+    k : int
+        density: the mean cosine to the k nearest rows of the other side.
+    certain : int, optional
+        How many of the `depth` partners have to be exact, by default all; those after them are taken from lists of the
+        nearest by cosine, which hold them nearly always.
+    memory : int or str, optional
+        Bytes, or text such as "500MB", that the call may take beyond its inputs and the O(n·(k + depth)) result.
+    device : str
+        "cpu", or a torch device such as "cuda".
+    unfinished : Unfinished, optional
+        Where a pass on the CPU keeps what it has so far, and finds what one that was broken off had.
     """
     for name, value in (("k", k), ("depth", depth)):
         if value < 1:
@@ -41,10 +51,10 @@ def match(
             raise InputError(f"{name} has the shape {tuple(side.shape)}; give rows of vectors, at least one.")
     if left.shape[1] != right.shape[1]:
         raise InputError(f"Left rows have {left.shape[1]} dimensions and right rows {right.shape[1]}; make them equal.")
-    budget = None if memory is None else parse_memory(memory)
+    ranks, budget = Ranks(k, depth, certain), None if memory is None else parse_memory(memory)
     if device == "cpu":
-        return cpu.match(left, right, k=k, depth=depth, certain=certain, memory=budget, unfinished=unfinished)
+        return cpu.match(left, right, ranks, memory=budget, unfinished=unfinished)
     needed("torch", f"Matching on {device!r}", "veclink[torch]")
     from veclink.matching import torch_backend
 
-    return torch_backend.match(left, right, k=k, depth=depth, certain=certain, memory=budget, device=device)
+    return torch_backend.match(left, right, ranks, memory=budget, device=device)

@@ -4,6 +4,8 @@ Let floor(u) be the cosine that no unlisted partner of u exceeds. Then cos(u, v)
 unlisted pair, as it would otherwise stand in one of the two lists. So no unlisted v is worth more to u than
     max over v of 2·min(floor(u), floor(v)) − density(v),
 and a partner from the lists that is worth more than that is proven best.
+
+Runs on numpy arrays and torch tensors alike, where the lists are.
 """
 
 from __future__ import annotations
@@ -11,216 +13,257 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from veclink.geometry.rows import Rows
+from veclink.geometry.arrays import (
+    Array,
+    asarray,
+    concat,
+    doubles,
+    floats,
+    full,
+    integers,
+    is_numpy,
+    namespace,
+    nonzero,
+    order_of,
+    running_max,
+    to_numpy,
+)
+from veclink.geometry.nearest import largest_values
+from veclink.geometry.rows import Rows, tiles
+from veclink.matching.lists import Nearest, product
 from veclink.matching.rankings import Matches, Ranking
 
-InnerProducts = Callable[[Rows, Rows, np.ndarray], np.ndarray]
-Scan = Callable[[np.ndarray, np.ndarray, np.ndarray, int, float], tuple[np.ndarray, np.ndarray]]
-_PAIRS_AT_ONCE = 1 << 14
+_INF = float("inf")
+_PAIR_COST = 24  # bytes per number of two rows gathered for an exact inner product
 
 
-@dataclass
-class Nearest:
-    """The nearest partners found for each of n rows, in no order.
+class Ranks(NamedTuple):
+    """What is asked for: the neighbours k of a density, the partners `depth`, and how many of them must be proven."""
 
-    cosine, index: (n, width); floor: (n,), no other partner has a larger cosine as the tiles computed it.
+    k: int = 10
+    depth: int = 1
+    certain: int | None = None
+
+    @property
+    def list_width(self) -> int:
+        """Partners to list per row: the more beyond k and depth, the fewer rows are searched again (now few %)."""
+        return self.k + self.depth + 6 + self.k // 10
+
+
+class Wanted(NamedTuple):
+    """Rows to search again among all others.
+
+    Attributes
+    ----------
+    rows : array of shape (m,)
+        Ascending.
+    penalty : array of shape (n,), float64
+        What each of the others costs.
+    least : array of shape (m,)
+        A value for each row that at least `width` others reach.
+    width : int
+        How many of the best are wanted.
+    error : float
+        How far the cosine of a tile can be off.
     """
 
-    cosine: np.ndarray
-    index: np.ndarray
-    floor: np.ndarray
+    rows: Array
+    penalty: Array
+    least: Array
+    width: int
+    error: float
 
 
-def list_width(k: int, depth: int) -> int:
-    """Partners to list per row: the more beyond k and depth, the fewer rows are searched again (now few %)."""
-    return k + depth + 6 + k // 10
+Scan = Callable[[Wanted], tuple[Array, Array]]
+Lists = tuple[Nearest, Nearest]
 
 
 def rank(
-    left: Rows,
-    right: Rows,
-    near_left: Nearest,
-    near_right: Nearest,
+    sides: tuple[Rows, Rows],
+    near: Lists,
+    ranks: Ranks,
+    inner_products: Callable[[Rows, Rows, Array], Array],
     *,
-    k: int,
-    depth: int,
-    certain: int | None = None,
     tile: tuple[int, int],
-    inner_products: InnerProducts,
+    memory: int,
+    rounding: float = _INF,
 ) -> Matches:
-    """Exact rankings from the lists of both sides; inner_products(rows, others, index) gives the cosines that count."""
-    exact_left = inner_products(left, right, near_left.index)
-    exact_right = inner_products(right, left, near_right.index)
-    scans = (
-        partial(scan, rows, others, tile=tile, inner_products=inner_products)
-        for rows, others in ((left, right), (right, left))
-    )
-    rounding = (left.shape[1] + 2) * 2.0**-24
-    return proven(
-        near_left, near_right, exact_left, exact_right, *scans, k=k, depth=depth, certain=certain, rounding=rounding
-    )
+    """Exact rankings from the lists of both sides.
+
+    inner_products(rows, others, index) gives the cosines that count; memory: bytes for rows gathered along the way.
+    """
+    left, right = sides
+    exact = inner_products(left, right, near[0].index), inner_products(right, left, near[1].index)
+    again = partial(scan, tile=tile, memory=memory)
+    return proven(near, exact, (partial(again, left, right), partial(again, right, left)), ranks, rounding)
 
 
 def proven(
-    near_left: Nearest,
-    near_right: Nearest,
-    exact_left: np.ndarray,
-    exact_right: np.ndarray,
-    scan_left: Scan,
-    scan_right: Scan,
-    *,
-    k: int,
-    depth: int,
-    certain: int | None,
-    rounding: float,
+    near: Lists, exact: tuple[Array, Array], scans: tuple[Scan, Scan], ranks: Ranks, rounding: float = _INF
 ) -> Matches:
     """Exact rankings from the lists of both sides and the exact cosines of what they list.
 
-    scan_left, scan_right: `scan` for the rows of that side among all of the other. rounding: how far the cosine of a
-    tile can be off at most.
+    scans: `scan` for the rows of either side among all of the other. rounding: how far the cosine of a tile can be off
+    at most.
     """
     # The bound that always holds is far above what is ever seen; three times the largest error among the listed pairs,
     # which have the largest sums, is still beyond any other pair's.
-    seen = max(_largest_gap(near_left.cosine, exact_left), _largest_gap(near_right.cosine, exact_right))
+    seen = max(_largest_gap(lists, cosine) for lists, cosine in zip(near, exact, strict=True))
     error = min(3.0 * seen + 2.0**-23, rounding)
-    near_left.cosine, near_right.cosine = exact_left, exact_right
-    forward = _Search(len(near_right.floor), error, scan_left)
-    backward = _Search(len(near_left.floor), error, scan_right)
-    density_left, density_right = forward.density(near_left, k), backward.density(near_right, k)
+    left, right = (Nearest(cosine, lists.index, lists.floor) for lists, cosine in zip(near, exact, strict=True))
+    forward = _Search(left, right, error, scans[0])
+    backward = _Search(right, left, error, scans[1])
+    density_left, density_right = forward.density(ranks.k), backward.density(ranks.k)
     return Matches(
-        forward=forward.ranking(near_left, near_right, density_left, density_right, depth, certain or depth),
-        backward=backward.ranking(near_right, near_left, density_right, density_left, depth, certain or depth),
+        forward=forward.ranking(density_left, density_right, ranks),
+        backward=backward.ranking(density_right, density_left, ranks),
     )
 
 
-def scan(
-    rows: Rows,
-    others: Rows,
-    chosen: np.ndarray,
-    penalty: np.ndarray,
-    least: np.ndarray,
-    width: int,
-    error: float,
-    *,
-    tile: tuple[int, int],
-    inner_products: InnerProducts,
-) -> tuple[np.ndarray, np.ndarray]:
-    """The `width` best values 2·cos − penalty of the chosen rows among all others, and where; −inf and −1 where fewer
-    reach `least`, a value for each row that those wanted do reach.
+def scan(rows: Rows, others: Rows, wanted: Wanted, *, tile: tuple[int, int], memory: int) -> tuple[Array, Array]:
+    """The best values 2·cos − penalty of the wanted rows among all others, and where.
 
-    The tiles' float32 values, off by at most `error`, only say which pairs may reach it.
+    The tiles' values, off by at most `wanted.error`, only say which pairs may reach what is wanted.
+
+    Returns
+    -------
+    value, index : array of shape (m, width), float64 and int64
+        Best first; −inf and −1 where fewer reach `wanted.least`.
     """
-    value = np.full((len(chosen), width), -np.inf)
-    index = np.full((len(chosen), width), -1, dtype=np.int64)
-    slack = 2 * error + 1e-6
-    for top in range(0, len(chosen), tile[0]):
-        here = slice(top, top + tile[0])
-        own = rows.take(chosen[here])
-        for first, last in others.tiles(tile[1]):
+    count = len(wanted.rows)
+    value = full((count, wanted.width), -_INF, "float64", wanted.penalty)
+    index = full((count, wanted.width), -1, "int64", wanted.penalty)
+    least = floats(wanted.least - 2 * wanted.error - 1e-6)
+    pairs_at_once = max(1, memory // (_PAIR_COST * rows.shape[1]))
+    for top, bottom in tiles(count, tile[0]):
+        own = rows.take(wanted.rows[top:bottom])
+        for first, last in tiles(others.shape[0], tile[1]):
             block = others.block(first, last)
-            rough = own @ (2 * block).T
-            rough -= penalty[first:last].astype(np.float32)
-            row, column = np.nonzero(rough >= (least[here, None] - slack).astype(np.float32))
-            for start in range(0, len(row), _PAIRS_AT_ONCE):
-                pair_row, pair_column = row[start : start + _PAIRS_AT_ONCE], column[start : start + _PAIRS_AT_ONCE]
-                cosine = inner_products(Rows(own[pair_row], 0), Rows(block, 0), pair_column[:, None])[:, 0]
-                exact = 2.0 * cosine - penalty[first + pair_column]
-                _merge(value[here], index[here], pair_row, first + pair_column, exact)
+            rough = product(own, 2 * block)
+            rough -= floats(wanted.penalty[first:last])
+            row, column = nonzero(rough >= least[top:bottom, None])
+            for start, stop in tiles(len(row), pairs_at_once):
+                i, j = row[start:stop], column[start:stop]
+                cosine = floats((doubles(own[i]) * doubles(block[j])).sum(axis=1))
+                exact = 2.0 * cosine - wanted.penalty[first + j]
+                _merge(value[top:bottom], index[top:bottom], i, first + j, exact)
     return value, index
 
 
 @dataclass
 class _Search:
-    """Finds partners of the rows of one side among the others, so many of them."""
+    """Finds partners of the rows of one side among the others, from the lists of both."""
 
-    others: int
+    near: Nearest
+    near_others: Nearest
     error: float
     scan: Scan
 
-    def density(self, near: Nearest, k: int) -> np.ndarray:
-        """Mean of the k largest cosines of each row."""
-        k = min(k, near.cosine.shape[1])
-        nearest = np.sort(near.cosine, axis=1)[:, -k:]
-        density = nearest.mean(axis=1, dtype=np.float64)
-        unsure = np.flatnonzero(nearest[:, 0] < near.floor + self.error)
+    def density(self, k: int) -> Array:
+        """Mean of the k largest cosines of each row, (n,) float32."""
+        near, others = self.near, len(self.near_others.floor)
+        k = min(k, others)
+        nearest = largest_values(near.cosine, k)
+        density = doubles(nearest).mean(axis=1)
+        last = namespace(nearest).amin(nearest, axis=1)
+        (unsure,) = nonzero(last < near.floor + self.error)
         if len(unsure):
-            value, _ = self.scan(unsure, np.zeros(self.others), 2.0 * nearest[unsure, 0], k, self.error)
+            free = full(others, 0.0, "float64", density)
+            value, _ = self.scan(Wanted(unsure, free, 2.0 * last[unsure], k, self.error))
             density[unsure] = value.mean(axis=1) / 2
-        return density.astype(np.float32)
+        return floats(density)
 
-    def ranking(
-        self,
-        near: Nearest,
-        near_others: Nearest,
-        density: np.ndarray,
-        density_others: np.ndarray,
-        depth: int,
-        certain: int,
-    ) -> Ranking:
+    def ranking(self, density: Array, density_others: Array, ranks: Ranks) -> Ranking:
         """The `depth` partners of each row with the largest 2·cos − density(partner), `certain` of them proven."""
-        penalty = density_others.astype(np.float64)
-        value, index = _largest(2.0 * near.cosine - penalty[near.index], near.index, min(depth, self.others))
-        self._add_reverse(value, index, near_others, penalty)
-        bound = _unlisted(near.floor, near_others.floor, penalty) + 2 * self.error
-        unsure = np.flatnonzero(value[:, min(certain, value.shape[1]) - 1] <= bound)
+        near, depth = self.near, ranks.depth
+        penalty = doubles(density_others)
+        worth = 2.0 * near.cosine - penalty[near.index]
+        value, index = _largest(worth, near.index, min(depth, len(penalty)))
+        self._add_reverse(value, index, penalty)
+        bound = _unlisted(near.floor, self.near_others.floor, penalty) + 2 * self.error
+        certain = min(ranks.certain or depth, value.shape[1])
+        (unsure,) = nonzero(value[:, certain - 1] <= bound)
         if len(unsure):
-            value[unsure], index[unsure] = self.scan(unsure, penalty, value[unsure, -1], value.shape[1], self.error)
+            again = Wanted(unsure, penalty, value[unsure, -1], value.shape[1], self.error)
+            value[unsure], index[unsure] = self.scan(again)
         shape = (len(near.floor), depth)
         padded_index, score = np.full(shape, -1, dtype=np.int64), np.full(shape, -np.inf, dtype=np.float32)
-        padded_index[:, : index.shape[1]] = index
-        score[:, : index.shape[1]] = value - density[:, None]
-        return Ranking(padded_index, score, density)
+        padded_index[:, : index.shape[1]] = to_numpy(index)
+        score[:, : index.shape[1]] = to_numpy(value - density[:, None])
+        return Ranking(padded_index, score, to_numpy(density))
 
-    def _add_reverse(self, value: np.ndarray, index: np.ndarray, near_others: Nearest, penalty: np.ndarray) -> None:
+    def _add_reverse(self, value: Array, index: Array, penalty: Array) -> None:
         """Takes in the pairs that only the other side listed."""
-        reverse = 2.0 * near_others.cosine - penalty[:, None]
-        other, place = np.nonzero(reverse >= value[near_others.index, -1])
-        row = near_others.index[other, place].astype(np.int64)
+        near = self.near_others
+        reverse = 2.0 * near.cosine - penalty[:, None]
+        other, place = nonzero((near.index >= 0) & (reverse >= value[near.index, -1]))
+        row = integers(near.index[other, place])
         new = (index[row] != other[:, None]).all(axis=1)
         _merge(value, index, row[new], other[new], reverse[other, place][new])
 
 
-def _largest_gap(rough: np.ndarray, exact: np.ndarray) -> float:
+def _largest_gap(near: Nearest, exact: Array) -> float:
     """How far the tiles' cosines are off at most, where one is listed."""
-    return float(np.abs(rough - exact, where=np.isfinite(exact), out=np.zeros_like(exact)).max())
+    where, listed = namespace(exact).where, near.index >= 0
+    gap = where(listed, near.cosine, 0.0) - where(listed, exact, 0.0)
+    return float(abs(gap).max())
 
 
-def _largest(value: np.ndarray, index: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
+def _largest(value: Array, index: Array, depth: int) -> tuple[Array, Array]:
     """The `depth` largest values of each row, descending, with their indices; the lower index first where they tie."""
-    rows = np.arange(len(value))
-    best, where = np.full((len(value), depth), -np.inf), np.full((len(value), depth), -1, dtype=np.int64)
-    for rank_ in range(min(depth, value.shape[1])):
-        best[:, rank_] = value.max(axis=1)
-        tied = np.where(value == best[:, rank_, None], index, np.iinfo(index.dtype).max)
+    xp = namespace(value)
+    rows = asarray(np.arange(len(value)), value)
+    best = full((len(value), depth), -_INF, "float64", value)
+    where = full((len(value), depth), -1, "int64", value)
+    for place in range(min(depth, value.shape[1])):
+        best[:, place] = xp.amax(value, axis=1)
+        tied = xp.where(value == best[:, place, None], index, xp.iinfo(index.dtype).max)
         column = tied.argmin(axis=1)
-        where[:, rank_] = index[rows, column]
-        value[rows, column] = -np.inf
+        where[:, place] = integers(index[rows, column])
+        value[rows, column] = -_INF
     return best, where
 
 
-def _merge(value: np.ndarray, index: np.ndarray, row: np.ndarray, other: np.ndarray, new_value: np.ndarray) -> None:
+def _merge(value: Array, index: Array, row: Array, other: Array, new_value: Array) -> None:
     """Merges new (row, other, value) entries, distinct from those held, into sorted lists of fixed length, in place."""
     if not len(row):
         return
+    xp = namespace(row)
     depth = value.shape[1]
-    touched = np.unique(row)
-    all_row = np.concatenate([np.repeat(touched, depth), row])
-    all_other = np.concatenate([index[touched].ravel(), other])
-    all_value = np.concatenate([value[touched].ravel(), new_value])
-    order = np.lexsort((all_other, -all_value, all_row))
-    start = np.searchsorted(all_row[order], touched)
-    kept = order[start[:, None] + np.arange(depth)]
-    value[touched], index[touched] = all_value[kept], all_other[kept]
+    touched = xp.unique(row)
+    repeated = touched[:, None] + full((1, depth), 0, "int64", row)
+    all_row = concat([repeated.reshape(-1), row])
+    all_other = concat([index[touched].reshape(-1), other])
+    all_value = concat([value[touched].reshape(-1), new_value])
+    order = _by_row_and_value(all_row, all_value, all_other)
+    start = xp.searchsorted(all_row[order], touched)
+    kept = order[start[:, None] + asarray(np.arange(depth), row)]
+    value[touched] = all_value[kept]
+    index[touched] = all_other[kept]
 
 
-def _unlisted(floor: np.ndarray, floor_others: np.ndarray, penalty: np.ndarray) -> np.ndarray:
+def _by_row_and_value(row: Array, value: Array, other: Array) -> Array:
+    """The order by row, then by falling value, then by the other row."""
+    if is_numpy(row):
+        return np.lexsort((other, -value, row))
+    order = order_of(other)
+    order = order[order_of(value[order], descending=True)]
+    return order[order_of(row[order])]
+
+
+def _unlisted(floor: Array, floor_others: Array, penalty: Array) -> Array:
     """max over others v of 2·min(floor(u), floor(v)) − penalty(v), for every row u."""
-    order = np.argsort(floor_others)
-    sorted_floor, sorted_penalty = floor_others[order].astype(np.float64), penalty[order]
-    lower = np.concatenate([[-np.inf], np.maximum.accumulate(2 * sorted_floor - sorted_penalty)])
-    least_penalty = np.concatenate([np.minimum.accumulate(sorted_penalty[::-1])[::-1], [np.inf]])
-    position = np.searchsorted(sorted_floor, floor)
-    return np.maximum(lower[position], 2.0 * floor - least_penalty[position])
+    xp = namespace(floor)
+    floor, floor_others = doubles(floor), doubles(floor_others)
+    order = xp.argsort(floor_others)
+    sorted_floor, sorted_penalty = floor_others[order], penalty[order]
+    end = full(1, -_INF, "float64", floor)
+    lower = concat([end, running_max(2 * sorted_floor - sorted_penalty)])
+    # the least penalty among those whose floor is at least as high: a running maximum from the other end
+    least_penalty = -xp.flip(concat([end, running_max(-xp.flip(sorted_penalty, (0,)))]), (0,))
+    position = xp.searchsorted(sorted_floor, floor)
+    return xp.maximum(lower[position], 2.0 * floor - least_penalty[position])

@@ -1,9 +1,11 @@
-"""Compiled inner loops of the CPU matcher; `numpy_kernels` has the same functions in plain numpy.
+"""Compiled inner loops of the CPU matcher; `lists` and `search` have the same in plain array code.
 
 They release the interpreter lock and are shared out over threads by `cpu`; nothing here starts a thread itself.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -15,24 +17,43 @@ STRIP = 64
 _compiled = njit(nogil=True, cache=True)
 
 
+class Kept(NamedTuple):
+    """The entries kept so far of each of n rows, in no order.
+
+    Attributes
+    ----------
+    width : int
+        Entries that matter: a full buffer is cut to its `width` largest.
+    cosine, partner : ndarray of shape (n, capacity), float32 and int32
+        The buffers.
+    held : ndarray of shape (n,), int64
+        Entries in each.
+    floor : ndarray of shape (n,), float32
+        What a new entry has to beat.
+    """
+
+    width: int
+    cosine: np.ndarray
+    partner: np.ndarray
+    held: np.ndarray
+    floor: np.ndarray
+
+
+class Best(NamedTuple):
+    """The best value found for each of n rows, and in which column; (n,) each."""
+
+    value: np.ndarray
+    column: np.ndarray
+
+
 @_compiled
-def keep_by_row(
-    tile: np.ndarray,
-    columns: int,
-    first_column: int,
-    width: int,
-    cosine: np.ndarray,
-    index: np.ndarray,
-    count: np.ndarray,
-    floor: np.ndarray,
-    start: int,
-    stop: int,
-) -> None:
+def keep_by_row(tile: np.ndarray, columns: int, first_column: int, kept: Kept, start: int, stop: int) -> None:
     """Adds the entries of tile rows start…stop−1 that beat their row's floor to that row's buffer.
 
-    cosine, index (rows, capacity), count, floor (rows,): the buffers of exactly the tile's rows. A full buffer is cut
-    to its `width` largest entries, and the smallest of those becomes the floor: nothing at or below it can matter.
+    kept: the buffers of exactly the tile's rows. A full buffer is cut to its `width` largest entries, and the smallest
+    of those becomes the floor: nothing at or below it can matter.
     """
+    width, cosine, index, count, floor = kept
     capacity = cosine.shape[1]
     whole = columns - columns % STRIP
     for i in range(start, stop):
@@ -60,19 +81,9 @@ def keep_by_row(
 
 
 @_compiled
-def keep_by_column(
-    tile: np.ndarray,
-    rows: int,
-    first_row: int,
-    width: int,
-    cosine: np.ndarray,
-    index: np.ndarray,
-    count: np.ndarray,
-    floor: np.ndarray,
-    start: int,
-    stop: int,
-) -> None:
+def keep_by_column(tile: np.ndarray, rows: int, first_row: int, kept: Kept, start: int, stop: int) -> None:
     """The same for tile columns start…stop−1 and the buffers of the tile's columns."""
+    width, cosine, index, count, floor = kept
     capacity = cosine.shape[1]
     whole = start + (stop - start) // STRIP * STRIP
     for i in range(rows):
@@ -99,9 +110,7 @@ def keep_by_column(
 
 
 @_compiled
-def floor_by_row(
-    tile: np.ndarray, columns: int, width: int, groups: int, floor: np.ndarray, start: int, stop: int
-) -> None:
+def floor_by_row(tile: np.ndarray, columns: int, groups: int, kept: Kept, start: int, stop: int) -> None:
     """Sets a first floor for tile rows start…stop−1, so that few more than `width` entries of each row are above it.
 
     The columns are dealt into `groups` ≥ width; the `width`-th largest of the groups' maxima has `width` entries at or
@@ -115,13 +124,11 @@ def floor_by_row(
             strip = row[j0 : j0 + groups]
             for j in range(groups):
                 best[j] = strip[j] if strip[j] > best[j] else best[j]
-        floor[i] = np.nextafter(_nth_largest(best, width), np.float32(-np.inf))
+        kept.floor[i] = np.nextafter(_nth_largest(best, kept.width), np.float32(-np.inf))
 
 
 @_compiled
-def floor_by_column(
-    tile: np.ndarray, rows: int, width: int, groups: int, floor: np.ndarray, start: int, stop: int
-) -> None:
+def floor_by_column(tile: np.ndarray, rows: int, groups: int, kept: Kept, start: int, stop: int) -> None:
     """The same for tile columns start…stop−1, whose rows are dealt into `groups`."""
     best = np.empty((groups, STRIP), dtype=np.float32)
     group = np.empty(groups, dtype=np.float32)
@@ -134,14 +141,13 @@ def floor_by_column(
                 top[j] = strip[j] if strip[j] > top[j] else top[j]
         for j in range(columns):
             group[:] = best[:, j]
-            floor[j0 + j] = np.nextafter(_nth_largest(group, width), np.float32(-np.inf))
+            kept.floor[j0 + j] = np.nextafter(_nth_largest(group, kept.width), np.float32(-np.inf))
 
 
 @_compiled
-def cut(
-    width: int, cosine: np.ndarray, index: np.ndarray, count: np.ndarray, floor: np.ndarray, start: int, stop: int
-) -> None:
+def cut(kept: Kept, start: int, stop: int) -> None:
     """Leaves the `width` largest entries first in each buffer, and sets the floor where something was dropped."""
+    width, cosine, index, count, floor = kept
     for i in range(start, stop):
         if count[i] > width:
             floor[i] = _cut(cosine, index, i, count[i], width)
@@ -260,12 +266,11 @@ def best_by_row(
     first_column: int,
     density: np.ndarray,
     pieces: np.ndarray,
-    best: np.ndarray,
-    index: np.ndarray,
+    best: Best,
     start: int,
     stop: int,
 ) -> None:
-    """Updates best and index by 2·tile − density, and sets pieces[i, p] to the largest entry of columns p, p + 8, …"""
+    """Updates the best of 2·tile − density, and sets pieces[i, p] to the largest entry of columns p, p + 8, …"""
     every = pieces.shape[1]
     whole = columns // every * every
     for i in range(start, stop):
@@ -278,9 +283,9 @@ def best_by_row(
         top = np.float32(-9.0)
         for j in range(columns):
             top = max(top, np.float32(2.0) * row[j] - density[j])
-        if top > best[i]:
+        if top > best.value[i]:
             for j in range(columns):
                 if np.float32(2.0) * row[j] - density[j] >= top:
-                    best[i] = top
-                    index[i] = first_column + j
+                    best.value[i] = top
+                    best.column[i] = first_column + j
                     break

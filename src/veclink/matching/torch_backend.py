@@ -1,30 +1,31 @@
 """CSLS rankings with torch, on CUDA or the CPU: the same lists and proofs as `cpu`, all of them on the device.
 
-The lists come from a Triton kernel where there is one for the device, else from torch's own products and top-k.
+The lists come from a Triton kernel where there is one for the device, else from the plain code of `lists`.
 """
 
 from __future__ import annotations
 
 import importlib.util
+from functools import partial
 
 import torch
 
 from veclink.errors import InputError
 from veclink.geometry.rows import RowSource
-from veclink.matching.certify import list_width
-from veclink.matching.cpu import DEFAULT_MEMORY, tile_shape
+from veclink.matching.certify import Ranks, rank
+from veclink.matching.cpu import DEFAULT_MEMORY, TILE_COLUMNS, TILE_ROWS, tile_shape
+from veclink.matching.lists import Nearest, inner_products, nearest
 from veclink.matching.rankings import Matches
-from veclink.matching.torch_certify import Nearest, rank
-from veclink.matching.torch_rows import DeviceRows, product
+from veclink.matching.torch_rows import DeviceRows
+
+CUDA_TILE_ROWS, CUDA_TILE_COLUMNS = 16384, 32768
 
 
 def match(
     left: RowSource | torch.Tensor,
     right: RowSource | torch.Tensor,
+    ranks: Ranks,
     *,
-    k: int = 10,
-    depth: int = 1,
-    certain: int | None = None,
     memory: int | None = None,
     device: str = "cpu",
     fused: bool | None = None,
@@ -38,41 +39,29 @@ def match(
     place = torch_device(device)
     budget = free_memory(place) // 2 if memory is None else memory
     rows, columns = (DeviceRows(side, place, budget // 4) for side in (left, right))
-    largest = (1024, 2048) if place.type == "cpu" else (16384, 32768)
-    tile = tile_shape(rows.shape, columns.shape, budget // 4, *largest)
-    near_rows, near_columns = complete(rows, columns, list_width(k, depth), max(k, depth), tile, fused)
-    return rank(
-        rows, columns, near_rows, near_columns, k=k, depth=depth, certain=certain, tile=tile, memory=budget // 4
-    )
+    tile = device_tile(rows, columns, budget // 4)
+    near = complete(rows, columns, ranks, tile, fused)
+    exact = partial(inner_products, memory=budget // 4)
+    return rank((rows, columns), near, ranks, exact, tile=tile, memory=budget // 4)
+
+
+def device_tile(rows: DeviceRows, columns: DeviceRows, memory: int) -> tuple[int, int]:
+    """Rows and columns of a tile on a device."""
+    largest = (TILE_ROWS, TILE_COLUMNS) if rows.device.type == "cpu" else (CUDA_TILE_ROWS, CUDA_TILE_COLUMNS)
+    return tile_shape(rows.shape, columns.shape, memory, *largest)
 
 
 def complete(
-    rows: DeviceRows,
-    columns: DeviceRows,
-    width: int,
-    least: int,
-    tile: tuple[int, int],
-    fused: bool | None = None,
+    rows: DeviceRows, columns: DeviceRows, ranks: Ranks, tile: tuple[int, int], fused: bool | None = None
 ) -> tuple[Nearest, Nearest]:
-    """Lists of the nearest for both sides, `width` long and with `least` partners or more in each."""
-    lists = _fused(rows, columns, width, fused)
+    """Lists of the nearest for both sides, with max(k, depth) partners or more in each."""
+    lists = _fused(rows, columns, ranks.list_width, fused)
     if lists is None:
-        lists = nearest(rows, columns, width, tile)
+        lists = nearest(rows, columns, ranks.list_width, tile)
+    least = max(ranks.k, ranks.depth)
     lists[0].complete(rows, columns, least, tile)
     lists[1].complete(columns, rows, least, tile)
     return lists
-
-
-def nearest(rows: DeviceRows, columns: DeviceRows, width: int, tile: tuple[int, int]) -> tuple[Nearest, Nearest]:
-    """The `width` nearest columns of each row and rows of each column, by the cosines of one pass."""
-    by_row, by_column = Nearest.none(len(rows), width, rows.device), Nearest.none(len(columns), width, rows.device)
-    for top in range(0, len(rows), tile[0]):
-        block = rows.operand(top, min(top + tile[0], len(rows)))
-        for first in range(0, len(columns), tile[1]):
-            cosine = product(block, columns.operand(first, min(first + tile[1], len(columns))))
-            by_row.take_in(cosine, top, first)
-            by_column.take_in(cosine.T, first, top)
-    return by_row, by_column
 
 
 def _fused(rows: DeviceRows, columns: DeviceRows, width: int, wanted: bool | None) -> tuple[Nearest, Nearest] | None:

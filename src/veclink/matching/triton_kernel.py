@@ -5,8 +5,8 @@
 2. One pass over all tiles. A cosine above its row's or its column's floor survives: it is packed with its place into
    one 64-bit number and appended to the room of its block of rows. A row of a million partners has about a hundred
    survivors: the rest of the product never leaves the registers.
-3. Survivors are sorted into the lists of both sides. `torch_certify` computes them again in float32 and proves what
-   follows from them.
+3. Survivors are sorted into the lists of both sides. `certify` computes them again in float32 and proves what follows
+   from them. `lists.nearest` is the same in plain array code.
 """
 
 # The arguments of a kernel are pointers and compile-time constants, and triton is untyped.
@@ -20,13 +20,12 @@ import torch
 import triton
 import triton.language as tl
 
-from veclink.matching.torch_certify import Nearest
+from veclink.matching.lists import Nearest
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """Tile of a program (rows, columns, dimensions per step), its warps and stages, the tiles it goes through,
-    and whether it asks first if a tile has any survivor."""
+    """Tile of a program (rows, columns, dimensions per step), its warps and stages, the tiles it goes through."""
 
     rows: int = 128
     columns: int = 256
@@ -34,7 +33,6 @@ class Tuning:
     warps: int = 8
     stages: int = 3
     tiles: int = 16
-    guard: bool = True
 
 
 # TUNED is what `veclink bench gpu-matching` found best on the H200; devices not in it take SAFE, small enough to run
@@ -43,7 +41,8 @@ SAFE = Tuning(rows=128, columns=128, step=32, warps=4, stages=3)
 TUNED = {name: Tuning(128, 128, 64, warps=8, stages=4, tiles=32) for name in ("H200", "H100")}
 SAMPLE = 1 << 16
 SLAB = 1 << 18  # rows whose survivors are held at a time: a few hundred for each
-_PLACE_BITS = 24  # low bits of a survivor: its column; then its row within the block; the upper 32 are the cosine
+# Low bits of a survivor: its column; then its row within the block; the upper 32 are the cosine.
+_PLACE_BITS = tl.constexpr(24)
 
 
 def tuning_for(device: torch.device) -> Tuning:
@@ -54,7 +53,7 @@ def tuning_for(device: torch.device) -> Tuning:
 
 def fits(rows: int, columns: int) -> bool:
     """Whether a survivor's place can be packed."""
-    return max(rows, columns) < (1 << _PLACE_BITS) - (1 << 16)  # less what padding may add
+    return max(rows, columns) < (1 << _PLACE_BITS.value) - (1 << 16)  # less what padding may add
 
 
 def nearest(
@@ -137,9 +136,9 @@ def _survivors(
         count = torch.zeros(blocks, dtype=torch.int32, device=left.device)
         packed = torch.empty((blocks, room), dtype=torch.int64, device=left.device)
         _keep_survivors[(blocks, chunks)](
-            left, right, floor_left, floor_right, count, packed, room,
+            (left, right), (floor_left, floor_right), (count, packed, room),
             D=left.shape[1], ROWS=tuning.rows, COLUMNS=tuning.columns, STEP=tuning.step, TILES=tuning.tiles,
-            PLACE_BITS=_PLACE_BITS, GUARD=tuning.guard, num_warps=tuning.warps, num_stages=tuning.stages,
+            num_warps=tuning.warps, num_stages=tuning.stages,
         )  # fmt: skip
         most = int(count.max())
         if most <= room:
@@ -154,8 +153,8 @@ def _unpacked(
     used = torch.arange(packed.shape[1], device=packed.device) < count[:, None]
     block = used.nonzero()[:, 0]
     packed = packed[used]
-    column = packed & ((1 << _PLACE_BITS) - 1)
-    row = block * tuning.rows + ((packed >> _PLACE_BITS) & (tuning.rows - 1))
+    column = packed & ((1 << _PLACE_BITS.value) - 1)
+    row = block * tuning.rows + ((packed >> _PLACE_BITS.value) & (tuning.rows - 1))
     cosine = (packed >> 32).int().view(torch.float32)
     real = (row < n1) & (column < n2)
     return row[real], column[real], cosine[real]
@@ -169,7 +168,7 @@ def _lists(row: torch.Tensor, other: torch.Tensor, cosine: torch.Tensor, floor: 
     order = ((row << 32) - ascending).argsort()
     row, other, cosine = row[order], other[order], cosine[order]
     place = torch.arange(len(row), device=row.device) - torch.searchsorted(row, row)
-    lists = Nearest.none(len(floor), width, floor.device)
+    lists = Nearest.none(len(floor), width, floor)
     kept = place < width
     lists.cosine[row[kept], place[kept]] = cosine[kept]
     lists.index[row[kept], place[kept]] = other[kept].int()
@@ -218,11 +217,13 @@ def _tile_maxima(
 
 @triton.jit
 def _keep_survivors(
-    left, right, floor_left, floor_right, count, packed, room,
+    sides, floors, survivors,
     D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr, TILES: tl.constexpr,
-    PLACE_BITS: tl.constexpr, GUARD: tl.constexpr,
 ):  # fmt: skip
     """Appends what beats the floor of its row or column, over TILES tiles beside each other."""
+    left, right = sides
+    floor_left, floor_right = floors
+    count, packed, room = survivors
     block = tl.program_id(0)
     row = tl.arange(0, ROWS)
     rows = block * ROWS + row
@@ -234,12 +235,9 @@ def _keep_survivors(
         beat_right = tl.load(floor_right + columns)
         # One comparison: a cosine that beats the lower of the two floors beats one of them.
         survives = cosine > tl.minimum(beat_left[:, None], beat_right[None, :])
-        some = True
-        if GUARD:
-            some = tl.max(tl.max(survives.to(tl.int32), axis=1), axis=0) > 0
-        if some:
+        if tl.max(tl.max(survives.to(tl.int32), axis=1), axis=0) > 0:  # most tiles have no survivor
             slot = tl.atomic_add(count + block + tl.zeros((ROWS, COLUMNS), tl.int32), 1, mask=survives, sem="relaxed")
-            place = (row[:, None] << PLACE_BITS) | columns[None, :]
+            place = (row[:, None] << _PLACE_BITS) | columns[None, :]
             place = place.to(tl.uint32, bitcast=True).to(tl.int64)
             value = (cosine.to(tl.int32, bitcast=True).to(tl.int64) << 32) | place
             tl.store(own_room + slot, value, mask=survives & (slot < room))

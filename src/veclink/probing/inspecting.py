@@ -13,6 +13,7 @@ from veclink.errors import InputError
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.components import components
 from veclink.geometry.magnitudes import lengths
+from veclink.geometry.nearest import largest
 
 SAMPLE = 5_000
 """Rows that the questions of geometry are asked of; norms and duplicates are counted over all."""
@@ -131,7 +132,7 @@ def _mutual_neighbours(unit: np.ndarray) -> np.ndarray:
     for start in range(0, n, 1000):
         similar = unit[start : start + 1000] @ unit.T
         similar[np.arange(len(similar)), np.arange(start, start + len(similar))] = -np.inf
-        near[start : start + len(similar)] = np.argpartition(-similar, k - 1, axis=1)[:, :k]
+        near[start : start + len(similar)] = largest(similar, k)
     rows = np.repeat(np.arange(n), k)
     there, back = rows * n + near.ravel(), near.ravel() * n + rows
     both = np.isin(there, back)

@@ -9,6 +9,7 @@ import numpy as np
 from veclink.data.collection import numbers
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.magnitudes import lengths
+from veclink.geometry.nearest import largest
 from veclink.geometry.signatures import unit_rows
 from veclink.probing.inspecting import count_duplicates
 
@@ -98,7 +99,7 @@ def look_at(cloud: Cloud, rng: np.random.Generator) -> Side:
     near = points @ points.T
     np.fill_diagonal(near, -2.0)
     k = min(NEAREST, len(rows) - 1)
-    nearest = np.argpartition(-near, k - 1, axis=1)[:, :k]
+    nearest = largest(near, k)
     listed = np.bincount(nearest.ravel(), minlength=len(rows)).astype(float)
     spread = np.linalg.eigvalsh((points.T @ points).astype(np.float64) / len(points))
     length = lengths(numbers(collection, cloud.rows[rows]))

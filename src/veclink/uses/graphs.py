@@ -11,7 +11,7 @@ from veclink.errors import needed
 from veclink.files.memory import parse_memory
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.components import components
-from veclink.geometry.rows import Rows
+from veclink.geometry.rows import ArrayRows
 from veclink.matching import cpu
 
 DEFAULT_MEMORY = 512_000_000
@@ -72,7 +72,7 @@ def nearest_rows(
     budget = DEFAULT_MEMORY if memory is None else parse_memory(memory)
     width = min(k + 1, len(cloud))  # a row is its own nearest
     if device == "cpu":
-        rows = Rows(cloud, budget // 2)
+        rows = ArrayRows(cloud, budget // 2)
         near, _ = cpu.nearest(rows, rows, width, cpu.tile_shape(rows.shape, rows.shape, budget // 4))
         index, cosine = near.index, near.cosine
     else:
@@ -86,12 +86,13 @@ def nearest_rows(
 
 
 def _nearest_on(device: str, cloud: Cloud, width: int, budget: int) -> tuple[np.ndarray, np.ndarray]:
-    from veclink.matching import torch_backend
+    from veclink.matching import lists
+    from veclink.matching.torch_backend import torch_device
     from veclink.matching.torch_rows import DeviceRows
 
-    place = torch_backend.torch_device(device)
+    place = torch_device(device)
     rows = DeviceRows(cloud, place, budget if place.type == "cpu" else 8 * budget)
-    near, _ = torch_backend.nearest(rows, rows, width, cpu.tile_shape(rows.shape, rows.shape, budget, 8192, 8192))
+    near, _ = lists.nearest(rows, rows, width, cpu.tile_shape(rows.shape, rows.shape, budget, 8192, 8192))
     return near.index.cpu().numpy(), near.cosine.float().cpu().numpy()
 
 

@@ -11,6 +11,7 @@ from span_papers import Papers, some_papers
 from veclink.data.collection import Collection
 from veclink.data.scores import score
 from veclink.errors import InputError
+from veclink.geometry import nearest
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers.anchors import anchors_from_pairs
 from veclink.linkers.geh import local_views as geh_local
@@ -89,7 +90,7 @@ def test_neighbours_are_the_nearest_whether_searched_at_once_or_in_blocks(monkey
     assert np.array_equal(np.sort(at_once.of_rows(rows), axis=1), expected)
     assert np.array_equal(np.sort(at_once.of_rows(rows[::-1]), axis=1), expected[::-1])  # as kept
     monkeypatch.setattr(geh_local, "BLOCK", 64)
-    monkeypatch.setattr(geh_local, "QUERIES", 2)
+    monkeypatch.setattr(nearest, "QUERIES", 2)
     assert np.array_equal(np.sort(Neighbours(cloud, 20).of_rows(rows), axis=1), expected)
     assert Neighbours(cloud, 10_000).of_rows(rows).shape == (4, len(cloud))
 

@@ -21,13 +21,13 @@ import numpy as np
 
 from veclink.geometry import signatures
 from veclink.geometry.clouds import Cloud
+from veclink.geometry.kmeans import spherical_kmeans
+from veclink.geometry.nearest import largest, nearest_rows
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.geh.constants import CLUSTERS_PER_LINK, KMEANS_STEPS, LINKS_PER_CLUSTER
 from veclink.linkers.geh.views import BLOCK, Proposals, Round, Settings, signature, spaced
 
 Sides = tuple[np.ndarray, np.ndarray]
-
-QUERIES = 512  # anchors whose neighbours are searched at a time
 
 
 class LocalPath:
@@ -143,29 +143,7 @@ class Neighbours:
 
     def of_vectors(self, vectors: np.ndarray) -> np.ndarray:
         """(m, count) rows, in no order."""
-        found = np.empty((len(vectors), self.count), np.int32)
-        for start in range(0, len(vectors), QUERIES):
-            stop = start + QUERIES
-            found[start:stop] = self._nearest(vectors[start:stop])
-        return found
-
-    def _nearest(self, queries: np.ndarray) -> np.ndarray:
-        """The nearest rows of each query, (q, count), merged block by block."""
-        cosine = np.empty((len(queries), 0), np.float32)
-        index = np.empty((len(queries), 0), np.int32)
-        for first in range(0, len(self.cloud), BLOCK):
-            last = min(first + BLOCK, len(self.cloud))
-            rows = np.arange(first, last, dtype=np.int32)
-            here = np.broadcast_to(rows, (len(queries), last - first))
-            block = self.cloud.block(first, last)
-            cosine = np.concatenate([cosine, queries @ block.T], axis=1)
-            index = np.concatenate([index, here], axis=1)
-            if cosine.shape[1] > self.count:
-                order = np.argpartition(-cosine, self.count - 1, axis=1)
-                best = order[:, : self.count]
-                cosine = np.take_along_axis(cosine, best, axis=1)
-                index = np.take_along_axis(index, best, axis=1)
-        return index
+        return nearest_rows(vectors, self.cloud, self.count, block=BLOCK)
 
 
 def clustered(
@@ -177,28 +155,10 @@ def clustered(
     count = math.ceil(len(vectors) / most)
     if count == 1:
         return [np.arange(len(vectors))]
-    centres = vectors[
-        rng.choice(
-            len(vectors),
-            count,
-            replace=False,
-        )
-    ]
-    for _ in range(KMEANS_STEPS):
-        nearest = np.argmax(vectors @ centres.T, axis=1)
-        order = np.argsort(nearest, kind="stable")
-        taken, first = np.unique(nearest[order], return_index=True)
-        sums = np.add.reduceat(vectors[order], first, axis=0)
-        centres[taken] = signatures.unit_rows(sums)
-    cosine = vectors @ centres.T
-    order = np.argpartition(-cosine, CLUSTERS_PER_LINK - 1, axis=1)
-    nearest = order[:, :CLUSTERS_PER_LINK]
-    views = []
-    for cluster in range(count):
-        inside = (nearest == cluster).any(axis=1)
-        if inside.any():
-            views.append(np.flatnonzero(inside))
-    return views
+    centres = spherical_kmeans(vectors, count, KMEANS_STEPS, rng)
+    nearest = largest(vectors @ centres.T, CLUSTERS_PER_LINK)
+    views = [np.flatnonzero((nearest == cluster).any(axis=1)) for cluster in range(count)]
+    return [view for view in views if len(view)]
 
 
 def _hash(

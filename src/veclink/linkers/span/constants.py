@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from veclink.geometry.clouds import LARGE
+
 # --- Matching -----------------------------------------------------------------------------------------------------
 
 # Neighbours k over which csls takes a density. Origin not recorded; the sensitivity experiment (nfcorpus,
@@ -132,7 +134,7 @@ ALIGNMENT_STEADY_ROUNDS: Final = 4
 OUTLIER_SHARE: Final = 0.02
 
 # Rows of a cloud that a given pair is ranked among, and links that it is seen from. Origin not recorded.
-OUTLIER_SAMPLE: Final = 12_000
+OUTLIER_SAMPLE: Final = LARGE
 OUTLIER_ANCHORS: Final = 256
 
 # --- Scores, thresholds and the verdict ---------------------------------------------------------------------------

@@ -23,7 +23,6 @@ from veclink.linkers.anchors import Anchors, no_pairs
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.result import Decision
 from veclink.linkers.span import keeping, scoring
-from veclink.linkers.span.approximate_pass import ApproximatePass
 from veclink.linkers.span.constants import MIN_POOL
 from veclink.linkers.span.growing import widen
 from veclink.linkers.span.ranking import explaining_columns, ranked_pairs
@@ -113,16 +112,6 @@ def match(task: SpanTask, grown: Grown) -> Matched:
     """Candidates among all rows, scored by maps that were fitted without them."""
     clouds, options = task.clouds, task.options
     folds = scoring.folds_of(clouds, options)
-    if options.approximate:
-        approximate = ApproximatePass(clouds, task.rng)
-        candidates = crossfit(
-            clouds,
-            grown.links,
-            task.rng,
-            folds=folds,
-            one_pass=approximate,
-        )
-        return Matched(grown, candidates, approximate.notes())
     told = partial(task.tell_rows, len(grown.links))
     unfinished = task.watch.unfinished(told)
     one_pass = None if unfinished is None else partial(clouds.matches, unfinished=unfinished)

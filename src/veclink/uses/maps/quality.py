@@ -9,6 +9,7 @@ import numpy as np
 
 from veclink.files.memory_maps import forget_pages
 from veclink.geometry.clouds import Cloud
+from veclink.geometry.nearest import largest
 from veclink.geometry.signatures import unit_rows
 from veclink.uses.maps import Moments, Paired, fit_map
 
@@ -82,7 +83,7 @@ def _agreement(moved: np.ndarray, true: np.ndarray, others: np.ndarray) -> np.nd
     near_true[near_true > 1 - 1e-5] = -2.0  # the partner itself, where it is one of the rows, is no neighbour of it
     near[near_true == -2.0] = -2.0
     depth = min(NEIGHBOURS, others.shape[0] - 1)
-    tops = (np.argpartition(-each, depth - 1, axis=1)[:, :depth] for each in (near, near_true))
+    tops = (largest(each, depth) for each in (near, near_true))
     shared = [len(np.intersect1d(mine, theirs)) / depth for mine, theirs in zip(*tops, strict=True)]
     return np.column_stack([cosine, near.max(axis=1) < cosine, shared])
 

@@ -1,0 +1,94 @@
+"""The few array functions whose names or results differ between numpy and torch.
+
+Code that is written with these, with operators, and with the methods that both have (`sum(axis=…)`, `mean`, `reshape`)
+runs on either. Torch is never imported here: an array that is no numpy array brings its own.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+Array = Any
+"""A numpy array or a torch tensor."""
+
+
+def is_numpy(x: Array) -> bool:
+    """Whether an array is numpy's."""
+    return isinstance(x, np.ndarray)
+
+
+def namespace(x: Array) -> Any:
+    """The module that an array is of: numpy or torch."""
+    return np if is_numpy(x) else sys.modules["torch"]
+
+
+def asarray(values: np.ndarray, like: Array) -> Array:
+    """A numpy array where `like` is: the same array, or a tensor on the device of `like`."""
+    if is_numpy(like):
+        return values
+    return namespace(like).from_numpy(np.ascontiguousarray(values)).to(like.device)
+
+
+def to_numpy(x: Array) -> np.ndarray:
+    """An array as numpy's; copied from its device where it lies on one."""
+    return x if is_numpy(x) else x.cpu().numpy()
+
+
+def full(shape: int | tuple[int, ...], value: float, dtype: str, like: Array) -> Array:
+    """An array of one value where `like` is. dtype: a name that numpy and torch share."""
+    if is_numpy(like):
+        return np.full(shape, value, dtype)
+    torch = namespace(like)
+    shape = (shape,) if isinstance(shape, int) else shape
+    return torch.full(shape, value, dtype=getattr(torch, dtype), device=like.device)
+
+
+def doubles(x: Array) -> Array:
+    """The same numbers in float64."""
+    return x.astype(np.float64) if is_numpy(x) else x.double()
+
+
+def floats(x: Array) -> Array:
+    """The same numbers in float32."""
+    return x.astype(np.float32) if is_numpy(x) else x.float()
+
+
+def integers(x: Array) -> Array:
+    """The same numbers in int64, as indices have to be."""
+    return x.astype(np.int64) if is_numpy(x) else x.long()
+
+
+def concat(parts: Sequence[Array], axis: int = 0) -> Array:
+    """The parts one after another."""
+    return np.concatenate(parts, axis) if is_numpy(parts[0]) else namespace(parts[0]).cat(list(parts), axis)
+
+
+def nonzero(x: Array) -> tuple[Array, ...]:
+    """The positions that are true, one array for each axis."""
+    return x.nonzero() if is_numpy(x) else x.nonzero(as_tuple=True)
+
+
+def order_of(x: Array, *, descending: bool = False) -> Array:
+    """A stable order (n,) in which the values of x (n,) ascend, or descend."""
+    if is_numpy(x):
+        return np.argsort(-x if descending else x, kind="stable")
+    return x.argsort(stable=True, descending=descending)
+
+
+def sorted_rows(x: Array) -> Array:
+    """Each row of x (n, m) in ascending order."""
+    return np.sort(x, axis=1) if is_numpy(x) else x.sort(dim=1).values
+
+
+def running_max(x: Array) -> Array:
+    """The largest of the values of x (n,) up to each."""
+    return np.maximum.accumulate(x) if is_numpy(x) else x.cummax(dim=0).values
+
+
+def along_rows(x: Array, index: Array) -> Array:
+    """x[i, index[i, j]] for every i, j."""
+    return np.take_along_axis(x, index, axis=1) if is_numpy(x) else x.gather(1, index)
