@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import warnings
 from dataclasses import asdict
 from pathlib import Path
@@ -45,6 +44,7 @@ def merge(
     """Merge A into B: linked objects once, the rest of A translated into B's space. A dry run unless --yes."""
     with one_sentence_errors():
         from veclink.cli.terminal import showing_progress
+        from veclink.files.tables import write_table
         from veclink.stores import open_store
         from veclink.uses.maps import KINDS
         from veclink.uses.merging import merge as merged_of
@@ -90,26 +90,6 @@ def merge(
         elif not quiet:
             for line in _sentences(told, dedupe, len(merged.rows.a), not dedupe and there and not replace):
                 typer.echo(line)
-
-
-def write_table(path: Path, columns: dict[str, Any]) -> None:
-    """Columns as .csv or .parquet, missing values empty, whole or not at all."""
-    from veclink.errors import needed
-    from veclink.files.atomic import written_whole
-
-    values = {name: [None if value != value else value for value in each.tolist()] for name, each in columns.items()}
-    with written_whole(path) as temporary:
-        if path.suffix.lower() == ".parquet":
-            arrow: Any = needed("pyarrow", "Writing Parquet")
-            parquet: Any = needed("pyarrow.parquet", "Writing Parquet")
-            parquet.write_table(arrow.table(values), temporary)
-            return
-        with temporary.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(values)
-            writer.writerows(
-                ["" if value is None else value for value in row] for row in zip(*values.values(), strict=True)
-            )
 
 
 def _sentences(told: dict[str, Any], dedupe: bool, n_a: int, in_the_way: bool) -> list[str]:

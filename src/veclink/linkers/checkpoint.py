@@ -7,7 +7,6 @@ files are named by a fingerprint of the inputs, the options and the version, so 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import time
@@ -24,12 +23,12 @@ from veclink import __version__
 from veclink.confidence.candidates import Candidates
 from veclink.errors import InputError
 from veclink.files.atomic import written_whole
+from veclink.files.fingerprints import digest, rows_to_compare
 from veclink.geometry.clouds import Cloud
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.span.growing import Pool
 from veclink.linkers.span.starts import Found
 
-SAMPLED = 256  # rows of each collection that the fingerprint reads
 SAVE_EVERY = 60.0  # seconds between two saves of an unfinished pass over all rows
 SHARE_OF_TIME = 0.05  # that saving it may take
 
@@ -142,17 +141,11 @@ class UnfinishedPass:
 
 
 def fingerprint(a: Cloud, b: Cloud, start: Anchors | None, options: dict[str, Any]) -> str:
-    """16 letters that differ where inputs (by size, type and a sample of rows), start, options or version do."""
-    digest = hashlib.sha256(json.dumps([__version__, options], sort_keys=True, default=repr).encode())
+    """A name that differs where inputs (by size, type and a sample of rows), start, options or version do."""
+    parts: list[Any] = [__version__, options]
     for cloud in (a, b):
-        vectors, n = cloud.collection.vectors, len(cloud.collection)
-        digest.update(repr((vectors.shape, vectors.dtype.str, len(cloud))).encode())
-        rows = np.unique(np.linspace(0, n - 1, min(n, SAMPLED)).astype(np.int64))
-        digest.update(np.ascontiguousarray(vectors[rows]).tobytes())
-        digest.update(np.ascontiguousarray(0.0 if cloud.collection.scale is None else cloud.collection.scale).tobytes())
-        if cloud.mean is not None:  # of all rows: another row anywhere shows in it
-            digest.update(cloud.mean.tobytes())
+        parts += [len(cloud), *rows_to_compare(cloud.collection.vectors), cloud.collection.scale]
+        parts.append(cloud.mean)  # of all rows: another row anywhere shows in it
     if start is not None:
-        for array in (start.left, start.right, start.pairs):
-            digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()[:16]
+        parts += [start.left, start.right, start.pairs]
+    return digest(*parts)

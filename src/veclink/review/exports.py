@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable
 from typing import Any
 
+from veclink.files.tables import csv_text
 from veclink.review.journal import Journal, Pair
 from veclink.review.session import Review
 
 
 def truth(review: Review) -> str:
     """The accepted pairs, columns a,b."""
-    return _csv(("a", "b"), (_names(review.journal, pair) for pair in review.accepted()))
+    return csv_text(("a", "b"), (_names(review.journal, pair) for pair in review.accepted()))
 
 
 def seeds(review: Review) -> str:
     """The pairs that linking again would begin with, columns a,b."""
-    return _csv(("a", "b"), (_names(review.journal, pair) for pair in review.seed_pairs()[0]))
+    return csv_text(("a", "b"), (_names(review.journal, pair) for pair in review.seed_pairs()[0]))
 
 
 def decisions(review: Review) -> str:
@@ -26,18 +24,8 @@ def decisions(review: Review) -> str:
     answers = review.answers()
     rows = [(*_names(review.journal, each.pair), each.answer) for each in answers]
     taken = [(*_names(review.journal, each.instead), "accept") for each in answers if each.instead is not None]
-    return _csv(("a", "b", "answer"), [*rows, *taken])
+    return csv_text(("a", "b", "answer"), [*rows, *taken])
 
 
 def _names(journal: Journal, pair: Pair) -> tuple[Any, Any]:
     return journal.name(0, pair[0]), journal.name(1, pair[1])
-
-
-def _csv(names: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
-    lines = [list(names), *map(list, rows)]
-    # a lone carriage return inside an id would end the line unless it is quoted
-    loose = any("\r" in str(value) for line in lines for value in line)
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL if loose else csv.QUOTE_MINIMAL)
-    writer.writerows(lines)
-    return file.getvalue()

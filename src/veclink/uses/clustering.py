@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 from veclink.data.links import Links
 from veclink.data.pairs import one_to_one
 from veclink.errors import InputError, WrongLinksWarning, needed
-from veclink.files.atomic import written_whole
+from veclink.files.tables import table_ending, write_table
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers.linking import chosen_device
 from veclink.progress import Progress, ProgressListener
@@ -83,33 +82,18 @@ class Clusters:
     def save(self, path: str | Path) -> None:
         """Write a table with the columns side, id, cluster and central: .csv or .parquet, whole or not at all."""
         path = Path(path)
-        if path.suffix.lower() not in (".csv", ".parquet"):
-            raise InputError(f"{path} does not end in .csv or .parquet; clusters are written as one of these.")
-        sides = (("a", self.names_a, self.labels_a, self.central_a), ("b", self.names_b, self.labels_b, self.central_b))
-        if path.suffix.lower() == ".parquet":
-            arrow: Any = needed("pyarrow", "Saving clusters as Parquet")
-            parquet: Any = needed("pyarrow.parquet", "Saving clusters as Parquet")
-            text = self.names_a.dtype == object or self.names_b.dtype == object
-            parts = [
-                arrow.table(
-                    {
-                        "side": arrow.array([side] * len(ids), arrow.string()),
-                        "id": arrow.array([str(each) for each in ids.tolist()]) if text else arrow.array(ids),
-                        "cluster": arrow.array(labels),
-                        "central": arrow.array(central.astype(np.float32)),
-                    }
-                )
-                for side, ids, labels, central in sides
-            ]
-            with written_whole(path) as temporary:
-                parquet.write_table(arrow.concat_tables(parts), temporary)
-            return
-        with written_whole(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(("side", "id", "cluster", "central"))
-            for side, ids, labels, central in sides:
-                for each, label, near in zip(ids.tolist(), labels.tolist(), central.tolist(), strict=True):
-                    writer.writerow((side, each, label, f"{near:.4f}"))
+        table_ending(path, "clusters are written as one of these")
+        ids = [self.names_a, self.names_b]
+        if any(each.dtype == object for each in ids):
+            ids = [each.astype(str).astype(object) for each in ids]
+        central = np.concatenate([self.central_a, self.central_b])
+        columns: dict[str, Any] = {
+            "side": ["a"] * len(self.names_a) + ["b"] * len(self.names_b),
+            "id": np.concatenate(ids),
+            "cluster": np.concatenate([self.labels_a, self.labels_b]),
+            "central": central.astype(np.float32),
+        }
+        write_table(path, columns, {"central": "{:.4f}".format})
 
     def describe(self, examples: int = 3, most: int = 20) -> dict[str, Any]:
         """The summary with the largest clusters, their sizes and examples, ready for JSON."""
