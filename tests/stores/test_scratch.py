@@ -22,7 +22,9 @@ from veclink.stores import open_store
 from veclink.stores.opening import open_collection
 from veclink.stores.protocol import Batch
 
-MANY = 100_000
+MANY, SOME = 100_000, 40_000
+SLOW = ("qdrant", "chroma", "milvus")
+"""Engines that write a few thousand rows a second."""
 
 
 def written(url: str, vectors: np.ndarray, ids: np.ndarray, size: int = 8192) -> None:
@@ -32,23 +34,24 @@ def written(url: str, vectors: np.ndarray, ids: np.ndarray, size: int = 8192) ->
 
 
 @pytest.mark.parametrize("kind", STREAMED, ids=lambda kind: kind.name)
-def test_a_hundred_thousand_rows_stopped_half_way_go_on_and_come_whole(
+def test_many_rows_stopped_half_way_go_on_and_come_whole(
     tmp_path: Path, kind: Kind, scratch: Path
 ) -> None:
-    vectors, ids = rows_of(MANY), ids_of("int", MANY)
+    many = SOME if kind.name in SLOW else MANY
+    vectors, ids = rows_of(many), ids_of("int", many)
     url = kind.url(tmp_path, "many")
     written(url, vectors, ids)
     seen: list[Progress] = []
 
     def stop(now: Progress) -> None:
         seen.append(now)
-        if now.step >= MANY // 2:
+        if now.step >= many // 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         open_collection(url, progress=stop)
     stopped = seen[-1].step
-    assert seen[-1].of == MANY and seen[-1].rows_per_second > 0 and left_in(scratch)
+    assert seen[-1].of == many and seen[-1].rows_per_second > 0 and left_in(scratch)
     again: list[Progress] = []
     read = open_collection(url, progress=again.append)
     assert stopped // 2 < again[0].step  # not from the beginning

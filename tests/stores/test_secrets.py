@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import veclink
+from own_process import command_alone
 from store_kinds import POSTGRES
 from veclink import sample
 from veclink.cli.app import main
@@ -46,11 +47,11 @@ def url(table: str) -> str:
 
 def run(folder: Path, *arguments: str) -> tuple[int, str]:
     """The exit code and all that a command prints, which never holds the secret."""
-    command = [sys.executable, "-m", "veclink", *arguments]
-    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    told = ended.stdout + ended.stderr
+    with pytest.MonkeyPatch.context() as here:
+        here.chdir(folder)
+        code, told = command_alone(*arguments)
     assert SECRET not in told, told
-    return ended.returncode, told
+    return code, told
 
 
 def untold(folder: Path) -> None:

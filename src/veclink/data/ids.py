@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from veclink.errors import InputError, named
+from veclink.files.atomic import written_whole
 from veclink.files.tables import read_csv, readable
 
 
@@ -52,6 +54,14 @@ def beside(path: Path) -> Path | None:
     """The file `X.ids.txt` beside `X.npy`, if there is one."""
     ids = path.with_name(f"{path.stem}.ids.txt")
     return ids if ids.is_file() else None
+
+
+def write_ids_beside(path: Path, ids: Sequence[str], stack: ExitStack) -> None:
+    """Write `X.ids.txt` beside `X.npy`; it is in place when the stack ends."""
+    if any(not each or "\n" in each or each.endswith("\r") for each in ids):
+        raise InputError(f"{path} cannot keep empty ids or line breaks; write Parquet instead.")
+    file = stack.enter_context(written_whole(path.with_name(f"{path.stem}.ids.txt")))
+    file.write_text("".join(f"{each}\n" for each in ids), encoding="utf-8")
 
 
 def read_ids(path: str | Path) -> np.ndarray:

@@ -143,16 +143,28 @@ class Links:
             precision=expected / kept if kept else None,
             recall=min(1.0, expected / overlap) if overlap else None,
         )
-        return replace(
-            source,
-            pairs=source.pairs[:kept],
-            probability=source.probability[:kept],
-            summary=summary,
-            evidence={name: values[:kept] for name, values in source.evidence.items()},
-            ids_a=None if source.ids_a is None else source.ids_a[:kept],
-            ids_b=None if source.ids_b is None else source.ids_b[:kept],
-            considered=self.considered,
-        )
+        return source.some(slice(kept), summary, considered=self.considered)
+
+    def some(self, rows: slice | np.ndarray, summary: Summary, **changes: Any) -> Links:
+        """The links of these rows, with the summary that is true of them, and other changes of single fields.
+
+        Parameters
+        ----------
+        rows : slice or (m,) array
+            Positions among these links, or a mask of them.
+        summary : Summary
+            What is known of the chosen links; its `n_links` must be their number.
+        **changes
+            Fields that are given instead of being chosen by `rows`.
+        """
+        chosen: dict[str, Any] = {
+            "pairs": self.pairs[rows],
+            "probability": self.probability[rows],
+            "evidence": {name: values[rows] for name, values in self.evidence.items()},
+            "ids_a": None if self.ids_a is None else self.ids_a[rows],
+            "ids_b": None if self.ids_b is None else self.ids_b[rows],
+        }
+        return replace(self, summary=summary, **{**chosen, **changes})
 
     def explain(self, i: int) -> dict[str, Any]:
         """All that is known of link `i`: its rank, ids and rows, its probability, and every column of evidence."""

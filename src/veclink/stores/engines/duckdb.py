@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 
 from veclink.data.ids import as_ids
-from veclink.errors import InputError, StoreError, named, needed
+from veclink.errors import InputError, StoreError, needed
 from veclink.stores.arrow import id_values, matrix
+from veclink.stores.engines.sql import SqlStore, quoted
 from veclink.stores.fields import choose_id, choose_vector
-from veclink.stores.link_rows import check_columns, links_of_rows, links_table, plain_id
-from veclink.stores.names import quoted, where_clause
-from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
+from veclink.stores.link_rows import links_table
+from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id
 from veclink.stores.tables import records_of
-from veclink.stores.urls import Address
 
 READING_MEMORY = "256MB"
 _WITHIN_THE_FILE = {
@@ -33,20 +32,14 @@ _WITHIN_THE_FILE = {
 _NUMBERS = {"FLOAT": "float32", "DOUBLE": "float32", "TINYINT": "int8"}
 
 
-def open_address(address: Address, *, writable: bool) -> Store:
-    """The table of a DuckDB file."""
-    needed("duckdb", "DuckDB", install="veclink[duckdb]")
-    return DuckdbStore(address, writable=writable)
-
-
-class DuckdbStore(Store):
+class DuckdbStore(SqlStore):
     """A table or view of a DuckDB file, read in the order in which it was filled."""
 
+    needs = ("duckdb", "DuckDB", "veclink[duckdb]")
     _streams = 0
 
     @cached_property
     def _connection(self) -> Any:
-        duckdb: Any = needed("duckdb", "DuckDB", install="veclink[duckdb]")
         if not self.writable and not self._path.is_file():
             raise InputError(f"{self.name} does not exist; check the name.")
         options: dict[str, Any] = dict(_WITHIN_THE_FILE)
@@ -54,7 +47,7 @@ class DuckdbStore(Store):
             # a table is read once from end to end: pages kept for another time would only fill the memory
             options["memory_limit"] = READING_MEMORY
         with self.errors("opened"):
-            return duckdb.connect(str(self._path), read_only=not self.writable, config=options)
+            return self._package().connect(str(self._path), read_only=not self.writable, config=options)
 
     def _run(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self.errors(), self._connection.cursor() as cursor:
@@ -65,10 +58,11 @@ class DuckdbStore(Store):
         if self.address.table is not None:
             return self.address.table
         rows = self._run("select table_name from information_schema.tables where table_schema = 'main'")
-        names = sorted(row[0] for row in rows)
-        if len(names) != 1:
-            raise InputError(f"{self.name} holds {len(names)} tables, {named(names) or 'none'}; name one: #table.")
-        return names[0]
+        return self._only_one((row[0] for row in rows), "table")
+
+    @property
+    def _from(self) -> str:
+        return quoted(self._table)
 
     @cached_property
     def _columns(self) -> dict[str, str]:
@@ -81,16 +75,12 @@ class DuckdbStore(Store):
     def exists(self) -> bool:
         return bool(self._columns)
 
-    def count(self) -> int:
-        where, values = self._where
-        return int(self._run(f"select count(*) from {quoted(self._table)}{where}", values)[0][0])
-
     def dimension(self) -> int:
         size = self._columns[self._vector].partition("[")[2].rstrip("]")
         if size:
             return int(size)
         column = quoted(self._vector)
-        rows = self._run(f"select len({column}) from {quoted(self._table)} where {column} is not null limit 1")
+        rows = self._run(f"select len({column}) from {self._from} where {column} is not null limit 1")
         return int(rows[0][0]) if rows else 0
 
     @property
@@ -112,7 +102,7 @@ class DuckdbStore(Store):
         if after is not None:
             where += f" {'and' if where else 'where'} rowid > {int(after)}"
         last = ["rowid as veclink_place"] if self._has_rowid else []
-        query = f"select {', '.join([*names, *last])} from {quoted(self._table)}{where}"
+        query = f"select {', '.join([*names, *last])} from {self._from}{where}"
         arrow: Any = needed("pyarrow", "DuckDB")
         row, connection = 0, self._connection
         with self.errors(), self._reading(connection) as cursor:
@@ -147,7 +137,7 @@ class DuckdbStore(Store):
                 connection.close()
 
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
-        table, dimension = quoted(self._table), first.vectors.shape[1]
+        table, dimension = self._from, first.vectors.shape[1]
         rows = 0
         with self._transaction() as cursor:
             cursor.execute(f"drop table if exists {table}")
@@ -174,16 +164,9 @@ class DuckdbStore(Store):
         self._forget()
         return rows
 
-    def links(self) -> dict[tuple[Id, Id], float] | None:
-        if not self.exists():
-            return None
-        check_columns(list(self._columns), self.name)
-        return links_of_rows(self._run(f"select a, b, probability from {quoted(self._table)}"))
-
     def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
         self.check_writable()
-        table = quoted(self._table)
-        there = self.exists()
+        table, there = self._from, self.exists()
         with self.errors("written"), self._transaction() as cursor:
             gone = {pair: 0.0 for pair in (*changed, *removed)}
             if there and gone:
@@ -196,18 +179,10 @@ class DuckdbStore(Store):
             cursor.unregister("veclink_batch")
         self._forget()
 
-    def annotations(self) -> dict[Id, tuple[Id | None, float | None]]:
-        if self._id is None:
-            raise InputError(f"{self.name} has no ids, so its rows cannot be annotated; name the column: ?id=…")
-        notes = f"{quoted(LINKED)}, {quoted(PROBABILITY)}" if LINKED in self._columns else "null, null"
-        rows = self._run(f"select {quoted(self._id)}, {notes} from {quoted(self._table)}")
-        return {plain_id(row[0]): (row[1], row[2]) for row in rows}
-
     def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
         self.check_writable()
-        assert self._id is not None
         arrow: Any = needed("pyarrow", "DuckDB")
-        table, key, linked, probability = map(quoted, (self._table, self._id, LINKED, PROBABILITY))
+        table, key, linked, probability = self._from, self._key, quoted(LINKED), quoted(PROBABILITY)
         values = [value or (None, None) for value in changes.values()]
         text = any(isinstance(value[0], str) for value in values)
         with self.errors("written"), self._transaction() as cursor:
@@ -223,7 +198,7 @@ class DuckdbStore(Store):
             cursor.register("veclink_batch", notes)
             cursor.execute(
                 f"update {table} set {linked} = n.l, {probability} = n.p from veclink_batch n "
-                f"where {table}.{key} = n.k::{self._columns[self._id]}"
+                f"where {table}.{key} = n.k::{self._columns[str(self._id)]}"
             )
             cursor.unregister("veclink_batch")
         self._forget()
@@ -235,12 +210,17 @@ class DuckdbStore(Store):
             with suppress(Exception):
                 connection.close()
 
-    def _transaction(self) -> Any:
-        return _Transaction(self._connection)
-
-    def _forget(self) -> None:
-        for name in ("_columns", "_vectors", "_vector", "_id", "_has_rowid", "_where"):
-            self.__dict__.pop(name, None)
+    @contextmanager
+    def _transaction(self) -> Iterator[Any]:
+        """A cursor whose statements happen all or not at all."""
+        with self._connection.cursor() as cursor:
+            cursor.execute("begin transaction")
+            try:
+                yield cursor
+            except BaseException:
+                cursor.execute("rollback")
+                raise
+            cursor.execute("commit")
 
     @cached_property
     def _vectors(self) -> list[str]:
@@ -259,24 +239,3 @@ class DuckdbStore(Store):
     def _has_rowid(self) -> bool:
         query = "select table_type from information_schema.tables where table_schema = 'main' and table_name = ?"
         return self._run(query, [self._table])[0][0] == "BASE TABLE"
-
-    @cached_property
-    def _where(self) -> tuple[str, list[Any]]:
-        return where_clause(self.address.where, self._columns, self.name)
-
-
-class _Transaction:
-    """A cursor whose statements happen all or not at all."""
-
-    def __init__(self, connection: Any) -> None:
-        self._cursor = connection.cursor()
-
-    def __enter__(self) -> Any:
-        self._cursor.execute("begin transaction")
-        return self._cursor
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        try:
-            self._cursor.execute("commit" if kind is None else "rollback")
-        finally:
-            self._cursor.close()
