@@ -26,8 +26,9 @@ STEPS = 24
 KILLED = """
 import json, os, signal, sys
 import numpy as np
+import pyarrow.parquet  # this and the others here, not in each child
 from veclink.files import folders
-from veclink.stores import open_store, tables  # here, not in each child
+from veclink.stores import open_store
 from veclink.stores.formats import vdf
 from veclink.stores.protocol import Batch
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import shutil
 import threading
 from collections.abc import Iterator
+from functools import cache
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -190,9 +194,18 @@ def listener() -> Iterator[tuple[str, list[bytes]]]:
 
 
 # Milvus Lite holds a folder until its process ends, so each command has a process of its own
-def milvus_folder(folder: Path) -> Path:
+@cache
+def milvus_papers() -> Path:
+    """A folder of Milvus Lite, to be copied."""
+    folder = Path(mkdtemp())
+    atexit.register(shutil.rmtree, folder)
     code, said = alone(make_milvus, folder)
     assert code == 0, said
+    return folder / "lite.db"
+
+
+def milvus_folder(folder: Path) -> Path:
+    shutil.copytree(milvus_papers(), folder / "lite.db")
     return folder / "lite.db" / "collections" / "papers"
 
 

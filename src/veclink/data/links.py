@@ -24,10 +24,18 @@ VERDICTS = ("linkable", "doubtful", "not linkable")
 class Summary:
     """What is known of a result as a whole.
 
-    precision, recall: estimated, from 0 to 1, without labels; overlap: the estimated number of shared objects; each is
-    None where the method does not estimate it. wrong_seeds: rows of the given pairs that look wrong. caution: how many
-    wrong links `Links.at` reckons with for each that the probabilities expect. `seconds` is no
-    part of equality and of saved files, so that the same input gives the same file.
+    Attributes
+    ----------
+    precision, recall : float or None
+        Estimated without labels, from 0 to 1; None where the method does not estimate it.
+    overlap : float or None
+        The estimated number of shared objects.
+    wrong_seeds : tuple of (int, int)
+        Rows of the given pairs that look wrong.
+    caution : float
+        How many wrong links `Links.at` expects for each that the probabilities expect.
+    seconds : float or None
+        No part of equality and of saved files, so that the same input gives the same file.
     """
 
     method: str
@@ -68,15 +76,26 @@ class Summary:
 class Links:
     """Pairs of rows that are the same object, the most probable first, equal ones by row.
 
-    pairs:       (n, 2) int64, rows of the two collections.
-    probability: (n,) float64.
-    evidence:    columns of n values that explain the probability (score, votes, views, …).
-    ids_a/ids_b: the ids of the linked rows, in the order of `pairs`; None where a collection has none.
-    options:     what the method was told; plain JSON values.
-    considered:  all judged pairs, those below the cut too, for `at`; not saved, and no part of equality.
-    trace:       how the links came about, for reports (see `trace.traced`); plain JSON values, no part of equality.
-
     Whatever the order given, the constructor sorts all of it.
+
+    Attributes
+    ----------
+    pairs : (n, 2) int64
+        Rows of the two collections.
+    probability : (n,) float64
+        How probable each link is.
+    summary : Summary
+        What is known of the links as a whole.
+    evidence : dict of str to (n,) array
+        Columns that explain the probability (score, votes, views, …).
+    ids_a, ids_b : (n,) array or None
+        The ids of the linked rows, in the order of `pairs`; None where a collection has none.
+    options : dict
+        What the method was told; plain JSON values.
+    considered : Links or None
+        All candidates, those below the threshold too, for `at`; not saved, and no part of equality.
+    trace : dict
+        How the links came about, for reports; plain JSON values, no part of equality.
     """
 
     pairs: np.ndarray

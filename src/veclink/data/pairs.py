@@ -74,9 +74,16 @@ def read_probabilities(path: str | Path, count: int) -> np.ndarray:
 def resolve_pairs(pairs: Any, a: Collection, b: Collection, *, what: str = "seeds") -> np.ndarray:
     """The pairs as (m, 2) int64 rows of the two collections, in the order given.
 
-    pairs: a file, (m, 2) values, or the two columns that `read_pairs` gives. A value is an id where its collection has
-    ids, else a row number. Refused: no pairs, values that are unknown or out of range, a pair given twice, and a row
-    with two partners.
+    Refused are: no pairs, values that are unknown or out of range, a pair given twice, and a row with two partners.
+
+    Parameters
+    ----------
+    pairs : path, (m, 2) values, or two (m,) columns
+        A value is an id where its collection has ids, else a row number.
+    a, b : Collection
+        The two sides.
+    what : str
+        What the pairs are called in the sentence of an error.
     """
     left, right = _columns(read_pairs(pairs) if isinstance(pairs, (str, Path)) else pairs, what)
     if not len(left):

@@ -19,11 +19,10 @@ from veclink.errors import InputError, VeclinkError, needed
 from veclink.files.atomic import written_whole
 from veclink.files.safetensors import write_tensors
 from veclink.files.tables import metadata_of, with_metadata
-from veclink.stores.arrow import id_values
+from veclink.stores.arrow import id_values, records_of
 from veclink.stores.filters import matching
 from veclink.stores.kinds import FILE_ENDINGS, known_endings
 from veclink.stores.protocol import BATCH, Batch, Store
-from veclink.stores.tables import records_of
 from veclink.stores.urls import Address
 
 

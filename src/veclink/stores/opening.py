@@ -31,9 +31,17 @@ def open_collection(
 ) -> Collection:
     """The collection behind `source`: a file by its ending, a store by its URL, an array, or a collection as it is.
 
-    A store (see `stores`) is read once, read-only, into a memory-mapped scratch file; its payload only if `payload`.
-    ids: the ids themselves, or a file of them (.txt with one a line, .csv with a column `id`, .npy); they replace the
-    collection's own. Without it, a file `X.ids.txt` beside `X.npy` (or any other ending) is used where X has no ids.
+    Parameters
+    ----------
+    source : path, URL, (n, d) array or Collection
+        A store is read once, read-only, into a memory-mapped scratch file.
+    ids : path or (n,) ids, optional
+        The ids themselves, or a file of them (.txt with one a line, .csv with a column `id`, .npy); they replace the
+        collection's own. Without it, a file `X.ids.txt` beside `X.npy` (or any other ending) is used where X has none.
+    payload : bool
+        Whether a store's payload is read, too.
+    progress : callable, optional
+        Hears how far the reading is.
     """
     path = None
     if isinstance(source, Collection):

@@ -34,9 +34,18 @@ LINKED, PROBABILITY = "veclink_id", "veclink_probability"
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some rows: (n, d) vectors, n ids (int64, or str as objects) or None, a table of n rows of payload or None.
+    """Some rows of a collection.
 
-    place: where the next batch begins, for `Store.batches(after=…)`; plain JSON, None where a read cannot be resumed.
+    Attributes
+    ----------
+    vectors : (n, d) array
+        The numbers.
+    ids : (n,) array or None
+        int64, or str as objects.
+    payload : pyarrow.Table or None
+        A row for each vector.
+    place : Any
+        Where the next batch begins, for `Store.batches(after=…)`; plain JSON, None where a read cannot be resumed.
     """
 
     vectors: np.ndarray

@@ -19,7 +19,7 @@ from veclink.data.ids import as_ids
 from veclink.errors import InputError, StoreError
 from veclink.stores.arrow import table_of
 from veclink.stores.filters import Condition
-from veclink.stores.link_rows import check_columns
+from veclink.stores.link_rows import links_of_records
 from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store, in_parts
 
 MOST = 5000  # rows written in one call; Chroma's own limit is 5,461
@@ -182,11 +182,7 @@ class ChromaStore(Store):
             if not self.exists():
                 return None
             found = self._collection.get(include=["metadatas"])["metadatas"]
-        for record in found[:1]:
-            check_columns(list(record or {}), self.name)
-        if any(sorted(record or {}) != ["a", "b", "probability"] for record in found):
-            raise InputError(f"{self.name} holds something else than links; choose another name.")
-        return {(record["a"], record["b"]): record["probability"] for record in found}
+        return links_of_records(found, self.name)
 
     def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
         self.check_writable()

@@ -10,14 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from veclink.data.ids import as_ids
 from veclink.errors import InputError, StoreError, needed
-from veclink.stores.arrow import id_values, matrix
-from veclink.stores.engines.sql import SqlStore, quoted
+from veclink.stores.arrow import ids_of, matrix, records_of, table_of_records
+from veclink.stores.engines.sql import SqlStore, noted, quoted
 from veclink.stores.fields import choose_id, choose_vector
 from veclink.stores.link_rows import links_table
 from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id
-from veclink.stores.tables import records_of
 
 READING_MEMORY = "256MB"
 _WITHIN_THE_FILE = {
@@ -88,12 +86,8 @@ class DuckdbStore(SqlStore):
         return np.dtype(_NUMBERS[self._columns[self._vector].partition("[")[0]])
 
     def metadata(self) -> dict[str, Any]:
-        comment = self._run("select comment from duckdb_tables() where table_name = ?", [self._table])
-        with suppress(ValueError, TypeError, IndexError):
-            known = json.loads(comment[0][0])
-            if isinstance(known, dict):
-                return known
-        return {}
+        rows = self._run("select comment from duckdb_tables() where table_name = ?", [self._table])
+        return noted(rows[0][0]) or {} if rows else {}
 
     def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
         others = [name for name in self._columns if payload and name not in (self._vector, self._id, *self._vectors)]
@@ -103,7 +97,6 @@ class DuckdbStore(SqlStore):
             where += f" {'and' if where else 'where'} rowid > {int(after)}"
         last = ["rowid as veclink_place"] if self._has_rowid else []
         query = f"select {', '.join([*names, *last])} from {self._from}{where}"
-        arrow: Any = needed("pyarrow", "DuckDB")
         row, connection = 0, self._connection
         with self.errors(), self._reading(connection) as cursor:
             # with parameters, even none, DuckDB keeps the whole answer in memory before it gives the first batch
@@ -116,8 +109,8 @@ class DuckdbStore(SqlStore):
                 row += len(vectors)
                 yield Batch(
                     vectors.astype(self.dtype, copy=False),
-                    as_ids(id_values(records.column(1)), self.name) if self._id else None,
-                    arrow.Table.from_batches([records.select(others)]) if others else None,
+                    ids_of(records.column(1), self.name) if self._id else None,
+                    table_of_records(records, others),
                     records.column(records.num_columns - 1)[-1].as_py() if last else None,
                 )
                 if self.__dict__.get("_connection") is not connection:
@@ -150,12 +143,8 @@ class DuckdbStore(SqlStore):
                     f"vector::{kind}[{dimension}] as vector" if name == "vector" else quoted(name)
                     for name in records.column_names
                 )
-                cursor.register("veclink_batch", records)
-                if made:
-                    cursor.execute(f"insert into {table} by name select {names} from veclink_batch")
-                else:
-                    cursor.execute(f"create table {table} as select {names} from veclink_batch")
-                cursor.unregister("veclink_batch")
+                begin = f"insert into {table} by name" if made else f"create table {table} as"
+                _run_with(records, cursor, f"{begin} select {names} from veclink_batch")
                 made = True
                 rows += len(batch)
             if metadata:
@@ -170,13 +159,10 @@ class DuckdbStore(SqlStore):
         with self.errors("written"), self._transaction() as cursor:
             gone = {pair: 0.0 for pair in (*changed, *removed)}
             if there and gone:
-                cursor.register("veclink_batch", links_table(gone))
-                cursor.execute(f"delete from {table} t using veclink_batch n where t.a = n.a and t.b = n.b")
-                cursor.unregister("veclink_batch")
-            cursor.register("veclink_batch", links_table(changed))
+                query = f"delete from {table} t using veclink_batch n where t.a = n.a and t.b = n.b"
+                _run_with(links_table(gone), cursor, query)
             begin = f"insert into {table} by name" if there else f"create table {table} as"
-            cursor.execute(f"{begin} select * from veclink_batch")
-            cursor.unregister("veclink_batch")
+            _run_with(links_table(changed), cursor, f"{begin} select * from veclink_batch")
         self._forget()
 
     def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
@@ -195,12 +181,9 @@ class DuckdbStore(SqlStore):
                 [value[1] for value in values],
             ]
             notes = arrow.table([arrow.array(column) for column in columns], names=["k", "l", "p"])
-            cursor.register("veclink_batch", notes)
-            cursor.execute(
-                f"update {table} set {linked} = n.l, {probability} = n.p from veclink_batch n "
-                f"where {table}.{key} = n.k::{self._columns[str(self._id)]}"
-            )
-            cursor.unregister("veclink_batch")
+            setting = f"{linked} = n.l, {probability} = n.p"
+            same = f"{table}.{key} = n.k::{self._columns[str(self._id)]}"
+            _run_with(notes, cursor, f"update {table} set {setting} from veclink_batch n where {same}")
         self._forget()
 
     def close(self) -> None:
@@ -239,3 +222,10 @@ class DuckdbStore(SqlStore):
     def _has_rowid(self) -> bool:
         query = "select table_type from information_schema.tables where table_schema = 'main' and table_name = ?"
         return self._run(query, [self._table])[0][0] == "BASE TABLE"
+
+
+def _run_with(records: Any, cursor: Any, query: str) -> None:
+    """Run a query that reads an Arrow table under the name `veclink_batch`."""
+    cursor.register("veclink_batch", records)
+    cursor.execute(query)
+    cursor.unregister("veclink_batch")

@@ -11,15 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from veclink.data.ids import as_ids
 from veclink.errors import InputError, named, needed
 from veclink.files.tables import metadata_of, with_metadata
-from veclink.stores.arrow import id_values, is_list, matrix
+from veclink.stores.arrow import ids_of, is_list, matrix, records_of, table_of_records
 from veclink.stores.fields import choose_id, choose_vector
 from veclink.stores.filters import Condition
 from veclink.stores.link_rows import links_of_table, links_table
 from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
-from veclink.stores.tables import records_of
 
 FUNCTIONS = b"embedding_functions"  # LanceDB's own key
 
@@ -85,11 +83,10 @@ class LanceStore(Store):
             for records in (query.offset(row) if row else query).to_batches(batch_size=size):
                 vectors = matrix(records.column(self._vector), row, None, self.name)
                 row += len(vectors)
-                rest = records.drop_columns([name for name in (self._vector, ids) if name])
                 yield Batch(
                     vectors,
-                    None if ids is None else as_ids(id_values(records.column(ids)), self.name),
-                    _table_of(rest) if rest.num_columns else None,
+                    None if ids is None else ids_of(records.column(ids), self.name),
+                    table_of_records(records, [name for name in names if name not in (self._vector, ids)]),
                     place=row,
                 )
 
@@ -145,7 +142,7 @@ class LanceStore(Store):
         names = [ids, LINKED, PROBABILITY] if there else [ids]
         with self.errors():
             table = self._table.search().select(names).to_arrow()
-        keys = as_ids(id_values(table.column(ids)), self.name).tolist()
+        keys = ids_of(table.column(ids), self.name).tolist()
         if not there:
             return dict.fromkeys(keys, (None, None))
         values = zip(table.column(LINKED).to_pylist(), table.column(PROBABILITY).to_pylist(), strict=True)
@@ -204,11 +201,6 @@ class LanceStore(Store):
                 "write the links to a table of their own instead: #links."
             )
         return self._id
-
-
-def _table_of(records: Any) -> Any:
-    arrow: Any = needed("pyarrow", "LanceDB")
-    return arrow.Table.from_batches([records])
 
 
 def _as_kind(value: Any, kind: Any, arrow: Any) -> Any:

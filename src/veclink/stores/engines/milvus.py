@@ -22,7 +22,7 @@ from veclink.stores.arrow import table_of
 from veclink.stores.engines.milvus_check import check_folder
 from veclink.stores.fields import choose_vector
 from veclink.stores.filters import Condition
-from veclink.stores.link_rows import check_columns
+from veclink.stores.link_rows import links_of_records
 from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store, in_parts
 
 MOST = 8192  # rows in one answer; Milvus's own limit is 16,384
@@ -183,8 +183,7 @@ class MilvusStore(Store):
         for batch in self.batches():
             if batch.payload is None or self._key != "id":
                 raise InputError(f"{self.name} is there and is no table of links; choose another name.")
-            check_columns(batch.payload.column_names, self.name)
-            found |= {(row["a"], row["b"]): row["probability"] for row in batch.payload.to_pylist()}
+            found |= links_of_records(batch.payload.to_pylist(), self.name)
         return found
 
     def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:

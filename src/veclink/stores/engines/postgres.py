@@ -6,23 +6,20 @@ comes from PGPASSWORD or ~/.pgpass, as psycopg finds it. Names are quoted, value
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from veclink.data.ids import as_ids
-from veclink.errors import InputError, named, needed
-from veclink.stores.arrow import values_of
-from veclink.stores.engines.pg_binary import VectorLoaders
+from veclink.errors import InputError, named
+from veclink.stores.arrow import records_of, table_of_columns
+from veclink.stores.engines.pg_binary import register_loaders
 from veclink.stores.engines.pg_write import annotate, create_table, put_links
-from veclink.stores.engines.sql import SqlStore, quoted
+from veclink.stores.engines.sql import SqlStore, noted, quoted
 from veclink.stores.fields import choose_id, choose_vector
 from veclink.stores.protocol import BATCH, LINKED, Batch, Id
-from veclink.stores.tables import records_of
 
 _DTYPES = {"vector": "float32", "halfvec": "float16", "_float4": "float32", "_float8": "float32"}
 
@@ -46,7 +43,7 @@ class PostgresStore(SqlStore):
             connection.server_cursor_factory = psycopg.RawServerCursor
             connection.read_only = not self.writable
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ  # one moment for all batches
-            VectorLoaders.register(connection)
+            register_loaders(connection)
         return connection
 
     def _mark(self, number: int) -> str:
@@ -116,11 +113,10 @@ class PostgresStore(SqlStore):
     def metadata(self) -> dict[str, Any]:
         query = "select obj_description($1::text::regclass, 'pg_class')"
         comment = self._run(query, [self._from])[0][0]
-        with suppress(ValueError, TypeError):
-            known = json.loads(comment)
-            if isinstance(known, dict):
-                return known
-        return {"comment": comment} if comment else {}
+        known = noted(comment)
+        if known is None:
+            return {"comment": comment} if comment else {}
+        return known
 
     def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
         others = [name for name, kind in self._columns.items() if payload and kind not in _DTYPES and name != self._id]
@@ -150,10 +146,7 @@ class PostgresStore(SqlStore):
         if len(lengths) > 1:
             raise InputError(f"{self.name} has vectors of {named(sorted(lengths))} numbers; give all the same length.")
         vectors = np.stack(columns[0]).astype(self.dtype, copy=False)
-        payload = None
-        if others:
-            arrow: Any = needed("pyarrow", "Keeping the payload")
-            payload = arrow.table([values_of(list(column)) for column in columns[1 + bool(self._id) :]], names=others)
+        payload = table_of_columns(columns[1 + bool(self._id) :], others)
         ids = as_ids(columns[1], self.name) if self._id else None
         place = None
         if self._ordered:

@@ -22,7 +22,7 @@ from veclink.stores.arrow import table_of
 from veclink.stores.engines.qdrant_pickles import check_folder
 from veclink.stores.engines.qdrant_points import condition_of, is_point_id, pair_id, plain, quick_commits
 from veclink.stores.fields import choose_vector
-from veclink.stores.link_rows import check_columns
+from veclink.stores.link_rows import links_of_records
 from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store, in_parts
 
 UNFINISHED, OWN_IDS, ID_FIELD = "veclink_unfinished", "veclink_ids", "id"
@@ -188,11 +188,7 @@ class QdrantStore(Store):
     def links(self) -> dict[tuple[Id, Id], float] | None:
         if not self._there():
             return None
-        found: dict[tuple[Id, Id], float] = {}
-        for point in self._scrolled(True):
-            check_columns(list(point.payload or {}), self.name)
-            found[point.payload["a"], point.payload["b"]] = point.payload["probability"]
-        return found
+        return links_of_records((point.payload for point in self._scrolled(True)), self.name)
 
     def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
         self.check_writable()

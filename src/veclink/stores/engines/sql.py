@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +19,15 @@ def quoted(*names: str) -> str:
     if any("\0" in name for name in names):
         raise InputError("A name has a NUL character in it, which no database takes; choose another.")
     return ".".join('"' + name.replace('"', '""') + '"' for name in names)
+
+
+def noted(comment: str | None) -> dict[str, Any] | None:
+    """The metadata in a table's comment; None where it is another one, or none at all."""
+    with suppress(ValueError, TypeError):
+        known = json.loads(comment or "")
+        if isinstance(known, dict):
+            return known
+    return None
 
 
 class SqlStore(Store):

@@ -19,11 +19,10 @@ import numpy as np
 
 from veclink.data.ids import as_ids
 from veclink.errors import InputError, named, needed
-from veclink.stores.arrow import values_of
+from veclink.stores.arrow import records_of, table_of_columns
 from veclink.stores.engines.sql import SqlStore, quoted
 from veclink.stores.fields import choose_id, choose_vector
 from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id
-from veclink.stores.tables import records_of
 
 _VEC0 = re.compile(r"\busing\s+vec0\s*\((?P<columns>.*)\)", re.IGNORECASE | re.DOTALL)
 _NUMBERS = re.compile(r"\b(float|f32|int8|i8|bit)\s*\[\s*(\d+)\s*\]", re.IGNORECASE)
@@ -163,11 +162,7 @@ class SqliteStore(SqlStore):
                 f"{self.name} has no vector of {dimension:,} numbers ({width:,} bytes) in row {named(wrong)}; fill it."
             )
         vectors = np.frombuffer(b"".join(columns[0]), dtype).reshape(len(rows), dimension)
-        payload = None
-        if others:
-            arrow: Any = needed("pyarrow", "Keeping the payload")
-            payload = arrow.table([values_of(list(column)) for column in columns[3:]], names=others)
-        return Batch(vectors, as_ids(columns[1], self.name), payload, columns[2][-1])
+        return Batch(vectors, as_ids(columns[1], self.name), table_of_columns(columns[3:], others), columns[2][-1])
 
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
         integers = first.vectors.dtype == np.int8

@@ -16,12 +16,11 @@ from veclink.data.collection import Collection
 from veclink.data.ids import as_ids
 from veclink.errors import InputError, named, needed
 from veclink.files.atomic import written_whole
-from veclink.stores.arrow import values_of
+from veclink.stores.arrow import records_of, table_of_columns
 from veclink.stores.fields import choose_id, choose_vector
 from veclink.stores.filters import matching
 from veclink.stores.formats.hdf5_links import check_dataset, member
 from veclink.stores.protocol import BATCH, Batch, Store
-from veclink.stores.tables import records_of
 
 NULLS = "veclink_nulls"
 """An attribute of a written dataset: the rows that have no value."""
@@ -67,19 +66,18 @@ class Hdf5Store(Store):
         return choose_vector(self.address.vector, list(self._datasets), matrices, self.name)
 
     @cached_property
-    def _id(self) -> str | None:
+    def _columns(self) -> list[str]:
+        """The datasets with one value for each vector."""
         length = len(self._datasets[self._vector])
-        columns = [name for name, each in self._datasets.items() if each.ndim == 1 and len(each) == length]
-        return choose_id(self.address.id, columns, self.name)
+        return [name for name, each in self._datasets.items() if each.ndim == 1 and len(each) == length]
 
     @cached_property
+    def _id(self) -> str | None:
+        return choose_id(self.address.id, self._columns, self.name)
+
+    @property
     def _others(self) -> list[str]:
-        length = len(self._datasets[self._vector])
-        return [
-            name
-            for name, each in self._datasets.items()
-            if each.ndim == 1 and len(each) == length and name not in (self._vector, self._id)
-        ]
+        return [name for name in self._columns if name != self._id]
 
     def exists(self) -> bool:
         return self._path.is_file()
@@ -124,11 +122,7 @@ class Hdf5Store(Store):
 
     def _table(self, names: list[str], rows: slice) -> Any:
         """Some rows of the payload as an Arrow table; None without a column."""
-        if not names:
-            return None
-        arrow: Any = needed("pyarrow", "Keeping the payload")
-        columns = [values_of(_values(self._datasets[name], rows)) for name in names]
-        return arrow.table(columns, names=names)
+        return table_of_columns([_values(self._datasets[name], rows) for name in names], names)
 
     def in_place(self, *, payload: bool = True) -> Collection | None:
         """Mapped where the dataset is neither chunked nor compressed, as h5py writes by default."""

@@ -9,15 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from veclink.data.ids import as_ids
 from veclink.errors import InputError, named, needed
 from veclink.files.folders import folder_written_whole, restore
 from veclink.files.tables import metadata_of, with_metadata
-from veclink.stores.arrow import id_values, is_list, matrix
+from veclink.stores.arrow import ids_of, is_list, matrix, records_of, table_of_records
 from veclink.stores.fields import choose_id, choose_vector
 from veclink.stores.filters import matching
 from veclink.stores.protocol import BATCH, Batch, Store
-from veclink.stores.tables import records_of
 from veclink.stores.urls import Address
 
 PART_ROWS = 1_000_000
@@ -93,8 +91,8 @@ class ParquetFolder(Store):
                     if not records.num_rows:
                         continue
                 vectors = matrix(records.column(self._vector), start, None, self.name)
-                rest = arrow.Table.from_batches([records.select(others)]) if payload and others else None
-                ids = as_ids(id_values(records.column(self._id)), self.name) if self._id else None
+                rest = table_of_records(records, others if payload else [])
+                ids = ids_of(records.column(self._id), self.name) if self._id else None
                 yield Batch(vectors.astype(self.dtype, copy=False), ids, rest, place)
 
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:

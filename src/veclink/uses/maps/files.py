@@ -11,7 +11,7 @@ import numpy as np
 
 from veclink.errors import InputError
 from veclink.files.atomic import written_whole
-from veclink.files.safetensors import open_tensors, write_tensors
+from veclink.files.safetensors import read_header, read_tensor, write_tensors
 
 KEY = "veclink"
 
@@ -30,9 +30,9 @@ def read_arrays(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, Any]
     """The arrays and the JSON object that `write_arrays` saved."""
     path = Path(path)
     try:
-        file = open_tensors(path)
-        told = json.loads(file.metadata[KEY])
-        arrays = {name: np.array(file.tensor(name)) for name in file.shapes}
+        tensors, metadata = read_header(path)
+        told = json.loads(metadata[KEY])
+        arrays = {name: np.array(read_tensor(path, entry)) for name, entry in tensors.items()}
     except InputError:
         raise
     except OSError as error:
