@@ -130,17 +130,16 @@ class FileStore(Store):
                 place=rows.stop,
             )
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         with ExitStack() as stack:
             path = stack.enter_context(written_whole(self._path))
             ids: list[np.ndarray] = []
-            rows = _WRITERS[self._ending](path, first, _noting(batches, ids), metadata)
+            _WRITERS[self._ending](path, first, _noting(batches, ids), metadata)
             if self._ending == ".npy" and first.ids is not None:
                 names = [str(each) for part in ids for each in part.tolist()]
                 # the same stack: either both files are there at the end, or neither
                 write_ids_beside(self._path, names, stack)
         self._forget()
-        return rows
 
 
 def _noting(batches: Iterator[Batch], ids: list[np.ndarray]) -> Iterator[Batch]:
@@ -150,7 +149,7 @@ def _noting(batches: Iterator[Batch], ids: list[np.ndarray]) -> Iterator[Batch]:
         yield batch
 
 
-def _write_npy(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+def _write_npy(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
     dtype, dimension = first.vectors.dtype, first.vectors.shape[1]
     rows = 0
     with path.open("wb+") as file:
@@ -170,43 +169,34 @@ def _write_npy(path: Path, first: Batch, batches: Iterator[Batch], metadata: dic
         header()
         if file.tell() != start:
             raise InputError(f"{rows:,} rows need a longer header than .npy was given; write Parquet instead.")
-    return rows
 
 
-def _write_parquet(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+def _write_parquet(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
     parquet: Any = needed("pyarrow.parquet", "Writing Parquet")
     schema = with_metadata(records_of(first).schema, metadata)
-    rows = 0
     with parquet.ParquetWriter(path, schema) as writer:
         for batch in batches:
             writer.write_table(records_of(batch, schema))
-            rows += len(batch)
-    return rows
 
 
-def _write_jsonl(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
-    rows = 0
+def _write_jsonl(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
     with path.open("w", encoding="utf-8") as file:
         for batch in batches:
             for record in records_of(batch).to_pylist():
                 file.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
-            rows += len(batch)
-    return rows
 
 
-def _write_npz(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+def _write_npz(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
     arrays: dict[str, Any] = _whole(batches)
     with path.open("wb") as file:
         np.savez(file, **arrays)
-    return len(arrays["vectors"])
 
 
-def _write_safetensors(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+def _write_safetensors(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
     arrays = _whole(batches)
     if arrays.get("ids", np.empty(0, np.int64)).dtype.kind == "U":
         raise InputError("safetensors files keep integer ids only, and these are text; write Parquet instead.")
     write_tensors(path, arrays, {"veclink": json.dumps(metadata)})
-    return len(arrays["vectors"])
 
 
 def _whole(batches: Iterator[Batch]) -> dict[str, np.ndarray]:

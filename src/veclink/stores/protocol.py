@@ -171,10 +171,19 @@ class Store(ABC):
                 f"{self.name} keeps ids and vectors only, and there is payload in {named(first.payload.column_names)}; "
                 "leave it out, or choose a store that keeps it."
             )
-        with self.errors("written"):
-            return self._create(first, _alike(first, stream, self.name), dict(metadata or {}))
+        rows = 0
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+        def counted() -> Iterator[Batch]:
+            nonlocal rows
+            for batch in _alike(first, stream, self.name):
+                rows += len(batch)
+                yield batch
+
+        with self.errors("written"):
+            self._create(first, counted(), dict(metadata or {}))
+        return rows
+
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         """Replace or make the collection; `batches` begins with `first`, all checked to be alike."""
         raise InputError(f"{self.name} is a kind of store that is only read; write to another.")
 

@@ -133,7 +133,7 @@ class ChromaStore(Store):
             if len(found) < LISTED:
                 return
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         unfinished = self._name + UNFINISHED
         if unfinished in self._names():
             self._client.delete_collection(unfinished)
@@ -155,7 +155,6 @@ class ChromaStore(Store):
                 self._client.delete_collection(unfinished)
             raise
         self._forget()
-        return rows
 
     def _add(self, collection: Any, batch: Batch, row: int, integers: bool) -> int:
         ids: Sequence[Any] = range(row, row + len(batch)) if batch.ids is None else batch.ids.tolist()

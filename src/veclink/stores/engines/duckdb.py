@@ -129,9 +129,8 @@ class DuckdbStore(SqlStore):
             if self.__dict__.get("_connection") is not connection:
                 connection.close()
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         table, dimension = self._from, first.vectors.shape[1]
-        rows = 0
         with self._transaction() as cursor:
             cursor.execute(f"drop table if exists {table}")
             made = False
@@ -146,12 +145,10 @@ class DuckdbStore(SqlStore):
                 begin = f"insert into {table} by name" if made else f"create table {table} as"
                 _run_with(records, cursor, f"{begin} select {names} from veclink_batch")
                 made = True
-                rows += len(batch)
             if metadata:
                 text = json.dumps(metadata).replace("'", "''")
                 cursor.execute(f"comment on table {table} is '{text}'")
         self._forget()
-        return rows
 
     def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
         self.check_writable()

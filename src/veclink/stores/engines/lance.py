@@ -90,19 +90,16 @@ class LanceStore(Store):
                     place=row,
                 )
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         arrow: Any = needed("pyarrow", "LanceDB")
         schema = with_metadata(records_of(first).schema, metadata)
         table = self._place[1]
         old = self.exists()
-        rows = 0
         failed: list[BaseException] = []
 
         def records() -> Iterator[Any]:
-            nonlocal rows
             try:
                 for batch in batches:
-                    rows += len(batch)
                     yield from records_of(batch, schema).to_batches()
             except BaseException as error:  # the engine would hide it in one of its own
                 failed.append(error)
@@ -119,7 +116,6 @@ class LanceStore(Store):
                 raise failed[0] from None
             raise
         self._forget()
-        return rows
 
     def links(self) -> dict[tuple[Id, Id], float] | None:
         if not self.exists():

@@ -124,7 +124,7 @@ class MilvusStore(Store):
             finally:
                 pages.close()
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         client, unfinished = self._client, self._collection + UNFINISHED
         if client.has_collection(unfinished):
             client.drop_collection(unfinished)
@@ -152,7 +152,6 @@ class MilvusStore(Store):
                 client.drop_collection(unfinished)
             raise
         self._forget()
-        return rows
 
     def _make(self, name: str, vectors: np.ndarray, text: bool, metadata: dict[str, Any]) -> None:
         """An empty collection; float16 where the engine has it, which Milvus Lite has not."""

@@ -13,9 +13,8 @@ from veclink.stores.engines.sql import quoted
 from veclink.stores.protocol import LINKED, PROBABILITY, Batch, Id
 
 
-def create_table(connection: Any, table: str, first: Batch, records: Iterable[Any], metadata: dict[str, Any]) -> int:
-    """Replace or make `table` of these Arrow tables (id, vector, payload); says how many rows there are."""
-    rows = 0
+def create_table(connection: Any, table: str, first: Batch, records: Iterable[Any], metadata: dict[str, Any]) -> None:
+    """Replace or make `table` of these Arrow tables (id, vector, payload)."""
     columns: list[str] = []
     with connection.cursor() as cursor:
         types = _vector_types(cursor)
@@ -27,11 +26,10 @@ def create_table(connection: Any, table: str, first: Batch, records: Iterable[An
                 columns = part.column_names
                 declared = [f"{quoted(name)} {_declared(part.schema.field(name), kind)}" for name in columns]
                 cursor.execute(f"create table {table} ({', '.join(declared)})")
-            rows += _copy(cursor, table, columns, part)
+            _copy(cursor, table, columns, part)
         if metadata:
             literal: Any = needed("psycopg.sql", "PostgreSQL").Literal
             cursor.execute(f"comment on table {table} is {literal(json.dumps(metadata)).as_string(cursor)}")
-    return rows
 
 
 def _vector_types(cursor: Any) -> int:
@@ -105,7 +103,7 @@ def annotate(
         cursor.execute("drop table veclink_new")
 
 
-def _copy(cursor: Any, table: Any, columns: list[str], part: Any) -> int:
+def _copy(cursor: Any, table: str, columns: list[str], part: Any) -> None:
     values = []
     for name in columns:
         column = part.column(name).to_pylist()
@@ -121,7 +119,6 @@ def _copy(cursor: Any, table: Any, columns: list[str], part: Any) -> int:
     with cursor.copy(f"copy {table} ({', '.join(map(quoted, columns))}) from stdin") as copy:
         for row in zip(*values, strict=True):
             copy.write_row(row)
-    return part.num_rows
 
 
 def _type(kind: Any) -> str:

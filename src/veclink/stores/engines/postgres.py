@@ -154,12 +154,11 @@ class PostgresStore(SqlStore):
             place = last if isinstance(last, (int, str)) else str(last)
         return Batch(vectors, ids, payload, place)
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         with self._connection.transaction():  # whole or not at all
-            rows = create_table(self._connection, self._from, first, map(records_of, batches), metadata)
+            create_table(self._connection, self._from, first, map(records_of, batches), metadata)
         self._connection.commit()
         self._forget()
-        return rows
 
     def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
         self.check_writable()

@@ -133,7 +133,7 @@ class QdrantStore(Store):
             raise InputError(f"{self.name} has no vector in the points {named(missing)}; filter or fill them.")
         return np.array(rows, dtype=self.dtype)
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         models, name = self._models, self._collection
         if self._client.collection_exists(name):
             if not self.half_written():
@@ -163,7 +163,6 @@ class QdrantStore(Store):
             with suppress(Exception):
                 self._client.delete_collection(name)
             raise
-        return rows
 
     def _upsert(self, batch: Batch, row: int, own: bool) -> None:
         ids = list(range(row, row + len(batch))) if batch.ids is None else batch.ids.tolist()

@@ -164,9 +164,8 @@ class SqliteStore(SqlStore):
         vectors = np.frombuffer(b"".join(columns[0]), dtype).reshape(len(rows), dimension)
         return Batch(vectors, as_ids(columns[1], self.name), table_of_columns(columns[3:], others), columns[2][-1])
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         integers = first.vectors.dtype == np.int8
-        rows = 0
         with self._connection:  # whole or not at all
             self._connection.execute(f"drop table if exists {self._from}")
             names: list[str] = []
@@ -191,9 +190,7 @@ class SqliteStore(SqlStore):
                     for name in names
                 ]
                 self._connection.executemany(insert, zip(*columns, strict=True))
-                rows += len(batch)
         self._forget()
-        return rows
 
     @staticmethod
     def _declared(name: str, kind: str, first: Batch) -> str:

@@ -129,7 +129,7 @@ class FaissStore(Store):
             return np.asarray(index.reconstruct_n(start, stop - start))
         return np.asarray(index.reconstruct_batch(numbers[start:stop]))
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         faiss = self._package()
         text = first.ids is not None and first.ids.dtype == object
         index = faiss.IndexFlatIP(first.vectors.shape[1])
@@ -151,6 +151,4 @@ class FaissStore(Store):
             faiss.write_index(index, str(stack.enter_context(written_whole(self._path))))
             if text:
                 write_ids_beside(self._path, names, stack)
-        rows = int(index.ntotal)
         self._forget()
-        return rows

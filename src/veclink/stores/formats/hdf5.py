@@ -137,7 +137,7 @@ class Hdf5Store(Store):
         ids = None if self._id is None else _values(self._datasets[self._id], rows)
         return Collection.from_array(mapped, ids, table, name=self.name)
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         self.close()
         rows = 0
         missing: dict[str, list[int]] = {}
@@ -155,7 +155,6 @@ class Hdf5Store(Store):
             for name, places in missing.items():
                 group[name].attrs[NULLS] = np.array(places)
             group.attrs["veclink"] = json.dumps(metadata)
-        return rows
 
     def _append(self, group: Any, name: str, block: np.ndarray, start: int) -> None:
         """Add rows to a dataset from `start` on; it is made where it is not there."""

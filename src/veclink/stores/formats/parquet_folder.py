@@ -95,11 +95,10 @@ class ParquetFolder(Store):
                 ids = ids_of(records.column(self._id), self.name) if self._id else None
                 yield Batch(vectors.astype(self.dtype, copy=False), ids, rest, place)
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         with folder_written_whole(self._path, may_replace=is_part) as folder:
-            rows = write_parts(folder, first, batches, metadata)
+            write_parts(folder, first, batches, metadata)
         self._forget()
-        return rows
 
     @cached_property
     def _vectors(self) -> list[str]:

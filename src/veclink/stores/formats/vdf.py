@@ -87,7 +87,7 @@ class VdfStore(ParquetFolder):
         known["exported_from"] = self._meta.get("exported_from")
         return {**{key: value for key, value in known.items() if value}, **super().metadata()}
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         index = self.address.table or "vectors"
         metric = metadata.get("metric")
         with folder_written_whole(self._path, may_replace=_is_of_vdf) as folder:
@@ -115,7 +115,6 @@ class VdfStore(ParquetFolder):
             }
             (folder / META).write_text(json.dumps(meta, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         self._forget()
-        return rows
 
 
 def _is_of_vdf(name: str) -> bool:
