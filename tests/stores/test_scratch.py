@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import weakref
@@ -125,7 +126,7 @@ def test_no_room_is_said_before_the_reading_begins(tmp_path: Path, monkeypatch: 
     url = f"sqlite://{tmp_path}/x.db#papers"
     written(url, rows_of(10), ids_of("int", 10))
     usage = type("Usage", (), {"free": 100})
-    monkeypatch.setattr(scratch_files.shutil, "disk_usage", lambda folder: usage)
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage)
     with pytest.raises(OutputError, match=r"need 0\.0 GB in .* and there are 0\.0; make room"):
         open_collection(url)
 

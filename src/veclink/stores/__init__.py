@@ -3,6 +3,6 @@
 `open_store(url)` gives any of them; `open_collection(source)` the whole collection, memory-mapped where it can be.
 """
 
-from veclink.stores.opening import open_collection, open_store, read
+from veclink.stores.opening import open_collection, open_store
 
-__all__ = ["open_collection", "open_store", "read"]
+__all__ = ["open_collection", "open_store"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ from veclink.data.collection import Collection
 from veclink.data.ids import as_ids
 from veclink.errors import InputError, OutputError, StoreError, needed
 from veclink.files.fingerprints import digest
-from veclink.files.scratch_folders import hold
+from veclink.files.scratch_folders import check_room, hold
 from veclink.progress import Progress, ProgressListener
 from veclink.stores.arrow import one_table
 from veclink.stores.protocol import BATCH, Batch, Store
@@ -56,7 +55,7 @@ def read_store(
     }
     with _folder(store, payload) as folder:
         scratch = _Scratch(folder, state)
-        _check_room(folder, most * width - scratch.bytes, store.name)
+        check_room(folder, most * width - scratch.bytes, f"vectors of {store.name}")
         _fill(scratch, store, size or max(1, min(BATCH, BATCH_BYTES // width)), progress)
         expected = most if rough is None or scratch.rows == most else store.count()
         if scratch.rows != expected:
@@ -243,15 +242,6 @@ def _folder(store: Store, payload: bool) -> Iterator[Path]:
         if done or not folder.resumable or not (folder.path / "state.json").exists():
             folder.remove()
         folder.release()
-
-
-def _check_room(folder: Path, needs: int, name: str) -> None:
-    free = shutil.disk_usage(folder).free
-    if needs > free:
-        raise OutputError(
-            f"The vectors of {name} need {needs / 1e9:,.1f} GB in {folder} and there are {free / 1e9:,.1f}; "
-            "make room, or name another folder in VECLINK_SCRATCH."
-        )
 
 
 def _append_table(path: Path, table: Any) -> None:

@@ -7,7 +7,6 @@ by its owner only. It is removed once the merged collection is written.
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from veclink.errors import OutputError
 from veclink.files.atomic import written_whole
 from veclink.files.fingerprints import digest, rows_to_compare
 from veclink.files.memory_maps import forget_pages
-from veclink.files.scratch_folders import ScratchFolder, hold, left_behind
+from veclink.files.scratch_folders import ScratchFolder, check_room, hold, left_behind
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.magnitudes import fitted
 from veclink.progress import Progress, ProgressListener
@@ -65,7 +64,7 @@ class Workspace:
         folder = self._folder()
         done = self.rows_done()
         if not done:
-            _check_room(folder, shape[0] * shape[1] * dtype.itemsize)
+            check_room(folder, shape[0] * shape[1] * dtype.itemsize, "translated rows")
         began, already = time.monotonic(), done
         try:
             out = np.memmap(folder / "vectors", dtype, "r+" if done else "w+", shape=shape)
@@ -105,14 +104,6 @@ class Workspace:
         if self._held is None:
             self._held = hold(self._name)
         return self._held.path
-
-
-def _check_room(folder: Path, wanted: int) -> None:
-    if shutil.disk_usage(folder).free < wanted:
-        raise OutputError(
-            f"{folder.parent} has less than the {wanted / 1e9:,.1f} GB that translated rows need; set "
-            "VECLINK_SCRATCH to a folder with more room."
-        )
 
 
 def fingerprint(
