@@ -87,3 +87,21 @@ def writing(url: str, folder: Path) -> list[list[object]]:
     annotate = ["export", links, "--to", url, "--annotate", "a"]
     merge = ["merge", vectors, vectors, "--links", pairs, "-o", f"{place}#merged", "--yes"]
     return [export, annotate, [*export, "--yes"], [*annotate, "--yes"], merge]
+
+
+def make_milvus(folder: Path) -> None:
+    """A folder of Milvus Lite with a collection `papers`."""
+    from pymilvus import DataType, MilvusClient
+
+    client = MilvusClient(str(folder / "lite.db"))
+    schema = client.create_schema(auto_id=False, enable_dynamic_field=True)
+    schema.add_field("id", DataType.INT64, is_primary=True)
+    schema.add_field("title", DataType.VARCHAR, max_length=99)
+    schema.add_field("vector", DataType.FLOAT_VECTOR, dim=8)
+    index = client.prepare_index_params()
+    index.add_index("vector", index_type="FLAT", metric_type="IP")
+    client.create_collection("papers", schema=schema, index_params=index)
+    rows = [{"id": i, "title": f"t{i}", "vector": row} for i, row in enumerate(rows_of(ROWS))]
+    client.insert("papers", rows)
+    client.flush("papers")
+    client.close()

@@ -287,7 +287,7 @@ def test_a_parquet_file_that_is_not_links_or_was_cut_is_refused(tmp_path: Path) 
 
 def test_other_endings_and_missing_files_are_refused(tmp_path: Path) -> None:
     for attempt in (some_links().save, Links.load):
-        with pytest.raises(InputError, match=r"links\.txt does not end in \.parquet or \.csv"):
+        with pytest.raises(InputError, match=r"links\.txt does not end in \.csv or \.parquet"):
             attempt(tmp_path / "links.txt")
     with pytest.raises(InputError, match="does not exist"):
         Links.load(tmp_path / "links.csv")

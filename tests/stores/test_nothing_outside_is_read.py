@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import atexit
 import json
-import os
-import subprocess
-import sys
+import shutil
 import threading
 from collections.abc import Iterator
+from functools import cache
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
 import pytest
 
-from harmful_stores import ROWS, other_side, reading, run
+from harmful_stores import ROWS, make_milvus, other_side, reading, run
+from own_process import alone, command_alone
 from store_kinds import POSTGRES, rows_of
 from veclink.errors import InputError, StoreError
 from veclink.stores import open_store
@@ -164,30 +166,10 @@ def faiss_index(folder: Path, *, numbered: bool) -> Path:
 def test_an_index_of_faiss_reads_no_other_file(tmp_path: Path, numbered: bool) -> None:
     path = faiss_index(tmp_path, numbered=numbered)
     for command in reading(f"faiss://{path}", tmp_path):
-        # in a process of its own: reading lists that are not there ended it
-        line = [sys.executable, "-m", "veclink", *map(str, command)]
-        done = subprocess.run(line, capture_output=True, text=True, check=False)
-        assert done.returncode == 1, (command, done)
-        assert "keeps its vectors in another file" in done.stderr
+        code, said = command_alone(*command)  # reading lists that are not there ended the process
+        assert code == 1, (command, said)
+        assert "keeps its vectors in another file" in said
         assert not (tmp_path / "merged.parquet").exists() and not (tmp_path / "out.csv").exists()
-
-
-def milvus(folder: Path) -> str:
-    from pymilvus import DataType, MilvusClient
-
-    client = MilvusClient(str(folder / "lite.db"))
-    schema = client.create_schema(auto_id=False, enable_dynamic_field=True)
-    schema.add_field("id", DataType.INT64, is_primary=True)
-    schema.add_field("title", DataType.VARCHAR, max_length=99)
-    schema.add_field("vector", DataType.FLOAT_VECTOR, dim=8)
-    index = client.prepare_index_params()
-    index.add_index("vector", index_type="FLAT", metric_type="IP")
-    client.create_collection("papers", schema=schema, index_params=index)
-    rows = [{"id": i, "title": f"t{i}", "vector": row} for i, row in enumerate(rows_of(ROWS))]
-    client.insert("papers", rows)
-    client.flush("papers")
-    client.close()
-    return f"milvus://{folder}/lite.db#papers"
 
 
 def changed(file: Path, **values: Any) -> None:
@@ -213,19 +195,18 @@ def listener() -> Iterator[tuple[str, list[bytes]]]:
 
 
 # Milvus Lite holds a folder until its process ends, so each command has a process of its own
-def shell(*arguments: object) -> tuple[int, str]:
-    line = [sys.executable, "-m", "veclink", *map(str, arguments)]
-    done = subprocess.run(line, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout + done.stderr
-
-
-MAKE = "import sys, pathlib, test_nothing_outside_is_read as here; here.milvus(pathlib.Path(sys.argv[1]))"
+@cache
+def milvus_papers() -> Path:
+    """A folder of Milvus Lite, to be copied."""
+    folder = Path(mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    code, said = alone(make_milvus, folder)
+    assert code == 0, said
+    return folder / "lite.db"
 
 
 def milvus_folder(folder: Path) -> Path:
-    here = Path(__file__).parent
-    path = os.pathsep.join([str(here), str(here.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
-    subprocess.run([sys.executable, "-c", MAKE, str(folder)], check=True, env=os.environ | {"PYTHONPATH": path})
+    shutil.copytree(milvus_papers(), folder / "lite.db")
     return folder / "lite.db" / "collections" / "papers"
 
 
@@ -242,7 +223,8 @@ def test_a_milvus_folder_sends_nothing_to_the_server_it_names(
     }
     changed(milvus_folder(tmp_path) / "schema.json", functions=[function])
     _, _, links = other_side(tmp_path)
-    code, said = shell("export", links, "--to", f"milvus://{tmp_path}/lite.db#papers", "--annotate", "a", "--yes")
+    url = f"milvus://{tmp_path}/lite.db#papers"
+    code, said = command_alone("export", links, "--to", url, "--annotate", "a", "--yes")
     assert not heard
     assert code == 1 and "would send its texts to a server" in said
 
@@ -256,7 +238,7 @@ def test_a_milvus_folder_reads_no_file_outside_it(tmp_path: Path, where: str) ->
     manifest = milvus_folder(tmp_path / "ours") / "manifest.json"
     partitions = {"_default": {"data_files": [f"../../../../../../{rows.relative_to(tmp_path)}"], "delta_files": []}}
     changed(manifest, partitions=partitions)
-    code, said = shell("inspect", f"milvus://{tmp_path}/ours/lite.db#papers{where}")
+    code, said = command_alone("inspect", f"milvus://{tmp_path}/ours/lite.db#papers{where}")
     assert code == 1 and ("outside its folder" in said or "not of this collection" in said), said
 
 
@@ -264,7 +246,7 @@ def test_an_index_in_a_milvus_folder_names_no_other_file(tmp_path: Path) -> None
     folder = milvus_folder(tmp_path)
     (index,) = folder.rglob("*.idx")
     index.write_bytes(faiss_index(tmp_path, numbered=False).read_bytes())
-    code, said = shell("inspect", f"milvus://{tmp_path}/lite.db#papers?where=id>=0")
+    code, said = command_alone("inspect", f"milvus://{tmp_path}/lite.db#papers?where=id>=0")
     assert code == 1 and "that names another file; remove that index" in said
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import weakref
@@ -22,7 +23,9 @@ from veclink.stores import open_store
 from veclink.stores.opening import open_collection
 from veclink.stores.protocol import Batch
 
-MANY = 100_000
+MANY, SOME = 100_000, 40_000
+SLOW = ("qdrant", "chroma", "milvus")
+"""Engines that write a few thousand rows a second."""
 
 
 def written(url: str, vectors: np.ndarray, ids: np.ndarray, size: int = 8192) -> None:
@@ -32,23 +35,24 @@ def written(url: str, vectors: np.ndarray, ids: np.ndarray, size: int = 8192) ->
 
 
 @pytest.mark.parametrize("kind", STREAMED, ids=lambda kind: kind.name)
-def test_a_hundred_thousand_rows_stopped_half_way_go_on_and_come_whole(
+def test_many_rows_stopped_half_way_go_on_and_come_whole(
     tmp_path: Path, kind: Kind, scratch: Path
 ) -> None:
-    vectors, ids = rows_of(MANY), ids_of("int", MANY)
+    many = SOME if kind.name in SLOW else MANY
+    vectors, ids = rows_of(many), ids_of("int", many)
     url = kind.url(tmp_path, "many")
     written(url, vectors, ids)
     seen: list[Progress] = []
 
     def stop(now: Progress) -> None:
         seen.append(now)
-        if now.step >= MANY // 2:
+        if now.step >= many // 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         open_collection(url, progress=stop)
     stopped = seen[-1].step
-    assert seen[-1].of == MANY and seen[-1].rows_per_second > 0 and left_in(scratch)
+    assert seen[-1].of == many and seen[-1].rows_per_second > 0 and left_in(scratch)
     again: list[Progress] = []
     read = open_collection(url, progress=again.append)
     assert stopped // 2 < again[0].step  # not from the beginning
@@ -122,7 +126,7 @@ def test_no_room_is_said_before_the_reading_begins(tmp_path: Path, monkeypatch: 
     url = f"sqlite://{tmp_path}/x.db#papers"
     written(url, rows_of(10), ids_of("int", 10))
     usage = type("Usage", (), {"free": 100})
-    monkeypatch.setattr(scratch_files.shutil, "disk_usage", lambda folder: usage)
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage)
     with pytest.raises(OutputError, match=r"need 0\.0 GB in .* and there are 0\.0; make room"):
         open_collection(url)
 

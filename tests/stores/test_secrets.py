@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
@@ -19,6 +20,7 @@ from veclink.errors import InputError, without_secrets
 from veclink.stores import open_store
 from veclink.stores.protocol import Batch
 
+Run = Callable[..., tuple[int, str]]
 SECRET = "S3CRETpass"
 ROWS = 120
 
@@ -44,13 +46,20 @@ def url(table: str) -> str:
     return f"{base.replace('postgres:@', f'postgres:{SECRET}@')}?{options}&table={quote(f'secrets-{table}', safe='')}"
 
 
-def run(folder: Path, *arguments: str) -> tuple[int, str]:
-    """The exit code and all that a command prints, which never holds the secret."""
-    command = [sys.executable, "-m", "veclink", *arguments]
-    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    told = ended.stdout + ended.stderr
-    assert SECRET not in told, told
-    return ended.returncode, told
+@pytest.fixture
+def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    """The exit code of a command in that folder and all that it prints, which never holds the secret."""
+    monkeypatch.chdir(folder)
+
+    def command(*arguments: str) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["veclink", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        told = "".join(capfd.readouterr())
+        assert SECRET not in told, told
+        return int(ended.value.code or 0), told
+
+    return command
 
 
 def untold(folder: Path) -> None:
@@ -60,38 +69,38 @@ def untold(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("more", [[], ["--yes", "--replace"], ["--json"], ["--yes", "--replace", "--json"]])
-def test_merge_tells_where_it_writes_without_the_password(folder: Path, more: list[str]) -> None:
-    code, told = run(folder, "merge", url("a"), url("b"), "--links", "pairs.csv", "-o", url("merged"), *more)
+def test_merge_tells_where_it_writes_without_the_password(run: Run, more: list[str]) -> None:
+    code, told = run("merge", url("a"), url("b"), "--links", "pairs.csv", "-o", url("merged"), *more)
     assert code == 0 and "***@" in told and "secrets-merged" in told
     with open_store(url("merged"), write=True) as store:
         assert not store.exists() or SECRET not in json.dumps(store.metadata())
 
 
-def test_merge_into_what_is_there_is_refused_without_the_password(folder: Path) -> None:
-    code, told = run(folder, "merge", "a.npy", "b.npy", "--links", "pairs.csv", "-o", url("a"), "--yes")
+def test_merge_into_what_is_there_is_refused_without_the_password(run: Run) -> None:
+    code, told = run("merge", "a.npy", "b.npy", "--links", "pairs.csv", "-o", url("a"), "--yes")
     assert code == 1 and "secrets-a is there already" in told and SECRET not in told
 
 
 @pytest.mark.parametrize("more", [[], ["--json"]])
-def test_translate_tells_where_it_writes_without_the_password(folder: Path, more: list[str]) -> None:
+def test_translate_tells_where_it_writes_without_the_password(run: Run, folder: Path, more: list[str]) -> None:
     given = ["--links", "pairs.csv", "--a", url("a"), "--b", url("b"), "--save", "map.safetensors", "--replace"]
-    code, told = run(folder, "translate", url("a"), "-o", url("translated"), *given, *more)
+    code, told = run("translate", url("a"), "-o", url("translated"), *given, *more)
     assert code == 0 and "***@" in told and "secrets-translated" in told
     with open_store(url("translated")) as store:
         assert SECRET not in json.dumps(store.metadata())
     untold(folder)
 
 
-def test_the_other_commands_tell_and_write_nothing_of_it(folder: Path) -> None:
+def test_the_other_commands_tell_and_write_nothing_of_it(run: Run, folder: Path) -> None:
     link = ["link", url("a"), url("b"), "--device", "cpu", "-o", "links.parquet", "--report", "links.html"]
-    assert run(folder, *link)[0] == 0
-    assert run(folder, *link[:-3], "links.csv", "--json")[0] == 0
-    assert run(folder, "probe", url("a"), url("b"), "--no-forecast", "--report", "probe.html")[0] in (0, 3)
-    assert run(folder, "probe", url("a"), url("b"), "--no-forecast", "--json")[0] in (0, 3)
+    assert run(*link)[0] == 0
+    assert run(*link[:-3], "links.csv", "--json")[0] == 0
+    assert run("probe", url("a"), url("b"), "--no-forecast", "--report", "probe.html")[0] in (0, 3)
+    assert run("probe", url("a"), url("b"), "--no-forecast", "--json")[0] in (0, 3)
     for more in ([], ["--json"]):
-        assert run(folder, "inspect", url("a"), *more)[0] == 0
-        assert run(folder, "cluster", url("a"), url("b"), "--links", "pairs.csv", "-o", "c.csv", *more)[0] == 0
-        assert run(folder, "export", "links.parquet", "--to", url("links"), "--yes", *more)[0] == 0
+        assert run("inspect", url("a"), *more)[0] == 0
+        assert run("cluster", url("a"), url("b"), "--links", "pairs.csv", "-o", "c.csv", *more)[0] == 0
+        assert run("export", "links.parquet", "--to", url("links"), "--yes", *more)[0] == 0
     untold(folder)
 
 
@@ -119,15 +128,9 @@ FORMS = [
      ["cluster", "a.npy", "b.npy", "--links", "URL", "-o", "c.csv"], ["export", "URL", "--to", "a.npy"],
      ["review", "URL", "a.npy", "b.npy"], ["probe", "URL", "b.npy"], ["eval", "URL", "--truth", "pairs.csv"]],
 )  # fmt: skip
-def test_what_goes_wrong_is_told_without_it(
-    folder: Path, command: list[str], form: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr(sys, "argv", ["veclink", *(each.replace("URL", form.format(SECRET)) for each in command)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    out, err = capfd.readouterr()
-    assert ended.value.code in (1, 2) and err and SECRET not in out + err
+def test_what_goes_wrong_is_told_without_it(run: Run, command: list[str], form: str) -> None:
+    code, told = run(*(each.replace("URL", form.format(SECRET)) for each in command))
+    assert code in (1, 2) and told
 
 
 def test_the_traceback_of_a_bug_is_printed_without_it(folder: Path) -> None:

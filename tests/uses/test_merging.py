@@ -289,7 +289,7 @@ def test_no_room_for_translated_rows_is_said_before_the_work(tmp_path: Path, mon
     class Full:
         free = 10
 
-    monkeypatch.setattr("veclink.uses.translated.shutil.disk_usage", lambda _: Full)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: Full)
     with pytest.raises(OutputError, match="VECLINK_SCRATCH"):
         merged_sample().write(tmp_path / "m.parquet")
     assert not list(tmp_path.iterdir())

@@ -112,11 +112,7 @@ def _dedupe(inputs: tuple[str, str, Path], output: Path, options: dict[str, Any]
 
     with printing.progress() as listener:
         merged = merged_of(*inputs, progress=listener, **options)
-    columns = {
-        name: [None if value != value else value for value in values.tolist()]
-        for name, values in merged.duplicates().items()
-    }
-    write_table(output, columns)
+    write_table(output, merged.duplicates())
     rows, linked = len(merged.rows.a), merged.summary.linked
     told = {"output": str(output), "written": True, **asdict(merged.summary)}
     said = f"{linked:,} of the {rows:,} rows of A are in B already, {rows - linked:,} are new.\nWritten to {output}."

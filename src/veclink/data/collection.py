@@ -22,11 +22,18 @@ LARGEST_SCALE = 2.0**100  # int8 times this is far inside float32
 class Collection:
     """`n` vectors of `d` numbers, and what belongs to each of them.
 
-    vectors: (n, d) array or memory map; float16, float32, float64, or int8 with `vector = int8 * scale`.
-    ids:     n unique int64 or str (as objects), or None: then a row's number is its name.
-    payload: a table of n rows, or None.
-    scale:   of int8 vectors only: one number, one per dimension, or one per row; kept as float, (1, d) or (n, 1).
-             int8 without a scale counts as scale 1, because only directions matter here.
+    Attributes
+    ----------
+    vectors : (n, d) array or memory map
+        float16, float32, float64, or int8 with `vector = int8 * scale`.
+    ids : (n,) array or None
+        Unique int64 or str (as objects); where there are none, a row's number is its name.
+    payload : pyarrow.Table or None
+        A row for each vector.
+    scale : float, (1, d) or (n, 1) array, or None
+        Of int8 vectors only. Without one they count as they are, because only directions matter here.
+    name : str
+        What the collection is called in sentences.
     """
 
     vectors: np.ndarray

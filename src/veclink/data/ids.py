@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import uuid
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from veclink.errors import InputError, named
+from veclink.files.atomic import written_whole
+from veclink.files.tables import read_csv, readable
 
 
 def as_ids(values: Sequence[Any] | np.ndarray, name: str = "ids") -> np.ndarray:
@@ -54,11 +56,19 @@ def beside(path: Path) -> Path | None:
     return ids if ids.is_file() else None
 
 
+def write_ids_beside(path: Path, ids: Sequence[str], stack: ExitStack) -> None:
+    """Write `X.ids.txt` beside `X.npy`; it is in place when the stack ends."""
+    if any(not each or "\n" in each or each.endswith("\r") for each in ids):
+        raise InputError(f"{path} cannot keep empty ids or line breaks; write Parquet instead.")
+    file = stack.enter_context(written_whole(path.with_name(f"{path.stem}.ids.txt")))
+    file.write_text("".join(f"{each}\n" for each in ids), encoding="utf-8")
+
+
 def read_ids(path: str | Path) -> np.ndarray:
     """The ids in a file: .txt with one a line, .csv with a column `id`, or .npy. What is read from text stays text."""
     path = Path(path)
     ending = path.suffix.lower()
-    try:
+    with readable(f"The ids in {path} cannot be read", "give a .txt, .csv or .npy file"):
         if ending == ".npy":
             return as_ids(np.load(path, allow_pickle=False), str(path))
         if ending == ".txt":
@@ -67,22 +77,14 @@ def read_ids(path: str | Path) -> np.ndarray:
             lines = text.removesuffix("\n").split("\n") if text else []
             return _none_empty(lines, range(1, len(lines) + 1), path)
         if ending == ".csv":
-            with path.open(encoding="utf-8-sig", newline="") as file:
-                table = csv.DictReader(file)
-                if "id" not in (table.fieldnames or ()):
-                    raise InputError(
-                        f"{path} has the columns {named(table.fieldnames or [])}; ids are in a column `id`."
-                    )
-                rows = [(row["id"] or "", table.line_num) for row in table]
-                return _none_empty([each for each, _ in rows], [line for _, line in rows], path)
-    except (OSError, UnicodeDecodeError, ValueError, csv.Error) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"The ids in {path} cannot be read ({error}); give a .txt, .csv or .npy file.") from error
+            table = read_csv(path, ["id"])
+            if "id" not in table.names:
+                raise InputError(f"{path} has the columns {named(table.names)}; ids are in a column `id`.")
+            return _none_empty(table.values["id"], table.places, path)
     raise InputError(f"{path} does not end in .txt, .csv or .npy, so its ids cannot be read; convert it.")
 
 
-def _none_empty(ids: list[str], lines: Sequence[int], path: Path) -> np.ndarray:
+def _none_empty(ids: Sequence[str | None], lines: Sequence[int], path: Path) -> np.ndarray:
     """The ids, refusing those that are empty: a row without a name could not be found again."""
     empty = [line for each, line in zip(ids, lines, strict=True) if not each]
     if empty:

@@ -24,11 +24,19 @@ VERDICTS = ("linkable", "doubtful", "not linkable")
 class Summary:
     """What is known of a result as a whole.
 
-    precision, recall: estimated, from 0 to 1, without labels; overlap: the estimated number of shared objects; each is
-    None where the method does not estimate it. wrong_seeds: rows of the given pairs that look wrong. caution: the
-    false-discovery inflation, how many wrong links `Links.at` counts for each that the probabilities expect
-    (`confidence.threshold`); it keeps the name that files have for it. `seconds` is no part of equality and of saved
-    files, so that the same input gives the same file.
+    Attributes
+    ----------
+    precision, recall : float or None
+        Estimated without labels, from 0 to 1; None where the method does not estimate it.
+    overlap : float or None
+        The estimated number of shared objects.
+    wrong_seeds : tuple of (int, int)
+        Rows of the given pairs that look wrong.
+    caution : float
+        The false-discovery inflation: how many wrong links `Links.at` counts for each that the probabilities expect
+        (`confidence.threshold`). It keeps the name that files have for it.
+    seconds : float or None
+        No part of equality and of saved files, so that the same input gives the same file.
     """
 
     method: str
@@ -69,15 +77,26 @@ class Summary:
 class Links:
     """Pairs of rows that are the same object, the most probable first, equal ones by row.
 
-    pairs:       (n, 2) int64, rows of the two collections.
-    probability: (n,) float64.
-    evidence:    columns of n values that explain the probability (score, votes, views, …).
-    ids_a/ids_b: the ids of the linked rows, in the order of `pairs`; None where a collection has none.
-    options:     what the method was told; plain JSON values.
-    considered:  all judged pairs, those below the cut too, for `at`; not saved, and no part of equality.
-    trace:       how the links came about, for reports (see `trace.traced`); plain JSON values, no part of equality.
-
     Whatever the order given, the constructor sorts all of it.
+
+    Attributes
+    ----------
+    pairs : (n, 2) int64
+        Rows of the two collections.
+    probability : (n,) float64
+        How probable each link is.
+    summary : Summary
+        What is known of the links as a whole.
+    evidence : dict of str to (n,) array
+        Columns that explain the probability (score, votes, views, …).
+    ids_a, ids_b : (n,) array or None
+        The ids of the linked rows, in the order of `pairs`; None where a collection has none.
+    options : dict
+        What the method was told; plain JSON values.
+    considered : Links or None
+        All candidates, those below the threshold too, for `at`; not saved, and no part of equality.
+    trace : dict
+        How the links came about, for reports; plain JSON values, no part of equality.
     """
 
     pairs: np.ndarray
@@ -144,16 +163,28 @@ class Links:
             precision=expected / kept if kept else None,
             recall=min(1.0, expected / overlap) if overlap else None,
         )
-        return replace(
-            source,
-            pairs=source.pairs[:kept],
-            probability=source.probability[:kept],
-            summary=summary,
-            evidence={name: values[:kept] for name, values in source.evidence.items()},
-            ids_a=None if source.ids_a is None else source.ids_a[:kept],
-            ids_b=None if source.ids_b is None else source.ids_b[:kept],
-            considered=self.considered,
-        )
+        return source.some(slice(kept), summary, considered=self.considered)
+
+    def some(self, rows: slice | np.ndarray, summary: Summary, **changes: Any) -> Links:
+        """The links of these rows, with the summary that is true of them, and other changes of single fields.
+
+        Parameters
+        ----------
+        rows : slice or (m,) array
+            Positions among these links, or a mask of them.
+        summary : Summary
+            What is known of the chosen links; its `n_links` must be their number.
+        **changes
+            Fields that are given instead of being chosen by `rows`.
+        """
+        chosen: dict[str, Any] = {
+            "pairs": self.pairs[rows],
+            "probability": self.probability[rows],
+            "evidence": {name: values[rows] for name, values in self.evidence.items()},
+            "ids_a": None if self.ids_a is None else self.ids_a[rows],
+            "ids_b": None if self.ids_b is None else self.ids_b[rows],
+        }
+        return replace(self, summary=summary, **{**chosen, **changes})
 
     def explain(self, i: int) -> dict[str, Any]:
         """All that is known of link `i`: its rank, ids and rows, its probability, and every column of evidence."""

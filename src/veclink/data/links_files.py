@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,13 +11,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from veclink.errors import InputError, named, needed
-from veclink.files.atomic import written_whole
+from veclink.files.atomic import flush, written_whole
+from veclink.files.tables import (
+    metadata_of,
+    read_csv,
+    read_parquet,
+    readable,
+    table_ending,
+    with_metadata,
+    write_csv,
+    write_parquet,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMAT = 1
-KEY = b"veclink"
 REQUIRED = ("a", "b", "probability")
 RESERVED = (*REQUIRED, "row_a", "row_b")
 
@@ -29,23 +36,23 @@ def table(columns: dict[str, np.ndarray], metadata: dict[str, Any]) -> pa.Table:
     arrow: Any = needed("pyarrow", "A table of links")
     kinds = {"str": arrow.string()}
     arrays = [arrow.array(values, type=kinds.get(_kind(values))) for values in columns.values()]
-    text = json.dumps(_complete(columns, metadata), ensure_ascii=False)
-    return arrow.table(arrays, names=list(columns)).replace_schema_metadata({KEY: text.encode()})
+    made = arrow.table(arrays, names=list(columns))
+    return made.cast(with_metadata(made.schema, _complete(columns, metadata)))
 
 
 def write(path: str | Path, columns: dict[str, np.ndarray], metadata: dict[str, Any]) -> None:
     """Save by the ending of `path`, whole or not at all."""
     path = Path(path)
-    ending = _ending(path)
-    if ending == ".parquet":
-        parquet: Any = needed("pyarrow.parquet", "Saving links as Parquet")
+    if _ending(path) == ".parquet":
         content = table(columns, metadata)
         with written_whole(path) as temporary:
-            parquet.write_table(content, temporary)
+            write_parquet(temporary, content)
         return
     text = json.dumps(_complete(columns, metadata), ensure_ascii=False, indent=2)
+    formats = {name: _TEXT[_kind(values)] for name, values in columns.items()}
     with written_whole(path) as temporary:
-        _write_csv(temporary, columns)
+        write_csv(temporary, columns, formats)
+        flush(temporary)  # of the two files this one may fill the disk: find out before either is in place
         with written_whole(_beside(path)) as beside:
             beside.write_text(text + "\n", encoding="utf-8")
 
@@ -56,14 +63,8 @@ def read(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     ending = _ending(path)
     if not path.is_file():
         raise InputError(f"{path} does not exist or is not a file; check the name.")
-    try:
+    with readable(f"{path} cannot be read as {ending}", "save the links again"):
         return _read_parquet(path) if ending == ".parquet" else _read_csv(path)
-    except (OSError, ValueError, csv.Error) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(
-            f"{path} cannot be read as {ending} ({str(error).splitlines()[0]}); save the links again."
-        ) from error
 
 
 def _complete(columns: dict[str, np.ndarray], metadata: dict[str, Any]) -> dict[str, Any]:
@@ -80,9 +81,7 @@ def _kind(values: np.ndarray) -> str:
 
 
 def _ending(path: Path) -> str:
-    if path.suffix.lower() not in (".parquet", ".csv"):
-        raise InputError(f"{path} does not end in .parquet or .csv; links files are one or the other.")
-    return path.suffix.lower()
+    return table_ending(path, "links files are one or the other")
 
 
 def _beside(path: Path) -> Path:
@@ -90,13 +89,11 @@ def _beside(path: Path) -> Path:
 
 
 def _read_parquet(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    parquet: Any = needed("pyarrow.parquet", "Loading links from Parquet")
-    with parquet.ParquetFile(path) as file:
-        content = file.read()
-    stored = (content.schema.metadata or {}).get(KEY)
-    if stored is None:
+    content = read_parquet(path)
+    stored = metadata_of(content.schema)
+    if not stored:
         raise InputError(f"{path} has no veclink metadata; it is not a links file, or another program wrote it again.")
-    metadata = _checked(json.loads(stored), content.column_names, path)
+    metadata = _checked(stored, content.column_names, path)
     columns = {}
     for name, kind in metadata["columns"].items():
         column = content.column(name)
@@ -108,38 +105,18 @@ def _read_parquet(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     return columns, metadata
 
 
-def _write_csv(path: Path, columns: dict[str, np.ndarray]) -> None:
-    text = [map(_TEXT[_kind(values)], values) for values in columns.values()]
-    # a lone carriage return inside an id would end the line unless it is quoted, and the writer quotes only "\n"
-    loose = any("\r" in value for values in columns.values() if values.dtype == object for value in values)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL if loose else csv.QUOTE_MINIMAL)
-        writer.writerow(columns)
-        writer.writerows(zip(*text, strict=True))
-        file.flush()
-        os.fsync(file.fileno())  # of the two files this one may fill the disk: find out before either is in place
-
-
 def _read_csv(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     beside = _beside(path)
     if not beside.is_file():
         raise InputError(
             f"{beside} is missing, which says what {path.name} means; keep the two together, or save as .parquet."
         )
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file)
-        names = next(reader, [])
-        metadata = _checked(_read_json(beside), names, path)
-        lines, places = [], []
-        for line in reader:
-            if len(line) != len(names):
-                raise InputError(
-                    f"{path} has {len(line)} values in line {reader.line_num:,} and {len(names)} columns; repair it."
-                )
-            lines.append(line)
-            places.append(reader.line_num)
-    text = dict(zip(names, zip(*lines, strict=True), strict=True)) if lines else {name: () for name in names}
-    return {name: _parsed(text[name], kind, name, places, path) for name, kind in metadata["columns"].items()}, metadata
+    text = read_csv(path, whole=True)
+    metadata = _checked(_read_json(beside), text.names, path)
+    columns = {}
+    for name, kind in metadata["columns"].items():
+        columns[name] = _parsed(text.values[name], kind, name, text.places, path)
+    return columns, metadata
 
 
 def _read_json(path: Path) -> Any:
@@ -164,7 +141,7 @@ def _checked(metadata: Any, names: list[str], path: Path) -> dict[str, Any]:
     return metadata
 
 
-def _parsed(text: tuple[str, ...], kind: str, name: str, places: list[int], path: Path) -> np.ndarray:
+def _parsed(text: list[str], kind: str, name: str, places: Sequence[int], path: Path) -> np.ndarray:
     values, wrong = [], []
     for value, place in zip(text, places, strict=True):
         try:

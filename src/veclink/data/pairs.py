@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from veclink.data.collection import Collection
-from veclink.errors import InputError, named, needed, plural
+from veclink.errors import InputError, named, plural
+from veclink.files.tables import read_columns, readable, table_ending
 
 
 def pair_keys(pairs: np.ndarray, n_b: int) -> np.ndarray:
@@ -66,46 +65,50 @@ def lookup(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 def read_pairs(path: str | Path) -> tuple[np.ndarray, np.ndarray]:
     """The columns `a` and `b` of a CSV or Parquet file; what comes from CSV is text until a collection says more."""
     path = Path(path)
-    ending = path.suffix.lower()
-    if ending not in (".csv", ".parquet"):
-        raise InputError(f"{path} does not end in .csv or .parquet; pairs come in such a file with the columns a,b.")
-    try:
-        return _pairs_from_csv(path) if ending == ".csv" else _pairs_from_parquet(path)
-    except (OSError, ValueError, csv.Error) as error:
-        if isinstance(error, InputError):
-            raise
-        reason = (error.strerror if isinstance(error, OSError) else None) or error
-        raise InputError(f"The pairs in {path} cannot be read ({reason}); check the file.") from error
+    table_ending(path, "pairs come in such a file with the columns a,b")
+    with readable(f"The pairs in {path} cannot be read", "check the file"):
+        table = read_columns(path, ("a", "b"))
+    if len(table.values) < 2:
+        names = named(table.names) or "none"
+        raise InputError(f"{path} has the columns {names}; pairs are in two columns called a and b.")
+    left, right = table.values["a"], table.values["b"]
+    rows = zip(table.places, left, right, strict=True)
+    lacking = [place for place, *pair in rows if None in pair or "" in pair]
+    if lacking:
+        raise InputError(
+            f"{path} lacks a value for a or b in {table.unit} {named(lacking)}; fill or remove those {table.unit}s."
+        )
+    return _objects(left), _objects(right)
 
 
 def read_probabilities(path: str | Path, count: int) -> np.ndarray:
     """The column `probability` of a file of pairs; ones where it has none."""
-    path = Path(path)
-    if path.suffix.lower() == ".csv":
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = list(csv.DictReader(file))
-        told: list[Any] = [row["probability"] for row in rows] if rows and "probability" in rows[0] else []
-    else:
-        table = needed("pyarrow.parquet", "Reading Parquet files").read_table(path)
-        told = table.column("probability").to_pylist() if "probability" in table.column_names else []
-    if not told:
+    values = read_columns(Path(path), ["probability"]).values.get("probability")
+    if not values:
         return np.ones(count)
     try:
-        found = np.array([float(value) for value in told])
+        probabilities = np.array([float(value) for value in values])
     except (TypeError, ValueError) as error:
         raise InputError(f"{path} has a probability that is no number ({error}); mend it.") from error
-    wrong = np.flatnonzero(~((found >= 0) & (found <= 1)))
+    wrong = np.flatnonzero(~((probabilities >= 0) & (probabilities <= 1)))
     if len(wrong):
-        raise InputError(f"{path} has a probability of {told[wrong[0]]} in row {wrong[0]}; they are from 0 to 1.")
-    return found
+        raise InputError(f"{path} has a probability of {values[wrong[0]]} in row {wrong[0]}; they are from 0 to 1.")
+    return probabilities
 
 
 def resolve_pairs(pairs: Any, a: Collection, b: Collection, *, what: str = "seeds") -> np.ndarray:
     """The pairs as (m, 2) int64 rows of the two collections, in the order given.
 
-    pairs: a file, (m, 2) values, or the two columns that `read_pairs` gives. A value is an id where its collection has
-    ids, else a row number. Refused: no pairs, values that are unknown or out of range, a pair given twice, and a row
-    with two partners.
+    Refused are: no pairs, values that are unknown or out of range, a pair given twice, and a row with two partners.
+
+    Parameters
+    ----------
+    pairs : path, (m, 2) values, or two (m,) columns
+        A value is an id where its collection has ids, else a row number.
+    a, b : Collection
+        The two sides.
+    what : str
+        What the pairs are called in the sentence of an error.
     """
     left, right = _columns(read_pairs(pairs) if isinstance(pairs, (str, Path)) else pairs, what)
     if not len(left):
@@ -114,39 +117,6 @@ def resolve_pairs(pairs: Any, a: Collection, b: Collection, *, what: str = "seed
     written = [(_plain(x), _plain(y)) for x, y in zip(left, right, strict=True)]
     _check_one_to_one(rows, written, what)
     return rows
-
-
-def _pairs_from_csv(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        table = csv.DictReader(file)
-        _check_columns(table.fieldnames or [], path)
-        left, right, lacking = [], [], []
-        for row in table:
-            if not row["a"] or not row["b"]:
-                lacking.append(table.line_num)
-            left.append(row["a"])
-            right.append(row["b"])
-    if lacking:
-        raise InputError(f"{path} lacks a value for a or b in line {named(lacking)}; fill or remove those lines.")
-    return _objects(left), _objects(right)
-
-
-def _pairs_from_parquet(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    parquet: Any = needed("pyarrow.parquet", "Reading Parquet")
-    with parquet.ParquetFile(path) as file:
-        _check_columns(file.schema_arrow.names, path)
-        table = file.read(columns=["a", "b"])
-    left, right = (_objects(table.column(name).to_pylist()) for name in "ab")
-    lacking = [row for row, (x, y) in enumerate(zip(left, right, strict=True)) if x is None or y is None]
-    if lacking:
-        raise InputError(f"{path} lacks a value for a or b in row {named(lacking)}; fill or remove those rows.")
-    return left, right
-
-
-def _check_columns(names: Iterable[str], path: Path) -> None:
-    names = list(names)
-    if "a" not in names or "b" not in names:
-        raise InputError(f"{path} has the columns {named(names) or 'none'}; pairs are in two columns called a and b.")
 
 
 def _columns(pairs: Any, what: str) -> tuple[np.ndarray, np.ndarray]:

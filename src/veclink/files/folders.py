@@ -12,7 +12,6 @@ Both names are there only while the target is missing: `new` is whole by then, a
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
 import shutil
@@ -23,6 +22,7 @@ from pathlib import Path
 from veclink.errors import InputError, OutputError, VeclinkError, named
 from veclink.files.atomic import flush, flush_folder, give_access_of
 from veclink.files.exchange import exchanged
+from veclink.files.fingerprints import digest
 from veclink.files.locks import locked
 from veclink.files.scratch_folders import MARK, is_marked, remove_marked
 
@@ -166,8 +166,7 @@ def _leftovers(target: Path) -> list[Path]:
 
 def _prefix(target: Path) -> str:
     """How the names of a target's working folders begin; a digest, as the name itself may be as long as names can."""
-    digest = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]
-    return f".veclink-{digest}-"
+    return f".veclink-{digest(target.name)}-"
 
 
 def _check_replaceable(target: Path, may_replace: Callable[[str], bool]) -> None:

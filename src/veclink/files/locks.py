@@ -1,8 +1,13 @@
-"""Locks of files that other processes heed: one for a writer alone, shared ones for readers."""
+"""Locks of files that other processes heed: one for a writer alone, shared ones for readers.
+
+The package `filelock` cannot take their place: the lock files of Qdrant and Milvus need shared locks, which it does
+not have, and scratch folders ask whether the locked file is still the one of that name. All locks are made here.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 
@@ -12,9 +17,7 @@ def locked(path: Path, *, shared: bool = False) -> int | None:
     A lock alone makes the file where it is not there; a shared one, which is for reading, needs it to be there.
     A lock alone follows no link, which somebody else could have put in the file's place.
     """
-    try:
-        import fcntl
-    except ImportError:  # no such locks on this system
+    if sys.platform == "win32":  # a lock there keeps others from reading, too
         return None
     alone = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
     try:
@@ -23,9 +26,23 @@ def locked(path: Path, *, shared: bool = False) -> int | None:
         if shared:
             return None
         raise
+    if lock_open(descriptor, shared=shared):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def lock_open(descriptor: int, *, shared: bool = False) -> bool:
+    """Lock an open file until its descriptor is closed; False where another process holds it."""
     try:
-        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except OSError:
-        os.close(descriptor)
-        return None
-    return descriptor
+        return False
+    return True

@@ -75,6 +75,16 @@ def left_behind(name: str) -> Path | None:
     return None
 
 
+def check_room(folder: Path, needs: int, what: str) -> None:
+    """Refuse to begin what needs more bytes than there are."""
+    free = shutil.disk_usage(folder).free
+    if needs > free:
+        raise OutputError(
+            f"The {what} need {needs / 1e9:,.1f} GB in {folder} and there are {free / 1e9:,.1f}; "
+            "make room, or name another folder in VECLINK_SCRATCH."
+        )
+
+
 def home_path() -> Path:
     """Where all scratch folders of this user lie."""
     base = os.environ.get("VECLINK_SCRATCH") or tempfile.gettempdir()

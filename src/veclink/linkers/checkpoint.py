@@ -7,7 +7,6 @@ files are named by a fingerprint of the inputs, the options and the version, so 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import time
@@ -22,10 +21,10 @@ import numpy as np
 from veclink import __version__
 from veclink.errors import InputError
 from veclink.files.atomic import written_whole
+from veclink.files.fingerprints import digest, rows_to_compare
 from veclink.geometry.clouds import Cloud
 from veclink.linkers.anchors import Anchors
 
-SAMPLED_ROWS = 256  # rows of each collection that the fingerprint reads
 SAVE_EVERY = 60.0  # seconds between two saves of an unfinished pass over all rows
 SHARE_OF_TIME = 0.05  # that saving it may take
 UNFINISHED = "pass"  # the stage that an unfinished pass is kept as
@@ -132,35 +131,11 @@ def fingerprint(
     anchors: Anchors | None,
     options: dict[str, Any],
 ) -> str:
-    """16 letters that differ where inputs (by size, type and a sample of rows), anchors, options or version do."""
-    header = json.dumps(
-        [__version__, options],
-        sort_keys=True,
-        default=repr,
-    )
-    digest = hashlib.sha256(header.encode())
+    """A name that differs where inputs (by size, type and a sample of rows), anchors, options or version do."""
+    parts: list[Any] = [__version__, options]
     for cloud in (a, b):
-        for part in _described(cloud):
-            digest.update(part)
+        parts += [len(cloud), *rows_to_compare(cloud.collection.vectors), cloud.collection.scale]
+        parts.append(cloud.mean)  # of all rows: another row anywhere shows in it
     if anchors is not None:
-        for array in (anchors.left, anchors.right, anchors.pairs):
-            if array is not None:
-                digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()[:16]
-
-
-def _described(cloud: Cloud) -> list[bytes]:
-    """What tells a cloud from others."""
-    vectors = cloud.collection.vectors
-    n = len(cloud.collection)
-    scale = cloud.collection.scale
-    spots = np.linspace(0, n - 1, min(n, SAMPLED_ROWS))
-    rows = np.unique(spots.astype(np.int64))
-    parts = [
-        repr((vectors.shape, vectors.dtype.str, len(cloud))).encode(),
-        np.ascontiguousarray(vectors[rows]).tobytes(),
-        np.ascontiguousarray(0.0 if scale is None else scale).tobytes(),
-    ]
-    if cloud.mean is not None:  # of all rows: another row anywhere shows in it
-        parts.append(cloud.mean.tobytes())
-    return parts
+        parts += [anchors.left, anchors.right, anchors.pairs]
+    return digest(*parts)

@@ -140,16 +140,7 @@ def without(links: Links, pairs: list[tuple[int, int]]) -> Links:
     if summary.precision is not None:
         recall = min(1.0, expected / summary.overlap) if summary.overlap else None
         summary = replace(summary, precision=expected / count if count else None, recall=recall)
-    return replace(
-        links,
-        pairs=links.pairs[kept],
-        probability=probability,
-        summary=replace(summary, n_links=count),
-        evidence={name: values[kept] for name, values in links.evidence.items()},
-        ids_a=None if links.ids_a is None else links.ids_a[kept],
-        ids_b=None if links.ids_b is None else links.ids_b[kept],
-        considered=None,
-    )
+    return links.some(kept, replace(summary, n_links=count), considered=None)
 
 
 def _compared(old: Links, new: Links, seeds: int, left_out: int, vetoed: int, output: Path) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,6 +17,8 @@ from typing import Any
 
 from veclink.data.collection import Collection
 from veclink.errors import InputError, OutputError, VeclinkError
+from veclink.files.atomic import flush_folder
+from veclink.files.locks import lock_open
 
 FORMAT = 1
 ANSWERS = ("accept", "reject", "skip")
@@ -56,13 +57,16 @@ class Journal:
                 f"The journal {self.path} cannot be opened ({error.strerror}); name another with --journal."
             ) from error
         try:
-            _lock(self._file, self.path)
+            if not lock_open(self._file):
+                raise InputError(
+                    f"{self.path} is open in another review; end that one first, or name another with --journal."
+                )
             whole = self._whole_lines(head)
             for place, line in enumerate(whole[1:], start=2):
                 self._replay(line, place)
             if not whole:
                 self._write(head)
-                _sync_folder(self.path.parent)
+                flush_folder(self.path.parent)
         except BaseException:
             self.close()
             raise
@@ -247,32 +251,3 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
     except ValueError:  # not JSON, or not UTF-8
         return None
     return found if isinstance(found, dict) else None
-
-
-def _lock(file: int, path: Path) -> None:
-    """Keep other processes out until this one ends, however it ends."""
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise InputError(
-            f"{path} is open in another review; end that one first, or name another with --journal."
-        ) from error
-
-
-def _sync_folder(folder: Path) -> None:
-    """Have the new file's name on the disk too."""
-    try:
-        opened = os.open(folder, os.O_RDONLY)
-    except OSError:  # Windows has no such thing
-        return
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

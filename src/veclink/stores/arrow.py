@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from veclink.data.ids import as_ids
 from veclink.errors import InputError, named, needed
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from veclink.stores.protocol import Batch
 
 
 def is_list(kind: pa.DataType) -> bool:
@@ -42,6 +45,27 @@ def matrix(column: pa.Array, start: int, dimension: int | None, source: str) -> 
     return values.to_numpy(zero_copy_only=False).reshape(len(column), dimension)
 
 
+def table_of_records(records: pa.RecordBatch, names: Sequence[str]) -> pa.Table | None:
+    """Some columns of a batch of records as a table; None without a column."""
+    if not names:
+        return None
+    arrow: Any = needed("pyarrow", "Keeping the payload")
+    return arrow.Table.from_batches([records.select(list(names))])
+
+
+def table_of_columns(columns: Sequence[Sequence[Any]], names: Sequence[str]) -> pa.Table | None:
+    """Columns of values as a table; None without a column."""
+    if not names:
+        return None
+    arrow: Any = needed("pyarrow", "Keeping the payload")
+    return arrow.table([values_of(list(column)) for column in columns], names=list(names))
+
+
+def ids_of(column: pa.ChunkedArray | pa.Array, source: str) -> np.ndarray:
+    """A column of ids as int64, or as str."""
+    return as_ids(id_values(column), source)
+
+
 def column_of(vectors: np.ndarray) -> pa.Array:
     """(n, d) vectors as a column of lists of fixed size."""
     arrow: Any = needed("pyarrow", "A table of vectors")
@@ -66,10 +90,7 @@ def id_column(ids: np.ndarray) -> pa.Array:
 def table_of(records: Sequence[Mapping[str, Any]]) -> pa.Table | None:
     """Records of payload as a table; a field with several kinds of values becomes JSON text; None without fields."""
     names = list(dict.fromkeys(key for record in records for key in record))
-    if not names:
-        return None
-    arrow: Any = needed("pyarrow", "Keeping the payload")
-    return arrow.table([values_of([record.get(name) for record in records]) for name in names], names=names)
+    return table_of_columns([[record.get(name) for record in records] for name in names], names)
 
 
 def values_of(values: list[Any]) -> pa.Array:
@@ -90,3 +111,27 @@ def one_table(tables: Sequence[pa.Table]) -> pa.Table:
         whole = table_of([record for table in tables for record in table.to_pylist()])
         assert whole is not None, "tables whose fields have several kinds have fields"
         return whole
+
+
+def records_of(batch: Batch, schema: Any = None, *, id_name: str = "id", vector_name: str = "vector") -> pa.Table:
+    """The columns id (where there are ids), vector, and the payload; cast to `schema` where one is given."""
+    arrow: Any = needed("pyarrow", "A table of vectors")
+    columns: dict[str, Any] = {} if batch.ids is None else {id_name: id_column(batch.ids)}
+    columns[vector_name] = column_of(batch.vectors)
+    if batch.payload is not None:
+        for name in batch.payload.column_names:
+            if name in columns:
+                raise InputError(f"The payload has a field {name!r}, as the ids or vectors are called; rename it.")
+            columns[name] = batch.payload.column(name)
+    table = arrow.table(columns)
+    if schema is None:
+        return table
+    if set(table.column_names) != set(schema.names):
+        raise InputError(
+            f"The first rows have the fields {schema.names} and later ones {table.column_names}; give all the same."
+        )
+    try:
+        return table.select(schema.names).cast(schema)
+    except (arrow.ArrowInvalid, arrow.ArrowNotImplementedError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"Later rows have other kinds of values than the first ones ({reason}).") from error

@@ -7,59 +7,78 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from veclink.data.collection import Collection, numbers
-from veclink.data.ids import beside, read_ids
-from veclink.errors import InputError, needed
+from veclink.data.ids import beside, read_ids, write_ids_beside
+from veclink.errors import InputError, VeclinkError, needed
 from veclink.files.atomic import written_whole
-from veclink.stores import BY_ENDING, known_endings, read_file
-from veclink.stores.arrow import id_values
+from veclink.files.safetensors import write_tensors
+from veclink.files.tables import metadata_of, with_metadata
+from veclink.stores.arrow import id_values, records_of
 from veclink.stores.filters import matching
+from veclink.stores.kinds import FILE_ENDINGS, known_endings
 from veclink.stores.protocol import BATCH, Batch, Store
-from veclink.stores.tables import records_of
 from veclink.stores.urls import Address
 
 
-def open_address(address: Address, *, writable: bool) -> Store:
-    """The file as a store."""
-    return FileStore(address, writable=writable)
-
-
-def read_with_options(address: Address) -> Collection:
-    """A file whose URL names a field of vectors or ids, or a filter."""
+def read_file(address: Address) -> Collection:
+    """The collection in a file, read by the module for its ending; with the fields and the filter of its URL."""
     assert address.path is not None
-    path, ending = address.path, address.path.suffix.lower()
-    if address.vector is not None:
-        if ending != ".parquet":
-            raise InputError(f"{path} takes no ?vector=…; only a Parquet file has several columns of vectors.")
-        from veclink.stores.formats.parquet import read as read_parquet
-
-        collection = read_parquet(path, vector=address.vector)
-    else:
-        collection = read_file(path)
-    if collection.ids is None and (given := beside(path)) is not None:
-        collection = replace(collection, ids=read_ids(given))
+    path = address.path
+    collection = _read(path, address.vector)
     if address.id is not None:
         if collection.payload is None or address.id not in collection.payload.column_names:
             raise InputError(f"{path} has no field {address.id!r} for its ids.")
         collection = replace(collection, ids=id_values(collection.payload.column(address.id)))
     if address.where:
+        collection = _with_ids_beside(collection, path)
         kept = matching(collection.payload, address.where, str(path))
-        assert collection.payload is not None
-        rows = np.flatnonzero(kept)
-        scale = collection.scale
-        collection = Collection.from_array(
-            collection.vectors[rows],
-            None if collection.ids is None else collection.ids[rows],
-            collection.payload.take(rows),
-            scale[rows] if isinstance(scale, np.ndarray) and len(scale) > 1 else scale,
-            address.shown,
-        )
+        collection = _taken(collection, np.flatnonzero(kept), address.shown)
     return collection
+
+
+def _read(path: Path, vector: str | None) -> Collection:
+    ending = path.suffix.lower()
+    if ending not in FILE_ENDINGS:
+        raise InputError(f"{path} is not a kind of file that is known; known are {known_endings()}.")
+    if vector is not None and ending != ".parquet":
+        raise InputError(f"{path} takes no ?vector=…; only a Parquet file has several columns of vectors.")
+    options = {} if vector is None else {"vector": vector}
+    try:
+        if not path.exists():
+            raise InputError(f"{path} does not exist; check the name.")
+        if not path.is_file():
+            raise InputError(f"{path} is not a file; name one file of vectors.")
+        module: Any = import_module(f"veclink.stores.formats.{ending[1:]}")
+        found: Collection = module.read(path, **options)
+        return found
+    except VeclinkError:
+        raise
+    # each format's parser has errors of its own; all of them mean that the file is not what its ending says
+    except Exception as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise InputError(f"{path} cannot be read as {ending} ({lines[0]}); check or write it again.") from error
+
+
+def _with_ids_beside(collection: Collection, path: Path) -> Collection:
+    """With the ids of a file beside it, where it has none of its own."""
+    given = beside(path) if collection.ids is None else None
+    return collection if given is None else replace(collection, ids=read_ids(given))
+
+
+def _taken(collection: Collection, rows: np.ndarray, name: str) -> Collection:
+    """Some rows (m,) of a collection with payload."""
+    assert collection.payload is not None
+    scale = collection.scale
+    if isinstance(scale, np.ndarray) and len(scale) > 1:
+        scale = scale[rows]
+    ids = None if collection.ids is None else collection.ids[rows]
+    return Collection.from_array(collection.vectors[rows], ids, collection.payload.take(rows), scale, name)
 
 
 class FileStore(Store):
@@ -70,13 +89,13 @@ class FileStore(Store):
     def __init__(self, address: Address, *, writable: bool = False) -> None:
         super().__init__(address, writable=writable)
         self._ending = self._path.suffix.lower()
-        if self._ending not in BY_ENDING:
+        if self._ending not in FILE_ENDINGS:
             raise InputError(f"{self._path} is not a kind of file that is known; known are {known_endings()}.")
         self.keeps_payload = self._ending in (".parquet", ".jsonl")
 
     @cached_property
     def _collection(self) -> Collection:
-        collection = read_with_options(self.address)
+        collection = _with_ids_beside(read_file(self.address), self._path)
         if collection.scale is None:
             return collection
         return replace(collection, vectors=numbers(collection, slice(None)), scale=None)  # what the numbers mean
@@ -98,8 +117,7 @@ class FileStore(Store):
         if self._ending != ".parquet":
             return {}
         parquet: Any = needed("pyarrow.parquet", "Reading Parquet")
-        stored = (parquet.read_schema(self._path).metadata or {}).get(b"veclink")
-        return json.loads(stored) if stored else {}
+        return metadata_of(parquet.read_schema(self._path))
 
     def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
         whole = self._collection
@@ -112,20 +130,16 @@ class FileStore(Store):
                 place=rows.stop,
             )
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         with ExitStack() as stack:
             path = stack.enter_context(written_whole(self._path))
             ids: list[np.ndarray] = []
-            rows = _WRITERS[self._ending](path, first, _noting(batches, ids), metadata)
+            _WRITERS[self._ending](path, first, _noting(batches, ids), metadata)
             if self._ending == ".npy" and first.ids is not None:
                 names = [str(each) for part in ids for each in part.tolist()]
-                if any("\n" in each or each.endswith("\r") or not each for each in names):
-                    raise InputError(f"{self.name} cannot keep empty ids or line breaks; write Parquet instead.")
                 # the same stack: either both files are there at the end, or neither
-                text = stack.enter_context(written_whole(self._path.with_name(f"{self._path.stem}.ids.txt")))
-                text.write_text("".join(f"{each}\n" for each in names), encoding="utf-8")
-        self.__dict__.pop("_collection", None)
-        return rows
+                write_ids_beside(self._path, names, stack)
+        self._forget()
 
 
 def _noting(batches: Iterator[Batch], ids: list[np.ndarray]) -> Iterator[Batch]:
@@ -135,7 +149,7 @@ def _noting(batches: Iterator[Batch], ids: list[np.ndarray]) -> Iterator[Batch]:
         yield batch
 
 
-def _write_npy(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+def _write_npy(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
     dtype, dimension = first.vectors.dtype, first.vectors.shape[1]
     rows = 0
     with path.open("wb+") as file:
@@ -155,44 +169,34 @@ def _write_npy(path: Path, first: Batch, batches: Iterator[Batch], metadata: dic
         header()
         if file.tell() != start:
             raise InputError(f"{rows:,} rows need a longer header than .npy was given; write Parquet instead.")
-    return rows
 
 
-def _write_parquet(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+def _write_parquet(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
     parquet: Any = needed("pyarrow.parquet", "Writing Parquet")
-    schema = records_of(first).schema.with_metadata({b"veclink": json.dumps(metadata).encode()})
-    rows = 0
+    schema = with_metadata(records_of(first).schema, metadata)
     with parquet.ParquetWriter(path, schema) as writer:
         for batch in batches:
             writer.write_table(records_of(batch, schema))
-            rows += len(batch)
-    return rows
 
 
-def _write_jsonl(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
-    rows = 0
+def _write_jsonl(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
     with path.open("w", encoding="utf-8") as file:
         for batch in batches:
             for record in records_of(batch).to_pylist():
                 file.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
-            rows += len(batch)
-    return rows
 
 
-def _write_npz(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+def _write_npz(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
     arrays: dict[str, Any] = _whole(batches)
     with path.open("wb") as file:
         np.savez(file, **arrays)
-    return len(arrays["vectors"])
 
 
-def _write_safetensors(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
-    save: Any = needed("safetensors.numpy", "Writing safetensors").save_file
+def _write_safetensors(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
     arrays = _whole(batches)
     if arrays.get("ids", np.empty(0, np.int64)).dtype.kind == "U":
         raise InputError("safetensors files keep integer ids only, and these are text; write Parquet instead.")
-    save(arrays, path, metadata={"veclink": json.dumps(metadata)})
-    return len(arrays["vectors"])
+    write_tensors(path, arrays, {"veclink": json.dumps(metadata)})
 
 
 def _whole(batches: Iterator[Batch]) -> dict[str, np.ndarray]:

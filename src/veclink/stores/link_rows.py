@@ -38,6 +38,16 @@ def links_of_rows(rows: Iterable[tuple[Any, Any, Any]]) -> dict[tuple[Id, Id], f
     return {(plain_id(a), plain_id(b)): float(probability) for a, b, probability in rows}
 
 
+def links_of_records(records: Iterable[Mapping[str, Any] | None], store: str) -> dict[tuple[Id, Id], float]:
+    """The links in objects with just the fields a, b and probability."""
+    links: dict[tuple[Id, Id], float] = {}
+    for record in records:
+        check_columns(list(record or {}), store)
+        assert record is not None
+        links[record["a"], record["b"]] = record["probability"]
+    return links
+
+
 def plain_id(value: Any) -> Id:
     """An id as links hold it: a whole number or text; what else a database has, such as a UUID, becomes text."""
     return value if isinstance(value, (int, str)) else str(value)

@@ -1,18 +1,25 @@
-"""open_collection(): the collection behind a file, a store, an array, or a collection as it is."""
+"""Opening what a URL or a path names: as a store, or as a whole collection."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from veclink import stores
 from veclink.data.collection import Collection
 from veclink.data.ids import beside, read_ids
+from veclink.errors import InputError
+from veclink.files.folders import restore
 from veclink.progress import ProgressListener
+from veclink.stores.files import read_file
+from veclink.stores.kinds import CLASSES, FILE_ENDINGS, STORE_ENDINGS
+from veclink.stores.protocol import Store
+from veclink.stores.scratch import read_store
+from veclink.stores.urls import Address, is_url, of_path, parse_url
 
 
 def open_collection(
@@ -24,20 +31,84 @@ def open_collection(
 ) -> Collection:
     """The collection behind `source`: a file by its ending, a store by its URL, an array, or a collection as it is.
 
-    A store (see `stores`) is read once, read-only, into a memory-mapped scratch file; its payload only if `payload`.
-    ids: the ids themselves, or a file of them (.txt with one a line, .csv with a column `id`, .npy); they replace the
-    collection's own. Without it, a file `X.ids.txt` beside `X.npy` (or any other ending) is used where X has no ids.
+    Parameters
+    ----------
+    source : path, URL, (n, d) array or Collection
+        A store is read once, read-only, into a memory-mapped scratch file.
+    ids : path or (n,) ids, optional
+        The ids themselves, or a file of them (.txt with one a line, .csv with a column `id`, .npy); they replace the
+        collection's own. Without it, a file `X.ids.txt` beside `X.npy` (or any other ending) is used where X has none.
+    payload : bool
+        Whether a store's payload is read, too.
+    progress : callable, optional
+        Hears how far the reading is.
     """
     path = None
     if isinstance(source, Collection):
         collection = source
     elif isinstance(source, (str, Path)):
-        collection, path = stores.read(source, payload=payload, progress=progress)
+        collection, path = read(source, payload=payload, progress=progress)
     else:
         collection = Collection.from_array(source)
     if ids is None and path is not None and collection.ids is None:
         ids = beside(path)
     if ids is None:
         return collection
-    named_so: Any = read_ids(ids) if isinstance(ids, (str, Path)) else ids
-    return replace(collection, ids=named_so)
+    given: Any = read_ids(ids) if isinstance(ids, (str, Path)) else ids
+    return replace(collection, ids=given)
+
+
+def open_store(source: str | Path, *, write: bool = False) -> Store:
+    """The store behind a URL or a path, opened read-only unless `write`; it need not be there in order to write it.
+
+    Reading one that is not there is an InputError; one that cannot be reached is a StoreError.
+    """
+    address = address_of(source)
+    module, _, name = CLASSES[address.kind].rpartition(".")
+    store: Store = getattr(import_module(f"veclink.stores.{module}"), name).at(address, writable=write)
+    if write:
+        return store
+    try:
+        with store.errors():
+            there, begun = store.exists(), store.half_written()
+        if begun:
+            raise InputError(f"{store.name} was left half-written by a run that was stopped; write it again.")
+        if not there:
+            raise InputError(f"{store.name} does not exist; check the name.")
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def read(
+    source: str | Path, *, payload: bool = True, progress: ProgressListener | None = None
+) -> tuple[Collection, Path | None]:
+    """The collection behind a URL or a path, and the file it is in, if it is one."""
+    address = address_of(source)
+    if address.kind == "files":
+        return read_file(address), address.path
+    with open_store(source) as store:
+        with store.errors():
+            mapped = store.in_place(payload=payload)
+        if mapped is None:
+            mapped = read_store(store, payload=payload, progress=progress)
+        return mapped, None
+
+
+def address_of(source: str | Path) -> Address:
+    """The address of a URL, of a file by its ending, or of a folder by what is in it."""
+    if isinstance(source, str) and is_url(source):
+        return parse_url(source)
+    path = Path(source)
+    ending = path.suffix.lower()
+    if ending in STORE_ENDINGS:
+        return of_path(path, STORE_ENDINGS[ending])
+    if ending not in FILE_ENDINGS:
+        restore(path)
+    if ending not in FILE_ENDINGS and path.is_dir():
+        if (path / "VDF_META.json").is_file():
+            return of_path(path, "vdf")
+        if any(not each.name.startswith(".") for each in path.glob("*.parquet")):
+            return of_path(path, "parquet_folder")
+    return of_path(path, "files")

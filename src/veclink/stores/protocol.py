@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote
 
 import numpy as np
 
-from veclink.errors import InputError, StoreError, VeclinkError, named
+from veclink.errors import InputError, StoreError, VeclinkError, named, needed
 from veclink.stores.urls import Address
 
 if TYPE_CHECKING:
@@ -32,9 +34,18 @@ LINKED, PROBABILITY = "veclink_id", "veclink_probability"
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some rows: (n, d) vectors, n ids (int64, or str as objects) or None, a table of n rows of payload or None.
+    """Some rows of a collection.
 
-    place: where the next batch begins, for `Store.batches(after=…)`; plain JSON, None where a read cannot be resumed.
+    Attributes
+    ----------
+    vectors : (n, d) array
+        The numbers.
+    ids : (n,) array or None
+        int64, or str as objects.
+    payload : pyarrow.Table or None
+        A row for each vector.
+    place : Any
+        Where the next batch begins, for `Store.batches(after=…)`; plain JSON, None where a read cannot be resumed.
     """
 
     vectors: np.ndarray
@@ -46,15 +57,37 @@ class Batch:
         return len(self.vectors)
 
 
+def in_parts(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    """The items, so many at a time."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
 class Store(ABC):
     """One collection in a store. Opened read-only; only one made with `writable` changes anything.
 
     keeps_payload: whether what is written beside ids and vectors comes back.
     keeps_links:   whether a table of links can be written there (`put_links`).
+    needs:         the package behind it, what it is called, and how it is installed.
     """
 
     keeps_payload: bool = True
     keeps_links: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, str, str] | None] = None
+    _open: ClassVar[tuple[str, ...]] = ("_connection", "_client", "_file")
+    """Cached properties that are open, and are closed at the end."""
+
+    @classmethod
+    def at(cls, address: Address, *, writable: bool) -> Store:
+        """The store of an address; an error where its package is not installed."""
+        if cls.needs is not None:
+            cls._package()
+        return cls(address, writable=writable)
+
+    @classmethod
+    def _package(cls) -> Any:
+        assert cls.needs is not None, f"{cls.__name__} needs no package"
+        return needed(*cls.needs)
 
     def __init__(self, address: Address, *, writable: bool = False) -> None:
         self.address = address
@@ -138,10 +171,19 @@ class Store(ABC):
                 f"{self.name} keeps ids and vectors only, and there is payload in {named(first.payload.column_names)}; "
                 "leave it out, or choose a store that keeps it."
             )
-        with self.errors("written"):
-            return self._create(first, _alike(first, stream, self.name), dict(metadata or {}))
+        rows = 0
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+        def counted() -> Iterator[Batch]:
+            nonlocal rows
+            for batch in _alike(first, stream, self.name):
+                rows += len(batch)
+                yield batch
+
+        with self.errors("written"):
+            self._create(first, counted(), dict(metadata or {}))
+        return rows
+
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         """Replace or make the collection; `batches` begins with `first`, all checked to be alike."""
         raise InputError(f"{self.name} is a kind of store that is only read; write to another.")
 
@@ -161,10 +203,30 @@ class Store(ABC):
         """Set the fields LINKED and PROBABILITY of these ids; None takes them away."""
         raise InputError(f"{self.name} is a kind of store whose payload cannot be changed; choose another.")
 
-    def close(self) -> None:  # noqa: B027  # most stores have nothing to close
+    def close(self) -> None:
         """Give back what is open. Closing twice does no harm."""
+        self._forget()
+        for name in self._open:
+            opened = self.__dict__.pop(name, None)
+            if hasattr(opened, "close"):
+                with suppress(Exception):
+                    opened.close()
+
+    def _forget(self) -> None:
+        """Forget what was learnt of the collection, which a write may have changed; what is open stays open."""
+        for name in list(self.__dict__):
+            learnt = isinstance(getattr(type(self), name, None), cached_property)
+            if learnt and name not in self._open:
+                del self.__dict__[name]
 
     # --- for all of them
+
+    def _only_one(self, names: Iterable[str], what: str) -> str:
+        """The only table or collection there is, where the URL names none."""
+        found = sorted(names)
+        if len(found) != 1:
+            raise InputError(f"{self.name} holds {len(found)} {what}s, {named(found) or 'none'}; name one: #{what}.")
+        return found[0]
 
     def check_writable(self) -> None:
         """Refuse to change a store that was opened to be read."""
@@ -203,7 +265,7 @@ class Store(ABC):
 def _alike(first: Batch, rest: Iterator[Batch], name: str) -> Iterator[Batch]:
     """`first` and the rest, refusing a batch of another dimension, or with ids or payload where `first` has none."""
     start = 0
-    for batch in _chained(first, rest):
+    for batch in chain([first], rest):
         if batch.vectors.shape[1] != first.vectors.shape[1]:
             raise InputError(
                 f"The rows from {start:,} on have {batch.vectors.shape[1]:,} numbers and those before "
@@ -217,7 +279,3 @@ def _alike(first: Batch, rest: Iterator[Batch], name: str) -> Iterator[Batch]:
         yield batch
         start += len(batch)
 
-
-def _chained(first: Batch, rest: Iterator[Batch]) -> Iterator[Batch]:
-    yield first
-    yield from rest

@@ -7,10 +7,8 @@ the next read of the same URL goes on there, where the store has places to go on
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import shutil
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -24,7 +22,8 @@ import numpy as np
 from veclink.data.collection import Collection
 from veclink.data.ids import as_ids
 from veclink.errors import InputError, OutputError, StoreError, needed
-from veclink.files.scratch_folders import hold
+from veclink.files.fingerprints import digest
+from veclink.files.scratch_folders import check_room, hold
 from veclink.progress import Progress, ProgressListener
 from veclink.stores.arrow import one_table
 from veclink.stores.protocol import BATCH, Batch, Store
@@ -42,38 +41,22 @@ def read_store(
     """The whole collection: vectors memory-mapped, ids in memory, payload (if wanted) memory-mapped too."""
     rough, dimension, dtype = store.at_most(), store.dimension(), store.dtype
     most = store.count() if rough is None else rough
-    if dtype.kind == "f" and dtype.itemsize == 8:
+    if dtype == np.float64:
         dtype = np.dtype(np.float32)
     if not most:
         return Collection.from_array(np.empty((0, max(dimension, 1)), dtype), name=store.name)
-    size = size or max(1, min(BATCH, BATCH_BYTES // (dimension * dtype.itemsize)))
+    width = dimension * dtype.itemsize
+    state = {
+        "most": most,
+        "dimension": dimension,
+        "dtype": dtype.str,
+        "payload": payload,
+        "version": store.version(),
+    }
     with _folder(store, payload) as folder:
-        state = {
-            "most": most, "dimension": dimension, "dtype": dtype.str, "payload": payload, "version": store.version()
-        }  # fmt: skip
         scratch = _Scratch(folder, state)
-        _check_room(folder, most * dimension * dtype.itemsize - scratch.bytes, store.name)
-        began, already = time.monotonic(), scratch.rows
-
-        def done(step: Future[None]) -> None:
-            step.result()
-            if progress is not None:
-                rate = (scratch.rows - already) / max(time.monotonic() - began, 1e-9)
-                progress(Progress(scratch.rows, most, 0, None, f"reading {store.name}", rows_per_second=rate))
-
-        # batches are written while the next ones are read; a few may wait, as a disk stalls now and then
-        try:
-            with ThreadPoolExecutor(1) as writer:
-                steps: deque[Future[None]] = deque()
-                for batch in scratch.resumed(store, size) or store.batches(size, payload=payload):
-                    if len(steps) == WAITING:
-                        done(steps.popleft())
-                    steps.append(writer.submit(scratch.append, batch, store.name))
-                while steps:
-                    done(steps.popleft())
-        except BaseException:
-            scratch.keep()
-            raise
+        check_room(folder, most * width - scratch.bytes, f"vectors of {store.name}")
+        _fill(scratch, store, size or max(1, min(BATCH, BATCH_BYTES // width)), progress)
         expected = most if rough is None or scratch.rows == most else store.count()
         if scratch.rows != expected:
             scratch.forget()
@@ -81,6 +64,30 @@ def read_store(
                 f"{store.name} changed while it was read: of {expected:,} rows {scratch.rows:,} came; read again."
             )
         return scratch.collection(store.name)
+
+
+def _fill(scratch: _Scratch, store: Store, size: int, progress: ProgressListener | None) -> None:
+    """Write batches of `size` rows while the next ones are read; a few may wait, as a disk stalls now and then."""
+    began, already = time.monotonic(), scratch.rows
+
+    def done(step: Future[None]) -> None:
+        step.result()
+        if progress is not None:
+            rate = (scratch.rows - already) / max(time.monotonic() - began, 1e-9)
+            progress(Progress(scratch.rows, scratch.most, 0, None, f"reading {store.name}", rows_per_second=rate))
+
+    steps: deque[Future[None]] = deque()
+    try:
+        with ThreadPoolExecutor(1) as writer:
+            for batch in scratch.missing(store, size):
+                if len(steps) == WAITING:
+                    done(steps.popleft())
+                steps.append(writer.submit(scratch.append, batch, store.name))
+            while steps:
+                done(steps.popleft())
+    except BaseException:
+        scratch.keep()
+        raise
 
 
 class _Scratch:
@@ -97,34 +104,41 @@ class _Scratch:
             self.restart()
 
     @property
+    def most(self) -> int:
+        """How many rows there can be."""
+        return int(self._expected["most"])
+
+    @property
     def bytes(self) -> int:
         """How many bytes of vectors are there."""
         return self.rows * self._dimension * self._dtype.itemsize
 
-    def resumed(self, store: Store, size: int) -> Iterator[Batch] | None:
-        """The batches that are missing, if the last one that is there is still the same in the store."""
+    def missing(self, store: Store, size: int) -> Iterator[Batch]:
+        """The batches that are not here yet: all of them, unless the last one here is still the same in the store."""
         steps = self._state["steps"]
-        if not steps:
-            return None
-        before: dict[str, Any] = steps[-2] if len(steps) > 1 else {"place": None, "rows": 0, "ids": 0, "payload": 0}
-        start, kept = before["rows"], self._last_ids()
         payload = self._expected["payload"]
-        stream = iter(store.batches(self.rows - start, after=before["place"], payload=payload))
-        again = next(stream, None)
-        vectors = np.memmap(self._folder / "vectors", self._dtype, "r", shape=(self.rows, self._dimension))[start:]
-        # a store that gives fewer rows at once than it is asked for has its own size: take those steps again
-        same = (
-            again is not None
-            and 0 < len(again) <= len(vectors)
-            and np.array_equal(vectors[: len(again)], again.vectors)
-        )
-        if not same or again is None or (again.ids is not None and kept[: len(again)] != again.ids.tolist()):
+        if not steps:
+            return store.batches(size, payload=payload)
+        before: dict[str, Any] = steps[-2] if len(steps) > 1 else {"place": None, "rows": 0, "ids": 0, "payload": 0}
+        again = next(iter(store.batches(self.rows - before["rows"], after=before["place"], payload=payload)), None)
+        if again is None or not self._ends_with(again, before["rows"]):
             self.restart()
-            return None
+            return store.batches(size, payload=payload)
+        # a store that gives fewer rows at once than it is asked for has its own size: take those steps again
         self._cut(before)
         self._ids = [as_ids(part) for part in self._read_ids()]
-        del stream
         return store.batches(size, after=before["place"], payload=payload)
+
+    def _ends_with(self, batch: Batch, start: int) -> bool:
+        """Whether a batch that was read again is what is here from the row `start` on."""
+        vectors = self._mapped()[start:]
+        if not 0 < len(batch) <= len(vectors) or not np.array_equal(vectors[: len(batch)], batch.vectors):
+            return False
+        return batch.ids is None or self._last_ids()[: len(batch)] == batch.ids.tolist()
+
+    def _mapped(self) -> np.ndarray:
+        """The vectors that are here, (rows, d)."""
+        return np.memmap(self._folder / "vectors", self._dtype, "r", shape=(self.rows, self._dimension))
 
     def append(self, batch: Batch, name: str) -> None:
         """Add a batch to all files, and now and then say so in the state: what is not said there does not count."""
@@ -137,14 +151,7 @@ class _Scratch:
             self.rows += len(batch)
             return  # more than was counted: read_store says so at the end
         try:
-            with (self._folder / "vectors").open("ab") as file:
-                file.write(np.ascontiguousarray(batch.vectors, dtype=self._dtype).data)
-            if batch.ids is not None:
-                self._ids.append(batch.ids.copy())  # a view of an Arrow column would keep the batch's vectors as well
-                with (self._folder / "ids").open("a", encoding="utf-8") as text:
-                    text.write(json.dumps(batch.ids.tolist()) + "\n")
-            if batch.payload is not None:
-                _append_table(self._folder / "payload", batch.payload)
+            self._write(batch)
         except OSError as error:
             raise OutputError(
                 f"{self._folder} is full or gone ({error.strerror}) after {self.rows:,} rows; "
@@ -159,6 +166,16 @@ class _Scratch:
         if time.monotonic() - self._saved > SAVED_SECONDS:
             self.keep()
 
+    def _write(self, batch: Batch) -> None:
+        with (self._folder / "vectors").open("ab") as file:
+            file.write(np.ascontiguousarray(batch.vectors, dtype=self._dtype).data)
+        if batch.ids is not None:
+            self._ids.append(batch.ids.copy())  # a view of an Arrow column would keep the batch's vectors as well
+            with (self._folder / "ids").open("a", encoding="utf-8") as text:
+                text.write(json.dumps(batch.ids.tolist()) + "\n")
+        if batch.payload is not None:
+            _append_table(self._folder / "payload", batch.payload)
+
     def keep(self) -> None:
         """Say in the state what is there, for a later read; a store without places cannot go on."""
         steps = self._state["steps"]
@@ -170,8 +187,7 @@ class _Scratch:
 
     def collection(self, name: str) -> Collection:
         """What was read, mapped; its folder may go, as the maps hold the files."""
-        vectors = np.memmap(self._folder / "vectors", self._dtype, "r", shape=(self.rows, self._dimension))
-        return Collection.from_array(vectors, _one_kind(self._ids), _tables(self._folder / "payload"), name=name)
+        return Collection.from_array(self._mapped(), _one_kind(self._ids), _tables(self._folder / "payload"), name=name)
 
     def restart(self) -> None:
         """Begin again with empty files."""
@@ -217,8 +233,7 @@ class _Scratch:
 @contextmanager
 def _folder(store: Store, payload: bool) -> Iterator[Path]:
     """A folder of this URL's own, locked; gone at the end unless it is left for a read that goes on."""
-    digest = hashlib.sha256(f"{store.name}\0{store.address.user}\0{payload}".encode()).hexdigest()[:24]
-    folder = hold(f"read-{digest}")
+    folder = hold(f"read-{digest(store.name, store.address.user, payload, letters=24)}")
     done = False
     try:
         yield folder.path
@@ -227,15 +242,6 @@ def _folder(store: Store, payload: bool) -> Iterator[Path]:
         if done or not folder.resumable or not (folder.path / "state.json").exists():
             folder.remove()
         folder.release()
-
-
-def _check_room(folder: Path, needs: int, name: str) -> None:
-    free = shutil.disk_usage(folder).free
-    if needs > free:
-        raise OutputError(
-            f"The vectors of {name} need {needs / 1e9:,.1f} GB in {folder} and there are {free / 1e9:,.1f}; "
-            "make room, or name another folder in VECLINK_SCRATCH."
-        )
 
 
 def _append_table(path: Path, table: Any) -> None:

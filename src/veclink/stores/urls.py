@@ -13,27 +13,7 @@ from typing import Any
 from veclink.errors import InputError, named
 from veclink.files.folders import restore
 from veclink.stores.filters import Condition, parse_condition
-
-# the scheme of a URL and the module here that reads it, imported when asked for
-BY_SCHEME = {
-    "lancedb": "lance",
-    "lance": "lance",
-    "qdrant": "qdrant",
-    "chroma": "chroma",
-    "chromadb": "chroma",
-    "milvus": "milvus",
-    "postgresql": "postgres",
-    "postgres": "postgres",
-    "sqlite": "sqlite",
-    "faiss": "faiss",
-    "duckdb": "duckdb",
-    "parquet": "parquet_folder",
-    "hdf5": "hdf5",
-    "vdf": "vdf",
-    "file": "files",
-}
-SERVED = ("qdrant", "chroma", "milvus")
-"""Modules whose URL means a server where it names a host, and a local path where it does not."""
+from veclink.stores.kinds import BY_SCHEME, SERVED
 
 SECRET_VARIABLES = ("PGPASSWORD", "QDRANT_API_KEY", "MILVUS_TOKEN", "CHROMA_TOKEN")
 

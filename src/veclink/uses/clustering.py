@@ -11,7 +11,7 @@ import numpy as np
 
 from veclink.data.pairs import one_to_one
 from veclink.errors import InputError, WrongLinksWarning, needed
-from veclink.files.tables import write_table
+from veclink.files.tables import table_ending, write_table
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers.linking import chosen_device
 from veclink.progress import Progress, ProgressListener
@@ -109,17 +109,19 @@ class Clusters:
 
     def save(self, path: str | Path) -> None:
         """Write a table with the columns side, id, cluster and central: .csv or .parquet, whole or not at all."""
-        ids = [*self.names_a.tolist(), *self.names_b.tolist()]
-        central: Any = np.concatenate([self.central_a, self.central_b]).astype(np.float32)
-        columns = {
+        path = Path(path)
+        table_ending(path, "clusters are written as one of these")
+        ids = [self.names_a, self.names_b]
+        if any(each.dtype == object for each in ids):
+            ids = [each.astype(str).astype(object) for each in ids]
+        central = np.concatenate([self.central_a, self.central_b])
+        columns: dict[str, Any] = {
             "side": ["a"] * len(self.names_a) + ["b"] * len(self.names_b),
-            "id": [str(each) for each in ids] if any(isinstance(each, str) for each in ids) else ids,
+            "id": np.concatenate(ids),
             "cluster": np.concatenate([self.labels_a, self.labels_b]),
-            "central": central,
+            "central": central.astype(np.float32),
         }
-        if Path(path).suffix.lower() == ".csv":
-            columns["central"] = [f"{near:.4f}" for near in central]
-        write_table(path, columns, what="clusters")
+        write_table(path, columns, {"central": "{:.4f}".format})
 
     def describe(self, examples: int = 3, most: int = 20) -> dict[str, Any]:
         """The summary with the largest clusters, their sizes and examples, ready for JSON."""

@@ -1,14 +1,12 @@
 """Translated rows on disk: written a chunk at a time, so that a run that was killed goes on where it stopped.
 
-The file lies in a scratch folder (see `stores.scratch_folders`), named after all that decides its content, and readable
+The file lies in a scratch folder (see `files.scratch_folders`), named after all that decides its content, and readable
 by its owner only. It is removed once the merged collection is written.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -18,22 +16,22 @@ import numpy as np
 from veclink.data.collection import Collection
 from veclink.errors import OutputError
 from veclink.files.atomic import written_whole
+from veclink.files.fingerprints import digest, rows_to_compare
 from veclink.files.memory_maps import forget_pages
-from veclink.files.scratch_folders import ScratchFolder, hold, left_behind
+from veclink.files.scratch_folders import ScratchFolder, check_room, hold, left_behind
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.magnitudes import fitted
 from veclink.progress import Progress, ProgressListener
 from veclink.uses.translating import Translator
 
 CHUNK = 16_384  # rows between two notes of how far it is
-LOOKED_AT = 256  # rows of a collection that its fingerprint reads
 
 
 class Workspace:
     """The folder of one merge: its translator, its translated rows, and how many of those are done."""
 
-    def __init__(self, fingerprint: str) -> None:
-        self._name = f"merge-{fingerprint}"
+    def __init__(self, name: str) -> None:
+        self._name = f"merge-{name}"
         self._held: ScratchFolder | None = None
 
     def translator(self) -> Translator | None:
@@ -66,7 +64,7 @@ class Workspace:
         folder = self._folder()
         done = self.rows_done()
         if not done:
-            _check_room(folder, shape[0] * shape[1] * dtype.itemsize)
+            check_room(folder, shape[0] * shape[1] * dtype.itemsize, "translated rows")
         began, already = time.monotonic(), done
         try:
             out = np.memmap(folder / "vectors", dtype, "r+" if done else "w+", shape=shape)
@@ -108,23 +106,9 @@ class Workspace:
         return self._held.path
 
 
-def _check_room(folder: Path, wanted: int) -> None:
-    if shutil.disk_usage(folder).free < wanted:
-        raise OutputError(
-            f"{folder.parent} has less than the {wanted / 1e9:,.1f} GB that translated rows need; set "
-            "VECLINK_SCRATCH to a folder with more room."
-        )
-
-
-def fingerprint(a: Collection, b: Collection, pairs: np.ndarray, weight: np.ndarray, options: dict[str, Any]) -> str:
+def fingerprint(
+    a: Collection, b: Collection, pairs: np.ndarray, weight: np.ndarray, options: dict[str, Any]
+) -> str:
     """A name for all that decides the translated rows; of the vectors, it reads some hundred rows."""
-    digest = hashlib.sha256(json.dumps(options, sort_keys=True).encode())
-    for part in (pairs, weight):
-        digest.update(np.ascontiguousarray(part).tobytes())
-    for side in (a, b):
-        digest.update(f"{side.vectors.shape} {side.vectors.dtype}".encode())
-        some = np.unique(np.linspace(0, len(side) - 1, LOOKED_AT).astype(np.int64)) if len(side) else np.empty(0, int)
-        for row in some:
-            digest.update(np.ascontiguousarray(side.vectors[row]).tobytes())
-            forget_pages(side.vectors)  # one row may bring a megabyte around it into memory
-    return digest.hexdigest()[:24]
+    sides = [*rows_to_compare(a.vectors), *rows_to_compare(b.vectors)]
+    return digest(options, pairs, weight, *sides, letters=24)

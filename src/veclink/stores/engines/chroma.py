@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 
 from veclink.data.ids import as_ids
-from veclink.errors import InputError, StoreError, named, needed
+from veclink.errors import InputError, StoreError
 from veclink.stores.arrow import table_of
 from veclink.stores.filters import Condition
-from veclink.stores.link_rows import check_columns
-from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
-from veclink.stores.urls import Address
+from veclink.stores.link_rows import links_of_records
+from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store, in_parts
 
 MOST = 5000  # rows written in one call; Chroma's own limit is 5,461
 READ, LISTED = 1000, 20_000
@@ -33,18 +32,14 @@ DOCUMENT = "document"
 _SIGNS = {"=": "$eq", "<": "$lt", "<=": "$lte", ">": "$gt", ">=": "$gte"}
 
 
-def open_address(address: Address, *, writable: bool) -> Store:
-    """The collection, of a folder or of a server."""
-    needed("chromadb", "Chroma", install="veclink[chroma]")
-    return ChromaStore(address, writable=writable)
-
-
 class ChromaStore(Store):
     """A Chroma collection; documents and metadata are its payload."""
 
+    needs = ("chromadb", "Chroma", "veclink[chroma]")
+
     @cached_property
     def _client(self) -> Any:
-        chroma: Any = needed("chromadb", "Chroma", install="veclink[chroma]")
+        chroma = self._package()
         # not what a .env in the current folder says: it could name the engine that unpickles its indexes
         settings = chroma.Settings(_env_file=None, anonymized_telemetry=False)
         address = self.address
@@ -64,10 +59,8 @@ class ChromaStore(Store):
         if self.address.table is not None:
             return self.address.table
         with self.errors():
-            names = sorted(name for name in self._names() if not name.endswith(UNFINISHED))
-        if len(names) != 1:
-            raise InputError(f"{self.name} holds {len(names)} collections, {named(names) or 'none'}; name one.")
-        return names[0]
+            names = [name for name in self._names() if not name.endswith(UNFINISHED)]
+        return self._only_one(names, "collection")
 
     @cached_property
     def _collection(self) -> Any:
@@ -140,7 +133,7 @@ class ChromaStore(Store):
             if len(found) < LISTED:
                 return
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         unfinished = self._name + UNFINISHED
         if unfinished in self._names():
             self._client.delete_collection(unfinished)
@@ -161,8 +154,7 @@ class ChromaStore(Store):
             with suppress(Exception):
                 self._client.delete_collection(unfinished)
             raise
-        self.__dict__.pop("_collection", None)
-        return rows
+        self._forget()
 
     def _add(self, collection: Any, batch: Batch, row: int, integers: bool) -> int:
         ids: Sequence[Any] = range(row, row + len(batch)) if batch.ids is None else batch.ids.tolist()
@@ -189,11 +181,7 @@ class ChromaStore(Store):
             if not self.exists():
                 return None
             found = self._collection.get(include=["metadatas"])["metadatas"]
-        for record in found[:1]:
-            check_columns(list(record or {}), self.name)
-        if any(sorted(record or {}) != ["a", "b", "probability"] for record in found):
-            raise InputError(f"{self.name} holds something else than links; choose another name.")
-        return {(record["a"], record["b"]): record["probability"] for record in found}
+        return links_of_records(found, self.name)
 
     def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
         self.check_writable()
@@ -201,17 +189,15 @@ class ChromaStore(Store):
             # every record needs a vector here: one number, the same for all, that nobody should search by
             made = self._client.get_or_create_collection(self._name, embedding_function=None)
             collection = _without_functions(made)
-            items = list(changed.items())
-            for start in range(0, len(items), MOST):
-                part = items[start : start + MOST]
+            for part in in_parts(list(changed.items()), MOST):
                 collection.upsert(
                     ids=[json.dumps(pair) for pair, _ in part],
                     embeddings=np.ones((len(part), 1), np.float32),
                     metadatas=[{"a": a, "b": b, "probability": p} for (a, b), p in part],
                 )
-            for start in range(0, len(removed), MOST):
-                collection.delete(ids=[json.dumps(pair) for pair in removed[start : start + MOST]])
-        self.__dict__.pop("_collection", None)
+            for pairs in in_parts(removed, MOST):
+                collection.delete(ids=[json.dumps(pair) for pair in pairs])
+        self._forget()
 
     def annotations(self) -> dict[Id, tuple[Id | None, float | None]]:
         integers = bool((self._collection.metadata or {}).get(INTEGERS))
@@ -223,20 +209,11 @@ class ChromaStore(Store):
 
     def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
         self.check_writable()
-        items = list(changes.items())
         with self.errors("written"):
-            for start in range(0, len(items), MOST):
-                part = items[start : start + MOST]
+            for part in in_parts(list(changes.items()), MOST):
                 # a value of None takes the field away
                 notes = [{LINKED: v[0], PROBABILITY: v[1]} if v else {LINKED: None, PROBABILITY: None} for _, v in part]
                 self._collection.update(ids=[str(each) for each, _ in part], metadatas=notes)
-
-    def close(self) -> None:
-        self.__dict__.pop("_collection", None)
-        client = self.__dict__.pop("_client", None)
-        if client is not None and hasattr(client, "close"):
-            with suppress(Exception):
-                client.close()
 
     @cached_property
     def _where(self) -> dict[str, Any] | None:

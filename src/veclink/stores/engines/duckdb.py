@@ -10,15 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from veclink.data.ids import as_ids
-from veclink.errors import InputError, StoreError, named, needed
-from veclink.stores.arrow import id_values, matrix
+from veclink.errors import InputError, StoreError, needed
+from veclink.stores.arrow import ids_of, matrix, records_of, table_of_records
+from veclink.stores.engines.sql import SqlStore, noted, quoted
 from veclink.stores.fields import choose_id, choose_vector
-from veclink.stores.link_rows import check_columns, links_of_rows, links_table, plain_id
-from veclink.stores.names import quoted, where_clause
-from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
-from veclink.stores.tables import records_of
-from veclink.stores.urls import Address
+from veclink.stores.link_rows import links_table
+from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id
 
 READING_MEMORY = "256MB"
 _WITHIN_THE_FILE = {
@@ -33,20 +30,14 @@ _WITHIN_THE_FILE = {
 _NUMBERS = {"FLOAT": "float32", "DOUBLE": "float32", "TINYINT": "int8"}
 
 
-def open_address(address: Address, *, writable: bool) -> Store:
-    """The table of a DuckDB file."""
-    needed("duckdb", "DuckDB", install="veclink[duckdb]")
-    return DuckdbStore(address, writable=writable)
-
-
-class DuckdbStore(Store):
+class DuckdbStore(SqlStore):
     """A table or view of a DuckDB file, read in the order in which it was filled."""
 
+    needs = ("duckdb", "DuckDB", "veclink[duckdb]")
     _streams = 0
 
     @cached_property
     def _connection(self) -> Any:
-        duckdb: Any = needed("duckdb", "DuckDB", install="veclink[duckdb]")
         if not self.writable and not self._path.is_file():
             raise InputError(f"{self.name} does not exist; check the name.")
         options: dict[str, Any] = dict(_WITHIN_THE_FILE)
@@ -54,7 +45,7 @@ class DuckdbStore(Store):
             # a table is read once from end to end: pages kept for another time would only fill the memory
             options["memory_limit"] = READING_MEMORY
         with self.errors("opened"):
-            return duckdb.connect(str(self._path), read_only=not self.writable, config=options)
+            return self._package().connect(str(self._path), read_only=not self.writable, config=options)
 
     def _run(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self.errors(), self._connection.cursor() as cursor:
@@ -65,10 +56,11 @@ class DuckdbStore(Store):
         if self.address.table is not None:
             return self.address.table
         rows = self._run("select table_name from information_schema.tables where table_schema = 'main'")
-        names = sorted(row[0] for row in rows)
-        if len(names) != 1:
-            raise InputError(f"{self.name} holds {len(names)} tables, {named(names) or 'none'}; name one: #table.")
-        return names[0]
+        return self._only_one((row[0] for row in rows), "table")
+
+    @property
+    def _from(self) -> str:
+        return quoted(self._table)
 
     @cached_property
     def _columns(self) -> dict[str, str]:
@@ -81,16 +73,12 @@ class DuckdbStore(Store):
     def exists(self) -> bool:
         return bool(self._columns)
 
-    def count(self) -> int:
-        where, values = self._where
-        return int(self._run(f"select count(*) from {quoted(self._table)}{where}", values)[0][0])
-
     def dimension(self) -> int:
         size = self._columns[self._vector].partition("[")[2].rstrip("]")
         if size:
             return int(size)
         column = quoted(self._vector)
-        rows = self._run(f"select len({column}) from {quoted(self._table)} where {column} is not null limit 1")
+        rows = self._run(f"select len({column}) from {self._from} where {column} is not null limit 1")
         return int(rows[0][0]) if rows else 0
 
     @property
@@ -98,12 +86,8 @@ class DuckdbStore(Store):
         return np.dtype(_NUMBERS[self._columns[self._vector].partition("[")[0]])
 
     def metadata(self) -> dict[str, Any]:
-        comment = self._run("select comment from duckdb_tables() where table_name = ?", [self._table])
-        with suppress(ValueError, TypeError, IndexError):
-            known = json.loads(comment[0][0])
-            if isinstance(known, dict):
-                return known
-        return {}
+        rows = self._run("select comment from duckdb_tables() where table_name = ?", [self._table])
+        return noted(rows[0][0]) or {} if rows else {}
 
     def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
         others = [name for name in self._columns if payload and name not in (self._vector, self._id, *self._vectors)]
@@ -112,8 +96,7 @@ class DuckdbStore(Store):
         if after is not None:
             where += f" {'and' if where else 'where'} rowid > {int(after)}"
         last = ["rowid as veclink_place"] if self._has_rowid else []
-        query = f"select {', '.join([*names, *last])} from {quoted(self._table)}{where}"
-        arrow: Any = needed("pyarrow", "DuckDB")
+        query = f"select {', '.join([*names, *last])} from {self._from}{where}"
         row, connection = 0, self._connection
         with self.errors(), self._reading(connection) as cursor:
             # with parameters, even none, DuckDB keeps the whole answer in memory before it gives the first batch
@@ -126,8 +109,8 @@ class DuckdbStore(Store):
                 row += len(vectors)
                 yield Batch(
                     vectors.astype(self.dtype, copy=False),
-                    as_ids(id_values(records.column(1)), self.name) if self._id else None,
-                    arrow.Table.from_batches([records.select(others)]) if others else None,
+                    ids_of(records.column(1), self.name) if self._id else None,
+                    table_of_records(records, others),
                     records.column(records.num_columns - 1)[-1].as_py() if last else None,
                 )
                 if self.__dict__.get("_connection") is not connection:
@@ -146,9 +129,8 @@ class DuckdbStore(Store):
             if self.__dict__.get("_connection") is not connection:
                 connection.close()
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
-        table, dimension = quoted(self._table), first.vectors.shape[1]
-        rows = 0
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
+        table, dimension = self._from, first.vectors.shape[1]
         with self._transaction() as cursor:
             cursor.execute(f"drop table if exists {table}")
             made = False
@@ -160,54 +142,30 @@ class DuckdbStore(Store):
                     f"vector::{kind}[{dimension}] as vector" if name == "vector" else quoted(name)
                     for name in records.column_names
                 )
-                cursor.register("veclink_batch", records)
-                if made:
-                    cursor.execute(f"insert into {table} by name select {names} from veclink_batch")
-                else:
-                    cursor.execute(f"create table {table} as select {names} from veclink_batch")
-                cursor.unregister("veclink_batch")
+                begin = f"insert into {table} by name" if made else f"create table {table} as"
+                _run_with(records, cursor, f"{begin} select {names} from veclink_batch")
                 made = True
-                rows += len(batch)
             if metadata:
                 text = json.dumps(metadata).replace("'", "''")
                 cursor.execute(f"comment on table {table} is '{text}'")
         self._forget()
-        return rows
-
-    def links(self) -> dict[tuple[Id, Id], float] | None:
-        if not self.exists():
-            return None
-        check_columns(list(self._columns), self.name)
-        return links_of_rows(self._run(f"select a, b, probability from {quoted(self._table)}"))
 
     def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
         self.check_writable()
-        table = quoted(self._table)
-        there = self.exists()
+        table, there = self._from, self.exists()
         with self.errors("written"), self._transaction() as cursor:
             gone = {pair: 0.0 for pair in (*changed, *removed)}
             if there and gone:
-                cursor.register("veclink_batch", links_table(gone))
-                cursor.execute(f"delete from {table} t using veclink_batch n where t.a = n.a and t.b = n.b")
-                cursor.unregister("veclink_batch")
-            cursor.register("veclink_batch", links_table(changed))
+                query = f"delete from {table} t using veclink_batch n where t.a = n.a and t.b = n.b"
+                _run_with(links_table(gone), cursor, query)
             begin = f"insert into {table} by name" if there else f"create table {table} as"
-            cursor.execute(f"{begin} select * from veclink_batch")
-            cursor.unregister("veclink_batch")
+            _run_with(links_table(changed), cursor, f"{begin} select * from veclink_batch")
         self._forget()
-
-    def annotations(self) -> dict[Id, tuple[Id | None, float | None]]:
-        if self._id is None:
-            raise InputError(f"{self.name} has no ids, so its rows cannot be annotated; name the column: ?id=…")
-        notes = f"{quoted(LINKED)}, {quoted(PROBABILITY)}" if LINKED in self._columns else "null, null"
-        rows = self._run(f"select {quoted(self._id)}, {notes} from {quoted(self._table)}")
-        return {plain_id(row[0]): (row[1], row[2]) for row in rows}
 
     def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
         self.check_writable()
-        assert self._id is not None
         arrow: Any = needed("pyarrow", "DuckDB")
-        table, key, linked, probability = map(quoted, (self._table, self._id, LINKED, PROBABILITY))
+        table, key, linked, probability = self._from, self._key, quoted(LINKED), quoted(PROBABILITY)
         values = [value or (None, None) for value in changes.values()]
         text = any(isinstance(value[0], str) for value in values)
         with self.errors("written"), self._transaction() as cursor:
@@ -220,12 +178,9 @@ class DuckdbStore(Store):
                 [value[1] for value in values],
             ]
             notes = arrow.table([arrow.array(column) for column in columns], names=["k", "l", "p"])
-            cursor.register("veclink_batch", notes)
-            cursor.execute(
-                f"update {table} set {linked} = n.l, {probability} = n.p from veclink_batch n "
-                f"where {table}.{key} = n.k::{self._columns[self._id]}"
-            )
-            cursor.unregister("veclink_batch")
+            setting = f"{linked} = n.l, {probability} = n.p"
+            same = f"{table}.{key} = n.k::{self._columns[str(self._id)]}"
+            _run_with(notes, cursor, f"update {table} set {setting} from veclink_batch n where {same}")
         self._forget()
 
     def close(self) -> None:
@@ -235,12 +190,17 @@ class DuckdbStore(Store):
             with suppress(Exception):
                 connection.close()
 
-    def _transaction(self) -> Any:
-        return _Transaction(self._connection)
-
-    def _forget(self) -> None:
-        for name in ("_columns", "_vectors", "_vector", "_id", "_has_rowid", "_where"):
-            self.__dict__.pop(name, None)
+    @contextmanager
+    def _transaction(self) -> Iterator[Any]:
+        """A cursor whose statements happen all or not at all."""
+        with self._connection.cursor() as cursor:
+            cursor.execute("begin transaction")
+            try:
+                yield cursor
+            except BaseException:
+                cursor.execute("rollback")
+                raise
+            cursor.execute("commit")
 
     @cached_property
     def _vectors(self) -> list[str]:
@@ -260,23 +220,9 @@ class DuckdbStore(Store):
         query = "select table_type from information_schema.tables where table_schema = 'main' and table_name = ?"
         return self._run(query, [self._table])[0][0] == "BASE TABLE"
 
-    @cached_property
-    def _where(self) -> tuple[str, list[Any]]:
-        return where_clause(self.address.where, self._columns, self.name)
 
-
-class _Transaction:
-    """A cursor whose statements happen all or not at all."""
-
-    def __init__(self, connection: Any) -> None:
-        self._cursor = connection.cursor()
-
-    def __enter__(self) -> Any:
-        self._cursor.execute("begin transaction")
-        return self._cursor
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        try:
-            self._cursor.execute("commit" if kind is None else "rollback")
-        finally:
-            self._cursor.close()
+def _run_with(records: Any, cursor: Any, query: str) -> None:
+    """Run a query that reads an Arrow table under the name `veclink_batch`."""
+    cursor.register("veclink_batch", records)
+    cursor.execute(query)
+    cursor.unregister("veclink_batch")

@@ -11,28 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from veclink.data.ids import as_ids
 from veclink.errors import InputError, named, needed
-from veclink.stores.arrow import id_values, is_list, matrix
+from veclink.files.tables import metadata_of, with_metadata
+from veclink.stores.arrow import ids_of, is_list, matrix, records_of, table_of_records
 from veclink.stores.fields import choose_id, choose_vector
 from veclink.stores.filters import Condition
 from veclink.stores.link_rows import links_of_table, links_table
 from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
-from veclink.stores.tables import records_of
-from veclink.stores.urls import Address
 
-KEY = b"veclink"
 FUNCTIONS = b"embedding_functions"  # LanceDB's own key
-
-
-def open_address(address: Address, *, writable: bool) -> Store:
-    """The table of a LanceDB folder."""
-    needed("lancedb", "LanceDB", install="veclink[lancedb]")
-    return LanceStore(address, writable=writable)
 
 
 class LanceStore(Store):
     """A LanceDB table: its list columns are vectors, `id` the ids, the rest payload."""
+
+    needs = ("lancedb", "LanceDB", "veclink[lancedb]")
 
     @cached_property
     def _place(self) -> tuple[Path, str]:
@@ -41,17 +34,12 @@ class LanceStore(Store):
         if path.suffix == ".lance" and table is None:
             return path.parent, path.stem
         if table is None:
-            tables = sorted(each.stem for each in path.glob("*.lance"))
-            if len(tables) != 1:
-                raise InputError(
-                    f"{self.name} holds {len(tables)} tables, {named(tables) or 'none'}; name one: #table."
-                )
-            return path, tables[0]
+            table = self._only_one((each.stem for each in path.glob("*.lance")), "table")
         return path, table
 
     @cached_property
     def _database(self) -> Any:
-        return needed("lancedb", "LanceDB", install="veclink[lancedb]").connect(str(self._place[0]))
+        return self._package().connect(str(self._place[0]))
 
     @cached_property
     def _table(self) -> Any:
@@ -79,8 +67,7 @@ class LanceStore(Store):
         return np.dtype(self._kind.value_type.to_pandas_dtype())
 
     def metadata(self) -> dict[str, Any]:
-        stored = (self._table.schema.metadata or {}).get(KEY)
-        return json.loads(stored) if stored else {}
+        return metadata_of(self._table.schema)
 
     def version(self) -> str:
         return str(self._table.version)
@@ -96,38 +83,30 @@ class LanceStore(Store):
             for records in (query.offset(row) if row else query).to_batches(batch_size=size):
                 vectors = matrix(records.column(self._vector), row, None, self.name)
                 row += len(vectors)
-                rest = records.drop_columns([name for name in (self._vector, ids) if name])
                 yield Batch(
                     vectors,
-                    None if ids is None else as_ids(id_values(records.column(ids)), self.name),
-                    _table_of(rest) if rest.num_columns else None,
+                    None if ids is None else ids_of(records.column(ids), self.name),
+                    table_of_records(records, [name for name in names if name not in (self._vector, ids)]),
                     place=row,
                 )
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         arrow: Any = needed("pyarrow", "LanceDB")
-        rows = 0
-
-        def records() -> Iterator[Any]:
-            nonlocal rows
-            for batch in batches:
-                rows += len(batch)
-                yield from records_of(batch, schema).to_batches()
-
-        schema = records_of(first).schema.with_metadata({KEY: json.dumps(metadata).encode()})
+        schema = with_metadata(records_of(first).schema, metadata)
         table = self._place[1]
         old = self.exists()
         failed: list[BaseException] = []
 
-        def watched() -> Iterator[Any]:
+        def records() -> Iterator[Any]:
             try:
-                yield from records()
+                for batch in batches:
+                    yield from records_of(batch, schema).to_batches()
             except BaseException as error:  # the engine would hide it in one of its own
                 failed.append(error)
                 raise
 
         try:
-            reader = arrow.RecordBatchReader.from_batches(schema, watched())
+            reader = arrow.RecordBatchReader.from_batches(schema, records())
             self._database.create_table(table, data=reader, mode="overwrite" if old else "create")
         except BaseException:
             if not old:
@@ -136,8 +115,7 @@ class LanceStore(Store):
             if failed:
                 raise failed[0] from None
             raise
-        self.__dict__.pop("_table", None)
-        return rows
+        self._forget()
 
     def links(self) -> dict[tuple[Id, Id], float] | None:
         if not self.exists():
@@ -153,14 +131,14 @@ class LanceStore(Store):
         with self.errors("written"):  # one new version of the table, or none
             mode = "overwrite" if self.exists() else "create"
             self._database.create_table(self._place[1], data=links_table(kept), mode=mode)
-        self.__dict__.pop("_table", None)
+        self._forget()
 
     def annotations(self) -> dict[Id, tuple[Id | None, float | None]]:
         ids, there = self._annotated_id(), LINKED in self._table.schema.names
         names = [ids, LINKED, PROBABILITY] if there else [ids]
         with self.errors():
             table = self._table.search().select(names).to_arrow()
-        keys = as_ids(id_values(table.column(ids)), self.name).tolist()
+        keys = ids_of(table.column(ids), self.name).tolist()
         if not there:
             return dict.fromkeys(keys, (None, None))
         values = zip(table.column(LINKED).to_pylist(), table.column(PROBABILITY).to_pylist(), strict=True)
@@ -186,10 +164,6 @@ class LanceStore(Store):
                 }
             )
             self._table.merge_insert(ids).when_matched_update_all().execute(update)
-
-    def close(self) -> None:
-        self.__dict__.pop("_table", None)
-        self.__dict__.pop("_database", None)
 
     @cached_property
     def _vector(self) -> str:
@@ -223,11 +197,6 @@ class LanceStore(Store):
                 "write the links to a table of their own instead: #links."
             )
         return self._id
-
-
-def _table_of(records: Any) -> Any:
-    arrow: Any = needed("pyarrow", "LanceDB")
-    return arrow.Table.from_batches([records])
 
 
 def _as_kind(value: Any, kind: Any, arrow: Any) -> Any:

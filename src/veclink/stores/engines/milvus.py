@@ -17,14 +17,13 @@ from typing import Any
 import numpy as np
 
 from veclink.data.ids import as_ids
-from veclink.errors import InputError, named, needed
+from veclink.errors import InputError, needed
 from veclink.stores.arrow import table_of
 from veclink.stores.engines.milvus_check import check_folder
 from veclink.stores.fields import choose_vector
 from veclink.stores.filters import Condition
-from veclink.stores.link_rows import check_columns
-from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
-from veclink.stores.urls import Address
+from veclink.stores.link_rows import links_of_records
+from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store, in_parts
 
 MOST = 8192  # rows in one answer; Milvus's own limit is 16,384
 WRITE = 2000
@@ -32,24 +31,14 @@ OWN, UNFINISHED = "veclink", "__veclink_unfinished"
 _KINDS = {"FLOAT_VECTOR": "<f4", "FLOAT16_VECTOR": "<f2", "INT8_VECTOR": "i1"}
 
 
-def open_address(address: Address, *, writable: bool) -> Store:
-    """The collection of a server, or of a Milvus Lite folder: that is read without the engine where possible."""
-    needed("pymilvus", "Milvus", install="veclink[milvus]")
-    if address.path is not None and not writable:
-        from veclink.stores.engines.milvus_folder import open_folder
-
-        folder = open_folder(address)
-        if folder is not None:
-            return folder
-    return MilvusStore(address, writable=writable)
-
-
 class MilvusStore(Store):
     """A Milvus collection: its primary key is the id, its vector fields are chosen by `?vector=`."""
 
+    needs = ("pymilvus", "Milvus", "veclink[milvus]")
+
     @cached_property
     def _client(self) -> Any:
-        milvus: Any = needed("pymilvus", "Milvus", install="veclink[milvus]")
+        milvus = self._package()
         # it logs every refusal with a traceback, and what it was asked; the sentence of the error is enough
         logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
         for name in list(logging.Logger.manager.loggerDict):
@@ -72,10 +61,8 @@ class MilvusStore(Store):
         if self.address.table is not None:
             return self.address.table
         with self.errors():
-            names = sorted(name for name in self._client.list_collections() if not name.endswith(UNFINISHED))
-        if len(names) != 1:
-            raise InputError(f"{self.name} holds {len(names)} collections, {named(names) or 'none'}; name one.")
-        return names[0]
+            names = [name for name in self._client.list_collections() if not name.endswith(UNFINISHED)]
+        return self._only_one(names, "collection")
 
     @cached_property
     def _described(self) -> dict[str, Any]:
@@ -137,7 +124,7 @@ class MilvusStore(Store):
             finally:
                 pages.close()
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         client, unfinished = self._client, self._collection + UNFINISHED
         if client.has_collection(unfinished):
             client.drop_collection(unfinished)
@@ -165,11 +152,10 @@ class MilvusStore(Store):
                 client.drop_collection(unfinished)
             raise
         self._forget()
-        return rows
 
     def _make(self, name: str, vectors: np.ndarray, text: bool, metadata: dict[str, Any]) -> None:
         """An empty collection; float16 where the engine has it, which Milvus Lite has not."""
-        types: Any = needed("pymilvus", "Milvus").DataType
+        types = self._package().DataType
         half = vectors.dtype == np.float16 and self.address.path is None
         kind, self._kept_as = ("FLOAT16_VECTOR", "<f2") if half else ("FLOAT_VECTOR", "<f4")
         schema = self._client.create_schema(auto_id=False, enable_dynamic_field=True)
@@ -196,8 +182,7 @@ class MilvusStore(Store):
         for batch in self.batches():
             if batch.payload is None or self._key != "id":
                 raise InputError(f"{self.name} is there and is no table of links; choose another name.")
-            check_columns(batch.payload.column_names, self.name)
-            found |= {(row["a"], row["b"]): row["probability"] for row in batch.payload.to_pylist()}
+            found |= links_of_records(batch.payload.to_pylist(), self.name)
         return found
 
     def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
@@ -208,15 +193,13 @@ class MilvusStore(Store):
             if not self.exists():
                 self._make(self._collection, vector, True, {"holds": "links"})
                 self._index(self._collection)
-            items = list(changed.items())
-            for start in range(0, len(items), WRITE):
+            for part in in_parts(list(changed.items()), WRITE):
                 rows = [
-                    {"id": _pair_id(a, b), "vector": vector[0], "a": a, "b": b, "probability": p}
-                    for (a, b), p in items[start : start + WRITE]
+                    {"id": _pair_id(a, b), "vector": vector[0], "a": a, "b": b, "probability": p} for (a, b), p in part
                 ]
                 self._client.upsert(self._collection, rows)
-            for start in range(0, len(removed), WRITE):
-                self._client.delete(self._collection, ids=[_pair_id(*pair) for pair in removed[start : start + WRITE]])
+            for pairs in in_parts(removed, WRITE):
+                self._client.delete(self._collection, ids=[_pair_id(*pair) for pair in pairs])
         self._forget()
 
     def annotations(self) -> dict[Id, tuple[Id | None, float | None]]:
@@ -242,17 +225,6 @@ class MilvusStore(Store):
             if changed:
                 with self.errors("written"):
                     self._client.upsert(self._collection, changed)
-
-    def close(self) -> None:
-        self._forget()
-        client = self.__dict__.pop("_client", None)
-        if client is not None:
-            with suppress(Exception):
-                client.close()
-
-    def _forget(self) -> None:
-        for name in ("_described", "_vector", "_vectors", "_key"):
-            self.__dict__.pop(name, None)
 
     @cached_property
     def _vectors(self) -> list[dict[str, Any]]:

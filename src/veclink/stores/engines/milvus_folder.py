@@ -22,7 +22,7 @@ from veclink.files.locks import locked
 from veclink.stores.arrow import id_values, matrix, table_of
 from veclink.stores.engines.milvus import MilvusStore
 from veclink.stores.formats.parquet_folder import file_rows
-from veclink.stores.protocol import BATCH, Batch
+from veclink.stores.protocol import BATCH, Batch, Store
 from veclink.stores.urls import Address
 
 SEQUENCE, MORE = "_seq", "$meta"  # columns of the engine's own: when a row was written, and fields beyond the schema
@@ -80,6 +80,13 @@ def _description(file: Path) -> dict[str, Any]:
 
 class MilvusFolder(MilvusStore):
     """A collection of a Milvus Lite folder, read-only, in the order in which it was filled; holds a shared lock."""
+
+    @classmethod
+    def at(cls, address: Address, *, writable: bool) -> Store:
+        """A folder that is only read is read here where that is possible; else through the client."""
+        cls._package()
+        folder = None if writable or address.path is None else open_folder(address)
+        return MilvusStore(address, writable=writable) if folder is None else folder
 
     def __init__(
         self, address: Address, folder: Path, schema: dict[str, Any], manifest: dict[str, Any], lock: int

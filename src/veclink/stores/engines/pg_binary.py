@@ -9,27 +9,23 @@ import numpy as np
 from veclink.errors import needed
 
 
-class VectorLoaders:
-    """Loaders of pgvector's types and of arrays of floats, for binary results."""
+def register_loaders(connection: Any) -> None:
+    """Have this connection read `vector`, `halfvec`, `real[]` and `double precision[]` as numpy arrays."""
+    loader: Any = needed("psycopg.adapt", "PostgreSQL").Loader
+    kinds: Any = needed("psycopg.types", "PostgreSQL").TypeInfo
+    binary: Any = needed("psycopg.pq", "PostgreSQL").Format.BINARY
 
-    @staticmethod
-    def register(connection: Any) -> None:
-        """Have this connection read `vector`, `halfvec`, `real[]` and `double precision[]` as numpy arrays."""
-        loader: Any = needed("psycopg.adapt", "PostgreSQL", install="veclink[postgres]").Loader
-        kinds: Any = needed("psycopg.types", "PostgreSQL", install="veclink[postgres]").TypeInfo
-        binary: Any = needed("psycopg.pq", "PostgreSQL", install="veclink[postgres]").Format.BINARY
+    def made(read: Any) -> Any:
+        # not an annotation-free lambda: psycopg wants a class with these two
+        return type("VectorLoader", (loader,), {"format": binary, "load": staticmethod(read)})
 
-        def made(read: Any) -> Any:
-            # not an annotation-free lambda: psycopg wants a class with these two
-            return type("VectorLoader", (loader,), {"format": binary, "load": staticmethod(read)})
-
-        for name, read in (("vector", _vector), ("halfvec", _half_vector)):
-            info = kinds.fetch(connection, name)
-            if info is not None:
-                connection.adapters.register_loader(info.oid, made(read))
-        for oid, number in ((1021, ">f4"), (1022, ">f8")):
-            connection.adapters.register_loader(oid, made(_array_of(number)))
-        connection.rollback()  # fetching began a transaction
+    for name, read in (("vector", _vector), ("halfvec", _half_vector)):
+        info = kinds.fetch(connection, name)
+        if info is not None:
+            connection.adapters.register_loader(info.oid, made(read))
+    for oid, number in ((1021, ">f4"), (1022, ">f8")):
+        connection.adapters.register_loader(oid, made(_array_of(number)))
+    connection.rollback()  # fetching began a transaction
 
 
 def _vector(data: Any) -> np.ndarray:

@@ -9,109 +9,101 @@ from typing import Any
 import numpy as np
 
 from veclink.errors import needed
+from veclink.stores.engines.sql import quoted
 from veclink.stores.protocol import LINKED, PROBABILITY, Batch, Id
 
 
-def create_table(connection: Any, table: Any, first: Batch, records: Iterable[Any], metadata: dict[str, Any]) -> int:
-    """Replace or make `table` of these Arrow tables (id, vector, payload); says how many rows there are."""
-    sql = _sql()
-    arrow: Any = needed("pyarrow", "PostgreSQL")
-    rows = 0
+def create_table(connection: Any, table: str, first: Batch, records: Iterable[Any], metadata: dict[str, Any]) -> None:
+    """Replace or make `table` of these Arrow tables (id, vector, payload)."""
     columns: list[str] = []
     with connection.cursor() as cursor:
-        cursor.execute("select count(*) from pg_type where typname in ('vector', 'halfvec')")
-        types = cursor.fetchone()[0]
-        if not types:
-            cursor.execute("create extension if not exists vector")
-            cursor.execute("select count(*) from pg_type where typname in ('vector', 'halfvec')")
-            types = cursor.fetchone()[0]
+        types = _vector_types(cursor)
         half = first.vectors.dtype == np.float16 and types > 1  # pgvector has halfvec since 0.7
-        cursor.execute(sql.SQL("drop table if exists {}").format(table))
+        kind = f"{'halfvec' if half else 'vector'}({first.vectors.shape[1]})"
+        cursor.execute(f"drop table if exists {table}")
         for part in records:
             if not columns:
                 columns = part.column_names
-                text = "id" in columns and _type(arrow, part.schema.field("id").type) == "text"
-                # in the order of their bytes, whatever the language of the server: the order in which rows are read
-                key = (' collate "C"' if text else "") + " primary key"
-                kinds = [
-                    sql.SQL("{}({})").format(sql.SQL("halfvec" if half else "vector"), first.vectors.shape[1])
-                    if name == "vector"
-                    else sql.SQL(_type(arrow, part.schema.field(name).type) + (key if name == "id" else ""))
-                    for name in columns
-                ]
-                named = sql.SQL(", ").join(
-                    sql.Identifier(name) + sql.SQL(" ") + kind for name, kind in zip(columns, kinds, strict=True)
-                )
-                cursor.execute(sql.SQL("create table {} ({})").format(table, named))
-            rows += _copy(cursor, table, columns, part)
-        note = sql.Literal(json.dumps(metadata))
+                declared = [f"{quoted(name)} {_declared(part.schema.field(name), kind)}" for name in columns]
+                cursor.execute(f"create table {table} ({', '.join(declared)})")
+            _copy(cursor, table, columns, part)
         if metadata:
-            cursor.execute(sql.SQL("comment on table {} is {}").format(table, note))
-    return rows
+            literal: Any = needed("psycopg.sql", "PostgreSQL").Literal
+            cursor.execute(f"comment on table {table} is {literal(json.dumps(metadata)).as_string(cursor)}")
+
+
+def _vector_types(cursor: Any) -> int:
+    """How many of pgvector's types there are, with the extension made where it is not there yet."""
+    query = "select count(*) from pg_type where typname in ('vector', 'halfvec')"
+    types = cursor.execute(query).fetchone()[0]
+    if not types:
+        cursor.execute("create extension if not exists vector")
+        types = cursor.execute(query).fetchone()[0]
+    return int(types)
+
+
+def _declared(field: Any, vector: str) -> str:
+    """The type of a column; that of the vectors is `vector`."""
+    if field.name == "vector":
+        return vector
+    kind = _type(field.type)
+    if field.name != "id":
+        return kind
+    # in the order of their bytes, whatever the language of the server: the order in which rows are read
+    return kind + (' collate "C"' if kind == "text" else "") + " primary key"
 
 
 def put_links(
     connection: Any,
-    table: Any,
+    table: str,
     changed: Mapping[tuple[Id, Id], float],
     removed: Sequence[tuple[Id, Id]],
     *,
     there: bool,
 ) -> None:
     """New and changed links by (a, b), and links to take out."""
-    sql = _sql()
     with connection.cursor() as cursor:
         if not there:
-            kinds = [sql.SQL(_kind([pair[side] for pair in changed])) for side in (0, 1)]
-            query = "create table {} (a {}, b {}, probability double precision not null, primary key (a, b))"
-            cursor.execute(sql.SQL(query).format(table, *kinds))
-        cursor.execute(sql.SQL("create temporary table veclink_new (like {}) on commit drop").format(table))
+            a, b = (_kind([pair[side] for pair in changed]) for side in (0, 1))
+            columns = f"a {a}, b {b}, probability double precision not null, primary key (a, b)"
+            cursor.execute(f"create table {table} ({columns})")
+        cursor.execute(f"create temporary table veclink_new (like {table}) on commit drop")
         with cursor.copy("copy veclink_new (a, b, probability) from stdin") as copy:
-            for (a, b), probability in changed.items():
-                copy.write_row((a, b, probability))
-            for a, b in removed:
-                copy.write_row((a, b, -1.0))
-        cursor.execute(sql.SQL("delete from {t} t using veclink_new n where t.a = n.a and t.b = n.b").format(t=table))
-        query = "insert into {} (a, b, probability) select a, b, probability from veclink_new where probability >= 0"
-        cursor.execute(sql.SQL(query).format(table))
+            for pair, probability in changed.items():
+                copy.write_row((*pair, probability))
+            for pair in removed:
+                copy.write_row((*pair, -1.0))
+        cursor.execute(f"delete from {table} t using veclink_new n where t.a = n.a and t.b = n.b")
+        chosen = "select a, b, probability from veclink_new where probability >= 0"
+        cursor.execute(f"insert into {table} (a, b, probability) {chosen}")
         cursor.execute("drop table veclink_new")
 
 
 def annotate(
-    connection: Any, table: Any, id_name: str, changes: Mapping[Id, tuple[Id, float] | None], *, there: bool
+    connection: Any, table: str, key: str, changes: Mapping[Id, tuple[Id, float] | None], *, there: bool
 ) -> None:
-    """The two columns of notes, made where they are not there, for the given ids."""
-    sql = _sql()
-    key, linked, probability = (sql.Identifier(name) for name in (id_name, LINKED, PROBABILITY))
+    """The two columns of notes, made where they are not there, for the given ids; `key` is the quoted column of ids."""
+    linked, probability = quoted(LINKED), quoted(PROBABILITY)
+    columns = f"{key}, {linked}, {probability}"
     with connection.cursor() as cursor:
         if not there:
-            kind = sql.SQL(_kind([value[0] for value in changes.values() if value is not None]))
-            cursor.execute(
-                sql.SQL("alter table {} add column {} {}, add column {} double precision").format(
-                    table, linked, kind, probability
-                )
-            )
+            kind = _kind([value[0] for value in changes.values() if value is not None])
+            cursor.execute(f"alter table {table} add column {linked} {kind}, add column {probability} double precision")
         # the ids take the type of the table's own column: text from here becomes a UUID there
         cursor.execute(
-            sql.SQL(
-                "create temporary table veclink_new on commit drop as select {}, {}, {} from {} where false"
-            ).format(key, linked, probability, table)
+            f"create temporary table veclink_new on commit drop as select {columns} from {table} where false"
         )
-        columns = sql.SQL(", ").join((key, linked, probability))
-        with cursor.copy(sql.SQL("copy veclink_new ({}) from stdin").format(columns)) as copy:
+        with cursor.copy(f"copy veclink_new ({columns}) from stdin") as copy:
             for each, value in changes.items():
                 copy.write_row((each, *(value or (None, None))))
         cursor.execute(
-            sql.SQL("update {t} t set {l} = n.{l}, {p} = n.{p} from veclink_new n where t.{k} = n.{k}").format(
-                t=table, l=linked, p=probability, k=key
-            )
+            f"update {table} t set {linked} = n.{linked}, {probability} = n.{probability} "
+            f"from veclink_new n where t.{key} = n.{key}"
         )
         cursor.execute("drop table veclink_new")
 
 
-def _copy(cursor: Any, table: Any, columns: list[str], part: Any) -> int:
-    sql = _sql()
-    names = sql.SQL(", ").join(map(sql.Identifier, columns))
+def _copy(cursor: Any, table: str, columns: list[str], part: Any) -> None:
     values = []
     for name in columns:
         column = part.column(name).to_pylist()
@@ -124,14 +116,13 @@ def _copy(cursor: Any, table: Any, columns: list[str], part: Any) -> int:
         else:
             column = [json.dumps(value, default=str) if isinstance(value, (list, dict)) else value for value in column]
         values.append(column)
-    with cursor.copy(sql.SQL("copy {} ({}) from stdin").format(table, names)) as copy:
+    with cursor.copy(f"copy {table} ({', '.join(map(quoted, columns))}) from stdin") as copy:
         for row in zip(*values, strict=True):
             copy.write_row(row)
-    return part.num_rows
 
 
-def _type(arrow: Any, kind: Any) -> str:
-    types = arrow.types
+def _type(kind: Any) -> str:
+    types: Any = needed("pyarrow", "PostgreSQL").types
     if types.is_boolean(kind):
         return "boolean"
     if types.is_integer(kind):
@@ -149,7 +140,3 @@ def _type(arrow: Any, kind: Any) -> str:
 
 def _kind(values: Sequence[Any]) -> str:
     return "bigint" if values and all(isinstance(value, int) for value in values) else "text"
-
-
-def _sql() -> Any:
-    return needed("psycopg.sql", "PostgreSQL", install="veclink[postgres]")

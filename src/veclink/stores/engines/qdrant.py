@@ -17,40 +17,31 @@ from typing import Any
 import numpy as np
 
 from veclink.data.ids import as_ids
-from veclink.errors import InputError, named, needed
+from veclink.errors import InputError, named
 from veclink.stores.arrow import table_of
 from veclink.stores.engines.qdrant_pickles import check_folder
 from veclink.stores.engines.qdrant_points import condition_of, is_point_id, pair_id, plain, quick_commits
 from veclink.stores.fields import choose_vector
-from veclink.stores.link_rows import check_columns
-from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
-from veclink.stores.urls import Address
+from veclink.stores.link_rows import links_of_records
+from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store, in_parts
 
 UNFINISHED, OWN_IDS, ID_FIELD = "veclink_unfinished", "veclink_ids", "id"
 WRITE = 1000
 """Points sent at once: a server refuses requests of more than 32 MB."""
 
 
-def open_address(address: Address, *, writable: bool) -> Store:
-    """The collection, of a server or of a folder; a folder that is only read is read without the client."""
-    needed("qdrant_client", "Qdrant", install="veclink[qdrant]")
-    if address.path is not None and not writable:
-        from veclink.stores.engines.qdrant_folder import open_folder
-
-        return open_folder(address)
-    return QdrantStore(address, writable=writable)
-
-
 class QdrantStore(Store):
     """A Qdrant collection; its named vectors are chosen by `?vector=`, its ids are the points' or those of `?id=`."""
 
-    @cached_property
+    needs = ("qdrant_client", "Qdrant", "veclink[qdrant]")
+
+    @property
     def _models(self) -> Any:
-        return needed("qdrant_client.models", "Qdrant", install="veclink[qdrant]")
+        return self._package().models
 
     @cached_property
     def _client(self) -> Any:
-        client = needed("qdrant_client", "Qdrant", install="veclink[qdrant]").QdrantClient
+        client = self._package().QdrantClient
         address = self.address
         if address.path is None:
             key = os.environ.get("QDRANT_API_KEY") or address.password
@@ -72,10 +63,8 @@ class QdrantStore(Store):
         if self.address.table is not None:
             return self.address.table
         with self.errors():
-            names = sorted(each.name for each in self._client.get_collections().collections)
-        if len(names) != 1:
-            raise InputError(f"{self.name} holds {len(names)} collections, {named(names) or 'none'}; name one.")
-        return names[0]
+            names = [each.name for each in self._client.get_collections().collections]
+        return self._only_one(names, "collection")
 
     @property
     def _config(self) -> Any:
@@ -144,7 +133,7 @@ class QdrantStore(Store):
             raise InputError(f"{self.name} has no vector in the points {named(missing)}; filter or fill them.")
         return np.array(rows, dtype=self.dtype)
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         models, name = self._models, self._collection
         if self._client.collection_exists(name):
             if not self.half_written():
@@ -174,7 +163,6 @@ class QdrantStore(Store):
             with suppress(Exception):
                 self._client.delete_collection(name)
             raise
-        return rows
 
     def _upsert(self, batch: Batch, row: int, own: bool) -> None:
         ids = list(range(row, row + len(batch))) if batch.ids is None else batch.ids.tolist()
@@ -197,18 +185,9 @@ class QdrantStore(Store):
             )
 
     def links(self) -> dict[tuple[Id, Id], float] | None:
-        with self.errors():
-            if not self._client.collection_exists(self._collection):
-                return None
-            found: dict[tuple[Id, Id], float] = {}
-            place = None
-            while True:
-                points, place = self._client.scroll(self._collection, limit=BATCH, offset=place, with_payload=True)
-                for point in points:
-                    check_columns(list(point.payload or {}), self.name)
-                    found[point.payload["a"], point.payload["b"]] = point.payload["probability"]
-                if place is None:
-                    return found
+        if not self._there():
+            return None
+        return links_of_records((point.payload for point in self._scrolled(True)), self.name)
 
     def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
         self.check_writable()
@@ -217,11 +196,10 @@ class QdrantStore(Store):
             if not self._client.collection_exists(name):
                 self._client.create_collection(name, vectors_config={})
             with quick_commits(self._client, self._collection):
-                items = list(changed.items())
-                for start in range(0, len(items), WRITE):
+                for part in in_parts(list(changed.items()), WRITE):
                     points = [
                         models.PointStruct(id=pair_id(a, b), vector={}, payload={"a": a, "b": b, "probability": p})
-                        for (a, b), p in items[start : start + WRITE]
+                        for (a, b), p in part
                     ]
                     self._client.upsert(name, points, wait=True)
                 if removed:
@@ -235,11 +213,10 @@ class QdrantStore(Store):
         self.check_writable()
         models = self._models
         points = {each: point for each, point, _ in self._annotated()}
-        items = list(changes.items())
         with self.errors("written"), quick_commits(self._client, self._collection):
-            for start in range(0, len(items), WRITE):
+            for part in in_parts(list(changes.items()), WRITE):
                 operations: list[Any] = []
-                for each, value in items[start : start + WRITE]:
+                for each, value in part:
                     if value is None:
                         gone = models.DeletePayload(keys=[LINKED, PROBABILITY], points=[points[each]])
                         operations.append(models.DeletePayloadOperation(delete_payload=gone))
@@ -249,22 +226,20 @@ class QdrantStore(Store):
                         operations.append(models.SetPayloadOperation(set_payload=payload))
                 self._client.batch_update_points(self._collection, operations, wait=True)
 
-    def close(self) -> None:
-        client = self.__dict__.pop("_client", None)
-        if client is not None:
-            with suppress(Exception):
-                client.close()
-
     def _annotated(self) -> Iterator[tuple[Id, Any, tuple[Id | None, float | None]]]:
         """Each id, the point it stands for, and what is noted there."""
-        field, place = self._id_field, None
-        wanted = [LINKED, PROBABILITY, *([field] if field else [])]
+        field = self._id_field
+        for point in self._scrolled([LINKED, PROBABILITY, *([field] if field else [])]):
+            record = point.payload or {}
+            yield record[field] if field else point.id, point.id, (record.get(LINKED), record.get(PROBABILITY))
+
+    def _scrolled(self, payload: Any) -> Iterator[Any]:
+        """All points, with these fields of their payload, or with all of it."""
+        place = None
         while True:
             with self.errors():
-                points, place = self._client.scroll(self._collection, limit=BATCH, offset=place, with_payload=wanted)
-            for point in points:
-                record = point.payload or {}
-                yield record[field] if field else point.id, point.id, (record.get(LINKED), record.get(PROBABILITY))
+                points, place = self._client.scroll(self._collection, limit=BATCH, offset=place, with_payload=payload)
+            yield from points
             if place is None:
                 return
 

@@ -26,7 +26,7 @@ from veclink.errors import InputError, StoreError, named, needed
 from veclink.files.locks import locked
 from veclink.stores.engines.qdrant import QdrantStore
 from veclink.stores.engines.qdrant_pickles import Model, collections_of, open_points, unpickled
-from veclink.stores.protocol import BATCH, Batch
+from veclink.stores.protocol import BATCH, Batch, Store
 from veclink.stores.urls import Address
 
 
@@ -86,6 +86,14 @@ def _unlock(lock: int | None) -> None:
 
 class QdrantFolder(QdrantStore):
     """A collection of a local folder, read-only; it holds a shared lock, so that no client changes it meanwhile."""
+
+    @classmethod
+    def at(cls, address: Address, *, writable: bool) -> Store:
+        """A folder that is only read is read here; all else goes through the client."""
+        cls._package()
+        if writable or address.path is None:
+            return QdrantStore(address, writable=writable)
+        return open_folder(address)
 
     def __init__(
         self, address: Address, file: Path, config: dict[str, Any], storage: sqlite3.Connection, lock: int | None

@@ -19,30 +19,23 @@ import numpy as np
 
 from veclink.data.ids import as_ids
 from veclink.errors import InputError, named, needed
-from veclink.stores.arrow import values_of
+from veclink.stores.arrow import records_of, table_of_columns
+from veclink.stores.engines.sql import SqlStore, quoted
 from veclink.stores.fields import choose_id, choose_vector
-from veclink.stores.link_rows import check_columns, links_of_rows
-from veclink.stores.names import quoted, where_clause
-from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
-from veclink.stores.tables import records_of
-from veclink.stores.urls import Address
+from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id
 
 _VEC0 = re.compile(r"\busing\s+vec0\s*\((?P<columns>.*)\)", re.IGNORECASE | re.DOTALL)
 _NUMBERS = re.compile(r"\b(float|f32|int8|i8|bit)\s*\[\s*(\d+)\s*\]", re.IGNORECASE)
 
 
-def open_address(address: Address, *, writable: bool) -> Store:
-    """The table of a database file."""
-    needed("apsw", "SQLite", install="veclink[sqlite]")
-    return SqliteStore(address, writable=writable)
-
-
-class SqliteStore(Store):
+class SqliteStore(SqlStore):
     """A table of a SQLite file; without a column of ids its row ids are the ids."""
+
+    needs = ("apsw", "SQLite", "veclink[sqlite]")
 
     @cached_property
     def _connection(self) -> Any:
-        apsw: Any = needed("apsw", "SQLite", install="veclink[sqlite]")
+        apsw = self._package()
         vec: Any = needed("sqlite_vec", "SQLite", install="veclink[sqlite]")
         flags = apsw.SQLITE_OPEN_READONLY
         if self.writable:
@@ -72,10 +65,15 @@ class SqliteStore(Store):
             self._run("select name, sql from sqlite_master where type = 'table' and name not like 'sqlite_%'")
         )
         hidden = tuple(f"{name}_" for name, text in tables.items() if text and _VEC0.search(text))
-        names = sorted(name for name in tables if not (hidden and name.startswith(hidden)))
-        if len(names) != 1:
-            raise InputError(f"{self.name} holds {len(names)} tables, {named(names) or 'none'}; name one: #table.")
-        return names[0]
+        return self._only_one((name for name in tables if not name.startswith(hidden)), "table")
+
+    @property
+    def _from(self) -> str:
+        return quoted(self._table)
+
+    @property
+    def _key(self) -> str:
+        return "rowid" if self._id is None else quoted(self._id)
 
     @cached_property
     def _definition(self) -> str:
@@ -104,10 +102,6 @@ class SqliteStore(Store):
         query = "select count(*) from sqlite_master where type in ('table', 'view') and name = ?"
         return bool(self._run(query, [self._table])[0][0])
 
-    def count(self) -> int:
-        where, values = self._where
-        return int(self._run(f"select count(*) from {quoted(self._table)}{where}", values)[0][0])
-
     @cached_property
     def _shape(self) -> tuple[int, np.dtype]:
         kind = self._columns[self._vector]
@@ -116,7 +110,7 @@ class SqliteStore(Store):
         dtype = np.dtype(np.int8 if integers else np.float32)
         if declared is not None:
             return int(declared[2]), dtype
-        column, table = quoted(self._vector), quoted(self._table)
+        column, table = quoted(self._vector), self._from
         rows = self._run(f"select typeof({column}), length({column}) from {table} where {column} is not null limit 1")
         if rows and (rows[0][0] != "blob" or rows[0][1] < dtype.itemsize):
             raise InputError(
@@ -130,7 +124,7 @@ class SqliteStore(Store):
         """The span of the row ids, where as many rows would fit into the file; counting reads all of it."""
         if self.address.where or self._virtual or not self._has_rowid:
             return None
-        table = quoted(self._table)
+        table = self._from
         ends = self._run(f"select (select min(rowid) from {table}), (select max(rowid) from {table})")[0]
         span = 0 if ends[0] is None else ends[1] - ends[0] + 1
         dimension, dtype = self._shape
@@ -145,15 +139,14 @@ class SqliteStore(Store):
 
     def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
         others = [name for name in self._columns if payload and name not in (self._vector, self._id, *self._vectors)]
-        key = "rowid" if self._id is None else quoted(self._id)
         where, values = self._where
         ordered = self._has_rowid and not self._virtual
         if after is not None:
             where, values = f"{where} {'and' if where else 'where'} rowid > ?", [*values, after]
-        chosen = ", ".join([quoted(self._vector), key, "rowid" if ordered else "null", *map(quoted, others)])
+        chosen = ", ".join([quoted(self._vector), self._key, "rowid" if ordered else "null", *map(quoted, others)])
         order = " order by rowid" if ordered else ""
         with self.errors():
-            cursor = self._connection.execute(f"select {chosen} from {quoted(self._table)}{where}{order}", values)
+            cursor = self._connection.execute(f"select {chosen} from {self._from}{where}{order}", values)
             row = 0
             while rows := list(islice(cursor, size)):
                 yield self._batch(rows, others, row)
@@ -169,17 +162,12 @@ class SqliteStore(Store):
                 f"{self.name} has no vector of {dimension:,} numbers ({width:,} bytes) in row {named(wrong)}; fill it."
             )
         vectors = np.frombuffer(b"".join(columns[0]), dtype).reshape(len(rows), dimension)
-        payload = None
-        if others:
-            arrow: Any = needed("pyarrow", "Keeping the payload")
-            payload = arrow.table([values_of(list(column)) for column in columns[3:]], names=others)
-        return Batch(vectors, as_ids(columns[1], self.name), payload, columns[2][-1])
+        return Batch(vectors, as_ids(columns[1], self.name), table_of_columns(columns[3:], others), columns[2][-1])
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         integers = first.vectors.dtype == np.int8
-        rows = 0
         with self._connection:  # whole or not at all
-            self._connection.execute(f"drop table if exists {quoted(self._table)}")
+            self._connection.execute(f"drop table if exists {self._from}")
             names: list[str] = []
             for batch in batches:
                 numbers = batch.vectors.astype(np.int8 if integers else np.float32, copy=False)
@@ -188,9 +176,9 @@ class SqliteStore(Store):
                     names = table.column_names
                     kind = f"{'int8' if integers else 'float'}[{numbers.shape[1]}]"
                     parts = [self._declared(name, kind, first) for name in names]
-                    self._connection.execute(f"create table {quoted(self._table)} ({', '.join(parts)})")
+                    self._connection.execute(f"create table {self._from} ({', '.join(parts)})")
                     insert = (
-                        f"insert into {quoted(self._table)} ({', '.join(map(quoted, names))}) "
+                        f"insert into {self._from} ({', '.join(map(quoted, names))}) "
                         f"values ({', '.join('?' * len(names))})"
                     )
                 if table.column_names != names:
@@ -202,9 +190,7 @@ class SqliteStore(Store):
                     for name in names
                 ]
                 self._connection.executemany(insert, zip(*columns, strict=True))
-                rows += len(batch)
         self._forget()
-        return rows
 
     @staticmethod
     def _declared(name: str, kind: str, first: Batch) -> str:
@@ -215,15 +201,9 @@ class SqliteStore(Store):
         whole = first.ids is not None and first.ids.dtype != object
         return f"{quoted(name)} {'integer' if whole else 'text'} primary key not null"
 
-    def links(self) -> dict[tuple[Id, Id], float] | None:
-        if not self.exists():
-            return None
-        check_columns(list(self._columns), self.name)
-        return links_of_rows(self._run(f"select a, b, probability from {quoted(self._table)}"))
-
     def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
         self.check_writable()
-        table = quoted(self._table)
+        table = self._from
         with self.errors("written"), self._connection:
             columns = "a not null, b not null, probability real not null, primary key (a, b)"
             self._connection.execute(f"create table if not exists {table} ({columns})")
@@ -232,26 +212,19 @@ class SqliteStore(Store):
             self._connection.executemany(f"delete from {table} where a = ? and b = ?", removed)
         self._forget()
 
-    def annotations(self) -> dict[Id, tuple[Id | None, float | None]]:
-        key = "rowid" if self._id is None else quoted(self._id)
-        there = LINKED in self._columns
-        notes = f"{quoted(LINKED)}, {quoted(PROBABILITY)}" if there else "null, null"
-        rows = self._run(f"select {key}, {notes} from {quoted(self._table)}")
-        return {row[0]: (row[1], row[2]) for row in rows}
-
     def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
         self.check_writable()
         if self._virtual:
             raise InputError(
                 f"{self.name} is a vec0 table, which takes no new columns; write a table of links instead."
             )
-        table, key = quoted(self._table), "rowid" if self._id is None else quoted(self._id)
+        table = self._from
         with self.errors("written"), self._connection:
             if LINKED not in self._columns:
                 self._connection.execute(f"alter table {table} add column {quoted(LINKED)}")
                 self._connection.execute(f"alter table {table} add column {quoted(PROBABILITY)} real")
             self._connection.executemany(
-                f"update {table} set {quoted(LINKED)} = ?, {quoted(PROBABILITY)} = ? where {key} = ?",
+                f"update {table} set {quoted(LINKED)} = ?, {quoted(PROBABILITY)} = ? where {self._key} = ?",
                 ((*(value or (None, None)), each) for each, value in changes.items()),
             )
         self._forget()
@@ -262,20 +235,6 @@ class SqliteStore(Store):
         if connection is not None:
             with suppress(Exception):
                 connection.close(True)
-
-    def _forget(self) -> None:
-        for name in (
-            "_definition",
-            "_columns",
-            "_virtual",
-            "_shape",
-            "_vector",
-            "_id",
-            "_vectors",
-            "_where",
-            "_has_rowid",
-        ):
-            self.__dict__.pop(name, None)
 
     @cached_property
     def _vectors(self) -> list[str]:
@@ -301,14 +260,10 @@ class SqliteStore(Store):
     @cached_property
     def _has_rowid(self) -> bool:
         try:
-            list(self._connection.execute(f"select rowid from {quoted(self._table)} limit 1"))
+            list(self._connection.execute(f"select rowid from {self._from} limit 1"))
         except Exception:
             return False
         return True
-
-    @cached_property
-    def _where(self) -> tuple[str, list[Any]]:
-        return where_clause(self.address.where, self._columns, self.name)
 
 
 def _value(value: Any) -> Any:

@@ -15,17 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from veclink.data.ids import beside, read_ids
-from veclink.errors import InputError, needed, plural
+from veclink.data.ids import beside, read_ids, write_ids_beside
+from veclink.errors import InputError, plural
 from veclink.files.atomic import written_whole
 from veclink.stores.protocol import BATCH, Batch, Store
-from veclink.stores.urls import Address
-
-
-def open_address(address: Address, *, writable: bool) -> Store:
-    """The index of a file."""
-    needed("faiss", "FAISS", install="veclink[faiss]")
-    return FaissStore(address, writable=writable)
 
 
 class FaissStore(Store):
@@ -33,14 +26,11 @@ class FaissStore(Store):
 
     keeps_payload = False
     keeps_links = False
-
-    @cached_property
-    def _faiss(self) -> Any:
-        return needed("faiss", "FAISS", install="veclink[faiss]")
+    needs = ("faiss", "FAISS", "veclink[faiss]")
 
     @cached_property
     def _index(self) -> Any:
-        faiss = self._faiss
+        faiss = self._package()
         if self.address.where or self.address.vector:
             raise InputError(f"{self.name} has no payload and one vector per row; leave ?where= and ?vector= out.")
         with self.errors():
@@ -54,7 +44,7 @@ class FaissStore(Store):
 
     def _read_alone(self) -> Any:
         """The index, read where there is no other file that it could name."""
-        faiss = self._faiss
+        faiss = self._package()
         with TemporaryDirectory(prefix="veclink-") as folder:
             alone = Path(folder) / "index.faiss"
             alone.symlink_to(self._path.absolute())
@@ -62,7 +52,7 @@ class FaissStore(Store):
 
     def _check_lists(self, index: Any) -> None:
         """Refuse an index whose vectors are in another file, which it names itself: it could be any file."""
-        faiss = self._faiss
+        faiss = self._package()
         inverted = faiss.try_extract_index_ivf(index)
         if inverted is None:
             return
@@ -78,19 +68,19 @@ class FaissStore(Store):
         """The numbers that vectors were added with; None where they are the rows."""
         index = self._index
         if hasattr(index, "id_map"):
-            return self._faiss.vector_to_array(index.id_map)
+            return self._package().vector_to_array(index.id_map)
         lists = getattr(index, "invlists", None)
         if lists is None:
             return None
         sizes = [lists.list_size(i) for i in range(index.nlist)]
-        parts = [np.array(self._faiss.rev_swig_ptr(lists.get_ids(i), size)) for i, size in enumerate(sizes) if size]
+        parts = [np.array(self._package().rev_swig_ptr(lists.get_ids(i), size)) for i, size in enumerate(sizes) if size]
         numbers = np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64)
         if np.array_equal(numbers, np.arange(len(numbers))):
             with self.errors():
                 index.make_direct_map()
             return None
         with self.errors():
-            index.set_direct_map_type(self._faiss.DirectMap.Hashtable)
+            index.set_direct_map_type(self._package().DirectMap.Hashtable)
         return numbers
 
     @cached_property
@@ -134,41 +124,31 @@ class FaissStore(Store):
     def _reconstructed(self, start: int, stop: int) -> np.ndarray:
         index, numbers = self._index, self._numbers
         if hasattr(index, "id_map"):
-            return np.asarray(self._faiss.downcast_index(index.index).reconstruct_n(start, stop - start))
+            return np.asarray(self._package().downcast_index(index.index).reconstruct_n(start, stop - start))
         if numbers is None:
             return np.asarray(index.reconstruct_n(start, stop - start))
         return np.asarray(index.reconstruct_batch(numbers[start:stop]))
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
-        faiss = self._faiss
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
+        faiss = self._package()
         text = first.ids is not None and first.ids.dtype == object
         index = faiss.IndexFlatIP(first.vectors.shape[1])
         if first.ids is not None and not text:
             index = faiss.IndexIDMap2(index)
         names: list[str] = []
-        rows = 0
         for batch in batches:
             vectors = np.ascontiguousarray(batch.vectors, np.float32)
-            if text and batch.ids is not None:
-                names += [str(each) for each in batch.ids.tolist()]
+            if batch.ids is None:
                 index.add(vectors)
-            elif batch.ids is not None:
-                if batch.ids.dtype == object:
-                    raise InputError("Later rows have ids that are text and the first ones integers; give one kind.")
-                index.add_with_ids(vectors, batch.ids)
+            elif text:
+                names += map(str, batch.ids.tolist())
+                index.add(vectors)
+            elif batch.ids.dtype == object:
+                raise InputError("Later rows have ids that are text and the first ones integers; give one kind.")
             else:
-                index.add(vectors)
-            rows += len(batch)
-        if any("\n" in each or each.endswith("\r") for each in names):
-            raise InputError(f"{self.name} cannot keep ids with line breaks; write Parquet instead.")
+                index.add_with_ids(vectors, batch.ids)
         with ExitStack() as stack:  # either both files are there at the end, or neither
             faiss.write_index(index, str(stack.enter_context(written_whole(self._path))))
             if text:
-                beside_it = stack.enter_context(written_whole(self._path.with_name(f"{self._path.stem}.ids.txt")))
-                beside_it.write_text("".join(f"{each}\n" for each in names), encoding="utf-8")
-        self.close()
-        return rows
-
-    def close(self) -> None:
-        for name in ("_index", "_numbers", "_names"):
-            self.__dict__.pop(name, None)
+                write_ids_beside(self._path, names, stack)
+        self._forget()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -17,33 +16,26 @@ from veclink.data.collection import Collection
 from veclink.data.ids import as_ids
 from veclink.errors import InputError, named, needed
 from veclink.files.atomic import written_whole
-from veclink.stores.arrow import values_of
+from veclink.stores.arrow import records_of, table_of_columns
 from veclink.stores.fields import choose_id, choose_vector
 from veclink.stores.filters import matching
 from veclink.stores.formats.hdf5_links import check_dataset, member
 from veclink.stores.protocol import BATCH, Batch, Store
-from veclink.stores.tables import records_of
-from veclink.stores.urls import Address
 
 NULLS = "veclink_nulls"
 """An attribute of a written dataset: the rows that have no value."""
-
-
-def open_address(address: Address, *, writable: bool) -> Store:
-    """The file, or one group of it."""
-    needed("h5py", "HDF5", install="veclink[hdf5]")
-    return Hdf5Store(address, writable=writable)
 
 
 class Hdf5Store(Store):
     """Datasets of one length in one group."""
 
     keeps_links = False
+    needs = ("h5py", "HDF5", "veclink[hdf5]")
 
     @cached_property
     def _file(self) -> Any:
         with self.errors():
-            return needed("h5py", "HDF5", install="veclink[hdf5]").File(self._path, "r")
+            return self._package().File(self._path, "r")
 
     @cached_property
     def _group(self) -> Any:
@@ -74,19 +66,18 @@ class Hdf5Store(Store):
         return choose_vector(self.address.vector, list(self._datasets), matrices, self.name)
 
     @cached_property
-    def _id(self) -> str | None:
+    def _columns(self) -> list[str]:
+        """The datasets with one value for each vector."""
         length = len(self._datasets[self._vector])
-        columns = [name for name, each in self._datasets.items() if each.ndim == 1 and len(each) == length]
-        return choose_id(self.address.id, columns, self.name)
+        return [name for name, each in self._datasets.items() if each.ndim == 1 and len(each) == length]
 
     @cached_property
+    def _id(self) -> str | None:
+        return choose_id(self.address.id, self._columns, self.name)
+
+    @property
     def _others(self) -> list[str]:
-        length = len(self._datasets[self._vector])
-        return [
-            name
-            for name, each in self._datasets.items()
-            if each.ndim == 1 and len(each) == length and name not in (self._vector, self._id)
-        ]
+        return [name for name in self._columns if name != self._id]
 
     def exists(self) -> bool:
         return self._path.is_file()
@@ -120,11 +111,7 @@ class Hdf5Store(Store):
             with self.errors():
                 block = vectors[rows].astype(self.dtype, copy=False)
                 ids = as_ids(_values(self._datasets[self._id], rows), self.name) if self._id else None
-                table = None
-                if wanted:
-                    arrow: Any = needed("pyarrow", "Keeping the payload")
-                    columns = [values_of(_values(self._datasets[name], rows)) for name in wanted]
-                    table = arrow.table(columns, names=wanted)
+                table = self._table(wanted, rows)
                 if conditions:
                     kept = np.flatnonzero(matching(table, conditions, self.name))
                     block, ids = block[kept], None if ids is None else ids[kept]
@@ -133,6 +120,10 @@ class Hdf5Store(Store):
                         continue
             yield Batch(block, ids, table if payload else None, rows.stop)
 
+    def _table(self, names: list[str], rows: slice) -> Any:
+        """Some rows of the payload as an Arrow table; None without a column."""
+        return table_of_columns([_values(self._datasets[name], rows) for name in names], names)
+
     def in_place(self, *, payload: bool = True) -> Collection | None:
         """Mapped where the dataset is neither chunked nor compressed, as h5py writes by default."""
         vectors = self._datasets[self._vector]
@@ -140,21 +131,17 @@ class Hdf5Store(Store):
         plain = vectors.dtype.isnative and vectors.dtype == self.dtype and not self._file.userblock_size
         if start is None or vectors.chunks is not None or not plain or self.address.where or not len(vectors):
             return None
-        rows, table = slice(0, len(vectors)), None
-        if payload and self._others:
-            arrow: Any = needed("pyarrow", "Keeping the payload")
-            columns = [values_of(_values(self._datasets[name], rows)) for name in self._others]
-            table = arrow.table(columns, names=self._others)
+        rows = slice(0, len(vectors))
+        table = self._table(self._others if payload else [], rows)
         mapped = np.memmap(self._path, vectors.dtype, "r", offset=start, shape=vectors.shape)
         ids = None if self._id is None else _values(self._datasets[self._id], rows)
         return Collection.from_array(mapped, ids, table, name=self.name)
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
-        h5py: Any = needed("h5py", "HDF5", install="veclink[hdf5]")
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         self.close()
         rows = 0
         missing: dict[str, list[int]] = {}
-        with written_whole(self._path) as path, h5py.File(path, "w") as file:
+        with written_whole(self._path) as path, self._package().File(path, "w") as file:
             group = file.create_group(self.address.table) if self.address.table else file
             for batch in batches:
                 table = records_of(batch)
@@ -163,33 +150,27 @@ class Hdf5Store(Store):
                     if column.null_count:
                         empty = np.flatnonzero(column.is_null().to_numpy()) + rows
                         missing.setdefault(name, []).extend(empty.tolist())
-                    block = batch.vectors if name == "vector" else _block(column)
-                    if name not in group:
-                        if "/" in name or name == ".":
-                            raise InputError(f"HDF5 cannot call a dataset {name!r}; rename the field.")
-                        chunk = (max(1, min(4096, (1 << 20) // max(1, block[:1].nbytes))), *block.shape[1:])
-                        group.create_dataset(
-                            name, data=block, maxshape=(None, *block.shape[1:]), chunks=chunk,
-                            dtype=h5py.string_dtype() if block.dtype == object else None,
-                        )  # fmt: skip
-                    else:
-                        dataset = group[name]
-                        dataset.resize(rows + len(batch), axis=0)
-                        dataset[rows:] = block
+                    self._append(group, name, batch.vectors if name == "vector" else _block(column), rows)
                 rows += len(batch)
             for name, places in missing.items():
-                if places:
-                    group[name].attrs[NULLS] = np.array(places)
+                group[name].attrs[NULLS] = np.array(places)
             group.attrs["veclink"] = json.dumps(metadata)
-        return rows
 
-    def close(self) -> None:
-        file = self.__dict__.pop("_file", None)
-        for name in ("_group", "_datasets", "_vector", "_id", "_others"):
-            self.__dict__.pop(name, None)
-        if file is not None:
-            with suppress(Exception):
-                file.close()
+    def _append(self, group: Any, name: str, block: np.ndarray, start: int) -> None:
+        """Add rows to a dataset from `start` on; it is made where it is not there."""
+        if name in group:
+            group[name].resize(start + len(block), axis=0)
+            group[name][start:] = block
+            return
+        if "/" in name or name == ".":
+            raise InputError(f"HDF5 cannot call a dataset {name!r}; rename the field.")
+        group.create_dataset(
+            name,
+            data=block,
+            maxshape=(None, *block.shape[1:]),
+            chunks=(max(1, min(4096, (1 << 20) // max(1, block[:1].nbytes))), *block.shape[1:]),
+            dtype=self._package().string_dtype() if block.dtype == object else None,
+        )
 
 
 def _values(dataset: Any, rows: slice) -> Any:

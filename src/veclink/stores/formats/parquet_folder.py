@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -10,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from veclink.data.ids import as_ids
 from veclink.errors import InputError, named, needed
 from veclink.files.folders import folder_written_whole, restore
-from veclink.stores.arrow import id_values, is_list, matrix
+from veclink.files.tables import metadata_of, with_metadata
+from veclink.stores.arrow import ids_of, is_list, matrix, records_of, table_of_records
 from veclink.stores.fields import choose_id, choose_vector
 from veclink.stores.filters import matching
 from veclink.stores.protocol import BATCH, Batch, Store
-from veclink.stores.tables import records_of
 from veclink.stores.urls import Address
 
 PART_ROWS = 1_000_000
@@ -25,18 +23,17 @@ NO_ROWS = ("_SUCCESS", "_metadata", "_common_metadata")
 """Files that other programs write beside the parts, about the parts."""
 
 
-def open_address(address: Address, *, writable: bool) -> Store:
-    """The folder."""
-    needed("pyarrow.parquet", "Parquet")
-    assert address.path is not None
-    restore(address.path)
-    return ParquetFolder(address, writable=writable)
-
-
 class ParquetFolder(Store):
     """Parquet files with the same columns."""
 
     keeps_links = False
+    needs = ("pyarrow.parquet", "Parquet", "pyarrow")
+
+    @classmethod
+    def at(cls, address: Address, *, writable: bool) -> Store:
+        assert address.path is not None
+        restore(address.path)
+        return super().at(address, writable=writable)
 
     @cached_property
     def _files(self) -> list[Path]:
@@ -44,9 +41,8 @@ class ParquetFolder(Store):
 
     @cached_property
     def _schema(self) -> Any:
-        parquet: Any = needed("pyarrow.parquet", "Parquet")
         with self.errors():
-            schemas = [parquet.read_schema(file, memory_map=True) for file in self._files]
+            schemas = [self._package().read_schema(file, memory_map=True) for file in self._files]
         for file, schema in zip(self._files, schemas, strict=True):
             if schema.names != schemas[0].names:
                 raise InputError(
@@ -61,9 +57,8 @@ class ParquetFolder(Store):
     def count(self) -> int:
         if self.address.where:
             return sum(len(batch) for batch in self.batches(payload=False))
-        parquet: Any = needed("pyarrow.parquet", "Parquet")
         with self.errors():
-            return sum(parquet.read_metadata(file).num_rows for file in self._files)
+            return sum(self._package().read_metadata(file).num_rows for file in self._files)
 
     def dimension(self) -> int:
         kind = self._schema.field(self._vector).type
@@ -78,8 +73,7 @@ class ParquetFolder(Store):
         return np.dtype(np.float32) if dtype == np.float64 else dtype
 
     def metadata(self) -> dict[str, Any]:
-        stored = (self._schema.metadata or {}).get(b"veclink")
-        return json.loads(stored) if stored else {}
+        return metadata_of(self._schema)
 
     def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
         conditions = self.address.where
@@ -97,19 +91,14 @@ class ParquetFolder(Store):
                     if not records.num_rows:
                         continue
                 vectors = matrix(records.column(self._vector), start, None, self.name)
-                rest = arrow.Table.from_batches([records.select(others)]) if payload and others else None
-                ids = as_ids(id_values(records.column(self._id)), self.name) if self._id else None
+                rest = table_of_records(records, others if payload else [])
+                ids = ids_of(records.column(self._id), self.name) if self._id else None
                 yield Batch(vectors.astype(self.dtype, copy=False), ids, rest, place)
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         with folder_written_whole(self._path, may_replace=is_part) as folder:
-            rows = write_parts(folder, first, batches, metadata)
+            write_parts(folder, first, batches, metadata)
         self._forget()
-        return rows
-
-    def _forget(self) -> None:
-        for name in ("_files", "_schema", "_vectors", "_vector", "_id"):
-            self.__dict__.pop(name, None)
 
     @cached_property
     def _vectors(self) -> list[str]:
@@ -168,7 +157,7 @@ def file_rows(files: Sequence[Path], size: int, after: Any, names: Sequence[str]
 def write_parts(folder: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
     """Parquet files of at most a million rows each; says how many rows there are."""
     parquet: Any = needed("pyarrow.parquet", "Parquet")
-    schema = records_of(first).schema.with_metadata({b"veclink": json.dumps(metadata).encode()})
+    schema = with_metadata(records_of(first).schema, metadata)
     rows, writer, part = 0, None, 0
     try:
         for batch in batches:

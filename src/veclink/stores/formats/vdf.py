@@ -13,22 +13,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from veclink.errors import InputError, named, needed
-from veclink.files.folders import folder_written_whole, restore
+from veclink.errors import InputError, named
+from veclink.files.folders import folder_written_whole
 from veclink.stores.formats.parquet_folder import ParquetFolder, is_part, parquet_files, write_parts
-from veclink.stores.protocol import Batch, Store
-from veclink.stores.urls import Address
+from veclink.stores.protocol import Batch
 
 META = "VDF_META.json"
 _METRICS = ("Euclid", "Cosine", "Dot")
-
-
-def open_address(address: Address, *, writable: bool) -> Store:
-    """One namespace of one index of a VDF folder."""
-    needed("pyarrow.parquet", "VDF")
-    assert address.path is not None
-    restore(address.path)
-    return VdfStore(address, writable=writable)
 
 
 class VdfStore(ParquetFolder):
@@ -96,7 +87,7 @@ class VdfStore(ParquetFolder):
         known["exported_from"] = self._meta.get("exported_from")
         return {**{key: value for key, value in known.items() if value}, **super().metadata()}
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         index = self.address.table or "vectors"
         metric = metadata.get("metric")
         with folder_written_whole(self._path, may_replace=_is_of_vdf) as folder:
@@ -124,12 +115,6 @@ class VdfStore(ParquetFolder):
             }
             (folder / META).write_text(json.dumps(meta, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         self._forget()
-        return rows
-
-    def _forget(self) -> None:
-        super()._forget()
-        for name in ("_meta", "_namespace"):
-            self.__dict__.pop(name, None)
 
 
 def _is_of_vdf(name: str) -> bool:

@@ -1,0 +1,34 @@
+"""A fingerprint is the same for the same parts, and differs where one of them does."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from veclink.files.fingerprints import digest, rows_to_compare
+
+
+def test_every_part_counts() -> None:
+    numbers = np.arange(6, dtype=np.float32)
+    parts = [
+        ("ab", "c"),
+        ("a", "bc"),
+        ("abc",),
+        ({"k": 50},),
+        ({"k": 51},),
+        (None,),
+        (numbers,),
+        (numbers.reshape(2, 3),),
+        (numbers.astype(np.float64),),
+        (numbers[::-1],),
+    ]
+    assert len({digest(*each) for each in parts}) == len(parts)
+    assert digest({"a": 1, "b": 2}, numbers) == digest({"b": 2, "a": 1}, numbers.copy())
+    assert len(digest("a", letters=24)) == 24 and digest("a", letters=24).startswith(digest("a"))
+
+
+def test_a_sample_of_rows_tells_shapes_and_the_last_row_apart() -> None:
+    vectors = np.zeros((1000, 4), np.float32)
+    other = vectors.copy()
+    other[-1] = 1
+    samples = [vectors, other, vectors[:-1], vectors.astype(np.float16), np.empty((0, 4), np.float32)]
+    assert len({digest(*rows_to_compare(each)) for each in samples}) == len(samples)
