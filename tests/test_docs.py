@@ -130,7 +130,8 @@ def known_options() -> dict[str, set[str]]:
             if hasattr(command, "commands"):
                 collect(command, f"{before}{name} ")
             else:
-                options = [opt for each in command.params for opt in (*each.opts, *each.secondary_opts)]
+                shown = [each for each in command.params if not getattr(each, "hidden", False)]
+                options = [opt for each in shown for opt in (*each.opts, *each.secondary_opts)]
                 found[before + name] = {opt for opt in options if opt.startswith("-")}
 
     collect(typer.main.get_command(app), "")
