@@ -46,8 +46,10 @@ class Bimodal:
         """How far to trust this count against another one, from 0 to 1, by the relative errors of both.
 
         The other one's grows with how far the two are apart: where components are clearly two, a count that does not
-        see them is wrong.
+        see them is wrong. A smaller count than the other one has no weight: components that overlap hide wrong links.
         """
+        if self.wrong <= other:
+            return 0.0
         count = max(self.wrong, 1.0)
         error = BIMODAL_ERROR
         error += BIMODAL_OVERLAP_ERROR * np.exp(-BIMODAL_FALL * (self.apart - BIMODAL_OVERLAPPING))

@@ -13,7 +13,7 @@ import numpy as np
 
 from veclink.backends.cloud_pair import CloudPair, Projections
 from veclink.confidence.constants import BEST_LISTED, FOLDS, FULL_FOLDS, NO_RIVAL_SCORE
-from veclink.geometry.canonical import joined_projections
+from veclink.geometry.canonical import JOINED_RULES, joined_projections
 from veclink.matching import Matches
 
 Densities = tuple[np.ndarray, np.ndarray]
@@ -217,7 +217,10 @@ def _fitted(
 ) -> Projections:
     """The joined canonical maps of the links of the pool at these places (f,)."""
     left, right = clouds.vectors(pool[links])
-    return joined_projections(left, right, weights[links])
+    # Joined maps make a pass as many times as long; large clouds have links enough for one map.
+    is_large = max(clouds.n_a, clouds.n_b) > FULL_FOLDS
+    rules = JOINED_RULES[:1] if is_large else JOINED_RULES
+    return joined_projections(left, right, weights[links], rules)
 
 
 def _fitted_to(split: Folds) -> list[np.ndarray]:

@@ -86,6 +86,9 @@ class SpanOptions:
         What views compare rows by: the span signature, or the paper's kernel hash.
     centred : bool
         Whether the mean of a cloud is taken away.
+    group_copies : bool
+        Whether rows of one side that stand for the same object, exactly or nearly alike, are linked as one. With
+        `one_to_one` the links then hold the first row of each group, without it all of them.
     schedule : GrowthSchedule
         How fast the pool grows.
     out_of_bag : bool
@@ -108,6 +111,7 @@ class SpanOptions:
     ridge: float = RIDGE
     signature: Literal["span", "kernel"] = "span"
     centred: bool = True
+    group_copies: bool = True
     schedule: GrowthSchedule = field(default_factory=GrowthSchedule)
     out_of_bag: bool = True
     fallbacks: bool = True
