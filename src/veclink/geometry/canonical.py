@@ -78,13 +78,14 @@ def canonical_maps(
     share: np.ndarray,
     rules: tuple[MapRule, ...],
 ) -> list[Sides]:
-    """A canonical map for each rule: (d1, r) and (d2, r) float64, axes weighted by their correlation.
+    """A canonical map for each rule: (d1, r) and (d2, r) float32, axes weighted by their correlation.
 
     share: (m,) of each anchor in the covariances; they sum to 1. See `signatures.canonical_projections`.
     """
-    root = np.sqrt(share)[:, None]
-    scaled_left = left.astype(np.float64) * root
-    scaled_right = right.astype(np.float64) * root
+    # Of unit vectors, float32 is exact enough: the ridge is far above its rounding. It takes half the time.
+    root = np.sqrt(share).astype(np.float32)[:, None]
+    scaled_left = left.astype(np.float32) * root
+    scaled_right = right.astype(np.float32) * root
     values_a, directions_a = _principal(scaled_left)
     values_b, directions_b = _principal(scaled_right)
     cross = (scaled_left @ directions_a).T @ (scaled_right @ directions_b)

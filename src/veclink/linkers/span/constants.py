@@ -202,7 +202,7 @@ MIN_ANCHOR_WEIGHT: Final = 0.1
 
 # Folds of a refit to so many links or more: with many, what is left out of a map is not missed.
 FOLDS_OF_REFIT: Final = 3
-MANY_LINKS: Final = 1000
+MANY_LINKS: Final = 300
 
 # Links near a pair are looked for among the candidates that are more likely than not, or so many of the likeliest.
 MIN_NEARBY_LINKS: Final = 60
