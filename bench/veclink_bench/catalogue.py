@@ -25,6 +25,7 @@ STUDIES = {
     "geh-local": Entry("studies.geh_local", "GEH's local path: neighbours of each anchor, size of a view"),
     "intervals": Entry("studies.intervals", "estimates beside the truth, for the ranges in the report"),
     "coverage": Entry("studies.coverage", "how often those ranges hold the truth"),
+    "real": Entry("studies.real", "collections as users have them: unequal, with copies, with little in common"),
     "probe": Entry("studies.probe", "what `veclink probe` says, beside what is true"),
     "review": Entry("studies.review", "how far the review page's precision can be believed"),
     "two-models": Entry("studies.two_models", "does `veclink inspect` see that a collection mixes two models"),

@@ -9,7 +9,8 @@ from span_papers import candidates, cloud_pair, pool, some_papers
 from veclink.backends.cloud_pair import CloudPair
 from veclink.confidence import candidates as module
 from veclink.confidence.candidates import crossfit
-from veclink.geometry.signatures import canonical_projections, unit_rows
+from veclink.geometry.canonical import joined_projections
+from veclink.geometry.signatures import unit_rows
 
 
 def test_nearly_all_true_pairs_are_mutual_candidates() -> None:
@@ -42,7 +43,7 @@ def test_a_link_has_the_score_it_has_in_maps_fitted_without_it() -> None:
     for place in (0, 100, 250):
         others = links[fold != fold[place]]
         assert links[place].tolist() not in others.tolist()
-        axes_a, axes_b = canonical_projections(clouds.a.array[others[:, 0]], clouds.b.array[others[:, 1]])
+        axes_a, axes_b = joined_projections(clouds.a.array[others[:, 0]], clouds.b.array[others[:, 1]])
         of_a, of_b = unit_rows(clouds.a.array @ axes_a), unit_rows(clouds.b.array @ axes_b)
         row_a, row_b = links[place]
         cosines = of_a @ of_b.T

@@ -108,9 +108,7 @@ def scores(trial: Trial) -> plt.Figure:
     found, links = trial.candidates, trial.calibrated.positions
     right = trial.right(found.rows_a[links], found.rows_b[links])
     made = [remove_partners(found, links, NEIGHBOURS, side) for side in "ab"]
-    decoy_score = np.concatenate(
-        [decoy_pairs(found, trial.neighbourhoods, each, NEIGHBOURS).score for each in made]
-    )
+    decoy_score = np.concatenate([decoy_pairs(found, trial.neighbourhoods, each, NEIGHBOURS).score for each in made])
     weight = np.concatenate([each.weights(trial.calibrated.probability) for each in made])
     bins = np.linspace(found.score[links].min(), found.score[links].max(), 50).tolist()
     axes.hist(found.score[links[right]], bins, color=RIGHT, alpha=0.75, label=f"right ({right.sum():,})")

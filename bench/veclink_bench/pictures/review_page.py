@@ -1,6 +1,6 @@
 """The picture of the review page in docs/pictures: the bundled sample's links, some of them answered by the truth.
 
-    veclink bench review-picture [--chromium /usr/bin/chromium]
+veclink bench review-picture [--chromium /usr/bin/chromium]
 """
 
 from __future__ import annotations

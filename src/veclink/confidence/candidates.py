@@ -13,7 +13,7 @@ import numpy as np
 
 from veclink.backends.cloud_pair import CloudPair, Projections
 from veclink.confidence.constants import BEST_LISTED, FOLDS, FULL_FOLDS, NO_RIVAL_SCORE
-from veclink.geometry.signatures import canonical_projections
+from veclink.geometry.canonical import JOINED_RULES, joined_projections
 from veclink.matching import Matches
 
 Densities = tuple[np.ndarray, np.ndarray]
@@ -125,6 +125,7 @@ def crossfit(
     pool: np.ndarray,
     rng: np.random.Generator,
     *,
+    weights: np.ndarray | None = None,
     folds: int = FOLDS,
     one_pass: Callable[[Projections, int], Matches] | None = None,
 ) -> Candidates:
@@ -137,18 +138,22 @@ def crossfit(
         Links that the maps are fitted to.
     rng : Generator
         Draws the folds.
+    weights : (m,) float64, optional
+        How much each link counts in the maps; all alike where not given.
     folds : int
         Number of maps. One means no cross-fitting: the one map is fitted to all links.
     one_pass : callable, optional
         Matches all rows of large clouds along projections to a depth, instead of `clouds.matches`.
     """
     split = Folds.drawn(pool, clouds, rng, folds)
+    if weights is None:
+        weights = np.ones(len(pool))
     maps = [
-        canonical_projections(*clouds.vectors(links))
-        for links in _fitted_to(pool, split)
+        _fitted(clouds, pool, weights, links)
+        for links in _fitted_to(split)
     ]  # fmt: skip
     if max(clouds.n_a, clouds.n_b) > FULL_FOLDS:
-        whole = canonical_projections(*clouds.vectors(pool))
+        whole = _fitted(clouds, pool, weights, np.arange(len(pool)))
         matches = (one_pass or clouds.matches)(whole, BEST_LISTED)
         keys, densities = _pairs_of_one_map(matches, clouds, folds)
     else:
@@ -204,11 +209,25 @@ def scored_candidates(
     )
 
 
-def _fitted_to(pool: np.ndarray, split: Folds) -> list[np.ndarray]:
-    """The links that each map is fitted to: all but those of its fold."""
+def _fitted(
+    clouds: CloudPair,
+    pool: np.ndarray,
+    weights: np.ndarray,
+    links: np.ndarray,
+) -> Projections:
+    """The joined canonical maps of the links of the pool at these places (f,)."""
+    left, right = clouds.vectors(pool[links])
+    # Joined maps make a pass as many times as long; large clouds have links enough for one map.
+    is_large = max(clouds.n_a, clouds.n_b) > FULL_FOLDS
+    rules = JOINED_RULES[:1] if is_large else JOINED_RULES
+    return joined_projections(left, right, weights[links], rules)
+
+
+def _fitted_to(split: Folds) -> list[np.ndarray]:
+    """Places of the links that each map is fitted to: all but those of its fold."""
     if split.count == 1:
-        return [pool]
-    return [pool[split.of_link != fold] for fold in range(split.count)]
+        return [np.arange(len(split.of_link))]
+    return [np.flatnonzero(split.of_link != fold) for fold in range(split.count)]
 
 
 def _pairs_of_one_map(

@@ -3,7 +3,8 @@
 A logistic regression separates the candidates from decoys; its output weighs the candidates for the next one, until
 nothing moves (expectation–maximisation). The number of wrong candidates comes from the regression itself and,
 independently, from the decoys' rate; the two counts are weighed by their errors. The first is the better one where many
-links are right, and gives way where few are.
+links are right, and gives way where few are. Where right and wrong ones stand clearly apart, a third count, by the
+shape of the log odds alone (`bimodal`), corrects both.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from veclink.confidence.bimodal import Bimodal, bimodal
 from veclink.confidence.constants import (
     CONVERGED,
     DECOY_RATE_INFLATION,
@@ -90,15 +92,21 @@ class Mixture:
 
 @dataclass(frozen=True)
 class WrongCount:
-    """How many candidates are wrong by the decoys' rate, and how far to trust that against the regression's count."""
+    """How many candidates are wrong by the decoys' rate, and how far to trust that against the regression's count.
+
+    shape: what the shape of the log odds says.
+    """
 
     by_rate: float
     trust: float
     n_candidates: int
+    shape: Bimodal
 
     def mixed(self, by_regression: float) -> float:
-        """Both counts in one; some are always wrong, and some right."""
+        """All counts in one; some are always wrong, and some right."""
         count = self.trust * self.by_rate + (1 - self.trust) * by_regression
+        weight = self.shape.weight(count)
+        count = max(count, 1.0) ** (1 - weight) * max(self.shape.wrong, 1.0) ** weight
         least = MIN_WRONG_SHARE * self.n_candidates
         most = (1 - MIN_WRONG_SHARE) * self.n_candidates
         return float(np.clip(count, least, most))
@@ -156,7 +164,7 @@ def wrong_count(sample: Sample, probability: np.ndarray) -> WrongCount:
         wrong=n - right,
         alone=0.5 * (alone_a + alone_b),
     )
-    return WrongCount(by_rate, trust, n)
+    return WrongCount(by_rate, trust, n, bimodal(probability))
 
 
 def _trust(rate: float, right: float, wrong: float, alone: float) -> float:

@@ -35,6 +35,8 @@ class Summary:
     caution : float
         The false-discovery inflation: how many wrong links `Links.at` counts for each that the probabilities expect
         (`confidence.threshold`). It keeps the name that files have for it.
+    copies : (int, int)
+        Rows of A and of B that stand for the same object as another row of their side, and were linked with it.
     seconds : float or None
         No part of equality and of saved files, so that the same input gives the same file.
     """
@@ -51,12 +53,14 @@ class Summary:
     wrong_seeds: tuple[tuple[int, int], ...] = ()
     caution: float = 1.0
     iterations: int = 0
+    copies: tuple[int, int] = (0, 0)
     seconds: float | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
             raise InputError(f"The verdict {self.verdict!r} is unknown; it is one of {named(VERDICTS)}.")
         object.__setattr__(self, "reasons", tuple(self.reasons))
+        object.__setattr__(self, "copies", (int(self.copies[0]), int(self.copies[1])))
         object.__setattr__(self, "wrong_seeds", tuple((int(a), int(b)) for a, b in self.wrong_seeds))
 
     def to_dict(self) -> dict[str, Any]:

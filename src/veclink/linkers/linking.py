@@ -20,6 +20,7 @@ from veclink.errors import InputError, named
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers.anchors import Anchors, anchors_from_pairs, anchors_from_rows, anchors_from_vectors
 from veclink.linkers.checkpoint import Checkpoint, fingerprint
+from veclink.linkers.copies import Grouped, grouped
 from veclink.linkers.geh.linker import geh
 from veclink.linkers.options import OPTIONS, GehOptions, Options, SpanOptions, differing, options_of
 from veclink.linkers.result import links_of
@@ -105,9 +106,15 @@ def link(
         right = open_collection(b, payload=False, progress=progress)
         pairs = None if seeds is None else resolve_pairs(seeds, left, right)
         clouds = run.prepared(left, right, skip_zero)
+        groups = run.grouped(*clouds)
+        if groups is not None:
+            clouds = groups.a, groups.b
+            pairs = None if pairs is None else groups.seeds(pairs)
         given = _anchors(*clouds, pairs, anchors)
         watch = Watch(progress, run.checkpoint(checkpoint, *clouds, given))
         links = run.links(*clouds, given, watch)
+        if groups is not None:
+            links = run.with_copies(links, groups)
         if watch.checkpoint is not None:
             watch.checkpoint.clear()
     summary = replace(links.summary, seconds=time.perf_counter() - began)
@@ -154,6 +161,27 @@ class _Run:
             look=look,
         )
         return a, b
+
+    def grouped(self, a: Cloud, b: Cloud) -> Grouped | None:
+        """The clouds without their copies; None where there are none, or where they are to stay."""
+        if not isinstance(self.options, SpanOptions) or not self.options.group_copies:
+            return None
+        groups = grouped(a, b)
+        return groups if any(groups.copies) else None
+
+    def with_copies(self, links: Links, groups: Grouped) -> Links:
+        """The links of groups as links of rows, and how many copies there are."""
+        assert isinstance(self.options, SpanOptions), "only span groups copies"
+        if not self.options.one_to_one:
+            links = groups.expanded(links)
+        of_a, of_b = groups.copies
+        note = f"{of_a:,} rows of A and {of_b:,} of B are copies of others: each group was linked by its first row."
+        summary = replace(
+            links.summary,
+            copies=groups.copies,
+            reasons=(*links.summary.reasons, note),
+        )
+        return replace(links, summary=summary)
 
     def checkpoint(
         self,

@@ -35,6 +35,16 @@ class GrowthSchedule:
         Share of the votes that a pair needs.
     anchors : int
         Links of the pool that a view holds at most.
+    held : float
+        Share of the pool that a view holds.
+    seeds_left_out : float
+        Share of the given pairs that a view does without; it then has a vote on those too, and the first round already
+        has several views.
+    least : int
+        Links that the pool may hold in any case, however few it started from.
+    settled, settled_factor : float
+        The given pairs stand in the views until the pool is this share of the smaller cloud, and this many times as
+        large as what was given.
     """
 
     rounds: int = span.ROUNDS
@@ -42,12 +52,20 @@ class GrowthSchedule:
     views: int = span.VIEWS
     votes: float = span.VOTE_SHARE
     anchors: int = span.ANCHORS_PER_VIEW
+    held: float = span.HELD_SHARE
+    seeds_left_out: float = 0.0
+    least: int = span.MIN_POOL_LIMIT
+    settled: float = span.SETTLED
+    settled_factor: float = span.SETTLED_FACTOR
 
     def __post_init__(self) -> None:
         for name in ("rounds", "views", "anchors"):
             _check_count(name, getattr(self, name))
         _check_number("factor", self.factor, least=1.0)
-        _check_number("votes", self.votes, least=0.0, most=1.0)
+        _check_count("least", self.least, least=0)
+        for name in ("votes", "held", "seeds_left_out", "settled"):
+            _check_number(name, getattr(self, name), least=0.0, most=1.0)
+        _check_number("settled_factor", self.settled_factor, least=1.0)
 
 
 APPROXIMATE_IS_GONE = (
@@ -74,6 +92,9 @@ class SpanOptions:
         What views compare rows by: the span signature, or the paper's kernel hash.
     centred : bool
         Whether the mean of a cloud is taken away.
+    group_copies : bool
+        Whether rows of one side that stand for the same object, exactly or nearly alike, are linked as one. With
+        `one_to_one` the links then hold the first row of each group, without it all of them.
     schedule : GrowthSchedule
         How fast the pool grows.
     out_of_bag : bool
@@ -84,6 +105,8 @@ class SpanOptions:
         Whether candidates are scored by maps that were fitted without them.
     calibrated : bool
         Whether probabilities are estimated; if not, every candidate has 0.5.
+    refits : int
+        How often the maps are fitted again to all candidates, each by its probability.
     thresholded : bool
         Whether links end where the expected F1 is largest; if not, all candidates are links.
     """
@@ -94,11 +117,13 @@ class SpanOptions:
     ridge: float = RIDGE
     signature: Literal["span", "kernel"] = "span"
     centred: bool = True
+    group_copies: bool = True
     schedule: GrowthSchedule = field(default_factory=GrowthSchedule)
     out_of_bag: bool = True
     fallbacks: bool = True
     crossfitted: bool = True
     calibrated: bool = True
+    refits: int = span.REFITS
     thresholded: bool = True
 
     def __post_init__(self) -> None:
@@ -108,6 +133,7 @@ class SpanOptions:
         if self.approximate:
             warnings.warn(APPROXIMATE_IS_GONE, FutureWarning, stacklevel=3)
         _check_count("k", self.k)
+        _check_count("refits", self.refits, least=0)
         _check_number("ridge", self.ridge, least=0.0)
         _check_choice("signature", self.signature, ("span", "kernel"))
         if isinstance(self.schedule, Mapping):
@@ -222,10 +248,10 @@ def _check_choice(name: str, value: Any, known: tuple[str, ...]) -> None:
         raise InputError(f"The option {name} is {value!r}; it is one of {named(known)}.")
 
 
-def _check_count(name: str, value: Any) -> None:
+def _check_count(name: str, value: Any, least: int = 1) -> None:
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or value < 1:
-        raise InputError(f"The option {name} is {value!r}; it is a whole number from 1.")
+    if not whole or value < least:
+        raise InputError(f"The option {name} is {value!r}; it is a whole number from {least}.")
 
 
 def _check_number(

@@ -21,10 +21,7 @@ from veclink.linkers.options import GrowthSchedule
 from veclink.linkers.span.constants import (
     CONFIRMED_FACTOR,
     CONVERGED,
-    MIN_POOL_LIMIT,
     SCORE_WEIGHT,
-    SETTLED,
-    SETTLED_FACTOR,
     STEADY_CHANGE,
     WIDENED_FACTOR,
     WIDENED_ONE_IN,
@@ -98,21 +95,30 @@ class Members:
     n_fixed: int = 0
     outside: Anchors | None = None
 
-    def draw(self, most: int, rng: np.random.Generator) -> np.ndarray:
-        """Positions of a random half of those that are not fixed, at most so many."""
+    def draw(self, rule: ViewRule, rng: np.random.Generator) -> np.ndarray:
+        """Positions of the links that a view has no vote on: those drawn, and the fixed ones if it does without some.
+
+        Fixed links that stand in every view are not among them: nothing could vote on those.
+        """
         loose = len(self.pairs) - self.n_fixed
-        half = -(-loose // 2)
-        drawn = rng.permutation(loose)[: min(most, half)]
-        return self.n_fixed + drawn
+        n_held = min(rule.anchors, int(np.ceil(rule.held * loose)))
+        drawn = self.n_fixed + rng.permutation(loose)[:n_held]
+        if not rule.seeds_left_out or not self.n_fixed:
+            return drawn
+        n_seeds = int(np.ceil((1 - rule.seeds_left_out) * self.n_fixed))
+        seeds = rng.permutation(self.n_fixed)[:n_seeds]
+        return np.concatenate([seeds, drawn])
 
     def vectors(
         self,
         clouds: CloudPair,
         drawn: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The anchors of a view, on both sides: the fixed ones, then those drawn."""
-        fixed = np.arange(self.n_fixed)
-        chosen = np.concatenate([fixed, drawn]).astype(np.int64)
+        """The anchors of a view, on both sides: the fixed ones, unless some of them were drawn, then those drawn."""
+        chosen = drawn
+        if not (drawn < self.n_fixed).any():
+            fixed = np.arange(self.n_fixed)
+            chosen = np.concatenate([fixed, drawn]).astype(np.int64)
         left, right = clouds.vectors(self.pairs[chosen])
         if self.outside is not None:
             left = np.concatenate([self.outside.left, left])
@@ -122,11 +128,16 @@ class Members:
 
 @dataclass(frozen=True)
 class ViewRule:
-    """How views are drawn: how many, links that each holds at most, and whether it has no vote on those."""
+    """How views are drawn: how many, links that each holds at most and as a share, whether it has no vote on those.
+
+    seeds_left_out: share of the given pairs that each view does without.
+    """
 
     count: int
     anchors: int
+    held: float
     out_of_bag: bool
+    seeds_left_out: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,10 +194,9 @@ def grow(
     history: list[tuple[int, int]] = []
     for step in range(schedule.rounds):
         sample = clouds.sample_queries(rng, first=not converged)
-        settled = settled or _outgrows(pool, anchors, sample)
+        settled = settled or _outgrows(pool, anchors, sample, schedule)
         members = _members(pool, anchors, settled)
-        n_views = schedule.views if len(pool.pairs) else 1
-        rule = ViewRule(n_views, schedule.anchors, out_of_bag)
+        rule = _view_rule(pool, members, schedule, out_of_bag)
         views = _draw_views(clouds, members, sample, rng, rule)
         limit = _limit(pool, anchors, schedule)
         grown = _next_pool(clouds, views, sample, schedule.votes, limit)
@@ -281,10 +291,33 @@ def _first_pool(anchors: Anchors) -> Pool:
     )
 
 
-def _outgrows(pool: Pool, anchors: Anchors, sample: QuerySample) -> bool:
+def _outgrows(
+    pool: Pool,
+    anchors: Anchors,
+    sample: QuerySample,
+    schedule: GrowthSchedule,
+) -> bool:
     """Whether the pool is large enough to go on without the given pairs."""
-    least = max(SETTLED * sample.extent, SETTLED_FACTOR * len(anchors))
+    least = max(schedule.settled * sample.extent, schedule.settled_factor * len(anchors))
     return len(pool.pairs) >= least
+
+
+def _view_rule(
+    pool: Pool,
+    members: Members,
+    schedule: GrowthSchedule,
+    out_of_bag: bool,
+) -> ViewRule:
+    """How the views of a round are drawn; there is one only while all would hold the same."""
+    left_out = schedule.seeds_left_out if members.n_fixed else 0.0
+    differ = len(pool.pairs) > 0 or left_out > 0
+    return ViewRule(
+        schedule.views if differ else 1,
+        schedule.anchors,
+        schedule.held,
+        out_of_bag,
+        left_out,
+    )
 
 
 def _members(pool: Pool, anchors: Anchors, settled: bool) -> Members:
@@ -309,7 +342,7 @@ def _draw_views(
     proposals = []
     held = np.zeros(len(members.pairs))
     for _ in range(rule.count):
-        drawn = members.draw(rule.anchors, rng)
+        drawn = members.draw(rule, rng)
         along = clouds.span_projections(*members.vectors(clouds, drawn))
         proposal = Proposal(*clouds.propose(along, sample))
         if rule.out_of_bag:
@@ -325,7 +358,7 @@ def _draw_views(
 def _limit(pool: Pool, anchors: Anchors, schedule: GrowthSchedule) -> int:
     """How many links the next pool may hold."""
     size = max(len(pool.pairs), len(anchors))
-    return max(MIN_POOL_LIMIT, int(schedule.factor * size))
+    return max(schedule.least, int(schedule.factor * size))
 
 
 def _next_pool(

@@ -30,6 +30,7 @@ def pack_grown(grown: Grown) -> Packed:
         "history": [[int(size), int(agreed)] for size, agreed in pool.history],
         "started_from": bootstrap.started_from,
         "agreed_share": float(bootstrap.share),
+        "mark": float(bootstrap.mark),
         "tried": [[name, float(share)] for name, share in bootstrap.tried],
     }
     return arrays, plain
@@ -52,6 +53,7 @@ def unpack_grown(_: Any, packed: Packed) -> Grown:
         plain["started_from"],
         plain["agreed_share"],
         arrays["outlier_seeds"],
+        plain["mark"],
         tuple((name, share) for name, share in plain["tried"]),
     )
     return Grown(bootstrap, arrays["links"], arrays["given"])

@@ -1,13 +1,13 @@
 """Span linking, the default: grow a pool of links from any start, then calibrate every mutual candidate without labels.
 
 The path is `STAGES`: `grow` finds a pool whose bootstrap converges, `match` scores pairs by maps fitted without them,
-`score` adds what their neighbourhoods say, `calibrate` turns that into probabilities, and `decide` says which pairs are
-links and whether to believe them.
+`score` adds what their neighbourhoods say, `calibrate` turns that into probabilities, `refit` does the three again with
+the probable candidates as anchors, and `decide` says which pairs are links and whether to believe them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -30,7 +30,7 @@ from veclink.linkers.span.results import Estimated, Grown, Matched, Scored
 from veclink.linkers.span.starts import DEFAULT_OPTIONS, best_pool
 from veclink.linkers.stages import NOBODY, Kept, Stage, Watch, run_stages
 from veclink.linkers.trace import trace_of_calibration, trace_of_candidates, trace_of_growth
-from veclink.linkers.verdict import NOT_LINKABLE, SeedCheck, not_converged, span_verdict
+from veclink.linkers.verdict import NOT_LINKABLE, SeedCheck, Verdict, not_converged, span_verdict
 from veclink.progress import Progress
 
 UNCALIBRATED = 0.5  # the probability of every candidate where none is estimated
@@ -127,12 +127,7 @@ def match(task: SpanTask, grown: Grown) -> Matched:
 
 def score(task: SpanTask, matched: Matched) -> Scored:
     """What the neighbourhoods of the candidates say, and which of them the calibration is fitted to."""
-    clouds, candidates = task.clouds, matched.candidates
-    fitted = scoring.fitted_links(candidates, task.rng)
-    nearby = scoring.nearby_links(matched.grown.links, task.rng)
-    rivals_of = fitted if task.options.one_to_one else None
-    features = neighbourhood_features(clouds, candidates, nearby, task.rng, rivals_of)
-    return Scored(matched, features, fitted)
+    return _scored(task, matched, matched.grown.links)
 
 
 def calibrate(task: SpanTask, scored: Scored) -> Estimated:
@@ -150,19 +145,28 @@ def calibrate(task: SpanTask, scored: Scored) -> Estimated:
     return Estimated(scored, calibrated)
 
 
+def refit(task: SpanTask, estimated: Estimated) -> Estimated:
+    """The candidates under maps that are fitted to all of them, each by its probability, a few times.
+
+    Large clouds have thousands of sure links, and gain nothing by it that is worth a pass over all rows.
+    """
+    options = task.options
+    useless = task.clouds.large or not (options.calibrated and options.crossfitted)
+    if useless or _verdict(task, estimated).name == NOT_LINKABLE:
+        return estimated
+    first = estimated
+    for _ in range(options.refits):
+        estimated = _refitted(task, estimated, first)
+    return estimated
+
+
 def decide(task: SpanTask, estimated: Estimated) -> Decision:
     """Which pairs are links, with the evidence for each, and whether to believe them."""
     clouds, options = task.clouds, task.options
     calibrated, scored = estimated.calibrated, estimated.scored
     matched, grown = scored.matched, scored.matched.grown
     bootstrap = grown.bootstrap
-    verdict = span_verdict(
-        bootstrap,
-        calibrated.overlap,
-        smaller=min(clouds.n_a, clouds.n_b),
-        dimension=clouds.dimension,
-        seeds=_check_seeds(task.given, estimated),
-    ).with_notes(matched.notes)
+    verdict = _verdict(task, estimated.first).with_notes(matched.notes)
     rounds = len(bootstrap.pool.history)
     if verdict.name == NOT_LINKABLE:
         return Decision(
@@ -194,6 +198,50 @@ def decide(task: SpanTask, estimated: Estimated) -> Decision:
         overlap=calibrated.overlap,
         outlier_seeds=bootstrap.outlier_seeds,
         rounds=rounds,
+    )
+
+
+def _scored(task: SpanTask, matched: Matched, links: np.ndarray) -> Scored:
+    """The candidates with what the links (m, 2) near them say."""
+    candidates = matched.candidates
+    fitted = scoring.fitted_links(candidates, task.rng)
+    nearby = scoring.nearby_links(links, task.rng)
+    rivals_of = fitted if task.options.one_to_one else None
+    features = neighbourhood_features(task.clouds, candidates, nearby, task.rng, rivals_of)
+    return Scored(matched, features, fitted)
+
+
+def _refitted(task: SpanTask, estimated: Estimated, first: Estimated) -> Estimated:
+    """One refit: the candidates of maps that every mutual candidate is an anchor of."""
+    matched, calibrated = estimated.scored.matched, estimated.calibrated
+    positions, probability = calibrated.positions, calibrated.probability
+    rows_a = matched.candidates.rows_a[positions]
+    rows_b = matched.candidates.rows_b[positions]
+    links = np.column_stack([rows_a, rows_b])
+    candidates = crossfit(
+        task.clouds,
+        links,
+        task.rng,
+        weights=scoring.anchor_weights(probability),
+        folds=scoring.folds_of_refit(links),
+    )
+    scored = _scored(
+        task,
+        replace(matched, candidates=candidates),
+        scoring.likely_links(links, probability),
+    )
+    return replace(calibrate(task, scored), unaided=first)
+
+
+def _verdict(task: SpanTask, estimated: Estimated) -> Verdict:
+    """Whether to believe what the pool's own maps gave."""
+    clouds = task.clouds
+    return span_verdict(
+        estimated.scored.matched.grown.bootstrap,
+        estimated.calibrated.overlap,
+        smaller=min(clouds.n_a, clouds.n_b),
+        dimension=clouds.dimension,
+        seeds=_check_seeds(task.given, estimated),
     )
 
 
@@ -266,6 +314,7 @@ STAGES = (
         trace=lambda matched: trace_of_candidates(matched.candidates),
     ),
     Stage(score, opening=_opening_of_score),
-    Stage(calibrate, trace=lambda estimated: trace_of_calibration(estimated.calibrated)),
+    Stage(calibrate),
+    Stage(refit, trace=lambda estimated: trace_of_calibration(estimated.calibrated)),
     Stage(decide),
 )

@@ -60,7 +60,24 @@ class Scored:
 
 @dataclass(frozen=True, eq=False)
 class Estimated:
-    """The candidates with their probabilities."""
+    """The candidates with their probabilities.
+
+    Attributes
+    ----------
+    scored : Scored
+        The candidates under the last maps.
+    calibrated : Calibrated
+        Their probabilities.
+    unaided : Estimated, optional
+        What the pool's own maps gave, before they were fitted again to the candidates: whether anything is shared is
+        asked of that, since maps that are fitted to near neighbours find near neighbours.
+    """
 
     scored: Scored
     calibrated: Calibrated
+    unaided: Estimated | None = None
+
+    @property
+    def first(self) -> Estimated:
+        """What the pool's own maps gave."""
+        return self.unaided or self

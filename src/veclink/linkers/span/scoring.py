@@ -8,7 +8,14 @@ from veclink.backends.cloud_pair import CloudPair
 from veclink.confidence.calibration import FITTED
 from veclink.confidence.candidates import FOLDS, Candidates
 from veclink.linkers.options import SpanOptions
-from veclink.linkers.span.constants import FOLDS_OF_LARGE, NEIGHBOURHOOD_LINKS
+from veclink.linkers.span.constants import (
+    FOLDS_OF_LARGE,
+    FOLDS_OF_REFIT,
+    MANY_LINKS,
+    MIN_ANCHOR_WEIGHT,
+    MIN_NEARBY_LINKS,
+    NEIGHBOURHOOD_LINKS,
+)
 
 
 def folds_of(clouds: CloudPair, options: SpanOptions) -> int:
@@ -32,3 +39,22 @@ def nearby_links(pool: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return pool
     some = rng.choice(len(pool), NEIGHBOURHOOD_LINKS, replace=False)
     return pool[np.sort(some)]
+
+
+def folds_of_refit(links: np.ndarray) -> int:
+    """Into how many folds the links (m, 2) of a refit are cut."""
+    return FOLDS_OF_REFIT if len(links) >= MANY_LINKS else FOLDS
+
+
+def anchor_weights(probability: np.ndarray) -> np.ndarray:
+    """How much each candidate counts as an anchor, (m,).
+
+    Wrong links between near neighbours still say where things lie: none is left out.
+    """
+    return MIN_ANCHOR_WEIGHT + (1 - MIN_ANCHOR_WEIGHT) * probability
+
+
+def likely_links(links: np.ndarray, probability: np.ndarray) -> np.ndarray:
+    """Those of the links (m, 2), the surest first, that are more likely right than wrong; some in any case."""
+    count = int(np.count_nonzero(probability > 0.5))
+    return links[: max(MIN_NEARBY_LINKS, count)]

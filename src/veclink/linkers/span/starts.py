@@ -1,7 +1,8 @@
 """How to begin: the given pairs or anchors, the given ones less those that look wrong, or nothing at all.
 
-Starts are tried in that order, each at more cost, until the bootstrap converges: the pool then agrees on a share of the
-smaller cloud that a failed one never comes near, and no label is needed to see it.
+Starts are tried in that order, each at more cost, until the bootstrap clearly converges: the pool then agrees on a
+share of the smaller cloud that a failed one never comes near, and no label is needed to see it. Where that is not
+clear, a few starts are compared. The smaller one cloud is against the other, the more of it agrees by chance.
 """
 
 from __future__ import annotations
@@ -26,7 +27,19 @@ from veclink.linkers.span.constants import (
     ALIGNMENT_ROUNDS_OF_LARGE,
     CLEANING_ROUNDS,
     CLEANING_SAMPLE,
+    CLEAR,
+    COMPARED_STARTS,
     CONVERGED,
+    CONVERGED_FEW_ROWS,
+    FEW_ROWS,
+    FEW_ROWS_FACTOR,
+    FEW_ROWS_HELD,
+    FEW_ROWS_MIN_DIMENSION,
+    FEW_ROWS_ROUNDS,
+    FEW_ROWS_SEEDS_LEFT_OUT,
+    FEW_ROWS_SETTLED,
+    FEW_ROWS_SETTLED_FACTOR,
+    FEW_ROWS_VIEWS,
     GUESSED_SHARE,
     GUESSES_BEFORE_GIVING_UP,
     HOPEFUL,
@@ -46,9 +59,21 @@ from veclink.linkers.span.growing import Pool, RoundListener, grow, query_order
 
 FROM_NOTHING = "no seeds"
 DEFAULT_OPTIONS = SpanOptions()
+DEFAULT_SCHEDULE = GrowthSchedule()
+FEW_ROWS_SCHEDULE = GrowthSchedule(
+    rounds=FEW_ROWS_ROUNDS,
+    factor=FEW_ROWS_FACTOR,
+    views=FEW_ROWS_VIEWS,
+    held=FEW_ROWS_HELD,
+    seeds_left_out=FEW_ROWS_SEEDS_LEFT_OUT,
+    least=0,
+    settled=FEW_ROWS_SETTLED,
+    settled_factor=FEW_ROWS_SETTLED_FACTOR,
+)
 
 Sides = tuple[np.ndarray, np.ndarray]
 Hint = Callable[[np.ndarray, np.ndarray], Sides]  # from rows of both clouds to rows that compare across them
+MAX_MARK = 0.75  # of the smaller cloud: more is not asked for, however small it is against the other
 Attempt = tuple[str, Pool]  # the name of a start, and the pool that grew from it
 
 
@@ -66,6 +91,8 @@ class Bootstrap:
         Of the smaller cloud, that its views agree on.
     outlier_seeds : ndarray of shape (w,)
         Positions of the given pairs that look wrong from the pool; empty where no start converged.
+    mark : float
+        The share that it takes to have found the map.
     tried : tuple of (str, float)
         Name and agreed share of each start, in order.
     """
@@ -74,12 +101,13 @@ class Bootstrap:
     started_from: str
     share: float
     outlier_seeds: np.ndarray
+    mark: float = CONVERGED
     tried: tuple[tuple[str, float], ...] = ()
 
     @property
     def converged(self) -> bool:
         """Whether the pool agrees on enough of the smaller cloud to have found the map."""
-        return self.share >= CONVERGED
+        return self.share >= self.mark
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +118,34 @@ class _Search:
     rng: np.random.Generator
     options: SpanOptions
     listener: RoundListener | None
+
+    @property
+    def few_rows(self) -> bool:
+        """Whether the smaller cloud is so small that growing has to be careful.
+
+        In few dimensions random clouds follow seeds that stay for longer.
+        """
+        clouds = self.clouds
+        return clouds.extent_of_all <= FEW_ROWS and clouds.dimension >= FEW_ROWS_MIN_DIMENSION
+
+    @property
+    def mark(self) -> float:
+        """The share of the smaller cloud that a pool which has found the map agrees on."""
+        mark = CONVERGED_FEW_ROWS if self.few_rows else CONVERGED
+        return min(mark * _chance(self.clouds), MAX_MARK)
+
+    @property
+    def clear(self) -> float:
+        """The share at which other starts need not be tried."""
+        few_rows, others = CLEAR
+        clear = few_rows if self.few_rows else others
+        return min(clear * _chance(self.clouds), MAX_MARK)
+
+    @property
+    def seeded(self) -> GrowthSchedule:
+        """How to grow from given pairs: carefully where there are few rows, unless something else was told."""
+        told = self.options.schedule
+        return FEW_ROWS_SCHEDULE if self.few_rows and told == DEFAULT_SCHEDULE else told
 
     def grow(self, anchors: Anchors, schedule: GrowthSchedule | None = None) -> Pool:
         """A pool from these anchors."""
@@ -133,11 +189,29 @@ def best_pool(
         share, outliers = _rated(search, anchors, name, pool)
         tried.append((name, share))
         if best is None or share > best.share:
-            best = Bootstrap(pool, name, share, outliers)
-        if share >= CONVERGED:
+            best = Bootstrap(pool, name, share, outliers, search.mark)
+        if _is_enough(search, best, tried):
             break
     assert best is not None, "there is always a start to try"
     return replace(best, tried=tuple(tried))
+
+
+def _is_enough(search: _Search, best: Bootstrap, tried: list[tuple[str, float]]) -> bool:
+    """Whether no further start has to be tried."""
+    if not best.converged:
+        return False
+    from_nothing = tried[-1][0] == FROM_NOTHING
+    compared = len(tried) >= COMPARED_STARTS
+    return best.share >= search.clear or from_nothing or compared or search.clouds.large
+
+
+def _chance(clouds: CloudPair) -> float:
+    """How much more of the smaller cloud agrees by chance than where both have as many rows: from 1 to 2.
+
+    Of two unrelated clouds, a row of A is the nearest of its nearest row of B with the chance n_b / (n_a + n_b).
+    """
+    larger = max(clouds.n_a, clouds.n_b)
+    return 2 * larger / (clouds.n_a + clouds.n_b)
 
 
 def clean(
@@ -176,7 +250,7 @@ def _rated(
     A pool that does not bear out what it began with has found something else: its share is 0.
     """
     share = pool.agreed / pool.extent
-    if share < CONVERGED or anchors is None:
+    if share < search.mark or anchors is None:
         return share, np.empty(0, np.int64)
     outliers = _outlier_seeds(search, anchors, pool)
     if name != FROM_NOTHING and len(outliers) > MAX_OUTLIER_SHARE * len(anchors):
@@ -198,15 +272,14 @@ def _from_anchors(search: _Search, anchors: Anchors) -> Iterator[Attempt]:
         # Among very many rows a few given pairs place none, but they do align the clouds.
         for power in ALIGNMENT_POWERS:
             yield _aligned_anchors(search, anchors, power)
-    yield anchors.name, search.grow(anchors)
+    yield anchors.name, search.grow(anchors, search.seeded)
     if not fallbacks:
         return
-    cleaned = clean(clouds, anchors, search.rng)
-    if cleaned is not None:
-        yield cleaned.name, search.grow(cleaned)
     first, second = ALIGNMENT_POWERS
     yield _aligned_anchors(search, anchors, first)
+    cleaned = clean(clouds, anchors, search.rng)
     if cleaned is not None:
+        yield cleaned.name, search.grow(cleaned, search.seeded)
         yield _aligned_anchors(search, cleaned, first)
     yield _aligned_anchors(search, anchors, second)
 

@@ -1,0 +1,143 @@
+"""Collections as users have them (`real_cases`): what links say of themselves beside what is true, trial by trial.
+
+    veclink bench real --data DIR [--half report] [--trials 5] [--seeds 15] [--part 1/16] [--only TEXT]
+
+Results are kept in results/experiments/real-HALF.PART.jsonl, one line for each trial, with the version of the code that
+made it; trials that this version has made are not run again. `--part 3/16` runs the third of sixteen parts, for as many
+processes. `--table` prints the means of what is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import veclink
+from veclink import Links, link
+from veclink_bench.arguments import parser
+from veclink_bench.places import results_folder
+from veclink_bench.real_cases import Case, Corpora, Problem, cases
+
+RESULTS = results_folder("experiments")
+WANTED_PRECISIONS = (0.9, 0.95, 0.99)
+
+
+def trial(case: Case, corpora: Corpora) -> dict[str, Any]:
+    """One trial: what the links say, what is true of them, and the seconds of one core that it took."""
+    problem = case.problem(corpora)
+    began = time.process_time()
+    links = link(problem.a, problem.b, seeds=problem.seeds, device="cpu", random_state=case.trial)
+    seconds = time.process_time() - began
+    return {"seconds": round(seconds, 2), **measured(problem, links)}
+
+
+def measured(problem: Problem, links: Links) -> dict[str, Any]:
+    """What the links say of themselves beside what is true."""
+    summary = links.summary
+    return {
+        "n_a": len(problem.a),
+        "n_b": len(problem.b),
+        "shared": len(problem.shared),
+        "verdict": summary.verdict,
+        "links": len(links),
+        "copies": list(summary.copies),
+        "estimated": {"precision": summary.precision, "recall": summary.recall, "overlap": summary.overlap},
+        "true": scores(problem, links.pairs),
+        "at": {str(wanted): _at(problem, links, wanted) for wanted in WANTED_PRECISIONS},
+    }
+
+
+def scores(problem: Problem, pairs: np.ndarray) -> dict[str, float]:
+    """Precision of the pairs (n, 2), recall of the shared objects, F1: a copy counts as right, an object once."""
+    if not len(pairs):
+        return {"precision": 0.0, "recall": 0.0, "f1": 0.0}
+    left = problem.object_a[pairs[:, 0]]
+    right = problem.object_b[pairs[:, 1]]
+    hit = left == right
+    precision = float(hit.mean())
+    recall = len(np.unique(left[hit])) / max(len(problem.shared), 1)
+    f1 = 2 * precision * recall / max(precision + recall, 1e-9)
+    return {"precision": precision, "recall": recall, "f1": f1}
+
+
+def table(lines: Iterable[dict[str, Any]]) -> str:
+    """Means of trials, a line for each kind, as Markdown."""
+    kinds: dict[str, list[dict[str, Any]]] = {}
+    for line in lines:
+        kinds.setdefault(line["kind"], []).append(line)
+    head = "| kind | trials | F1 | estimated − true precision (worst) | at 0.95: precision (least) / recall | linked |"
+    rows = [head, "|---|---|---|---|---|---|"]
+    return "\n".join([*rows, *(_row(kind, trials) for kind, trials in sorted(kinds.items()))])
+
+
+def main() -> None:
+    """Run the trials that are missing, or print the table of those that are there."""
+    options = _options()
+    if options.table:
+        kept = sorted(RESULTS.glob(f"real-{options.half}.*.jsonl"))
+        print(table(line for path in kept for line in _lines(path)))
+        return
+    place, of = (int(number) for number in options.part.split("/"))
+    path = RESULTS / f"real-{options.half}.{place}-of-{of}.jsonl"
+    version = code_version()
+    known = {line["case"] for line in _lines(path) if line["version"] == version}
+    corpora = Corpora(options.data)
+    wanted = [case for case in cases(options.half, trials=options.trials, seeds=tuple(options.seeds))]
+    wanted = [case for case in wanted if options.only in case.name]
+    for case in wanted[place - 1 :: of]:
+        if case.name not in known:
+            head = {"case": case.name, "kind": case.kind, "label": case.label, "version": version}
+            _append(path, head | trial(case, corpora))
+
+
+def code_version() -> str:
+    """The version of veclink and a fingerprint of its source."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(veclink.__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return f"{veclink.__version__}+{digest.hexdigest()[:12]}"
+
+
+def _at(problem: Problem, links: Links, wanted: float) -> dict[str, float]:
+    some = links.at(precision=wanted)
+    return {"links": len(some), **scores(problem, some.pairs)}
+
+
+def _row(kind: str, trials: list[dict[str, Any]]) -> str:
+    linked = [each for each in trials if each["links"]]
+    f1 = 100 * np.mean([each["true"]["f1"] for each in trials])
+    if not linked:
+        return f"| {kind} | {len(trials)} | {f1:.1f} | – | – | 0 |"
+    errors = [100 * (each["estimated"]["precision"] - each["true"]["precision"]) for each in linked]
+    worst = max(errors, key=abs)
+    sure = [100 * each["at"]["0.95"]["precision"] for each in linked if each["at"]["0.95"]["links"]]
+    recall = 100 * np.mean([each["at"]["0.95"]["recall"] for each in trials])
+    kept = f"{np.mean(sure):.1f} ({min(sure):.1f})" if sure else "–"
+    error = f"{np.mean(errors):+.1f} ({worst:+.1f})"
+    return f"| {kind} | {len(trials)} | {f1:.1f} | {error} | {kept} / {recall:.0f} | {len(linked)} |"
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def _append(path: Path, line: dict[str, Any]) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def _options() -> Any:
+    arguments = parser(__doc__, data=True)
+    arguments.add_argument("--half", choices=("choose", "report"), default="report")
+    arguments.add_argument("--trials", type=int, default=5)
+    arguments.add_argument("--seeds", type=int, nargs="+", default=[15])
+    arguments.add_argument("--part", default="1/1")
+    arguments.add_argument("--only", default="")
+    arguments.add_argument("--table", action="store_true")
+    return arguments.parse_args()

@@ -1,0 +1,125 @@
+"""Canonical maps of weighted anchors, several at once, joined into one projection.
+
+No ridge and power fit every pool: with a hundred links a strong ridge is best, with thousands a weak one. Seen along
+several maps side by side, a pair is scored by all of them together, in one pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from veclink.geometry.signatures import singular
+
+Sides = tuple[np.ndarray, np.ndarray]
+
+MAX_DIRECTIONS = 256
+"""Principal directions of a side's anchors in which maps are fitted: five times as fast in 768 dimensions.
+
+Chosen on scifact, minilm–mpnet: nothing was lost against all 768.
+"""
+
+MIN_AXIS_WEIGHT = 0.02
+"""Of the heaviest axis: lighter ones are left out."""
+
+
+@dataclass(frozen=True)
+class MapRule:
+    """A ridge, as a share of the mean variance, and the power of its correlation that each axis is weighted by."""
+
+    ridge: float
+    power: float
+
+
+JOINED_RULES = (
+    MapRule(ridge=0.3, power=2.0),
+    MapRule(ridge=1.0, power=2.0),
+    MapRule(ridge=0.3, power=1.0),
+)
+"""The maps that are joined. Best F1 by any threshold on the score, 15 % and 5 % overlap, against the first alone:
+scifact, e5–granite 69.1 → 70.0; reddit, minilm–e5 81.0 → 82.2."""
+
+
+def joined_projections(
+    left: np.ndarray,
+    right: np.ndarray,
+    weights: np.ndarray | None = None,
+    rules: tuple[MapRule, ...] = JOINED_RULES,
+) -> Sides:
+    """The canonical maps of these rules side by side, each scaled so that it counts alike.
+
+    Parameters
+    ----------
+    left, right : (m, d1) and (m, d2) float32
+        The two ends of the anchors.
+    weights : (m,) float64, optional
+        How much each anchor counts; all alike where not given.
+    rules : tuple of MapRule
+
+    Returns
+    -------
+    (d1, r) and (d2, r) float32
+    """
+    if weights is None:
+        weights = np.ones(len(left))
+    share = weights / weights.sum()
+    of_a: list[np.ndarray] = []
+    of_b: list[np.ndarray] = []
+    for map_a, map_b in canonical_maps(left, right, share, rules):
+        of_a.append(map_a / _mean_length(left @ map_a, share))
+        of_b.append(map_b / _mean_length(right @ map_b, share))
+    return np.hstack(of_a).astype(np.float32), np.hstack(of_b).astype(np.float32)
+
+
+def canonical_maps(
+    left: np.ndarray,
+    right: np.ndarray,
+    share: np.ndarray,
+    rules: tuple[MapRule, ...],
+) -> list[Sides]:
+    """A canonical map for each rule: (d1, r) and (d2, r) float32, axes weighted by their correlation.
+
+    share: (m,) of each anchor in the covariances; they sum to 1. See `signatures.canonical_projections`.
+    """
+    # Of unit vectors, float32 is exact enough: the ridge is far above its rounding. It takes half the time.
+    root = np.sqrt(share).astype(np.float32)[:, None]
+    scaled_left = left.astype(np.float32) * root
+    scaled_right = right.astype(np.float32) * root
+    values_a, directions_a = _principal(scaled_left)
+    values_b, directions_b = _principal(scaled_right)
+    cross = (scaled_left @ directions_a).T @ (scaled_right @ directions_b)
+    solved: dict[float, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+    maps = []
+    for rule in rules:
+        if rule.ridge not in solved:
+            white_a = 1 / np.sqrt(values_a + rule.ridge * _mean_variance(scaled_left))
+            white_b = 1 / np.sqrt(values_b + rule.ridge * _mean_variance(scaled_right))
+            u, correlation, vt = singular(white_a[:, None] * cross * white_b)
+            solved[rule.ridge] = (
+                (directions_a * white_a) @ u,
+                np.clip(correlation, 0.0, 1.0),
+                (directions_b * white_b) @ vt.T,
+            )
+        axes_a, correlation, axes_b = solved[rule.ridge]
+        weight = correlation**rule.power
+        heavy = weight > MIN_AXIS_WEIGHT * weight[0]
+        maps.append(((axes_a * weight)[:, heavy], (axes_b * weight)[:, heavy]))
+    return maps
+
+
+def _principal(scaled: np.ndarray) -> Sides:
+    """The largest variances (p,) and their directions (d, p)."""
+    values, directions = np.linalg.eigh(scaled.T @ scaled)
+    kept = min(MAX_DIRECTIONS, len(values))
+    return np.maximum(values[::-1][:kept], 0.0), directions[:, ::-1][:, :kept]
+
+
+def _mean_variance(scaled: np.ndarray) -> float:
+    """Of all directions, those that are left out too."""
+    return max(float((scaled * scaled).sum() / scaled.shape[1]), 1e-12)
+
+
+def _mean_length(signature: np.ndarray, share: np.ndarray) -> float:
+    squares = np.einsum("ij,ij->i", signature, signature)
+    return max(float(np.sqrt(squares @ share)), 1e-12)

@@ -1,0 +1,50 @@
+"""Few rows, among as few or among many: growing follows what is there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from span_papers import all_papers
+from veclink import link
+from veclink.backends.cloud_pair import CloudPair
+from veclink.data.scores import score
+from veclink.linkers.options import GrowthSchedule
+from veclink.linkers.span.growing import Members, ViewRule
+from veclink.linkers.span.starts import FEW_ROWS_SCHEDULE, _chance
+
+
+def test_all_of_a_hundred_rows_are_found_among_many() -> None:
+    papers = all_papers()
+    rng = np.random.default_rng(0)
+    shared = rng.permutation(papers.truth)[:100]
+    truth = np.column_stack([np.arange(100), shared[:, 1]])
+    links = link(papers.a[shared[:, 0]], papers.b, seeds=truth[:15], device="cpu")
+    assert links.summary.verdict == "linkable"
+    assert score(links.pairs, truth).f1 > 0.75
+
+
+def test_a_view_has_a_vote_on_the_seeds_it_does_without() -> None:
+    members = Members(np.arange(40).reshape(20, 2), n_fixed=10)
+    rule = ViewRule(count=12, anchors=256, held=0.75, out_of_bag=True, seeds_left_out=0.2)
+    drawn = members.draw(rule, np.random.default_rng(0))
+    assert (drawn < 10).sum() == 8 and (drawn >= 10).sum() == 8
+    assert len(np.unique(drawn)) == len(drawn)
+
+
+def test_without_leaving_seeds_out_only_the_rest_is_drawn() -> None:
+    members = Members(np.arange(40).reshape(20, 2), n_fixed=10)
+    rule = ViewRule(count=6, anchors=3, held=0.5, out_of_bag=True)
+    drawn = members.draw(rule, np.random.default_rng(0))
+    assert len(drawn) == 3 and (drawn >= 10).all()
+
+
+def test_a_careful_pool_never_holds_more_than_half_as_many_again() -> None:
+    assert FEW_ROWS_SCHEDULE.least == 0 and FEW_ROWS_SCHEDULE.factor == 1.5
+    assert GrowthSchedule().least == 60
+
+
+@pytest.mark.parametrize(("n_a", "n_b", "expected"), [(500, 500, 1.0), (100, 900, 1.8), (900, 100, 1.8)])
+def test_the_more_unequal_the_sizes_the_more_agrees_by_chance(n_a: int, n_b: int, expected: float) -> None:
+    rows = np.random.default_rng(0).standard_normal((1000, 4)).astype(np.float32)
+    assert _chance(CloudPair(rows[:n_a], rows[:n_b])) == pytest.approx(expected)

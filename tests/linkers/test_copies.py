@@ -1,0 +1,66 @@
+"""Linking collections in which objects stand twice."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from span_papers import some_papers
+from veclink import Links, link
+
+
+@cache
+def _linked(one_to_one: bool = True, group_copies: bool = True) -> tuple[Links, int]:
+    """Papers of which a fifth of B stands twice, linked; and how many copies there are."""
+    papers = some_papers()
+    count = len(papers.b) // 5
+    b = np.concatenate([papers.b, papers.b[:count]])
+    seeds = papers.truth[:15]
+    links = link(papers.a, b, seeds=seeds, device="cpu", one_to_one=one_to_one, group_copies=group_copies)
+    return links, count
+
+
+def _objects(links: Links) -> np.ndarray:
+    """The pairs, a copy as the row that it is a copy of."""
+    papers = some_papers()
+    pairs = links.pairs.copy()
+    copy = pairs[:, 1] >= len(papers.b)
+    pairs[copy, 1] -= len(papers.b)
+    return pairs
+
+
+def test_copies_take_nothing_from_recall() -> None:
+    links, count = _linked()
+    papers = some_papers()
+    right = papers.right(_objects(links))
+    assert links.summary.copies == (0, count)
+    assert right.sum() >= 0.9 * len(papers.truth) and right.mean() > 0.85
+
+
+def test_one_to_one_gives_one_row_of_each_group() -> None:
+    links, _ = _linked()
+    assert links.pairs[:, 1].max() < len(some_papers().b)
+    assert len(np.unique(links.pairs[:, 1])) == len(links)
+
+
+def test_otherwise_all_rows_of_a_group_are_linked() -> None:
+    links, count = _linked(one_to_one=False)
+    n_b = len(some_papers().b)
+    pairs = set(map(tuple, links.pairs.tolist()))
+    twice = [(a, b) for a, b in pairs if b < count]
+    assert len(twice) > 20 and all((a, b + n_b) in pairs for a, b in twice)
+
+
+def test_the_grouping_can_be_turned_off() -> None:
+    links, _ = _linked(group_copies=False)
+    assert links.summary.copies == (0, 0)
+
+
+def test_a_seed_that_names_a_copy_counts_for_its_group() -> None:
+    papers = some_papers()
+    n_b = len(papers.b)
+    b = np.concatenate([papers.b, papers.b])
+    seeds = papers.truth[:15] + np.array([0, n_b])
+    links = link(papers.a, b, seeds=seeds, device="cpu")
+    assert links.evidence["given"].sum() == 15
