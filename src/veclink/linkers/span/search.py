@@ -14,15 +14,18 @@ from itertools import islice
 
 import numpy as np
 
-from veclink.geometry.profiles import broad_profiles, in_one_basis, read, short_profiles
+from veclink.geometry.profiles import Reading, broad_profiles, in_one_basis, read, short_profiles
 from veclink.geometry.signatures import singular
 from veclink.linkers.span.annealing import Schedule, agreement, anneal, first_joint, leading
 from veclink.linkers.span.constants import (
     ALONE,
+    ANNEALED,
+    ANNEALED_PAIRS,
     ANNEALED_POWER,
     BEGINNINGS,
     CARRIED,
     CARRIED_THROUGH,
+    HELD,
     HINT_EXPONENT,
     MIXED,
     NARROWEST,
@@ -61,11 +64,11 @@ class Sampled:
 
 
 def searched(clouds: Sides, means: Means, rng: np.random.Generator, listener: RoundListener | None = None) -> Sides:
-    """Projections (d1, r) and (d2, r) on which two clouds of unit rows look alike, from nothing.
+    """Projections (d1, r) and (d2, r) on which two clouds of unit rows look alike, from many beginnings.
 
     means: what was subtracted from the rows of either side, where it is known.
     """
-    sampled = sample(clouds, rng)
+    sampled = sample(clouds, SEARCHED_PAIRS, rng)
     p, q = sampled.rows
     found: list[tuple[float, np.ndarray]] = []
     beginnings = islice(_beginnings(clouds, means, sampled, rng), BEGINNINGS)
@@ -79,20 +82,24 @@ def searched(clouds: Sides, means: Means, rng: np.random.Generator, listener: Ro
     return _projections(sampled, max(carried, key=agreement))
 
 
-def annealed(clouds: Sides, hints: Sides, rng: np.random.Generator) -> Sides:
-    """Projections on which two clouds look alike, from rows (n, h) of unit length that compare across them."""
-    sampled = sample(clouds, rng)
-    hint = _exponent(hints, sampled)
+def annealed(clouds: Sides, means: Means, rng: np.random.Generator) -> Sides:
+    """Projections on which two clouds look alike, from their broad profiles, which are let go over all rounds.
+
+    One slow run on as many rows as there is time for: what a hint that is nearly good enough needs is more rows.
+    """
+    hints = in_one_basis(*_broad(clouds, _readings(clouds, rng), means), SEARCH_RIDGE)
+    sampled = sample(clouds, ANNEALED_PAIRS, rng)
     p, q = sampled.rows
-    joint = anneal(p, q, first_joint(p, q, np.float32(ALONE) * hint), Schedule(*CARRIED), hint)
-    return _projections(sampled, joint)
+    hint = np.float32(HELD) * _exponent(hints, sampled)
+    schedule = Schedule(*ANNEALED, let_go=1.0)
+    return _projections(sampled, anneal(p, q, first_joint(p, q, hint), schedule, hint))
 
 
-def sample(clouds: Sides, rng: np.random.Generator) -> Sampled:
-    """Rows of both clouds, so many that pairs of them stay few: all of a small cloud, more of the other then."""
+def sample(clouds: Sides, pairs: int, rng: np.random.Generator) -> Sampled:
+    """Rows of both clouds, at most so many pairs of them: all of a small cloud, more of the other then."""
     n_a, n_b = len(clouds[0]), len(clouds[1])
-    fewer = min(n_a, n_b, int(np.sqrt(SEARCHED_PAIRS)))
-    most = SEARCHED_PAIRS // fewer
+    fewer = min(n_a, n_b, int(np.sqrt(pairs)))
+    most = pairs // fewer
     chosen = _some(n_a, most, rng), _some(n_b, most, rng)
     whitening = _whitening(clouds[0]), _whitening(clouds[1])
     width = min(whitening[0].shape[1], whitening[1].shape[1])
@@ -117,12 +124,28 @@ def _beginnings(clouds: Sides, means: Means, sampled: Sampled, rng: np.random.Ge
 
 
 def _hints(clouds: Sides, means: Means, rng: np.random.Generator) -> tuple[Sides, Sides]:
-    """Broad and short profiles of the rows of both clouds, which refer to equally many rows."""
+    """Broad and short profiles of the rows of both clouds."""
+    readings = _readings(clouds, rng)
+    short_a = short_profiles(readings[0], len(clouds[0]), SEARCH_HOPS)
+    short_b = short_profiles(readings[1], len(clouds[1]), SEARCH_HOPS)
+    broad = in_one_basis(*_broad(clouds, readings, means), SEARCH_RIDGE)
+    return broad, in_one_basis(short_a, short_b, SEARCH_RIDGE)
+
+
+def _readings(clouds: Sides, rng: np.random.Generator) -> tuple[Reading, Reading]:
+    """What the rows of both clouds see of equally many rows of their own."""
     fewer = min(len(clouds[0]), len(clouds[1]))
-    readings = [read(cloud, _some(len(cloud), fewer, rng)) for cloud in clouds]
-    broad = [broad_profiles(*each, SEARCH_HOPS) for each in zip(clouds, readings, means, strict=True)]
-    short = [short_profiles(reading, len(cloud), SEARCH_HOPS) for cloud, reading in zip(clouds, readings, strict=True)]
-    return in_one_basis(broad[0], broad[1], SEARCH_RIDGE), in_one_basis(short[0], short[1], SEARCH_RIDGE)
+    of_a = read(clouds[0], _some(len(clouds[0]), fewer, rng))
+    of_b = read(clouds[1], _some(len(clouds[1]), fewer, rng))
+    return of_a, of_b
+
+
+def _broad(clouds: Sides, readings: tuple[Reading, Reading], means: Means) -> Sides:
+    """Broad profiles of both clouds, with the nearness to the mean where both means are known."""
+    mean_a, mean_b = means if means[0] is not None and means[1] is not None else (None, None)
+    of_a = broad_profiles(clouds[0], readings[0], mean_a, SEARCH_HOPS)
+    of_b = broad_profiles(clouds[1], readings[1], mean_b, SEARCH_HOPS)
+    return of_a, of_b
 
 
 def _exponent(hints: Sides, sampled: Sampled) -> np.ndarray:

@@ -41,7 +41,7 @@ from veclink.linkers.span.constants import (
     SHORT_VIEWS,
 )
 from veclink.linkers.span.growing import Pool, RoundListener, grow, query_order
-from veclink.linkers.span.search import searched
+from veclink.linkers.span.search import annealed, searched
 
 FROM_NOTHING = "no seeds"
 DEFAULT_OPTIONS = SpanOptions()
@@ -211,12 +211,20 @@ def _from_anchors(search: _Search, anchors: Anchors) -> Iterator[Attempt]:
 
 
 def _from_nothing(search: _Search) -> Iterator[Attempt]:
-    """One alignment by profiles, which is quick and does for most; the search; then the other alignments."""
+    """Alignments in the order of what they cost: by profiles, slowly by broader ones, from many beginnings."""
     first, *others = PROFILE_GUESSES
     yield FROM_NOTHING, _by_profiles(search, first)
+    yield FROM_NOTHING, _by_annealing(search)
     yield FROM_NOTHING, _by_search(search)
     for guess in others:
         yield FROM_NOTHING, _by_profiles(search, guess)
+
+
+def _by_annealing(search: _Search) -> Pool:
+    """A pool from the mutual neighbours of two clouds that were aligned slowly by broad profiles."""
+    clouds = search.clouds
+    sampled = _sampled(clouds, MAX_ALIGNED, search.rng)
+    return _grown(search, annealed(sampled, clouds.means, search.rng))
 
 
 def _by_profiles(search: _Search, guess: tuple[int, float, float]) -> Pool:
