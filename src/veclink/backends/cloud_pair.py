@@ -50,7 +50,12 @@ class QuerySample:
 
 
 class CloudPair:
-    """Two clouds of unit rows, with the neighbours k and the ridge λ of their signatures, on the CPU."""
+    """Two clouds of unit rows, with the neighbours k and the ridge λ of their signatures, on the CPU.
+
+    means: what was subtracted from the rows of either side; None where it is not known.
+    """
+
+    means: tuple[np.ndarray | None, np.ndarray | None] = (None, None)
 
     def __init__(
         self,

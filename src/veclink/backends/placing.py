@@ -28,6 +28,21 @@ def placed_clouds(
 
     memory: bytes that may be allocated beside the vectors.
     """
+    clouds = _placed(a, b, device, memory, k=k, ridge=ridge, cluster=cluster)
+    clouds.means = a.mean, b.mean
+    return clouds
+
+
+def _placed(
+    a: Cloud,
+    b: Cloud,
+    device: str,
+    memory: int | str | None,
+    *,
+    k: int,
+    ridge: float,
+    cluster: Cluster | None,
+) -> CloudPair:
     budget = None if memory is None else parse_memory(memory, least=LEAST)
     if cluster is not None:
         from veclink.backends.ray_clouds import RayCloudPair

@@ -6,6 +6,8 @@ neighbours, and for theirs, tells it from other points of the same density.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from veclink.geometry.nearest import largest
@@ -17,15 +19,23 @@ NEIGHBOURS = 15
 HOP_WEIGHT = 0.7
 COMPONENTS = 16
 BLOCK = 1024
+GENERIC_WEIGHT = 8.0  # beside 64 numbers of a profile; 4 to 16 do as well (reddit, scifact, papers, films)
+FORM_WEIGHT = 0.5
+
+Sides = tuple[np.ndarray, np.ndarray]
 
 
-def paired_profiles(a: np.ndarray, b: np.ndarray, *, hops: int, ridge: float) -> tuple[np.ndarray, np.ndarray]:
-    """Profiles of the rows of two clouds of unit vectors, (n, 16) float32 of unit length, in one basis.
+def paired_profiles(a: np.ndarray, b: np.ndarray, *, hops: int, ridge: float) -> Sides:
+    """Profiles of the rows of two clouds of unit vectors, (n, 16) float32 of unit length, in one basis."""
+    return in_one_basis(profiles(a, hops), profiles(b, hops), ridge)
 
-    The 16 leading principal components of both clouds' profiles together, each divided by the root of its variance plus
-    `ridge` times the mean variance: most of the numbers in a profile say the same thing, and would drown the rest.
+
+def in_one_basis(left: np.ndarray, right: np.ndarray, ridge: float) -> Sides:
+    """What was read of the rows of two clouds, (n, f), as rows (n, 16) float32 of unit length that compare.
+
+    The 16 leading principal components of both clouds' numbers together, each divided by the root of its variance plus
+    `ridge` times the mean variance: most of the numbers say the same thing, and would drown the rest.
     """
-    left, right = profiles(a, hops), profiles(b, hops)
     both = np.concatenate([left, right]).astype(np.float64)
     values, axes = np.linalg.eigh(both.T @ both / len(both))
     values, axes = np.maximum(values, 0.0), axes[:, -COMPONENTS:]
@@ -41,29 +51,109 @@ def profiles(points: np.ndarray, hops: int) -> np.ndarray:
     mean profile of its 15 nearest neighbours, of their neighbours, and so on, with weight 0.7 to the power of the hop.
     Every number is standardised over the cloud, so that the models' own scales of similarity do not matter.
     """
-    own, nearest = _read(points)
-    parts = [_standard(own)]
+    reading = read(points)
+    return over_hops(_standard(reading.similarities), reading.nearest, hops)
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What the rows of a cloud see of it.
+
+    Attributes
+    ----------
+    similarities : ndarray of shape (n, 64)
+        To the rows referred to, itself left out, at log-spaced ranks, the largest first.
+    ranks : ndarray of shape (64,)
+        Which ranks these are; 1 is the nearest.
+    nearest : ndarray of shape (n, 15)
+        The nearest of the rows referred to.
+    """
+
+    similarities: np.ndarray
+    ranks: np.ndarray
+    nearest: np.ndarray
+
+
+def read(points: np.ndarray, references: np.ndarray | None = None) -> Reading:
+    """Each row's similarities to the rows at these positions of its cloud (None: to all), and its nearest of them.
+
+    Two clouds of unequal sizes compare when both refer to equally many rows: a rank then means the same in both.
+    """
+    n = len(points)
+    chosen = np.arange(n) if references is None else references
+    place = np.full(n, -1)
+    place[chosen] = np.arange(len(chosen))
+    ranks = np.geomspace(1, len(chosen) - 1, RANKS).astype(np.int64)
+    similarities = np.empty((n, RANKS), np.float32)
+    nearest = np.empty((n, min(NEIGHBOURS, len(chosen) - 1)), np.int64)
+    others = points[chosen].T
+    for start, stop in tiles(n, BLOCK):
+        cosine = points[start:stop] @ others
+        itself = place[start:stop]
+        there = np.flatnonzero(itself >= 0)
+        cosine[there, itself[there]] = -2.0  # last in the order, even among duplicates
+        nearest[start:stop] = chosen[largest(cosine, nearest.shape[1])]
+        cosine.sort(axis=1)
+        similarities[start:stop] = cosine[:, -ranks]
+    return Reading(similarities, ranks, nearest)
+
+
+def over_hops(own: np.ndarray, nearest: np.ndarray, hops: int) -> np.ndarray:
+    """Numbers of each row beside the means over its neighbours, over theirs, and so on, with falling weight."""
+    parts = [own]
     for _ in range(hops):
         parts.append(_standard(parts[-1][nearest].mean(axis=1)))
     return np.hstack([HOP_WEIGHT**hop * part for hop, part in enumerate(parts)]).astype(np.float32)
 
 
-def _read(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Each point's similarities to the others at log-spaced ranks, and the rows of its nearest neighbours."""
-    n = len(points)
-    n_near = min(NEIGHBOURS, n - 1)
-    ranks = np.geomspace(1, n - 1, RANKS).astype(np.int64)  # rank 0 is the point itself
-    own = np.empty((n, RANKS), np.float32)
-    nearest = np.empty((n, n_near), np.int64)
-    for start, stop in tiles(n, BLOCK):
-        rows = np.arange(start, stop)
-        cosine = points[rows] @ points.T
-        cosine[np.arange(len(rows)), rows] = 2.0  # first in the order, even among duplicates
-        near = largest(cosine, n_near + 1)
-        nearest[rows] = near[near != rows[:, None]].reshape(len(rows), n_near)
-        cosine.sort(axis=1)
-        own[rows] = cosine[:, -1 - ranks]
-    return own, nearest
+def broad_profiles(points: np.ndarray, reading: Reading, mean: np.ndarray | None, hops: int) -> np.ndarray:
+    """Profiles at all ranks and, where the mean of the cloud is known, how near to it a row was before centring.
+
+    How generic a row is says as much as all its similarities together, which is why it weighs as much.
+    """
+    shape = over_hops(_standard(reading.similarities), reading.nearest, hops)
+    if mean is None:
+        return shape
+    generic = _standard(nearness_to_mean(points, mean)[:, None])
+    return np.hstack([shape, GENERIC_WEIGHT * over_hops(generic, reading.nearest, hops)])
+
+
+def short_profiles(reading: Reading, n_rows: int, hops: int) -> np.ndarray:
+    """What a row's nearest neighbours say alone: where two models agree on short distances and on little else.
+
+    Similarities at the first 20 ranks, the intrinsic dimension of the first 40, how often the row is a neighbour of
+    others, the skewness of its similarities, and the form of the first 150 whatever their size.
+    """
+    seen, ranks = reading.similarities.astype(np.float64), reading.ranks
+    first = seen[:, ranks <= 20][:, ::2]
+    often = np.log1p(np.bincount(reading.nearest.ravel(), minlength=n_rows))
+    other = np.column_stack([_intrinsic_dimension(1.0 - seen[:, ranks <= 40]), _skewness(seen), often])
+    form = seen[:, ranks <= 150]
+    form = (form - form.mean(axis=1, keepdims=True)) / np.maximum(form.std(axis=1, keepdims=True), 1e-12)
+    own = np.hstack([_standard(first), _standard(other), FORM_WEIGHT * _standard(form)])
+    return over_hops(own, reading.nearest, hops)
+
+
+def nearness_to_mean(points: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """How near rows were to their cloud's mean before it was subtracted and they were made unit length again.
+
+    A unit vector u was `ℓ·c + mean` with c the row as it is now; ℓ follows from the length of u being 1.
+    """
+    along = points @ mean
+    square = float(mean @ mean)
+    scale = np.sqrt(np.maximum(along**2 + 1.0 - square, 0.0)) - along
+    return (scale * along + square) / max(np.sqrt(square), 1e-12)
+
+
+def _intrinsic_dimension(distances: np.ndarray) -> np.ndarray:
+    """Of the neighbourhood of each row, by the maximum likelihood of its sorted distances."""
+    safe = np.maximum(distances, 1e-6)
+    return 1.0 / np.maximum(-np.log(safe[:, :-1] / safe[:, -1:]).mean(axis=1), 1e-3)
+
+
+def _skewness(x: np.ndarray) -> np.ndarray:
+    apart = x - x.mean(axis=1, keepdims=True)
+    return (apart**3).mean(axis=1) / np.maximum(x.std(axis=1), 1e-12) ** 3
 
 
 def _standard(x: np.ndarray) -> np.ndarray:

@@ -41,14 +41,12 @@ from veclink.linkers.span.constants import (
     FEW_ROWS_SETTLED_FACTOR,
     FEW_ROWS_VIEWS,
     GUESSED_SHARE,
-    GUESSES_BEFORE_GIVING_UP,
     HOPEFUL,
     MAX_ALIGNED,
     MAX_OUTLIER_SHARE,
     MAX_SEEDS_TO_CLEAN,
     MIN_GUESSED,
     MIN_SEEDS_TO_CLEAN,
-    NOTHING_SHARED,
     OUTLIER_ANCHORS,
     PROBE_ROUNDS,
     PROFILE_GUESSES,
@@ -56,6 +54,7 @@ from veclink.linkers.span.constants import (
     SHORT_VIEWS,
 )
 from veclink.linkers.span.growing import Pool, RoundListener, grow, query_order
+from veclink.linkers.span.search import annealed, searched
 
 FROM_NOTHING = "no seeds"
 DEFAULT_OPTIONS = SpanOptions()
@@ -285,16 +284,32 @@ def _from_anchors(search: _Search, anchors: Anchors) -> Iterator[Attempt]:
 
 
 def _from_nothing(search: _Search) -> Iterator[Attempt]:
-    agreed = 0
-    extent = 0
-    for turn, (hops, ridge, power) in enumerate(PROFILE_GUESSES):
-        if turn == GUESSES_BEFORE_GIVING_UP and agreed < NOTHING_SHARED * extent:
-            return
-        hint = partial(paired_profiles, hops=hops, ridge=ridge)
-        pool = _aligned(search, hint, power)
-        agreed = max(agreed, pool.agreed)
-        extent = pool.extent
-        yield FROM_NOTHING, pool
+    """Alignments in the order of what they cost: by profiles, slowly by broader ones, from many beginnings."""
+    first, *others = PROFILE_GUESSES
+    yield FROM_NOTHING, _by_profiles(search, first)
+    yield FROM_NOTHING, _by_annealing(search)
+    yield FROM_NOTHING, _by_search(search)
+    for guess in others:
+        yield FROM_NOTHING, _by_profiles(search, guess)
+
+
+def _by_annealing(search: _Search) -> Pool:
+    """A pool from the mutual neighbours of two clouds that were aligned slowly by broad profiles."""
+    clouds = search.clouds
+    sampled = _sampled(clouds, MAX_ALIGNED, search.rng)
+    return _grown(search, annealed(sampled, clouds.means, search.rng))
+
+
+def _by_profiles(search: _Search, guess: tuple[int, float, float]) -> Pool:
+    hops, ridge, power = guess
+    return _aligned(search, partial(paired_profiles, hops=hops, ridge=ridge), power)
+
+
+def _by_search(search: _Search) -> Pool:
+    """A pool from the mutual neighbours of two clouds that were aligned from many beginnings."""
+    clouds = search.clouds
+    sampled = _sampled(clouds, MAX_ALIGNED, search.rng)
+    return _grown(search, searched(sampled, clouds.means, search.rng, search.listener))
 
 
 def _aligned_anchors(search: _Search, anchors: Anchors, power: float) -> Attempt:
@@ -323,6 +338,12 @@ def _aligned(search: _Search, hint: Hint, power: float) -> Pool:
         rule,
         search.listener,
     )
+    return _grown(search, projections)
+
+
+def _grown(search: _Search, projections: Sides) -> Pool:
+    """A pool from the mutual neighbours under the projections that an alignment found."""
+    clouds, rng = search.clouds, search.rng
     queries = clouds.sample_queries(rng, first=True)
     pairs, score = clouds.propose(projections, queries)
     pairs = pairs[np.argsort(-score, kind="stable")]

@@ -1,0 +1,48 @@
+"""Profiles: what they refer to, and how near a row was to its cloud's mean before centring."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from span_papers import all_papers
+from veclink.data.collection import Collection
+from veclink.geometry.clouds import prepare
+from veclink.geometry.profiles import broad_profiles, nearness_to_mean, read, short_profiles
+from veclink.geometry.signatures import unit_rows
+
+
+def _rows() -> np.ndarray:
+    return prepare(Collection.from_array(all_papers().a[:300])).dense()
+
+
+def test_nearness_to_the_mean_is_what_it_was_before_centring() -> None:
+    raw = unit_rows(all_papers().a[:300].copy())
+    cloud = prepare(Collection.from_array(raw))
+    assert cloud.mean is not None
+    wanted = raw @ cloud.mean / np.linalg.norm(cloud.mean)
+    assert np.allclose(nearness_to_mean(cloud.dense(), cloud.mean), wanted, atol=1e-4)
+
+
+def test_a_reading_refers_to_the_chosen_rows_and_leaves_the_row_itself_out() -> None:
+    points, chosen = _rows(), np.arange(0, 300, 3)
+    reading = read(points, chosen)
+    cosine = points @ points[chosen].T
+    cosine[chosen, np.arange(len(chosen))] = -2.0
+    ordered = -np.sort(-cosine, axis=1)
+    assert reading.ranks[0] == 1 and reading.ranks[-1] == len(chosen) - 1
+    assert np.allclose(reading.similarities, ordered[:, reading.ranks - 1], atol=1e-5)
+    assert np.isin(reading.nearest, chosen).all()
+    assert not (reading.nearest == np.arange(300)[:, None]).any()
+
+
+def test_the_mean_adds_a_number_for_each_hop_and_itself() -> None:
+    cloud = prepare(Collection.from_array(all_papers().a[:300]))
+    points, reading = cloud.dense(), read(cloud.dense())
+    without, with_mean = (broad_profiles(points, reading, mean, 2) for mean in (None, cloud.mean))
+    assert with_mean.shape[1] == without.shape[1] + 3
+    assert np.array_equal(with_mean[:, : without.shape[1]], without)
+
+
+def test_short_profiles_of_duplicates_are_finite() -> None:
+    twice = np.repeat(_rows()[:40], 2, axis=0)
+    assert np.isfinite(short_profiles(read(twice), len(twice), 2)).all()
