@@ -29,6 +29,7 @@ STUDIES = {
     "probe": Entry("studies.probe", "what `veclink probe` says, beside what is true"),
     "review": Entry("studies.review", "how far the review page's precision can be believed"),
     "two-models": Entry("studies.two_models", "does `veclink inspect` see that a collection mixes two models"),
+    "no-seeds": Entry("studies.no_seeds", "linking from nothing, beside fifteen seeds on the same splits"),
     "recorded-runs": Entry("studies.recorded_runs", "forty-two runs recorded, to compare two versions of the code"),
     "databases": Entry("studies.databases", "two databases linked by URL, the links written back to both"),
 }

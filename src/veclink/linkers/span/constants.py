@@ -233,10 +233,10 @@ MIN_DIM_FOR_SEED_CHECK: Final = 64
 # --- Refits -------------------------------------------------------------------------------------------------------
 
 # How often the maps are fitted again, to all mutual candidates, each weighted by MIN_ANCHOR_WEIGHT plus the rest times
-# its probability. Chosen on scifact (minilm–mpnet, e5–granite) and reddit (minilm–e5): with two refits, F1 71 → 76 at
-# 5 % overlap, 83 → 86 at 15 %, recall at 95 % precision 52 → 69 there. A weight without a floor is a little worse, all
-# weights alike clearly.
-REFITS: Final = 2
+# its probability. None by default: with three maps side by side, one and two refits did not help on scifact
+# (minilm–mpnet, e5–granite) and reddit (minilm–e5), and cost 4 to 8 points of F1 at 5 % overlap
+# (bench/results/experiments/refits.json).
+REFITS: Final = 0
 MIN_ANCHOR_WEIGHT: Final = 0.1
 
 # Folds of a refit to so many links or more: with many, what is left out of a map is not missed.
