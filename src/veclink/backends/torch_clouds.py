@@ -68,7 +68,7 @@ class TorchCloudPair(CloudPair):
 
 
 def inspect(collection: Collection, device: str) -> tuple[np.ndarray, list[int], int, np.ndarray]:
-    """What `cloud.prepare` has to know: zero rows, the first broken rows, how many there are, the unit vectors' sum."""
+    """What `clouds.prepare` has to know: zero rows, the first broken rows and their number, the unit vectors' sum."""
     place = torch_device(device)
     zero: list[np.ndarray] = []
     broken: list[int] = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,13 +20,11 @@ from veclink.geometry.magnitudes import in_range, lengths
 from veclink.geometry.signatures import unit_rows
 from veclink.progress import Progress, ProgressListener
 from veclink.stores.opening import open_collection
+from veclink.stores.protocol import Batch
 from veclink.uses.linked_pairs import GivenLinks, pairs_of
 from veclink.uses.maps import DEFAULT_KIND, KINDS, LEAST_LINKS, Map, Moments, Paired, fit_map, map_from_arrays
 from veclink.uses.maps.files import read_arrays, write_arrays
 from veclink.uses.maps.quality import FOLDS, Quality, crossfitted
-
-if TYPE_CHECKING:
-    from veclink.stores.protocol import Batch
 
 Source = np.ndarray | Collection | str | Path
 FORMAT = 1
@@ -190,8 +188,6 @@ def check_kind(kind: str) -> None:
 
 def translated_batches(translator: Translator, source: Collection, *, payload: bool = True) -> Iterator[Batch]:
     """All rows of a collection, translated, with their ids and payload, as stores take them."""
-    from veclink.stores.protocol import Batch
-
     for start in range(0, max(len(source), 1), CHUNK):
         stop = min(start + CHUNK, len(source))
         yield Batch(
