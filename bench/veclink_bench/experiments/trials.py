@@ -1,4 +1,4 @@
-"""One trial: cut a corpus, draw a start, link by any method, and compare with the truth."""
+"""One trial: split a corpus, draw a start, link by any method, and compare with the truth."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ QUICK_ITERATIONS = 25
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Two collections cut from one corpus, the truth, and what linking starts from (`seeds` or `anchors`)."""
+    """Two collections split from one corpus, the truth, and what linking starts from (`seeds` or `anchors`)."""
 
     a: np.ndarray
     b: np.ndarray
