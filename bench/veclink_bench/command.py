@@ -169,7 +169,7 @@ def _command(name: str, doc: str) -> Callable[..., None]:
         device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "cpu",
         minutes: Annotated[float | None, typer.Option(min=0.0, help="Stop then; the next run goes on.")] = None,
         out: Annotated[Path | None, typer.Option(help="Where JSON, Markdown and figure go.")] = None,
-        again: Annotated[bool, typer.Option("--again", help="Measure every cell anew.")] = False,
+        again: Annotated[bool, typer.Option("--again", help="Measure every cell again.")] = False,
         draw_only: Annotated[bool, typer.Option("--draw-only", help="Tables and figure from what is there.")] = False,
         as_json: AsJson = False,
         quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,

@@ -2,8 +2,8 @@
 
     veclink bench results [--data DIR]
 
-A mark is `<!-- table NAME N -->`: table N (from 0) of results/NAME.json goes between it and `<!-- end -->`; NAME-quick
-is the quick run's.
+A mark is `<!-- table NAME N -->`: table N (from 0) of results/experiments/NAME.json goes between it
+and `<!-- end -->`; NAME-quick is the quick run's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The paper's protocol: cut one corpus into two that overlap, draw seeds, link, and compare with the truth."""
+"""The paper's protocol: split one corpus into two that overlap, draw seeds, link, and compare with the truth."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KMEANS_ROUNDS = 25
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """A corpus cut in two.
+    """A corpus split in two.
 
     rows_a, rows_b: the corpus rows on either side, shuffled.
     truth: (|Ω|, 2) positions in those of the objects that are on both.
@@ -53,7 +53,7 @@ class Trials:
 
 
 def split(n: int, overlap: float, rng: np.random.Generator, *, unshared: np.ndarray | None = None) -> Split:
-    """Cut a corpus of `n` objects: |Ω| = α·n go to both sides (`overlap` is α), the rest evenly to one of them.
+    """Split a corpus of `n` objects: |Ω| = α·n go to both sides (`overlap` is α), the rest evenly to one of them.
 
     unshared: (n,) marks objects that must not be on both sides.
     """

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from span_papers import all_papers, linked
-from veclink.backends import cloud_pair as field
+from veclink.backends import cloud_pair
 from veclink.backends.cloud_pair import CloudPair
 from veclink.data.collection import Collection
 from veclink.data.scores import score
@@ -19,8 +19,8 @@ from veclink.linkers.linking import link
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clouds of more than 500 rows count as large."""
-    monkeypatch.setattr(field, "ALL_ASKED", 500)
-    monkeypatch.setattr(field, "ASKED", 600)
+    monkeypatch.setattr(cloud_pair, "ALL_ASKED", 500)
+    monkeypatch.setattr(cloud_pair, "ASKED", 600)
 
 
 def test_links_of_a_large_field_are_nearly_those_of_a_small_one(large: None) -> None:

@@ -173,15 +173,15 @@ def test_samples_of_large_clouds_find_the_same_partners(machines: Cluster, monke
     papers = all_papers()
     clouds = [prepare(Collection.from_array(each)) for each in (papers.a, papers.b)]
     monkeypatch.setattr("veclink.backends.ray_clouds.STORED", 1024)
-    fields = [CloudPair(*(cloud.dense() for cloud in clouds)), RayCloudPair(*clouds, machines)]
-    axes = canonical_projections(*fields[0].vectors(papers.truth))
+    either = [CloudPair(*(cloud.dense() for cloud in clouds)), RayCloudPair(*clouds, machines)]
+    axes = canonical_projections(*either[0].vectors(papers.truth))
     found = []
-    for field in fields:
-        field.large = True
-        sample = field.sample_queries(np.random.default_rng(0), most=300)
-        pairs, score = field.propose(axes, sample)
-        cosines = field.cosines(axes, np.arange(1950), np.arange(1950)[::-1])
-        found.append((pairs, score, field.confirmed(axes, pairs, sample, np.random.default_rng(0)), cosines))
+    for placed in either:
+        placed.large = True
+        sample = placed.sample_queries(np.random.default_rng(0), most=300)
+        pairs, score = placed.propose(axes, sample)
+        cosines = placed.cosines(axes, np.arange(1950), np.arange(1950)[::-1])
+        found.append((pairs, score, placed.confirmed(axes, pairs, sample, np.random.default_rng(0)), cosines))
     assert papers.right(found[0][0][found[0][2]]).sum() > 100
     for ours, reference in zip(*found[::-1], strict=True):
         assert np.array_equal(ours, reference)

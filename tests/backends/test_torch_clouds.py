@@ -1,4 +1,4 @@
-"""The field on a torch device gives what the field in numpy gives: here on the CPU, in torch."""
+"""A pair of clouds on a torch device gives what one in numpy gives: here on the CPU, in torch."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_matching_along_axes_gives_the_same_pairs_and_cosines() -> None:
     assert np.allclose(device.cosines(axes, *rows), plain.cosines(axes, *rows), atol=1e-5)
 
 
-def test_surroundings_are_the_same() -> None:
+def test_neighbourhood_features_are_the_same() -> None:
     plain, device, links = cloud_pair(), _on_device(), pool().pairs
     rows = candidates().rows_a[:80], candidates().rows_b[:80]
     for ours, reference in zip(device.local_agreement(links, *rows), plain.local_agreement(links, *rows), strict=True):
@@ -57,10 +57,10 @@ def test_surroundings_are_the_same() -> None:
 
 @pytest.mark.parametrize("make", [cloud_pair, _on_device])
 def test_orders_of_keys_and_scores(make: Callable[[], CloudPair]) -> None:
-    field = make()
-    assert field.unique(np.array([7, 3, 7, 1])).tolist() == [1, 3, 7]
+    clouds = make()
+    assert clouds.unique(np.array([7, 3, 7, 1])).tolist() == [1, 3, 7]
     rows, score = np.array([1, 0, 1, 0]), np.array([0.1, 0.2, 0.3, 0.4], np.float32)
-    assert field.ordered(rows, score).tolist() == [3, 1, 2, 0]
+    assert clouds.ordered(rows, score).tolist() == [3, 1, 2, 0]
 
 
 def _in_memory() -> CloudPair:
@@ -70,13 +70,13 @@ def _in_memory() -> CloudPair:
 
 @pytest.mark.parametrize("make", [_in_memory, _on_device])
 def test_a_sample_of_rows_finds_most_of_their_partners(make: Callable[[], CloudPair]) -> None:
-    field, papers = make(), some_papers()
-    axes = canonical_projections(*field.vectors(papers.truth))
-    field.large = True
-    sample = field.sample_queries(np.random.default_rng(0), most=200)
-    pairs, _ = field.propose(axes, sample)
+    clouds, papers = make(), some_papers()
+    axes = canonical_projections(*clouds.vectors(papers.truth))
+    clouds.large = True
+    sample = clouds.sample_queries(np.random.default_rng(0), most=200)
+    pairs, _ = clouds.propose(axes, sample)
     assert set(pairs[:, 0]) <= set(sample.rows) and len(pairs) <= sample.extent == 200
-    kept = pairs[field.confirmed(axes, pairs, sample, np.random.default_rng(0))]
+    kept = pairs[clouds.confirmed(axes, pairs, sample, np.random.default_rng(0))]
     shared = np.isin(sample.rows, papers.truth[:, 0]).sum()
     assert papers.right(kept).sum() >= 0.9 * shared
     assert papers.right(kept).mean() > papers.right(pairs).mean()

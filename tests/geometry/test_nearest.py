@@ -38,16 +38,19 @@ def test_nearest_rows_are_those_of_all_cosines_whatever_the_block(block):
 
 
 def test_rows_that_are_read_in_blocks_or_singly_are_the_same():
-    class Blocks:
-        """A source that has no `take`."""
+    class Wide:
+        """Rows that are read when asked, as float64."""
 
         shape = (50, 6)
 
         def block(self, start: int, stop: int) -> np.ndarray:
             return _directions(50, 6, seed=4)[start:stop].astype(np.float64)
 
+        def take(self, rows: np.ndarray) -> np.ndarray:
+            return _directions(50, 6, seed=4)[rows].astype(np.float64)
+
     whole, chosen = _directions(50, 6, seed=4), np.array([49, 3, 3, 0])
-    for rows in (ArrayRows(whole.astype(np.float16)), ArrayRows(Blocks()), ArrayRows(Blocks(), 10**6)):
+    for rows in (ArrayRows(whole.astype(np.float16)), ArrayRows(Wide()), ArrayRows(Wide(), 10**6)):
         np.testing.assert_allclose(rows.take(chosen), whole[chosen], atol=1e-3)
         np.testing.assert_allclose(rows.block(10, 20), whole[10:20], atol=1e-3)
         assert rows.take(chosen).dtype == np.float32

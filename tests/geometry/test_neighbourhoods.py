@@ -1,4 +1,4 @@
-"""The surroundings of a pair tell right from wrong, and do not count the pair itself."""
+"""The neighbourhood features of a pair tell right from wrong, and do not count the pair itself."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from veclink.geometry.neighbourhoods import local_agreement, own_density
 from veclink.geometry.rows import ArrayRows
 
 
-def test_right_pairs_agree_more_with_their_surroundings_than_wrong_ones() -> None:
+def test_right_pairs_agree_more_with_their_neighbourhoods_than_wrong_ones() -> None:
     clouds, papers = cloud_pair(), some_papers()
     rows_a, rows_b = papers.truth.T
     correlation, overlap = local_agreement(clouds.a, clouds.b, pool().pairs, rows_a, rows_b)

@@ -87,7 +87,7 @@ def test_little_memory_changes_nothing(agrees, memory):
 
 
 class Streamed:
-    """Rows given by blocks only, as a cloud larger than memory gives them."""
+    """Rows that are read when asked, as a cloud larger than memory gives them."""
 
     def __init__(self, rows: np.ndarray) -> None:
         self.rows = rows
@@ -97,6 +97,9 @@ class Streamed:
     def block(self, start: int, stop: int) -> np.ndarray:
         self.largest = max(self.largest, stop - start)
         return self.rows[start:stop].astype(np.float32)
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        return self.rows[rows].astype(np.float32)
 
 
 def test_streamed_rows_match_as_arrays_and_are_never_read_whole(match, agrees):

@@ -1,4 +1,4 @@
-"""match(): what it refuses, and the pairs that choose each other."""
+"""match(): what it refuses, and the mutual nearest neighbours."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def links_kept(page: Any) -> int:
 
 def test_it_loads_nothing_but_itself_and_complains_about_nothing(visit: Any, sample_report: Path) -> None:
     opened = visit(sample_report, viewport=WIDE)
-    for part in ("#cut", "#growth", "#map-section", "#links", "#trouble", "#run"):
+    for part in ("#threshold", "#growth", "#map-section", "#links", "#trouble", "#run"):
         opened.page.locator(part).scroll_into_view_if_needed()
     opened.page.click("#links tbody tr >> nth=0")
     assert opened.asked == [sample_report.as_uri()]
@@ -78,17 +78,17 @@ def test_the_page_and_the_linker_agree_on_the_estimates_and_their_ranges(visit: 
         assert page.inner_text(f"#at-{name}-range") == f"{100 * interval.low:.1f} % to {100 * interval.high:.1f} %"
 
 
-def test_the_buttons_cut_where_the_linker_would(visit: Any, sample_report: Path) -> None:
+def test_the_buttons_set_the_threshold_where_the_linker_would(visit: Any, sample_report: Path) -> None:
     page = visit(sample_report).page
     for wanted in (0.95, 0.99):
-        page.click(f"[data-cut='{wanted}']")
+        page.click(f"[data-threshold='{wanted}']")
         assert abs(links_kept(page) - len(span_papers.linked().at(precision=wanted))) <= 1
-    page.click("[data-cut='0']")
+    page.click("[data-threshold='0']")
     assert links_kept(page) == len(span_papers.linked())
 
 
 @pytest.mark.parametrize("chart", ["#histogram", "#curve"])
-def test_dragging_the_line_in_a_chart_moves_the_cut(visit: Any, sample_report: Path, chart: str) -> None:
+def test_dragging_the_line_in_a_chart_moves_the_threshold(visit: Any, sample_report: Path, chart: str) -> None:
     page = visit(sample_report, viewport=WIDE).page
     before, precision = links_kept(page), page.inner_text("#at-precision")
     canvas = page.locator(chart)
@@ -101,22 +101,22 @@ def test_dragging_the_line_in_a_chart_moves_the_cut(visit: Any, sample_report: P
     page.mouse.up()
     assert 0 < links_kept(page) < before
     assert float(page.inner_text("#at-precision").removesuffix(" %")) > float(precision.removesuffix(" %"))
-    assert page.input_value("#cut-slider") == str(links_kept(page))
+    assert page.input_value("#threshold-slider") == str(links_kept(page))
 
 
-def test_the_cut_moves_by_keys_and_says_what_it_is(visit: Any, sample_report: Path) -> None:
+def test_the_threshold_moves_by_keys_and_says_what_it_is(visit: Any, sample_report: Path) -> None:
     page = visit(sample_report).page
     before = links_kept(page)
-    page.focus("#cut-slider")
+    page.focus("#threshold-slider")
     for _ in range(3):
         page.keyboard.press("ArrowLeft")
     assert links_kept(page) == before - 3
-    assert f"{before - 3:,} links" in page.get_attribute("#cut-slider", "aria-valuetext")
+    assert f"{before - 3:,} links" in page.get_attribute("#threshold-slider", "aria-valuetext")
 
 
-def test_the_table_shows_what_the_cut_keeps(visit: Any, sample_report: Path) -> None:
+def test_the_table_shows_what_the_threshold_keeps(visit: Any, sample_report: Path) -> None:
     page = visit(sample_report).page
-    page.focus("#cut-slider")
+    page.focus("#threshold-slider")
     page.keyboard.press("Home")
     expect(page.locator("#found")).to_have_text("1 pair")
     assert page.locator("#links tbody tr").count() == 1
@@ -230,12 +230,12 @@ def test_the_map_answers_to_mouse_and_keys(visit: Any, sample_report: Path) -> N
     assert "in A" in page.inner_text(".tip") or "in B" in page.inner_text(".tip")
 
 
-def test_the_map_follows_the_cut_and_shows_the_link_that_is_explained(visit: Any, sample_report: Path) -> None:
+def test_the_map_follows_the_threshold_and_shows_the_link_that_is_explained(visit: Any, sample_report: Path) -> None:
     page = visit(sample_report, viewport=WIDE).page
     picture = "document.querySelector('#map canvas').toDataURL()"
     settle = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
     before = page.evaluate(picture)
-    page.click("[data-cut='0.99']")
+    page.click("[data-threshold='0.99']")
     page.evaluate(settle)
     stricter = page.evaluate(picture)
     assert stricter != before
@@ -262,9 +262,9 @@ def test_the_first_screen_shows_examples_that_explain_themselves(visit: Any, sam
     assert title in page.inner_text("dialog .sides")
 
 
-def test_the_links_above_the_cut_can_be_saved(visit: Any, sample_report: Path, tmp_path: Path) -> None:
+def test_the_links_above_the_threshold_can_be_saved(visit: Any, sample_report: Path, tmp_path: Path) -> None:
     page, links = visit(sample_report).page, span_papers.linked()
-    page.click("[data-cut='0.99']")
+    page.click("[data-threshold='0.99']")
     with page.expect_download() as download:
         page.click("#save")
     download.value.save_as(tmp_path / "links.csv")
@@ -299,5 +299,5 @@ def test_without_javascript_the_verdict_and_the_numbers_are_still_there(browser:
     page.goto(sample_report.as_uri())
     assert page.inner_text("h1") == "You can trust these links."
     assert "need JavaScript" in page.inner_text("main")
-    assert page.locator("#cut details td").count() > 20
+    assert page.locator("#threshold details td").count() > 20
     context.close()

@@ -129,7 +129,7 @@ def test_links_that_were_saved_and_loaded_still_explain_themselves(tmp_path: Pat
     span_papers.linked_cut().save(tmp_path / "links.parquet")
     cut_report(tmp_path / "r.html", links=Links.load(tmp_path / "links.parquet"))
     page = visit(tmp_path / "r.html").page
-    assert "the threshold can be raised but not lowered" in page.inner_text("#cut")
+    assert "the threshold can be raised but not lowered" in page.inner_text("#threshold")
     page.click("#links tbody tr >> nth=20")
     assert page.locator("dialog .waterfall .step").count() == 9
 

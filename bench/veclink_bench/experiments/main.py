@@ -54,7 +54,7 @@ def tables(cells: list[Cell]) -> list[Table]:
     return [
         Table("F1, 30 % shared, 15 seeds", ["method", *names, "mean"], f1, trials_note(cells)),
         Table("Precision / recall / F1 of those that link", ["pair", *(m for m in methods if m in CONTENDERS)], told),
-        Table("F1 if an oracle chose the cut of each ranking", ["method", *names], oracle),
+        Table("F1 if an oracle chose the threshold of each ranking", ["method", *names], oracle),
         lost(cells),
     ]
 

@@ -1,4 +1,4 @@
-"""One trial: cut a corpus, draw a start, link by any method, and compare with the truth."""
+"""One trial: split a corpus, draw a start, link by any method, and compare with the truth."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ QUICK_ITERATIONS = 25
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Two collections cut from one corpus, the truth, and what linking starts from (`seeds` or `anchors`)."""
+    """Two collections split from one corpus, the truth, and what linking starts from (`seeds` or `anchors`)."""
 
     a: np.ndarray
     b: np.ndarray
@@ -65,9 +65,9 @@ def links_or_seeds(setup: Setup, settings: Settings, case: Case) -> Links | np.n
 
 
 def measured(links: Links, truth: np.ndarray) -> dict[str, Any]:
-    """Precision, recall and F1 in percent, and `f1_oracle`: the best F1 that any cut of the ranked pairs could give.
+    """Precision, recall and F1 in percent, and `f1_oracle`: the best F1 that any threshold could give.
 
-    The oracle knows the truth. It is there for the methods without a cut of their own, to see what is left to gain.
+    The oracle knows the truth. It is there for the methods without a threshold of their own.
     """
     scores = score(links.pairs, truth)
     return {

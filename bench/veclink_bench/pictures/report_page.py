@@ -26,7 +26,7 @@ def take(page: Page, path: Path) -> None:
     page.goto(path.as_uri())
     page.wait_for_selector("html[data-ready]", state="attached")
     page.locator(".verdict").screenshot(path=PICTURES / "report-verdict.png")
-    page.locator("#cut .two").screenshot(path=PICTURES / "report-cut.png")
+    page.locator("#threshold .two").screenshot(path=PICTURES / "report-threshold.png")
     page.select_option("#filter", "doubtful")
     page.locator("#links tbody tr").nth(6).get_by_role("button").click()
     page.locator("dialog").screenshot(path=PICTURES / "report-why.png")

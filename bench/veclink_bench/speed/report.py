@@ -6,7 +6,7 @@ The links are the bundled sample's, taken over and over with their evidence; tit
 that each is its own and as long as a real one. Opening is measured in headless chromium, from the start of the
 navigation until the page says that charts and table are ready, and until the first rows can be read; the best and the
 median of five. The reference in the same run is the report of the sample itself; how busy the machine was is noted.
-Written to results/report.json.
+Written to results/speed/report.json.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OPENINGS = 5
 
 
 def many(links: Links, a: Collection, b: Collection, count: int) -> tuple[Links, Collection, Collection]:
-    """`count` links like the given ones, and as many judged below the cut as theirs are, between larger collections."""
+    """`count` links like the given ones, with as many below the threshold, between larger collections."""
     rng = np.random.default_rng(0)
     source = links.considered
     assert source is not None and a.payload is not None and b.payload is not None

@@ -1,8 +1,8 @@
-"""How often the report's ranges hold the truth, and how wide they are: kept in results/coverage.json.
+"""How often the report's ranges hold the truth, and how wide they are: kept in results/experiments/coverage.json.
 
     veclink bench coverage
 
-From the trials of results/span.json, intervals.json and probe.json; nothing is linked here. The numbers in
+From the trials of results/experiments/span.json, intervals.json and probe.json; nothing is linked here. The numbers in
 `report/estimates.py` were chosen on the first two, so those of probe.json ("further trials") are the check.
 """
 

@@ -4,7 +4,7 @@
 
 DIR holds one folder for each corpus with MODEL.npy files, row i of each being one object. Every trial redraws the
 split and the seeds. Rows that are in the output file already are kept, so that an interrupted run can go on; --again
-measures all anew.
+measures all again.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def main() -> None:
     arguments = parser(__doc__, data=True)
     arguments.add_argument("--device", default="auto")
     arguments.add_argument("--jobs", type=int, default=1, help="trials at the same time")
-    arguments.add_argument("--again", action="store_true", help="measure every row anew")
+    arguments.add_argument("--again", action="store_true", help="measure every row again")
     arguments.add_argument("--output", type=Path, default=results_folder("experiments") / "geh.json")
     options = arguments.parse_args()
     device = chosen_device(options.device)

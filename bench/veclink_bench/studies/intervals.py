@@ -1,4 +1,4 @@
-"""Estimates beside the truth, for the report's ranges: every cell is one trial, kept in results/intervals.json.
+"""Estimates beside the truth, for the report's ranges: one trial a cell, kept in results/experiments/intervals.json.
 
     veclink bench intervals --data DIR [--most N]
 

@@ -1,4 +1,4 @@
-"""What probe says on real vectors, beside what is true: kept in results/probe.json.
+"""What probe says on real vectors, beside what is true: kept in results/experiments/probe.json.
 
     veclink bench probe --data DIR [--minutes M]
 

@@ -3,9 +3,9 @@
     veclink bench review --data DIR
 
 DIR holds a folder per corpus with MODEL.npy in each, row i of every model being the same object. Each trial links one
-random cut, then reviews its links in 200 random orders and stops after some answers. Kept in results/review.json: how
-often the 95 % interval held the true precision, its mean width, and the mean error of the estimate. Trials that are
-already in the file are not run again.
+random split, then reviews its links in 200 random orders and stops after some answers. How often the 95 % interval held
+the true precision, its mean width, and the mean error of the estimate are kept in results/experiments/review.json.
+Trials that are already in the file are not run again.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ def main() -> None:
 
 
 def trial(data: Path, pair: tuple[str, str, str], overlap: float, state: int) -> dict[str, Any]:
-    """Link one cut of a corpus, and review the links."""
+    """Link one split of a corpus, and review the links."""
     left, right = (np.load(data / pair[0] / f"{model}.npy") for model in pair[1:])
     rng = np.random.default_rng(state)
     cut = split(len(left), overlap, rng)
     seeds = draw_seeds(cut.truth, 15, rng)
     links = link(left[cut.rows_a], right[cut.rows_b], seeds=seeds, random_state=state, device="cpu")
-    if not len(links):  # judged not linkable: there is nothing to review
+    if not len(links):  # not linkable: there is nothing to review
         return {"links": 0, "precision": None, "reviews": []}
     true = set(map(tuple, cut.truth.tolist()))
     right_ones = np.array([tuple(each) in true for each in links.pairs.tolist()], dtype=bool)

@@ -1,4 +1,4 @@
-"""The figures of the span linker on real vectors: every cell is one trial, kept in results/span.json.
+"""The figures of the span linker on real vectors: every cell is one trial, kept in results/experiments/span.json.
 
     veclink bench span --data DIR [--only NAME …] [--part I/N] [--again]
 

@@ -1,4 +1,4 @@
-"""The table of the span linker's figures, from the trials in results/span*.json; merges the parts into span.json.
+"""The table of the span linker's figures, from the trials in results/experiments/span*.json, merged into span.json.
 
 veclink bench span-table
 """

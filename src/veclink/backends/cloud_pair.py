@@ -25,9 +25,9 @@ Projections = tuple[np.ndarray, np.ndarray]
 ALL_ASKED = LARGE  # rows of the smaller cloud up to which all of them are asked for partners in every view
 ASKED = 2048  # of a larger one, once the map is found; before that, more: only the clearest few of them are right then
 ASKED_FIRST, SHARE_ASKED_FIRST = 32_768, 0.06
-BESIDE = 512  # rows that stand for the other cloud when a density is taken on the way back
+BACKDROP = 512  # rows that stand for the whole larger cloud when a density is taken on the way back
 PAIRS_AT_ONCE = 1 << 15  # whose cosines are taken at a time
-DENSE = 512_000_000  # bytes of signatures that are held at once; more are made block by block, each time anew
+DENSE = 512_000_000  # bytes of signatures that are held at once; more are made block by block, again each time
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +107,7 @@ class CloudPair:
         extent = min(wanted, smaller)
         rows = rng.choice(smaller, extent, replace=False)
         larger = max(self.n_a, self.n_b)
-        backdrop = rng.choice(larger, min(BESIDE, larger), replace=False)
+        backdrop = rng.choice(larger, min(BACKDROP, larger), replace=False)
         return QuerySample(extent, rows, backdrop)
 
     def vectors(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -115,7 +115,7 @@ class CloudPair:
         return to_numpy(self.a.take(pairs[:, 0])), to_numpy(self.b.take(pairs[:, 1]))
 
     def span_projections(self, left: np.ndarray, right: np.ndarray) -> Projections:
-        """What a view of paired anchor vectors looks along: the axes of their span signatures."""
+        """The projections of the span signatures of a view's paired anchor vectors (m, d_a) and (m, d_b)."""
         return span_projection(left, self.ridge), span_projection(right, self.ridge)
 
     def signature(self, side: str, projection: np.ndarray, rows: np.ndarray | None = None) -> RowSource:
@@ -132,12 +132,12 @@ class CloudPair:
         return self.a if side == "a" else self.b
 
     def matched(self, left: RowSource, right: RowSource, depth: int = 1) -> Matches:
-        """`matching.match` with the settings of this field; of large clouds, the best partner alone is proven."""
+        """`matching.match` with the settings of this pair; of large clouds, the best partner alone is proven."""
         return match(left, right, depth=depth, **self._settings())
 
-    def matches(self, axes: Projections, depth: int = 1, unfinished: Unfinished | None = None) -> Matches:
-        """All rows of both clouds matched along the axes; a pass on the CPU can be broken off and taken up again."""
-        left, right = self.signature("a", axes[0]), self.signature("b", axes[1])
+    def matches(self, projections: Projections, depth: int = 1, unfinished: Unfinished | None = None) -> Matches:
+        """All rows of both clouds matched under the projections; a pass on the CPU can be resumed."""
+        left, right = self.signature("a", projections[0]), self.signature("b", projections[1])
         if unfinished is None or self.device != "cpu":
             return self.matched(left, right, depth)
         return match(left, right, depth=depth, unfinished=unfinished, **self._settings())
@@ -146,8 +146,8 @@ class CloudPair:
         room = None if self.memory is None else max(self.memory // 2, 1)  # the signatures may have the other half
         return {"k": self.k, "certain": 1 if self.large else None, "memory": room, "device": self.device}
 
-    def propose(self, axes: Projections, sample: QuerySample | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Mutual nearest neighbours along the axes.
+    def propose(self, projections: Projections, sample: QuerySample | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Mutual nearest neighbours under the projections.
 
         Where a sample is asked: each row asked with its best partner, and of those with the same one the best.
 
@@ -159,9 +159,9 @@ class CloudPair:
             Their csls.
         """
         if sample is None or sample.rows is None:
-            return self.matches(axes).mutual()
+            return self.matches(projections).mutual()
         few, many = self._few_and_many()
-        partner, score = self._best_partners(few, many, axes, sample.rows)
+        partner, score = self._best_partners(few, many, projections, sample.rows)
         order = np.lexsort((-score, partner))
         first = order[np.r_[True, np.diff(partner[order]) > 0]]
         pairs = np.empty((len(first), 2), np.int64)
@@ -171,7 +171,7 @@ class CloudPair:
 
     def confirmed(
         self,
-        axes: Projections,
+        projections: Projections,
         pairs: np.ndarray,
         sample: QuerySample,
         shuffle: np.random.Generator,
@@ -187,22 +187,25 @@ class CloudPair:
         back = np.concatenate([pairs[:, many], sample.backdrop])
         mixed = shuffle.permutation(len(back))
         partner = np.empty(len(back), np.int64)
-        partner[mixed], _ = self._best_partners(many, few, axes, back[mixed])
+        partner[mixed], _ = self._best_partners(many, few, projections, back[mixed])
         return partner[: len(pairs)] == pairs[:, few]
 
     def _few_and_many(self) -> tuple[int, int]:
         """Column of the smaller cloud and of the larger one, in pairs of rows."""
         return (0, 1) if self.n_a <= self.n_b else (1, 0)
 
-    def _best_partners(self, of: int, among: int, axes: Projections, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        queries = self.signature("ab"[of], axes[of], rows)
-        others = self.signature("ab"[among], axes[among])
+    def _best_partners(
+        self, of: int, among: int, projections: Projections, rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        queries = self.signature("ab"[of], projections[of], rows)
+        others = self.signature("ab"[among], projections[among])
         return best_partners(queries, others, k=self.k, device=self.device, memory=self.memory)
 
-    def cosines(self, axes: Projections, rows_a: np.ndarray, rows_b: np.ndarray) -> np.ndarray:
-        """The cosine along the axes of each pair of rows, (c,) float32."""
+    def cosines(self, projections: Projections, rows_a: np.ndarray, rows_b: np.ndarray) -> np.ndarray:
+        """The cosine of each pair of rows under the projections, (c,) float32."""
         out = np.empty(len(rows_a), np.float32)
-        of_a, of_b = (ArrayRows(self.signature(side, axis)) for side, axis in zip("ab", axes, strict=True))
+        of_a = ArrayRows(self.signature("a", projections[0]))
+        of_b = ArrayRows(self.signature("b", projections[1]))
         for start, stop in tiles(len(out), PAIRS_AT_ONCE):
             left, right = of_a.take(rows_a[start:stop]), of_b.take(rows_b[start:stop])
             np.einsum("ij,ij->i", left, right, out=out[start:stop])

@@ -55,15 +55,17 @@ class RayCloudPair(CloudPair):
         blocks = [self.cluster.submit(tasks.projected, *given, block, on_device=True) for block in cloud.blocks]
         return Stored(blocks, cloud.size, (cloud.shape[0], projection.shape[1]))
 
-    def matches(self, axes: Projections, depth: int = 1, unfinished: Unfinished | None = None) -> Matches:
-        """All rows of both clouds matched along the axes; a cluster repeats what it loses, and keeps nothing else."""
-        left, right = self.projected("a", axes[0]), self.projected("b", axes[1])
+    def matches(self, projections: Projections, depth: int = 1, unfinished: Unfinished | None = None) -> Matches:
+        """All rows of both clouds matched under the projections; a cluster repeats what it loses and keeps nothing."""
+        left, right = self.projected("a", projections[0]), self.projected("b", projections[1])
         ranks = Ranks(self.k, depth, 1 if self.large else None)
         return ray_backend.match(left, right, self.cluster, ranks, memory=self.memory)
 
-    def _best_partners(self, of: int, among: int, axes: Projections, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        queries = self.cluster.put(self.signature("ab"[of], axes[of], rows))
-        along, others = self.cluster.put(axes[among]), self.stored["ab"[among]]
+    def _best_partners(
+        self, of: int, among: int, projections: Projections, rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        queries = self.cluster.put(self.signature("ab"[of], projections[of], rows))
+        along, others = self.cluster.put(projections[among]), self.stored["ab"[among]]
 
         def calls() -> Iterator[tuple[int, Call]]:
             for place, block in enumerate(others.blocks):
@@ -74,10 +76,10 @@ class RayCloudPair(CloudPair):
         best, index, largest = merged((parts[place] for place in sorted(parts)), self.k)
         return index, best - largest.mean(axis=1)
 
-    def cosines(self, axes: Projections, rows_a: np.ndarray, rows_b: np.ndarray) -> np.ndarray:
-        """The cosine along the axes of each pair of rows, (c,) float32."""
+    def cosines(self, projections: Projections, rows_a: np.ndarray, rows_b: np.ndarray) -> np.ndarray:
+        """The cosine of each pair of rows under the projections, (c,) float32."""
         out = np.empty(len(rows_a), np.float32)
-        whole = Pass.over(self.projected("a", axes[0]), self.projected("b", axes[1]), self.cluster)
+        whole = Pass.over(self.projected("a", projections[0]), self.projected("b", projections[1]), self.cluster)
         spans_a, spans_b = whole.spans()
         cell = _span_of(rows_a, spans_a) * len(spans_b) + _span_of(rows_b, spans_b)
         order = np.argsort(cell, kind="stable")

@@ -45,12 +45,12 @@ class TorchCloudPair(CloudPair):
         ranks = Ranks(self.k, depth, 1 if self.large else None)
         return match(left, right, ranks, device=self.device)
 
-    def cosines(self, axes: Projections, rows_a: np.ndarray, rows_b: np.ndarray) -> np.ndarray:
-        """The cosine along the axes of each pair of rows."""
-        of_a, of_b = self.signature("a", axes[0]), self.signature("b", axes[1])
+    def cosines(self, projections: Projections, rows_a: np.ndarray, rows_b: np.ndarray) -> np.ndarray:
+        """The cosine of each pair of rows under the projections, (c,) float32."""
+        of_a, of_b = self.signature("a", projections[0]), self.signature("b", projections[1])
         left, right = self._place(rows_a), self._place(rows_b)
         out = np.empty(len(rows_a), np.float32)
-        for start, stop in tiles(len(out), max(1, LARGEST // axes[0].shape[1])):
+        for start, stop in tiles(len(out), max(1, LARGEST // projections[0].shape[1])):
             out[start:stop] = to_numpy((of_a[left[start:stop]] * of_b[right[start:stop]]).sum(dim=1))
         return out
 
@@ -68,7 +68,7 @@ class TorchCloudPair(CloudPair):
 
 
 def inspect(collection: Collection, device: str) -> tuple[np.ndarray, list[int], int, np.ndarray]:
-    """What `cloud.prepare` has to know: zero rows, the first broken rows, how many there are, the unit vectors' sum."""
+    """What `clouds.prepare` has to know: zero rows, the first broken rows and their number, the unit vectors' sum."""
     place = torch_device(device)
     zero: list[np.ndarray] = []
     broken: list[int] = []

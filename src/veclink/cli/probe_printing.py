@@ -41,7 +41,7 @@ def _print_seeds(console: Console, probe: Probe) -> None:
     seeds = probe.seeds
     assert seeds is not None
     console.print(
-        f"Seeds: {seeds.count:,}. As seen from the others, {percent(seeds.typical)} of the other collection is nearer "
+        f"Seeds: {seeds.count:,}. Projected on the others, {percent(seeds.typical)} of the other collection is nearer "
         "to a seed than its partner (median; 50 % is chance)."
     )
     if seeds.correlation is not None:

@@ -19,7 +19,7 @@ from veclink.errors import InputError, VeclinkError, without_secrets
 from veclink.files.memory import LEAST, parse_memory
 from veclink.progress import ProgressListener
 
-ERROR, USAGE, NOT_LINKABLE, INTERRUPTED = 1, 2, 3, 130
+ERROR, NOT_LINKABLE, INTERRUPTED = 1, 3, 130  # 2, for wrong usage, is typer's own
 ENDINGS = (".csv", ".parquet")
 PAGE_ENDINGS = (".html", ".htm")
 

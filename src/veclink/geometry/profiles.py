@@ -14,12 +14,16 @@ from veclink.geometry.nearest import largest
 from veclink.geometry.rows import tiles
 from veclink.geometry.signatures import unit_rows
 
+# Ranks that similarities are read at, neighbours that a hop averages, and the weight of a hop: from the first trials of
+# linking without seeds (scifact and nfcorpus, three pairs of encoders, 15 to 50 % shared).
 RANKS = 64
 NEIGHBOURS = 15
 HOP_WEIGHT = 0.7
+# Leading principal components that are kept. Origin not recorded.
 COMPONENTS = 16
-BLOCK = 1024
-GENERIC_WEIGHT = 8.0  # beside 64 numbers of a profile; 4 to 16 do as well (reddit, scifact, papers, films)
+BLOCK = 1024  # rows at a time
+# Of how generic a row is, against 64 numbers of a profile; 4 to 16 do as well (reddit, scifact, papers, films).
+GENERIC_WEIGHT = 8.0
 FORM_WEIGHT = 0.5
 
 Sides = tuple[np.ndarray, np.ndarray]

@@ -56,7 +56,6 @@ class ArrayRows:
     def __init__(self, source: RowSource, budget: int = 0) -> None:
         self.shape: tuple[int, int] = (int(source.shape[0]), int(source.shape[1]))
         self._source = source
-        self._sweep = max(1, budget // (4 * self.shape[1]))
         self.array: np.ndarray | None = None
         if isinstance(source, np.ndarray) and source.dtype == np.float32 and source.flags.c_contiguous:
             self.array = np.asarray(source)
@@ -80,20 +79,7 @@ class ArrayRows:
             return self.array[rows]
         if isinstance(self._source, np.ndarray):
             return np.ascontiguousarray(self._source[rows], dtype=np.float32)
-        if hasattr(self._source, "take"):
-            return np.ascontiguousarray(self._source.take(rows), dtype=np.float32)
-        return self._take_by_blocks(rows)
-
-    def _take_by_blocks(self, rows: np.ndarray) -> np.ndarray:
-        """One sweep over the blocks that hold a wanted row: a source without `take` is slow to read row by row."""
-        taken = np.empty((len(rows), self.shape[1]), dtype=np.float32)
-        order = np.argsort(rows, kind="stable")
-        wanted = rows[order]
-        for start, stop in tiles(len(self), self._sweep):
-            here = slice(*np.searchsorted(wanted, [start, stop]))
-            if here.start < here.stop:
-                taken[order[here]] = self.block(start, stop)[wanted[here] - start]
-        return taken
+        return np.ascontiguousarray(self._source.take(rows), dtype=np.float32)
 
 
 class ProjectedRows:

@@ -1,4 +1,4 @@
-"""What matching returns: each row's best partners on the other side, and the pairs that choose each other."""
+"""What matching returns: each row's best partners on the other side, and the mutual nearest neighbours."""
 
 from __future__ import annotations
 

@@ -27,10 +27,23 @@ TELLING = 0.1  # of a collection: right pairs are seen nearer than this by the o
 class Probe:
     """What is known of two collections before they are linked.
 
-    verdict: "linkable", "doubtful" or "not linkable" as linking them, or a part, says (a part alone is never reason
-    enough for "not linkable"); "same space" where their vectors
-    compare as they are; "unknown" where neither seeds nor a trial could tell. sentence: the same for a person, with
-    `remarks` on what may be in the way. seeds, forecast: None where there was nothing to check or to forecast from.
+    Attributes
+    ----------
+    a, b : Side
+        What each collection is like.
+    same_space : SameSpace
+        Whether their vectors compare as they are.
+    seeds : SeedCheck, optional
+        What the seeds say; None without any.
+    forecast : Forecast, optional
+        What linking will give; None where there was nothing to forecast from.
+    verdict : str
+        "linkable", "doubtful" or "not linkable", as linking them, or a part, says (a part alone is never reason enough
+        for "not linkable"); "same space"; or "unknown" where neither seeds nor a trial could tell.
+    sentence : str
+        The same for a person.
+    remarks : tuple of str
+        What may be in the way.
     """
 
     a: Side
@@ -57,10 +70,22 @@ def probe(
     random_state: int = 0,
     progress: ProgressListener | None = None,
 ) -> Probe:
-    """Look at two collections (arrays, collections or files) before linking them.
+    """Look at two collections before linking them.
 
-    seeds: known pairs, as for `link`; they tell whether the two models agree on what is near, and which of them look
-    wrong. forecast: whether to link a part of the collections (all, where they are small) to forecast the result.
+    Parameters
+    ----------
+    a, b : array of shape (n, d), Collection, path or URL
+        The two collections, as for `link`.
+    seeds : pairs of shape (m, 2) or path, optional
+        Known pairs, as for `link`: they tell whether the two models agree on what is near, and which ones look wrong.
+    forecast : bool
+        Whether to link a part of the collections (all, where they are small) to forecast the result.
+    device : {"auto", "cpu", "cuda"}
+        Where the trial runs.
+    random_state : int
+        The same one gives the same answer.
+    progress : callable, optional
+        Hears how far the trial is.
     """
     left, right = open_collection(a), open_collection(b)
     pairs = None if seeds is None else resolve_pairs(seeds, left, right)

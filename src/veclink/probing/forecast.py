@@ -3,7 +3,7 @@
 A random part would lose nearly all partners: with a tenth of either side, one in a hundred pairs is left. Near the
 seeds they stay together, since both models agree on what is near. Not all of them do, so a part is harder than the
 whole: in trials the whole had a third as many wrong links, in its share, and missed half as many objects. The forecast
-allows for that; how often its ranges hold is in `experiments/results/coverage.json`.
+allows for that; how often its ranges hold is in `bench/results/experiments/coverage.json`.
 """
 
 from __future__ import annotations

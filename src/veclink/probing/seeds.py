@@ -15,7 +15,7 @@ SAMPLE = 1000  # rows of a collection that a held-out pair is ranked among
 MOST = 400  # seeds that are looked at
 BINS, PER_BIN = 6, 15
 LEAST = 4  # seeds that can be held against one another
-CLEANED = 6  # from so many seeds on, the worse half is left out of what the others are seen from
+CLEANED = 6  # from so many seeds on, the worse half is left out of the projection
 ROUNDS = 3
 
 
@@ -26,9 +26,9 @@ class SeedCheck:
     correlation: of the distances between seeds in the two spaces. curve: (mean distance in A, correlation, pairs) for
     pairs of seeds from the nearest to the farthest. neighbours: (k, Jaccard overlap of a seed's k nearest seeds in the
     two spaces, what chance gives). All three leave out the seeds that look wrong. typical: median over the seeds of
-    the share of the collection that is nearer than the partner, as seen from the other seeds: 0 is perfect, 0.5 is
-    chance. suspects: rows in A and in B of the seeds that look wrong, by the rule that linking uses; None where there
-    was no trial to see them from.
+    the share of the collection that is nearer than the partner, projected on the other seeds: 0 is perfect, 0.5 is
+    chance. suspects: rows in A and in B of the seeds that look wrong, by the rule that linking uses; None where no
+    trial could tell.
     """
 
     count: int
@@ -73,7 +73,7 @@ def check_seeds(
 
 
 def _held_out(a: Cloud, b: Cloud, left: np.ndarray, right: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """How far each seed is off as seen from the others: from six on, from their better half."""
+    """How far each seed is off, projected on the others, or from six on, on their better half."""
     clouds = tuple(cloud.take(np.sort(rng.permutation(len(cloud))[:SAMPLE])) for cloud in (a, b))
     kept, far = np.arange(len(left)), np.empty(len(left))
     for _ in range(ROUNDS if len(left) >= CLEANED else 1):

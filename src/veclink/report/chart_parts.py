@@ -14,7 +14,7 @@ from veclink.report.markup import numbers, percent
 LINES = 200  # of sure links, as many as can be told apart on the map; map.js draws as many doubtful ones at most
 
 
-def cut(content: Content) -> str:
+def threshold(content: Content) -> str:
     """The threshold, with the two charts that it can be dragged in."""
     links, n = content.links, len(content.source)
     if not n:
@@ -31,8 +31,8 @@ def cut(content: Content) -> str:
     read = "".join(f'<div><dt>{name}</dt><dd><span id="{key}">{value}</span>{more}</dd></div>'
                    for key, name, value, more in figures)  # fmt: skip
     presets = (
-        '<button type="button" data-cut="0.95">95 % precision</button>'
-        '<button type="button" data-cut="0.99">99 % precision</button>'
+        '<button type="button" data-threshold="0.95">95 % precision</button>'
+        '<button type="button" data-threshold="0.99">99 % precision</button>'
         if estimated
         else ""
     )
@@ -42,19 +42,19 @@ def cut(content: Content) -> str:
         if below
         else "Only the links that were kept are here, so the threshold can be raised but not lowered."
     )
-    return f"""<section id="cut" aria-labelledby="cut-head"><h2 id="cut-head">The threshold</h2>
+    return f"""<section id="threshold" aria-labelledby="threshold-head"><h2 id="threshold-head">The threshold</h2>
 <p>Pairs above the threshold are links. Move it with the slider, or drag the line in a chart, and see what changes.
 {reach}
-{_caution(content) if estimated else ""}</p>
-<div class="card cut"><div class="slide"><label for="cut-slider">Links kept</label>
-<input type="range" id="cut-slider" min="1" max="{n}" value="{max(1, len(links))}"></div>
+{_inflation(content) if estimated else ""}</p>
+<div class="card threshold"><div class="slide"><label for="threshold-slider">Links kept</label>
+<input type="range" id="threshold-slider" min="1" max="{n}" value="{max(1, len(links))}"></div>
 <dl class="read" aria-live="off">{read}</dl>
-<div class="buttons"><button type="button" data-cut="0">The chosen threshold</button>{presets}
+<div class="buttons"><button type="button" data-threshold="0">The chosen threshold</button>{presets}
 <button type="button" id="save" class="strong">Save these links as CSV</button></div></div>
 <div class="two">{_histogram(content)}{_curve(content) if estimated else ""}</div></section>"""
 
 
-def _caution(content: Content) -> str:
+def _inflation(content: Content) -> str:
     """Why a wanted precision is usually exceeded."""
     return f"""To link with another threshold, use <code>--precision</code>. It is cautious, and so are the two
 buttons with a precision: they count {content.links.summary.caution:.1f} wrong links for each that the probabilities

@@ -14,7 +14,7 @@ from veclink.report.first_screen import verdict
 
 SCRIPTS = ("data.js", "draw.js", "charts.js", "map.js", "table.js", "explain.js", "theme.js", "main.js")
 PARTS = (
-    ("cut", "Threshold", chart_parts.cut),
+    ("threshold", "Threshold", chart_parts.threshold),
     ("growth", "Growth", chart_parts.growth),
     ("map-section", "Map", chart_parts.link_map),
     ("links", "Links", table_parts.links_table),

@@ -107,12 +107,12 @@ nearest other seeds in A and in B; the line is what chance gives.</p></figcaptio
         suspects = "<p>Whether single seeds are wrong could not be told: that takes a trial that finds links.</p>"
     elif seeds.suspects:
         rows = [(f"{a:,}", f"{b:,}") for a, b in seeds.suspects]
-        suspects = f"""<h3 class="spaced">Seeds that look wrong</h3><p class="soft small">As seen from the links that
-the trial found without them, the two are far apart. Linking leaves them out; check them.</p>{
+        suspects = f"""<h3 class="spaced">Seeds that look wrong</h3><p class="soft small">Projected on the links
+that the trial found without them, the two are far apart. Linking leaves them out; check them.</p>{
             scrolled("Seeds that look wrong", ("Row in A", "Row in B"), rows, ("Row in A", "Row in B"))
         }"""
     return f"""<section id="seeds" aria-labelledby="seeds-head"><h2 id="seeds-head">The seeds</h2>
-<p>{seeds.count:,} known pairs. As seen from the others, {percent(seeds.typical)} of a collection is nearer to a seed
+<p>{seeds.count:,} known pairs. Projected on the others, {percent(seeds.typical)} of a collection is nearer to a seed
 than its partner is (median; 50 % is chance).</p><div class="two">{"".join(charts)}</div>{suspects}</section>"""
 
 

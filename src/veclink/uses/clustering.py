@@ -29,9 +29,19 @@ ENOUGH_EDGES = 50  # between linked rows, to tell from whether links are wrong
 class ClusterOptions:
     """How clusters are looked for; `cluster` takes each of these as a keyword.
 
-    clusters: how many to look for; Leiden's resolution is then found by bisection. resolution: or the resolution
-    itself, 1 unless given. neighbours: near neighbours of each row in the graph; unless given, 10, or as many more as
-    it takes for 95 % of a graph to hang together. skip_zero: leave out zero vectors instead of refusing them.
+    Attributes
+    ----------
+    clusters : int, optional
+        How many to look for; Leiden's resolution is then found by bisection.
+    resolution : float, optional
+        Or the resolution itself, 1 unless given.
+    neighbours : int, optional
+        Near neighbours of each row in the graph; unless given, 10, or as many more as it takes until the largest
+        component holds 95 % of the graph.
+    skip_zero : bool
+        Leave out zero vectors instead of refusing them.
+    device, memory, random_state
+        As for `link`.
     """
 
     clusters: int | None = None
@@ -75,7 +85,16 @@ class ClusterSummary:
 class Clusters:
     """One cluster for every row of both collections, 0 being the largest; −1 for a skipped vector without direction.
 
-    central_a, central_b: how near a row is to the mean of its cluster's rows in its own collection (cosine).
+    Attributes
+    ----------
+    labels_a, labels_b : ndarray of shape (n_a,) and (n_b,)
+        The clusters.
+    central_a, central_b : ndarray of shape (n_a,) and (n_b,)
+        How near a row is to the mean of its cluster's rows in its own collection (cosine).
+    names_a, names_b : ndarray of shape (n_a,) and (n_b,)
+        Ids, or row numbers.
+    summary : ClusterSummary
+        Counts, and how they came about.
     """
 
     labels_a: np.ndarray
@@ -139,9 +158,18 @@ def cluster(
 ) -> Clusters:
     """Clusters of two collections at once: a graph of near neighbours each, one where links make two rows one node.
 
-    links: `Links`, pairs of rows or ids, or a file. Links whose rows have no more neighbours in common than by chance
-    are warned of (`summary.warning`). options: those of `ClusterOptions`: clusters, resolution, neighbours, skip_zero,
-    device, memory, random_state.
+    Links whose rows have no more neighbours in common than by chance are warned of (`summary.warning`).
+
+    Parameters
+    ----------
+    a, b : array of shape (n, d), Collection, path or URL
+        The two collections.
+    links : Links, pairs of shape (m, 2), or path
+        Pairs name rows or ids.
+    progress : callable, optional
+        Hears how far it is.
+    **options
+        The fields of `ClusterOptions`.
     """
     how = ClusterOptions(**options)
     needed("graspologic_native", "Clustering", "veclink[cluster]")

@@ -44,8 +44,14 @@ Chances = dict[Pair, dict[int, dict[int, float]]]
 class ManyLinks:
     """Objects across m collections.
 
-    objects: (n, m) rows, −1 where an object is not in a collection; each has at least two. probability: (n,), the mean
-    of the pairs that made it. pairwise: the links of each two collections as they were found, by (i, j) with i < j.
+    Attributes
+    ----------
+    objects : ndarray of shape (n, m)
+        Rows, −1 where an object is not in a collection; each has at least two.
+    probability : ndarray of shape (n,)
+        The mean of the pairs that made it.
+    pairwise : dict
+        The links of each two collections as they were found, by (i, j) with i < j.
     """
 
     objects: np.ndarray
@@ -71,8 +77,18 @@ def link_many(
 ) -> ManyLinks:
     """Link three or more collections: every two of them by `link`, then all of them by `reconcile`.
 
-    seeds: known pairs by the two collections they are of, {(0, 1): pairs, …}; pairs that are not there start from
-    nothing. `options` go to `link`.
+    Parameters
+    ----------
+    collections : sequence of arrays, Collections, paths or URLs
+        Three or more.
+    seeds : dict, optional
+        Known pairs by the two collections they are of, {(0, 1): pairs, …}; collections without any start from nothing.
+    random_state : int
+        The same one gives the same links.
+    progress : callable, optional
+        Hears of every two collections.
+    **options
+        More arguments of `link`.
     """
     if len(collections) < 3:
         raise InputError(f"{len(collections)} collections were given; link_many is for 3 or more, link for two.")

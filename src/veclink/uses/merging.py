@@ -38,11 +38,22 @@ Rows = Callable[[int, int], np.ndarray]
 class MergeOptions:
     """How two collections are merged; `merge` takes each of these as a keyword.
 
-    map: the kind of map that is fitted to the links: "la2m", "procrustes", "ridge", "lowrank", "blend", or "auto", the
-    best of them on held-back links. translator: one that was fitted before, instead. union_only: translate nothing:
-    A's vectors stay in their own space, filled up with zeros where dimensions differ, and `origin` says which is which.
-    sure: links less probable than this fit the map, but do not make two rows one; a wrong one would hide an object.
-    skip_zero: leave out zero vectors of A instead of refusing them.
+    Attributes
+    ----------
+    map : str
+        The kind of map that is fitted to the links: "la2m", "procrustes", "ridge", "lowrank", "blend", or "auto", the
+        best of them on held-back links.
+    translator : Translator, optional
+        One that was fitted before, instead.
+    union_only : bool
+        Translate nothing: A's vectors stay in their own space, filled up with zeros where dimensions differ, and
+        `origin` says which is which.
+    sure : float
+        Links less probable than this fit the map, but do not make two rows one; a wrong one would hide an object.
+    skip_zero : bool
+        Leave out zero vectors of A instead of refusing them.
+    random_state : int
+        The same one gives the same map.
     """
 
     map: str = DEFAULT_KIND
@@ -205,10 +216,23 @@ def merge(
 ) -> Merged:
     """The collection that holds all objects of A and B once, in B's space, to be queried with B's model.
 
-    links: `Links`, pairs of rows or ids, or a file. B's vectors stay as they are, a linked object keeps B's vector and
-    both ids and payloads, and A's other vectors are translated. A map that is no better than chance is warned of
-    (`summary.warning`). to: where to write it; without it nothing is written until `Merged.write`. options: those of
-    `MergeOptions`: map, translator, union_only, sure, skip_zero, random_state.
+    B's vectors stay as they are, a linked object keeps B's vector and both ids and payloads, and A's other vectors are
+    translated. A map that is no better than chance is warned of (`summary.warning`).
+
+    Parameters
+    ----------
+    a, b : array of shape (n, d), Collection, path or URL
+        The two collections.
+    links : Links, pairs of shape (m, 2), or path
+        Pairs name rows or ids.
+    to : path or URL, optional
+        Where to write it; without it nothing is written until `Merged.write`.
+    replace : bool
+        Whether a collection that is there already may be replaced.
+    progress : callable, optional
+        Hears how far it is.
+    **options
+        The fields of `MergeOptions`.
     """
     how = MergeOptions(**options)
     left, right = (open_collection(side, progress=progress) for side in (a, b))

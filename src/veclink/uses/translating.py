@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,13 +20,11 @@ from veclink.geometry.magnitudes import in_range, lengths
 from veclink.geometry.signatures import unit_rows
 from veclink.progress import Progress, ProgressListener
 from veclink.stores.opening import open_collection
+from veclink.stores.protocol import Batch
 from veclink.uses.linked_pairs import GivenLinks, pairs_of
 from veclink.uses.maps import DEFAULT_KIND, KINDS, LEAST_LINKS, Map, Moments, Paired, fit_map, map_from_arrays
 from veclink.uses.maps.files import read_arrays, write_arrays
 from veclink.uses.maps.quality import FOLDS, Quality, crossfitted
-
-if TYPE_CHECKING:
-    from veclink.stores.protocol import Batch
 
 Source = np.ndarray | Collection | str | Path
 FORMAT = 1
@@ -40,8 +38,22 @@ LENGTHS = (1.2e-38, 3e38)  # of translated vectors: within what float32 holds of
 class Translator:
     """A fitted map between two spaces.
 
-    quality: of the kind in use; tried: of all kinds that were compared. length: what translated vectors are scaled to,
-    1 unless the vectors of the other side have another typical length.
+    Attributes
+    ----------
+    map : Map
+        Takes unit rows of the one space to the other.
+    kind : str
+        Which kind of map it is.
+    dimensions : tuple of int
+        Of the vectors that it takes, and of those that it gives.
+    n_links : int
+        Links that it was fitted to.
+    quality : Quality, optional
+        Of the kind in use, on links held back.
+    tried : tuple of Quality
+        Of all kinds that were compared.
+    length : float
+        What translated vectors are scaled to, 1 unless the vectors of the other side have another typical length.
     """
 
     map: Map
@@ -65,11 +77,25 @@ class Translator:
         random_state: int = 0,
         progress: ProgressListener | None = None,
     ) -> Translator:
-        """A translator from A to B (`reverse`: from B to A) out of links: `Links`, (n, 2) rows, or a file of pairs.
+        """A translator out of links, each counting by its probability.
 
-        kind: "la2m" (the paper's), "procrustes", "ridge", "lowrank", "blend" (see `maps`), or "auto", which compares
-        all of them on held-back links and keeps the one whose neighbours agree best with the partners'. Links count by
-        their probability. At least 10 links are needed. Without `check` one given kind is fitted and not measured.
+        Parameters
+        ----------
+        links : Links, pairs of shape (m, 2), or path
+            At least 10.
+        a, b : array of shape (n, d), Collection, path or URL
+            The collections that were linked.
+        kind : str
+            "la2m" (the paper's), "procrustes", "ridge", "lowrank", "blend" (see `maps`), or "auto", which compares all
+            of them on held-back links and keeps the one whose neighbours agree best with the partners'.
+        reverse : bool
+            Whether it translates from B to A instead of from A to B.
+        check : bool
+            Whether the map is measured on held-back links; without it one given kind is fitted and not measured.
+        random_state : int
+            The same one gives the same map.
+        progress : callable, optional
+            Hears of every kind that is tried.
         """
         check_kind(kind)
         left, right = open_collection(a, payload=False), open_collection(b, payload=False)
@@ -190,8 +216,6 @@ def check_kind(kind: str) -> None:
 
 def translated_batches(translator: Translator, source: Collection, *, payload: bool = True) -> Iterator[Batch]:
     """All rows of a collection, translated, with their ids and payload, as stores take them."""
-    from veclink.stores.protocol import Batch
-
     for start in range(0, max(len(source), 1), CHUNK):
         stop = min(start + CHUNK, len(source))
         yield Batch(

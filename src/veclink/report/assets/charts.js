@@ -1,6 +1,6 @@
 "use strict";
 /* The charts around the threshold, and the growth. Each takes the threshold as it is and says where it was dragged to. */
-function histogram(canvas, data, estimates, cut) {
+function histogram(canvas, data, estimates, threshold) {
   const bins = 50, counts = new Float64Array(bins), kept = new Float64Array(bins);
   for (let i = 0; i < estimates.count; i++) counts[Math.min(bins - 1, Math.floor(estimates.probability(i) * bins))]++;
   const decoys = data.facts.decoys ? data.facts.decoys.probability : null;
@@ -12,7 +12,7 @@ function histogram(canvas, data, estimates, cut) {
     const x = [0, 0.25, 0.5, 0.75, 1].map((v) => [v, String(v)]);
     frame = axes(pen, width, height, { x, y, xName: "probability", yName: "pairs (log scale)" });
     kept.fill(0);
-    for (let i = 0; i < cut.k; i++) kept[Math.min(bins - 1, Math.floor(estimates.probability(i) * bins))]++;
+    for (let i = 0; i < threshold.k; i++) kept[Math.min(bins - 1, Math.floor(estimates.probability(i) * bins))]++;
     const step = frame.width / bins, floor = frame.y + frame.height;
     for (let i = 0; i < bins; i++) {
       const whole = (high(counts[i]) / top) * frame.height, part = counts[i] ? (kept[i] / counts[i]) * whole : 0;
@@ -28,13 +28,13 @@ function histogram(canvas, data, estimates, cut) {
       });
       pen.stroke();
     }
-    handle(pen, frame.x + frame.width * estimates.at(cut.k).least, frame);
+    handle(pen, frame.x + frame.width * estimates.at(threshold.k).least, frame);
   });
-  dragging(canvas, () => frame, (share) => cut.move(Math.max(1, estimates.above(share))));
-  cut.follow(again);
+  dragging(canvas, () => frame, (share) => threshold.move(Math.max(1, estimates.above(share))));
+  threshold.follow(again);
 }
 
-function curve(canvas, data, estimates, cut) {
+function curve(canvas, data, estimates, threshold) {
   const points = [], n = estimates.count, steps = Math.min(n, 400);
   for (let i = 0; i <= steps; i++) points.push(estimates.at(Math.max(1, Math.round((n * i) / steps))));
   const lowest = Math.min(...points.map((at) => at.precision[0]));
@@ -56,7 +56,7 @@ function curve(canvas, data, estimates, cut) {
     pen.strokeStyle = colour("accent"); pen.lineWidth = 2.5; pen.lineJoin = "round"; pen.beginPath();
     points.forEach((at) => pen.lineTo(px(at), py(at.precision[0])));
     pen.stroke();
-    const now = estimates.at(cut.k);
+    const now = estimates.at(threshold.k);
     handle(pen, px(now), frame, false);
     pen.fillStyle = colour("card"); pen.strokeStyle = colour("ink"); pen.lineWidth = 2.5;
     pen.beginPath(); pen.arc(px(now), py(now.precision[0]), 6, 0, 7); pen.fill(); pen.stroke();
@@ -65,9 +65,9 @@ function curve(canvas, data, estimates, cut) {
   dragging(canvas, () => frame, (share) => {
     let i = right.findIndex((recall) => recall >= share);
     if (i < 0) i = right.length - 1;
-    cut.move(points[i].k);
+    threshold.move(points[i].k);
   });
-  cut.follow(again);
+  threshold.follow(again);
 }
 
 function handle(pen, x, frame, grip = true) {

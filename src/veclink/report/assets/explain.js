@@ -1,6 +1,6 @@
 "use strict";
 /* The explanation of one link: a waterfall of what raised and lowered its odds, its rivals, and the links around it. */
-function explainer(dialog, data, names, estimates, cut, order, opened) {
+function explainer(dialog, data, names, estimates, threshold, order, opened) {
   const c = data.column, { model, labels } = data.facts, body = dialog.querySelector(".body"), title = dialog.querySelector("h2");
   const first = c.rank.length ? c.rank[0] : 0;
   let now = 0;
@@ -47,7 +47,7 @@ function explainer(dialog, data, names, estimates, cut, order, opened) {
     if (c.given[row]) said.push("It was given as known, so it counts as certain.");
     else if (p >= 0.5) said.push(`Of 100 links like this one, about ${Math.round(100 * p)} are right.`);
     else said.push(`Of 100 pairs like this one, only about ${Math.round(100 * p)} are right.`);
-    if (rank >= cut.k) said.push("It is below the threshold and not among the links.");
+    if (rank >= threshold.k) said.push("It is below the threshold and not among the links.");
     if (c.votes && c.votes[row]) {
       said.push(`${c.votes[row]} of ${c.views[row]} views of the final pool proposed it without having it as an anchor.`);
     } else if (c.votes) said.push("It was not in the final pool of the growth.");

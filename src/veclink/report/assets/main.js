@@ -8,12 +8,12 @@ async function start() {
     return { id: (data.numbered[side] ? `row ${id}` : id).slice(0, 160), title };
   };
   const followers = [];
-  const cut = {
+  const threshold = {
     k: data.facts.kept,
     move(k) {
       const next = Math.min(Math.max(1, Math.round(k)), estimates.count);
-      if (next === cut.k) return;
-      cut.k = next;
+      if (next === threshold.k) return;
+      threshold.k = next;
       followers.forEach((tell) => tell());
     },
     follow(tell) { followers.push(tell); },
@@ -22,12 +22,12 @@ async function start() {
   if (data.facts.growth.length && by("growth-chart")) growth(by("growth-chart"), data.facts.growth);
   if (!estimates.count) return;
   let table = null, map = null;
-  const show = explainer(by("why"), data, names, estimates, cut, () => table.order(), (rank) => { if (map) map.choose(rank); });
-  if (by("histogram")) histogram(by("histogram"), data, estimates, cut);
-  if (by("curve")) curve(by("curve"), data, estimates, cut);
-  if (by("cut-slider")) controls(data, estimates, cut);
-  if (by("map")) map = linkMap(by("map"), data, names, cut, show);
-  table = linkTable(by("links"), data, names, cut, show);
+  const show = explainer(by("why"), data, names, estimates, threshold, () => table.order(), (rank) => { if (map) map.choose(rank); });
+  if (by("histogram")) histogram(by("histogram"), data, estimates, threshold);
+  if (by("curve")) curve(by("curve"), data, estimates, threshold);
+  if (by("threshold-slider")) controls(data, estimates, threshold);
+  if (by("map")) map = linkMap(by("map"), data, names, threshold, show);
+  table = linkTable(by("links"), data, names, threshold, show);
   for (const button of document.querySelectorAll("[data-open]")) {
     button.hidden = false;
     button.addEventListener("click", () => show(Number(button.dataset.open)));
@@ -37,12 +37,12 @@ async function start() {
   }
 }
 
-function controls(data, estimates, cut) {
-  const by = (id) => document.getElementById(id), slider = by("cut-slider"), facts = data.facts;
+function controls(data, estimates, threshold) {
+  const by = (id) => document.getElementById(id), slider = by("threshold-slider"), facts = data.facts;
   const between = ([, low, high]) => `${percent(low)} to ${percent(high)}`;
   const tell = () => {
-    const at = estimates.at(cut.k);
-    slider.value = cut.k;
+    const at = estimates.at(threshold.k);
+    slider.value = threshold.k;
     const estimated = facts.estimated ? `, precision ${percent(at.precision[0])}, recall ${percent(at.recall[0])}` : "";
     slider.setAttribute("aria-valuetext", `${whole(at.k)} links, probability at least ${chances(at.least)}${estimated}`);
     by("at-links").textContent = whole(at.k);
@@ -55,24 +55,24 @@ function controls(data, estimates, cut) {
       }
       by("at-f1").textContent = percent(at.f1);
     }
-    for (const button of document.querySelectorAll("[data-cut]")) {
-      button.setAttribute("aria-pressed", String(Number(button.dataset.k) === cut.k));
+    for (const button of document.querySelectorAll("[data-threshold]")) {
+      button.setAttribute("aria-pressed", String(Number(button.dataset.k) === threshold.k));
     }
   };
-  for (const button of document.querySelectorAll("[data-cut]")) {
-    const wanted = Number(button.dataset.cut), k = wanted ? estimates.forPrecision(wanted) : facts.kept;
+  for (const button of document.querySelectorAll("[data-threshold]")) {
+    const wanted = Number(button.dataset.threshold), k = wanted ? estimates.forPrecision(wanted) : facts.kept;
     button.dataset.k = k;
     button.disabled = k < 1;
-    button.addEventListener("click", () => cut.move(k));
+    button.addEventListener("click", () => threshold.move(k));
   }
-  slider.addEventListener("input", () => cut.move(Number(slider.value)));
+  slider.addEventListener("input", () => threshold.move(Number(slider.value)));
   const save = by("save");
   if (data.column.rank.length < estimates.count) save.hidden = true; // the names of the others are not in the page
   save.addEventListener("click", () => {
     const quote = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
     const c = data.column, lines = ["a,b,probability"];
     const name = (side, row) => quote(data[`ids_${side}`][c[side][row]]);
-    for (let row = 0; row < cut.k; row++) {
+    for (let row = 0; row < threshold.k; row++) {
       lines.push(`${name("a", row)},${name("b", row)},${estimates.probability(row).toFixed(4)}`);
     }
     const file = new Blob([`${lines.join("\n")}\n`], { type: "text/csv" });
@@ -80,7 +80,7 @@ function controls(data, estimates, cut) {
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   });
-  cut.follow(tell);
+  threshold.follow(tell);
   tell();
 }
 

@@ -1,7 +1,7 @@
 "use strict";
 /* The map of both collections. Drag to move, buttons, + and − to zoom, arrow keys to move, a click to explain a link.
    A linked object is one mark; its two ends are drawn for doubtful links and for the one that is pointed at or opened. */
-function linkMap(root, data, names, cut, open) {
+function linkMap(root, data, names, threshold, open) {
   const c = data.column, canvas = root.querySelector("canvas"), tip = root.querySelector(".tip");
   const links = c.map_rank.length, most = 200;
   const at = Object.fromEntries(["a", "b", "both"].map((s) => [s, { x: c[`map_x_${s}`], y: c[`map_y_${s}`], row: c[`map_${s}`] }]));
@@ -22,7 +22,7 @@ function linkMap(root, data, names, cut, open) {
   const lined = { doubtful: doubtful.length > most ? some(doubtful) : doubtful, links: sure.length > most ? some(sure) : sure };
   const unsure = new Uint8Array(links);
   doubtful.forEach((i) => { unsure[i] = 1; });
-  const kept = (i) => c.map_rank[i] < cut.k;
+  const kept = (i) => c.map_rank[i] < threshold.k;
   const visible = (side, i) => (side === "both" ? kept(i) && shown[unsure[i] ? "doubtful" : "both"] : i >= links && shown[`alone-${side}`]);
   const ground = shading(data, at, links);
   const mark = (pen, kind, x, y, r) => {
@@ -145,7 +145,7 @@ function linkMap(root, data, names, cut, open) {
     tip.style.left = `${Math.min(x + 16, Math.max(8, size[0] - tip.offsetWidth - 8))}px`;
     tip.style.top = `${y + 16 + tip.offsetHeight > size[1] ? Math.max(8, y - tip.offsetHeight - 12) : y + 16}px`;
   }
-  cut.follow(again);
+  threshold.follow(again);
   return {
     /* marks the link of that rank, where it is on the map */
     choose(rank) {

@@ -1,6 +1,6 @@
 "use strict";
 /* The table of links: search, filter, sort, a page at a time. `row` counts listed links, `rank` all that the run considered. */
-function linkTable(root, data, names, cut, open) {
+function linkTable(root, data, names, threshold, open) {
   const c = data.column, n = c.rank.length, body = root.querySelector("tbody");
   const size = matchMedia("(max-width: 44rem)").matches ? 10 : 25;
   const search = root.querySelector("#search"), filter = root.querySelector("#filter");
@@ -13,13 +13,13 @@ function linkTable(root, data, names, cut, open) {
   const gap = (row, side) => (c[`rival_${side}`][row] >= 0 ? c.score[row] - c[`rival_${side}_score`][row] : Infinity);
   const close = (row) => !c.given[row] && margin(row) <= data.facts.close;
   const tests = {
-    kept: (row) => c.rank[row] < cut.k,
-    below: (row) => c.rank[row] >= cut.k,
-    doubtful: (row) => c.rank[row] < cut.k && p(row) < 0.9,
-    close: (row) => c.rank[row] < cut.k && close(row),
+    kept: (row) => c.rank[row] < threshold.k,
+    below: (row) => c.rank[row] >= threshold.k,
+    doubtful: (row) => c.rank[row] < threshold.k && p(row) < 0.9,
+    close: (row) => c.rank[row] < threshold.k && close(row),
     given: (row) => c.given[row],
-    differ: (row) => c.rank[row] < cut.k && c.title_a[c.a[row]] !== c.title_b[c.b[row]],
-    wrong: (row) => c.rank[row] < cut.k && !c.right[row],
+    differ: (row) => c.rank[row] < threshold.k && c.title_a[c.a[row]] !== c.title_b[c.b[row]],
+    wrong: (row) => c.rank[row] < threshold.k && !c.right[row],
     all: () => true,
   };
   const text = (side, row) => { const name = names(side, c[side][row]); return name.title || name.id; };
@@ -64,7 +64,7 @@ function linkTable(root, data, names, cut, open) {
     }
   }
   function line(row) {
-    const kept = c.rank[row] < cut.k, bar = element("i");
+    const kept = c.rank[row] < threshold.k, bar = element("i");
     bar.style.width = `${100 * p(row)}%`;
     const tags = [];
     if (c.given[row]) tags.push(element("span", { class: "tag" }, "given"));
@@ -72,7 +72,7 @@ function linkTable(root, data, names, cut, open) {
     if (close(row)) tags.push(element("span", { class: "tag close" }, "close call"));
     const known = c.right && (c.right[row] ? "right" : "wrong"), m = margin(row);
     if (known) tags.push(element("span", { class: `tag ${known}` }, known));
-    const made = element("tr", { class: kept ? "" : "below-cut" },
+    const made = element("tr", { class: kept ? "" : "below-threshold" },
       element("td", { class: "number-cell", "data-label": "rank" }, whole(c.rank[row] + 1)),
       element("td", { "data-label": "probability" }, chances(p(row)),
         element("span", { class: "meter", "aria-hidden": "true" }, bar)),
@@ -104,7 +104,7 @@ function linkTable(root, data, names, cut, open) {
     choose();
   });
   let stale = 0;
-  cut.follow(() => { // once a frame, however fast the cut is dragged
+  threshold.follow(() => { // once a frame, however fast the threshold is dragged
     cancelAnimationFrame(stale);
     stale = requestAnimationFrame(() => { const kept = page; choose(); page = kept; show(); });
   });
