@@ -15,7 +15,7 @@ from veclink.backends.devices import DEVICES, chosen_device
 from veclink.backends.placing import look_on, machines_at, placed_clouds
 from veclink.data.collection import Collection
 from veclink.data.links import Links
-from veclink.data.pairs import resolve_pairs
+from veclink.data.pairs import KnownPairs, resolve_seeds
 from veclink.errors import InputError, named
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers.anchors import Anchors, anchors_from_pairs, anchors_from_rows, anchors_from_vectors
@@ -52,6 +52,7 @@ def link(
     progress: ProgressListener | None = None,
     checkpoint: str | Path | None = None,
     skip_zero: bool = False,
+    strict: bool = False,
     options: Options | None = None,
     **keywords: Any,
 ) -> Links:
@@ -86,6 +87,9 @@ def link(
         same links; a finished run removes it.
     skip_zero : bool
         Leave out zero vectors instead of refusing them.
+    strict : bool
+        Refuse seeds that repeat or contradict one another (a row with two partners). By default a repeated pair counts
+        once, and pairs that contradict one another are not used; `summary.contradicting_seeds` names them.
     options : SpanOptions or GehOptions, optional
         What the method is told, such as `one_to_one`.
     **keywords
@@ -103,14 +107,18 @@ def link(
         run = _Run(chosen, place, memory, random_state, machines, told)
         left = open_collection(a, payload=False, progress=progress)
         right = open_collection(b, payload=False, progress=progress)
-        pairs = None if seeds is None else resolve_pairs(seeds, left, right)
+        known = None if seeds is None else resolve_seeds(seeds, left, right, strict=strict)
         clouds = run.prepared(left, right, skip_zero)
-        given = _anchors(*clouds, pairs, anchors)
+        given = _anchors(*clouds, known, anchors)
         watch = Watch(progress, run.checkpoint(checkpoint, *clouds, given))
         links = run.links(*clouds, given, watch)
         if watch.checkpoint is not None:
             watch.checkpoint.clear()
-    summary = replace(links.summary, seconds=time.perf_counter() - began)
+    summary = replace(
+        links.summary,
+        contradicting_seeds=() if known is None else tuple(map(tuple, known.contradicting.tolist())),
+        seconds=time.perf_counter() - began,
+    )
     return replace(links, summary=summary)
 
 
@@ -253,12 +261,12 @@ def _plain(keywords: Mapping[str, Any]) -> dict[str, Any]:
 def _anchors(
     a: Cloud,
     b: Cloud,
-    pairs: np.ndarray | None,
+    seeds: KnownPairs | None,
     anchors: tuple[Source, Source] | None,
 ) -> Anchors | None:
     """What was given, in the geometry of the clouds; None where nothing was."""
-    if pairs is not None:
-        return anchors_from_pairs(a, b, pairs)
+    if seeds is not None:
+        return anchors_from_pairs(a, b, seeds.rows)
     if anchors is None:
         return None
     if not isinstance(anchors, (tuple, list)) or len(anchors) != 2:
