@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import span_papers
-from veclink.confidence.intervals import Interval, estimate, ranges
+from veclink.confidence.intervals import Interval, estimate, ranges, with_ranges
 from veclink.data.links import Links, Summary
 
 
@@ -53,3 +53,15 @@ def test_few_links_make_wider_ranges_than_many() -> None:
 def test_nothing_is_estimated_where_the_method_estimates_nothing() -> None:
     links = Links(np.array([[0, 0]]), np.ones(1), Summary("geh", 5, 5, 1))
     assert estimate(links) is None
+
+
+def test_the_ranges_in_the_summary_are_those_of_the_links_that_are_kept() -> None:
+    links = span_papers.linked()
+    assert with_ranges(links) == links, "linking has put them there"
+    sure = with_ranges(links.at(precision=0.99))
+    found = estimate(links.at(precision=0.99))
+    assert sure.summary.precision_range == (found.precision.low, found.precision.high)
+    assert sure.summary.recall_range == (found.recall.low, found.recall.high)
+    assert sure.summary.recall_range[1] < links.summary.recall_range[1]
+    none = Links(np.array([[0, 0]]), np.ones(1), Summary("geh", 5, 5, 1, overlap_range=(1, 2)))
+    assert with_ranges(none).summary.overlap_range is None

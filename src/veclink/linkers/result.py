@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from veclink.confidence.constants import CALIBRATION_VERSION
+from veclink.confidence.intervals import with_ranges
 from veclink.confidence.threshold import false_discovery_inflation
 from veclink.data.links import Links, Summary
 from veclink.geometry.clouds import Cloud
@@ -78,7 +80,7 @@ def links_of(
     if decision.overlap is None:
         return making.links(decision.kept)
     considered = making.links(len(decision.pairs))
-    return making.links(decision.kept, considered)
+    return with_ranges(making.links(decision.kept, considered))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +124,7 @@ class _Making:
             verdict=found.verdict.name,
             reasons=found.verdict.reasons,
             wrong_seeds=self._wrong_seeds(),
+            calibration=CALIBRATION_VERSION,
             iterations=found.rounds,
             **self._estimates(count),
         )
