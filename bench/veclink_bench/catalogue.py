@@ -28,6 +28,7 @@ STUDIES = {
     "probe": Entry("studies.probe", "what `veclink probe` says, beside what is true"),
     "review": Entry("studies.review", "how far the review page's precision can be believed"),
     "two-models": Entry("studies.two_models", "does `veclink inspect` see that a collection mixes two models"),
+    "mutants": Entry("mutants", "small faults put into `confidence` one at a time: do the tests notice"),
     "databases": Entry("studies.databases", "two databases linked by URL, the links written back to both"),
 }
 SPEED = {

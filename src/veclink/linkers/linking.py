@@ -13,6 +13,7 @@ import numpy as np
 from veclink.backends.cloud_pair import CloudPair
 from veclink.backends.devices import DEVICES, chosen_device
 from veclink.backends.placing import look_on, machines_at, placed_clouds
+from veclink.confidence.intervals import with_ranges
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.pairs import KnownPairs, resolve_seeds
@@ -119,7 +120,7 @@ def link(
         contradicting_seeds=() if known is None else tuple(map(tuple, known.contradicting.tolist())),
         seconds=time.perf_counter() - began,
     )
-    return replace(links, summary=summary)
+    return with_ranges(replace(links, summary=summary))
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from veclink.confidence.constants import CALIBRATION_VERSION
-from veclink.confidence.intervals import with_ranges
 from veclink.confidence.threshold import false_discovery_inflation
 from veclink.data.links import Links, Summary
 from veclink.geometry.clouds import Cloud
@@ -80,7 +79,7 @@ def links_of(
     if decision.overlap is None:
         return making.links(decision.kept)
     considered = making.links(len(decision.pairs))
-    return with_ranges(making.links(decision.kept, considered))
+    return making.links(decision.kept, considered)
 
 
 @dataclass(frozen=True, eq=False)
