@@ -27,7 +27,7 @@ from veclink.confidence.decoys import Decoys, remove_partners
 from veclink.confidence.evidence import feature_matrix, neighbourhood_features
 from veclink.confidence.features import candidate_pairs
 from veclink.confidence.intervals import ranges
-from veclink.confidence.mixture import first_guess, wrong_count
+from veclink.confidence.mixture import _trust, first_guess, wrong_count
 from veclink.confidence.threshold import best_threshold, false_discovery_inflation
 from veclink.data.collection import Collection
 from veclink.data.pairs import resolve_pairs
@@ -41,8 +41,17 @@ K = 10
 DIGITS = 7
 """Of the candidates' numbers, which are float32: as many as those have."""
 FLOATS = ("score", "cosine", "density_a", "density_b")
-ESTIMATED = ((900, 40.0, 930.0, 1950), (120, 30.0, 150.0, 2000), (50, 0.4, 49.0, 60), (300, 100.0, 400.0, 9000))
+ESTIMATED = (
+    (900, 40.0, 930.0, 1950),
+    (120, 30.0, 150.0, 2000),
+    (50, 0.4, 49.0, 60),
+    (300, 100.0, 400.0, 9000),
+    (1, 0.8, 0.5, 20),
+    (40, -1e-9, 41.0, 60),
+)
 """Links, wrong ones among them, shared objects and rows of the smaller side, as ranges are asked for."""
+TRUSTED = ((0.3, 100.0, 50.0, 200.0), (0.3, 5.0, 400.0, 500.0), (0.0, 0.1, 300.0, 400.0), (1.0, 300.0, 0.2, 40.0))
+"""The decoys' rate, right and wrong candidates and rows without a partner, as the trust in the rate is asked for."""
 
 
 def clouds_and_pool() -> tuple[CloudPair, np.ndarray]:
@@ -76,6 +85,26 @@ def stored_problem(told: dict[str, Any]) -> tuple[Candidates, np.ndarray]:
     return Candidates(**arrays), np.array(told["neighbourhoods"], np.float32)
 
 
+def one_small_side(n_a: int, n_b: int) -> tuple[Candidates, np.ndarray]:
+    """Made up, with neighbourhoods: rows i are one object, for all rows of the smaller side, and rivals far behind."""
+    smaller, rng = min(n_a, n_b), np.random.default_rng(0)
+    first = np.arange(smaller)
+    # The runner-up of row 0 stands before its partner, so that a candidate at position 0 is not mutual.
+    shifted = (first - 1) % smaller
+    rows_a, rows_b = np.r_[shifted, first], np.r_[first, first]
+    order = np.lexsort((-rows_b, rows_a))
+    rows_a, rows_b = rows_a[order], rows_b[order]
+    score = np.where(rows_a == rows_b, 0.9, 0.1) + rng.uniform(0, 0.05, 2 * smaller)
+    best_a, best_b = np.full((n_a, 3), -1), np.full((n_b, 3), -1)
+    for best, rows in ((best_a, rows_a), (best_b, rows_b)):
+        for row in range(smaller):
+            listed = np.flatnonzero(rows == row)
+            best[row, : len(listed)] = listed[np.argsort(-score[listed])]
+    alike = score.astype(np.float32)
+    neighbourhoods = rng.uniform(0, 1, (2 * smaller, 4)).astype(np.float32)
+    return Candidates(rows_a, rows_b, alike, alike, np.zeros(n_a), np.zeros(n_b), best_a, best_b), neighbourhoods
+
+
 def numbers(candidates: Candidates, neighbourhoods: np.ndarray) -> dict[str, Any]:
     """What the calibration says of the problem."""
     mutual = candidates.mutual()
@@ -93,7 +122,21 @@ def numbers(candidates: Candidates, neighbourhoods: np.ndarray) -> dict[str, Any
         "wrong counts": [_wrong(candidates, neighbourhoods, each) for each in (guess, by_position)],
         "kept": best_threshold(whole.probability, whole.overlap),
         "inflation": false_discovery_inflation(whole.probability),
+        "small sides": [_small_side(*sizes) for sizes in ((60, 90), (90, 60))],
+        "trust": [_trust(*each) for each in TRUSTED],
         "ranges": [asdict(ranges(*each)) for each in ESTIMATED],
+    }
+
+
+def _small_side(n_a: int, n_b: int) -> dict[str, Any]:
+    candidates, neighbourhoods = one_small_side(n_a, n_b)
+    found = calibrate(candidates, neighbourhoods, k=K)
+    every = np.ones(len(candidates.mutual()))
+    return {
+        "probability": found.probability,
+        "overlap": found.overlap,
+        "others": len(found.others),
+        "wrong": _wrong(candidates, neighbourhoods, every),
     }
 
 
@@ -130,7 +173,8 @@ def _wrong(candidates: Candidates, neighbourhoods: np.ndarray, probability: np.n
     """The count of wrong candidates by the decoys' rate, its trust, and what it makes of three other counts."""
     mutual = candidates.mutual()
     count = wrong_count(_sample(candidates, neighbourhoods, mutual, K, 1.0), probability)
-    others = [0.0, 0.3 * len(mutual), float(len(mutual))]
+    n = len(mutual)
+    others = [-10.0 * n, 0.3 * n, 10.0 * n]
     return asdict(count) | {"mixed": [count.mixed(other) for other in others]}
 
 

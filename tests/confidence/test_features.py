@@ -40,3 +40,9 @@ def test_standardised_features_have_mean_0_and_spread_1() -> None:
     features = np.random.default_rng(0).normal(3.0, 2.0, (500, 3))
     standardised = Standard.of(features).applied(features)
     assert np.allclose(standardised.mean(axis=0), 0) and np.allclose(standardised.std(axis=0), 1)
+
+
+def test_the_best_other_candidate_is_the_first_that_is_not_excluded() -> None:
+    listed = np.array([[4, 0, 7], [0, 4, -1], [4, -1, -1]])
+    assert best_other(listed, np.array([4, 4, 4])).tolist() == [0, 0, -1]
+    assert best_other(listed, np.array([4, 0, 4]), np.array([0, 4, 9])).tolist() == [7, -1, -1]

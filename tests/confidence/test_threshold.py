@@ -37,3 +37,8 @@ def test_the_table_of_wanted_precisions_has_what_is_kept_and_its_recall() -> Non
 
 def test_there_is_no_such_table_where_precision_is_not_estimated() -> None:
     assert thresholds(Links(np.array([[0, 0]]), np.ones(1), Summary("geh", 5, 5, 1))) == ()
+
+
+def test_where_less_than_one_object_seems_shared_one_is_taken_to_be() -> None:
+    assert best_threshold(np.array([0.5, 0.3]), 0.0) == 2
+    assert best_threshold(np.array([0.5, 0.2]), 0.0) == 1
