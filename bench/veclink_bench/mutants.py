@@ -52,6 +52,7 @@ EQUIVALENT = {
     "np.full(clouds.n_b, -1)": "the same",
     "(of_a == every) | (of_a < 0)": "where no map is free for both rows, those that are free for one are taken",
     "(of_b == every) | (of_b < 0)": "the same",
+    "len(candidates.rows_a) + 1": "one place for −1 is enough, and more are as good",
     "2 * expected_right": "all F1 are twice as large, and the largest stays the largest",
     "step * min(1.0, LARGEST_STEP / max(largest, 1e-12))": "Newton's method ends in the same place",
 }
