@@ -5,6 +5,7 @@ The reference of the Python names is made by mkdocstrings, from the docstrings.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
-COMMANDS, EVIDENCE = "<!-- the commands -->", "<!-- the evidence -->"
+COMMANDS, EVIDENCE, PROMISE = "<!-- the commands -->", "<!-- the evidence -->", "<!-- the promise -->"
+RESULTS = ROOT / "bench" / "results" / "experiments"
+PROMISED = (0.9, 0.95, 0.99)
 OUTSIDE = re.compile(r"(!?)\[([^\]]+)\]\(((?:\.\./)+[^)#]+)\)")
 FIGURES = "figures"  # where the site keeps pictures that lie outside docs
 
@@ -56,8 +59,8 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
 
 
 def filled(markdown: str) -> str:
-    """The page with its lists of commands and of evidence."""
-    for place, made in ((COMMANDS, commands), (EVIDENCE, evidence_table)):
+    """The page with its lists of commands and of evidence, and with what `at` was measured to keep."""
+    for place, made in ((COMMANDS, commands), (EVIDENCE, evidence_table), (PROMISE, promise)):
         if place in markdown:
             markdown = markdown.replace(place, made())
     return markdown
@@ -92,6 +95,42 @@ def evidence_table() -> str:
         column = "yes" if entry.is_column else "no"
         lines.append(f"| `{entry.name}` | {column} | {entry.help} |")
     return "\n".join(lines)
+
+
+def promise(results: Path = RESULTS) -> str:
+    """For each wanted precision, in how many of 100 measured cases the true one was at least that.
+
+    results: a folder with the trials of `veclink bench real`. Trials in which nothing was kept are left out: no link
+    breaks no promise.
+    """
+    trials = _real_trials(results)
+    lines = ["| wanted precision | the true precision was at least that | measured cases |", "|---|---|---|"]
+    for wanted in PROMISED:
+        kept = [trial["at"][str(wanted)] for trial in trials]
+        true = [each["precision"] for each in kept if each["links"]]
+        if true:
+            reached = sum(precision >= wanted for precision in true)
+            # Rounded down: a promise is not rounded up.
+            lines.append(f"| {wanted:g} | in {100 * reached // len(true)} of 100 | {len(true):,} |")
+        else:
+            lines.append(f"| {wanted:g} | not measured | 0 |")
+    return "\n".join(lines)
+
+
+def _real_trials(results: Path) -> list[dict[str, Any]]:
+    """The trials on the half of the data that nothing was chosen on, the last of each case.
+
+    From `real.json` ({"cells": {case: trial}}), else from the lines of `real-report.*.jsonl`.
+    """
+    whole = results / "real.json"
+    if whole.is_file():
+        return list(json.loads(whole.read_text(encoding="utf-8"))["cells"].values())
+    trials = {}
+    for part in sorted(results.glob("real-report.*.jsonl")):
+        for line in part.read_text(encoding="utf-8").splitlines():
+            trial = json.loads(line)
+            trials[trial["case"]] = trial
+    return list(trials.values())
 
 
 def _is_outside(target: Path) -> bool:

@@ -7,6 +7,7 @@ import pytest
 import span_papers
 from veclink.cli.demo_run import Demo
 from veclink.cli.terminal import print_demo
+from veclink.confidence.threshold import thresholds
 
 
 @pytest.fixture(scope="module")
@@ -52,3 +53,7 @@ def test_demo_prints_titles_scores_and_the_next_command_within_80_columns(
     for share in (summary.precision, summary.recall):
         assert f"{100 * share:.1f} %" in estimated
     assert "veclink link A.npy B.npy --seeds seeds.csv -o links.csv" in printed
+    low, high = summary.precision_range
+    assert f"{100 * low:.1f}–{100 * high:.1f} %" in printed
+    for line in thresholds(demo.links):
+        assert f"{line.precision:.2f} {line.n_links} {100 * line.recall:.1f} %" in words

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from veclink.cli.terminal import describe, print_summary, showing_progress
+from veclink.cli.terminal import describe, print_summary, print_thresholds, showing_progress
+from veclink.confidence.threshold import Threshold
 from veclink.data.links import Summary
 from veclink.progress import Progress
 
@@ -48,6 +49,31 @@ def test_summary_shows_the_estimates_that_there_are(capsys: pytest.CaptureFixtur
 def test_summary_names_the_seeds_that_look_wrong(capsys: pytest.CaptureFixture[str]) -> None:
     print_summary(Summary("span", 100, 200, 3, wrong_seeds=((4, 17), (9, 150))))
     assert "Seeds that look wrong, by row: (4, 17), (9, 150)." in capsys.readouterr().out
+
+
+def test_summary_names_the_seeds_that_contradict_one_another(capsys: pytest.CaptureFixture[str]) -> None:
+    print_summary(Summary("span", 100, 200, 3, contradicting_seeds=((4, 17), (4, 150))))
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Seeds that contradict one another, and were not used, by row: (4, 17), (4, 150)." in told
+
+
+def test_summary_says_how_far_the_estimates_may_be_off(capsys: pytest.CaptureFixture[str]) -> None:
+    estimates = {"precision": 0.9, "recall": 0.8, "overlap": 1400.0}
+    ranges = {"precision_range": (0.85, 0.93), "recall_range": (0.7, 0.875), "overlap_range": (1300.0, 1555.0)}
+    print_summary(Summary("span", 2_000, 2_000, 300, **estimates, **ranges))
+    told = " ".join(capsys.readouterr().out.split())
+    assert "precision 90.0 % (likely 85.0–93.0 %)" in told
+    assert "recall 80.0 % (likely 70.0–87.5 %)" in told
+    assert "overlap 1,400 objects (likely 1,300–1,555)" in told
+
+
+def test_the_table_says_what_a_wanted_precision_costs(capsys: pytest.CaptureFixture[str]) -> None:
+    print_thresholds([Threshold(0.99, 1234, 0.5), Threshold(0.9, 2000, None)])
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.split() == ["0.99", "1,234", "50.0", "%"] for line in lines)
+    assert any(line.split() == ["0.90", "2,000", "–"] for line in lines)
+    print_thresholds([])
+    assert capsys.readouterr().out == ""
 
 
 def test_reading_a_store_shows_rows_rate_and_time_left() -> None:

@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+import golden_calibration
 from span_papers import candidates, neighbourhoods, some_papers
 from veclink.confidence.calibration import Calibrated, calibrate
 from veclink.confidence.candidates import Candidates
@@ -48,6 +49,8 @@ def test_fewer_than_three_candidates_get_no_probability() -> None:
     )  # fmt: skip
     result = calibrate(two, np.zeros((2, 4)), k=10)
     assert result.probability.tolist() == [0.0, 0.0] and result.overlap == 0
+    assert len(result.others) == len(result.other_probability) == 0
+    assert result.model is None
 
 
 def test_calibrating_a_part_of_the_candidates_gives_all_of_them_about_the_same_probability() -> None:
@@ -69,3 +72,24 @@ def test_the_decoys_of_the_model_stand_for_the_candidates_that_are_expected_to_b
     assert model.decoy_weight.sum() == pytest.approx((1 - calibrated().probability).sum())
     of_decoys = np.average(model.decoy_probability, weights=model.decoy_weight)
     assert of_decoys < calibrated().probability.mean() - 0.3
+
+
+@pytest.mark.parametrize(("n_a", "n_b"), [(60, 90), (90, 60)])
+def test_no_more_objects_are_shared_than_the_smaller_side_has(n_a: int, n_b: int) -> None:
+    small, near = golden_calibration.one_small_side(n_a, n_b)
+    found = calibrate(small, near, k=10)
+    assert found.overlap == 60.0
+    assert found.probability.sum() / 0.97 > 60.0, "the estimate alone would be more"
+
+
+def test_a_runner_up_is_a_runner_up_wherever_it_stands_among_the_candidates() -> None:
+    small, near = golden_calibration.one_small_side(60, 90)
+    assert 0 not in small.mutual()
+    assert 0 in calibrate(small, near, k=10).others
+
+
+def test_three_candidates_are_enough_for_a_probability() -> None:
+    small, near = golden_calibration.one_small_side(3, 5)
+    assert len(small.mutual()) == 3
+    found = calibrate(small, near, k=10)
+    assert found.model is not None and found.probability.min() > 0

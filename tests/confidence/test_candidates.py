@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+import golden_calibration
 from span_papers import candidates, cloud_pair, pool, some_papers
 from veclink.backends.cloud_pair import CloudPair
 from veclink.confidence import candidates as module
@@ -91,3 +94,23 @@ def test_few_rows_have_fewer_candidates_than_the_lists_are_deep() -> None:
     few = CloudPair(clouds.a.array[:40], clouds.b.array[:2], k=1)
     found = crossfit(few, np.array([[0, 0], [1, 1]]), np.random.default_rng(0), folds=2)
     assert np.all(found.best_a[:, 2] == -1)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_clouds_of_which_one_is_large_are_matched_once(turned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    clouds, links = golden_calibration.clouds_and_pool()  # 180 × 210 rows
+    if turned:
+        clouds, links = CloudPair(clouds.b.array, clouds.a.array), links[:, ::-1]
+    depths: list[int] = []
+
+    def one_pass(projections: Any, depth: int) -> Any:
+        depths.append(depth)
+        return clouds.matches(projections, depth)
+
+    monkeypatch.setattr(module, "FULL_FOLDS", 210)
+    crossfit(clouds, links, np.random.default_rng(1), one_pass=one_pass)
+    assert depths == []
+    monkeypatch.setattr(module, "FULL_FOLDS", 209)
+    once = crossfit(clouds, links, np.random.default_rng(1), one_pass=one_pass)
+    assert depths == [module.BEST_LISTED]
+    assert len(once.mutual()) > 80

@@ -109,3 +109,39 @@ def test_the_same_decoys_can_be_scored_by_another_map() -> None:
     # Most are best partners by the other map too, but not all: it did not choose them.
     ahead = features[1][:, 1] > 0
     assert 0.5 < ahead.mean() < 1
+
+
+def three_partners(of_first: float, of_last: float) -> Candidates:
+    """Row 0 of A has the partner 1, in second place, and two more; row 1 has one that is alike and scores low."""
+    score = np.array([of_first, 0.9, of_last, -0.99], np.float32)
+    cosine = np.array([0.5, 0.8, 0.5, 1.0], np.float32)
+    order = [1, 0, 2] if of_first > of_last else [1, 2, 0]
+    return Candidates(
+        np.array([0, 0, 0, 1]), np.array([0, 1, 2, 3]), score, cosine, np.array([0.3, 0.0]), np.zeros(4),
+        np.array([order, [3, -1, -1]]), np.array([[0, -1, -1], [1, -1, -1], [2, -1, -1], [3, -1, -1]]),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("scores", "replacement", "rival"), [((0.6, 0.4), 0, 0.4), ((0.4, 0.6), 2, 0.4)])
+def test_the_next_best_replaces_a_partner_wherever_it_stands(
+    scores: tuple[float, float], replacement: int, rival: float
+) -> None:
+    few = three_partners(*scores)
+    decoys = remove_partners(few, few.mutual()[few.rows_a[few.mutual()] == 0][:1], 3, "a")
+    assert decoys.replacement.tolist() == [replacement]
+    pairs = decoy_pairs(few, np.zeros((4, 4)), decoys, 3)
+    lift = (0.8 - 0.3) / 2
+    assert pairs.score[0] == pytest.approx(0.6 + lift)
+    assert pairs.rival_in_b[0] == pytest.approx(rival + lift) and pairs.rival_in_a[0] == -1.0
+
+
+def test_a_row_without_a_second_candidate_makes_no_decoy() -> None:
+    decoys = remove_partners(three_partners(0.6, 0.4), np.array([1, 3]), 2, "a")
+    assert decoys.replacement.tolist() == [0] and decoys.n_removed == 2
+
+
+def test_with_one_neighbour_a_row_is_lifted_as_with_two() -> None:
+    """The mean over no neighbours is not known; that over one is taken."""
+    few = three_partners(0.6, 0.4)
+    scores = [decoy_pairs(few, np.zeros((4, 4)), remove_partners(few, np.array([1]), k, "a"), k).score for k in (1, 2)]
+    assert scores[0] == scores[1] == pytest.approx(0.6 + 0.5)

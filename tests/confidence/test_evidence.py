@@ -11,6 +11,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+import golden_calibration
 import span_papers
 from packed_data import unpacked
 from toy_evidence import OF_NEIGHBOURHOODS, OF_SCORES, TOYS
@@ -191,3 +192,66 @@ def test_a_file_of_another_version_is_explained_as_far_as_it_is_known() -> None:
     assert in_words(later, new_link(later)) == "Later kind."
     without = replace(links, trace={**links.trace, "model": model})
     assert in_words(without, new_link(without)) == ""
+
+
+RIVALS = {
+    "score": np.array([0.9, 0.9, 0.9], np.float32),
+    "rival_a": np.array([0, 4, -1]),
+    "rival_b": np.array([5, -1, 0]),
+    "rival_a_score": np.array([0.5, 0.25, np.nan], np.float32),
+    "rival_b_score": np.array([0.75, np.nan, 1.0], np.float32),
+}
+
+
+def test_leads_follow_from_the_columns_of_a_file_and_no_rival_is_one_far_behind() -> None:
+    narrow = evidence.lookup("narrow_margin").recorded(RIVALS)
+    wide = evidence.lookup("wide_margin").recorded(RIVALS)
+    assert narrow == pytest.approx([0.15, 0.65, -0.1], abs=1e-6)
+    assert wide == pytest.approx([0.4, 1.9, 1.9], abs=1e-6)
+    assert evidence.lookup("narrow_margin").recorded({"score": RIVALS["score"]}) is None
+    assert evidence.lookup("no such evidence") is None
+
+
+@pytest.mark.parametrize(
+    ("link", "said"),
+    [
+        (0, "“Rival B” in B scores only 0.15 less"),
+        (1, "“Rival A” in A scores only 0.65 less"),
+        (2, "“Rival B” in B scores higher"),
+    ],
+)
+def test_the_rival_that_comes_closest_is_named(link: int, said: str) -> None:
+    of_link = {name: column[link] for name, column in RIVALS.items()}
+    doubt = Doubt(0.0, of_link, {"a": "Rival A", "b": "Rival B"})
+    assert evidence.lookup("narrow_margin").speaks_against(doubt) == said
+
+
+def test_a_rival_without_a_name_and_no_rival_at_all_have_words_too() -> None:
+    of_link = {name: column[0] for name, column in RIVALS.items()}
+    nobody = of_link | {"rival_a": -1, "rival_b": -1}
+    said = evidence.lookup("narrow_margin").speaks_against
+    assert said(Doubt(0.0, of_link, {})) == "another one in B scores only 0.15 less"
+    assert said(Doubt(0.0, nobody, {})) == "another one in B scores only 0.00 less"
+    level = of_link | {"rival_b_score": np.float32(0.9)}
+    assert said(Doubt(0.0, level, {})) == "another one in B scores only 0.00 less"
+
+
+def test_a_given_pair_that_is_no_candidate_has_no_evidence_and_the_first_candidate_has() -> None:
+    found, near = golden_calibration.one_small_side(6, 9)
+    columns = evidence_columns(evidence.model_evidence(), found, near, np.array([0, -1, 3]))
+    for name, column in columns.items():
+        assert np.isnan(column).tolist() == [False, True, False], name
+    assert columns["score"][[0, 2]].tolist() == found.score[[0, 3]].tolist()
+
+
+def test_the_score_on_a_card_names_its_lead_over_the_nearer_rival() -> None:
+    card = evidence.lookup("score").card
+    assert card(0.9, {"rival_a_score": 0.5, "rival_b_score": 0.75}) == "0.90, 0.15 ahead of the nearer rival"
+    assert card(0.9, {"rival_a_score": float("nan")}) == "0.90"
+    assert evidence.lookup("shared_neighbours").card(0.25, {}) == "25 %"
+    assert evidence.lookup("local_correlation").card(0.256, {}) == "correlation 0.26"
+
+
+def test_reports_keep_evidence_in_steps_that_suit_it() -> None:
+    steps = {entry.name: entry.resolution for entry in evidence.REGISTRY}
+    assert steps == {name: 1e-3 if name.startswith("density") else 1e-4 for name in PUBLISHED}

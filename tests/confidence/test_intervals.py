@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import span_papers
-from veclink.confidence.intervals import Interval, estimate, ranges
+from veclink.confidence.intervals import Interval, estimate, ranges, with_ranges
 from veclink.data.links import Links, Summary
 
 
@@ -53,3 +54,26 @@ def test_few_links_make_wider_ranges_than_many() -> None:
 def test_nothing_is_estimated_where_the_method_estimates_nothing() -> None:
     links = Links(np.array([[0, 0]]), np.ones(1), Summary("geh", 5, 5, 1))
     assert estimate(links) is None
+
+
+def test_the_ranges_in_the_summary_are_those_of_the_links_that_are_kept() -> None:
+    links = span_papers.linked()
+    assert with_ranges(links) == links, "linking has put them there"
+    sure = with_ranges(links.at(precision=0.99))
+    found = estimate(links.at(precision=0.99))
+    assert sure.summary.precision_range == (found.precision.low, found.precision.high)
+    assert sure.summary.recall_range == (found.recall.low, found.recall.high)
+    assert sure.summary.recall_range[1] < links.summary.recall_range[1]
+    none = Links(np.array([[0, 0]]), np.ones(1), Summary("geh", 5, 5, 1, overlap_range=(1, 2)))
+    assert with_ranges(none).summary.overlap_range is None
+
+
+def test_the_estimate_is_of_the_smaller_collection_and_of_the_wrong_links_to_expect() -> None:
+    probability = np.array([0.9, 0.8, 0.7])
+    pairs = np.column_stack([np.arange(3), np.arange(3)])
+    for n_a, n_b in ((20, 10), (10, 20)):
+        summary = Summary("span", n_a, n_b, 3, precision=0.8, recall=0.6, overlap=4.0)
+        found, expected = estimate(Links(pairs, probability, summary)), ranges(3, 0.6, 4.0, 10)
+        for name in ("precision", "recall", "overlap"):
+            mine, theirs = getattr(found, name), getattr(expected, name)
+            assert (mine.value, mine.low, mine.high) == pytest.approx((theirs.value, theirs.low, theirs.high))

@@ -31,6 +31,13 @@ def test_a_file_of_the_first_release_holds_what_it_held(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.suffix)
+def test_what_the_first_release_did_not_know_is_not_made_up(file: Path) -> None:
+    summary = Links.load(file).summary
+    assert summary.calibration is None and summary.contradicting_seeds == ()
+    assert summary.precision_range is summary.recall_range is summary.overlap_range is None
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.suffix)
 def test_its_evidence_is_read_under_the_names_it_was_written_by(file: Path) -> None:
     links = Links.load(file)
     for name, column in _columns().items():

@@ -58,6 +58,7 @@ def any_links(draw: st.DrawFn) -> Links:
         return None if kind == "none" else column(integers, np.int64) if kind == "int" else column(texts, object)
 
     share = st.none() | st.floats(0, 1)
+    ranges = st.none() | st.tuples(st.floats(0, 0.5), st.floats(0.5, 1))
     return Links(
         pairs=np.array(pairs, dtype=np.int64).reshape(-1, 2),
         probability=column(st.floats(0, 1), np.float64),
@@ -71,7 +72,12 @@ def any_links(draw: st.DrawFn) -> Links:
             overlap=draw(share),
             verdict=draw(st.sampled_from(["linkable", "doubtful", "not linkable"])),
             reasons=tuple(draw(st.lists(texts, max_size=2))),
+            precision_range=draw(ranges),
+            recall_range=draw(ranges),
+            overlap_range=draw(ranges),
             wrong_seeds=tuple(draw(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), max_size=2))),
+            contradicting_seeds=tuple(draw(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), max_size=2))),
+            calibration=draw(st.none() | texts),
             iterations=draw(st.integers(0, 100)),
             seconds=draw(share),
         ),
@@ -355,3 +361,18 @@ def test_wrong_seeds_are_the_same_after_saving(tmp_path: Path, ending: str) -> N
     links = replace(links, summary=replace(links.summary, wrong_seeds=((3, 7), (5, 0))))
     links.save(tmp_path / f"links{ending}")
     assert Links.load(tmp_path / f"links{ending}").summary.wrong_seeds == ((3, 7), (5, 0))
+
+
+@pytest.mark.parametrize("wrong", [(0.9, 0.8), (0.9,), "high", (0.1, float("nan"))])
+def test_a_range_that_is_none_is_refused(wrong: Any) -> None:
+    with pytest.raises(InputError, match="precision_range"):
+        Summary("span", 5, 5, 0, precision_range=wrong)
+
+
+def test_another_threshold_leaves_out_the_ranges_that_are_no_longer_true() -> None:
+    links = some_links()
+    known = {"precision_range": (0.5, 0.9), "recall_range": (0.4, 0.8), "overlap_range": (5.0, 9.0)}
+    links = replace(links, summary=replace(links.summary, **known, calibration="7"))
+    moved = links.at(precision=0.5).summary
+    assert moved.precision_range is None and moved.recall_range is None
+    assert moved.overlap_range == (5.0, 9.0) and moved.calibration == "7"

@@ -14,6 +14,7 @@ import pytest
 
 from small_papers import N_SEEDS, small_papers
 from span_papers import linked_cut, some_papers
+from veclink.confidence.constants import CALIBRATION_VERSION
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.scores import score
@@ -207,3 +208,26 @@ def test_the_removed_approximate_pass_warns_and_gives_the_exact_links() -> None:
     with pytest.warns(FutureWarning, match="approximate pass was removed"):
         found = link(papers.a, papers.b, seeds=papers.seeds, device="cpu", approximate=True)
     assert np.array_equal(found.pairs, exact.pairs) and np.array_equal(found.probability, exact.probability)
+
+
+def test_seeds_that_contradict_one_another_are_named_and_the_others_used() -> None:
+    papers = some_papers()
+    torn = np.array([[200, 0], [200, 1]])  # one row with two partners
+    given = np.concatenate([papers.seeds, torn, papers.seeds[:1]])
+    links = link(papers.a, papers.b, seeds=given, device="cpu")
+    clean = link(papers.a, papers.b, seeds=papers.seeds, device="cpu")
+    assert links.summary.contradicting_seeds == ((200, 0), (200, 1))
+    assert np.array_equal(links.pairs, clean.pairs) and np.array_equal(links.probability, clean.probability)
+    assert clean.summary.contradicting_seeds == ()
+    with pytest.raises(InputError, match="give pairs more than once"):
+        link(papers.a, papers.b, seeds=given, device="cpu", strict=True)
+    with pytest.raises(InputError, match="more than one partner in B for 200 of A"):
+        link(papers.a, papers.b, seeds=given[:-1], device="cpu", strict=True)
+
+
+def test_the_summary_has_the_ranges_of_its_estimates_and_the_version_of_the_calibration() -> None:
+    summary = linked_cut().summary
+    assert summary.calibration == CALIBRATION_VERSION
+    for name in ("precision", "recall", "overlap"):
+        low, high = getattr(summary, f"{name}_range")
+        assert low <= getattr(summary, name) <= high

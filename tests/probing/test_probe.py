@@ -200,3 +200,11 @@ def test_unrelated_collections_end_with_3_and_the_reason(tmp_path: Path) -> None
 def test_what_cannot_be_probed_is_one_sentence(arguments: tuple[object, ...], said: str) -> None:
     code, out, err = run("probe", *arguments)
     assert code == 1 and out == "" and said in err and err.count("\n") == 1
+
+
+def test_seeds_that_contradict_one_another_are_remarked_on_and_not_counted() -> None:
+    papers = span_papers.some_papers()
+    torn = np.array([[200, 0], [200, 1]])
+    found = probe(papers.a, papers.b, seeds=np.concatenate([papers.seeds, torn]), forecast=False)
+    assert found.seeds is not None and found.seeds.count == len(papers.seeds)
+    assert "2 seeds contradict one another, by row (200, 0), (200, 1): linking uses none of them." in found.remarks

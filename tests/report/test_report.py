@@ -209,6 +209,16 @@ def test_the_headline_promises_no_more_than_the_verdict_and_the_estimate(
     assert headline(links, estimate(links))[0] == said
 
 
+def test_contradicting_seeds_and_the_version_of_the_calibration_are_in_the_report(tmp_path: Path) -> None:
+    links = span_papers.linked_cut()
+    torn = tuple((200, row) for row in range(25))
+    summary = replace(links.summary, contradicting_seeds=torn, calibration="0.7x")
+    page = cut_report(tmp_path / "r.html", links=replace(links, summary=summary))
+    assert "Settle the 25 given pairs that contradict one another; none of them was used." in page
+    assert "200 – 0, 200 – 1," in page and "200 – 19 …" in page
+    assert "<th scope=row>Calibration</th><td>0.7x</td>" in page
+
+
 def test_an_old_report_stays_where_the_new_one_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "r.html").mkdir()
     with pytest.raises(OutputError, match="it is a folder"):

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from veclink import __version__
+from veclink.confidence.constants import CALIBRATION_VERSION
 from veclink.errors import VeclinkError
 from veclink.files.atomic import written_whole
 from veclink_bench.experiments import EXPERIMENTS, load
@@ -155,7 +156,11 @@ def _work(job: Job) -> dict[str, Any]:
             raise
         # A shared GPU can be out of memory for a moment; the CPU gives the same figures, only later.
         measured = module.run(replace(job.setup, device="cpu"), job.settings) | {"device": "cpu"}
-    return measured | {"wall": round(time.perf_counter() - began, 2), "cores": os.cpu_count()}
+    return measured | {
+        "calibration": CALIBRATION_VERSION,
+        "wall": round(time.perf_counter() - began, 2),
+        "cores": os.cpu_count(),
+    }
 
 
 def _one_thread_each() -> None:

@@ -42,6 +42,7 @@ def run(data: Path, corpus: str, models: tuple[str, str], overlap: float, seeds:
     summary = links.summary
     return {
         "verdict": summary.verdict,
+        "calibration": summary.calibration,
         "links": len(links),
         "smaller": min(len(cut.rows_a), len(cut.rows_b)),
         "true": {"precision": true.precision, "recall": true.recall, "overlap": len(cut.truth)},

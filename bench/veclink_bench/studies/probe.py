@@ -73,7 +73,7 @@ def trial(data: Path, corpus: str, models: tuple[str, str], wrong: int, state: i
 
 
 def _told(links: Links) -> dict[str, Any]:
-    names = ("verdict", "n_links", "precision", "recall", "overlap", "seconds")
+    names = ("verdict", "calibration", "n_links", "precision", "recall", "overlap", "seconds")
     return {name: getattr(links.summary, name) for name in names}
 
 

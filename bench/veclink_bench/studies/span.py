@@ -95,6 +95,7 @@ def measured(links: Links, cut: Split, wrong: np.ndarray) -> dict[str, Any]:
         **{name: round(value, 4) for name, value in asdict(score(links.pairs, cut.truth)).items()},
         "links": len(links),
         "verdict": links.summary.verdict,
+        "calibration": links.summary.calibration,
         "estimated_precision": links.summary.precision,
         "estimated_overlap": links.summary.overlap,
         "overlap": len(cut.truth),

@@ -28,6 +28,10 @@ class Start:
     """What linking starts from."""
 
     seeds: SeedsFile = None
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Refuse seeds that repeat or contradict one another, instead of going on."),
+    ] = False
     anchors: Annotated[
         tuple[str, str] | None,
         typer.Option(metavar="FA FB", help="Two vector files; row i of both is the same object, in neither A nor B."),
@@ -78,6 +82,8 @@ def link(
     printing: Printing,
 ) -> None:
     """Link the vectors of A with the vectors of B."""
+    from veclink.confidence.intervals import with_ranges
+    from veclink.confidence.threshold import thresholds
     from veclink.linkers.linking import METHODS
     from veclink.linkers.linking import link as find_links
     from veclink.stores.opening import open_collection
@@ -96,22 +102,25 @@ def link(
         left, right = (open_collection(each, payload=bool(written.report), progress=listener) for each in (a, b))
         links = find_links(left, right, progress=listener, **options)
     if written.precision is not None:
-        links = links.at(precision=written.precision)
+        links = with_ranges(links.at(precision=written.precision))
     links.save(output)
     if written.report is not None:
         from veclink.report import save_report
 
         save_report(written.report, links, left, right)
     files = {"output": str(output)} | ({} if written.report is None else {"report": str(written.report)})
-    printing.result(files | links.summary.to_dict(), lambda: _print(links, **files))
+    table = [asdict(line) for line in thresholds(links)]
+    printing.result(files | links.summary.to_dict() | {"thresholds": table}, lambda: _print(links, **files))
     if links.summary.verdict == "not linkable":
         raise typer.Exit(NOT_LINKABLE)
 
 
 def _print(links: Links, output: str, report: str | None = None) -> None:
-    from veclink.cli.terminal import print_summary
+    from veclink.cli.terminal import print_summary, print_thresholds
+    from veclink.confidence.threshold import thresholds
 
     print_summary(links.summary)
+    print_thresholds(thresholds(links))
     typer.echo(f"Written to {output}.")
     if report is not None:
         typer.echo(f"The report is {report}; open it in a browser.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,8 @@ from veclink.progress import Progress, ProgressListener
 
 if TYPE_CHECKING:
     from veclink.cli.demo_run import Demo
-    from veclink.data.links import Summary
+    from veclink.confidence.threshold import Threshold
+    from veclink.data.links import Range, Summary
     from veclink.data.scores import Scores
     from veclink.report.examples import Example
 
@@ -81,13 +82,13 @@ def _describe_reading(now: Progress, rate: float) -> str:
 def print_summary(summary: Summary) -> None:
     """Say how many links there are, how good they are thought to be, why, and which of the seeds look wrong."""
     console = _stdout()
-    shares = [
-        f"{name} {_percent(value)}"
-        for name, value in (("precision", summary.precision), ("recall", summary.recall))
-        if value is not None
-    ]
+    shares = []
+    if summary.precision is not None:
+        shares.append(f"precision {_percent(summary.precision)}{_likely_percent(summary.precision_range)}")
+    if summary.recall is not None:
+        shares.append(f"recall {_percent(summary.recall)}{_likely_percent(summary.recall_range)}")
     if summary.overlap is not None:
-        shares.append(f"overlap {summary.overlap:,.0f} objects")
+        shares.append(f"overlap {summary.overlap:,.0f} objects{_likely_count(summary.overlap_range)}")
     console.print(f"{summary.n_links:,} links between {summary.n_a:,} and {summary.n_b:,} vectors: {summary.verdict}.")
     if shares:
         console.print(f"Estimated without labels: {', '.join(shares)}.")
@@ -95,6 +96,22 @@ def print_summary(summary: Summary) -> None:
         console.print(Padding(escape(reason), (0, 0, 0, 2)))
     if summary.wrong_seeds:
         console.print(f"Seeds that look wrong, by row: {named(summary.wrong_seeds)}.")
+    if summary.contradicting_seeds:
+        torn = named(summary.contradicting_seeds)
+        console.print(f"Seeds that contradict one another, and were not used, by row: {torn}.")
+
+
+def print_thresholds(lines: Sequence[Threshold]) -> None:
+    """Print what each wanted precision costs; nothing where there are no lines."""
+    if not lines:
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("wanted precision", "links kept", "estimated recall"):
+        table.add_column(heading, justify="right")
+    for line in lines:
+        recall = "–" if line.recall is None else _percent(line.recall)
+        table.add_row(f"{line.precision:.2f}", f"{line.n_links:,}", recall)
+    _stdout().print(table)
 
 
 def print_scores(scores: Scores, *, right: int, found: int, true: int) -> None:
@@ -106,6 +123,8 @@ def print_scores(scores: Scores, *, right: int, found: int, true: int) -> None:
 
 def print_demo(demo: Demo) -> None:
     """Print some links by title, the scores by truth next to the estimate, and what to do next."""
+    from veclink.confidence.threshold import thresholds
+
     console = _stdout()
     summary = demo.links.summary
     console.print(
@@ -130,9 +149,11 @@ def print_demo(demo: Demo) -> None:
     truth = demo.scores
     if summary.precision is not None:
         scores.add_row("estimated without labels", *_estimates(summary))
+        scores.add_row("likely from … to", *_ranges(summary))
     shares = (_percent(share) for share in (truth.precision, truth.recall, truth.f1))
     scores.add_row("by the truth", *shares, f"{demo.n_shared:,}")
     console.print(scores)
+    print_thresholds(thresholds(demo.links))
     if demo.report is not None:
         console.print("Whether to trust these links, and why: open the report in a browser.")
         # as a link of its own line, which a terminal can open and a script can read
@@ -179,6 +200,34 @@ def _estimates(summary: Summary) -> list[str]:
     f1 = None if precision is None or recall is None else 2 * precision * recall / max(precision + recall, 1e-12)
     overlap = "–" if summary.overlap is None else f"{summary.overlap:,.0f}"
     return ["–" if share is None else _percent(share) for share in (precision, recall, f1)] + [overlap]
+
+
+def _ranges(summary: Summary) -> list[str]:
+    """The ranges of precision, recall and overlap, each below its estimate; there is none for F1."""
+    shares = []
+    for bounds in (summary.precision_range, summary.recall_range):
+        shares.append("–" if bounds is None else _percents(bounds))
+    overlap = summary.overlap_range
+    objects = "–" if overlap is None else _counts(overlap)
+    return [*shares, "", objects]
+
+
+def _likely_percent(bounds: Range | None) -> str:
+    return "" if bounds is None else f" (likely {_percents(bounds)})"
+
+
+def _likely_count(bounds: Range | None) -> str:
+    return "" if bounds is None else f" (likely {_counts(bounds)})"
+
+
+def _percents(bounds: Range) -> str:
+    low, high = bounds
+    return f"{100 * low:.1f}–{100 * high:.1f} %"
+
+
+def _counts(bounds: Range) -> str:
+    low, high = bounds
+    return f"{low:,.0f}–{high:,.0f}"
 
 
 def _percent(share: float) -> str:

@@ -115,7 +115,7 @@ def calibrate(
     links = every if fitted is None else fitted
     if len(links) < MIN_CANDIDATES:
         return _uncalibrated(links)
-    part = len(links) / max(len(every), 1)
+    part = len(links) / len(every)
     sample = _sample(candidates, neighbourhoods, links, k, part)
     mixture = fit_mixture(sample)
     expected_right = mixture.probability.sum()
@@ -248,4 +248,4 @@ def _closeness(candidates: Candidates, positions: np.ndarray) -> np.ndarray:
     )
     gap = best - candidates.score[positions]
     tolerated = np.maximum(DUPLICATE_TOLERANCE * best, 1e-9)
-    return np.clip(1 - gap / tolerated, 0.0, 1.0)
+    return np.maximum(1 - gap / tolerated, 0.0)

@@ -15,7 +15,7 @@ was 0.12 before those were seen.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,6 +40,11 @@ class Interval:
     value: float
     low: float
     high: float
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """From where to where."""
+        return self.low, self.high
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,21 @@ def estimate(links: Links) -> Estimates | None:
     expected_wrong = n - float(links.probability.sum())
     smaller = min(summary.n_a, summary.n_b)
     return ranges(n, expected_wrong, summary.overlap, smaller)
+
+
+def with_ranges(links: Links) -> Links:
+    """The same links, with the ranges of their estimates in the summary; None where there are no estimates.
+
+    `Links.at` changes which links there are, and leaves the ranges of precision and recall out: this puts them in.
+    """
+    found = estimate(links)
+    summary = replace(
+        links.summary,
+        precision_range=None if found is None else found.precision.range,
+        recall_range=None if found is None else found.recall.range,
+        overlap_range=None if found is None else found.overlap.range,
+    )
+    return replace(links, summary=summary)
 
 
 def ranges(n: int, expected_wrong: float, overlap: float, smaller: int) -> Estimates:

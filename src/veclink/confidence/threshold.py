@@ -2,9 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from veclink.confidence.constants import FALSE_DISCOVERY_INFLATION
+from veclink.data.links import Links
+
+TABLED_PRECISIONS = (0.99, 0.95, 0.90)
+"""Wanted precisions that a summary says the price of."""
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """What a wanted precision costs: how many links `Links.at` keeps for it, and their estimated recall."""
+
+    precision: float
+    n_links: int
+    recall: float | None
+
+
+def thresholds(links: Links) -> tuple[Threshold, ...]:
+    """A line for each of TABLED_PRECISIONS; none where the method does not estimate precision."""
+    if links.summary.precision is None:
+        return ()
+    lines = []
+    for precision in TABLED_PRECISIONS:
+        summary = links.at(precision=precision).summary
+        lines.append(Threshold(precision, summary.n_links, summary.recall))
+    return tuple(lines)
 
 
 def best_threshold(probability: np.ndarray, overlap: float) -> int:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 VERDICTS = ("linkable", "doubtful", "not linkable")
+Range = tuple[float, float]
+"""The lowest and the highest value that an estimate may stand for."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,15 @@ class Summary:
         Estimated without labels, from 0 to 1; None where the method does not estimate it.
     overlap : float or None
         The estimated number of shared objects.
+    precision_range, recall_range, overlap_range : (float, float) or None
+        From where to where the truth lies about nine times in ten (`confidence.intervals`); None where it is not known.
     wrong_seeds : tuple of (int, int)
         Rows of the given pairs that look wrong.
+    contradicting_seeds : tuple of (int, int)
+        Rows of the given pairs that contradict one another, one row with two partners: none of them was used.
+    calibration : str or None
+        The version of the calibration that verdict, reasons and estimates follow from
+        (`confidence.constants.CALIBRATION_VERSION`); None in files that were written before there was one.
     caution : float
         The false-discovery inflation: how many wrong links `Links.at` counts for each that the probabilities expect
         (`confidence.threshold`). It keeps the name that files have for it.
@@ -55,13 +64,22 @@ class Summary:
     iterations: int = 0
     copies: tuple[int, int] = (0, 0)
     seconds: float | None = field(default=None, compare=False)
+    precision_range: Range | None = None
+    recall_range: Range | None = None
+    overlap_range: Range | None = None
+    contradicting_seeds: tuple[tuple[int, int], ...] = ()
+    calibration: str | None = None
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
             raise InputError(f"The verdict {self.verdict!r} is unknown; it is one of {named(VERDICTS)}.")
         object.__setattr__(self, "reasons", tuple(self.reasons))
         object.__setattr__(self, "copies", (int(self.copies[0]), int(self.copies[1])))
-        object.__setattr__(self, "wrong_seeds", tuple((int(a), int(b)) for a, b in self.wrong_seeds))
+        for name in ("wrong_seeds", "contradicting_seeds"):
+            rows = tuple((int(a), int(b)) for a, b in getattr(self, name))
+            object.__setattr__(self, name, rows)
+        for name in ("precision_range", "recall_range", "overlap_range"):
+            object.__setattr__(self, name, _range(name, getattr(self, name)))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -151,7 +169,14 @@ class Links:
 
         The share of wrong ones that the probabilities expect is taken times `summary.caution`: the more of the judged
         pairs are wrong, the less is known of the surest ones among those, and a wanted precision is to be kept. Right
-        after linking that reaches below the default cut too; links that were loaded can only become fewer.
+        after linking that reaches below the default threshold too; links that were loaded can only become fewer.
+
+        The promise is one about many results, and no guarantee of a single one: in N of 100 measured cases the true
+        precision was at least `precision`. The page "Choose a threshold" (docs/how-to/threshold.md) has N for 0.9,
+        0.95 and 0.99 from the committed measurements, or says that it was not measured.
+
+        The ranges of precision and recall in the summary are those of the old set of links, and are left out;
+        `confidence.intervals.with_ranges` finds the new ones.
         """
         if not isinstance(precision, (int, float, np.number)) or not 0 < precision <= 1:
             raise InputError(f"The wanted precision is {precision!r}; it is more than 0 and at most 1, such as 0.95.")
@@ -166,6 +191,8 @@ class Links:
             n_links=kept,
             precision=expected / kept if kept else None,
             recall=min(1.0, expected / overlap) if overlap else None,
+            precision_range=None,
+            recall_range=None,
         )
         return source.some(slice(kept), summary, considered=self.considered)
 
@@ -269,6 +296,19 @@ class Links:
 
     def _arrays(self) -> list[np.ndarray | None]:
         return [self.pairs, self.probability, self.ids_a, self.ids_b, *self.evidence.values()]
+
+
+def _range(name: str, values: Any) -> Range | None:
+    """Two numbers, the lower first, as JSON or a caller gave them."""
+    if values is None:
+        return None
+    try:
+        low, high = map(float, values)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The {name} is {values!r}; it is two numbers, the lower first.") from error
+    if not low <= high:
+        raise InputError(f"The {name} goes from {low:g} to {high:g}; give the lower number first.")
+    return low, high
 
 
 def _table_of(metadata: dict[str, Any], name: str) -> dict[str, Any]:

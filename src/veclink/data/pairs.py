@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -110,13 +111,80 @@ def resolve_pairs(pairs: Any, a: Collection, b: Collection, *, what: str = "seed
     what : str
         What the pairs are called in the sentence of an error.
     """
-    left, right = _columns(read_pairs(pairs) if isinstance(pairs, (str, Path)) else pairs, what)
-    if not len(left):
-        raise InputError(f"The {what} hold 0 pairs; give some, or none at all.")
-    rows = np.column_stack([_rows_of(left, a, "A", what), _rows_of(right, b, "B", what)])
-    written = [(_plain(x), _plain(y)) for x, y in zip(left, right, strict=True)]
+    rows, written = _rows_as_written(pairs, a, b, what)
     _check_one_to_one(rows, written, what)
     return rows
+
+
+@dataclass(frozen=True, eq=False)
+class KnownPairs:
+    """Pairs that can be used, and those that contradict one another.
+
+    Attributes
+    ----------
+    rows : (m, 2) int64
+        Rows of the two collections, each at most once, in the order given.
+    contradicting : (c, 2) int64
+        All pairs of the rows that were given more than one partner, each pair once, in the order given.
+    """
+
+    rows: np.ndarray
+    contradicting: np.ndarray
+
+
+def resolve_seeds(pairs: Any, a: Collection, b: Collection, *, strict: bool = False) -> KnownPairs:
+    """Known pairs, without those that contradict one another: nobody knows which of those is right.
+
+    A pair that is given twice counts once. Whatever else `resolve_pairs` refuses is refused, and so are pairs that
+    all contradict one another.
+
+    Parameters
+    ----------
+    pairs : path, (m, 2) values, or two (m,) columns
+    a, b : Collection
+    strict : bool
+        Refuse repeated and contradicting pairs too, as `resolve_pairs` does.
+    """
+    if strict:
+        return KnownPairs(resolve_pairs(pairs, a, b), np.empty((0, 2), np.int64))
+    rows, written = _rows_as_written(pairs, a, b, "seeds")
+    _, first = np.unique(rows, axis=0, return_index=True)
+    once = rows[np.sort(first)]
+    is_torn = _has_other_partner(once[:, 0]) | _has_other_partner(once[:, 1])
+    if is_torn.all():
+        raise InputError(
+            f"All of the {len(once):,} seeds contradict one another: {named(written)}; keep one pair for each row."
+        )
+    return KnownPairs(once[~is_torn], once[is_torn])
+
+
+def resolve_rows(pairs: Any, a: Collection, b: Collection, *, what: str = "seeds") -> np.ndarray:
+    """The pairs as (m, 2) int64 rows as `resolve_pairs` has them, whether they repeat or contradict one another."""
+    rows, _ = _rows_as_written(pairs, a, b, what)
+    return rows
+
+
+def _rows_as_written(
+    pairs: Any,
+    a: Collection,
+    b: Collection,
+    what: str,
+) -> tuple[np.ndarray, list[tuple[Any, Any]]]:
+    """Rows of the two collections (m, 2), and the same pairs in the words of whoever gave them."""
+    given = read_pairs(pairs) if isinstance(pairs, (str, Path)) else pairs
+    left, right = _columns(given, what)
+    if not len(left):
+        raise InputError(f"The {what} hold 0 pairs; give some, or none at all.")
+    rows_a = _rows_of(left, a, "A", what)
+    rows_b = _rows_of(right, b, "B", what)
+    written = [(_plain(x), _plain(y)) for x, y in zip(left, right, strict=True)]
+    return np.column_stack([rows_a, rows_b]), written
+
+
+def _has_other_partner(column: np.ndarray) -> np.ndarray:
+    """Which rows of one side of distinct pairs (m,) stand in more than one of them; (m,) bool."""
+    _, inverse, counts = np.unique(column, return_inverse=True, return_counts=True)
+    return counts[inverse] > 1
 
 
 def _columns(pairs: Any, what: str) -> tuple[np.ndarray, np.ndarray]:

@@ -13,9 +13,10 @@ import numpy as np
 from veclink.backends.cloud_pair import CloudPair
 from veclink.backends.devices import DEVICES, chosen_device
 from veclink.backends.placing import look_on, machines_at, placed_clouds
+from veclink.confidence.intervals import with_ranges
 from veclink.data.collection import Collection
 from veclink.data.links import Links
-from veclink.data.pairs import resolve_pairs
+from veclink.data.pairs import resolve_seeds
 from veclink.errors import InputError, named
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers.anchors import Anchors, anchors_from_pairs, anchors_from_rows, anchors_from_vectors
@@ -53,6 +54,7 @@ def link(
     progress: ProgressListener | None = None,
     checkpoint: str | Path | None = None,
     skip_zero: bool = False,
+    strict: bool = False,
     options: Options | None = None,
     **keywords: Any,
 ) -> Links:
@@ -87,6 +89,9 @@ def link(
         same links; a finished run removes it.
     skip_zero : bool
         Leave out zero vectors instead of refusing them.
+    strict : bool
+        Refuse seeds that repeat or contradict one another (a row with two partners). By default a repeated pair counts
+        once, and pairs that contradict one another are not used; `summary.contradicting_seeds` names them.
     options : SpanOptions or GehOptions, optional
         What the method is told, such as `one_to_one`.
     **keywords
@@ -104,8 +109,9 @@ def link(
         run = _Run(chosen, place, memory, random_state, machines, told)
         left = open_collection(a, payload=False, progress=progress)
         right = open_collection(b, payload=False, progress=progress)
-        pairs = None if seeds is None else resolve_pairs(seeds, left, right)
+        known = None if seeds is None else resolve_seeds(seeds, left, right, strict=strict)
         clouds = run.prepared(left, right, skip_zero)
+        pairs = None if known is None else known.rows
         groups = run.grouped(*clouds)
         if groups is not None:
             clouds = groups.a, groups.b
@@ -117,8 +123,12 @@ def link(
             links = run.with_copies(links, groups)
         if watch.checkpoint is not None:
             watch.checkpoint.clear()
-    summary = replace(links.summary, seconds=time.perf_counter() - began)
-    return replace(links, summary=summary)
+    summary = replace(
+        links.summary,
+        contradicting_seeds=() if known is None else tuple(map(tuple, known.contradicting.tolist())),
+        seconds=time.perf_counter() - began,
+    )
+    return with_ranges(replace(links, summary=summary))
 
 
 @dataclass(frozen=True, eq=False)

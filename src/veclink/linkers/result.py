@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from veclink.confidence.constants import CALIBRATION_VERSION
 from veclink.confidence.threshold import false_discovery_inflation
 from veclink.data.links import Links, Summary
 from veclink.geometry.clouds import Cloud
@@ -122,6 +123,7 @@ class _Making:
             verdict=found.verdict.name,
             reasons=found.verdict.reasons,
             wrong_seeds=self._wrong_seeds(),
+            calibration=CALIBRATION_VERSION,
             iterations=found.rounds,
             **self._estimates(count),
         )

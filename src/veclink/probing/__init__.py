@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from veclink.data.links import plain_json
-from veclink.data.pairs import resolve_pairs
+from veclink.data.pairs import KnownPairs, resolve_seeds
+from veclink.errors import named
 from veclink.geometry.clouds import prepare
 from veclink.linkers.anchors import anchors_from_pairs
 from veclink.probing.forecast import Forecast, forecast_links
@@ -88,7 +89,8 @@ def probe(
         Hears how far the trial is.
     """
     left, right = open_collection(a), open_collection(b)
-    pairs = None if seeds is None else resolve_pairs(seeds, left, right)
+    known = None if seeds is None else resolve_seeds(seeds, left, right)
+    pairs = None if known is None else known.rows
     rng = np.random.default_rng(random_state)
     clouds = prepare(left, skip_zero=True, side="A"), prepare(right, skip_zero=True, side="B")
     sides = look_at(clouds[0], rng), look_at(clouds[1], rng)
@@ -108,7 +110,10 @@ def probe(
         ahead,
         verdict,
         sentence,
-        _remarks(sides, checked, whole=ahead is not None and ahead.whole),
+        (
+            *_remarks(sides, checked, whole=ahead is not None and ahead.whole),
+            *_remarks_on_contradictions(known),
+        ),
     )
 
 
@@ -163,3 +168,10 @@ def _remarks(sides: tuple[Side, Side], seeds: SeedCheck | None, *, whole: bool) 
     if seeds is not None and seeds.count < 8:
         told.append(f"There are {seeds.count:,} seeds; 8 or more make the start safe.")
     return tuple(told)
+
+
+def _remarks_on_contradictions(seeds: KnownPairs | None) -> tuple[str, ...]:
+    if seeds is None or not len(seeds.contradicting):
+        return ()
+    torn = named([tuple(pair) for pair in seeds.contradicting.tolist()])
+    return (f"{len(seeds.contradicting):,} seeds contradict one another, by row {torn}: linking uses none of them.",)

@@ -100,9 +100,13 @@ def facts(content: Content) -> str:
     ]
     if summary.seconds is not None:
         rows.append(("Time", f"{summary.seconds:.1f} s"))
+    if summary.calibration is not None:
+        rows.append(("Calibration", summary.calibration))
     if summary.wrong_seeds:
-        shown = ", ".join(f"{a} – {b}" for a, b in summary.wrong_seeds[:20])
-        rows.append(("Given pairs that look wrong, by row", shown + (" …" if len(summary.wrong_seeds) > 20 else "")))
+        rows.append(("Given pairs that look wrong, by row", _listed_pairs(summary.wrong_seeds)))
+    if summary.contradicting_seeds:
+        torn = _listed_pairs(summary.contradicting_seeds)
+        rows.append(("Given pairs that contradict one another, by row", torn))
     table = "".join(f"<tr><th scope=row>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows)
     return f"""<section id="run" aria-labelledby="run-head"><h2 id="run-head">The run, and what the words mean</h2>
 <div class="two"><div class="card"><table class="plain">{table}</table></div><div class="card small">
@@ -115,6 +119,12 @@ far. Views agree on a pair that they propose without having been told of it; run
 <p><strong>Decoys</strong> are pairs made wrong on purpose: a link's partner is taken away, and the next best takes its
 place. They show what wrong links look like.</p>
 {_score_help()}</div></div></section>"""
+
+
+def _listed_pairs(pairs: tuple[tuple[int, int], ...]) -> str:
+    """The first twenty of the pairs, and whether there are more."""
+    shown = ", ".join(f"{a} – {b}" for a, b in pairs[:20])
+    return f"{shown} …" if len(pairs) > 20 else shown
 
 
 def _score_help() -> str:

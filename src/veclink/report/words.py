@@ -79,6 +79,9 @@ def advice(links: Links, estimates: Estimates | None, n_close: int) -> list[Advi
                 break
     if summary.wrong_seeds:
         told.append(Advice(f"Check the {len(summary.wrong_seeds):,} given pairs that look wrong; they were not used."))
+    if summary.contradicting_seeds:
+        count = len(summary.contradicting_seeds)
+        told.append(Advice(f"Settle the {count:,} given pairs that contradict one another; none of them was used."))
     if not told:
         told.append(Advice("Look through some of the links in the table, then use them."))
     return told

@@ -1,0 +1,61 @@
+"""What the documentation says of `at(precision=p)`: what was measured, and nothing where nothing was."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+
+
+@cache
+def docs_hooks() -> ModuleType:
+    """`docs/hooks.py`, which fills the pages."""
+    spec = importlib.util.spec_from_file_location("docs_hooks", ROOT / "docs" / "hooks.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def trial(*true: float | None) -> dict[str, Any]:
+    """True precisions of what was kept for 0.9, 0.95 and 0.99; None where nothing was."""
+    kept = zip(("0.9", "0.95", "0.99"), true, strict=True)
+    return {"at": {wanted: {"links": 0 if p is None else 9, "precision": p or 0.0} for wanted, p in kept}}
+
+
+TRIALS = {"one": trial(0.9, 0.96, None), "two": trial(0.89, 0.97, None), "three": trial(0.95, 0.94, None)}
+
+
+def test_without_measurements_nothing_is_promised(tmp_path: Path) -> None:
+    made = docs_hooks().promise(tmp_path)
+    assert made.count("| not measured | 0 |") == 3 and "of 100 |" not in made
+
+
+def test_the_promise_is_the_share_of_measured_cases_that_kept_it(tmp_path: Path) -> None:
+    (tmp_path / "real.json").write_text(json.dumps({"cells": TRIALS}))
+    lines = docs_hooks().promise(tmp_path).splitlines()
+    assert lines[2:] == ["| 0.9 | in 66 of 100 | 3 |", "| 0.95 | in 66 of 100 | 3 |", "| 0.99 | not measured | 0 |"]
+
+
+def test_of_a_case_that_was_measured_twice_the_last_counts_and_the_half_for_choosing_does_not(tmp_path: Path) -> None:
+    good, bad = trial(0.95, 0.96, 0.995), trial(0.5, 0.5, 0.5)
+    lines = [{"case": "one"} | bad, {"case": "one"} | good, {"case": "two"} | good]
+    (tmp_path / "real-report.1-of-1.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "real-choose.1-of-1.jsonl").write_text(json.dumps({"case": "three"} | bad) + "\n")
+    assert docs_hooks().promise(tmp_path).splitlines()[2:] == [
+        "| 0.9 | in 100 of 100 | 2 |",
+        "| 0.95 | in 100 of 100 | 2 |",
+        "| 0.99 | in 100 of 100 | 2 |",
+    ]
+
+
+def test_the_page_on_thresholds_has_the_promise() -> None:
+    page = (ROOT / "docs" / "how-to" / "threshold.md").read_text(encoding="utf-8")
+    filled = docs_hooks().filled(page)
+    assert "<!-- the promise -->" not in filled
+    assert docs_hooks().promise() in filled
