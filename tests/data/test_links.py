@@ -15,6 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from veclink.data.links import Links, Summary
+from veclink.data.payload_pairs import Agreement
 from veclink.errors import InputError, OutputError
 
 ENDINGS = [".parquet", ".csv"]
@@ -355,3 +356,15 @@ def test_wrong_seeds_are_the_same_after_saving(tmp_path: Path, ending: str) -> N
     links = replace(links, summary=replace(links.summary, wrong_seeds=((3, 7), (5, 0))))
     links.save(tmp_path / f"links{ending}")
     assert Links.load(tmp_path / f"links{ending}").summary.wrong_seeds == ((3, 7), (5, 0))
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_how_many_titles_agree_is_saved_and_not_kept_for_other_links(tmp_path: Path, ending: str) -> None:
+    agreement = Agreement("title", "Name", 4, 5, seeds=1)
+    links = some_links()
+    links = replace(links, summary=replace(links.summary, agreement=agreement))
+    links.save(tmp_path / f"links{ending}")
+    loaded = Links.load(tmp_path / f"links{ending}")
+    assert loaded == links and loaded.summary.agreement == agreement
+    assert links.summary.to_dict()["agreement"]["agree"] == 4
+    assert links.at(precision=0.9).summary.agreement is None, "of fewer links it is another number"

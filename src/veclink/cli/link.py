@@ -28,6 +28,14 @@ class Start:
     """What linking starts from."""
 
     seeds: SeedsFile = None
+    seeds_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Start from rows with equal values in this column, such as title (A's=B's where the names differ); "
+            "they may be wrong, the vectors decide. auto looks for one.",
+        ),
+    ] = None
     anchors: Annotated[
         tuple[str, str] | None,
         typer.Option(metavar="FA FB", help="Two vector files; row i of both is the same object, in neither A nor B."),
@@ -78,7 +86,7 @@ def link(
     printing: Printing,
 ) -> None:
     """Link the vectors of A with the vectors of B."""
-    from veclink.linkers.linking import METHODS
+    from veclink.linkers.linking import METHODS, with_agreement
     from veclink.linkers.linking import link as find_links
     from veclink.stores.opening import open_collection
 
@@ -92,11 +100,12 @@ def link(
 
         typer.echo(APPROXIMATE_IS_GONE, err=True)
     with printing.progress() as listener:
-        # opened once, for the linker and for the report, which alone shows payload
-        left, right = (open_collection(each, payload=bool(written.report), progress=listener) for each in (a, b))
+        # opened once, for the linker and for the report; a store's payload is read where one of them looks at it
+        payload = written.report is not None or start.seeds_by is not None
+        left, right = (open_collection(each, payload=payload, progress=listener) for each in (a, b))
         links = find_links(left, right, progress=listener, **options)
     if written.precision is not None:
-        links = links.at(precision=written.precision)
+        links = with_agreement(links.at(precision=written.precision), left, right)
     links.save(output)
     if written.report is not None:
         from veclink.report import save_report

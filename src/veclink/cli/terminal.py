@@ -21,6 +21,7 @@ from veclink.progress import Progress, ProgressListener
 if TYPE_CHECKING:
     from veclink.cli.demo_run import Demo
     from veclink.data.links import Summary
+    from veclink.data.payload_pairs import ColumnScores
     from veclink.data.scores import Scores
     from veclink.report.examples import Example
 
@@ -91,6 +92,8 @@ def print_summary(summary: Summary) -> None:
     console.print(f"{summary.n_links:,} links between {summary.n_a:,} and {summary.n_b:,} vectors: {summary.verdict}.")
     if shares:
         console.print(f"Estimated without labels: {', '.join(shares)}.")
+    if summary.agreement is not None:
+        console.print(escape(summary.agreement.sentence))
     for reason in summary.reasons:
         console.print(Padding(escape(reason), (0, 0, 0, 2)))
     if summary.wrong_seeds:
@@ -100,8 +103,19 @@ def print_summary(summary: Summary) -> None:
 def print_scores(scores: Scores, *, right: int, found: int, true: int) -> None:
     """Print precision, recall and F1 with the counts behind them."""
     console = _stdout()
-    console.print(f"precision {_percent(scores.precision)}, recall {_percent(scores.recall)}, F1 {_percent(scores.f1)}")
+    console.print(_shares(scores))
     console.print(f"{right:,} of {found:,} links are right; the truth has {true:,} pairs.")
+
+
+def print_column_scores(found: ColumnScores) -> None:
+    """Print the same as far as a column tells."""
+    console = _stdout()
+    console.print(f"As far as {escape(found.matches.name)} tell: {_shares(found.scores)}")
+    console.print(escape(found.agreement.sentence))
+    console.print(
+        f"{found.linked:,} of the {len(found.matches):,} pairs of rows with equal {escape(found.matches.name)} are "
+        "linked."
+    )
 
 
 def print_demo(demo: Demo) -> None:
@@ -179,6 +193,10 @@ def _estimates(summary: Summary) -> list[str]:
     f1 = None if precision is None or recall is None else 2 * precision * recall / max(precision + recall, 1e-12)
     overlap = "–" if summary.overlap is None else f"{summary.overlap:,.0f}"
     return ["–" if share is None else _percent(share) for share in (precision, recall, f1)] + [overlap]
+
+
+def _shares(scores: Scores) -> str:
+    return f"precision {_percent(scores.precision)}, recall {_percent(scores.recall)}, F1 {_percent(scores.f1)}"
 
 
 def _percent(share: float) -> str:

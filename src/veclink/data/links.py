@@ -12,6 +12,7 @@ import numpy as np
 
 from veclink.data import links_files
 from veclink.data.ids import as_ids
+from veclink.data.payload_pairs import Agreement
 from veclink.errors import InputError, named, plural
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class Summary:
     caution : float
         The false-discovery inflation: how many wrong links `Links.at` counts for each that the probabilities expect
         (`confidence.threshold`). It keeps the name that files have for it.
+    agreement : Agreement or None
+        In how many links a column of the payload says the same; None where there is none to compare.
     seconds : float or None
         No part of equality and of saved files, so that the same input gives the same file.
     """
@@ -51,6 +54,7 @@ class Summary:
     wrong_seeds: tuple[tuple[int, int], ...] = ()
     caution: float = 1.0
     iterations: int = 0
+    agreement: Agreement | None = None
     seconds: float | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -58,6 +62,8 @@ class Summary:
             raise InputError(f"The verdict {self.verdict!r} is unknown; it is one of {named(VERDICTS)}.")
         object.__setattr__(self, "reasons", tuple(self.reasons))
         object.__setattr__(self, "wrong_seeds", tuple((int(a), int(b)) for a, b in self.wrong_seeds))
+        if isinstance(self.agreement, Mapping):  # as it is saved
+            object.__setattr__(self, "agreement", Agreement(**self.agreement))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -147,7 +153,8 @@ class Links:
 
         The share of wrong ones that the probabilities expect is taken times `summary.caution`: the more of the judged
         pairs are wrong, the less is known of the surest ones among those, and a wanted precision is to be kept. Right
-        after linking that reaches below the default cut too; links that were loaded can only become fewer.
+        after linking that reaches below the default cut too; links that were loaded can only become fewer. The
+        agreement of the payload is not known of them: `agreement_of` counts it anew.
         """
         if not isinstance(precision, (int, float, np.number)) or not 0 < precision <= 1:
             raise InputError(f"The wanted precision is {precision!r}; it is more than 0 and at most 1, such as 0.95.")
@@ -162,6 +169,7 @@ class Links:
             n_links=kept,
             precision=expected / kept if kept else None,
             recall=min(1.0, expected / overlap) if overlap else None,
+            agreement=None,
         )
         return source.some(slice(kept), summary, considered=self.considered)
 

@@ -21,7 +21,10 @@ def verdict(content: Content) -> str:
     """The first screen: the verdict, the figures with their ranges, why, and what to do."""
     links, estimates = content.links, content.estimates
     head, sentence = headline(links, estimates)
-    reasons = [escape(cleaned(reason)) for reason in links.summary.reasons] or ["No reasons were given."]
+    agreement = links.summary.agreement
+    checked = () if agreement is None else (agreement.sentence,)
+    told = [*checked, *links.summary.reasons] or ["No reasons were given."]
+    reasons = [escape(cleaned(reason)) for reason in told]
     todo = [f"{escape(each.text)}{_show(each.shows)}" for each in advice(links, estimates, content.n_close)]
     lists = ("Why", reasons), ("What to do", todo)
     top = verdict_section(links.summary.verdict, head, sentence, _figures(content), *lists)
