@@ -15,6 +15,7 @@ from rich.progress import BarColumn, SpinnerColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
 
+from veclink.data.no_links import no_start_converged, too_few_rows
 from veclink.errors import named
 from veclink.progress import Progress, ProgressListener
 
@@ -89,12 +90,19 @@ def print_summary(summary: Summary) -> None:
     ]
     if summary.overlap is not None:
         shares.append(f"overlap {summary.overlap:,.0f} objects")
-    console.print(f"{summary.n_links:,} links between {summary.n_a:,} and {summary.n_b:,} vectors: {summary.verdict}.")
-    if shares:
+    between = f"{summary.n_links:,} links between {summary.n_a:,} and {summary.n_b:,} vectors"
+    reasons = summary.reasons
+    if no_start_converged(reasons) or too_few_rows(reasons):
+        # What is not known comes first: "not linkable" alone would be read as "nothing is shared".
+        console.print(escape(reasons[0]))
+        reasons = (f"{between}; the verdict is “{summary.verdict}”.", *reasons[1:])
+    else:
+        console.print(f"{between}: {summary.verdict}.")
+    if shares and summary.n_links:
         console.print(f"Estimated without labels: {', '.join(shares)}.")
     if summary.agreement is not None:
         console.print(escape(summary.agreement.sentence))
-    for reason in summary.reasons:
+    for reason in reasons:
         console.print(Padding(escape(reason), (0, 0, 0, 2)))
     if summary.wrong_seeds:
         console.print(f"Seeds that look wrong, by row: {named(summary.wrong_seeds)}.")
