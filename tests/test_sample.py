@@ -41,3 +41,9 @@ def test_position_does_not_give_the_links_away() -> None:
 
 def test_sample_stays_small_enough_to_bundle() -> None:
     assert sum(file.stat().st_size for file in (sample.A, sample.B, sample.TRUTH, sample.SEEDS)) < 8_000_000
+
+
+def test_the_sentences_are_300_different_ones_of_6_to_15_words() -> None:
+    sentences = sample.SENTENCES.read_text(encoding="utf-8").splitlines()
+    assert len(set(sentences)) == len(sentences) == 300
+    assert all(6 <= len(sentence.split()) <= 15 and sentence.endswith(".") for sentence in sentences)

@@ -100,7 +100,7 @@ def test_few_rows_have_fewer_candidates_than_the_lists_are_deep() -> None:
 def test_clouds_of_which_one_is_large_are_matched_once(turned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     clouds, links = golden_calibration.clouds_and_pool()  # 180 × 210 rows
     if turned:
-        clouds, links = CloudPair(clouds.b.array, clouds.a.array), links[:, ::-1]
+        clouds, links = CloudPair(clouds.b.block(0, clouds.n_b), clouds.a.block(0, clouds.n_a)), links[:, ::-1]
     depths: list[int] = []
 
     def one_pass(projections: Any, depth: int) -> Any:

@@ -15,6 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from veclink.data.links import Links, Summary
+from veclink.data.payload_pairs import Agreement
 from veclink.errors import InputError, OutputError
 
 ENDINGS = [".parquet", ".csv"]
@@ -376,3 +377,13 @@ def test_another_threshold_leaves_out_the_ranges_that_are_no_longer_true() -> No
     moved = links.at(precision=0.5).summary
     assert moved.precision_range is None and moved.recall_range is None
     assert moved.overlap_range == (5.0, 9.0) and moved.calibration == "7"
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_how_many_titles_agree_is_saved_and_not_kept_for_other_links(tmp_path: Path, ending: str) -> None:
+    agreement = Agreement("title", "Name", 4, 5, seeds=1)
+    links = some_links()
+    links = replace(links, summary=replace(links.summary, agreement=agreement))
+    links.save(tmp_path / f"links{ending}")
+    loaded = Links.load(tmp_path / f"links{ending}")
+    assert loaded == links and loaded.summary.agreement == agreement
+    assert links.summary.to_dict()["agreement"]["agree"] == 4
+    assert links.at(precision=0.9).summary.agreement is None, "of fewer links it is another number"

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from veclink.data.collection import Collection
 from veclink.data.pairs import read_pairs, resolve_pairs
+from veclink.data.payload_pairs import ColumnMatches
 from veclink.errors import InputError
 from veclink.geometry.clouds import prepare
-from veclink.linkers.anchors import anchors_from_pairs, anchors_from_vectors
+from veclink.linkers.anchors import MAX_FROM_COLUMN, anchors_from_column, anchors_from_pairs, anchors_from_vectors
 
 
 def collection(n: int, ids: list | None = None, d: int = 4, seed: int = 0) -> Collection:
@@ -101,3 +102,23 @@ def test_out_of_domain_anchors_lose_the_mean_of_the_cloud() -> None:
     moved = left / np.linalg.norm(left, axis=1, keepdims=True) - a.mean
     assert np.allclose(anchors.left, moved / np.linalg.norm(moved, axis=1, keepdims=True), atol=1e-6)
     assert np.allclose(anchors.right, right / np.linalg.norm(right, axis=1, keepdims=True), atol=1e-6)
+
+
+def test_anchors_of_a_column_are_a_part_that_is_drawn_the_same_way_and_may_be_wrong() -> None:
+    n = MAX_FROM_COLUMN + 50
+    cloud = prepare(collection(n))
+    pairs = np.stack([np.arange(n)] * 2, axis=1)
+    matches = ColumnMatches(("title", "title"), pairs)
+    found = anchors_from_column(cloud, cloud, matches, 0)
+    assert len(found) == MAX_FROM_COLUMN and not found.trusted and found.name == "equal titles"
+    assert np.array_equal(found.pairs, anchors_from_column(cloud, cloud, matches, 0).pairs)
+    assert not np.array_equal(found.pairs, anchors_from_column(cloud, cloud, matches, 1).pairs)
+
+
+def test_anchors_of_a_column_leave_out_vectors_that_were_skipped() -> None:
+    vectors = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
+    vectors[2] = 0
+    cloud = prepare(Collection.from_array(vectors), skip_zero=True)
+    matches = ColumnMatches(("title", "title"), np.array([[1, 3], [2, 4], [5, 2], [3, 1]]))
+    found = anchors_from_column(cloud, cloud, matches, 0)
+    assert np.array_equal(cloud.rows[found.pairs], [[1, 3], [3, 1]])

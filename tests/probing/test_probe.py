@@ -15,11 +15,16 @@ import veclink
 from veclink import Collection, sample
 from veclink.cli.app import app
 from veclink.cli.probe_printing import print_probe
+from veclink.data.no_links import NO_LINKS_WITHOUT_SEEDS
 from veclink.data.scores import score
 from veclink.geometry.clouds import prepare
-from veclink.probing import Probe, probe, verdict_of
+from veclink.probing import Probe, probe, verdict_of, verdict_of_start
 from veclink.probing.forecast import forecast_links
 from veclink.probing.sides import compare_spaces
+from veclink.probing.starting import try_start
+from veclink.report.probe_page import save_probe
+
+LARGE_FROM_200 = {**(forecast_links.__kwdefaults__ or {}), "most": 200}  # so that few rows are probed as many are
 
 
 @cache
@@ -186,7 +191,40 @@ def test_unrelated_collections_end_with_3_and_the_reason(tmp_path: Path) -> None
     np.save(tmp_path / "a.npy", rng.standard_normal((100, 32)))
     np.save(tmp_path / "b.npy", rng.standard_normal((100, 48)))
     code, out, _ = run("probe", tmp_path / "a.npy", tmp_path / "b.npy")
-    assert code == 3 and out.startswith("Not linkable") and "No start took off" in out
+    assert code == 3 and out.startswith(NO_LINKS_WITHOUT_SEEDS)
+    assert "--seeds-by" in out and "veclink anchors" in out and out.count("Next:") == 1
+
+
+def test_without_seeds_large_collections_have_their_start_tried(capsys: pytest.CaptureFixture[str]) -> None:
+    papers = span_papers.some_papers()
+    clouds = [prepare(Collection.from_array(each)) for each in (papers.a, papers.b)]
+    start = try_start(*clouds, device="cpu", random_state=0)
+    assert start.converged and start.asked == 500 and 0.4 < start.share < 0.8
+    assert verdict_of_start(start, 384)[0] == "linkable" and verdict_of_start(start, 32)[0] == "doubtful"
+    assert "500 rows" in start.sentence
+
+
+def test_a_start_that_fails_leaves_it_unknown_and_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("veclink.probing.forecast.forecast_links.__kwdefaults__", LARGE_FROM_200)
+    rng = np.random.default_rng(0)
+    found = probe(rng.standard_normal((300, 80)), rng.standard_normal((300, 70)), device="cpu")
+    assert (found.verdict, found.sentence, found.forecast) == ("unknown", NO_LINKS_WITHOUT_SEEDS, None)
+    assert found.remarks[0].startswith("Next: give 8 to 15 known pairs") and found.to_dict()["start"]["asked"] == 300
+    print_probe(found)
+    assert "were tried on 300 rows" in " ".join(capsys.readouterr().out.split())
+    save_probe(tmp_path / "p.html", found)
+    page = (tmp_path / "p.html").read_text()
+    assert "No links found without seeds.</h1><p>That does not mean that nothing is shared.</p>" in page
+
+
+def test_ten_rows_are_too_few_and_that_is_said_first(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "a.npy", rng.standard_normal((10, 32)))
+    np.save(tmp_path / "b.npy", rng.standard_normal((10, 48)))
+    code, out, _ = run("probe", tmp_path / "a.npy", tmp_path / "b.npy")
+    assert code == 3 and out.startswith("Too few rows: the smaller collection has 10")
 
 
 @pytest.mark.parametrize(

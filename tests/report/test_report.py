@@ -153,7 +153,7 @@ def test_collections_that_do_not_link_get_a_report_that_says_so(tmp_path: Path, 
     a, b = rng.standard_normal((100, 32)), rng.standard_normal((100, 48))
     save_report(tmp_path / "r.html", link(a, b, device="cpu"), a, b)
     opened = visit(tmp_path / "r.html")
-    assert opened.page.inner_text("h1").startswith("Not linkable")
+    assert opened.page.inner_text("h1") == "No links found without seeds."
     assert "veclink probe" in opened.page.inner_text(".verdict")
     assert opened.page.locator("#growth canvas").count() == 1 and opened.page.locator("#links").count() == 0
     assert opened.complaints == []
@@ -234,3 +234,29 @@ def test_importing_the_report_loads_no_linker() -> None:
     code = "import sys, veclink.report; print([name for name in sys.modules if name.startswith('veclink.linkers')])"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert loaded.stdout.strip() == "[]"
+
+
+def test_a_run_without_a_start_is_not_called_unlinkable_and_says_what_to_do(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((60, 80)), rng.standard_normal((60, 70))
+    save_report(tmp_path / "r.html", link(a, b, device="cpu"))
+    page = (tmp_path / "r.html").read_text()
+    first = page[page.index('<section class="verdict') : page.index("</section>")]
+    assert 'class="verdict doubtful"' in first and "No links found without seeds.</h1>" in first
+    assert "That does not mean that nothing is shared." in first and "nothing here" not in first
+    assert "8 to 15 known pairs" in first and "--seeds-by title" in first and "veclink anchors" in first
+    assert first.count("No links found") == 1 and "Next:" not in first, "said once"
+
+
+def test_too_few_rows_are_called_so(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    links = link(rng.standard_normal((10, 8)), rng.standard_normal((12, 9)), device="cpu")
+    save_report(tmp_path / "r.html", links)
+    assert "Too few rows to link.</h1>" in (tmp_path / "r.html").read_text()
+
+
+def test_the_report_says_how_many_titles_agree(tmp_path: Path) -> None:
+    links = span_papers.linked()
+    save_report(tmp_path / "r.html", links)
+    assert links.summary.agreement is not None and "Titles agree in " in links.summary.agreement.sentence
+    assert f"<li>{links.summary.agreement.sentence}</li>" in (tmp_path / "r.html").read_text()

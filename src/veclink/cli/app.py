@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from veclink import __version__
+from veclink.cli.anchors import anchors
 from veclink.cli.cluster import cluster
 from veclink.cli.demo import demo
 from veclink.cli.evaluate import evaluate
@@ -42,6 +43,7 @@ ClickException: Any = typer.BadParameter.__mro__[2]
 app.command()(demo)
 app.command()(link)
 app.command()(probe)
+app.command()(anchors)
 app.command("eval")(evaluate)
 app.command()(review)
 app.command()(merge)

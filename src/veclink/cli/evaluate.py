@@ -1,4 +1,4 @@
-"""veclink eval: hold links against the truth."""
+"""veclink eval: hold links against the truth, or against a column that both collections carry."""
 
 from __future__ import annotations
 
@@ -15,10 +15,32 @@ from veclink.errors import InputError
 @command
 def evaluate(
     links: Annotated[Path, typer.Argument(metavar="LINKS", help="Links, or any pairs: CSV or Parquet, columns a,b.")],
-    truth: Annotated[Path, typer.Option(help="The true pairs, in the same terms: CSV or Parquet, columns a,b.")],
+    a: Annotated[str | None, typer.Argument(metavar="A", help="With --by: the first collection.")] = None,
+    b: Annotated[str | None, typer.Argument(metavar="B", help="With --by: the second one.")] = None,
+    truth: Annotated[
+        Path | None, typer.Option(help="The true pairs, in the same terms: CSV or Parquet, columns a,b.")
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Instead: a column of A and B that tells the same objects, such as title."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say how right the links are: precision, recall and F1 against known pairs."""
+    """Say how right the links are: precision, recall and F1 against known pairs, or as far as a column tells."""
+    printing = Printing(as_json)
+    if (truth is None) == (by is None):
+        raise typer.BadParameter("Give either the true pairs (--truth) or a column (--by), and not both.")
+    if truth is not None:
+        if a is not None:
+            raise typer.BadParameter("The collections are for --by; true pairs are compared as they are written.")
+        _against_pairs(links, truth, printing)
+        return
+    if a is None or b is None or by is None:
+        raise typer.BadParameter("With --by, name the two collections too: veclink eval LINKS A B --by title.")
+    _against_column(links, a, b, by, printing)
+
+
+def _against_pairs(links: Path, truth: Path, printing: Printing) -> None:
     from veclink.cli.terminal import print_scores
     from veclink.data.pairs import read_pairs
     from veclink.data.scores import score
@@ -29,4 +51,16 @@ def evaluate(
         raise InputError(f"{links} and {truth} have no value of a in common; give both in ids, or both in row numbers.")
     scores = score(list(found), list(true))
     counts = {"right": len(found & true), "found": len(found), "true": len(true)}
-    Printing(as_json).result({**asdict(scores), **counts}, lambda: print_scores(scores, **counts))
+    printing.result({**asdict(scores), **counts}, lambda: print_scores(scores, **counts))
+
+
+def _against_column(links: Path, a: str, b: str, column: str, printing: Printing) -> None:
+    from veclink.cli.terminal import print_column_scores
+    from veclink.data.payload_pairs import score_by_column
+    from veclink.stores.opening import open_collection
+    from veclink.uses.linked_pairs import pairs_of
+
+    left, right = open_collection(a), open_collection(b)
+    pairs, _ = pairs_of(links, left, right)
+    found = score_by_column(column, pairs, left, right)
+    printing.result(found.to_dict(), lambda: print_column_scores(found))

@@ -32,6 +32,14 @@ class Start:
         bool,
         typer.Option("--strict", help="Refuse seeds that repeat or contradict one another, instead of going on."),
     ] = False
+    seeds_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Start from rows with equal values in this column, such as title (A's=B's where the names differ); "
+            "they may be wrong, the vectors decide. auto looks for one.",
+        ),
+    ] = None
     anchors: Annotated[
         tuple[str, str] | None,
         typer.Option(metavar="FA FB", help="Two vector files; row i of both is the same object, in neither A nor B."),
@@ -84,7 +92,7 @@ def link(
     """Link the vectors of A with the vectors of B."""
     from veclink.confidence.intervals import with_ranges
     from veclink.confidence.threshold import thresholds
-    from veclink.linkers.linking import METHODS
+    from veclink.linkers.linking import METHODS, with_agreement
     from veclink.linkers.linking import link as find_links
     from veclink.stores.opening import open_collection
 
@@ -98,11 +106,12 @@ def link(
 
         typer.echo(APPROXIMATE_IS_GONE, err=True)
     with printing.progress() as listener:
-        # opened once, for the linker and for the report, which alone shows payload
-        left, right = (open_collection(each, payload=bool(written.report), progress=listener) for each in (a, b))
+        # opened once, for the linker and for the report; a store's payload is read where one of them looks at it
+        payload = written.report is not None or start.seeds_by is not None
+        left, right = (open_collection(each, payload=payload, progress=listener) for each in (a, b))
         links = find_links(left, right, progress=listener, **options)
     if written.precision is not None:
-        links = with_ranges(links.at(precision=written.precision))
+        links = with_agreement(with_ranges(links.at(precision=written.precision)), left, right)
     links.save(output)
     if written.report is not None:
         from veclink.report import save_report

@@ -31,6 +31,8 @@ def print_probe(probe: Probe, report: str | None = None) -> None:
     console.print(f"Same space? {probe.same_space.told(probe.a.rows)}")
     if probe.seeds is not None:
         _print_seeds(console, probe)
+    if probe.start is not None:
+        console.print(f"Trial: {probe.start.sentence} It took {duration(probe.start.seconds)}.")
     if probe.forecast is not None:
         _print_forecast(console, probe)
     if report is not None:
@@ -68,7 +70,7 @@ def _print_forecast(console: Console, probe: Probe) -> None:
             f"Forecast, from linking {where}: {ahead.verdict}. Linking everything should take about "
             f"{duration(ahead.seconds)} here ({duration(low)} to {duration(high)})."
         )
-    for reason in ahead.reasons:
+    for reason in (each for each in ahead.reasons if each not in (probe.sentence, *probe.remarks)):
         console.print(Padding(escape(reason), (0, 0, 0, 2)))
     for name, value, spread in (
         ("precision", ahead.precision, ahead.precision_range),

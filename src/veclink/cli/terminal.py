@@ -15,6 +15,7 @@ from rich.progress import BarColumn, SpinnerColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
 
+from veclink.data.no_links import no_start_converged, too_few_rows
 from veclink.errors import named
 from veclink.progress import Progress, ProgressListener
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from veclink.cli.demo_run import Demo
     from veclink.confidence.threshold import Threshold
     from veclink.data.links import Range, Summary
+    from veclink.data.payload_pairs import ColumnScores
     from veclink.data.scores import Scores
     from veclink.report.examples import Example
 
@@ -89,10 +91,19 @@ def print_summary(summary: Summary) -> None:
         shares.append(f"recall {_percent(summary.recall)}{_likely_percent(summary.recall_range)}")
     if summary.overlap is not None:
         shares.append(f"overlap {summary.overlap:,.0f} objects{_likely_count(summary.overlap_range)}")
-    console.print(f"{summary.n_links:,} links between {summary.n_a:,} and {summary.n_b:,} vectors: {summary.verdict}.")
-    if shares:
+    between = f"{summary.n_links:,} links between {summary.n_a:,} and {summary.n_b:,} vectors"
+    reasons = summary.reasons
+    if no_start_converged(reasons) or too_few_rows(reasons):
+        # What is not known comes first: "not linkable" alone would be read as "nothing is shared".
+        console.print(escape(reasons[0]))
+        reasons = (f"{between}; the verdict is “{summary.verdict}”.", *reasons[1:])
+    else:
+        console.print(f"{between}: {summary.verdict}.")
+    if shares and summary.n_links:
         console.print(f"Estimated without labels: {', '.join(shares)}.")
-    for reason in summary.reasons:
+    if summary.agreement is not None:
+        console.print(escape(summary.agreement.sentence))
+    for reason in reasons:
         console.print(Padding(escape(reason), (0, 0, 0, 2)))
     if summary.wrong_seeds:
         console.print(f"Seeds that look wrong, by row: {named(summary.wrong_seeds)}.")
@@ -117,8 +128,19 @@ def print_thresholds(lines: Sequence[Threshold]) -> None:
 def print_scores(scores: Scores, *, right: int, found: int, true: int) -> None:
     """Print precision, recall and F1 with the counts behind them."""
     console = _stdout()
-    console.print(f"precision {_percent(scores.precision)}, recall {_percent(scores.recall)}, F1 {_percent(scores.f1)}")
+    console.print(_shares(scores))
     console.print(f"{right:,} of {found:,} links are right; the truth has {true:,} pairs.")
+
+
+def print_column_scores(found: ColumnScores) -> None:
+    """Print the same as far as a column tells."""
+    console = _stdout()
+    console.print(f"As far as {escape(found.matches.name)} tell: {_shares(found.scores)}")
+    console.print(escape(found.agreement.sentence))
+    console.print(
+        f"{found.linked:,} of the {len(found.matches):,} pairs of rows with equal {escape(found.matches.name)} are "
+        "linked."
+    )
 
 
 def print_demo(demo: Demo) -> None:
@@ -228,6 +250,10 @@ def _percents(bounds: Range) -> str:
 def _counts(bounds: Range) -> str:
     low, high = bounds
     return f"{low:,.0f}–{high:,.0f}"
+
+
+def _shares(scores: Scores) -> str:
+    return f"precision {_percent(scores.precision)}, recall {_percent(scores.recall)}, F1 {_percent(scores.f1)}"
 
 
 def _percent(share: float) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 
 from veclink.data import links_files
 from veclink.data.ids import as_ids
+from veclink.data.payload_pairs import Agreement
 from veclink.errors import InputError, named, plural
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class Summary:
         (`confidence.threshold`). It keeps the name that files have for it.
     copies : (int, int)
         Rows of A and of B that stand for the same object as another row of their side, and were linked with it.
+    agreement : Agreement or None
+        In how many links a column of the payload says the same; None where there is none to compare.
     seconds : float or None
         No part of equality and of saved files, so that the same input gives the same file.
     """
@@ -63,6 +66,7 @@ class Summary:
     caution: float = 1.0
     iterations: int = 0
     copies: tuple[int, int] = (0, 0)
+    agreement: Agreement | None = None
     seconds: float | None = field(default=None, compare=False)
     precision_range: Range | None = None
     recall_range: Range | None = None
@@ -80,6 +84,8 @@ class Summary:
             object.__setattr__(self, name, rows)
         for name in ("precision_range", "recall_range", "overlap_range"):
             object.__setattr__(self, name, _range(name, getattr(self, name)))
+        if isinstance(self.agreement, Mapping):  # as it is saved
+            object.__setattr__(self, "agreement", Agreement(**self.agreement))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -175,8 +181,8 @@ class Links:
         precision was at least `precision`. The page "Choose a threshold" (docs/how-to/threshold.md) has N for 0.9,
         0.95 and 0.99 from the committed measurements, or says that it was not measured.
 
-        The ranges of precision and recall in the summary are those of the old set of links, and are left out;
-        `confidence.intervals.with_ranges` finds the new ones.
+        The ranges of precision and recall in the summary are those of the old set of links, and are left out, like
+        the agreement of the payload; `confidence.intervals.with_ranges` and `agreement_of` find the new ones.
         """
         if not isinstance(precision, (int, float, np.number)) or not 0 < precision <= 1:
             raise InputError(f"The wanted precision is {precision!r}; it is more than 0 and at most 1, such as 0.95.")
@@ -193,6 +199,7 @@ class Links:
             recall=min(1.0, expected / overlap) if overlap else None,
             precision_range=None,
             recall_range=None,
+            agreement=None,
         )
         return source.some(slice(kept), summary, considered=self.considered)
 

@@ -8,8 +8,13 @@ from typing import Protocol
 import numpy as np
 
 from veclink.data.collection import Collection
+from veclink.data.pairs import lookup
+from veclink.data.payload_pairs import ColumnMatches
 from veclink.errors import InputError, plural
 from veclink.geometry.clouds import Cloud
+
+# Pairs taken from a column at most. More would not start better, and the rest stays a check of the links.
+MAX_FROM_COLUMN = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +28,7 @@ class Anchors:
     pairs : ndarray of shape (m, 2), int64, optional
         Their positions in the two clouds; None for out-of-domain anchors, which are in neither.
     trusted : bool
-        Given by a person, who is believed while the pool is small; guessed ones are not.
+        Given by a person, who is believed while the pool is small and whose pairs are links; guessed ones are neither.
     name : str
         What reasons call them.
     """
@@ -91,6 +96,22 @@ def anchors_from_pairs(a: Cloud, b: Cloud, pairs: np.ndarray) -> Anchors:
         b.take(rows_b),
         np.column_stack([rows_a, rows_b]),
     )
+
+
+def anchors_from_column(
+    a: Cloud,
+    b: Cloud,
+    matches: ColumnMatches,
+    random_state: int,
+) -> Anchors:
+    """Anchors that are rows with equal values in a column: a random part of them, which may be wrong."""
+    there_a = lookup(a.rows, matches.pairs[:, 0]) >= 0
+    there_b = lookup(b.rows, matches.pairs[:, 1]) >= 0
+    pairs = matches.pairs[there_a & there_b]  # zero vectors that were skipped have no partner
+    rng = np.random.default_rng(random_state)
+    chosen = rng.permutation(len(pairs))[:MAX_FROM_COLUMN]
+    found = anchors_from_pairs(a, b, pairs[np.sort(chosen)])
+    return replace(found, trusted=False, name=f"equal {matches.name}")
 
 
 def anchors_from_vectors(

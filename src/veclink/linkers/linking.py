@@ -16,10 +16,16 @@ from veclink.backends.placing import look_on, machines_at, placed_clouds
 from veclink.confidence.intervals import with_ranges
 from veclink.data.collection import Collection
 from veclink.data.links import Links
-from veclink.data.pairs import resolve_seeds
+from veclink.data.pairs import KnownPairs, resolve_seeds
+from veclink.data.payload_pairs import ColumnMatches, agreement_of, match_column
 from veclink.errors import InputError, named
 from veclink.geometry.clouds import Cloud, prepare
-from veclink.linkers.anchors import Anchors, anchors_from_pairs, anchors_from_rows, anchors_from_vectors
+from veclink.linkers.anchors import (
+    Anchors,
+    anchors_from_column,
+    anchors_from_pairs,
+    anchors_from_vectors,
+)
 from veclink.linkers.checkpoint import Checkpoint, fingerprint
 from veclink.linkers.copies import Grouped, grouped
 from veclink.linkers.geh.linker import geh
@@ -45,6 +51,7 @@ def link(
     b: Source,
     *,
     seeds: Any = None,
+    seeds_by: str | tuple[str, str] | None = None,
     anchors: tuple[Source, Source] | None = None,
     method: str = "span",
     device: str = "auto",
@@ -68,6 +75,10 @@ def link(
         The two collections: n and d may differ.
     seeds : pairs of shape (m, 2) or path, optional
         Known pairs (ids where the collections have ids, else rows), or a CSV or Parquet file of them.
+    seeds_by : str or (str, str), optional
+        Instead of seeds: a column of the payload, such as "title" (two names where they differ). Rows whose normalised
+        values are equal, and unique on both sides, are the start; they may be wrong, and the vectors decide. "auto"
+        looks for such a column, and starts from nothing where there is none.
     anchors : pair of collections, optional
         Instead of seeds: vectors of the same objects in the same order, which are in neither collection. Method "span"
         also starts from neither.
@@ -99,7 +110,7 @@ def link(
     """
     began = time.perf_counter()
     _check_call(method, random_state, cluster)
-    _check_start(method, seeds, anchors)
+    _check_start(method, seeds, seeds_by, anchors)
     chosen = options_of(method, options, keywords)
     told = {"random_state": random_state, **(_plain(keywords) or differing(chosen))}
     place = chosen_device(device)
@@ -107,28 +118,45 @@ def link(
         if machines is not None:
             place = "cpu"  # what a cluster computes on is its own matter
         run = _Run(chosen, place, memory, random_state, machines, told)
-        left = open_collection(a, payload=False, progress=progress)
-        right = open_collection(b, payload=False, progress=progress)
+        left = open_collection(a, payload=seeds_by is not None, progress=progress)
+        right = open_collection(b, payload=seeds_by is not None, progress=progress)
         known = None if seeds is None else resolve_seeds(seeds, left, right, strict=strict)
+        matches = None if seeds_by is None else match_column(seeds_by, left, right)
         clouds = run.prepared(left, right, skip_zero)
-        pairs = None if known is None else known.rows
         groups = run.grouped(*clouds)
         if groups is not None:
             clouds = groups.a, groups.b
-            pairs = None if pairs is None else groups.seeds(pairs)
-        given = _anchors(*clouds, pairs, anchors)
+        given = _anchors(*clouds, _stand_for(known, groups), anchors)
+        if matches is not None:
+            given = anchors_from_column(*clouds, _without_copies(matches, groups), random_state)
         watch = Watch(progress, run.checkpoint(checkpoint, *clouds, given))
         links = run.links(*clouds, given, watch)
         if groups is not None:
             links = run.with_copies(links, groups)
         if watch.checkpoint is not None:
             watch.checkpoint.clear()
+    if seeds_by is not None:
+        links = _with_column(links, matches, given)
+    links = with_agreement(links, left, right)
     summary = replace(
         links.summary,
         contradicting_seeds=() if known is None else tuple(map(tuple, known.contradicting.tolist())),
         seconds=time.perf_counter() - began,
     )
     return with_ranges(replace(links, summary=summary))
+
+
+def with_agreement(links: Links, a: Collection, b: Collection) -> Links:
+    """The links, and in how many of them the payload of the two collections says the same, where it can be compared."""
+    columns = links.trace.get("seeds_by", {}).get("columns")
+    agreement = agreement_of(
+        links.pairs,
+        a,
+        b,
+        given=links.evidence.get("given"),
+        columns=None if columns is None else (columns[0], columns[1]),
+    )
+    return replace(links, summary=replace(links.summary, agreement=agreement))
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +249,8 @@ class _Run:
         if isinstance(self.options, SpanOptions):
             clouds = self._cloud_pair(a, b, self.options)
             if anchors is not None and anchors.pairs is not None:
-                anchors = anchors_from_rows(clouds, anchors.pairs)  # to the last bit as the device has them
+                left, right = clouds.vectors(anchors.pairs)  # to the last bit as the device has them
+                anchors = replace(anchors, left=left, right=right)
             found = span(
                 clouds,
                 anchors,
@@ -270,14 +299,46 @@ def _check_call(method: str, random_state: int, cluster: str | None) -> None:
 def _check_start(
     method: str,
     seeds: Any,
+    seeds_by: str | tuple[str, str] | None,
     anchors: tuple[Source, Source] | None,
 ) -> None:
     if seeds is not None and anchors is not None:
         raise InputError("Seeds and anchors were both given; a run starts from one of them.")
+    if seeds_by is not None and (seeds is not None or anchors is not None):
+        raise InputError("Seeds or anchors were given, and a column to take seeds from; a run starts from one of them.")
+    if seeds_by is not None and method == "geh":
+        raise InputError("Method 'geh' believes every seed, and those of a column may be wrong; use method 'span'.")
     if method == "geh" and seeds is None and anchors is None:
         raise InputError(
             "Neither seeds nor anchors were given, and method 'geh' needs one; 'span' starts from nothing too."
         )
+
+
+def _with_column(links: Links, matches: ColumnMatches | None, used: Anchors | None) -> Links:
+    """The links, with a word on the column that they were started from."""
+    summary, trace = links.summary, links.trace
+    if matches is None or used is None:
+        told = "No column of both has enough equal values that are unique: linking started from nothing."
+    else:
+        told = (
+            f"{len(used):,} of the {len(matches):,} pairs of rows with equal {matches.name} were the start. They count "
+            "as possibly wrong: the vectors decide."
+        )
+        taken = {"columns": matches.columns, "matches": len(matches), "used": len(used)}
+        trace = {**trace, "seeds_by": taken}
+    return replace(links, summary=replace(summary, reasons=(*summary.reasons, told)), trace=trace)
+
+
+def _stand_for(known: KnownPairs | None, groups: Grouped | None) -> np.ndarray | None:
+    """The known pairs (m, 2), those of copies by the rows that stand for them."""
+    if known is None or groups is None:
+        return None if known is None else known.rows
+    return groups.seeds(known.rows)
+
+
+def _without_copies(matches: ColumnMatches, groups: Grouped | None) -> ColumnMatches:
+    """The matches, those of copies by the rows that stand for them."""
+    return matches if groups is None else replace(matches, pairs=groups.seeds(matches.pairs))
 
 
 def _plain(keywords: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from veclink.data.no_links import (
+    NEXT_FROM_GIVEN,
+    NEXT_WITHOUT_SEEDS,
+    NO_LINKS_FROM_GIVEN,
+    NO_LINKS_WITHOUT_SEEDS,
+    TOO_FEW_ROWS,
+)
 from veclink.linkers.geh.constants import AGREED, DISPUTED
 from veclink.linkers.span.constants import (
     CLEAR_OVERLAP_FACTOR,
@@ -16,7 +23,7 @@ from veclink.linkers.span.constants import (
     MIN_SEED_RECOVERY,
     MIN_SEEDS_TO_VOUCH,
 )
-from veclink.linkers.span.starts import Bootstrap
+from veclink.linkers.span.starts import FROM_NOTHING, Bootstrap
 
 LINKABLE, DOUBTFUL, NOT_LINKABLE = "linkable", "doubtful", "not linkable"
 
@@ -111,16 +118,22 @@ def span_verdict(
 
 def not_converged(bootstrap: Bootstrap) -> Verdict:
     """The verdict where there is no pool to fit a map to."""
+    n_rows = bootstrap.pool.extent
+    if n_rows < MIN_POOL:
+        reason = f"{TOO_FEW_ROWS}: the smaller collection has {n_rows:,}, and links are judged from {MIN_POOL} on."
+        return Verdict(NOT_LINKABLE, (reason,))
     if bootstrap.converged:
         n_links = len(bootstrap.pool.pairs)
-        reason = f"Views agree on {n_links} pairs only, and probabilities need {MIN_POOL}: too few rows to judge."
+        reason = f"{TOO_FEW_ROWS}: views agree on {n_links} pairs only, and links are judged from {MIN_POOL} on."
         return Verdict(NOT_LINKABLE, (reason,))
     best = max(share for _, share in bootstrap.tried)
-    reason = (
-        f"No start took off: of {len(bootstrap.tried)} tried, the best ended with {best:.0%} of the smaller collection "
-        "in pairs that the views agree on, as few as between unrelated vectors."
+    tried = (
+        f"Of {len(bootstrap.tried)} starts tried, the best ended with {best:.0%} of the smaller collection in pairs "
+        "that the views agree on, as few as between unrelated vectors."
     )
-    return Verdict(NOT_LINKABLE, (reason,))
+    if all(name == FROM_NOTHING for name, _ in bootstrap.tried):
+        return Verdict(NOT_LINKABLE, (NO_LINKS_WITHOUT_SEEDS, tried, NEXT_WITHOUT_SEEDS))
+    return Verdict(NOT_LINKABLE, (NO_LINKS_FROM_GIVEN, tried, NEXT_FROM_GIVEN))
 
 
 def geh_verdict(

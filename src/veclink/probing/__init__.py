@@ -8,17 +8,20 @@ from typing import Any
 import numpy as np
 
 from veclink.data.links import plain_json
+from veclink.data.no_links import NEXT_WITHOUT_SEEDS, NO_LINKS_WITHOUT_SEEDS, no_start_converged, too_few_rows
 from veclink.data.pairs import KnownPairs, resolve_seeds
 from veclink.errors import named
 from veclink.geometry.clouds import prepare
 from veclink.linkers.anchors import anchors_from_pairs
+from veclink.linkers.span.constants import MIN_DIM_FOR_SEED_CHECK
 from veclink.probing.forecast import Forecast, forecast_links
 from veclink.probing.seeds import SeedCheck, check_seeds
 from veclink.probing.sides import SameSpace, Side, compare_spaces, look_at
+from veclink.probing.starting import StartTrial, try_start
 from veclink.progress import ProgressListener
 from veclink.stores.opening import open_collection
 
-__all__ = ["Forecast", "Probe", "SameSpace", "SeedCheck", "Side", "probe"]
+__all__ = ["Forecast", "Probe", "SameSpace", "SeedCheck", "Side", "StartTrial", "probe"]
 
 ORPHANS = 0.05  # share of rows that are nobody's neighbours; real encoders leave less than 1 in 100
 TELLING = 0.1  # of a collection: right pairs are seen nearer than this by the other seeds, wrong ones are anywhere
@@ -45,6 +48,8 @@ class Probe:
         The same for a person.
     remarks : tuple of str
         What may be in the way.
+    start : optional
+        How a start without seeds went, where the collections are too large to be linked for a forecast.
     """
 
     a: Side
@@ -55,6 +60,12 @@ class Probe:
     verdict: str
     sentence: str
     remarks: tuple[str, ...]
+    start: StartTrial | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a trial without seeds could not tell what is shared."""
+        return self.sentence.startswith(NO_LINKS_WITHOUT_SEEDS)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -80,7 +91,8 @@ def probe(
     seeds : pairs of shape (m, 2) or path, optional
         Known pairs, as for `link`: they tell whether the two models agree on what is near, and which ones look wrong.
     forecast : bool
-        Whether to link a part of the collections (all, where they are small) to forecast the result.
+        Whether to link a part of the collections (all, where they are small) to forecast the result; of large ones
+        without seeds, only the start is tried.
     device : {"auto", "cpu", "cuda"}
         Where the trial runs.
     random_state : int
@@ -98,11 +110,20 @@ def probe(
     ahead = None
     if forecast and not same.same:
         ahead = forecast_links(*clouds, pairs, device=device, random_state=random_state, progress=progress)
+    start = None
+    if forecast and not same.same and ahead is None:
+        start = try_start(*clouds, device=device, random_state=random_state, progress=progress)
     checked = None
     if pairs is not None:
         wrong = None if ahead is None else ahead.wrong_seeds
         checked = check_seeds(*clouds, anchors_from_pairs(*clouds, pairs), wrong, rng)
     verdict, sentence = _verdict(same, checked, ahead)
+    if start is not None:
+        verdict, sentence = verdict_of_start(start, min(each.dimension for each in sides))
+    remarks = _remarks(sides, checked, whole=ahead is not None and ahead.whole)
+    remarks = (*remarks, *_remarks_on_contradictions(known))
+    if sentence.startswith(NO_LINKS_WITHOUT_SEEDS):
+        remarks = (NEXT_WITHOUT_SEEDS, *remarks)
     return Probe(
         *sides,
         same,
@@ -110,10 +131,8 @@ def probe(
         ahead,
         verdict,
         sentence,
-        (
-            *_remarks(sides, checked, whole=ahead is not None and ahead.whole),
-            *_remarks_on_contradictions(known),
-        ),
+        remarks,
+        start,
     )
 
 
@@ -129,13 +148,24 @@ def _verdict(same: SameSpace, seeds: SeedCheck | None, ahead: Forecast | None) -
         if seeds.typical <= TELLING:
             return "linkable", "Probably linkable: the seeds see one another's partners as near."
         return "doubtful", "Doubtful: the seeds do not see one another's partners as near; give more, or check them."
-    return "unknown", "Unknown: collections of this size need known pairs for a forecast; give some with --seeds."
+    return "unknown", "Unknown: nothing was tried; give known pairs with --seeds, or leave out --no-forecast."
+
+
+def verdict_of_start(start: StartTrial, dimension: int) -> tuple[str, str]:
+    """The verdict of a start without seeds, and the sentence that says it. dimension: of the smaller space."""
+    if not start.converged:
+        return "unknown", NO_LINKS_WITHOUT_SEEDS
+    if dimension < MIN_DIM_FOR_SEED_CHECK:
+        return "doubtful", "Doubtful: a start without seeds converged, which in so few dimensions happens by chance."
+    return "linkable", "Probably linkable: a start without seeds converged, on a sample of the rows."
 
 
 def verdict_of(ahead: Forecast) -> tuple[str, str]:
     """The verdict of a trial, and the sentence that says it."""
     where = "linking all of it" if ahead.whole else "linking a part of it, near the seeds,"
     if ahead.verdict == "not linkable":
+        if ahead.whole and (no_start_converged(ahead.reasons) or too_few_rows(ahead.reasons)):
+            return "not linkable", ahead.reasons[0]
         if ahead.whole:
             return "not linkable", "Not linkable as they are: linking all of it found no trustworthy link."
         return (

@@ -9,7 +9,7 @@ from veclink.data.titles import cleaned
 from veclink.report.content import Content
 from veclink.report.examples import Example
 from veclink.report.markup import percent, verdict_section
-from veclink.report.words import advice, headline
+from veclink.report.words import advice, headline, is_open, shown_reasons
 
 RANGES = (
     "Estimated from the vectors alone, without labels. “Likely” ranges hold the truth about nine times in ten on data "
@@ -21,10 +21,17 @@ def verdict(content: Content) -> str:
     """The first screen: the verdict, the figures with their ranges, why, and what to do."""
     links, estimates = content.links, content.estimates
     head, sentence = headline(links, estimates)
-    reasons = [escape(cleaned(reason)) for reason in links.summary.reasons] or ["No reasons were given."]
+    agreement = links.summary.agreement
+    checked = () if agreement is None else (agreement.sentence,)
+    told = [*checked, *links.summary.reasons] or ["No reasons were given."]
+    look = links.summary.verdict
+    if is_open(links):
+        look = "doubtful"  # red would say that nothing is shared, which nobody knows
+        told = shown_reasons(links)
+    reasons = [escape(cleaned(reason)) for reason in told]
     todo = [f"{escape(each.text)}{_show(each.shows)}" for each in advice(links, estimates, content.n_close)]
     lists = ("Why", reasons), ("What to do", todo)
-    top = verdict_section(links.summary.verdict, head, sentence, _figures(content), *lists)
+    top = verdict_section(look, head, sentence, _figures(content), *lists)
     return f"{top}{_examples(content)}</section>"
 
 

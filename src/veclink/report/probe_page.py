@@ -40,7 +40,8 @@ def save_probe(path: str | os.PathLike[str], probe: Probe) -> None:
 
 
 def _verdict(probe: Probe) -> str:
-    look = LOOKS.get(probe.verdict, probe.verdict)
+    look = "doubtful" if probe.is_open else LOOKS.get(probe.verdict, probe.verdict)
+    head = "No links found without seeds." if probe.is_open else HEADLINES[probe.verdict]
     ahead = probe.forecast
     boxes = [("Vectors in A", f"{probe.a.rows:,}", f"{probe.a.dimension:,} dimensions"),
              ("Vectors in B", f"{probe.b.rows:,}", f"{probe.b.dimension:,} dimensions")]  # fmt: skip
@@ -54,11 +55,14 @@ def _verdict(probe: Probe) -> str:
         f'<div><dt>{name}</dt><dd><div class="number">{value}</div><div class="range">{more}</div></dd></div>'
         for name, value, more in boxes
     )
-    if ahead is None:
+    if probe.start is not None:
+        trial = [probe.start.sentence, f"The trial took {duration(probe.start.seconds)} on this machine."]
+    elif ahead is None:
         trial = ["No trial was made."]
     else:
         least, most = (duration(each) for each in ahead.seconds_range)
         trial = [f"A trial linked everything, in {duration(ahead.seconds)} on this machine.", *ahead.reasons]
+        trial = [each for each in trial if each not in (probe.sentence, *probe.remarks)]
         if not ahead.whole:
             trial[0] = (
                 f"A trial linked {ahead.rows[0]:,} and {ahead.rows[1]:,} vectors near the seeds. Such a part is harder "
@@ -68,7 +72,8 @@ def _verdict(probe: Probe) -> str:
     seen = [escape(each) for each in probe.remarks] or ["Nothing stands in the way."]
     lists = ("What was seen", seen), ("The forecast", [escape(cleaned(each)) for each in trial])
     figures = f'<dl class="figures">{figures}</dl>'
-    return verdict_section(look, HEADLINES[probe.verdict], probe.sentence, figures, *lists) + "</section>"
+    sentence = probe.sentence.removeprefix(head).strip()
+    return verdict_section(look, head, sentence, figures, *lists) + "</section>"
 
 
 def _sides(probe: Probe) -> str:

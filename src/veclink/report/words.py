@@ -8,7 +8,15 @@ import numpy as np
 
 from veclink.confidence.explanations import SURE
 from veclink.confidence.intervals import Estimates
-from veclink.data.links import Links
+from veclink.data.links import Links, Summary
+from veclink.data.no_links import (
+    NEXT_FROM_GIVEN,
+    NEXT_WITHOUT_SEEDS,
+    NO_LINKS_FROM_GIVEN,
+    NO_LINKS_WITHOUT_SEEDS,
+    no_start_converged,
+    too_few_rows,
+)
 
 GOOD = 0.9  # estimated precision, at the low end of its interval, from which links may be used unseen
 
@@ -27,10 +35,7 @@ def headline(links: Links, estimates: Estimates | None) -> tuple[str, str]:
     between = f"between {summary.n_a:,} and {summary.n_b:,} vectors"
     if summary.verdict == "not linkable":
         if not len(links):
-            return (
-                "Not linkable: there is nothing here to use.",
-                f"No trustworthy link was found {between}. The reasons are below.",
-            )
+            return _headline_without_links(summary.reasons, between)
         return "Not linkable: do not use these links.", f"{len(links):,} pairs were found {between}, mostly by chance."
     if estimates is None:
         found = f"{len(links):,} links were found {between}; this method does not estimate how many of them are right."
@@ -53,9 +58,35 @@ def headline(links: Links, estimates: Estimates | None) -> tuple[str, str]:
     )
 
 
+def is_open(links: Links) -> bool:
+    """Whether the run could not tell what is shared: then “not linkable” is no finding about the data."""
+    reasons = links.summary.reasons
+    return not len(links) and (no_start_converged(reasons) or too_few_rows(reasons))
+
+
+def shown_reasons(links: Links) -> list[str]:
+    """The reasons of such a run but for those that the headline and the advice say already."""
+    reasons = links.summary.reasons
+    said = (NO_LINKS_WITHOUT_SEEDS, NO_LINKS_FROM_GIVEN, NEXT_WITHOUT_SEEDS, NEXT_FROM_GIVEN)
+    return [each for each in reasons if each not in said]
+
+
+def _headline_without_links(reasons: tuple[str, ...], between: str) -> tuple[str, str]:
+    if too_few_rows(reasons):
+        return "Too few rows to link.", f"No link {between} could be judged."
+    if not no_start_converged(reasons):
+        return "Not linkable: no link can be trusted.", f"No trustworthy link was found {between}. Why, is below."
+    unknown = f"That does not mean that nothing is shared. No start led to links {between}."
+    if reasons[0] == NO_LINKS_WITHOUT_SEEDS:
+        return "No links found without seeds.", unknown
+    return "No links found from what was given.", unknown
+
+
 def advice(links: Links, estimates: Estimates | None, n_close: int) -> list[Advice]:
     """What to do with the links, the most useful first."""
     summary, told = links.summary, []
+    if is_open(links):
+        return _next_steps(summary.reasons)
     if summary.verdict == "not linkable":
         told.append(Advice("Run veclink probe on the two collections: it says what is in the way."))
         told.append(Advice("Give known pairs, or more of them: 15 right ones are usually enough, 60 for hard data."))
@@ -77,14 +108,36 @@ def advice(links: Links, estimates: Estimates | None, n_close: int) -> list[Advi
                     Advice(f"For fewer wrong links, --precision {wanted} keeps the {len(sure):,} surest of them.")
                 )
                 break
+    told += _advice_on_seeds(summary)
+    if not told:
+        told.append(Advice("Look through some of the links in the table, then use them."))
+    return told
+
+
+def _advice_on_seeds(summary: Summary) -> list[Advice]:
+    """What to do about given pairs that were not used."""
+    told = []
     if summary.wrong_seeds:
         told.append(Advice(f"Check the {len(summary.wrong_seeds):,} given pairs that look wrong; they were not used."))
     if summary.contradicting_seeds:
         count = len(summary.contradicting_seeds)
         told.append(Advice(f"Settle the {count:,} given pairs that contradict one another; none of them was used."))
-    if not told:
-        told.append(Advice("Look through some of the links in the table, then use them."))
     return told
+
+
+def _next_steps(reasons: tuple[str, ...]) -> list[Advice]:
+    """What to do where no start converged, the easiest first."""
+    if too_few_rows(reasons):
+        return [Advice("Link larger parts of the two collections, or match so few rows by hand.")]
+    pairs = Advice("Give 8 to 15 known pairs, ids or row numbers in a CSV file with columns a,b: --seeds pairs.csv.")
+    if reasons[0] != NO_LINKS_WITHOUT_SEEDS:
+        pairs = Advice("Check what was given, and give more: 15 right pairs are usually enough, 60 for hard data.")
+    return [
+        pairs,
+        Advice("If both collections carry a column such as title, url or sku: --seeds-by title, or --seeds-by auto."),
+        Advice("If you can run both models: veclink anchors embeds texts with both; give the two files by --anchors."),
+        Advice("Run veclink probe on the two collections: it says what else may be in the way."),
+    ]
 
 
 def _of_100(share: float) -> str:

@@ -140,7 +140,7 @@ def without(links: Links, pairs: list[tuple[int, int]]) -> Links:
     if summary.precision is not None:
         recall = min(1.0, expected / summary.overlap) if summary.overlap else None
         summary = replace(summary, precision=expected / count if count else None, recall=recall)
-    return links.some(kept, replace(summary, n_links=count), considered=None)
+    return links.some(kept, replace(summary, n_links=count, agreement=None), considered=None)
 
 
 def _compared(old: Links, new: Links, seeds: int, left_out: int, vetoed: int, output: Path) -> str:

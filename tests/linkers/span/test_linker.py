@@ -174,7 +174,26 @@ def test_a_pool_that_did_not_take_off_gives_no_links_and_says_why() -> None:
     noise /= np.linalg.norm(noise, axis=1, keepdims=True)
     found = span(CloudPair(cloud_pair().a.array[:120], noise), None)
     assert (found.verdict.name, found.kept, len(found.pairs)) == ("not linkable", 0, 0)
-    assert "No start took off" in found.verdict.reasons[0]
+    first, tried, following = found.verdict.reasons
+    assert first == "No links found without seeds. That does not mean that nothing is shared."
+    assert "as few as between unrelated vectors" in tried and "--seeds-by" in following and "--anchors" in following
+
+
+def test_ten_rows_are_too_few_whatever_is_given() -> None:
+    papers = some_papers()
+    shared = papers.truth[:10]
+    for seeds in (None, [(row, row) for row in range(5)]):
+        links = link(papers.a[shared[:, 0]], papers.b[shared[:, 1]], seeds=seeds, device="cpu")
+        assert (links.summary.verdict, len(links)) == ("not linkable", 0)
+        assert links.summary.reasons[0].startswith("Too few rows: the smaller collection has 10")
+
+
+def test_where_wrong_seeds_lead_nowhere_the_advice_is_to_check_them() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((200, 80)), rng.standard_normal((200, 90))
+    links = link(a, b, seeds=[(row, row) for row in range(8)], device="cpu")
+    assert links.summary.reasons[0].startswith("No links found, neither from what was given nor without it.")
+    assert "check what was given" in links.summary.reasons[-1]
 
 
 def test_given_pairs_are_kept_as_certain_and_the_same_random_state_repeats() -> None:

@@ -177,7 +177,13 @@ def decide(task: SpanTask, estimated: Estimated) -> Decision:
             rounds=rounds,
         )
     candidates = matched.candidates
-    ranked = ranked_pairs(candidates, calibrated, grown.given, options.one_to_one)
+    ranked = ranked_pairs(
+        candidates,
+        calibrated,
+        grown.given,
+        options.one_to_one,
+        certain=task.anchors is None or task.anchors.trusted,
+    )
     kept = len(ranked.pairs)
     if options.thresholded:
         kept = best_threshold(ranked.probability, calibrated.overlap)

@@ -53,8 +53,13 @@ def ranked_pairs(
     calibrated: Calibrated,
     given: np.ndarray,
     one_to_one: bool,
+    *,
+    certain: bool = True,
 ) -> Ranked:
-    """The calibrated candidates and the given pairs (m, 2), which are certain."""
+    """The calibrated candidates and the given pairs (m, 2).
+
+    certain: the given pairs are links whatever their score; else they are marked, and as probable as they look.
+    """
     positions, probability = calibrated.positions, calibrated.probability
     if not one_to_one:
         positions, probability = calibrated.ranked()
@@ -63,12 +68,19 @@ def ranked_pairs(
     keys, given_keys = pair_keys(pairs, n_b), pair_keys(given, n_b)
     found = positions_of(given_keys, keys)
     others = ~np.isin(keys, given_keys)
+    if not certain:
+        return _in_order(Ranked(pairs, probability, positions, ~others), one_to_one)
     ranked = Ranked(
         np.concatenate([given, pairs[others]]),
         np.concatenate([np.ones(len(given)), probability[others]]),
         np.concatenate([_taken(positions, found), positions[others]]),
         np.arange(len(given) + others.sum()) < len(given),
     )
+    return _in_order(ranked, one_to_one)
+
+
+def _in_order(ranked: Ranked, one_to_one: bool) -> Ranked:
+    """The surest first; of pairs that share a row only the surest, where links are one-to-one."""
     if one_to_one:
         return ranked.only(choose_one_to_one(ranked.pairs, ranked.probability))
     rows_a, rows_b = ranked.pairs.T

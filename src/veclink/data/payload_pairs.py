@@ -1,0 +1,346 @@
+"""Pairs of rows whose payload says the same: one column of each collection, compared by normalised text.
+
+Equal titles are no proof: series and editions share them, and the same object may be titled twice. So such pairs are
+seeds that may be wrong, and a check that a person can follow; which rows are linked is left to the vectors.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from veclink.data.collection import Collection
+from veclink.data.pairs import pair_keys
+from veclink.data.scores import Scores
+from veclink.errors import InputError, named
+
+AUTO = "auto"
+MIN_MATCHES = 8  # equal values that a column needs before it is chosen unasked: fewer make no safe start
+LAST_PUNCTUATION = 0x20000  # the planes beyond hold ideographs
+# Names of columns that say what an object is, the most telling first; names in one group may be compared.
+KINDS = (
+    ("doi",),
+    ("isbn", "isbn13", "isbn10"),
+    ("sku", "gtin", "ean", "upc", "asin", "mpn"),
+    ("url", "uri", "link", "href", "permalink"),
+    ("title", "headline", "name", "label", "subject"),
+    ("question", "query"),
+    ("text", "content", "document", "body", "abstract", "description"),
+)
+
+Columns = tuple[str, str]  # the name of a column of A, and of one of B
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How many links have equal values in a column.
+
+    Attributes
+    ----------
+    column_a, column_b : str
+        The columns that were compared.
+    agree : int
+        Links whose normalised values are equal.
+    compared : int
+        Links with a value on both sides; seeds are not among them.
+    seeds : int
+        Links that were left out since they were given as seeds: that those agree says nothing.
+    """
+
+    column_a: str
+    column_b: str
+    agree: int
+    compared: int
+    seeds: int = 0
+
+    @property
+    def columns(self) -> Columns:
+        """Both names."""
+        return self.column_a, self.column_b
+
+    @property
+    def sentence(self) -> str:
+        """Such as "Titles agree in 852 of 901 links, seeds not counted."."""
+        what = called(*self.columns)
+        left_out = ", seeds not counted" if self.seeds else ""
+        return f"{what[0].upper()}{what[1:]} agree in {self.agree:,} of {self.compared:,} links{left_out}."
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnMatches:
+    """Rows of two collections with equal values in a column.
+
+    Attributes
+    ----------
+    columns : (str, str)
+        The column of A and that of B.
+    pairs : ndarray of shape (m, 2), int64
+        Rows whose value is unique in either collection.
+    """
+
+    columns: Columns
+    pairs: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @property
+    def name(self) -> str:
+        """What sentences call the columns: "titles"."""
+        return called(*self.columns)
+
+
+def match_column(column: str | Columns, a: Collection, b: Collection) -> ColumnMatches | None:
+    """The rows with equal values in a column; None where none was named and none is good enough.
+
+    Parameters
+    ----------
+    column : str or (str, str)
+        The name of the column in both, "title=name" or two names where they differ, or "auto": the one with the most
+        matches, of those whose names say that they can be compared.
+    a, b : Collection
+        The two sides, with their payload.
+    """
+    if column == AUTO:
+        return _best_match(a, b)
+    columns = named_columns(column, a, b)
+    matches = _matches(columns, a, b)
+    if not len(matches):
+        raise InputError(
+            f"No value of the column {columns[0]!r} stands once in A and once as {columns[1]!r} in B; name another "
+            "column, or link without."
+        )
+    return matches
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnScores:
+    """Links held against a column.
+
+    Attributes
+    ----------
+    matches : ColumnMatches
+        The pairs that the column takes for the same object.
+    agreement : Agreement
+        How many of the links have equal values.
+    linked : int
+        How many of the matches are among the links.
+    """
+
+    matches: ColumnMatches
+    agreement: Agreement
+    linked: int
+
+    @property
+    def scores(self) -> Scores:
+        """Precision over the links with a value on both sides, and recall over the matches."""
+        precision = self.agreement.agree / max(self.agreement.compared, 1)
+        recall = self.linked / len(self.matches)
+        return Scores(precision, recall, 2 * precision * recall / max(precision + recall, 1e-12))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        column_a, column_b = self.matches.columns
+        return {
+            **asdict(self.scores),
+            "column_a": column_a,
+            "column_b": column_b,
+            "agree": self.agreement.agree,
+            "compared": self.agreement.compared,
+            "matches": len(self.matches),
+            "linked": self.linked,
+        }
+
+
+def score_by_column(
+    column: str | Columns,
+    pairs: np.ndarray,
+    a: Collection,
+    b: Collection,
+) -> ColumnScores:
+    """Pairs of rows (m, 2) held against a column of both collections, named as in `match_column`."""
+    matches = match_column(column, a, b)
+    if matches is None:
+        raise InputError("A and B have no columns to compare with enough equal values; name the column.")
+    agreement = _agreement(pairs, a, b, matches.columns, seeds=0)
+    found = np.isin(pair_keys(matches.pairs, len(b)), pair_keys(pairs, len(b)))
+    return ColumnScores(matches, agreement, int(found.sum()))
+
+
+def agreement_of(
+    pairs: np.ndarray,
+    a: Collection,
+    b: Collection,
+    *,
+    given: np.ndarray | None = None,
+    columns: Columns | None = None,
+) -> Agreement | None:
+    """In how many pairs of rows a column says the same; None where the collections have none to compare.
+
+    Parameters
+    ----------
+    pairs : ndarray of shape (m, 2)
+        Rows of the two collections.
+    a, b : Collection
+        The two sides.
+    given : ndarray of shape (m,), bool, optional
+        Pairs that are not counted, since they were seeds.
+    columns : (str, str), optional
+        What to compare; else, of the columns with comparable names, those that agree most often.
+    """
+    chosen = comparable_columns(a, b) if columns is None else [columns]
+    counted = pairs if given is None else pairs[~given]
+    seeds = len(pairs) - len(counted)
+    found = [_agreement(counted, a, b, each, seeds) for each in chosen]
+    # Columns whose names only resemble one another may hold different things: those have to agree somewhere.
+    told = [each for each in found if each.compared and (each.agree or columns or _same_name(*each.columns))]
+    return max(told, key=lambda each: each.agree, default=None)
+
+
+def named_columns(column: str | Columns, a: Collection, b: Collection) -> Columns:
+    """The columns that a person named, if both are there."""
+    if not isinstance(column, str):
+        columns = tuple(column)
+    elif "=" in column and column not in _column_kinds(a):
+        columns = tuple(column.split("=", 1))
+    else:
+        columns = (column, column)
+    if len(columns) != 2 or not all(isinstance(each, str) for each in columns):
+        raise InputError(f"The columns to compare are {column!r}; give one name, or one for A and one for B.")
+    for side, collection, name in (("A", a, columns[0]), ("B", b, columns[1])):
+        kinds = _column_kinds(collection)
+        if name not in kinds:
+            there = f"it has {named(list(kinds))}" if kinds else "it has no payload"
+            raise InputError(f"{side} has no column {name!r}: {there}; name a column of both, or A's=B's.")
+        if not _is_comparable(kinds[name]):
+            raise InputError(f"The column {name!r} of {side} holds {kinds[name]}; only text and integers are compared.")
+    return columns[0], columns[1]
+
+
+def comparable_columns(a: Collection, b: Collection) -> list[Columns]:
+    """Columns whose names say that they hold the same, the most telling first: equal names before similar ones."""
+    of_a = _plain_names(a)
+    of_b = _plain_names(b)
+    equal = []
+    similar = []
+    for kind in KINDS:
+        for name in (each for each in kind if each in of_a):
+            others = [each for each in kind if each in of_b and each != name]
+            if name in of_b:
+                equal.append((of_a[name], of_b[name]))
+            similar += [(of_a[name], of_b[other]) for other in others]
+    return equal + similar
+
+
+def called(column_a: str, column_b: str) -> str:
+    """What sentences call two columns: "titles", or "values of 'title' and 'name'"."""
+    if not _same_name(column_a, column_b):
+        return f"values of {column_a!r} and {column_b!r}"
+    if column_a.isascii() and column_a.isalpha() and not column_a.endswith("s"):
+        return f"{column_a.lower()}s"
+    return f"values of {column_a!r}"
+
+
+def normalised(value: object) -> str:
+    """A value as text without what differs between systems: Unicode form (NFKC), case, punctuation, white space.
+
+    Marks of punctuation count as spaces, so that "12-3" and "1-23" stay two; "" where nothing is left.
+    """
+    if value is None:
+        return ""
+    text = unicodedata.normalize("NFKC", str(value)).casefold()
+    text = unicodedata.normalize("NFKC", text).translate(_punctuation())
+    return " ".join(text.split())
+
+
+@cache
+def _punctuation() -> dict[int, str | None]:
+    """What `str.translate` takes: punctuation becomes a space, and characters that only format are left out."""
+    table: dict[int, str | None] = {}
+    for point in range(LAST_PUNCTUATION):
+        category = unicodedata.category(chr(point))
+        if category == "Cf":
+            table[point] = None
+        elif category[0] == "P":
+            table[point] = " "
+    return table
+
+
+def _best_match(a: Collection, b: Collection) -> ColumnMatches | None:
+    found = [_matches(columns, a, b) for columns in comparable_columns(a, b)]
+    best = max(found, key=len, default=None)
+    if best is None or len(best) < MIN_MATCHES:
+        return None
+    return best
+
+
+def _matches(columns: Columns, a: Collection, b: Collection) -> ColumnMatches:
+    rows_a = _rows_by_value(a, columns[0])
+    rows_b = _rows_by_value(b, columns[1])
+    pairs = [(row, rows_b[value]) for value, row in rows_a.items() if value in rows_b]
+    return ColumnMatches(columns, np.array(pairs, np.int64).reshape(-1, 2))
+
+
+def _rows_by_value(collection: Collection, column: str) -> dict[str, int]:
+    """The row of each value that stands in one row only."""
+    values = _values(collection, column)
+    counts = Counter(values)
+    return {value: row for row, value in enumerate(values) if value and counts[value] == 1}
+
+
+def _agreement(
+    pairs: np.ndarray,
+    a: Collection,
+    b: Collection,
+    columns: Columns,
+    seeds: int,
+) -> Agreement:
+    left = _values(a, columns[0], pairs[:, 0])
+    right = _values(b, columns[1], pairs[:, 1])
+    both = [(x, y) for x, y in zip(left, right, strict=True) if x and y]
+    agree = sum(x == y for x, y in both)
+    return Agreement(*columns, agree, len(both), seeds)
+
+
+def _values(
+    collection: Collection,
+    column: str,
+    rows: np.ndarray | None = None,
+) -> list[str]:
+    """The normalised values of a column, of all rows or of some."""
+    assert collection.payload is not None, "the column was found in it"
+    values = collection.payload.column(column)
+    if rows is not None:
+        values = values.take(rows)
+    return [normalised(value) for value in values.to_pylist()]
+
+
+def _plain_names(collection: Collection) -> dict[str, str]:
+    """Columns that can be compared, by their names in lower case and without separators."""
+    kinds = _column_kinds(collection)
+    return {_plain(name): name for name, kind in kinds.items() if _is_comparable(kind)}
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "").replace(" ", "")
+
+
+def _same_name(column_a: str, column_b: str) -> bool:
+    return _plain(column_a) == _plain(column_b)
+
+
+def _column_kinds(collection: Collection) -> dict[str, str]:
+    """The type of each column of the payload, by its name."""
+    if collection.payload is None:
+        return {}
+    return {field.name: str(field.type) for field in collection.payload.schema}
+
+
+def _is_comparable(kind: str) -> bool:
+    text = kind in ("string", "large_string", "string_view") or kind.startswith("dictionary<values=string")
+    return text or kind.startswith(("int", "uint"))

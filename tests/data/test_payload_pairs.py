@@ -1,0 +1,143 @@
+"""Rows whose payload says the same: what counts as equal, which columns are compared, and what is said of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from veclink.data.collection import Collection
+from veclink.data.payload_pairs import (
+    MIN_MATCHES,
+    Agreement,
+    agreement_of,
+    called,
+    comparable_columns,
+    match_column,
+    normalised,
+    score_by_column,
+)
+from veclink.errors import InputError
+
+
+def holding(n: int | None = None, **columns: list) -> Collection:
+    """A collection with this payload; the vectors do not matter here."""
+    rows = n if n is not None else len(next(iter(columns.values())))
+    payload = pa.table(columns) if columns else None
+    return Collection(np.ones((rows, 2), np.float32), payload=payload)
+
+
+def numbered(n: int, word: str = "title") -> list[str]:
+    return [f"{word} {i}" for i in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Attention  Is All\tYou Need", "attention is all you need."),
+        ("ﬁne‐tuning BERT: a study", "Fine-Tuning BERT — A Study!"),
+        ("Ｆｕｌｌ ｗｉｄｔｈ", "full width"),
+        ("Straße", "STRASSE"),
+        ("cafe\u0301", "café"),
+        ("zero\u200bwidth", "zerowidth"),
+        (978, "978"),
+    ],
+)
+def test_what_differs_only_in_form_is_equal(one: object, other: object) -> None:
+    assert normalised(one) == normalised(other) != ""
+
+
+@pytest.mark.parametrize(("one", "other"), [("12-3", "1-23"), ("C++", "C"), ("हिन्दी", "हन्द"), ("10.1/ab", "10.1/ac")])
+def test_what_differs_in_content_stays_different(one: str, other: str) -> None:
+    assert normalised(one) != normalised(other)
+
+
+@pytest.mark.parametrize("nothing", [None, "", "  ", "—…!"])
+def test_what_says_nothing_is_no_value(nothing: str | None) -> None:
+    assert normalised(nothing) == ""
+
+
+def test_only_values_that_are_unique_on_both_sides_make_pairs() -> None:
+    a = holding(title=["Twice", "once", None, "twice", "Alone", "shared"])
+    b = holding(title=["shared!", "once", "ONCE", "", "Shared?", "alone"])
+    found = match_column("title", a, b)
+    assert found.pairs.tolist() == [[4, 5]] and found.name == "titles"
+
+
+def test_two_names_are_given_as_a_pair_or_with_an_equals_sign() -> None:
+    a, b = holding(title=numbered(3), **{"x=y": numbered(3)}), holding(label=numbered(3), **{"x=y": numbered(3)})
+    for column in (("title", "label"), "title=label"):
+        found = match_column(column, a, b)
+        assert (found.columns, len(found)) == (("title", "label"), 3)
+    assert match_column("x=y", a, b).columns == ("x=y", "x=y"), "a column may be called so"
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ("titel", "A has no column 'titel': it has 'title', 'tags'"),
+        ("title=tags", "The column 'tags' of B holds list"),
+        (("title",), "give one name, or one for A and one for B"),
+        ("title", "No value of the column 'title' stands once in A"),
+    ],
+)
+def test_a_column_that_cannot_be_used_is_refused_with_what_to_do(column: object, said: str) -> None:
+    a, b = (holding(title=[f"{side} {i}" for i in range(3)], tags=[["x"]] * 3) for side in "ab")
+    with pytest.raises(InputError, match=said):
+        match_column(column, a, b)
+    with pytest.raises(InputError, match="A has no column 'title': it has no payload"):
+        match_column("title", holding(3), b)
+
+
+def test_auto_takes_the_column_with_the_most_matches_and_none_with_too_few() -> None:
+    titles, urls = numbered(20), numbered(20, "https://x.org/")
+    a = holding(Title=titles, url=urls, note=titles)
+    b = holding(name=titles[:15] + ["other"] * 5, url=urls[:9] + [None] * 11, note=titles)
+    assert match_column("auto", a, b).columns == ("Title", "name")
+    few = holding(title=titles[: MIN_MATCHES - 1])
+    assert match_column("auto", a, few) is None and match_column("auto", a, holding(4)) is None
+    assert match_column("auto", a, holding(title=titles[:MIN_MATCHES])).columns == ("Title", "title")
+
+
+def test_columns_are_compared_by_names_that_mean_the_same_and_never_numbers_that_only_count() -> None:
+    a = holding(year=[1, 2], Doc_Title=["x", "y"], headline=["x", "y"], score=[0.5, 0.1], url=["u", "v"])
+    b = holding(year=[1, 2], title=["x", "y"], headline=["x", "y"], href=["u", "v"])
+    assert comparable_columns(a, b) == [("headline", "headline"), ("url", "href"), ("headline", "title")]
+
+
+def test_agreement_counts_links_with_a_value_on_both_sides_and_no_seeds() -> None:
+    a = holding(title=["One", "two", "three", None, "five"])
+    b = holding(title=["one.", "TWO", "drei", "four", "five"])
+    pairs = np.stack([np.arange(5)] * 2, axis=1)
+    assert agreement_of(pairs, a, b) == Agreement("title", "title", 3, 4)
+    told = agreement_of(pairs, a, b, given=np.array([True, False, False, False, False]))
+    assert (told.agree, told.compared, told.seeds) == (2, 3, 1)
+    assert told.sentence == "Titles agree in 2 of 3 links, seeds not counted."
+
+
+def test_agreement_is_told_where_nothing_agrees_under_one_name_but_not_where_names_only_resemble() -> None:
+    pairs = np.array([[0, 0], [1, 1]])
+    a = holding(title=["x", "y"])
+    assert agreement_of(pairs, a, holding(title=["u", "v"])).sentence == "Titles agree in 0 of 2 links."
+    assert agreement_of(pairs, a, holding(name=["u", "v"])) is None
+    assert (
+        agreement_of(pairs, a, holding(name=["x", "v"])).sentence
+        == "Values of 'title' and 'name' agree in 1 of 2 links."
+    )
+    assert agreement_of(pairs, a, holding(2)) is None and agreement_of(pairs[:0], a, a) is None
+
+
+def test_columns_are_called_by_what_they_hold() -> None:
+    assert called("title", "Title") == "titles"
+    assert called("doc_id", "doc_id") == "values of 'doc_id'"
+    assert called("title", "name") == "values of 'title' and 'name'"
+
+
+def test_links_are_scored_against_a_column() -> None:
+    a, b = holding(title=numbered(10)), holding(title=numbered(10))
+    pairs = np.array([[0, 0], [1, 1], [2, 2], [3, 4]])
+    found = score_by_column("title", pairs, a, b)
+    assert (found.scores.precision, found.scores.recall) == (0.75, 0.3)
+    assert (found.agreement.agree, found.agreement.compared, found.linked, len(found.matches)) == (3, 4, 3, 10)
+    with pytest.raises(InputError, match="name the column"):
+        score_by_column("auto", pairs, a, holding(10))
