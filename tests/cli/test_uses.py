@@ -176,6 +176,28 @@ def test_merge_never_writes_over_an_input(files: Path) -> None:
     assert (files / "b.npy").read_bytes() == before
 
 
+def test_merge_never_writes_over_the_ids_of_an_input_nor_unasked_over_those_of_another(
+    files: Path, tmp_path: Path
+) -> None:
+    for name in ("a.npy", "a.ids.txt", "b.npy", "b.ids.txt", "links.csv"):
+        (tmp_path / name).write_bytes((files / name).read_bytes())
+    vectors = np.load(tmp_path / "a.npy")
+    (tmp_path / "a.npy").unlink()
+    np.savez(tmp_path / "a.npz", vectors=vectors)
+    (tmp_path / "c.ids.txt").write_text("mine\n")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    given = ("merge", tmp_path / "a.npz", tmp_path / "b.npy", "--links", tmp_path / "links.csv", "--map", "procrustes")
+    code, _, err = run(*given, "-o", tmp_path / "a.npy", "--yes", "--replace")
+    assert code == 2 and "would replace the ids of the input" in err
+    code, _, err = run(*given, "-o", tmp_path / "c.npy", "--yes")
+    assert code == 1 and "c.ids.txt is there already" in err
+    code, out, _ = run(*given, "-o", tmp_path / "c.npy")
+    assert code == 0 and "c.ids.txt is there already; --replace --yes" in out
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert run(*given, "-o", tmp_path / "c.npy", "--yes", "--replace")[0] == 0
+    assert len(open_collection(tmp_path / "c.npy").ids) == 700
+
+
 @pytest.mark.stores
 def test_a_merge_that_is_killed_is_taken_up_by_the_same_command(files: Path, tmp_path: Path, scratch: Path) -> None:
     """A real process and a real SIGKILL, while the second of seven batches goes into the table."""

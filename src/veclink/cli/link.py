@@ -78,6 +78,7 @@ def link(
     printing: Printing,
 ) -> None:
     """Link the vectors of A with the vectors of B."""
+    from veclink.data.links_files import check_beside
     from veclink.linkers.linking import METHODS
     from veclink.linkers.linking import link as find_links
     from veclink.stores.opening import open_collection
@@ -85,6 +86,7 @@ def link(
     check_choice("--method", method.method, METHODS)
     inputs = (a, b, *([str(start.seeds)] if start.seeds else []), *(start.anchors or ()))
     check_output(output, *inputs)
+    check_beside(output)
     check_report(written.report, *inputs)
     options = {**asdict(start), **asdict(method), **asdict(computing)}
     if options.pop("approximate"):

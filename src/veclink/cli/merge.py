@@ -91,7 +91,7 @@ def _merge(
         left, right = (open_collection(each, progress=listener) for each in (a, b))
         check_free(store, writing.replace or not writing.yes)
         merged = merged_of(left, right, links, progress=listener, **options)
-        in_the_way = not writing.replace and store.exists()
+        in_the_way = None if writing.replace else store.in_the_way()
         if writing.yes:
             merged.write(store, replace=writing.replace, progress=listener)
     print_warning(merged.summary.warning)
@@ -101,7 +101,7 @@ def _merge(
         told["translator"] = merged.translator.describe()
         if merged.translator.quality is not None:
             lines.append(merged.translator.quality.sentence())
-    lines.append(_what_was_written(told["output"], writing.yes, in_the_way))
+    lines.append(_what_was_written(told["output"], writing.yes, without_secrets(in_the_way or "")))
     printing.result(told, lambda: typer.echo("\n".join(lines)))
 
 
@@ -135,9 +135,9 @@ def _sentences(told: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _what_was_written(output: str, written: bool, in_the_way: bool) -> str:
+def _what_was_written(output: str, written: bool, in_the_way: str) -> str:
     if written:
         return f"Written to {output}."
     if in_the_way:
-        return f"Nothing was written: {output} is there already; --replace --yes would replace it."
+        return f"Nothing was written: {in_the_way} is there already; --replace --yes would replace it."
     return f"Nothing was written to {output}: this was a dry run, and --yes does it."

@@ -22,6 +22,8 @@ from veclink.progress import ProgressListener
 ERROR, USAGE, NOT_LINKABLE, INTERRUPTED = 1, 2, 3, 130
 ENDINGS = (".csv", ".parquet")
 PAGE_ENDINGS = (".html", ".htm")
+IDS_BESIDE = (".npy", ".faiss")
+"""Collections whose ids are written to a file beside them."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary; errors (and --json) only.")]
@@ -176,6 +178,23 @@ def check_no_input(output: str, *inputs: str | Path | None) -> None:
         path = Path(given.removeprefix("file://"))
         if output == given or (path.exists() and place.exists() and path.samefile(place)):
             raise typer.BadParameter("is one of the inputs; choose another place.", param_hint="--output")
+        if _ids_that_both_use(output, given):
+            raise typer.BadParameter(
+                f"would replace the ids of the input {without_secrets(given)}; choose another name.",
+                param_hint="--output",
+            )
+
+
+def _ids_that_both_use(output: str, given: str) -> bool:
+    """Whether an output would write the file of ids that an input has beside it."""
+    from veclink.data.ids import beside
+    from veclink.stores.opening import address_of
+
+    written, read = address_of(output).path, address_of(given).path
+    if written is None or read is None or written.suffix.lower() not in IDS_BESIDE:
+        return False
+    ids, others = beside(written), beside(read)
+    return ids is not None and others is not None and ids.samefile(others)
 
 
 def print_warning(sentence: str | None) -> None:

@@ -232,7 +232,9 @@ class Links:
             raise InputError(f"Links are loaded from a file, and {type(path).__name__} names none; give its path.")
         columns, metadata = links_files.read(path)
         try:
-            return cls._from_saved(columns, metadata)
+            links = cls._from_saved(dict(columns), metadata)
+            links_files.check_fingerprint(path, columns, metadata)
+            return links
         except (ValueError, TypeError) as error:  # an InputError is a ValueError
             raise InputError(f"{path} is not a sound links file: {error}") from error
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from veclink.data.collection import Collection
-from veclink.data.ids import beside, read_ids
+from veclink.data.ids import read_ids, read_ids_beside
 from veclink.errors import InputError
 from veclink.files.folders import restore
 from veclink.progress import ProgressListener
@@ -51,7 +51,7 @@ def open_collection(
     else:
         collection = Collection.from_array(source)
     if ids is None and path is not None and collection.ids is None:
-        ids = beside(path)
+        ids = read_ids_beside(path)
     if ids is None:
         return collection
     given: Any = read_ids(ids) if isinstance(ids, (str, Path)) else ids

@@ -110,6 +110,10 @@ class Store(ABC):
     def exists(self) -> bool:
         """Whether the collection is there."""
 
+    def in_the_way(self) -> str | None:
+        """What a write would replace, by its name; None where the place is free."""
+        return self.name if self.exists() else None
+
     def half_written(self) -> bool:
         """Whether something of this name was begun and never finished; it does not count as being there."""
         return False
@@ -158,10 +162,8 @@ class Store(ABC):
         there already is an error, unless `replace`.
         """
         self.check_writable()
-        if not replace and self.exists():
-            raise InputError(
-                f"{self.name} is there already; choose another name, or replace it (replace=True, --replace)."
-            )
+        if not replace:
+            self.check_free()
         stream = iter(batches)
         first = next(stream, None)
         if first is None:
@@ -228,6 +230,12 @@ class Store(ABC):
             raise InputError(f"{self.name} holds {len(found)} {what}s, {named(found) or 'none'}; name one: #{what}.")
         return found[0]
 
+    def check_free(self) -> None:
+        """Refuse to write over what is there."""
+        there = self.in_the_way()
+        if there is not None:
+            raise InputError(f"{there} is there already; choose another name, or replace it (replace=True, --replace).")
+
     def check_writable(self) -> None:
         """Refuse to change a store that was opened to be read."""
         if not self.writable:
@@ -278,4 +286,3 @@ def _alike(first: Batch, rest: Iterator[Batch], name: str) -> Iterator[Batch]:
                 raise InputError(f"There are {len(batch):,} vectors and {len(held):,} {what}; give one for each.")
         yield batch
         start += len(batch)
-
