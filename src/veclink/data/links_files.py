@@ -165,14 +165,14 @@ def _read_csv(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 def _read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8-sig"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not JSON ({error}); save the links again.") from error
 
 
 def _checked(metadata: Any, names: list[str], path: Path) -> dict[str, Any]:
     """The metadata, once it is sure that it can be understood and that the columns it names are there."""
     kinds = metadata.get("columns") if isinstance(metadata, dict) else None
-    if not isinstance(kinds, dict) or not set(kinds.values()) <= set(_TEXT):
+    if not isinstance(kinds, dict) or not all(isinstance(kind, str) and kind in _TEXT for kind in kinds.values()):
         raise InputError(f"The metadata of {path} does not describe its columns; save the links again.")
     if metadata.get("format") != FORMAT:
         raise InputError(
@@ -200,6 +200,13 @@ def _parsed(text: list[str], kind: str, name: str, places: Sequence[int], path: 
     return array
 
 
+def _int64(text: str) -> int:
+    number = int(text)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"{text} does not fit into 64 bits")
+    return number
+
+
 def _float32_text(value: np.float32) -> str:
     """The shortest text that gives the number back, even when it is read as a float64 first."""
     text = str(value)
@@ -216,7 +223,7 @@ _TEXT: dict[str, Callable[[Any], str]] = {
 }
 _VALUE: dict[str, Callable[[str], Any]] = {
     "str": str,
-    "int64": int,
+    "int64": _int64,
     "float32": float,
     "float64": float,
     "bool": {"true": True, "false": False}.__getitem__,
