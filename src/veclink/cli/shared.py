@@ -19,7 +19,7 @@ from veclink.errors import InputError, VeclinkError, without_secrets
 from veclink.files.memory import LEAST, parse_memory
 from veclink.progress import ProgressListener
 
-ERROR, USAGE, NOT_LINKABLE, INTERRUPTED = 1, 2, 3, 130
+ERROR, USAGE, NOT_LINKABLE, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 ENDINGS = (".csv", ".parquet")
 PAGE_ENDINGS = (".html", ".htm")
 IDS_BESIDE = (".npy", ".faiss")
@@ -128,6 +128,8 @@ def one_sentence_errors() -> Iterator[None]:
     """Turn what can go wrong into a sentence on stderr and an exit code; a traceback is for bugs only."""
     try:
         yield
+    except BrokenPipeError:  # nobody reads what is printed, as after `| head`; told by the exit code alone
+        raise
     except (VeclinkError, OSError) as error:
         typer.echo(f"veclink: {without_secrets(str(error))}", err=True)
         raise typer.Exit(ERROR) from error
@@ -139,7 +141,21 @@ def one_sentence_errors() -> Iterator[None]:
         raise typer.Exit(ERROR) from error
     except KeyboardInterrupt as interrupt:
         typer.echo("veclink: Stopped; what was not finished was not written.", err=True)
-        raise typer.Exit(INTERRUPTED) from interrupt
+        raise typer.Exit(exit_code(interrupt)) from interrupt
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, by which batch systems and containers end a process: all that Ctrl-C clears away is cleared away."""
+
+
+def exit_code(interrupt: KeyboardInterrupt) -> int:
+    """What a process that was interrupted so ends with."""
+    return TERMINATED if isinstance(interrupt, Terminated) else INTERRUPTED
+
+
+def terminate(number: int, frame: object) -> None:
+    """Handle SIGTERM."""
+    raise Terminated
 
 
 def check_choice(option: str, value: str, known: tuple[str, ...]) -> None:
