@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from own_process import alone
 from span_papers import some_papers
+from veclink.stores.protocol import Batch
 
 
 def stopped_while_writing(folder: Path, number: int) -> None:
@@ -22,7 +25,7 @@ def stopped_while_writing(folder: Path, number: int) -> None:
 
     whole = translating.translated_batches
 
-    def batches(*given: object, **more: object) -> object:
+    def batches(*given: Any, **more: Any) -> Iterator[Batch]:
         yield from whole(*given, **more)
         os.kill(os.getpid(), number)
 

@@ -137,11 +137,16 @@ def test_merge_into_what_is_there_needs_to_be_told_so(files: Path, tmp_path: Pat
 
 def test_dedupe_lists_every_row_of_a_with_its_partner(files: Path, tmp_path: Path) -> None:
     code, out, _ = merge(files, tmp_path / "known.csv", "--dedupe")
+    assert code == 0 and "300 of the 500 rows" in out and "dry run" in out and not list(tmp_path.iterdir())
+    code, out, _ = merge(files, tmp_path / "known.csv", "--dedupe", "--yes")
     assert code == 0 and "300 of the 500 rows of A are in B already, 200 are new" in out
     rows = list(csv.DictReader((tmp_path / "known.csv").open()))
     links = {row["a"]: row["b"] for row in csv.DictReader((files / "links.csv").open())}
     assert {row["a"]: row["b"] for row in rows if row["b"]} == links
     assert len(rows) == 500 and all(row["probability"] == "" for row in rows if not row["b"])
+    code, _, err = merge(files, tmp_path / "known.csv", "--dedupe", "--yes")
+    assert code == 1 and "there already" in err
+    assert merge(files, tmp_path / "known.csv", "--dedupe", "--yes", "--replace")[0] == 0
 
 
 def test_union_translates_nothing(files: Path, tmp_path: Path) -> None:
