@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -14,7 +15,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from veclink.errors import InputError, StoreError, VeclinkError, named, needed
+from veclink.errors import InputError, OutputError, StoreError, VeclinkError, named, needed
 from veclink.stores.urls import Address
 
 if TYPE_CHECKING:
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
 
 BATCH = 8192
 """Rows of one batch, unless a store takes fewer at once."""
+
+# how engines say that a file could not grow
+_NO_ROOM = re.compile(
+    r"no space|disk is full|disk I/O error|file too large|write error|err(?:no|or) 2[78]\b",
+    re.IGNORECASE,
+)
 
 Id = int | str
 LINKED, PROBABILITY = "veclink_id", "veclink_probability"
@@ -251,7 +258,13 @@ class Store(ABC):
         except (KeyboardInterrupt, MemoryError, GeneratorExit):
             raise
         except Exception as error:  # each engine has errors of its own
-            raise StoreError(f"{self.name} could not be {done} ({self._reason(error)}).") from None
+            reason = self._reason(error)
+            if done == "written" and self.address.path is not None and _NO_ROOM.search(str(error)):
+                raise OutputError(
+                    f"{self.name} could not be written, as there seems to be no room ({reason}); make room there or "
+                    "choose another place."
+                ) from None
+            raise StoreError(f"{self.name} could not be {done} ({reason}).") from None
 
     def _reason(self, error: Exception) -> str:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
