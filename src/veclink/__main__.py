@@ -6,7 +6,10 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C ends it quietly with 130, also while its modules are still being loaded."""
+    """Run the command line; Ctrl-C ends it quietly with 130, also while its modules are still being loaded.
+
+    SIGTERM ends it with 143: by the system itself until the modules are loaded, and then as quietly as Ctrl-C.
+    """
     try:
         from veclink.cli.app import main as run
     except KeyboardInterrupt:

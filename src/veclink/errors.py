@@ -56,6 +56,14 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
+def readable_size(size: int) -> str:
+    """'12 kB', '3.4 MB', '1,200.0 GB': in the unit in which there is something to read."""
+    for unit, bytes_of_unit in (("GB", 10**9), ("MB", 10**6)):
+        if size >= bytes_of_unit:
+            return f"{size / bytes_of_unit:,.1f} {unit}"
+    return f"{size / 1000:,.0f} kB" if size >= 1000 else f"{size:,} bytes"
+
+
 def needed(package: str, what: str, install: str | None = None) -> ModuleType:
     """The optional module `package`, imported now, or a MissingExtra that says what wants it and how to install it."""
     try:

@@ -137,11 +137,16 @@ def test_merge_into_what_is_there_needs_to_be_told_so(files: Path, tmp_path: Pat
 
 def test_dedupe_lists_every_row_of_a_with_its_partner(files: Path, tmp_path: Path) -> None:
     code, out, _ = merge(files, tmp_path / "known.csv", "--dedupe")
+    assert code == 0 and "300 of the 500 rows" in out and "dry run" in out and not list(tmp_path.iterdir())
+    code, out, _ = merge(files, tmp_path / "known.csv", "--dedupe", "--yes")
     assert code == 0 and "300 of the 500 rows of A are in B already, 200 are new" in out
     rows = list(csv.DictReader((tmp_path / "known.csv").open()))
     links = {row["a"]: row["b"] for row in csv.DictReader((files / "links.csv").open())}
     assert {row["a"]: row["b"] for row in rows if row["b"]} == links
     assert len(rows) == 500 and all(row["probability"] == "" for row in rows if not row["b"])
+    code, _, err = merge(files, tmp_path / "known.csv", "--dedupe", "--yes")
+    assert code == 1 and "there already" in err
+    assert merge(files, tmp_path / "known.csv", "--dedupe", "--yes", "--replace")[0] == 0
 
 
 def test_union_translates_nothing(files: Path, tmp_path: Path) -> None:
@@ -174,6 +179,28 @@ def test_merge_never_writes_over_an_input(files: Path) -> None:
     code, _, err = merge(files, files / "b.npy", "--yes", "--replace")
     assert code == 2 and "inputs" in err
     assert (files / "b.npy").read_bytes() == before
+
+
+def test_merge_never_writes_over_the_ids_of_an_input_nor_unasked_over_those_of_another(
+    files: Path, tmp_path: Path
+) -> None:
+    for name in ("a.npy", "a.ids.txt", "b.npy", "b.ids.txt", "links.csv"):
+        (tmp_path / name).write_bytes((files / name).read_bytes())
+    vectors = np.load(tmp_path / "a.npy")
+    (tmp_path / "a.npy").unlink()
+    np.savez(tmp_path / "a.npz", vectors=vectors)
+    (tmp_path / "c.ids.txt").write_text("mine\n")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    given = ("merge", tmp_path / "a.npz", tmp_path / "b.npy", "--links", tmp_path / "links.csv", "--map", "procrustes")
+    code, _, err = run(*given, "-o", tmp_path / "a.npy", "--yes", "--replace")
+    assert code == 2 and "would replace the ids of the input" in err
+    code, _, err = run(*given, "-o", tmp_path / "c.npy", "--yes")
+    assert code == 1 and "c.ids.txt is there already" in err
+    code, out, _ = run(*given, "-o", tmp_path / "c.npy")
+    assert code == 0 and "c.ids.txt is there already; --replace --yes" in out
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert run(*given, "-o", tmp_path / "c.npy", "--yes", "--replace")[0] == 0
+    assert len(open_collection(tmp_path / "c.npy").ids) == 700
 
 
 @pytest.mark.stores

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 from pathlib import Path
 
 import pytest
 
+from own_process import alone
 from veclink.errors import InputError, OutputError
 from veclink.files.atomic import written_whole
 
@@ -36,6 +38,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path) -> None:
         pytest.raises(OutputError, match=r"out\.bin.*No space left on device"),
         written_whole(tmp_path / "out.bin") as file,
     ):
+        file.unlink()
         file.symlink_to("/dev/full")  # the system's own always-full device
         file.write_bytes(b"x" * 100_000)
     assert list(tmp_path.iterdir()) == []
@@ -101,3 +104,26 @@ def test_the_file_is_on_disk_before_the_rename_and_the_name_after_it(
     with written_whole(tmp_path / "out.txt") as temporary:
         temporary.write_text("done")
     assert calls == ["file", "rename", "folder"]
+
+
+def write_and_die(path: Path) -> None:
+    with written_whole(path) as temporary:
+        temporary.write_text("half")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_what_a_killed_writer_left_goes_with_the_next_write_of_that_file(tmp_path: Path) -> None:
+    for name in ("out.txt", "other.txt"):
+        assert alone(write_and_die, tmp_path / name)[0] == -signal.SIGKILL
+    (tmp_path / ".veclink-notes").write_text("mine")
+    assert len(list(tmp_path.iterdir())) == 3
+    with written_whole(tmp_path / "out.txt") as temporary:
+        temporary.write_text("done")
+        with written_whole(tmp_path / "out.txt") as second:  # a live writer keeps its own
+            second.write_text("sooner")
+        assert temporary.read_text() == "done"
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert len(names) == 3 and names[1:] == [".veclink-notes", "out.txt"]  # what is left is of the other file
+    with written_whole(tmp_path / "other.txt") as temporary:
+        temporary.write_text("done")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".veclink-notes", "other.txt", "out.txt"]

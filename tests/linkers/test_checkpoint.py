@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -195,6 +196,55 @@ def test_a_damaged_checkpoint_is_done_again(folder: Path) -> None:
     for path in (folder / "kept").iterdir():
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     assert _linked(folder, SPAN, checkpoint=folder / "kept") == _uninterrupted("span")
+
+
+def odd_arrays(array: np.ndarray, draw: np.random.Generator) -> np.ndarray:
+    """An array of the same archive that is read without complaint, and is not what was kept."""
+    odd = [
+        np.zeros_like(array),
+        array[:-1] if array.ndim else np.array("x"),
+        np.full(array.shape, 10**9) if array.dtype.kind in "iu" else np.full(array.shape, np.nan),
+        array.astype(str),
+        array[None],
+        np.empty(0),
+        array.ravel()[::-1].reshape(array.shape) if array.size else np.ones(3),
+    ]
+    return odd[draw.integers(len(odd))]
+
+
+def test_archives_with_odd_arrays_are_done_again(folder: Path) -> None:
+    """Valid archives whose numbers somebody changed: each is left unread, and a run gives the links it would have."""
+    _broken_off(folder)
+    files = sorted((folder / "kept").iterdir())
+    draw = np.random.default_rng(0)
+    for number in range(60):
+        path = files[number % 2]
+        original = path.read_bytes()
+        with np.load(path) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        name = draw.choice(sorted(arrays))
+        changed = odd_arrays(arrays[name], draw)
+        if changed.dtype == arrays[name].dtype and np.array_equal(changed, arrays[name]):
+            continue
+        np.savez(path, **{**arrays, name: changed})
+        kept = Checkpoint(folder / "kept", path.stem.split("-")[1])
+        rng = np.random.default_rng(5)
+        assert kept.load(path.stem.split("-")[2], rng) is None, (path.stem, name, changed)
+        assert rng.bit_generator.state == np.random.default_rng(5).bit_generator.state
+        if number < 2:
+            links = _linked(folder, SPAN, checkpoint=folder / "again")
+            shutil.copytree(folder / "kept", folder / "again", dirs_exist_ok=True)
+            assert links == _linked(folder, SPAN, checkpoint=folder / "again") == _uninterrupted("span")
+        path.write_bytes(original)
+    assert kept.load(path.stem.split("-")[2], rng) is not None
+
+
+@pytest.mark.parametrize(
+    "header", ["", "{", "[]", "null", '{"rng": 1, "plain": 2}', '{"said": 5, "seal": "x"}', "[" * 9999]
+)
+def test_an_archive_with_an_odd_header_is_done_again(tmp_path: Path, header: str) -> None:
+    np.savez(tmp_path / "veclink-x-stage.npz", _header=np.array(header), numbers=np.arange(3))
+    assert Checkpoint(tmp_path, "x").load("stage", np.random.default_rng(0)) is None
 
 
 def test_the_random_generator_goes_on_where_it_was(tmp_path: Path) -> None:

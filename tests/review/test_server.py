@@ -207,3 +207,9 @@ def test_another_run_has_another_token_and_shows_the_payload_it_was_given(
         answered = other("/answer", method="POST", body={"tab": "x", "answer": "skip", **fields})[2].decode()
         assert f'title="Skipped: Paper {name[1]}"' in answered
     assert other.token not in (tmp_path / "journal.jsonl").read_text()
+
+
+def test_a_websocket_is_refused_and_is_no_error_of_the_server(ask: Asker) -> None:
+    wish = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec_WebSocket_Key": "dGhlIHNhbXBsZSBub25jZQ=="}
+    status, _, _ = ask("/", Sec_WebSocket_Version="13", **wish)
+    assert status == 403

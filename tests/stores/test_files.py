@@ -14,8 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from veclink.errors import InputError
+from own_process import alone
+from veclink.errors import InputError, OutputError
+from veclink.stores import open_store
 from veclink.stores.opening import open_collection
+from veclink.stores.protocol import Batch
 
 N, D = 7, 5
 TEXT_IDS = ["a", "ö", "日本", "", "x y", 'q"', "7"]
@@ -189,3 +192,33 @@ def test_any_ids_and_numbers_survive_parquet_and_jsonl(tmp_path_factory: pytest.
     for name in ("x.parquet", "x.jsonl"):
         read = open_collection(folder / name)
         assert read.ids is not None and read.ids.tolist() == ids and np.array_equal(read.vectors, values)
+
+
+@pytest.mark.parametrize("write", [as_npz_compressed, as_parquet_fixed])
+def test_a_small_file_of_very_much_is_refused_before_it_is_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path, np.ndarray], Path]
+) -> None:
+    """Sixteen megabytes of zeros in some kilobytes, on a machine with eight left."""
+    path = write(tmp_path, np.zeros((4_000_000 // 8, 8), np.float32))
+    if path.suffix == ".parquet":  # plain, as the encoding of equal values is counted as small as it is
+        table = pq.read_table(path)
+        pq.write_table(table, path, compression="zstd", use_dictionary=False)
+    assert path.stat().st_size < 1_000_000
+    monkeypatch.setattr("veclink.files.memory.most_memory", lambda: 8_000_000)
+    with pytest.raises(InputError, match=r"would need [12]\d\.\d MB of memory, where 8\.0 MB can be had"):
+        open_collection(path)
+    monkeypatch.undo()
+    assert len(open_collection(path)) == 500_000
+
+
+def write_a_table_without_room(path: Path) -> None:
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
+    with pytest.raises(OutputError, match=r"no room \(.+\); make room there or choose another place"):
+        with open_store(f"sqlite://{path}#t", write=True) as store:
+            store.write([Batch(np.ones((2000, 64), np.float32), np.arange(2000))])
+
+
+def test_sqlite_says_that_there_is_no_room(tmp_path: Path) -> None:
+    assert alone(write_a_table_without_room, tmp_path / "x.db") == (0, "")

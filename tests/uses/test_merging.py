@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -19,7 +21,6 @@ from veclink.geometry.signatures import unit_rows
 from veclink.progress import Progress
 from veclink.uses import translated
 from veclink.uses.merging import Merged
-from veclink.uses.translated import Workspace
 
 ROWS = 1950 + 1950 - 900
 # most tests merge small made-up collections, whose vectors have nothing to do with one another
@@ -213,7 +214,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_file(
         merged_sample().write(tmp_path / "killed.parquet", progress=killed_at(stage, 500))
     assert [path.name for path in tmp_path.iterdir()] == ["straight.parquet"]
     (left,) = left_in(scratch)
-    done = Workspace(left.name.removeprefix("merge-")).rows_done()
+    done = json.loads((left / "state.json").read_text())["rows"]
     assert done == (500 if stage == "translating" else 1050)
     again: list[int] = []
     merged_sample().write(
@@ -241,6 +242,94 @@ def test_what_another_merge_left_behind_is_not_taken(
 def small_merge() -> Merged:
     links = weighted([(row, row) for row in range(30)], [0.9] * 30, 100, 100)
     return merge(small(100, 8, 0), small(100, 8, 1), links, map="procrustes")
+
+
+def small_merge_of(a: Collection) -> Merged:
+    links = weighted([(row, row) for row in range(30)], [0.9] * 30, len(a), 600)
+    return merge(a, small(600, 8, 1), links, map="procrustes")
+
+
+def left_by_a_killed_merge(tmp_path: Path, scratch: Path, a: Collection) -> Path:
+    with pytest.raises(Killed):
+        small_merge_of(a).write(tmp_path / "killed.npy", progress=killed_at("translating", 200))
+    (left,) = left_in(scratch)
+    return left
+
+
+def test_a_row_that_changed_after_a_kill_is_translated_anew(
+    tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One row of 600, which is not among those that a sample of 256 holds."""
+    monkeypatch.setattr(translated, "CHUNK", 100)
+    a = small(600, 8, 0)
+    left_by_a_killed_merge(tmp_path, scratch, a)
+    a.vectors[31] = a.vectors[31, ::-1].copy()
+    small_merge_of(a).write(tmp_path / "again.npy")
+    expected = small_merge_of(a).collection().vectors
+    np.testing.assert_allclose(np.load(tmp_path / "again.npy"), expected, atol=1e-6)
+
+
+def cut_rows(left: Path) -> None:
+    os.truncate(left / "vectors", (left / "vectors").stat().st_size // 4)
+
+
+def clear_rows(left: Path) -> None:
+    size = (left / "vectors").stat().st_size
+    (left / "vectors").write_bytes(bytes(size))
+
+
+def count_more(left: Path) -> None:
+    note = json.loads((left / "state.json").read_text())
+    (left / "state.json").write_text(json.dumps({**note, "rows": note["rows"] + 100}))
+
+
+def flip_translator(left: Path) -> None:
+    content = bytearray((left / "translator.safetensors").read_bytes())
+    content[-3] ^= 0x41
+    (left / "translator.safetensors").write_bytes(content)
+
+
+def write_state(text: str) -> Callable[[Path], object]:
+    return lambda left: (left / "state.json").write_text(text)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        cut_rows,
+        clear_rows,
+        count_more,
+        flip_translator,
+        lambda left: (left / "translator.safetensors").write_bytes(b"\x05"),
+        lambda left: (left / "translator.safetensors.json").write_text("[]"),
+        *map(write_state, ("", "{", "[]", "null", '{"rows": "x"}', '{"rows": -5}', '{"rows": 1e9}', "[" * 100_000)),
+    ],
+)
+def test_a_damaged_workspace_is_made_anew(
+    tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, damage: Callable[[Path], object]
+) -> None:
+    monkeypatch.setattr(translated, "CHUNK", 100)
+    a = small(600, 8, 0)
+    small_merge_of(a).write(tmp_path / "straight.npy")
+    damage(left_by_a_killed_merge(tmp_path, scratch, a))
+    small_merge_of(a).write(tmp_path / "killed.npy")
+    assert (tmp_path / "killed.npy").read_bytes() == (tmp_path / "straight.npy").read_bytes()
+    assert not left_in(scratch)
+
+
+def test_a_whole_workspace_with_its_fitted_translator_is_taken_up(
+    tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(translated, "CHUNK", 100)
+    a = small(600, 8, 0)
+    small_merge_of(a).write(tmp_path / "straight.npy")
+    left_by_a_killed_merge(tmp_path, scratch, a)
+    heard: list[int] = []
+    small_merge_of(a).write(
+        tmp_path / "killed.npy", progress=lambda now: heard.append(now.step) if now.stage == "translating" else None
+    )
+    assert heard == [300, 400, 500, 570]
+    assert (tmp_path / "killed.npy").read_bytes() == (tmp_path / "straight.npy").read_bytes()
 
 
 def test_what_a_killed_merge_left_goes_away_after_a_week(

@@ -1,11 +1,13 @@
 """The command line: one module per command. Progress goes to stderr, results to stdout.
 
-Exit codes: 0 done, 1 error, 2 wrong usage, 3 the collections do not link, 130 stopped by Ctrl-C.
+Exit codes: 0 done, 1 error, 2 wrong usage, 3 the collections do not link, 130 stopped by Ctrl-C, 143 by SIGTERM.
 """
 
 from __future__ import annotations
 
 import io
+import os
+import signal
 import sys
 import traceback
 from importlib.metadata import entry_points
@@ -24,7 +26,7 @@ from veclink.cli.link import link
 from veclink.cli.merge import merge
 from veclink.cli.probe import probe
 from veclink.cli.review import review
-from veclink.cli.shared import ERROR, INTERRUPTED
+from veclink.cli.shared import ERROR, exit_code, terminate
 from veclink.cli.translate import translate
 from veclink.errors import without_secrets
 
@@ -60,10 +62,14 @@ def main() -> None:
 
     What is wrong with the usage, and the traceback of a bug, quote what was given: they are told without its passwords.
     """
+    signal.signal(signal.SIGTERM, terminate)
     try:
         sys.exit(app(standalone_mode=False))
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+    except KeyboardInterrupt as interrupt:
+        sys.exit(exit_code(interrupt))
+    except BrokenPipeError:
+        _close_stdout()
+        sys.exit(ERROR)
     except ClickException as error:
         told = io.StringIO()
         error.show(told)
@@ -75,6 +81,12 @@ def main() -> None:
     except Exception:
         sys.stderr.write(without_secrets(traceback.format_exc()))
         sys.exit(ERROR)
+
+
+def _close_stdout() -> None:
+    """Nobody reads the output any more: let Python find nothing to write, and nothing to complain of, at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
 
 
 def _print_version(wanted: bool) -> None:

@@ -92,6 +92,7 @@ def link(
     """Link the vectors of A with the vectors of B."""
     from veclink.confidence.intervals import with_ranges
     from veclink.confidence.threshold import thresholds
+    from veclink.data.links_files import check_beside
     from veclink.linkers.linking import METHODS, with_agreement
     from veclink.linkers.linking import link as find_links
     from veclink.stores.opening import open_collection
@@ -99,6 +100,7 @@ def link(
     check_choice("--method", method.method, METHODS)
     inputs = (a, b, *([str(start.seeds)] if start.seeds else []), *(start.anchors or ()))
     check_output(output, *inputs)
+    check_beside(output)
     check_report(written.report, *inputs)
     options = {**asdict(start), **asdict(method), **asdict(computing)}
     if options.pop("approximate"):

@@ -21,7 +21,7 @@ from veclink.cli.shared import (
     command,
     print_warning,
 )
-from veclink.errors import WrongLinksWarning, without_secrets
+from veclink.errors import InputError, WrongLinksWarning, without_secrets
 from veclink.uses.merged_rows import AS_THEY_ARE
 
 
@@ -68,7 +68,7 @@ def merge(
     options = asdict(merging)
     if writing.dedupe:
         check_output(Path(output), a, b, str(links))
-        _dedupe((a, b, links), Path(output), {**options, "union_only": True}, printing)
+        _dedupe((a, b, links), Path(output), {**options, "union_only": True}, writing, printing)
     else:
         check_no_input(output, a, b, links)
         _merge((a, b, links), output, options, writing, printing)
@@ -77,21 +77,20 @@ def merge(
 def _merge(
     inputs: tuple[str, str, Path], output: str, options: dict[str, Any], writing: Writing, printing: Printing
 ) -> None:
-    from veclink.stores import open_store
-    from veclink.stores.opening import open_collection
+    from veclink.stores.opening import open_collection, open_target
     from veclink.uses.merging import check_free
     from veclink.uses.merging import merge as merged_of
 
     a, b, links = inputs
     with (
-        open_store(output, write=True) as store,  # an unknown kind is told before the long work
+        open_target(output, write=writing.yes) as store,  # an unknown kind is told before the long work
         printing.progress() as listener,
         warnings.catch_warnings(action="ignore", category=WrongLinksWarning),  # told below, without its place
     ):
         left, right = (open_collection(each, progress=listener) for each in (a, b))
         check_free(store, writing.replace or not writing.yes)
         merged = merged_of(left, right, links, progress=listener, **options)
-        in_the_way = not writing.replace and store.exists()
+        in_the_way = None if writing.replace else store.in_the_way()
         if writing.yes:
             merged.write(store, replace=writing.replace, progress=listener)
     print_warning(merged.summary.warning)
@@ -101,22 +100,29 @@ def _merge(
         told["translator"] = merged.translator.describe()
         if merged.translator.quality is not None:
             lines.append(merged.translator.quality.sentence())
-    lines.append(_what_was_written(told["output"], writing.yes, in_the_way))
+    lines.append(_what_was_written(told["output"], writing.yes, without_secrets(in_the_way or "")))
     printing.result(told, lambda: typer.echo("\n".join(lines)))
 
 
-def _dedupe(inputs: tuple[str, str, Path], output: Path, options: dict[str, Any], printing: Printing) -> None:
+def _dedupe(
+    inputs: tuple[str, str, Path], output: Path, options: dict[str, Any], writing: Writing, printing: Printing
+) -> None:
     """Write which rows of A are in B."""
     from veclink.files.tables import write_table
     from veclink.uses.merging import merge as merged_of
 
+    in_the_way = str(output) if output.exists() and not writing.replace else ""
+    if writing.yes and in_the_way:
+        raise InputError(f"{output} is there already; choose another name, or replace it (--replace).")
     with printing.progress() as listener:
         merged = merged_of(*inputs, progress=listener, **options)
-    write_table(output, merged.duplicates())
+    if writing.yes:
+        write_table(output, merged.duplicates())
     rows, linked = len(merged.rows.a), merged.summary.linked
-    told = {"output": str(output), "written": True, **asdict(merged.summary)}
-    said = f"{linked:,} of the {rows:,} rows of A are in B already, {rows - linked:,} are new.\nWritten to {output}."
-    printing.result(told, lambda: typer.echo(said))
+    told = {"output": str(output), "written": writing.yes, **asdict(merged.summary)}
+    said = f"{linked:,} of the {rows:,} rows of A are in B already, {rows - linked:,} are new."
+    lines = [said, _what_was_written(str(output), writing.yes, in_the_way)]
+    printing.result(told, lambda: typer.echo("\n".join(lines)))
 
 
 def _sentences(told: dict[str, Any]) -> list[str]:
@@ -135,9 +141,9 @@ def _sentences(told: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _what_was_written(output: str, written: bool, in_the_way: bool) -> str:
+def _what_was_written(output: str, written: bool, in_the_way: str) -> str:
     if written:
         return f"Written to {output}."
     if in_the_way:
-        return f"Nothing was written: {output} is there already; --replace --yes would replace it."
+        return f"Nothing was written: {in_the_way} is there already; --replace --yes would replace it."
     return f"Nothing was written to {output}: this was a dry run, and --yes does it."

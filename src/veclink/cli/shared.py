@@ -19,9 +19,11 @@ from veclink.errors import InputError, VeclinkError, without_secrets
 from veclink.files.memory import LEAST, parse_memory
 from veclink.progress import ProgressListener
 
-ERROR, NOT_LINKABLE, INTERRUPTED = 1, 3, 130  # 2, for wrong usage, is typer's own
+ERROR, NOT_LINKABLE, INTERRUPTED, TERMINATED = 1, 3, 130, 143  # 2, for wrong usage, is typer's own
 ENDINGS = (".csv", ".parquet")
 PAGE_ENDINGS = (".html", ".htm")
+IDS_BESIDE = (".npy", ".faiss")
+"""Collections whose ids are written to a file beside them."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary; errors (and --json) only.")]
@@ -126,6 +128,8 @@ def one_sentence_errors() -> Iterator[None]:
     """Turn what can go wrong into a sentence on stderr and an exit code; a traceback is for bugs only."""
     try:
         yield
+    except BrokenPipeError:  # nobody reads what is printed, as after `| head`; told by the exit code alone
+        raise
     except (VeclinkError, OSError) as error:
         typer.echo(f"veclink: {without_secrets(str(error))}", err=True)
         raise typer.Exit(ERROR) from error
@@ -137,7 +141,21 @@ def one_sentence_errors() -> Iterator[None]:
         raise typer.Exit(ERROR) from error
     except KeyboardInterrupt as interrupt:
         typer.echo("veclink: Stopped; what was not finished was not written.", err=True)
-        raise typer.Exit(INTERRUPTED) from interrupt
+        raise typer.Exit(exit_code(interrupt)) from interrupt
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, by which batch systems and containers end a process: all that Ctrl-C clears away is cleared away."""
+
+
+def exit_code(interrupt: KeyboardInterrupt) -> int:
+    """What a process that was interrupted so ends with."""
+    return TERMINATED if isinstance(interrupt, Terminated) else INTERRUPTED
+
+
+def terminate(number: int, frame: object) -> None:
+    """Handle SIGTERM."""
+    raise Terminated
 
 
 def check_choice(option: str, value: str, known: tuple[str, ...]) -> None:
@@ -176,6 +194,23 @@ def check_no_input(output: str, *inputs: str | Path | None) -> None:
         path = Path(given.removeprefix("file://"))
         if output == given or (path.exists() and place.exists() and path.samefile(place)):
             raise typer.BadParameter("is one of the inputs; choose another place.", param_hint="--output")
+        if _ids_that_both_use(output, given):
+            raise typer.BadParameter(
+                f"would replace the ids of the input {without_secrets(given)}; choose another name.",
+                param_hint="--output",
+            )
+
+
+def _ids_that_both_use(output: str, given: str) -> bool:
+    """Whether an output would write the file of ids that an input has beside it."""
+    from veclink.data.ids import beside
+    from veclink.stores.opening import address_of
+
+    written, read = address_of(output).path, address_of(given).path
+    if written is None or read is None or written.suffix.lower() not in IDS_BESIDE:
+        return False
+    ids, others = beside(written), beside(read)
+    return ids is not None and others is not None and ids.samefile(others)
 
 
 def print_warning(sentence: str | None) -> None:

@@ -18,6 +18,7 @@ from veclink.confidence.constants import (
     BIMODAL_FALL,
     BIMODAL_OVERLAP_ERROR,
     BIMODAL_OVERLAPPING,
+    MIN_BIMODAL,
     OTHER_COUNT_DISAGREEMENT,
     OTHER_COUNT_ERROR,
 )
@@ -60,7 +61,12 @@ class Bimodal:
 
 
 def bimodal(probability: np.ndarray) -> Bimodal:
-    """Two normal components of the log odds of these probabilities (n,), by expectation–maximisation from them."""
+    """Two normal components of the log odds of these probabilities (n,), by expectation–maximisation from them.
+
+    Of few there are none to be told apart, and none is counted.
+    """
+    if len(probability) < MIN_BIMODAL:
+        return Bimodal(wrong=0.0, apart=0.0)
     bounded = np.clip(probability, 1e-6, 1 - 1e-6)
     log_odds = np.log(bounded / (1 - bounded))
     upper = probability.astype(float)

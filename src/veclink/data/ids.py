@@ -1,10 +1,16 @@
-"""Ids: what the rows of a collection are called."""
+"""Ids: what the rows of a collection are called, in the file itself or in a file beside it.
+
+What veclink writes is three files: the vectors `X.npy` (or another ending), `X.ids.txt` with an id a line, and
+`X.ids.json` with the fingerprints of both. A run that is killed between their renames, or a copy of one of them alone,
+leaves vectors with the ids of others; the record shows it. Files without a record are taken as they are.
+"""
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +18,7 @@ import numpy as np
 
 from veclink.errors import InputError, named
 from veclink.files.atomic import written_whole
+from veclink.files.fingerprints import file_digest, text_digest
 from veclink.files.tables import read_csv, readable
 
 
@@ -52,16 +59,76 @@ def as_ids(values: Sequence[Any] | np.ndarray, name: str = "ids") -> np.ndarray:
 
 def beside(path: Path) -> Path | None:
     """The file `X.ids.txt` beside `X.npy`, if there is one."""
-    ids = path.with_name(f"{path.stem}.ids.txt")
+    ids = _ids_path(path)
     return ids if ids.is_file() else None
 
 
-def write_ids_beside(path: Path, ids: Sequence[str], stack: ExitStack) -> None:
-    """Write `X.ids.txt` beside `X.npy`; it is in place when the stack ends."""
+def read_ids_beside(path: Path) -> np.ndarray | None:
+    """The ids in `X.ids.txt` beside `X.npy`, None where there is no such file; refused are those of other vectors."""
+    ids = beside(path)
+    if ids is None:
+        return None
+    record = _read_record(_record_path(path))
+    if record is not None:
+        same_ids = record.get("ids") == text_digest(ids)
+        same_vectors = record.get("vectors") == file_digest(path)
+        # where both are others, somebody wrote both anew, or a run was killed before it replaced either
+        if same_ids != same_vectors:
+            raise InputError(
+                f"{path} and {ids} were not written together, as {_record_path(path)} shows; write both again, or "
+                "remove that file if the ids do belong to the vectors."
+            )
+    return read_ids(ids)
+
+
+def write_ids_beside(path: Path, vectors: Path, ids: Sequence[str], stack: ExitStack) -> None:
+    """Write `X.ids.txt` beside `X.npy`, and their fingerprints; both are in place when the stack ends.
+
+    Parameters
+    ----------
+    path : Path
+        Where the vectors will be.
+    vectors : Path
+        Where they are now, complete.
+    ids : sequence of str
+        One for each row.
+    stack : ExitStack
+        What it took up last, it puts in place first: the record, the ids, and at last the vectors.
+    """
     if any(not each or "\n" in each or each.endswith("\r") for each in ids):
         raise InputError(f"{path} cannot keep empty ids or line breaks; write Parquet instead.")
-    file = stack.enter_context(written_whole(path.with_name(f"{path.stem}.ids.txt")))
+    if _record_path(path).exists() and _read_record(_record_path(path)) is None:
+        raise InputError(f"{_record_path(path)} is there already and is about something else; choose another name.")
+    file = stack.enter_context(written_whole(_ids_path(path)))
     file.write_text("".join(f"{each}\n" for each in ids), encoding="utf-8")
+    record = stack.enter_context(written_whole(_record_path(path)))
+    content = {"vectors": file_digest(vectors), "ids": text_digest(file)}
+    record.write_text(json.dumps(content) + "\n", encoding="utf-8")
+
+
+def remove_ids_beside(path: Path) -> None:
+    """Remove the ids of a collection that was replaced by one without ids."""
+    if _read_record(_record_path(path)) is not None:
+        _record_path(path).unlink()
+    with suppress(FileNotFoundError):
+        _ids_path(path).unlink()
+
+
+def _ids_path(path: Path) -> Path:
+    return path.with_name(f"{path.stem}.ids.txt")
+
+
+def _record_path(path: Path) -> Path:
+    return path.with_name(f"{path.stem}.ids.json")
+
+
+def _read_record(path: Path) -> dict[str, Any] | None:
+    """The fingerprints of vectors and ids; None where there are none, or where the file is something else."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) and record.keys() >= {"vectors", "ids"} else None
 
 
 def read_ids(path: str | Path) -> np.ndarray:

@@ -12,6 +12,7 @@ import numpy as np
 
 from veclink.data import links_files
 from veclink.data.ids import as_ids
+from veclink.data.links_checks import check_rows, check_summary, check_trace
 from veclink.data.payload_pairs import Agreement
 from veclink.errors import InputError, named, plural
 
@@ -94,6 +95,7 @@ class Summary:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Summary:
         """The summary that `to_dict` gave; keys that are not known are left out, for files of later versions."""
+        check_summary(values)
         known = {each.name for each in fields(cls)}
         try:
             return cls(**{key: value for key, value in values.items() if key in known})
@@ -270,7 +272,9 @@ class Links:
             raise InputError(f"Links are loaded from a file, and {type(path).__name__} names none; give its path.")
         columns, metadata = links_files.read(path)
         try:
-            return cls._from_saved(columns, metadata)
+            links = cls._from_saved(dict(columns), metadata)
+            links_files.check_fingerprint(path, columns, metadata)
+            return links
         except (ValueError, TypeError) as error:  # an InputError is a ValueError
             raise InputError(f"{path} is not a sound links file: {error}") from error
 
@@ -279,6 +283,9 @@ class Links:
         summary = Summary.from_dict(metadata.get("summary", {}))
         left, right, probability = (columns.pop(name) for name in ("a", "b", "probability"))
         row_a, row_b = columns.pop("row_a", None), columns.pop("row_b", None)
+        trace = _table_of(metadata, "trace")
+        check_trace(trace, summary.n_a, summary.n_b)
+        check_rows(columns, summary.n_a, summary.n_b)
         return cls(
             pairs=np.column_stack([left if row_a is None else row_a, right if row_b is None else row_b]),
             probability=probability,
@@ -287,7 +294,7 @@ class Links:
             ids_a=None if row_a is None else left,
             ids_b=None if row_b is None else right,
             options=_table_of(metadata, "options"),
-            trace=_table_of(metadata, "trace"),
+            trace=trace,
         )
 
     def _metadata(self) -> dict[str, Any]:

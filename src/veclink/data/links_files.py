@@ -1,4 +1,8 @@
-"""Links as files: Parquet with its metadata inside, or CSV with its metadata in a JSON file beside it."""
+"""Links as files: Parquet with its metadata inside, or CSV with its metadata in a JSON file beside it.
+
+The JSON file holds a fingerprint of the links: a run that is killed between the two renames, or a copy of one file
+alone, leaves metadata of other links, which is refused. Files of 0.1 have no fingerprint and are taken as they are.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ import numpy as np
 
 from veclink.errors import InputError, named, needed
 from veclink.files.atomic import flush, written_whole
+from veclink.files.fingerprints import digest
 from veclink.files.tables import (
     metadata_of,
     read_csv,
@@ -27,6 +32,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMAT = 1
+FINGERPRINT = "fingerprint"
+"""Where the metadata of a CSV file holds the fingerprint of the links in that file."""
 REQUIRED = ("a", "b", "probability")
 RESERVED = (*REQUIRED, "row_a", "row_b")
 
@@ -48,11 +55,14 @@ def write(path: str | Path, columns: dict[str, np.ndarray], metadata: dict[str, 
         with written_whole(path) as temporary:
             write_parquet(temporary, content)
         return
-    text = json.dumps(_complete(columns, metadata), ensure_ascii=False, indent=2)
+    check_beside(path)
     formats = {name: _TEXT[_kind(values)] for name, values in columns.items()}
     with written_whole(path) as temporary:
         write_csv(temporary, columns, formats)
         flush(temporary)  # of the two files this one may fill the disk: find out before either is in place
+        complete = _complete(columns, metadata)
+        complete[FINGERPRINT] = _fingerprint(columns)
+        text = json.dumps(complete, ensure_ascii=False, indent=2)
         with written_whole(_beside(path)) as beside:
             beside.write_text(text + "\n", encoding="utf-8")
 
@@ -65,6 +75,39 @@ def read(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         raise InputError(f"{path} does not exist or is not a file; check the name.")
     with readable(f"{path} cannot be read as {ending}", "save the links again"):
         return _read_parquet(path) if ending == ".parquet" else _read_csv(path)
+
+
+def check_beside(path: str | Path) -> None:
+    """Refuse a place for links whose metadata would replace a JSON file of something else."""
+    path = Path(path)
+    beside = _beside(path)
+    if path.suffix.lower() != ".csv" or not beside.exists():
+        return
+    try:
+        held = json.loads(beside.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        held = None
+    if not isinstance(held, dict) or not {"format", "columns"} <= held.keys():
+        raise InputError(
+            f"{beside} is there already and is not about links; {path.name} would replace it: choose another name."
+        )
+
+
+def check_fingerprint(path: str | Path, columns: dict[str, np.ndarray], metadata: dict[str, Any]) -> None:
+    """Refuse metadata of other links; it comes after all that can be said of a line that is wrong."""
+    beside = _beside(Path(path))
+    if FINGERPRINT in metadata and metadata[FINGERPRINT] != _fingerprint(columns):
+        raise InputError(
+            f"{path} and {beside} were not written together, or one was changed since; link again, or remove "
+            f"`{FINGERPRINT}` from {beside.name} if the two do belong together."
+        )
+
+
+def _fingerprint(columns: dict[str, np.ndarray]) -> str:
+    """A digest of all links, in whatever order they are: a spreadsheet may have sorted them."""
+    a, b, probability = (columns[name] for name in REQUIRED)
+    order = np.lexsort((probability, b.astype(str), a.astype(str)))
+    return digest(a[order].tolist(), b[order].tolist(), probability[order].tolist())
 
 
 def _complete(columns: dict[str, np.ndarray], metadata: dict[str, Any]) -> dict[str, Any]:
@@ -122,14 +165,14 @@ def _read_csv(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 def _read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8-sig"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not JSON ({error}); save the links again.") from error
 
 
 def _checked(metadata: Any, names: list[str], path: Path) -> dict[str, Any]:
     """The metadata, once it is sure that it can be understood and that the columns it names are there."""
     kinds = metadata.get("columns") if isinstance(metadata, dict) else None
-    if not isinstance(kinds, dict) or not set(kinds.values()) <= set(_TEXT):
+    if not isinstance(kinds, dict) or not all(isinstance(kind, str) and kind in _TEXT for kind in kinds.values()):
         raise InputError(f"The metadata of {path} does not describe its columns; save the links again.")
     if metadata.get("format") != FORMAT:
         raise InputError(
@@ -157,6 +200,13 @@ def _parsed(text: list[str], kind: str, name: str, places: Sequence[int], path: 
     return array
 
 
+def _int64(text: str) -> int:
+    number = int(text)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"{text} does not fit into 64 bits")
+    return number
+
+
 def _float32_text(value: np.float32) -> str:
     """The shortest text that gives the number back, even when it is read as a float64 first."""
     text = str(value)
@@ -173,7 +223,7 @@ _TEXT: dict[str, Callable[[Any], str]] = {
 }
 _VALUE: dict[str, Callable[[str], Any]] = {
     "str": str,
-    "int64": int,
+    "int64": _int64,
     "float32": float,
     "float64": float,
     "bool": {"true": True, "false": False}.__getitem__,

@@ -1,15 +1,22 @@
-"""Writing a file whole or not at all."""
+"""Writing a file whole or not at all.
+
+While it is written, a file is called `.veclink-<digest of its name>-<random>` and locked. One that nobody locks is what
+a killed writer left, and the next writer of that name removes it.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from veclink.errors import OutputError, VeclinkError
+from veclink.files.locks import lock_open, locked
 
 
 @contextmanager
@@ -23,9 +30,11 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(os.path.realpath(path))  # a link to a file keeps pointing at it
     if target.is_dir():
         raise OutputError(f"Could not write {path}: it is a folder; name a file in it.")
-    temporary = target.with_name(f".veclink-{secrets.token_hex(6)}{target.suffix}")
+    temporary = target.with_name(f"{_prefix(target)}{secrets.token_hex(6)}{target.suffix}")
+    lock = None
     try:
-        _begin_like(target, temporary)
+        _clear_leftovers(target)
+        lock = _begin(temporary, private=target.exists())
         yield temporary
         give_access_of(target, temporary)
         flush(temporary)
@@ -41,6 +50,8 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     finally:
         with suppress(OSError):  # the folder itself may be gone, and the first error is the one to tell
             temporary.unlink(missing_ok=True)
+        if lock is not None:
+            os.close(lock)
 
 
 def flush(path: Path) -> None:
@@ -85,8 +96,41 @@ def _give(path: Path, user: int = -1, group: int = -1) -> bool:
     return True
 
 
-def _begin_like(older: Path, temporary: Path) -> None:
-    """Begin a file that replaces a private one as private, so that nobody reads it while it is written."""
-    if older.exists():
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+def _begin(temporary: Path, *, private: bool) -> int | None:
+    """Make the file, locked before it has the name by which others would remove it; the lock, where there is one.
+
+    A file that replaces another is private from its first byte on, so that nobody reads it while it is written.
+    """
+    unnamed = temporary.with_name(f".veclink-{secrets.token_hex(6)}{temporary.suffix}")
+    mode = 0o600 if private else 0o666
+    descriptor = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+    held = lock_open(descriptor)
+    try:
+        os.rename(unnamed, temporary)
+    except BaseException:
         os.close(descriptor)
+        unnamed.unlink(missing_ok=True)
+        raise
+    if held and sys.platform != "win32":
+        return descriptor
+    os.close(descriptor)  # a lock there keeps the writer itself from the file
+    return None
+
+
+def _clear_leftovers(target: Path) -> None:
+    """Remove what killed writers of this file left; a live one holds its lock."""
+    if sys.platform == "win32":
+        return
+    for path in target.parent.glob(f"{_prefix(target)}*"):
+        with suppress(OSError):
+            if path.is_symlink() or not path.is_file():
+                continue
+            lock = locked(path)
+            if lock is not None:
+                path.unlink(missing_ok=True)
+                os.close(lock)
+
+
+def _prefix(target: Path) -> str:
+    """How the names of a file's temporary files begin; a digest, as the name itself may be as long as names can."""
+    return f".veclink-{hashlib.sha256(target.name.encode(errors='surrogateescape')).hexdigest()[:16]}-"

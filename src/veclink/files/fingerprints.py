@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ import numpy as np
 from veclink.files.memory_maps import forget_pages
 
 SAMPLED = 256  # rows of each collection that a fingerprint reads
+READ_WHOLE = 64 << 20  # bytes of a file, at most, that are all read for its fingerprint
+ROWS_BYTES = 8 << 20  # of vectors that are read at a time
+BLOCKS, BLOCK = 256, 64 << 10  # how many blocks of a larger file are read, and their bytes
 
 
 def digest(*parts: Any, letters: int = 16) -> str:
@@ -40,6 +44,45 @@ def rows_to_compare(vectors: np.ndarray) -> list[Any]:
         parts.append(np.array(vectors[place]))
         forget_pages(vectors)  # one row may bring a megabyte around it into memory
     return parts
+
+
+def rows_digest(vectors: np.ndarray, *, letters: int = 16) -> str:
+    """Hexadecimal letters that differ where any of the (n, d) numbers does; reads all of them, a few at a time."""
+    made = hashlib.sha256(f"{vectors.shape} {vectors.dtype.str}".encode())
+    width = max(1, vectors[:1].nbytes)
+    step = max(1, ROWS_BYTES // width)
+    for start in range(0, len(vectors), step):
+        made.update(np.ascontiguousarray(vectors[start : start + step]).data)
+        forget_pages(vectors)
+    return made.hexdigest()[:letters]
+
+
+def file_digest(path: Path, *, letters: int = 16) -> str:
+    """Hexadecimal letters that differ where the size or the content of a file does.
+
+    All of a file of up to `READ_WHOLE` bytes counts, and `BLOCKS` evenly spread blocks of a larger one, its first and
+    last among them: a collection larger than memory is not read once more for its fingerprint.
+    """
+    size = path.stat().st_size
+    made = hashlib.sha256(size.to_bytes(8, "little"))
+    with path.open("rb") as file:
+        if size <= READ_WHOLE:
+            while block := file.read(BLOCK):
+                made.update(block)
+        else:
+            for start in np.linspace(0, size - BLOCK, BLOCKS).astype(np.int64).tolist():
+                file.seek(start)
+                made.update(file.read(BLOCK))
+    return made.hexdigest()[:letters]
+
+
+def text_digest(path: Path, *, letters: int = 16) -> str:
+    """Hexadecimal letters that differ where the lines of a text do; how a system ends its lines does not count."""
+    made = hashlib.sha256()
+    with path.open("rb") as file:
+        for line in file:
+            made.update(line.rstrip(b"\r\n") + b"\n")
+    return made.hexdigest()[:letters]
 
 
 def _content(part: Any) -> bytes:

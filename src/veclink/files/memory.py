@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 
-from veclink.errors import InputError
+from veclink.errors import InputError, readable_size
 
 _UNITS = {"": 1, "B": 1}
 for _power, _letter in enumerate("KMGT", start=1):
@@ -30,6 +31,33 @@ def parse_memory(memory: int | float | str, *, least: int = 1) -> int:
     if size < least:
         raise InputError(f"Memory {memory!r} leaves nothing to work with; give at least {LEAST // 10**6}MB.")
     return size
+
+
+def check_fits(path: Path, size: int) -> None:
+    """Refuse a compressed file whose content needs more bytes than there is memory: a few megabytes can hold terabytes.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    size : int
+        The bytes of its content, as the file itself says.
+    """
+    most = most_memory()
+    if size > most:
+        raise InputError(
+            f"{path} has {readable_size(path.stat().st_size)} and would need {readable_size(size)} of memory, where "
+            f"{readable_size(most)} can be had; write it uncompressed (.npy), or in parts."
+        )
+
+
+def most_memory() -> int:
+    """Bytes that a program can get now without pushing others out; where the system does not say, all there are."""
+    try:
+        text = Path("/proc/meminfo").read_text(encoding="ascii")
+        return int(re.findall(r"^MemAvailable:\s+(\d+) kB", text, re.MULTILINE)[0]) * 1024
+    except (OSError, IndexError, ValueError):
+        return 16 * available()
 
 
 def available() -> int:

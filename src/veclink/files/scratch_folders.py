@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from veclink.errors import OutputError
+from veclink.errors import OutputError, readable_size
 from veclink.files.locks import locked
 
 MARK = ".veclink-scratch"
@@ -80,7 +80,7 @@ def check_room(folder: Path, needs: int, what: str) -> None:
     free = shutil.disk_usage(folder).free
     if needs > free:
         raise OutputError(
-            f"The {what} need {needs / 1e9:,.1f} GB in {folder} and there are {free / 1e9:,.1f}; "
+            f"The {what} need {readable_size(needs)} in {folder} and there are {readable_size(free)}; "
             "make room, or name another folder in VECLINK_SCRATCH."
         )
 

@@ -19,6 +19,8 @@ from veclink.files.atomic import written_whole
 if TYPE_CHECKING:
     import pyarrow as pa
 
+UNREADABLE = (OSError, ValueError, TypeError, KeyError, NotImplementedError, ArithmeticError, RecursionError, csv.Error)
+"""What the parsers of tables complain with when a file is not what it should be."""
 Values = Sequence[Any] | np.ndarray
 KEY = b"veclink"
 """Where the metadata of an Arrow table or a Parquet file holds what veclink says of it, as JSON."""
@@ -61,8 +63,9 @@ def readable(trouble: str, otherwise: str) -> Iterator[None]:
         yield
     except VeclinkError:
         raise
-    except (OSError, ValueError, csv.Error) as error:
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+    except UNREADABLE as error:
+        lines = str(error).splitlines() or [type(error).__name__]
+        reason = getattr(error, "strerror", None) or lines[0]
         raise InputError(f"{trouble} ({reason}); {otherwise}.") from error
 
 

@@ -11,6 +11,7 @@ import json
 import os
 import time
 import zipfile
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -28,6 +29,24 @@ from veclink.linkers.anchors import Anchors
 SAVE_EVERY = 60.0  # seconds between two saves of an unfinished pass over all rows
 SHARE_OF_TIME = 0.05  # that saving it may take
 UNFINISHED = "pass"  # the stage that an unfinished pass is kept as
+
+
+# what numpy, zipfile, zlib and json complain with when a file is not what was written
+DAMAGED = (
+    OSError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    EOFError,
+    MemoryError,
+    NotImplementedError,
+    RecursionError,
+    RuntimeError,
+    SyntaxError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 class Checkpoint:
@@ -52,7 +71,8 @@ class Checkpoint:
         plain: Any = None,
     ) -> None:
         """Keep a stage: arrays, plain values, and the state of the generator after it."""
-        header = json.dumps({"rng": rng.bit_generator.state, "plain": plain})
+        said = json.dumps({"rng": rng.bit_generator.state, "plain": plain})
+        header = json.dumps({"said": said, "seal": _seal(said, arrays)})
         held: dict[str, Any] = {"_header": np.array(header), **arrays}
         with written_whole(self._path(stage)) as path:
             np.savez(path, **held)
@@ -67,10 +87,13 @@ class Checkpoint:
             with np.load(self._path(stage), allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             header = json.loads(str(arrays.pop("_header")))
-            rng.bit_generator.state = header["rng"]
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-            return None  # not there, or damaged since: the stage is done again
-        return arrays, header["plain"]
+            if header["seal"] != _seal(header["said"], arrays):
+                return None
+            said = json.loads(header["said"])
+            rng.bit_generator.state = said["rng"]
+        except DAMAGED:
+            return None  # not there, or changed since: the stage is done again
+        return arrays, said["plain"]
 
     def clear(self) -> None:
         """Remove the files of this run; those of other runs stay."""
@@ -123,6 +146,11 @@ class UnfinishedPass:
             self._due = began + took + max(SAVE_EVERY, took / SHARE_OF_TIME)
         if self._told is not None:
             self._told(done, of)
+
+
+def _seal(said: str, arrays: dict[str, np.ndarray]) -> str:
+    """A digest of all that a file holds: one that was changed since, though it can be read, is not gone on from."""
+    return digest(said, sorted(arrays), *(np.asarray(arrays[name]) for name in sorted(arrays)))
 
 
 def fingerprint(

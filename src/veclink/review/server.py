@@ -26,6 +26,8 @@ from veclink.review.session import Overtaken, Review
 
 HOST = "127.0.0.1"
 LARGEST_BODY = 10_000
+POLICY = 1008
+"""The code of a websocket that is closed because it is not allowed."""
 PAGE = {  # all that can be fetched, by name: nothing the browser says is ever used as a path
     "": ("review.html", "text/html; charset=utf-8"),
     "review.css": ("review.css", "text/css; charset=utf-8"),
@@ -184,8 +186,9 @@ class Guard:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        if scope["type"] != "http":
-            return  # no websockets here
+        if scope["type"] != "http":  # no websockets here, which is said before one is opened
+            await send({"type": "websocket.close", "code": POLICY})
+            return
         headers = dict(scope["headers"])
         hosts = [value.lower() for name, value in scope["headers"] if name == b"host"]
         token, _, rest = scope["path"].lstrip("/").partition("/")

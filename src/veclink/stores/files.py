@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from veclink.data.collection import Collection, numbers
-from veclink.data.ids import beside, read_ids, write_ids_beside
+from veclink.data.ids import beside, read_ids_beside, remove_ids_beside, write_ids_beside
 from veclink.errors import InputError, VeclinkError, needed
 from veclink.files.atomic import written_whole
 from veclink.files.safetensors import write_tensors
@@ -67,8 +67,8 @@ def _read(path: Path, vector: str | None) -> Collection:
 
 def _with_ids_beside(collection: Collection, path: Path) -> Collection:
     """With the ids of a file beside it, where it has none of its own."""
-    given = beside(path) if collection.ids is None else None
-    return collection if given is None else replace(collection, ids=read_ids(given))
+    given = read_ids_beside(path) if collection.ids is None else None
+    return collection if given is None else replace(collection, ids=given)
 
 
 def _taken(collection: Collection, rows: np.ndarray, name: str) -> Collection:
@@ -102,6 +102,10 @@ class FileStore(Store):
 
     def exists(self) -> bool:
         return self._path.exists()
+
+    def in_the_way(self) -> str | None:
+        ids = beside(self._path) if self._ending == ".npy" else None
+        return super().in_the_way() or (None if ids is None else str(ids))
 
     def count(self) -> int:
         return len(self._collection)
@@ -138,7 +142,9 @@ class FileStore(Store):
             if self._ending == ".npy" and first.ids is not None:
                 names = [str(each) for part in ids for each in part.tolist()]
                 # the same stack: either both files are there at the end, or neither
-                write_ids_beside(self._path, names, stack)
+                write_ids_beside(self._path, path, names, stack)
+        if self._ending == ".npy" and first.ids is None:
+            remove_ids_beside(self._path)
         self._forget()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from veclink.data.collection import Collection
-from veclink.data.ids import beside, read_ids
+from veclink.data.ids import read_ids, read_ids_beside
 from veclink.errors import InputError
 from veclink.files.folders import restore
 from veclink.progress import ProgressListener
 from veclink.stores.files import read_file
 from veclink.stores.kinds import CLASSES, FILE_ENDINGS, STORE_ENDINGS
-from veclink.stores.protocol import Store
+from veclink.stores.protocol import BATCH, Batch, Id, Store
 from veclink.stores.scratch import read_store
 from veclink.stores.urls import Address, is_url, of_path, parse_url
 
@@ -51,7 +51,7 @@ def open_collection(
     else:
         collection = Collection.from_array(source)
     if ids is None and path is not None and collection.ids is None:
-        ids = beside(path)
+        ids = read_ids_beside(path)
     if ids is None:
         return collection
     given: Any = read_ids(ids) if isinstance(ids, (str, Path)) else ids
@@ -79,6 +79,59 @@ def open_store(source: str | Path, *, write: bool = False) -> Store:
         store.close()
         raise
     return store
+
+
+def open_target(source: str | Path, *, write: bool) -> Store:
+    """The store that a result goes to; in a dry run, without `write`, looking at it makes nothing."""
+    if write:
+        return open_store(source, write=True)
+    address = address_of(source)
+    if address.path is not None:
+        restore(address.path)
+    module, _, name = CLASSES[address.kind].rpartition(".")
+    kind: type[Store] = getattr(import_module(f"veclink.stores.{module}"), name)
+    if address.path is not None and not address.path.exists():
+        return AbsentStore(address, kind)
+    # of the local kinds, Qdrant's reader has no links; its client makes nothing where a folder is there already
+    return kind.at(address, writable=address.kind == "qdrant")
+
+
+class AbsentStore(Store):
+    """A store of some kind whose file or folder is not there: what a dry run looks at."""
+
+    def __init__(self, address: Address, kind: type[Store]) -> None:
+        super().__init__(address)
+        self._would_be = kind.at(address, writable=True)  # nothing is opened before it is asked for
+
+    @property
+    def keeps_links(self) -> bool:  # type: ignore[override]
+        return self._would_be.keeps_links
+
+    @property
+    def keeps_payload(self) -> bool:  # type: ignore[override]
+        return self._would_be.keeps_payload
+
+    def exists(self) -> bool:
+        return False
+
+    def in_the_way(self) -> str | None:
+        return self._would_be.in_the_way() if self.address.kind in ("files", "faiss") else None
+
+    def count(self) -> int:
+        return 0
+
+    def dimension(self) -> int:
+        return 0
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(np.float32)
+
+    def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
+        return iter(())
+
+    def links(self) -> dict[tuple[Id, Id], float] | None:
+        return None
 
 
 def read(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -14,7 +15,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from veclink.errors import InputError, StoreError, VeclinkError, named, needed
+from veclink.errors import InputError, OutputError, StoreError, VeclinkError, named, needed
 from veclink.stores.urls import Address
 
 if TYPE_CHECKING:
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
 
 BATCH = 8192
 """Rows of one batch, unless a store takes fewer at once."""
+
+# how engines say that a file could not grow
+_NO_ROOM = re.compile(
+    r"no space|disk is full|disk I/O error|file too large|write error|err(?:no|or) 2[78]\b",
+    re.IGNORECASE,
+)
 
 Id = int | str
 LINKED, PROBABILITY = "veclink_id", "veclink_probability"
@@ -110,6 +117,10 @@ class Store(ABC):
     def exists(self) -> bool:
         """Whether the collection is there."""
 
+    def in_the_way(self) -> str | None:
+        """What a write would replace, by its name; None where the place is free."""
+        return self.name if self.exists() else None
+
     def half_written(self) -> bool:
         """Whether something of this name was begun and never finished; it does not count as being there."""
         return False
@@ -158,10 +169,8 @@ class Store(ABC):
         there already is an error, unless `replace`.
         """
         self.check_writable()
-        if not replace and self.exists():
-            raise InputError(
-                f"{self.name} is there already; choose another name, or replace it (replace=True, --replace)."
-            )
+        if not replace:
+            self.check_free()
         stream = iter(batches)
         first = next(stream, None)
         if first is None:
@@ -228,6 +237,12 @@ class Store(ABC):
             raise InputError(f"{self.name} holds {len(found)} {what}s, {named(found) or 'none'}; name one: #{what}.")
         return found[0]
 
+    def check_free(self) -> None:
+        """Refuse to write over what is there."""
+        there = self.in_the_way()
+        if there is not None:
+            raise InputError(f"{there} is there already; choose another name, or replace it (replace=True, --replace).")
+
     def check_writable(self) -> None:
         """Refuse to change a store that was opened to be read."""
         if not self.writable:
@@ -243,7 +258,13 @@ class Store(ABC):
         except (KeyboardInterrupt, MemoryError, GeneratorExit):
             raise
         except Exception as error:  # each engine has errors of its own
-            raise StoreError(f"{self.name} could not be {done} ({self._reason(error)}).") from None
+            reason = self._reason(error)
+            if done == "written" and self.address.path is not None and _NO_ROOM.search(str(error)):
+                raise OutputError(
+                    f"{self.name} could not be written, as there seems to be no room ({reason}); make room there or "
+                    "choose another place."
+                ) from None
+            raise StoreError(f"{self.name} could not be {done} ({reason}).") from None
 
     def _reason(self, error: Exception) -> str:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
@@ -278,4 +299,3 @@ def _alike(first: Batch, rest: Iterator[Batch], name: str) -> Iterator[Batch]:
                 raise InputError(f"There are {len(batch):,} vectors and {len(held):,} {what}; give one for each.")
         yield batch
         start += len(batch)
-

@@ -8,7 +8,7 @@ from typing import Any
 
 from veclink.data.links import Links
 from veclink.errors import InputError, named
-from veclink.stores import open_store
+from veclink.stores.opening import open_target
 from veclink.stores.protocol import Id, Store
 
 SIDES = ("a", "b")
@@ -41,7 +41,7 @@ def export_links(links: Links, url: str, *, write: bool = False) -> Changes:
     The table has a row (a, b, probability) for each link. It is made where it is not there; links in it that are no
     longer among `links` go. Something else under that name is an error.
     """
-    with open_store(url, write=True) as store:
+    with open_target(url, write=write) as store:
         if not store.keeps_links:
             raise InputError(f"{store.name} is a kind of store that holds no table of links; choose another.")
         held = _links_there(store)
@@ -71,7 +71,7 @@ def annotate(links: Links, url: str, side: str, *, write: bool = False) -> Chang
     if side not in SIDES:
         raise InputError(f"The side {side!r} is unknown; it is a or b, as in the links.")
     wanted = _notes(links, side)
-    with open_store(url, write=True) as store:
+    with open_target(url, write=write) as store:
         if not store.exists():
             raise InputError(f"{store.name} does not exist; the objects to annotate are in a collection.")
         with store.errors():
@@ -84,6 +84,7 @@ def annotate(links: Links, url: str, side: str, *, write: bool = False) -> Chang
                 f"{store.name} has none of the {len(wanted):,} linked ids of side {side}, such as {named(missing)}; "
                 "is it the other side?"
             )
+        _check_side(links, held, side, store.name)
         changes: dict[Id, tuple[Id, float] | None] = {}
         counts = dict.fromkeys(("new", "changed", "removed", "same"), 0)
         for each, (linked, probability) in held.items():
@@ -101,6 +102,17 @@ def annotate(links: Links, url: str, side: str, *, write: bool = False) -> Chang
             store.annotate(changes)
         examples = [f"{each} → {note[0]}: {note[1]:.3f}" for each, note in list(changes.items())[:3] if note]
         return Changes(store.name, **counts, missing=len(missing), examples=examples)
+
+
+def _check_side(links: Links, held: Mapping[Id, Any], side: str, name: str) -> None:
+    """Refuse what looks like the other side: ids such as row numbers may be found on both."""
+    sizes = {"a": links.summary.n_a, "b": links.summary.n_b}
+    other = "b" if side == "a" else "a"
+    if len(held) != sizes[side] and len(held) == sizes[other]:
+        raise InputError(
+            f"{name} has {len(held):,} objects, as side {other} of the links, and side {side} has {sizes[side]:,}; "
+            f"annotate side {other}, or name the other collection."
+        )
 
 
 def _wanted(links: Links) -> dict[tuple[Id, Id], float]:

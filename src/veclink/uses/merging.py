@@ -263,10 +263,8 @@ def merge(
 
 def check_free(store: Store, replace: bool) -> None:
     """Refuse to write over a collection that is there, unless it may be replaced."""
-    if not replace and store.exists():
-        raise InputError(
-            f"{store.name} is there already; choose another name, or replace it (replace=True, --replace)."
-        )
+    if not replace:
+        store.check_free()
 
 
 def _paired(pairs: np.ndarray, probability: np.ndarray, cloud: Cloud, b: Collection) -> Paired:

@@ -1,7 +1,8 @@
 """Translated rows on disk: written a chunk at a time, so that a run that was killed goes on where it stopped.
 
 The file lies in a scratch folder (see `files.scratch_folders`), named after all that decides its content, and readable
-by its owner only. It is removed once the merged collection is written.
+by its owner only. It is removed once the merged collection is written. What is short, damaged, or of other work is
+made anew.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from veclink.data.collection import Collection
-from veclink.errors import OutputError
+from veclink.errors import InputError, OutputError, readable_size
 from veclink.files.atomic import written_whole
-from veclink.files.fingerprints import digest, rows_to_compare
+from veclink.files.fingerprints import digest, file_digest, rows_digest
 from veclink.files.memory_maps import forget_pages
 from veclink.files.scratch_folders import ScratchFolder, check_room, hold, left_behind
 from veclink.geometry.clouds import Cloud
@@ -25,6 +26,7 @@ from veclink.progress import Progress, ProgressListener
 from veclink.uses.translating import Translator
 
 CHUNK = 16_384  # rows between two notes of how far it is
+TRANSLATOR, VECTORS, STATE = "translator.safetensors", "vectors", "state.json"
 
 
 class Workspace:
@@ -35,24 +37,23 @@ class Workspace:
         self._held: ScratchFolder | None = None
 
     def translator(self) -> Translator | None:
-        """The translator that an earlier run fitted, if one did."""
+        """The translator that an earlier run fitted and kept whole, if one did."""
         folder = left_behind(self._name)
         if folder is None:
             return None
-        path = folder / "translator.safetensors"
-        return Translator.load(path) if path.is_file() else None
+        path = folder / TRANSLATOR
+        try:
+            if _read_note(folder / f"{TRANSLATOR}.json").get("file") != file_digest(path):
+                return None
+            return Translator.load(path)
+        except (OSError, InputError):
+            return None
 
     def keep(self, translator: Translator) -> None:
         """Keep a translator for a run that goes on here."""
-        translator.save(self._folder() / "translator.safetensors")
-
-    def rows_done(self) -> int:
-        """How many rows are translated already."""
-        folder = left_behind(self._name) if self._held is None else self._held.path
-        if folder is None or not (folder / "vectors").is_file():
-            return 0
-        state = folder / "state.json"
-        return int(json.loads(state.read_text())["rows"]) if state.is_file() else 0
+        path = self._folder() / TRANSLATOR
+        translator.save(path)
+        _write_note(path.with_name(f"{TRANSLATOR}.json"), {"file": file_digest(path)})
 
     def translate(
         self, cloud: Cloud, rows: np.ndarray, translator: Translator, dtype: np.dtype, progress: ProgressListener | None
@@ -62,20 +63,22 @@ class Workspace:
         if not len(rows):
             return np.empty(shape, dtype)
         folder = self._folder()
-        done = self.rows_done()
+        size = shape[0] * shape[1] * dtype.itemsize
+        first = _seal_of(translator, shape, dtype)
+        done, seal = _taken_up(folder, shape, dtype, first)
         if not done:
-            check_room(folder, shape[0] * shape[1] * dtype.itemsize, "translated rows")
+            check_room(folder, size, "translated rows")
         began, already = time.monotonic(), done
         try:
-            out = np.memmap(folder / "vectors", dtype, "r+" if done else "w+", shape=shape)
+            out = np.memmap(folder / VECTORS, dtype, "r+" if done else "w+", shape=shape)
             while done < len(rows):
                 stop = min(done + CHUNK, len(rows))
                 out[done:stop] = fitted(translator.transform(cloud.take(rows[done:stop])), dtype)
                 out.flush()  # before the note: what it counts is on disk
+                seal = digest(seal, np.asarray(out[done:stop]))
                 forget_pages(out)
                 forget_pages(cloud.collection.vectors)
-                with written_whole(folder / "state.json") as note:
-                    note.write_text(json.dumps({"rows": stop}))
+                _write_note(folder / STATE, {"rows": stop, "seal": seal})
                 done = stop
                 if progress is not None:
                     rate = (done - already) / max(time.monotonic() - began, 1e-9)
@@ -84,7 +87,7 @@ class Workspace:
             reason = error.strerror or str(error)
             raise OutputError(
                 f"Translated rows could not be kept in {folder} ({reason}); set VECLINK_SCRATCH to a folder with "
-                f"{shape[0] * shape[1] * dtype.itemsize / 1e9:,.1f} GB of room and run it again."
+                f"{readable_size(size)} of room and run it again."
             ) from error
         return out
 
@@ -106,9 +109,46 @@ class Workspace:
         return self._held.path
 
 
-def fingerprint(
-    a: Collection, b: Collection, pairs: np.ndarray, weight: np.ndarray, options: dict[str, Any]
-) -> str:
-    """A name for all that decides the translated rows; of the vectors, it reads some hundred rows."""
-    sides = [*rows_to_compare(a.vectors), *rows_to_compare(b.vectors)]
+def fingerprint(a: Collection, b: Collection, pairs: np.ndarray, weight: np.ndarray, options: dict[str, Any]) -> str:
+    """A name for all that decides the translated rows; it reads all vectors once."""
+    sides = [part for each in (a, b) for part in (rows_digest(each.vectors), each.scale)]
     return digest(options, pairs, weight, *sides, letters=24)
+
+
+def _taken_up(folder: Path, shape: tuple[int, int], dtype: np.dtype, first: str) -> tuple[int, str]:
+    """How many rows an earlier run left, and their seal; (0, first) where they are not whole or not of this work.
+
+    The seal is a digest of the one before it and of the next chunk of rows, beginning with `first`, which says what is
+    translated and how. It is made again from the rows that are there.
+    """
+    path, note = folder / VECTORS, _read_note(folder / STATE)
+    done, kept = note.get("rows"), note.get("seal")
+    size = shape[0] * shape[1] * dtype.itemsize
+    if not isinstance(done, int) or not 0 < done <= shape[0] or not path.is_file() or path.stat().st_size != size:
+        return 0, first
+    seal = first
+    left = np.memmap(path, dtype, "r", shape=shape)
+    for start in range(0, done, CHUNK):
+        seal = digest(seal, np.asarray(left[start : min(start + CHUNK, done)]))
+        forget_pages(left)
+    return (done, seal) if seal == kept else (0, first)
+
+
+def _seal_of(translator: Translator, shape: tuple[int, int], dtype: np.dtype) -> str:
+    """The seal before the first row: what is translated to, by which translator, as a file holds it."""
+    numbers = (array.astype(np.float32, copy=False) for array in translator.map.arrays().values())
+    return digest(shape, dtype.str, translator.describe(), *numbers)
+
+
+def _read_note(path: Path) -> dict[str, Any]:
+    """What a run noted there; empty where there is no note, or none that can be read."""
+    try:
+        note = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return note if isinstance(note, dict) else {}
+
+
+def _write_note(path: Path, note: dict[str, Any]) -> None:
+    with written_whole(path) as temporary:
+        temporary.write_text(json.dumps(note), encoding="utf-8")

@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
+import shutil
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import cached_property
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
 from veclink.data.ids import as_ids
 from veclink.errors import InputError, StoreError
+from veclink.files.scratch_folders import ScratchFolder, check_room, hold
 from veclink.stores.arrow import table_of
 from veclink.stores.filters import Condition
 from veclink.stores.link_rows import links_of_records
@@ -36,6 +42,7 @@ class ChromaStore(Store):
     """A Chroma collection; documents and metadata are its payload."""
 
     needs = ("chromadb", "Chroma", "veclink[chroma]")
+    _copy: ScratchFolder | None = None
 
     @cached_property
     def _client(self) -> Any:
@@ -52,7 +59,27 @@ class ChromaStore(Store):
                 )
             if not self.writable and not (address.path / "chroma.sqlite3").is_file():
                 raise InputError(f"{self.name} does not exist; check the name.")  # the client would make it
-            return chroma.PersistentClient(path=str(address.path), settings=settings)
+            folder = address.path if self.writable else self._read_copy(address.path)
+            return chroma.PersistentClient(path=str(folder), settings=settings)
+
+    def _read_copy(self, folder: Path) -> Path:
+        """A copy to read from: the client writes to its files even where it is only asked for rows."""
+        self._copy = hold(f"chroma-{secrets.token_hex(8)}")
+        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        check_room(self._copy.path, size, f"copies of {self.name}")
+        target = self._copy.path / "copy"
+        shutil.copytree(folder, target, ignore=shutil.ignore_patterns("chroma.sqlite3*"))
+        source = sqlite3.connect(f"file:{quote(str(folder / 'chroma.sqlite3'))}?mode=ro", uri=True)
+        with closing(source), closing(sqlite3.connect(target / "chroma.sqlite3")) as copied:
+            source.backup(copied)  # whole, even while another process writes
+        return target
+
+    def close(self) -> None:
+        super().close()
+        if self._copy is not None:
+            self._copy.remove()
+            self._copy.release()
+            self._copy = None
 
     @cached_property
     def _name(self) -> str:

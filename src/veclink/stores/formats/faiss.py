@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from veclink.data.ids import beside, read_ids, write_ids_beside
+from veclink.data.ids import beside, read_ids, read_ids_beside, remove_ids_beside, write_ids_beside
 from veclink.errors import InputError, plural
 from veclink.files.atomic import written_whole
 from veclink.stores.protocol import BATCH, Batch, Store
@@ -85,19 +85,24 @@ class FaissStore(Store):
 
     @cached_property
     def _names(self) -> np.ndarray | None:
-        given = Path(self.address.ids) if self.address.ids else beside(self._path)
-        if given is None:
+        given = self.address.ids
+        names = read_ids(given) if given else read_ids_beside(self._path)
+        if names is None:
             return self._numbers
-        names = read_ids(given)
         if len(names) != self.count():
+            file = given or beside(self._path)
             raise InputError(
-                f"{self.name} has {plural(self.count(), 'vector')} and {given} {plural(len(names), 'id')}; "
+                f"{self.name} has {plural(self.count(), 'vector')} and {file} {plural(len(names), 'id')}; "
                 "give one for each."
             )
         return names
 
     def exists(self) -> bool:
         return self._path.is_file()
+
+    def in_the_way(self) -> str | None:
+        ids = beside(self._path)
+        return super().in_the_way() or (None if ids is None else str(ids))
 
     def count(self) -> int:
         return int(self._index.ntotal)
@@ -148,7 +153,10 @@ class FaissStore(Store):
             else:
                 index.add_with_ids(vectors, batch.ids)
         with ExitStack() as stack:  # either both files are there at the end, or neither
-            faiss.write_index(index, str(stack.enter_context(written_whole(self._path))))
+            path = stack.enter_context(written_whole(self._path))
+            faiss.write_index(index, str(path))
             if text:
-                write_ids_beside(self._path, names, stack)
+                write_ids_beside(self._path, path, names, stack)
+        if not text:
+            remove_ids_beside(self._path)
         self._forget()

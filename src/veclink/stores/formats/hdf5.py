@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +21,7 @@ from veclink.stores.arrow import records_of, table_of_columns
 from veclink.stores.fields import choose_id, choose_vector
 from veclink.stores.filters import matching
 from veclink.stores.formats.hdf5_links import check_dataset, member
+from veclink.stores.formats.hdf5_writing import CheckedFile
 from veclink.stores.protocol import BATCH, Batch, Store
 
 NULLS = "veclink_nulls"
@@ -141,9 +143,10 @@ class Hdf5Store(Store):
         self.close()
         rows = 0
         missing: dict[str, list[int]] = {}
-        with written_whole(self._path) as path, self._package().File(path, "w") as file:
+        with self._new_file() as (file, checked):
             group = file.create_group(self.address.table) if self.address.table else file
             for batch in batches:
+                checked.check()
                 table = records_of(batch)
                 for name in table.column_names:
                     column = table.column(name)
@@ -155,6 +158,14 @@ class Hdf5Store(Store):
             for name, places in missing.items():
                 group[name].attrs[NULLS] = np.array(places)
             group.attrs["veclink"] = json.dumps(metadata)
+
+    @contextmanager
+    def _new_file(self) -> Iterator[tuple[Any, CheckedFile]]:
+        """A new HDF5 file that takes the place of the older one at the end, if all of it could be written."""
+        with written_whole(self._path) as path, closing(CheckedFile(path)) as checked:
+            with self._package().File(checked, "w") as file:
+                yield file, checked
+            checked.check()
 
     def _append(self, group: Any, name: str, block: np.ndarray, start: int) -> None:
         """Add rows to a dataset from `start` on; it is made where it is not there."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from veclink.data.collection import Collection
+from veclink.files.memory import check_fits
 from veclink.stores.fields import id_field, vector_field
 
 
@@ -17,6 +18,8 @@ def read(path: Path) -> Collection:
         shapes = {name: _header(archive, name)[0] for name in arrays.files}
         name = vector_field(arrays.files, [name for name in shapes if len(shapes[name]) == 2], str(path))
         vectors = _mapped(path, archive, name)
+        packed = (each for each in archive.infolist() if each.compress_type != zipfile.ZIP_STORED)
+        check_fits(path, sum(each.file_size for each in packed))
         ids = id_field([field for field in arrays.files if field != name])
         return Collection.from_array(
             arrays[name] if vectors is None else vectors,
