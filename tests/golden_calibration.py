@@ -54,7 +54,7 @@ TRUSTED = ((0.3, 100.0, 50.0, 200.0), (0.3, 5.0, 400.0, 500.0), (0.0, 0.1, 300.0
 """The decoys' rate, right and wrong candidates and rows without a partner, as the trust in the rate is asked for."""
 
 
-def clouds_and_pool() -> tuple[CloudPair, np.ndarray]:
+def clouds_and_pool() -> tuple[Any, np.ndarray]:
     """180 × 210 papers, of which 110 are shared and rows i of both, and a pool of 60 right links and 8 wrong ones."""
     a, b = open_collection(sample.A), open_collection(sample.B)
     truth = resolve_pairs(sample.TRUTH, a, b, what="truth")

@@ -9,6 +9,7 @@ import pytest
 
 import span_papers
 from veclink.confidence.explanations import SURE, against, in_words, typical
+from veclink.data.links import Links, Summary
 
 
 def test_what_speaks_against_a_link_is_what_lowers_its_odds() -> None:
@@ -71,3 +72,57 @@ def test_where_the_cut_is_moved_up_only_links_are_shown_as_sure_and_the_next_pai
     chosen = typical(few, 4, 2)
     assert all(rank < len(few) for kind, rank in chosen if kind != "left out")
     assert chosen[-1] == ("left out", len(few))
+
+
+def ten_links(kept: int) -> Links:
+    """Links of falling probability, the first of them given; `kept` of the ten are above the threshold."""
+    probability = np.array([1.0, 0.99, 0.98, 0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5])
+    model = {"features": ["score", "density"], "weights": [2.0, -1.0], "centre": [0.5, 1.0], "scale": [0.5, 2.0]}
+
+    def made(n: int, considered: Links | None) -> Links:
+        columns = {
+            "score": np.linspace(0.9, 0.0, 10, dtype=np.float32)[:n],
+            "density": np.array([1, 1, 1, 1, 1, 1, 1, 2, 3, 0], np.float32)[:n],
+            "given": (np.arange(10) == 0)[:n],
+        }
+        pairs = np.column_stack([np.arange(n), np.arange(n)])
+        summary = Summary("span", 10, 10, n)
+        return Links(pairs, probability[:n], summary, columns, considered=considered, trace={"model": model})
+
+    return made(kept, made(10, None))
+
+
+@pytest.mark.parametrize(
+    ("kept", "sure", "doubtful", "expected"),
+    [
+        (8, 2, 1, [("sure", 2), ("sure", 4), ("doubtful", 6), ("left out", 8)]),
+        (8, 1, 3, [("sure", 3), ("doubtful", 5), ("doubtful", 6), ("doubtful", 7), ("left out", 8)]),
+        (3, 9, 9, [("sure", 1), ("sure", 2), ("left out", 3)]),
+        (10, 1, 1, [("sure", 3), ("doubtful", 7)]),
+        (8, 0, 0, [("left out", 8)]),
+    ],
+)
+def test_examples_are_evenly_spread_over_sure_and_doubtful_links(
+    kept: int, sure: int, doubtful: int, expected: list[tuple[str, int]]
+) -> None:
+    assert typical(ten_links(kept), sure, doubtful) == expected
+
+
+def test_what_lowers_the_log_odds_by_a_third_or_so_is_worth_a_word() -> None:
+    links = ten_links(10)
+    changes = [dict(against(links, i)) for i in range(10)]
+    assert changes[:5] == [{}] * 5, "given, or nothing that is worth a word"
+    assert changes[5] == pytest.approx({"score": 4 * (0.4 - 0.5)}, abs=1e-6)
+    assert changes[7] == pytest.approx({"score": 4 * (0.2 - 0.5), "density": -0.5}, abs=1e-6)
+    assert changes[8] == pytest.approx({"score": 4 * (0.1 - 0.5), "density": -1.0}, abs=1e-6)
+    assert changes[9] == pytest.approx({"score": 4 * (0.0 - 0.5)}, abs=1e-6), "a density below the centre speaks for it"
+    assert [name for name, _ in against(links, 8, most=1)] == ["score"]
+    slight = replace(links, trace={"model": links.trace["model"] | {"weights": [0.7, 0.0]}})
+    assert against(slight, 7) == [("score", pytest.approx(-0.42, abs=1e-6))]
+    assert against(slight, 6) == [], "0.28 is not"
+
+
+def test_the_sentence_joins_the_two_weightiest() -> None:
+    said = in_words(ten_links(10), 8)
+    assert said.startswith("The two are less alike than most linked ones (score 0.10), and what lies around it")
+    assert said.endswith(".") and in_words(ten_links(10), 1) == ""
