@@ -213,7 +213,7 @@ class _Run:
         if not self.options.one_to_one:
             links = groups.expanded(links)
         of_a, of_b = groups.copies
-        note = f"{of_a:,} rows of A and {of_b:,} of B are copies of others: each group was linked by its first row."
+        note = f"Copies of other rows, linked by the first of their group: {of_a:,} in A, {of_b:,} in B."
         summary = replace(
             links.summary,
             copies=groups.copies,
