@@ -45,9 +45,10 @@ class StartTrial:
     @property
     def sentence(self) -> str:
         """What was tried, and what came of it."""
+        were = "1 start was" if self.tried == 1 else f"{self.tried} starts were"
         return (
-            f"Without seeds, {self.tried} of the starts that linking makes were tried on {self.asked:,} rows of the "
-            f"smaller collection: views agree on pairs for {self.share:.0%} of them."
+            f"Without seeds, {were} tried on {self.asked:,} rows of the smaller collection: views agree on pairs for "
+            f"{self.share:.0%} of them."
         )
 
 

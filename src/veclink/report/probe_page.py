@@ -70,7 +70,8 @@ def _verdict(probe: Probe) -> str:
                 f"take about {duration(ahead.seconds)} on this machine ({least} to {most})."
             )
     seen = [escape(each) for each in probe.remarks] or ["Nothing stands in the way."]
-    lists = ("What was seen", seen), ("The forecast", [escape(cleaned(each)) for each in trial])
+    first = "What to do" if probe.is_open else "What was seen"
+    lists = (first, seen), ("The forecast", [escape(cleaned(each)) for each in trial])
     figures = f'<dl class="figures">{figures}</dl>'
     sentence = probe.sentence.removeprefix(head).strip()
     return verdict_section(look, head, sentence, figures, *lists) + "</section>"
