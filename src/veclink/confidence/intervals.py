@@ -8,8 +8,8 @@ shared objects. In trials on real vectors nine of ten lay, up to what chance bri
     true recall / estimate         exp(0.15 − 0.10/s)  to  exp(0.06)
     true overlap / estimate        exp(−0.09)          to  exp(0.11/s − 0.12)
 
-The numbers (`constants`) were chosen on `experiments/results/span.json` and `results/intervals.json`; how often they
-hold, there and in the further trials of `results/probe.json`, is what `python experiments/coverage.py` prints. The 0.15
+The numbers (`constants`) were chosen on `span.json` and `intervals.json` of bench/results; how often they
+hold, there and in the further trials of `probe.json`, is what `veclink bench coverage` prints. The 0.15
 was 0.12 before those were seen.
 """
 

@@ -35,10 +35,6 @@ class Verdict:
     name: str
     reasons: tuple[str, ...]
 
-    def with_notes(self, notes: tuple[str, ...]) -> Verdict:
-        """The same with more to say."""
-        return Verdict(self.name, (*self.reasons, *notes))
-
 
 @dataclass(frozen=True)
 class SeedCheck:

@@ -16,7 +16,7 @@ rotations, or on which cloud comes first (but for rounding, and for exact ties, 
   burn-in do not count: the first iteration that can be the last is the 21st. (The 11th: a point less on nfcorpus.)
 
 Furthest-point sampling is the default because it is the paper's. On the small encoders measured here random views link
-better (experiments/results/geh.json): the furthest links are the isolated ones, and more of those are wrong.
+better (bench/results/experiments/geh.json): the furthest links are the isolated ones, and more of those are wrong.
 """
 
 from __future__ import annotations

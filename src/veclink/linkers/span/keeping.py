@@ -63,10 +63,10 @@ def pack_matched(matched: Matched) -> Packed:
     """What has to be kept of the candidates."""
     candidates = matched.candidates
     arrays = {each.name: getattr(candidates, each.name) for each in fields(candidates)}
-    return arrays, list(matched.notes)
+    return arrays, []
 
 
 def unpack_matched(grown: Grown, packed: Packed) -> Matched:
     """The candidates that were kept."""
-    arrays, notes = packed
-    return Matched(grown, Candidates(**arrays), tuple(notes))
+    arrays, _ = packed
+    return Matched(grown, Candidates(**arrays))

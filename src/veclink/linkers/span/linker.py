@@ -166,7 +166,7 @@ def decide(task: SpanTask, estimated: Estimated) -> Decision:
     calibrated, scored = estimated.calibrated, estimated.scored
     matched, grown = scored.matched, scored.matched.grown
     bootstrap = grown.bootstrap
-    verdict = _verdict(task, estimated.first).with_notes(matched.notes)
+    verdict = _verdict(task, estimated.first)
     rounds = len(bootstrap.pool.history)
     if verdict.name == NOT_LINKABLE:
         return Decision(

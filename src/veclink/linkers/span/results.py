@@ -32,11 +32,10 @@ class Grown:
 
 @dataclass(frozen=True, eq=False)
 class Matched:
-    """The candidates of the final pass, and what is to be said about it."""
+    """The candidates of the final pass."""
 
     grown: Grown
     candidates: Candidates
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
