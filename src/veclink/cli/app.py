@@ -18,11 +18,13 @@ import typer
 from veclink import __version__
 from veclink.cli.anchors import anchors
 from veclink.cli.cluster import cluster
+from veclink.cli.cut import cut
 from veclink.cli.demo import demo
 from veclink.cli.evaluate import evaluate
 from veclink.cli.export import export
 from veclink.cli.inspect import inspect
 from veclink.cli.link import link
+from veclink.cli.match import match
 from veclink.cli.merge import merge
 from veclink.cli.probe import probe
 from veclink.cli.review import review
@@ -44,6 +46,8 @@ ClickException: Any = typer.BadParameter.__mro__[2]
 
 app.command()(demo)
 app.command()(link)
+app.command()(match)
+app.command()(cut)
 app.command()(probe)
 app.command()(anchors)
 app.command("eval")(evaluate)

@@ -14,12 +14,14 @@ from veclink.cli.shared import (
     Printing,
     SeedsFile,
     check_choice,
+    check_linker_folder,
     check_output,
     check_report,
     command,
 )
 
 if TYPE_CHECKING:
+    from veclink.data.collection import Collection
     from veclink.data.links import Links
 
 
@@ -43,6 +45,10 @@ class Start:
     anchors: Annotated[
         tuple[str, str] | None,
         typer.Option(metavar="FA FB", help="Two vector files; row i of both is the same object, in neither A nor B."),
+    ] = None
+    continued: Annotated[
+        Path | None,
+        typer.Option("--continue", metavar="LINKS", help="Start from earlier links of A and B, which may have grown."),
     ] = None
 
 
@@ -74,6 +80,10 @@ class Written:
         ),
     ] = None
     report: Annotated[Path | None, typer.Option(help="Write a report to look at, too: .html")] = None
+    save_linker: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Keep what veclink match needs to link new rows later, in this folder."),
+    ] = None
 
 
 @command
@@ -98,10 +108,12 @@ def link(
     from veclink.stores.opening import open_collection
 
     check_choice("--method", method.method, METHODS)
-    inputs = (a, b, *([str(start.seeds)] if start.seeds else []), *(start.anchors or ()))
+    inputs = (a, b, *map(str, filter(None, (start.seeds, start.continued))), *(start.anchors or ()))
     check_output(output, *inputs)
     check_beside(output)
     check_report(written.report, *inputs)
+    if written.save_linker is not None:
+        check_linker_folder(written.save_linker, method.method)
     options = {**asdict(start), **asdict(method), **asdict(computing)}
     if options.pop("approximate"):
         from veclink.linkers.options import APPROXIMATE_IS_GONE
@@ -112,6 +124,8 @@ def link(
         payload = written.report is not None or start.seeds_by is not None
         left, right = (open_collection(each, payload=payload, progress=listener) for each in (a, b))
         links = find_links(left, right, progress=listener, **options)
+    if written.save_linker is not None and links.summary.verdict != "not linkable":
+        _save_linker(written.save_linker, links, left, right, (a, b), computing)
     if written.precision is not None:
         links = with_agreement(with_ranges(links.at(precision=written.precision)), left, right)
     links.save(output)
@@ -119,14 +133,29 @@ def link(
         from veclink.report import save_report
 
         save_report(written.report, links, left, right)
-    files = {"output": str(output)} | ({} if written.report is None else {"report": str(written.report)})
+    wanted = {"output": output, "report": written.report, "linker": written.save_linker}
+    files = {name: str(path) for name, path in wanted.items() if path is not None}
     table = [asdict(line) for line in thresholds(links)]
     printing.result(files | links.summary.to_dict() | {"thresholds": table}, lambda: _print(links, **files))
     if links.summary.verdict == "not linkable":
         raise typer.Exit(NOT_LINKABLE)
 
 
-def _print(links: Links, output: str, report: str | None = None) -> None:
+def _save_linker(
+    folder: Path,
+    links: Links,
+    left: Collection,
+    right: Collection,
+    sources: tuple[str, str],
+    computing: Computing,
+) -> None:
+    from veclink.uses.linker import Linker
+
+    linker = Linker.learned(links, left, right, sources, **asdict(computing))
+    linker.save(folder)
+
+
+def _print(links: Links, output: str, report: str | None = None, linker: str | None = None) -> None:
     from veclink.cli.terminal import print_summary, print_thresholds
     from veclink.confidence.threshold import thresholds
 
@@ -135,3 +164,5 @@ def _print(links: Links, output: str, report: str | None = None) -> None:
     typer.echo(f"Written to {output}.")
     if report is not None:
         typer.echo(f"The report is {report}; open it in a browser.")
+    if linker is not None and links.summary.verdict != "not linkable":
+        typer.echo(f"What new rows are judged by is in {linker}: veclink match NEW --linker {linker} -o new.csv")

@@ -187,6 +187,15 @@ def check_report(report: Path | None, *inputs: str) -> None:
         check_output(report, *inputs, what="reports", endings=PAGE_ENDINGS)
 
 
+def check_linker_folder(folder: Path, method: str = "span") -> None:
+    """Refuse, before the long work starts, a place where no linker could be written after it."""
+    from veclink.uses.new_rows.folder import check_place
+
+    if method != "span":
+        raise typer.BadParameter("needs --method span, which estimates probabilities.", param_hint="--save-linker")
+    check_place(folder)
+
+
 def check_no_input(output: str, *inputs: str | Path | None) -> None:
     """Refuse an output, a path or a URL, that is one of the inputs, however it is spelled."""
     place = Path(output.removeprefix("file://"))
