@@ -17,7 +17,7 @@ import typer
 
 from veclink.errors import InputError, VeclinkError, without_secrets
 from veclink.files.memory import LEAST, parse_memory
-from veclink.progress import ProgressListener
+from veclink.progress import ProgressListener, showing_progress
 
 ERROR, NOT_LINKABLE, INTERRUPTED, TERMINATED = 1, 3, 130, 143  # 2, for wrong usage, is typer's own
 ENDINGS = (".csv", ".parquet")
@@ -82,8 +82,6 @@ class Printing:
 
     def progress(self) -> AbstractContextManager[ProgressListener | None]:
         """A listener that shows how far the work is, while the context lasts."""
-        from veclink.cli.terminal import showing_progress
-
         return showing_progress(quiet=self.quiet)
 
     def result(self, values: dict[str, Any], print_text: Callable[[], None]) -> None:
