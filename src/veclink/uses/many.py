@@ -99,7 +99,8 @@ class ManyLinks(Tabled):
 
     def _repr_html_(self) -> str:
         columns = self.columns()
-        rows = [["" if value is None else value for value in row] for row in islice(zip(*columns.values(), strict=True), FIRST)]
+        first = islice(zip(*columns.values(), strict=True), FIRST)
+        rows = [["" if value is None else value for value in row] for row in first]
         figures = [(f"{i} and {j}", repr(links)) for (i, j), links in self.pairwise.items()]
         return card(self.sentence, figures, list(columns), rows)
 
