@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,18 @@ def plot_links(links: Links) -> Any:
     if len(links.trace.get("growth", [])) > 1:
         charts.append(_growth)
     figure = figures.Figure(figsize=SIZE, layout="constrained")
+    # IPython draws figures by itself only where pyplot was imported
+    figure._repr_png_ = lambda: _png(figure)
     for axes, draw in zip(np.atleast_1d(figure.subplots(1, len(charts))), charts, strict=True):
         draw(axes, links)
         axes.spines[["top", "right"]].set_visible(False)
     return figure
+
+
+def _png(figure: Any) -> bytes:
+    file = io.BytesIO()
+    figure.savefig(file, format="png")
+    return file.getvalue()
 
 
 def _probabilities(axes: Any, links: Links) -> None:
