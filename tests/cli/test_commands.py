@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -106,3 +107,19 @@ def test_three_collections_become_one_list_of_objects(files: Path, tmp_path: Pat
     assert len(both) > 100 and sum(each["a"] == each["c"] for each in both) > 0.95 * len(both)
     code, _, told = run(*given, "--seeds", "one,two=pairs.csv")
     assert code == 2 and "whose pairs these are" in told.replace("\n", " ")
+
+
+def test_what_changed_since_is_told_and_shown(files: Path, tmp_path: Path) -> None:
+    before, after = tmp_path / "before.parquet", tmp_path / "after.csv"
+    link(files, before, "-q")
+    links = Links.load(before)
+    kept = slice(0, len(links) - 5)
+    links.some(kept, replace(links.summary, n_links=len(links) - 5)).save(after)
+    table, page = tmp_path / "changes.csv", tmp_path / "changes.html"
+    code, out, _ = run("compare", before, after, "-o", table, "--report", page)
+    assert code == 0 and f"{len(links) - 5:,} links are as they were" in out and "5 no longer." in out
+    assert [row["kind"] for row in csv.DictReader(table.open())].count("lost") == 5
+    text = page.read_text()
+    assert "What changed since." in text and text.count('<td data-label="What">lost</td>') == 5
+    told = json.loads(run("compare", before, before, "--json")[1])
+    assert told == {"kept": len(links), "moved": 0, "gained": 0, "lost": 0}

@@ -19,6 +19,7 @@ import typer
 from veclink import __version__
 from veclink.cli.anchors import anchors
 from veclink.cli.cluster import cluster
+from veclink.cli.compare import compare
 from veclink.cli.demo import demo
 from veclink.cli.evaluate import evaluate
 from veclink.cli.export import export
@@ -56,6 +57,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str, str], ...] = (
      "veclink many a.npy b.npy c.npy --seeds 1,2=seeds.csv -o objects.csv"),
     ("eval", evaluate, "Hold links against the truth", "veclink eval links.csv --truth truth.csv"),
     ("report", report, "Write the page about links", "veclink report links.csv a.parquet b.parquet -o links.html"),
+    ("compare", compare, "Say what changed between two sets of links", "veclink compare old.parquet new.parquet"),
     ("review", review, "Check links by eye, in the browser", "veclink review links.csv a.parquet b.parquet --open"),
     ("merge", merge, "Make one collection of A and B",
      "veclink merge a.parquet b.parquet --links links.csv -o merged.parquet --yes"),
