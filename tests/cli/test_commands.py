@@ -117,7 +117,7 @@ def test_what_changed_since_is_told_and_shown(files: Path, tmp_path: Path) -> No
     links.some(kept, replace(links.summary, n_links=len(links) - 5)).save(after)
     table, page = tmp_path / "changes.csv", tmp_path / "changes.html"
     code, out, _ = run("compare", before, after, "-o", table, "--report", page)
-    assert code == 0 and f"{len(links) - 5:,} links are as they were" in out and "5 no longer." in out
+    assert code == 0 and f"same partner as before: {len(links) - 5:,};" in out and "no longer linked: 5." in out
     assert [row["kind"] for row in csv.DictReader(table.open())].count("lost") == 5
     text = page.read_text()
     assert "What changed since." in text and text.count('<td data-label="What">lost</td>') == 5

@@ -107,6 +107,6 @@ def _objects(values: list[Any]) -> np.ndarray:
 def sentence(counts: Mapping[str, int]) -> str:
     """What changed, in one line."""
     return (
-        f"{counts['kept']:,} links are as they were, {counts['moved']:,} rows of A have another partner, "
-        f"{counts['gained']:,} are linked for the first time, {counts['lost']:,} no longer."
+        f"Rows of A with the same partner as before: {counts['kept']:,}; with another one: {counts['moved']:,}; linked "
+        f"for the first time: {counts['gained']:,}; no longer linked: {counts['lost']:,}."
     )
