@@ -51,6 +51,7 @@ TIERS = {
     "review/test_server.py": "browser",
     "stores/*": "stores",
     "test_docs.py": "browser",
+    "test_notebooks.py": "extras",
     "uses/test_clustering.py": "extras",
     "uses/test_linker.py": "runs",
     "uses/test_many.py": "runs",
