@@ -9,7 +9,18 @@ NEARBY_ANCHORS = 1024
 """Links that are kept with their vectors, as neighbours of new pairs: as many as linking itself looks at."""
 
 PRIOR_ROWS = 10
-"""Rows that the share of shared rows of the fit counts for, against the new rows of a batch."""
+"""Rows that the share of shared rows of the fit counts for, against the new rows of a batch.
+
+With 30, of 100 new rows (70 shared, reddit minilm–mpnet) 59 seemed shared, with 10, 69.
+"""
+
+ENOUGH_TO_DISPLACE = 0.75
+"""Probability from which a new pair takes a partner away from a known one, however probable that was without it.
+
+It scores higher than the known pair, or it would not be judged. Of 20 copies of linked rows of the sample the most
+probable has 0.66; where the known pair stayed whenever it was the more probable one, a right pair in 70 was lost
+(scifact, e5–granite).
+"""
 
 LISTED_BY_COSINE = 64
 """Partners of each new row that are kept by cosine in the one pass over a large collection, and ranked afterwards."""

@@ -5,7 +5,7 @@ A new row stands among the rows that are known: its partner may have a better pa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -62,6 +62,18 @@ class Judged:
     shared: float
     evidence: dict[str, np.ndarray]
     standing: Standing
+
+    def only(self, chosen: np.ndarray) -> Judged:
+        """Some of the pairs. chosen: (p,) bool."""
+        return replace(
+            self,
+            rows=self.rows[chosen],
+            places=self.places[chosen],
+            probability=self.probability[chosen],
+            score=self.score[chosen],
+            rival=self.rival[chosen],
+            evidence={name: column[chosen] for name, column in self.evidence.items()},
+        )
 
 
 @dataclass(frozen=True, eq=False)
