@@ -14,12 +14,11 @@ PRIOR_ROWS = 10
 With 30, of 100 new rows (70 shared, reddit minilm–mpnet) 59 seemed shared, with 10, 69.
 """
 
-ENOUGH_TO_DISPLACE = 0.75
-"""Probability from which a new pair takes a partner away from a known one, however probable that was without it.
+CLEAR_LEAD = 0.02
+"""How far a new pair has to score above a known pair of the same row to take its place, however probable that was.
 
-It scores higher than the known pair, or it would not be judged. Of 20 copies of linked rows of the sample the most
-probable has 0.66; where the known pair stayed whenever it was the more probable one, a right pair in 70 was lost
-(scifact, e5–granite).
+A copy of a known row scores like that row; less than this counts as alike, and the more probable pair stays. Chosen on
+copies of linked rows of the sample.
 """
 
 LISTED_BY_COSINE = 64

@@ -12,7 +12,7 @@ from veclink.confidence.threshold import best_threshold, false_discovery_inflati
 from veclink.data.links import Links, Summary
 from veclink.data.pairs import lookup
 from veclink.geometry.clouds import Cloud
-from veclink.uses.new_rows.constants import ENOUGH_TO_DISPLACE, REFIT_GROWTH
+from veclink.uses.new_rows.constants import CLEAR_LEAD, REFIT_GROWTH
 from veclink.uses.new_rows.judging import Judged
 from veclink.uses.new_rows.knowledge import Knowledge
 
@@ -32,7 +32,7 @@ def as_links(
 
     They end where the expected F1 of the links that are known and of these together is largest: one new row is kept or
     not by the same probability as any other. A row of the other side that was linked before goes to the new row if
-    that pair is the more probable one, or sure enough: a copy of a row that is known takes nothing away.
+    that pair is the more probable one, or clearly ahead: a copy of a row that is known takes nothing away.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def as_links(
     before = every.probability
     partner = other.rows[judged.places]
     so_far = _probability_so_far(every, 1 - side, partner)
-    judged = judged.only(judged.probability > np.minimum(so_far, ENOUGH_TO_DISPLACE))
+    judged = judged.only((judged.probability > so_far) | (judged.lead > CLEAR_LEAD))
     probability = judged.probability
     kept = int(np.count_nonzero(probability >= lowest_kept(before, probability, known, overlap)))
     ids_new, ids_other = _ids(new, judged.rows), _ids(other, other.rows[judged.places])
