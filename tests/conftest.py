@@ -34,6 +34,7 @@ TIERS = {
     "cli/test_demo.py": "runs",
     "files/test_folders.py": "runs",
     "files/test_scratch_folders.py": "stores",
+    "faults/*": "stores",
     "linkers/test_checkpoint.py": "runs",
     "linkers/test_determinism.py": "runs",
     "linkers/test_seeds_by.py": "runs",
