@@ -18,23 +18,26 @@ from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.pairs import KnownPairs, resolve_seeds
 from veclink.data.payload_pairs import ColumnMatches, agreement_of, match_column
+from veclink.data.titles import titles_of
 from veclink.errors import InputError, named
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers.anchors import (
     Anchors,
     anchors_from_column,
+    anchors_from_links,
     anchors_from_pairs,
     anchors_from_vectors,
 )
 from veclink.linkers.checkpoint import Checkpoint, fingerprint
 from veclink.linkers.copies import Grouped, grouped
+from veclink.linkers.earlier import earlier_pairs
 from veclink.linkers.geh.linker import geh
 from veclink.linkers.options import OPTIONS, GehOptions, Options, SpanOptions, differing, options_of
 from veclink.linkers.result import links_of
 from veclink.linkers.span.kernel_clouds import kernel_clouds
 from veclink.linkers.span.linker import span
 from veclink.linkers.stages import Watch
-from veclink.progress import ProgressListener
+from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
 
 if TYPE_CHECKING:
@@ -43,9 +46,12 @@ if TYPE_CHECKING:
 __all__ = ["DEVICES", "METHODS", "Source", "chosen_device", "link"]
 
 METHODS = tuple(OPTIONS)
+NAMED_LINKS = 20
+"""Links that keep the titles of their rows, for a person who looks at the result."""
 Source = np.ndarray | Collection | str | Path
 
 
+@shows_progress
 def link(
     a: Source,
     b: Source,
@@ -53,12 +59,13 @@ def link(
     seeds: Any = None,
     seeds_by: str | tuple[str, str] | None = None,
     anchors: tuple[Source, Source] | None = None,
+    continued: Links | str | Path | None = None,
     method: str = "span",
     device: str = "auto",
     random_state: int = 0,
     memory: int | str | None = None,
     cluster: str | None = None,
-    progress: ProgressListener | None = None,
+    progress: ProgressListener | bool | None = None,
     checkpoint: str | Path | None = None,
     skip_zero: bool = False,
     strict: bool = False,
@@ -82,6 +89,10 @@ def link(
     anchors : pair of collections, optional
         Instead of seeds: vectors of the same objects in the same order, which are in neither collection. Method "span"
         also starts from neither.
+    continued : Links or path, optional
+        Instead of seeds: links that were found earlier between these collections, which may have grown since. Rows are
+        found again by their ids; without ids, rows have to be where they were, and new ones after them. They are the
+        start and may be wrong: the vectors decide.
     method : {"span", "geh"}
         The linker.
     device : {"auto", "cpu", "cuda"}
@@ -93,8 +104,8 @@ def link(
     cluster : str, optional
         The address of a Ray cluster to run on, or "auto" for the one that this machine is part of: the links are the
         same.
-    progress : callable, optional
-        Hears of every step.
+    progress : callable or True, optional
+        Hears of every step; True shows them.
     checkpoint : path, optional
         A folder where a long run keeps what it has found so far: the same call takes it up after a crash and gives the
         same links; a finished run removes it.
@@ -108,9 +119,10 @@ def link(
     **keywords
         The same, by name.
     """
+    progress = heard(progress)
     began = time.perf_counter()
     _check_call(method, random_state, cluster)
-    _check_start(method, seeds, seeds_by, anchors)
+    _check_start(method, seeds, seeds_by, anchors, continued)
     chosen = options_of(method, options, keywords)
     told = {"random_state": random_state, **(_plain(keywords) or differing(chosen))}
     place = chosen_device(device)
@@ -127,6 +139,8 @@ def link(
         if groups is not None:
             clouds = groups.a, groups.b
         given = _anchors(*clouds, _stand_for(known, groups), anchors)
+        if continued is not None:
+            given = anchors_from_links(*clouds, earlier_pairs(continued, left, right), random_state)
         if matches is not None:
             given = anchors_from_column(*clouds, _without_copies(matches, groups), random_state)
         watch = Watch(progress, run.checkpoint(checkpoint, *clouds, given))
@@ -143,7 +157,7 @@ def link(
         contradicting_seeds=() if known is None else tuple(map(tuple, _ascending(known.contradicting).tolist())),
         seconds=time.perf_counter() - began,
     )
-    return with_ranges(replace(links, summary=summary))
+    return with_ranges(titled(replace(links, summary=summary), left, right))
 
 
 def with_agreement(links: Links, a: Collection, b: Collection) -> Links:
@@ -157,6 +171,15 @@ def with_agreement(links: Links, a: Collection, b: Collection) -> Links:
         columns=None if columns is None else (columns[0], columns[1]),
     )
     return replace(links, summary=replace(links.summary, agreement=agreement))
+
+
+def titled(links: Links, a: Collection, b: Collection) -> Links:
+    """The links, the first of them with what the payload of both sides calls them, where it was read."""
+    titles = titles_of(links.pairs[:NAMED_LINKS], a, b)
+    if links.considered is None or not titles:
+        return replace(links, titles=titles)
+    # `at` takes its links from there
+    return replace(links, titles=titles, considered=replace(links.considered, titles=titles))
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,17 +324,27 @@ def _check_start(
     seeds: Any,
     seeds_by: str | tuple[str, str] | None,
     anchors: tuple[Source, Source] | None,
+    continued: Links | str | Path | None,
 ) -> None:
+    if continued is not None:
+        _check_continued(method, (seeds, seeds_by, anchors))
     if seeds is not None and anchors is not None:
         raise InputError("Seeds and anchors were both given; a run starts from one of them.")
     if seeds_by is not None and (seeds is not None or anchors is not None):
         raise InputError("Seeds or anchors were given, and a column to take seeds from; a run starts from one of them.")
     if seeds_by is not None and method == "geh":
         raise InputError("Method 'geh' believes every seed, and those of a column may be wrong; use method 'span'.")
-    if method == "geh" and seeds is None and anchors is None:
+    if method == "geh" and seeds is None and anchors is None and continued is None:
         raise InputError(
             "Neither seeds nor anchors were given, and method 'geh' needs one; 'span' starts from nothing too."
         )
+
+
+def _check_continued(method: str, others: tuple[Any, ...]) -> None:
+    if any(each is not None for each in others):
+        raise InputError("Earlier links were given, and another start with them; a run starts from one of them.")
+    if method == "geh":
+        raise InputError("Method 'geh' believes every pair it starts from, and earlier links may be wrong; use 'span'.")
 
 
 def _with_column(links: Links, matches: ColumnMatches | None, used: Anchors | None) -> Links:
