@@ -1,13 +1,14 @@
 # make demo   install veclink, link the bundled sample, write a report of it
 # make check  what a change needs while it is made: lint, types, import rules, unit tests; a few minutes, no torch
 # make test   install what all tests need, then check and run every tier of them
+# make faults kill every command that writes, on every target, and the review server: half an hour, results committed
 # make docs   build the documentation site into build/docs; make docs-serve shows it while it is written
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo check test docs docs-serve lint clean browser
+.PHONY: demo check test faults docs docs-serve lint clean browser
 
 demo: $(VENV)/installed
 	$(BIN)/veclink demo
@@ -17,6 +18,10 @@ check: $(VENV)/installed-for-checks lint
 
 test: $(VENV)/installed-for-tests browser lint
 	CHROMIUM=$(CHROMIUM) $(BIN)/python -m pytest -q --numprocesses 2 --dist loadfile
+
+faults: $(VENV)/installed-for-tests
+	$(BIN)/python tests/faults/long_run.py --kills 500 --jobs 2 --out bench/results/faults/kills.json
+	$(BIN)/python tests/faults/review_load.py --out bench/results/faults/review.json
 
 docs: $(VENV)/installed-for-tests
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -35,6 +35,7 @@ TIERS = {
     "cli/test_new_rows.py": "runs",
     "files/test_folders.py": "runs",
     "files/test_scratch_folders.py": "stores",
+    "faults/*": "stores",
     "linkers/test_checkpoint.py": "runs",
     "linkers/test_determinism.py": "runs",
     "linkers/test_seeds_by.py": "runs",

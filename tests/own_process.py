@@ -21,15 +21,20 @@ def command_alone(*arguments: object) -> tuple[int, str]:
     return alone(_command, [str(each) for each in arguments])
 
 
-def alone(function: Callable[..., Any], *arguments: Any) -> tuple[int, str]:
-    """The exit code of a process that calls a function of a module, and all that it prints."""
+def alone(function: Callable[..., Any], *arguments: Any, kill_after: float | None = None) -> tuple[int, str]:
+    """The exit code of a process that calls a function of a module, and all that it prints.
+
+    kill_after: seconds after which it is killed, unless it has ended by then.
+    """
     with TemporaryDirectory() as folder:
         said = Path(folder) / "said"
         process = _servers.Process(target=_called, args=(said, dict(os.environ), os.getcwd(), function, arguments))
         process.start()
+        process.join(kill_after)
+        process.kill()
         process.join()
         assert process.exitcode is not None
-        return process.exitcode, said.read_text(errors="replace")
+        return process.exitcode, said.read_text(errors="replace") if said.exists() else ""
 
 
 def _called(said: Path, variables: dict[str, str], folder: str, function: Callable[..., Any], given: Any) -> None:

@@ -2,22 +2,25 @@
 
 What veclink writes is three files: the vectors `X.npy` (or another ending), `X.ids.txt` with an id a line, and
 `X.ids.json` with the fingerprints of both. A run that is killed between their renames, or a copy of one of them alone,
-leaves vectors with the ids of others; the record shows it. Files without a record are taken as they are.
+leaves vectors with the ids of others; the record shows it, and where the rest was written it is put in place. Files
+without a record are taken as they are.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from veclink.errors import InputError, named
-from veclink.files.atomic import flush_folder, written_whole
+from veclink.files.atomic import finish_killed_write, flush_folder, written_whole
 from veclink.files.fingerprints import file_digest, text_digest
 from veclink.files.tables import read_csv, readable
 
@@ -81,6 +84,21 @@ def read_ids_beside(path: Path) -> np.ndarray | None:
                 "remove that file if the ids do belong to the vectors."
             )
     return read_ids(ids)
+
+
+def finish_ids_beside(path: Path) -> None:
+    """Put in place the ids and the vectors of a run that was killed after its record was: they are all there."""
+    record = _read_record(_record_path(path))
+    if record is None or record.get("ids") is None:
+        return
+    target = Path(os.path.realpath(path))
+    parts = ((_ids_path(target), record["ids"], text_digest), (target, record["vectors"], file_digest))
+    for place, wanted, digest_of in parts:
+        finish_killed_write(place, partial(_has_digest, wanted=wanted, digest_of=digest_of))
+
+
+def _has_digest(path: Path, wanted: str, digest_of: Callable[[Path], str]) -> bool:
+    return digest_of(path) == wanted
 
 
 def write_ids_beside(path: Path, vectors: Path, ids: Sequence[str], stack: ExitStack) -> None:

@@ -11,7 +11,7 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -138,18 +138,41 @@ def _begin_nameless(temporary: Path, mode: int) -> int | None:
     return None
 
 
+def finish_killed_write(target: Path, is_wanted: Callable[[Path], bool]) -> None:
+    """Give its name to what a killed writer of `target` had written whole.
+
+    is_wanted: whether a file is the one that another file says belongs there. One that is older than `target` is none:
+    somebody wrote that anew.
+    """
+    for path, lock in _leftovers(target):
+        try:
+            older = target.exists() and target.stat().st_mtime > path.stat().st_mtime
+            if not older and is_wanted(path):
+                give_access_of(target, path)
+                flush(path)
+                os.replace(path, target)
+                flush_folder(target.parent)
+        finally:
+            os.close(lock)
+
+
 def _clear_leftovers(target: Path) -> None:
-    """Remove what killed writers of this file left; a live one holds its lock."""
+    """Remove what killed writers of this file left."""
+    for path, lock in _leftovers(target):
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+        os.close(lock)
+
+
+def _leftovers(target: Path) -> Iterator[tuple[Path, int]]:
+    """What killed writers of this file left, each with its lock, which is to be closed; a live one holds its own."""
     if sys.platform == "win32":
         return
     for path in target.parent.glob(f"{_prefix(target)}*"):
         with suppress(OSError):
-            if path.is_symlink() or not path.is_file():
-                continue
-            lock = locked(path)
+            lock = None if path.is_symlink() or not path.is_file() else locked(path)
             if lock is not None:
-                path.unlink(missing_ok=True)
-                os.close(lock)
+                yield path, lock
 
 
 def _prefix(target: Path) -> str:

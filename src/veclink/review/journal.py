@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,6 +48,7 @@ class Journal:
         self._names = (_Names(a, "A"), _Names(b, "B"))
         self._standing: dict[Pair, list[Answer]] = {}
         self._by_number: dict[int, Answer] = {}
+        self._found: dict[str, list[Any]] = {}  # what was asked for since the last answer
         self._last = 0
         head = {"veclink_review": FORMAT, "n_a": len(a), "n_b": len(b)}
         try:
@@ -90,18 +91,33 @@ class Journal:
 
     def answers(self) -> list[Answer]:
         """The answers that stand, one for each answered pair, in the order they were given."""
-        return sorted((stack[-1] for stack in self._standing.values()), key=lambda each: each.number)
+        return list(self._once("answers", self._find_answers))
 
     def accepted(self) -> list[Pair]:
         """The pairs that were accepted, or taken instead of another, each once, in the order they were."""
+        return list(self._once("accepted", self._find_accepted))
+
+    def rejected(self) -> list[Pair]:
+        """The pairs that were rejected, in the order they were."""
+        return list(self._once("rejected", self._find_rejected))
+
+    def _once(self, what: str, find: Callable[[], list[Any]]) -> list[Any]:
+        """What is asked for several times for every answer that is given, found once."""
+        if what not in self._found:
+            self._found[what] = find()
+        return self._found[what]
+
+    def _find_answers(self) -> list[Answer]:
+        return sorted((stack[-1] for stack in self._standing.values()), key=lambda each: each.number)
+
+    def _find_accepted(self) -> list[Pair]:
         taken: Iterable[Pair | None] = (
             each.pair if each.answer == "accept" else each.instead for each in self.answers()
         )
         rejected = set(self.rejected())
         return list(dict.fromkeys(pair for pair in taken if pair is not None and pair not in rejected))
 
-    def rejected(self) -> list[Pair]:
-        """The pairs that were rejected, in the order they were."""
+    def _find_rejected(self) -> list[Pair]:
         return [each.pair for each in self.answers() if each.answer == "reject"]
 
     def add(self, pair: Pair, answer: str, *, tab: str, instead: Pair | None = None) -> Answer:
@@ -137,11 +153,13 @@ class Journal:
         return {"n": self._last + 1, "at": datetime.now(UTC).isoformat(timespec="milliseconds"), "tab": tab}
 
     def _let_stand(self, given: Answer) -> None:
+        self._found.clear()
         self._last = given.number
         self._by_number[given.number] = given
         self._standing.setdefault(given.pair, []).append(given)
 
     def _take_back(self, given: Answer) -> None:
+        self._found.clear()
         self._last += 1
         del self._by_number[given.number]
         stack = self._standing[given.pair]

@@ -57,6 +57,9 @@ class Review:
         with self._lock:
             self.links, self.name = links, name
             self.bands: Bands = banded(links)
+            none = np.zeros(len(links), bool)
+            unanswered = count_bands(self.bands.of, links.probability, none, none, len(self.bands.labels))
+            self._before = estimate(unanswered)
             self.generation += 1
             self._looks_at.clear()
             self._place = {(int(x), int(y)): place for place, (x, y) in enumerate(links.pairs.tolist())}
@@ -151,8 +154,7 @@ class Review:
             n = len(self.bands.labels)
             right, wrong = self._code == ACCEPTED, self._code == REJECTED
             counts = count_bands(self.bands.of, self.links.probability, right, wrong, n)
-            unanswered = count_bands(self.bands.of, self.links.probability, right & False, wrong & False, n)
-            now, before = estimate(counts), estimate(unanswered)
+            now, before = estimate(counts), self._before
             return {
                 "generation": self.generation,
                 "name": self.name,

@@ -14,7 +14,14 @@ from typing import Any
 import numpy as np
 
 from veclink.data.collection import Collection, numbers
-from veclink.data.ids import beside, disown_ids_beside, read_ids_beside, remove_ids_beside, write_ids_beside
+from veclink.data.ids import (
+    beside,
+    disown_ids_beside,
+    finish_ids_beside,
+    read_ids_beside,
+    remove_ids_beside,
+    write_ids_beside,
+)
 from veclink.errors import InputError, VeclinkError, needed
 from veclink.files.atomic import written_whole
 from veclink.files.safetensors import write_tensors
@@ -30,6 +37,7 @@ def read_file(address: Address) -> Collection:
     """The collection in a file, read by the module for its ending; with the fields and the filter of its URL."""
     assert address.path is not None
     path = address.path
+    finish_ids_beside(path)
     collection = _read(path, address.vector)
     if address.id is not None:
         if collection.payload is None or address.id not in collection.payload.column_names:
@@ -92,6 +100,7 @@ class FileStore(Store):
         if self._ending not in FILE_ENDINGS:
             raise InputError(f"{self._path} is not a kind of file that is known; known are {known_endings()}.")
         self.keeps_payload = self._ending in (".parquet", ".jsonl")
+        finish_ids_beside(self._path)
 
     @cached_property
     def _collection(self) -> Collection:

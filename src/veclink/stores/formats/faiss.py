@@ -18,6 +18,7 @@ import numpy as np
 from veclink.data.ids import (
     beside,
     disown_ids_beside,
+    finish_ids_beside,
     read_ids,
     read_ids_beside,
     remove_ids_beside,
@@ -26,6 +27,7 @@ from veclink.data.ids import (
 from veclink.errors import InputError, plural
 from veclink.files.atomic import written_whole
 from veclink.stores.protocol import BATCH, Batch, Store
+from veclink.stores.urls import Address
 
 
 class FaissStore(Store):
@@ -34,6 +36,10 @@ class FaissStore(Store):
     keeps_payload = False
     keeps_links = False
     needs = ("faiss", "FAISS", "veclink[faiss]")
+
+    def __init__(self, address: Address, *, writable: bool = False) -> None:
+        super().__init__(address, writable=writable)
+        finish_ids_beside(self._path)
 
     @cached_property
     def _index(self) -> Any:
