@@ -11,7 +11,7 @@ from veclink_bench.experiments.trials import run_trial
 
 TITLE = "Choice of the seeds"
 WAYS = ("nearest", "uniform", "fps", "kmeans")
-METHODS = ("self-learning tuned", "geh", "span")
+METHODS = ("self-learning tuned", "geh", "geh tuned", "span")
 PAIRS = (("nfcorpus", "minilm", "mpnet"), ("nfcorpus", "mpnet", "e5"))
 TRIALS = 3
 

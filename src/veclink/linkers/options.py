@@ -159,6 +159,12 @@ class GehOptions:
         The kernel hash, or raw distances.
     view_choice : {"fps", "random"}
         How the links of a view are drawn: furthest-point sampling, or at random.
+    seeds_in_views : bool
+        Whether every view holds all seeds. False: a view is drawn from all links, seeds among them.
+    own_votes : bool
+        Whether a view has a vote on the links that it holds as anchors. False: out-of-bag votes, as span counts them.
+    centred : bool
+        Whether the mean of a cloud is taken away first.
     schedule : {"adaptive", "frozen"}
         Whether views and anchors per view follow the number of links.
     views : {"many", "single"}
@@ -180,6 +186,9 @@ class GehOptions:
     k: int = geh.NEIGHBOURS
     encoding: Literal["kernel", "raw"] = "kernel"
     view_choice: Literal["fps", "random"] = "fps"
+    seeds_in_views: bool = True
+    own_votes: bool = True
+    centred: bool = False
     schedule: Literal["adaptive", "frozen"] = "adaptive"
     views: Literal["many", "single"] = "many"
     bootstrap: bool = True
@@ -192,7 +201,8 @@ class GehOptions:
         _check_number("share", self.share, above=0.0, most=1.0)
         for name in ("k", "neighbours", "max_iterations"):
             _check_count(name, getattr(self, name))
-        _check_flag("bootstrap", self.bootstrap)
+        for name in ("bootstrap", "seeds_in_views", "own_votes", "centred"):
+            _check_flag(name, getattr(self, name))
         _check_choice("encoding", self.encoding, ("kernel", "raw"))
         _check_choice("view_choice", self.view_choice, ("fps", "random"))
         _check_choice("schedule", self.schedule, ("adaptive", "frozen"))

@@ -12,8 +12,8 @@ SHARE: Final = 0.4
 NEIGHBOURS: Final = 50
 MAX_ITERATIONS: Final = 100
 
-# The paper's stopping rule: the share of points proposed moves by less than this in each of the last iterations. That
-# moves during the burn-in do not count was chosen here: they cost a point of F1 on nfcorpus.
+# The paper's stopping rule: after the burn-in, the points of both sides in proposed pairs, as a share of the larger
+# cloud, moved by less than this in each of the last iterations.
 STEADY_COVERAGE: Final = 0.01
 STEADY_ITERATIONS: Final = 10
 BURN_IN: Final = 10

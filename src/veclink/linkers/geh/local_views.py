@@ -25,7 +25,7 @@ from veclink.geometry.kmeans import spherical_kmeans
 from veclink.geometry.nearest import largest, nearest_rows
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.geh.constants import CLUSTERS_PER_LINK, KMEANS_STEPS, LINKS_PER_CLUSTER
-from veclink.linkers.geh.views import BLOCK, Proposals, Round, Settings, signature, spaced
+from veclink.linkers.geh.views import BLOCK, Proposal, Proposals, Round, Settings, signature, spaced
 
 Sides = tuple[np.ndarray, np.ndarray]
 
@@ -58,10 +58,13 @@ class LocalPath:
         around_b = np.concatenate([self.around_b, self.near_b.of_rows(rows_b)])
         views = clustered(left, LINKS_PER_CLUSTER, rng)
         anchors = round(sum(map(len, views)) / len(views))
+        n_seeds = len(self.anchors.left)
+        held = [pool[view[view >= n_seeds] - n_seeds] for view in views]
         proposals = self._proposals(
             (left, right),
             (around_a, around_b),
             views,
+            held,
         )
         return Round(len(views), anchors, proposals)
 
@@ -96,10 +99,11 @@ class LocalPath:
         anchors: Sides,
         around: Sides,
         views: list[np.ndarray],
+        held: list[np.ndarray],
     ) -> Proposals:
         """anchors: vectors of seeds and links on both sides. around: (m, count) rows around each of them."""
         encoding = self.settings.options.encoding
-        for view in views:
+        for view, links in zip(views, held, strict=True):
             rows_a = np.unique(around[0][view])
             rows_b = np.unique(around[1][view])
             self.looked_a[rows_a] += 1
@@ -116,11 +120,11 @@ class LocalPath:
                 anchors[1][view],
                 encoding,
             )
-            held = hash_a.nbytes + hash_b.nbytes
-            pairs, score = self.settings.mutual(hash_a, hash_b, held)
+            in_use = hash_a.nbytes + hash_b.nbytes
+            pairs, score = self.settings.mutual(hash_a, hash_b, in_use)
             in_a = rows_a[pairs[:, 0]]
             in_b = rows_b[pairs[:, 1]]
-            yield np.column_stack([in_a, in_b]), score, 1
+            yield Proposal(np.column_stack([in_a, in_b]), score, links)
 
 
 class Neighbours:
