@@ -109,7 +109,7 @@ def cells_of(file: str) -> list[Cell]:
 
 
 def constants_table(module: str) -> str:
-    """The constants of a module: name, value, and the comment above them, which says what they were chosen on."""
+    """The constants of a module: name, value, and what the comment above or the text below them says."""
     source = Path(str(import_module(module).__file__)).read_text(encoding="utf-8")
     lines = [
         f"<!-- constants {module} -->",
@@ -118,15 +118,16 @@ def constants_table(module: str) -> str:
     ]
     comments = _comments(source)
     told = ""
-    for node in ast.parse(source).body:
+    body = ast.parse(source).body
+    for node, following in zip(body, [*body[1:], None], strict=True):
         name = _assigned(node)
         if name is None:
             continue
         above = _comment_above(comments, node.lineno)
         told = above or (told if node.lineno - 1 in _assigned_lines(source) else "")
-        beside = comments.get(node.lineno, "")
+        words = " ".join(filter(None, (told, comments.get(node.lineno, ""), _text_of(following))))
         value = _plain(getattr(import_module(module), name))
-        lines.append(f"| `{name}` | {value} | {' '.join(filter(None, (told, beside)))} |")
+        lines.append(f"| `{name}` | {value} | {words.replace('|', '&#124;')} |")
     return "\n".join(lines) + "\n<!-- end -->"
 
 
@@ -197,6 +198,13 @@ def _assigned(node: ast.stmt) -> str | None:
 @cache
 def _assigned_lines(source: str) -> frozenset[int]:
     return frozenset(node.end_lineno or 0 for node in ast.parse(source).body if _assigned(node))
+
+
+def _text_of(node: ast.stmt | None) -> str:
+    """The words of a statement that is nothing but a text."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        return " ".join(node.value.value.split())
+    return ""
 
 
 def _comments(source: str) -> dict[int, str]:

@@ -153,6 +153,8 @@ class GehOptions:
     ----------
     growth, share : float
         c and ρ0 of the schedule.
+    base_views : int, optional
+        m0 of the schedule, the views of the first iteration; by default ⌈2/ρ0⌉, as the paper ties it to the share.
     k : int
         Neighbours over which csls takes a density.
     encoding : {"kernel", "raw"}
@@ -183,6 +185,7 @@ class GehOptions:
 
     growth: float = geh.GROWTH
     share: float = geh.SHARE
+    base_views: int | None = None
     k: int = geh.NEIGHBOURS
     encoding: Literal["kernel", "raw"] = "kernel"
     view_choice: Literal["fps", "random"] = "fps"
@@ -201,6 +204,8 @@ class GehOptions:
         _check_number("share", self.share, above=0.0, most=1.0)
         for name in ("k", "neighbours", "max_iterations"):
             _check_count(name, getattr(self, name))
+        if self.base_views is not None:
+            _check_count("base_views", self.base_views)
         for name in ("bootstrap", "seeds_in_views", "own_votes", "centred"):
             _check_flag(name, getattr(self, name))
         _check_choice("encoding", self.encoding, ("kernel", "raw"))

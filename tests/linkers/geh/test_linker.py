@@ -69,6 +69,7 @@ def test_schedule_follows_the_formulas() -> None:
     assert plan(15, 15, GehOptions()) == (5, 6)
     assert plan(300, 15, GehOptions(schedule="frozen")) == (5, 120)
     assert plan(300, 15, GehOptions(views="single")) == (1, 300)
+    assert plan(15, 15, GehOptions(base_views=12)) == (12, 6)
 
 
 @given(st.integers(3, 25), st.integers(0, 1000))

@@ -13,14 +13,15 @@ from veclink.linkers.options import GehOptions
 def plan(n_links: int, n_seeds: int, options: GehOptions) -> tuple[int, int]:
     """Views and anchors per view for this many links: `m = ⌈m0·sf⌉`, `s = ⌈ρ0·|L|/sf⌉`.
 
-    `sf = 1 + c·ln(|L|/|S|)` (1 when frozen) and `m0 = ⌈2/ρ0⌉`; a single view holds all links.
+    `sf = 1 + c·ln(|L|/|S|)` (1 when frozen) and `m0 = ⌈2/ρ0⌉` unless told; a single view holds all links.
     """
     if options.views == "single":
         return 1, n_links
     scale = 1.0
     if options.schedule == "adaptive":
         scale += options.growth * math.log(n_links / max(n_seeds, 1))
-    count = math.ceil(math.ceil(2 / options.share) * scale)
+    base = options.base_views or math.ceil(2 / options.share)
+    count = math.ceil(base * scale)
     return count, math.ceil(options.share * n_links / scale)
 
 
