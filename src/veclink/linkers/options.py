@@ -179,6 +179,8 @@ class GehOptions:
         `share`, `view_choice`, `schedule` and `views`).
     neighbours : int
         Rows around each anchor that a local view looks at.
+    links_per_view : int
+        Links for each cluster of the local path; 0: as many as the larger of the two dimensions, the paper's d_max.
     max_iterations : int
         Iterations at most.
     """
@@ -197,6 +199,7 @@ class GehOptions:
     bootstrap: bool = True
     path: Literal["auto", "global", "local"] = "auto"
     neighbours: int = geh.LOCAL_NEIGHBOURS
+    links_per_view: int = geh.LINKS_PER_CLUSTER
     max_iterations: int = geh.MAX_ITERATIONS
 
     def __post_init__(self) -> None:
@@ -204,6 +207,7 @@ class GehOptions:
         _check_number("share", self.share, above=0.0, most=1.0)
         for name in ("k", "neighbours", "max_iterations"):
             _check_count(name, getattr(self, name))
+        _check_count("links_per_view", self.links_per_view, least=0)
         if self.base_views is not None:
             _check_count("base_views", self.base_views)
         for name in ("bootstrap", "seeds_in_views", "own_votes", "centred"):

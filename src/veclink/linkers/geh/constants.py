@@ -34,8 +34,9 @@ LINKS_PER_CLUSTER: Final = 128
 # Clusters that each link stands in: the paper's.
 CLUSTERS_PER_LINK: Final = 2
 
-# Steps of k-means. Origin not recorded.
+# Steps of k-means, and links that it is fitted to at most. Origin not recorded.
 KMEANS_STEPS: Final = 10
+KMEANS_LINKS: Final = 65_536
 
 # --- The verdict --------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from veclink.geometry import signatures
+from veclink.geometry.arrays import Array, is_numpy, namespace, to_numpy
 from veclink.geometry.clouds import Cloud
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.geh.constants import WIDTH_SAMPLE
@@ -72,8 +73,8 @@ class Settings:
 
     def mutual(
         self,
-        hash_a: np.ndarray,
-        hash_b: np.ndarray,
+        hash_a: Array,
+        hash_b: Array,
         held: int,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Mutual nearest neighbours of two sets of signatures; held: bytes that are in use already."""
@@ -163,19 +164,21 @@ class GlobalPath:
 
 
 def signature(
-    r: np.ndarray,
+    r: Array,
     sample: np.ndarray,
     encoding: str,
-) -> np.ndarray:
+) -> Array:
     """Rows of unit length from distances to anchors; the rows of the sample set the width of the kernel."""
-    if encoding == "raw":
-        return signatures.raw(r)
-    return signatures.kernel_hash(r, signatures.kernel_width(r[sample]))
+    width = 1.0 if encoding == "raw" else signatures.kernel_width(to_numpy(r[sample]))
+    if is_numpy(r):
+        return signatures.raw(r) if encoding == "raw" else signatures.kernel_hash(r, width)
+    h = r if encoding == "raw" else namespace(r).exp(r * (-1.0 / width))
+    return h / (h * h).sum(axis=1)[:, None].sqrt().clip(signatures.SMALLEST_NORM)
 
 
-def spaced(r: np.ndarray) -> np.ndarray:
+def spaced(r: Array) -> np.ndarray:
     """Rows evenly spaced in the order of their mean distance to the anchors, of the distances (n, s)."""
-    order = np.argsort(r.mean(axis=1), kind="stable")
+    order = np.argsort(to_numpy(r.mean(axis=1)), kind="stable")
     count = min(WIDTH_SAMPLE, len(order))
     spots = np.linspace(0, len(order) - 1, count)
     return order[spots.astype(np.int64)]
