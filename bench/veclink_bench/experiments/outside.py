@@ -15,7 +15,7 @@ TITLE = "Out-of-domain anchors: target × source"
 CORPORA = ("scifact", "nfcorpus", "papers", "reddit", "stackexchange")
 MODELS = ("minilm", "mpnet")
 METHODS = ("self-learning tuned", "geh", "geh tuned", "span")
-ANCHORS, TRIALS = 30, 2
+ANCHORS, TRIALS = 30, 3
 
 
 def cells(setup: Setup) -> list[Settings]:
