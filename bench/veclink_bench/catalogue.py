@@ -37,6 +37,7 @@ STUDIES = {
 }
 SPEED = {
     "memory": Entry("speed.memory", "resident memory of `veclink link --memory`"),
+    "geh-local-memory": Entry("speed.geh_local", "GEH's local path: time, and memory beside the vectors"),
     "out-of-core": Entry("speed.out_of_core", "peak memory of collections that do not fit the budget"),
     "gpu-matching": Entry("speed.gpu_matching", "exact matching on one GPU: right, tuned, timed"),
     "gpu-linking": Entry("speed.gpu_linking", "millions of vectors linked on one GPU"),
