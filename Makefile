@@ -1,8 +1,13 @@
 # make demo   install veclink, link the bundled sample, write a report of it
 # make check  what a change needs while it is made: lint, types, import rules, unit tests; a few minutes, no torch
+<<<<<<< HEAD
+# make test   install what all tests need, then check (also that pages say what the results say) and run every tier
+# make docs   build the documentation site into build/docs
+=======
 # make test   install what all tests need, then check and run every tier of them
 # make faults kill every command that writes, on every target, and the review server: half an hour, results committed
 # make docs   build the documentation site into build/docs; make docs-serve shows it while it is written
+>>>>>>> main
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -17,6 +22,7 @@ check: $(VENV)/installed-for-checks lint
 	$(BIN)/python -m pytest -q -m unit --numprocesses 2 --dist loadfile
 
 test: $(VENV)/installed-for-tests browser lint
+	$(BIN)/veclink bench check
 	CHROMIUM=$(CHROMIUM) $(BIN)/python -m pytest -q --numprocesses 2 --dist loadfile
 
 faults: $(VENV)/installed-for-tests

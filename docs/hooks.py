@@ -27,6 +27,8 @@ RESULTS = ROOT / "bench" / "results" / "experiments"
 PROMISED = (0.9, 0.95, 0.99)
 OUTSIDE = re.compile(r"(!?)\[([^\]]+)\]\(((?:\.\./)+[^)#]+)\)")
 FIGURES = "figures"  # where the site keeps pictures that lie outside docs
+RESULTS_PAGE = ROOT / "bench" / "RESULTS.md"  # a page of the site too, as results.md
+TO_RESULTS = re.compile(r"\]\((?:\.\./)+bench/RESULTS\.md(#[^)]*)?\)")
 
 
 def on_files(files: Files, *, config: Any) -> Files:
@@ -38,7 +40,15 @@ def on_files(files: Files, *, config: Any) -> Files:
             target = (page.parent / link).resolve()
             if is_image and _is_outside(target):
                 files.append(File.generated(config, f"{FIGURES}/{target.name}", abs_src_path=str(target)))
+    files.append(File.generated(config, "results.md", content=results_page()))
     return files
+
+
+def results_page() -> str:
+    """The page of results as a page of the site: pages of docs are beside it, other files become names."""
+    text = RESULTS_PAGE.read_text(encoding="utf-8")
+    text = re.sub(r"\]\(\.\./docs/", "](", text)
+    return re.sub(r"\[([^\]]+)\]\((results/[^)]+)\)", r"\1 (`bench/\2`)", text)
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
@@ -46,6 +56,7 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     markdown = filled(markdown)
     folder = (DOCS / page.file.src_uri).parent
     up = "../" * page.file.src_uri.count("/")
+    markdown = TO_RESULTS.sub(lambda found: f"]({up}results.md{found[1] or ''})", markdown)
 
     def within_the_site(match: re.Match[str]) -> str:
         is_image, text, link = match.groups()

@@ -37,6 +37,7 @@ STUDIES = {
 }
 SPEED = {
     "memory": Entry("speed.memory", "resident memory of `veclink link --memory`"),
+    "geh-local-memory": Entry("speed.geh_local", "GEH's local path: time, and memory beside the vectors"),
     "out-of-core": Entry("speed.out_of_core", "peak memory of collections that do not fit the budget"),
     "gpu-matching": Entry("speed.gpu_matching", "exact matching on one GPU: right, tuned, timed"),
     "gpu-linking": Entry("speed.gpu_linking", "millions of vectors linked on one GPU"),
@@ -45,7 +46,8 @@ SPEED = {
     "report-speed": Entry("speed.report", "the report of many links: its size, and how long it takes to open"),
 }
 PAGES = {
-    "results": Entry("results_page", "put the measured tables into RESULTS.md, and draw all figures again"),
+    "results": Entry("results_page", "fill the numbers and tables of all pages from the results, draw all figures"),
+    "check": Entry("checking", "fail where a page is not what the results and the code say"),
     "pictures": Entry("pictures.method", "the pictures of the page on how it works"),
     "report-pictures": Entry("pictures.report_page", "the pictures of the report and of the probe's page"),
     "review-picture": Entry("pictures.review_page", "the picture of the review page"),

@@ -205,7 +205,7 @@ class _Run:
         skip_zero: bool,
     ) -> tuple[Cloud, Cloud]:
         """The collections as clouds, centred where the method wants it."""
-        centre = isinstance(self.options, SpanOptions) and self.options.centred
+        centre = self.options.centred
         look = look_on(self.device)
         a = prepare(
             left,
