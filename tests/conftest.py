@@ -33,7 +33,10 @@ TIERS = {
     "backends/test_torch_clouds.py": "extras",
     "cli/test_demo.py": "runs",
     "files/test_folders.py": "runs",
+    "fuzz/*": "browser",
+    "files/test_safetensors.py": "extras",
     "files/test_scratch_folders.py": "stores",
+    "geometry/test_nearest.py": "extras",
     "linkers/test_checkpoint.py": "runs",
     "linkers/test_seeds_by.py": "runs",
     "linkers/span/test_linker.py": "runs",
@@ -55,7 +58,7 @@ TIERS = {
     "uses/maps/test_maps.py": "extras",
 }
 # What a parameter of a test says of its tier, by how it begins or ends.
-PARAMETERS = {"torch": "extras", ".safetensors": "extras", "lancedb:": "stores"}
+PARAMETERS = {"torch": "extras", ".safetensors": "extras", "lancedb:": "stores", "sqlite:": "stores"}
 
 # The same examples on every run, no deadline (the first call of a compiled kernel is slow), no database on disk.
 settings.register_profile(

@@ -110,7 +110,9 @@ def link(
     with printing.progress() as listener:
         # opened once, for the linker and for the report; a store's payload is read where one of them looks at it
         payload = written.report is not None or start.seeds_by is not None
-        left, right = (open_collection(each, payload=payload, progress=listener) for each in (a, b))
+        left, right = (
+            open_collection(each, payload=payload, memory=computing.memory, progress=listener) for each in (a, b)
+        )
         links = find_links(left, right, progress=listener, **options)
     if written.precision is not None:
         links = with_agreement(with_ranges(links.at(precision=written.precision)), left, right)

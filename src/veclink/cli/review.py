@@ -74,7 +74,9 @@ def review(
     inputs = (links, payloads.payload_a, payloads.payload_b, journal)
     check_output(output, a, b, *(str(each) for each in inputs if each is not None))
     path = journal or links.with_name(f"{links.name}.review.jsonl")
-    left, right = _opened(a, payloads.payload_a), _opened(b, payloads.payload_b)
+    left, right = (
+        _opened(each, payload, linking.memory) for each, payload in ((a, payloads.payload_a), (b, payloads.payload_b))
+    )
     with Journal(path, left, right) as kept:
         session = Review(found, left, right, kept, name=links.name)
         again = LinkAgain(session, output, device=linking.device, memory=linking.memory, skip_zero=linking.skip_zero)
@@ -98,9 +100,9 @@ def review(
             typer.echo(f"Stopped; {plural(len(kept.answers()), 'answer')} in {path}.")
 
 
-def _opened(source: str, payload: Path | None) -> Collection:
+def _opened(source: str, payload: Path | None, memory: str | None) -> Collection:
     from veclink.review.payloads import with_payload
     from veclink.stores.opening import open_collection
 
-    collection = open_collection(source)
+    collection = open_collection(source, memory=memory)
     return collection if payload is None else with_payload(collection, payload)
