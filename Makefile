@@ -1,13 +1,17 @@
 # make demo   install veclink, link the bundled sample, write a report of it
 # make check  what a change needs while it is made: lint, types, import rules, unit tests; a few minutes, no torch
 # make test   install what all tests need, then check and run every tier of them
+# make lowest the unit tests with the lowest versions that pyproject.toml allows, in an environment of their own
+# make coverage  which lines of src all tests run, also in processes that they start
+# make fuzz   100,000 mutated inputs to every reader, option and URL (CASES=...), about half an hour on one core
+# make audit  ask pip-audit about known holes in what is installed; needs the network
 # make docs   build the documentation site into build/docs; make docs-serve shows it while it is written
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo check test docs docs-serve lint clean browser
+.PHONY: demo check test docs docs-serve lint clean browser lowest coverage fuzz audit
 
 demo: $(VENV)/installed
 	$(BIN)/veclink demo
@@ -17,6 +21,30 @@ check: $(VENV)/installed-for-checks lint
 
 test: $(VENV)/installed-for-tests browser lint
 	CHROMIUM=$(CHROMIUM) $(BIN)/python -m pytest -q --numprocesses 2 --dist loadfile
+
+# Of the unit tests those that touch what the bounds are of: the golden numbers are of the newest numpy, and the rest asks
+# the same of the same packages for minutes.
+LOWEST_TESTS := tests/cli/test_app.py tests/cli/test_uses.py tests/data tests/files tests/test_packages.py tests/test_security.py
+lowest: $(VENV)-lowest/installed
+	OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(VENV)-lowest/bin/python -m pytest -q -m unit -p no:cacheprovider $(LOWEST_TESTS)
+
+coverage: $(VENV)/installed-for-tests browser
+	rm -rf build/coverage
+	mkdir -p build/coverage
+	CHROMIUM=$(CHROMIUM) $(BIN)/coverage run -m pytest -q --numprocesses 2 --dist loadfile
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --skip-covered --fail-under 92
+
+CASES ?= 100000
+fuzz: $(VENV)/installed-for-tests
+	mkdir -p bench/results/reliability
+	PYTHONPATH=tests OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m fuzz.campaign --cases $(CASES) \
+	  --keep build/fuzz --out bench/results/reliability/fuzz.json
+
+audit: $(VENV)/installed-for-tests
+	$(PIP) pip-audit
+	$(BIN)/python -m pip_audit --skip-editable || { echo "pip-audit found something, or it could not reach its" \
+	  "database: without the network nothing was checked." >&2; exit 1; }
 
 docs: $(VENV)/installed-for-tests
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
@@ -38,11 +66,17 @@ browser:
 	  "run 'sudo apt-get install chromium', or name another with make test CHROMIUM=/path/to/chrome." >&2; exit 1; }
 
 clean:
-	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(VENV)-lowest build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "veclink needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + "; choose another with make PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
+
+$(VENV)-lowest/installed: pyproject.toml | $(VENV)/installed-for-checks
+	$(PIP) uv
+	$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python $(VENV)-lowest
+	$(BIN)/uv pip install --quiet --python $(VENV)-lowest/bin/python --resolution lowest-direct --editable . 'pytest>=8' 'hypothesis>=6.100'
+	@touch $@
 
 # The stamps make a second run quick; the sources themselves are used in place (an editable install).
 $(VENV)/installed: pyproject.toml | $(BIN)/python
