@@ -1,7 +1,7 @@
 # make demo   install veclink, link the bundled sample, write a report of it
 # make check  what a change needs while it is made: lint, types, import rules, unit tests; a few minutes, no torch
 # make test   install what all tests need, then check and run every tier of them
-# make lowest the unit tests with the lowest versions that pyproject.toml allows, in an environment of their own
+# make lowest tests with the lowest versions that pyproject.toml allows, in an environment of their own
 # make coverage  which lines of src all tests run, also in processes that they start
 # make fuzz   100,000 mutated inputs to every reader, option and URL (CASES=...), about half an hour on one core
 # make audit  ask pip-audit about known holes in what is installed; needs the network
@@ -23,10 +23,17 @@ test: $(VENV)/installed-for-tests browser lint
 	CHROMIUM=$(CHROMIUM) $(BIN)/python -m pytest -q --numprocesses 2 --dist loadfile
 
 # Of the unit tests those that touch what the bounds are of: the golden numbers are of the newest numpy, and the rest asks
-# the same of the same packages for minutes.
-LOWEST_TESTS := tests/cli/test_app.py tests/cli/test_uses.py tests/data tests/files tests/test_packages.py tests/test_security.py
-lowest: $(VENV)-lowest/installed
-	OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(VENV)-lowest/bin/python -m pytest -q -m unit -p no:cacheprovider $(LOWEST_TESTS)
+# the same of the same packages for minutes. Then the stores' clients, which may want a newer package of the first five.
+LOWEST := $(VENV)-lowest/bin/python
+LOWEST_INSTALL = $(BIN)/uv pip install --quiet --python $(LOWEST) --resolution lowest-direct
+LOWEST_TESTS := tests/cli/test_app.py tests/cli/test_uses.py tests/data tests/files tests/test_packages.py
+lowest: $(VENV)/installed-for-checks
+	$(PIP) uv
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)-lowest
+	$(LOWEST_INSTALL) --editable . 'pytest>=8' 'hypothesis>=6.100'
+	NUMBA_NUM_THREADS=1 $(LOWEST) -m pytest -q -m unit -p no:cacheprovider $(LOWEST_TESTS)
+	$(LOWEST_INSTALL) --editable '.[stores]' 'pytest>=8' 'hypothesis>=6.100' 'pgserver>=0.1.4' 'safetensors>=0.4'
+	$(LOWEST) -m pytest -q -p no:cacheprovider tests/stores/test_contract.py -k what_is_written_comes_back
 
 coverage: $(VENV)/installed-for-tests browser
 	rm -rf build/coverage
@@ -71,12 +78,6 @@ clean:
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "veclink needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + "; choose another with make PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
-
-$(VENV)-lowest/installed: pyproject.toml | $(VENV)/installed-for-checks
-	$(PIP) uv
-	$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python $(VENV)-lowest
-	$(BIN)/uv pip install --quiet --python $(VENV)-lowest/bin/python --resolution lowest-direct --editable . 'pytest>=8' 'hypothesis>=6.100'
-	@touch $@
 
 # The stamps make a second run quick; the sources themselves are used in place (an editable install).
 $(VENV)/installed: pyproject.toml | $(BIN)/python
