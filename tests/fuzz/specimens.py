@@ -169,7 +169,14 @@ def half_read(folder: Path) -> None:
 
     os.environ["VECLINK_SCRATCH"] = str(folder)
     with suppress(InterruptedError), open_store(half_read_url()) as store, scratch._folder(store, True) as place:
-        state = {"most": ROWS, "dimension": DIMENSION, "dtype": "<f4", "payload": True, "version": store.version()}
+        state = {
+            "most": ROWS,
+            "dimension": DIMENSION,
+            "dtype": "<f4",
+            "payload": True,
+            "version": store.version(),
+            "boot": scratch._boot(),
+        }
         begun = scratch._Scratch(place, state)
         for part in islice(store.batches(4), 2):
             begun.append(part, store.name)
