@@ -19,6 +19,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -57,16 +58,27 @@ Case = tuple[str, int]
 """The name of a target, perhaps with @ and more, and a seed; where it is negative, what is there is read as it is."""
 
 
-def run_all(counts: dict[str, int], folder: Path, *, first: int = 0, keep: Path | None = None) -> dict[str, Tally]:
+def run_all(
+    counts: dict[str, int],
+    folder: Path,
+    *,
+    first: int = 0,
+    keep: Path | None = None,
+    told: Callable[[dict[str, Tally]], None] | None = None,
+) -> dict[str, Tally]:
     """Run so many cases of each target, with seeds from `first` on.
 
-    keep: a folder where the files of each case that ended in a fault are left.
+    keep: a folder where the files of each case that ended in a fault are left. told: hears of what there is so far.
     """
     _made_in_child(list(counts), folder)
     tallies = {name: Tally() for name in counts}
     alone = {name for name in counts if BY_NAME[name].lives < SHARED}
     together = [(name, first + each) for name, count in counts.items() if name not in alone for each in range(count)]
-    _run_cases(together, SHARED, folder, tallies, keep)
+    Random(first).shuffle(together)  # a part of a long campaign has some of each
+    for start in range(0, len(together), SHARED):
+        _run_cases(together[start : start + SHARED], SHARED, folder, tallies, keep)
+        if told is not None:
+            told(tallies)
     for name in sorted(alone):
         cases = [(name, first + each) for each in range(counts[name])]
         _run_cases(cases, BY_NAME[name].lives, folder, tallies, keep)
@@ -251,13 +263,17 @@ def main() -> None:
     counts = dict.fromkeys(given.only, given.cases) if given.only else shares(given.cases)
     began = time.monotonic()
     with TemporaryDirectory(prefix="veclink-fuzz-") as folder:
-        tallies = run_all(counts, Path(folder), first=given.first, keep=given.keep)
+
+        def told(tallies: dict[str, Tally]) -> None:
+            if given.out is not None:
+                given.out.write_text(json.dumps(_result(tallies, time.monotonic() - began), indent=1) + "\n")
+
+        tallies = run_all(counts, Path(folder), first=given.first, keep=given.keep, told=told)
+        told(tallies)
     result = _result(tallies, time.monotonic() - began)
     for name, each in result["targets"].items():
         print(f"{name:16} {each['cases']:7,} cases {each['seconds']:7.1f} s {each['peak_mb']:5} MB  {each['ended']}")
     print(f"{result['cases']:,} cases, {result['faults']:,} faults, {result['seconds']:,.0f} s")
-    if given.out is not None:
-        given.out.write_text(json.dumps(result, indent=1) + "\n")
     sys.exit(1 if result["faults"] else 0)
 
 

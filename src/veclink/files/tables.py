@@ -91,6 +91,7 @@ def read_columns(path: Path, wanted: Sequence[str]) -> Columns:
     with _opened_parquet(path) as file:
         names = file.schema_arrow.names
         table = file.read(columns=[name for name in wanted if name in names])
+    table.validate(full=True)  # text that is none would be noticed only where it is looked at
     values = {name: table.column(name).to_pylist() for name in table.column_names}
     return Columns(names, values, "row", range(table.num_rows))
 
@@ -121,7 +122,9 @@ def read_csv(path: Path, wanted: Sequence[str] | None = None, *, whole: bool = F
 def read_parquet(path: Path) -> pa.Table:
     """A Parquet file as a table, with its metadata."""
     with _opened_parquet(path) as file:
-        return file.read()
+        table = file.read()
+    table.validate(full=True)
+    return table
 
 
 @contextmanager

@@ -30,6 +30,7 @@ def read(path: Path, vector: str | None = None, most: int | None = None) -> Coll
         check_fits(path, unpacked_size(file.metadata), most)
         vectors = _vectors(file, name, str(path))
         rest = file.read(columns=[column for column in schema.names if column != name])
+        rest.validate(full=True)  # Arrow reads text that is none, and complains where it is looked at
     ids = scale = None
     if (id_name := id_field(rest.column_names)) is not None:
         ids, rest = id_values(rest.column(id_name)), rest.drop_columns([id_name])
