@@ -91,13 +91,18 @@ class Payloads:
 
 
 def opened(
-    source: str, payload_file: Path | None, *, payload: bool = True, progress: ProgressListener | None = None
+    source: str,
+    payload_file: Path | None,
+    *,
+    payload: bool = True,
+    memory: str | None = None,
+    progress: ProgressListener | None = None,
 ) -> Collection:
-    """A collection, with the payload of a file where one is given."""
+    """A collection, with the payload of a file where one is given; the rest as in `open_collection`."""
     from veclink.review.payloads import with_payload
     from veclink.stores.opening import open_collection
 
-    collection = open_collection(source, payload=payload, progress=progress)
+    collection = open_collection(source, payload=payload, memory=memory, progress=progress)
     return collection if payload_file is None else with_payload(collection, payload_file)
 
 

@@ -130,8 +130,9 @@ def link(
         if machines is not None:
             place = "cpu"  # what a cluster computes on is its own matter
         run = _Run(chosen, place, memory, random_state, machines, told)
-        left = open_collection(a, payload=seeds_by is not None, progress=progress)
-        right = open_collection(b, payload=seeds_by is not None, progress=progress)
+        payload = seeds_by is not None
+        left = open_collection(a, payload=payload, memory=memory, progress=progress)
+        right = open_collection(b, payload=payload, memory=memory, progress=progress)
         known = None if seeds is None else resolve_seeds(seeds, left, right, strict=strict)
         matches = None if seeds_by is None else match_column(seeds_by, left, right)
         clouds = run.prepared(left, right, skip_zero)

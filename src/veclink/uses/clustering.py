@@ -189,7 +189,7 @@ def cluster(
     how = ClusterOptions(**options)
     needed("graspologic_native", "Clustering", "veclink[cluster]")
     progress = heard(progress)
-    left, right = (open_collection(side, payload=False, progress=progress) for side in (a, b))
+    left, right = (open_collection(side, payload=False, memory=how.memory, progress=progress) for side in (a, b))
     pairs, probability = pairs_of(links, left, right)
     pairs = pairs[one_to_one(pairs, probability)]
     # centred: e5 and others put all rows in a narrow cone, where cosines hardly differ

@@ -31,6 +31,8 @@ FORMAT = 1
 ENOUGH_LINKS = 100_000  # a random choice of more fits no better, and costs time
 FEW_LINKS = 100
 CHUNK = 8192
+MOST_NUMBERS = 1_000_000
+"""Numbers of a vector that a saved translator may name: far more than any model gives."""
 LENGTHS = (1.2e-38, 3e38)  # of translated vectors: within what float32 holds of each number
 
 
@@ -161,7 +163,7 @@ class Translator:
             raise InputError(f"{path} has the format {told.get('format')} and this version reads {FORMAT}.")
         try:
             tried = tuple(Quality.from_dict(each) for each in told["tried"])
-            return cls(
+            loaded = cls(
                 map_from_arrays(arrays),
                 told["kind"],
                 (int(told["dimensions"][0]), int(told["dimensions"][1])),
@@ -170,8 +172,10 @@ class Translator:
                 tried,
                 _checked_length(float(told["length"])),
             )
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+            _try_out(loaded)
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
             raise InputError(f"{path} is not a sound translator ({error!r}); save it again.") from error
+        return loaded
 
 
 def fit_translator(
@@ -223,6 +227,18 @@ def translated_batches(translator: Translator, source: Collection, *, payload: b
             None if source.ids is None else source.ids[start:stop],
             source.payload.slice(start, stop - start) if payload and source.payload is not None else None,
         )
+
+
+def _try_out(translator: Translator) -> None:
+    """Refuse a map whose arrays do not fit one another, or the dimensions that it names: one row shows it."""
+    taken, given = translator.dimensions
+    if not 0 < taken <= MOST_NUMBERS or not 0 < given <= MOST_NUMBERS:
+        raise ValueError(f"its dimensions are {taken} and {given}")
+    row = translator.map.apply(np.ones((1, taken), np.float32))
+    if row.shape != (1, given):
+        raise ValueError(f"it gives {row.shape} numbers instead of {given}")
+    if not all(np.isfinite(each).all() for each in translator.map.arrays().values()):
+        raise ValueError("it holds NaN or infinite numbers")
 
 
 def _checked_length(length: float) -> float:
