@@ -36,6 +36,7 @@ from veclink.linkers.span.linker import span
 from veclink.linkers.stages import Watch
 from veclink.progress import ProgressListener
 from veclink.stores.opening import open_collection
+from veclink.threads import computing
 
 if TYPE_CHECKING:
     from veclink.backends.ray_cluster import Cluster
@@ -57,6 +58,7 @@ def link(
     device: str = "auto",
     random_state: int = 0,
     memory: int | str | None = None,
+    threads: int | None = None,
     cluster: str | None = None,
     progress: ProgressListener | None = None,
     checkpoint: str | Path | None = None,
@@ -90,6 +92,8 @@ def link(
         Draws everything that is drawn.
     memory : int or str, optional
         Bounds what is allocated beside the vectors, such as "4GB".
+    threads : int, optional
+        Threads on the CPU; else $VECLINK_THREADS, or as many as this process may use cores. The links are the same.
     cluster : str, optional
         The address of a Ray cluster to run on, or "auto" for the one that this machine is part of: the links are the
         same.
@@ -114,7 +118,7 @@ def link(
     chosen = options_of(method, options, keywords)
     told = {"random_state": random_state, **(_plain(keywords) or differing(chosen))}
     place = chosen_device(device)
-    with machines_at(cluster, device) as machines:
+    with computing(threads), machines_at(cluster, device) as machines:
         if machines is not None:
             place = "cpu"  # what a cluster computes on is its own matter
         run = _Run(chosen, place, memory, random_state, machines, told)

@@ -19,7 +19,7 @@ from veclink.matching import lists
 from veclink.matching.certify import Ranks, rank
 from veclink.matching.lists import Nearest
 from veclink.matching.rankings import Matches
-from veclink.matching.threads import share
+from veclink.threads import computing, share
 
 kernels: Any
 try:
@@ -30,9 +30,11 @@ except ImportError:  # numba is not installed
 # The product of a tile this large runs at nearly the full speed of BLAS and is still in the cache when it is swept.
 TILE_ROWS, TILE_COLUMNS = 1024, 2048
 DEFAULT_MEMORY = 256_000_000
+Loop = Callable[[int, int], Any]
 _PARTS = ("cosine", "index", "count", "floor")  # what a checkpoint calls the arrays of `numba_kernels.Kept`
 
 
+@computing()
 def match(
     left: RowSource,
     right: RowSource,
@@ -68,6 +70,7 @@ def tile_shape(
     return _even(left[0], rows), _even(right[0], columns)
 
 
+@computing()
 def nearest(
     rows: ArrayRows, columns: ArrayRows, width: int, tile: tuple[int, int], unfinished: Unfinished | None = None
 ) -> tuple[Nearest, Nearest]:
@@ -87,11 +90,12 @@ def nearest(
             others = columns.block(first, last)
             if top == done:
                 checked(others, first, "Right")
-            cosine = space[: bottom - top, : last - first]
-            np.matmul(block, others.T, out=cosine)
-            _keep(kernels.floor_by_row, kernels.keep_by_row, space, last - first, first, _part(by_row, top, bottom))
-            of_columns = _part(by_column, first, last)
-            _keep(kernels.floor_by_column, kernels.keep_by_column, space, bottom - top, top, of_columns)
+            multiplied = partial(_multiplied, block, others, space)
+            of_rows, of_columns = _part(by_row, top, bottom), _part(by_column, first, last)
+            by_rows = _keeping(kernels.floor_by_row, kernels.keep_by_row, space, last - first, first, of_rows)
+            share(_one_after_another(multiplied, *by_rows), bottom - top)
+            by_columns = _keeping(kernels.floor_by_column, kernels.keep_by_column, space, bottom - top, top, of_columns)
+            share(_one_after_another(*by_columns), last - first)
         if unfinished is not None:
             unfinished.keep(bottom, len(rows), partial(_lists, bottom, by_row, by_column))
     return _nearest(by_row), _nearest(by_column)
@@ -128,16 +132,30 @@ def _part(kept: Any, start: int, stop: int) -> Any:
     return kernels.Kept(kept.width, *(part[start:stop] for part in kept[1:]))
 
 
-def _keep(
+def _multiplied(block: np.ndarray, others: np.ndarray, space: np.ndarray, start: int, stop: int) -> None:
+    np.matmul(block[start:stop], others.T, out=space[start:stop, : len(others)])
+
+
+def _keeping(
     set_floor: Callable[..., None], keep: Callable[..., None], space: np.ndarray, extent: int, first: int, kept: Any
-) -> None:
-    """Takes the entries of a tile in, of which `extent` columns (or rows) from `first` on are used."""
-    size = len(kept.held)
+) -> list[Loop]:
+    """The loops that take the entries of a tile in, of which `extent` columns (or rows) from `first` on are used."""
+    loops: list[Loop] = [partial(keep, space, extent, first, kept)]
     # Enough groups that the largest `width` of a tile's entries nearly all fall into different ones.
     groups = max(64, 1 << (3 * kept.width - 1).bit_length())
     if first == 0 and groups <= extent // 2:
-        share(partial(set_floor, space, extent, groups, kept), size)
-    share(partial(keep, space, extent, first, kept), size)
+        loops.insert(0, partial(set_floor, space, extent, groups, kept))
+    return loops
+
+
+def _one_after_another(*loops: Loop) -> Loop:
+    """One loop that does all of these for a part before the next part: what it works on is still in the cache."""
+
+    def run(start: int, stop: int) -> None:
+        for loop in loops:
+            loop(start, stop)
+
+    return run
 
 
 def _nearest(kept: Any) -> Nearest:

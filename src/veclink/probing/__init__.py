@@ -20,6 +20,7 @@ from veclink.probing.sides import SameSpace, Side, compare_spaces, look_at
 from veclink.probing.starting import StartTrial, try_start
 from veclink.progress import ProgressListener
 from veclink.stores.opening import open_collection
+from veclink.threads import computing
 
 __all__ = ["Forecast", "Probe", "SameSpace", "SeedCheck", "Side", "StartTrial", "probe"]
 
@@ -72,6 +73,7 @@ class Probe:
         return plain_json(asdict(self))
 
 
+@computing()
 def probe(
     a: Any,
     b: Any,
