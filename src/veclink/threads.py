@@ -152,7 +152,10 @@ def multiply(
 
 
 class _Blas:
-    """The limit on the threads of BLAS: set when the first computation begins, lifted when the last one ends."""
+    """The limit on the threads of BLAS: set when the first computation begins, lifted when the last one ends.
+
+    Where threadpoolctl is missing, as where numpy and torch are all there is, BLAS keeps its threads.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -163,16 +166,22 @@ class _Blas:
         with self.lock:
             self.running += 1
             if self.running == 1:
-                from threadpoolctl import threadpool_limits
-
-                self.limits = threadpool_limits(1, user_api="blas")
+                self.limits = _one_blas_thread()
 
     def release(self) -> None:
         with self.lock:
             self.running -= 1
-            if self.running == 0:
+            if self.running == 0 and self.limits is not None:
                 self.limits.restore_original_limits()
                 self.limits = None
+
+
+def _one_blas_thread() -> Any:
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        return None
+    return threadpool_limits(1, user_api="blas")
 
 
 _blas = _Blas()
