@@ -13,7 +13,7 @@ from veclink.geometry.signatures import unit_rows
 from veclink.threads import multiply
 
 LARGEST = 1e4  # numbers of rows that are of unit length are far below, and their products inside float16 and float32
-PROJECTED_AT_ONCE = 1024  # rows in one product: always the same, so that no row's numbers depend on who asks
+PROJECTED_AT_ONCE = 4096  # rows in one product: always the same, so that no row's numbers depend on who asks
 
 
 class Rows(Protocol):

@@ -19,7 +19,7 @@ from veclink.matching import lists
 from veclink.matching.certify import Ranks, rank
 from veclink.matching.lists import Nearest
 from veclink.matching.rankings import Matches
-from veclink.threads import computing, share
+from veclink.threads import ROWS_AT_ONCE, computing, share, thread_count
 
 kernels: Any
 try:
@@ -29,6 +29,8 @@ except ImportError:  # numba is not installed
 
 # The product of a tile this large runs at nearly the full speed of BLAS and is still in the cache when it is swept.
 TILE_ROWS, TILE_COLUMNS = 1024, 2048
+LEAST_PARTS = 4  # of a tile, which threads share
+MANY = 8192  # rows, of which a tile has enough larger parts
 DEFAULT_MEMORY = 256_000_000
 Loop = Callable[[int, int], Any]
 _PARTS = ("cosine", "index", "count", "floor")  # what a checkpoint calls the arrays of `numba_kernels.Kept`
@@ -46,7 +48,7 @@ def match(
     """Matches of `left` (n1, s) and `right` (n2, s), rows of unit length, in `memory` bytes beyond O(n·(k + depth))."""
     memory = memory or DEFAULT_MEMORY
     rows, columns = ArrayRows(left, memory // 4), ArrayRows(right, memory // 4)
-    tile = tile_shape(rows.shape, columns.shape, memory // 2)
+    tile = tile_in_parts(rows.shape, columns.shape, memory // 2)
     near = nearest(rows, columns, ranks.list_width, tile, unfinished)
     exact = partial(inner_products, memory=memory // 4)
     rounding = rounding_error(rows.shape[1])
@@ -68,6 +70,21 @@ def tile_shape(
     while 4 * (rows * (columns + 32) + (rows + columns) * left[1]) > memory and max(rows, columns) > 16:
         rows, columns = max(rows // 2, 16), max(columns // 2, 16)
     return _even(left[0], rows), _even(right[0], columns)
+
+
+def tile_in_parts(left: tuple[int, int], right: tuple[int, int], memory: int) -> tuple[int, int]:
+    """Rows and columns of a tile that has parts for all threads, in at most `memory` bytes.
+
+    Whole parts, so that the products are the same ones, and the same numbers, for any number of threads.
+    """
+    part = _part_rows(left[0])
+    rows, columns = tile_shape(left, right, memory, rows=part * max(LEAST_PARTS, thread_count()))
+    return rows if rows < part else -(-rows // part) * part, columns
+
+
+def _part_rows(n: int) -> int:
+    """Rows of one product: many run quicker, few are shared out more evenly."""
+    return 2 * ROWS_AT_ONCE if n >= MANY else ROWS_AT_ONCE
 
 
 @computing()
@@ -93,7 +110,7 @@ def nearest(
             multiplied = partial(_multiplied, block, others, space)
             of_rows, of_columns = _part(by_row, top, bottom), _part(by_column, first, last)
             by_rows = _keeping(kernels.floor_by_row, kernels.keep_by_row, space, last - first, first, of_rows)
-            share(_one_after_another(multiplied, *by_rows), bottom - top)
+            share(_one_after_another(multiplied, *by_rows), bottom - top, step=_part_rows(len(rows)))
             by_columns = _keeping(kernels.floor_by_column, kernels.keep_by_column, space, bottom - top, top, of_columns)
             share(_one_after_another(*by_columns), last - first)
         if unfinished is not None:
