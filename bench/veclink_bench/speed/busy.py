@@ -157,7 +157,7 @@ def _linking(rows: int, vectors: tuple[Path, Path] | None) -> tuple[Callable[[],
     data = "blends of the bundled sample"
     if vectors is not None:
         data = f"{vectors[0].parent.name}: {vectors[0].stem}, {vectors[1].stem}"
-    return partial(link, a, b, seeds=seeds), {"rows": [len(a), len(b)], "data": data}
+    return partial(link, a, b, seeds=seeds, device="cpu"), {"rows": [len(a), len(b)], "data": data}
 
 
 def _fingerprint(links: Links) -> str:
