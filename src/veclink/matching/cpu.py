@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,14 @@ def match(
     exact = partial(inner_products, memory=memory // 4)
     rounding = rounding_error(rows.shape[1])
     return rank((rows, columns), near, ranks, exact, tile=tile, memory=memory // 4, rounding=rounding)
+
+
+def is_compiled() -> bool:
+    """Whether the loops are in numba's cache: the first run on a machine compiles them, which takes some seconds."""
+    if kernels is None:
+        return True
+    cache = Path(kernels.keep_by_row.stats.cache_path)
+    return any(cache.glob("numba_kernels.keep_by_row-*.nbi"))
 
 
 def rounding_error(dimension: int) -> float:
