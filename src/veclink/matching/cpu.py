@@ -87,7 +87,7 @@ def tile_in_parts(left: tuple[int, int], right: tuple[int, int], memory: int) ->
     Whole parts, so that the products are the same ones, and the same numbers, for any number of threads.
     """
     part = _part_rows(left[0])
-    rows, columns = tile_shape(left, right, memory, rows=part * max(LEAST_PARTS, thread_count()))
+    rows, columns = tile_shape(left, right, memory, part * max(LEAST_PARTS, thread_count()))
     return rows if rows < part else -(-rows // part) * part, columns
 
 
