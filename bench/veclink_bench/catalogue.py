@@ -39,6 +39,7 @@ SPEED = {
     "memory": Entry("speed.memory", "resident memory of `veclink link --memory`"),
     "geh-local-memory": Entry("speed.geh_local", "GEH's local path: time, and memory beside the vectors"),
     "out-of-core": Entry("speed.out_of_core", "peak memory of collections that do not fit the budget"),
+    "busy": Entry("speed.busy", "link() beside 0, 1 and 4 processes that never rest"),
     "gpu-matching": Entry("speed.gpu_matching", "exact matching on one GPU: right, tuned, timed"),
     "gpu-linking": Entry("speed.gpu_linking", "millions of vectors linked on one GPU"),
     "store-speed": Entry("speed.stores", "reading each store, against a bare loop over its own client"),

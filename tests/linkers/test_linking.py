@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import re
 import subprocess
 import sys
@@ -231,3 +232,19 @@ def test_the_summary_has_the_ranges_of_its_estimates_and_the_version_of_the_cali
     for name in ("precision", "recall", "overlap"):
         low, high = getattr(summary, f"{name}_range")
         assert low <= getattr(summary, name) <= high
+
+
+@pytest.mark.runs
+def test_the_first_run_on_a_machine_says_that_it_compiles(tmp_path: Path) -> None:
+    script = """
+import numpy as np, veclink
+a = np.random.default_rng(0).standard_normal((120, 24)).astype(np.float32)
+for _ in range(2):
+    stages = []
+    veclink.link(a, a[::-1, ::-1], seeds=[(i, 119 - i) for i in range(10)], device="cpu",
+                 progress=lambda now: stages.append(now.stage))
+    print("compiling" in stages)
+"""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.split() == ["True", "False"]

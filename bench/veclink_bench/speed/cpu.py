@@ -22,8 +22,8 @@ from veclink.geometry.clouds import prepare
 from veclink.geometry.signatures import unit_rows
 from veclink.linkers.linking import link
 from veclink.matching import match
-from veclink.matching.threads import thread_count
 from veclink.stores.opening import open_collection
+from veclink.threads import thread_count
 from veclink_bench.splits import draw_seeds, split
 
 

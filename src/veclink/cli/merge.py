@@ -22,7 +22,6 @@ from veclink.cli.shared import (
     print_warning,
 )
 from veclink.errors import InputError, WrongLinksWarning, without_secrets
-from veclink.uses.merged_rows import AS_THEY_ARE
 
 
 @dataclass(frozen=True)
@@ -126,6 +125,8 @@ def _dedupe(
 
 
 def _sentences(told: dict[str, Any]) -> list[str]:
+    from veclink.uses.merged_rows import AS_THEY_ARE
+
     kind = "as they are" if told["space"] == "both" else "translated into B's space"
     new = told["rows"] - told["from_b"]
     lines = [

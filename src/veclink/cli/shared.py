@@ -63,6 +63,9 @@ Memory = Annotated[
     str | None,
     typer.Option(callback=check_memory, help='How much memory to use on top of the input, like "500MB".'),
 ]
+Threads = Annotated[
+    int | None, typer.Option(min=1, help="Threads on the CPU; else $VECLINK_THREADS, or one for each core.")
+]
 Device = Annotated[str, typer.Option(callback=check_device, help="auto, cpu or cuda.")]
 
 
@@ -72,6 +75,7 @@ class Computing:
 
     memory: Memory = None
     device: Device = "auto"
+    threads: Threads = None
     random_state: RandomState = 0
     skip_zero: SkipZero = False
 

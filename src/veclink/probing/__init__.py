@@ -24,6 +24,7 @@ from veclink.probing.sides import SameSpace, Side, compare_spaces, look_at
 from veclink.probing.starting import StartTrial, try_start
 from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
+from veclink.threads import computing
 
 __all__ = ["Forecast", "Probe", "SameSpace", "SeedCheck", "Side", "StartTrial", "probe"]
 
@@ -88,6 +89,7 @@ class Probe:
 
 
 @shows_progress
+@computing()
 def probe(
     a: Any,
     b: Any,

@@ -21,6 +21,7 @@ from veclink.geometry.signatures import unit_rows
 from veclink.progress import Progress, ProgressListener
 from veclink.stores.opening import open_collection
 from veclink.stores.protocol import Batch
+from veclink.threads import computing
 from veclink.uses.linked_pairs import GivenLinks, pairs_of
 from veclink.uses.maps import DEFAULT_KIND, KINDS, LEAST_LINKS, Map, Moments, Paired, fit_map, map_from_arrays
 from veclink.uses.maps.files import read_arrays, write_arrays
@@ -178,6 +179,7 @@ class Translator:
         return loaded
 
 
+@computing()
 def fit_translator(
     paired: Paired,
     kind: str,

@@ -17,6 +17,7 @@ import numpy as np
 
 from veclink.geometry.signatures import singular, unit_rows
 from veclink.linkers.span.constants import ANNEALED_POWER, HINT_LET_GO, NARROWEST, PLAN_SCALINGS, WIDER
+from veclink.threads import multiply
 
 FLOOR = np.float32(1e-30)  # of a sum of weights: rows that nothing is like stay finite
 
@@ -62,7 +63,7 @@ def anneal(
         block = joint[:width, :width]
         of_p, of_q = turned(p[:, :width], q[:, :width], block, count, schedule.power)
         scale = np.float32(sharpness * np.sqrt(count))
-        exponent = (scale * of_p) @ of_q.T
+        exponent = multiply(scale * of_p, of_q.T)
         exponent -= scale
         if hint is not None and hinted > 0:
             exponent += np.float32(hinted) * hint
@@ -104,7 +105,7 @@ def _averaged(
     for _ in range(scalings):
         rows = 1.0 / np.maximum((plan @ columns) * np.float32(len(p)), FLOOR)
         columns = 1.0 / np.maximum((rows @ plan) * np.float32(len(q)), FLOOR)
-    partners = plan @ (columns[:, None] * q)
+    partners = multiply(plan, columns[:, None] * q)
     return p.T @ (rows[:, None] * partners), columns
 
 
