@@ -16,6 +16,7 @@ from veclink.backends.cloud_pair import CloudPair
 from veclink.confidence.candidates import Candidates
 from veclink.confidence.constants import NO_RIVAL_SCORE
 from veclink.confidence.features import Neighbourhoods, ScoredPairs, candidate_pairs, worth_measuring
+from veclink.geometry.canonical import JOINED_RULES, MapRule
 
 Columns = Mapping[str, np.ndarray]
 """The evidence of links, as in `Links.evidence`: columns of one value for each link."""
@@ -215,6 +216,31 @@ def _score_on_card(value: float, known: Mapping[str, float]) -> str:
     return f"{value:.2f}{lead}"
 
 
+def _score_under(place: int, rule: MapRule) -> Evidence:
+    """How alike a pair is under one of the joined maps alone."""
+    return Evidence(
+        name=f"score_map{place + 1}",
+        label=f"Alike under map {place + 1} alone",
+        against="the single maps do not agree on it",
+        help=f"the score under one of the joined maps alone (ridge {rule.ridge:g}, power {rule.power:g})",
+        of_pairs=lambda pairs: pairs.under_map(place).score,
+        card=None,
+    )
+
+
+def _margin_under(place: int, rule: MapRule) -> Evidence:
+    """The lead of a pair over its closest rival under one of the joined maps alone."""
+    return Evidence(
+        name=f"margin_map{place + 1}",
+        label=f"Lead under map {place + 1} alone",
+        against="the single maps do not agree on its lead",
+        help=f"the lead over the closest rival under that map alone (ridge {rule.ridge:g}, power {rule.power:g})",
+        of_pairs=lambda pairs: np.minimum(*pairs.under_map(place).margins()),
+        compares_rivals=True,
+        card=None,
+    )
+
+
 _MARGIN_COLUMNS = ("score", "rival_a", "rival_b", "rival_a_score", "rival_b_score")
 
 REGISTRY: tuple[Evidence, ...] = (
@@ -286,4 +312,8 @@ REGISTRY: tuple[Evidence, ...] = (
         resolution=1e-3,
         card=None,
     ),
+    # Single maps tell wrong pairs that all of them together like. On the half of `veclink bench real` that things are
+    # chosen on, recall at 0.95 rose from 64.3 to 67.1, mean F1 from 85.4 to 85.8 in 41 runs.
+    *(_score_under(place, rule) for place, rule in enumerate(JOINED_RULES)),
+    *(_margin_under(place, rule) for place, rule in enumerate(JOINED_RULES)),
 )
