@@ -4,7 +4,8 @@
 
 Results are kept in results/experiments/real-HALF.PART.jsonl, one line for each trial, with the version of the code that
 made it; trials that this version has made are not run again. `--part 3/16` runs the third of sixteen parts, for as many
-processes. `--table` prints the means of what is kept.
+processes. `--table` prints the means of what is kept, kind by kind, with how often the ranges hold the truth;
+`--required` prints what was asked for beside what was measured.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from veclink import Links, link
 from veclink_bench.arguments import parser
 from veclink_bench.places import results_folder
 from veclink_bench.real_cases import Case, Corpora, Problem, cases
+from veclink_bench.real_table import kinds_table, required_table
 
 RESULTS = results_folder("experiments")
 WANTED_PRECISIONS = (0.9, 0.95, 0.99)
@@ -48,6 +49,11 @@ def measured(problem: Problem, links: Links) -> dict[str, Any]:
         "links": len(links),
         "copies": list(summary.copies),
         "estimated": {"precision": summary.precision, "recall": summary.recall, "overlap": summary.overlap},
+        "ranges": {
+            "precision": summary.precision_range,
+            "recall": summary.recall_range,
+            "overlap": summary.overlap_range,
+        },
         "true": scores(problem, links.pairs),
         "at": {str(wanted): _at(problem, links, wanted) for wanted in WANTED_PRECISIONS},
     }
@@ -66,22 +72,13 @@ def scores(problem: Problem, pairs: np.ndarray) -> dict[str, float]:
     return {"precision": precision, "recall": recall, "f1": f1}
 
 
-def table(lines: Iterable[dict[str, Any]]) -> str:
-    """Means of trials, a line for each kind, as Markdown."""
-    kinds: dict[str, list[dict[str, Any]]] = {}
-    for line in lines:
-        kinds.setdefault(line["kind"], []).append(line)
-    head = "| kind | trials | F1 | estimated − true precision (worst) | at 0.95: precision (least) / recall | linked |"
-    rows = [head, "|---|---|---|---|---|---|"]
-    return "\n".join([*rows, *(_row(kind, trials) for kind, trials in sorted(kinds.items()))])
-
-
 def main() -> None:
     """Run the trials that are missing, or print the table of those that are there."""
     options = _options()
-    if options.table:
+    if options.table or options.required:
         kept = sorted(RESULTS.glob(f"real-{options.half}.*.jsonl"))
-        print(table(line for path in kept for line in _lines(path)))
+        lines = [line for path in kept for line in _lines(path)]
+        print(required_table(lines) if options.required else kinds_table(lines))
         return
     place, of = (int(number) for number in options.part.split("/"))
     path = RESULTS / f"real-{options.half}.{place}-of-{of}.jsonl"
@@ -109,20 +106,6 @@ def _at(problem: Problem, links: Links, wanted: float) -> dict[str, float]:
     return {"links": len(some), **scores(problem, some.pairs)}
 
 
-def _row(kind: str, trials: list[dict[str, Any]]) -> str:
-    linked = [each for each in trials if each["links"]]
-    f1 = 100 * np.mean([each["true"]["f1"] for each in trials])
-    if not linked:
-        return f"| {kind} | {len(trials)} | {f1:.1f} | – | – | 0 |"
-    errors = [100 * (each["estimated"]["precision"] - each["true"]["precision"]) for each in linked]
-    worst = max(errors, key=abs)
-    sure = [100 * each["at"]["0.95"]["precision"] for each in linked if each["at"]["0.95"]["links"]]
-    recall = 100 * np.mean([each["at"]["0.95"]["recall"] for each in trials])
-    kept = f"{np.mean(sure):.1f} ({min(sure):.1f})" if sure else "–"
-    error = f"{np.mean(errors):+.1f} ({worst:+.1f})"
-    return f"| {kind} | {len(trials)} | {f1:.1f} | {error} | {kept} / {recall:.0f} | {len(linked)} |"
-
-
 def _lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
@@ -140,4 +123,5 @@ def _options() -> Any:
     arguments.add_argument("--part", default="1/1")
     arguments.add_argument("--only", default="")
     arguments.add_argument("--table", action="store_true")
+    arguments.add_argument("--required", action="store_true")
     return arguments.parse_args()
