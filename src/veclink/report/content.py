@@ -220,7 +220,7 @@ def _numbers(evidence: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 def _facts(links: Links, source: Links, mapped: Mapped | None) -> dict[str, Any]:
     summary = links.summary
     smaller = min(summary.n_a, summary.n_b)
-    spread = Spread.at((summary.overlap or 0.0) / max(smaller, 1))
+    spread = Spread.at(summary.overlap or 0.0, smaller)
     return {
         "kept": len(links),
         "all": len(source),
