@@ -54,6 +54,8 @@ class Evidence:
         right as itself, and is left out where candidates that are not mutual get a probability.
     in_model : bool
         Whether the probabilities follow from it.
+    part_of : str, optional
+        The entry that it is explained with: what the two change counts as one, in the words of that entry.
     of_columns : callable, optional
         How it follows from other columns of a links file; without it, it is a column itself.
     needed : tuple of str
@@ -74,6 +76,7 @@ class Evidence:
     of_neighbourhoods: Callable[[Neighbourhoods], np.ndarray] | None = None
     compares_rivals: bool = False
     in_model: bool = True
+    part_of: str | None = None
     of_columns: Callable[[Columns], np.ndarray] | None = None
     needed: tuple[str, ...] = ()
     resolution: float = 1e-4
@@ -113,6 +116,12 @@ def score_evidence() -> tuple[Evidence, ...]:
 def neighbourhood_evidence() -> tuple[Evidence, ...]:
     """What is computed from the neighbourhoods of a pair, in the order of the columns of `neighbourhood_features`."""
     return tuple(entry for entry in REGISTRY if entry.of_neighbourhoods is not None)
+
+
+def explained_with(name: str) -> str:
+    """The name of the entry that this one is explained with: itself, unless it is a part of another."""
+    entry = lookup(name)
+    return name if entry is None or entry.part_of is None else entry.part_of
 
 
 def lookup(name: str) -> Evidence | None:
@@ -221,9 +230,10 @@ def _score_under(place: int, rule: MapRule) -> Evidence:
     return Evidence(
         name=f"score_map{place + 1}",
         label=f"Alike under map {place + 1} alone",
-        against="the single maps do not agree on it",
+        against="the two are not much alike under one map alone",
         help=f"the score under one of the joined maps alone (ridge {rule.ridge:g}, power {rule.power:g})",
         of_pairs=lambda pairs: pairs.under_map(place).score,
+        part_of="score",
         card=None,
     )
 
@@ -233,10 +243,11 @@ def _margin_under(place: int, rule: MapRule) -> Evidence:
     return Evidence(
         name=f"margin_map{place + 1}",
         label=f"Lead under map {place + 1} alone",
-        against="the single maps do not agree on its lead",
+        against="a rival comes close under one map alone",
         help=f"the lead over the closest rival under that map alone (ridge {rule.ridge:g}, power {rule.power:g})",
         of_pairs=lambda pairs: np.minimum(*pairs.under_map(place).margins()),
         compares_rivals=True,
+        part_of="narrow_margin",
         card=None,
     )
 

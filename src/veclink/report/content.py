@@ -238,5 +238,6 @@ def _facts(links: Links, source: Links, mapped: Mapped | None) -> dict[str, Any]
         "growth": links.trace.get("growth", []),
         "model": links.trace.get("model"),
         "labels": {entry.name: entry.label for entry in registry.REGISTRY},
+        "told": {entry.name: registry.explained_with(entry.name) for entry in registry.REGISTRY},
         "decoys": links.trace.get("decoys"),
     }
