@@ -142,6 +142,30 @@ class Folds:
         return np.where(has_both, both, either).astype(np.float32)
 
 
+@dataclass(frozen=True, eq=False)
+class CrossFit:
+    """Candidates, and all that scored them: rows that come later can be scored alike.
+
+    Attributes
+    ----------
+    candidates : Candidates
+    maps : list of Projections
+        One for each fold, fitted without it.
+    split : Folds
+        Which fold the rows of the pool are in.
+    densities : list of Densities
+        Of each map.
+    whole : Projections or None
+        The map of the whole pool that large clouds are matched along; None where every fold is matched.
+    """
+
+    candidates: Candidates
+    maps: list[Projections]
+    split: Folds
+    densities: list[Densities]
+    whole: Projections | None
+
+
 def crossfit(
     clouds: CloudPair,
     pool: np.ndarray,
@@ -151,7 +175,28 @@ def crossfit(
     folds: int = FOLDS,
     one_pass: Callable[[Projections, int], Matches] | None = None,
 ) -> Candidates:
-    """Candidates among the rows of two clouds, scored by maps that were fitted without them.
+    """Candidates among the rows of two clouds, scored by maps that were fitted without them: see `crossfit_maps`."""
+    fitted = crossfit_maps(
+        clouds,
+        pool,
+        rng,
+        weights=weights,
+        folds=folds,
+        one_pass=one_pass,
+    )
+    return fitted.candidates
+
+
+def crossfit_maps(
+    clouds: CloudPair,
+    pool: np.ndarray,
+    rng: np.random.Generator,
+    *,
+    weights: np.ndarray | None = None,
+    folds: int = FOLDS,
+    one_pass: Callable[[Projections, int], Matches] | None = None,
+) -> CrossFit:
+    """Candidates among the rows of two clouds, and the maps that they were scored by.
 
     Parameters
     ----------
@@ -175,6 +220,7 @@ def crossfit(
         for links in _fitted_to(split)
     ]  # fmt: skip
     maps = [side_by_side(of_fold) for of_fold in single]
+    whole = None
     if max(clouds.n_a, clouds.n_b) > FULL_FOLDS:
         whole = side_by_side(_fitted(clouds, pool, weights, np.arange(len(pool))))
         matches = (one_pass or clouds.matches)(whole, BEST_LISTED)
@@ -184,13 +230,13 @@ def crossfit(
     rows_a, rows_b = np.divmod(keys, clouds.n_b)
     score = cross_fitted_score(clouds, maps, densities, split, rows_a, rows_b)
     candidates = scored_candidates(clouds, rows_a, rows_b, score, densities)
-    if len(single[0]) == 1:
-        return candidates
-    of_each_map = [
-        cross_fitted_score(clouds, list(of_folds), densities, split, rows_a, rows_b)
-        for of_folds in zip(*single, strict=True)
-    ]  # fmt: skip
-    return replace(candidates, single_scores=np.stack(of_each_map))
+    if len(single[0]) > 1:
+        of_each_map = [
+            cross_fitted_score(clouds, list(of_folds), densities, split, rows_a, rows_b)
+            for of_folds in zip(*single, strict=True)
+        ]  # fmt: skip
+        candidates = replace(candidates, single_scores=np.stack(of_each_map))
+    return CrossFit(candidates, maps, split, densities, whole)
 
 
 def cross_fitted_score(
