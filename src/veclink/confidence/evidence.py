@@ -231,7 +231,8 @@ def _score_under(place: int, rule: MapRule) -> Evidence:
         name=f"score_map{place + 1}",
         label=f"Alike under map {place + 1} alone",
         against="the two are not much alike under one map alone",
-        help=f"the score under one of the joined maps alone (ridge {rule.ridge:g}, power {rule.power:g})",
+        help=f"the score under one of the joined maps alone (ridge {rule.ridge:g}, power {rule.power:g}); 0 where one "
+        "map was fitted only, as for large collections",
         of_pairs=lambda pairs: pairs.under_map(place).score,
         part_of="score",
         card=None,

@@ -39,8 +39,11 @@ class ScoredPairs:
     single: tuple[ScoredPairs, ...] = ()
 
     def under_map(self, place: int) -> ScoredPairs:
-        """The pairs under one of the joined maps alone; as they are where there is no such map."""
-        return self.single[place] if self.single else self
+        """The pairs under one of the joined maps alone; all alike, which says nothing, where there is no such map."""
+        if self.single:
+            return self.single[place]
+        none = np.zeros_like(self.score)
+        return ScoredPairs(none, none, none, self.neighbourhoods)
 
     def margins(self) -> tuple[np.ndarray, np.ndarray]:
         """How far the pair scores above its best rival in A, and in B: (m,) each."""
