@@ -87,9 +87,9 @@ def _precision_at_95(trials: Trials) -> Row:
     precision = np.array([_mean(each["at"]["0.95"]["precision"] for each in cell) for cell in cells])
     if not len(precision):
         return Row("", "", "", False, 0)
-    reached = 100 * np.mean(precision >= 94)
+    reached = 100 * float(np.mean(precision >= 94))
     measured = f"{reached:.0f} % of {len(precision)} cells ≥ 94; least {precision.min():.1f}"
-    met = reached >= 90 and precision.min() >= 90
+    met = reached >= 90 and float(precision.min()) >= 90
     return Row(
         "true precision at 0.95, cells with ≥ 10 % shared",
         "90 % of cells ≥ 94, none below 90",

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from span_papers import candidates, cloud_pair, neighbourhoods, pool, some_papers
-from veclink.confidence.candidates import Candidates, Folds, cross_fitted_score, scored_candidates
+from veclink.confidence.candidates import Candidates, cross_fitted_score, scored_candidates
 from veclink.confidence.decoys import Decoys, decoy_pairs, remove_partners
 from veclink.confidence.evidence import feature_matrix
 from veclink.confidence.features import candidate_pairs
+from veclink.confidence.folds import Folds
 from veclink.geometry.canonical import JOINED_RULES
 from veclink.geometry.signatures import canonical_projections
 

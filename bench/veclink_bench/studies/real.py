@@ -76,9 +76,8 @@ def main() -> None:
     """Run the trials that are missing, or print the table of those that are there."""
     options = _options()
     if options.table or options.required:
-        kept = sorted(RESULTS.glob(f"real-{options.half}.*.jsonl"))
-        lines = [line for path in kept for line in _lines(path)]
-        print(required_table(lines) if options.required else kinds_table(lines))
+        trials = kept_trials(options.half)
+        print(required_table(trials) if options.required else kinds_table(trials))
         return
     place, of = (int(number) for number in options.part.split("/"))
     path = RESULTS / f"real-{options.half}.{place}-of-{of}.jsonl"
@@ -91,6 +90,13 @@ def main() -> None:
         if case.name not in known:
             head = {"case": case.name, "kind": case.kind, "label": case.label, "version": version}
             _append(path, head | trial(case, corpora))
+
+
+def kept_trials(half: str) -> list[dict[str, Any]]:
+    """The trials that are kept of a half; of one that several versions made, the last."""
+    paths = sorted(RESULTS.glob(f"real-{half}.*.jsonl"))
+    last = {line["case"]: line for path in paths for line in _lines(path)}
+    return list(last.values())
 
 
 def code_version() -> str:

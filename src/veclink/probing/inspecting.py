@@ -94,8 +94,8 @@ def copies_in(collection: Collection, usable: np.ndarray) -> list[list[Any]]:
         return []
     rows = Cloud(collection, usable)
     total = np.zeros(collection.dimension)
-    for start in range(0, len(usable), _BLOCK):
-        total += rows.block(start, min(start + _BLOCK, len(usable))).sum(axis=0, dtype=np.float64)
+    for low in range(0, len(usable), _BLOCK):
+        total += rows.block(low, min(low + _BLOCK, len(usable))).sum(axis=0, dtype=np.float64)
     mean = (total / len(usable)).astype(np.float32)
     groups = copy_groups(Cloud(collection, usable, mean))
     order, _ = groups.members()
