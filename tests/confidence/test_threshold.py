@@ -21,7 +21,7 @@ def test_of_no_pairs_none_are_kept() -> None:
 
 def test_more_wrong_links_are_counted_where_more_pairs_look_wrong() -> None:
     assert false_discovery_inflation(np.ones(5)) == 1.0
-    assert false_discovery_inflation(np.full(5, 0.75)) == pytest.approx(1.75)
+    assert false_discovery_inflation(np.full(5, 0.75)) == pytest.approx(2.0)
     assert false_discovery_inflation(np.empty(0)) == 1.0
 
 
