@@ -48,15 +48,21 @@ class Schedule:
 
 
 def anneal(
-    p: np.ndarray, q: np.ndarray, joint: np.ndarray, schedule: Schedule, hint: np.ndarray | None = None
+    p: np.ndarray,
+    q: np.ndarray,
+    joint: np.ndarray,
+    schedule: Schedule,
+    hint: np.ndarray | None = None,
+    rounds: range | None = None,
 ) -> np.ndarray:
     """The cross-covariance (d, d) that two clouds of whitened rows (n1, d) and (n2, d) agree on, from a first guess.
 
     hint: (n1, n2), added to the exponents of the plan in the first rounds.
+    rounds: which of the schedule to run; all of them where not given.
     """
     columns = np.ones(len(q), np.float32)
     most = p.shape[1]
-    for step in range(schedule.rounds):
+    for step in range(schedule.rounds) if rounds is None else rounds:
         count, sharpness, hinted = schedule.at(step)
         width = schedule.width(step, most)
         block = joint[:width, :width]
