@@ -61,6 +61,16 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     return OUTSIDE.sub(within_the_site, markdown)
 
 
+def on_post_page(output: str, *, page: Any, **_: Any) -> str:
+    """Take the part that the search needs on pages from the disk out of the site itself, and not from a network."""
+    return _with_own_worker(output, up="../" * page.file.dest_uri.count("/"))
+
+
+def on_post_template(output_content: str, **_: Any) -> str:
+    """The same for the page that says that there is none."""
+    return _with_own_worker(output_content, up="")
+
+
 def filled(markdown: str) -> str:
     """The page with its lists of commands and of evidence, what `at` was measured to keep, how often starts work."""
     for place, made in ((COMMANDS, commands), (EVIDENCE, evidence_table), (PROMISE, promise), (STARTS, starts)):
@@ -173,6 +183,10 @@ def _real_trials(results: Path) -> list[dict[str, Any]]:
             trial = json.loads(line)
             trials[trial["case"]] = trial
     return list(trials.values())
+
+
+def _with_own_worker(page: str, up: str) -> str:
+    return page.replace("https://unpkg.com/iframe-worker/shim", f"{up}scripts/iframe-worker.js")
 
 
 def _is_outside(target: Path) -> bool:

@@ -50,6 +50,7 @@ TIERS = {
     "review/test_server.py": "browser",
     "stores/*": "stores",
     "test_docs.py": "browser",
+    "test_notebooks.py": "extras",
     "uses/test_clustering.py": "extras",
     "uses/test_many.py": "runs",
     "uses/maps/test_maps.py": "extras",

@@ -13,6 +13,7 @@ import numpy as np
 from veclink.data import links_files
 from veclink.data.ids import as_ids
 from veclink.data.links_checks import check_rows, check_summary, check_trace
+from veclink.data.links_shown import ShownLinks, Titles
 from veclink.data.payload_pairs import Agreement
 from veclink.errors import InputError, named, plural
 
@@ -104,7 +105,7 @@ class Summary:
 
 
 @dataclass(frozen=True, eq=False)
-class Links:
+class Links(ShownLinks):
     """Pairs of rows that are the same object, the most probable first, equal ones by row.
 
     Whatever the order given, the constructor sorts all of it.
@@ -127,6 +128,8 @@ class Links:
         All candidates, those below the threshold too, for `at`; not saved, and no part of equality.
     trace : dict
         How the links came about, for reports; plain JSON values, no part of equality.
+    titles : dict of (int, int) to (str, str)
+        What the payload calls the two rows of the first links, where it was read; not saved, and no part of equality.
     """
 
     pairs: np.ndarray
@@ -138,6 +141,7 @@ class Links:
     options: dict[str, Any] = field(default_factory=dict)
     considered: Links | None = None
     trace: dict[str, Any] = field(default_factory=dict)
+    titles: Titles = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         pairs = np.asarray(self.pairs, dtype=np.int64).reshape(-1, 2)
