@@ -23,6 +23,7 @@ from veclink.linkers.span.constants import (
     ALIGNMENT_POWERS,
     ALIGNMENT_ROUNDS,
     ALIGNMENT_ROUNDS_OF_LARGE,
+    BEST_OF_UNCLEAR,
     CLEANING_ROUNDS,
     CLEANING_SAMPLE,
     CLEAR,
@@ -42,6 +43,7 @@ from veclink.linkers.span.constants import (
     MAX_ALIGNED,
     MAX_SEEDS_TO_CLEAN,
     MIN_GUESSED,
+    MIN_POOL_LIMIT,
     MIN_SEEDS_TO_CLEAN,
     PROBE_ROUNDS,
     PROFILE_GUESS,
@@ -276,7 +278,13 @@ def _grown(search: Search, projections: Sides) -> Pool:
     probed = search.grow(_guessed(clouds, pairs), short)
     if probed.agreed < HOPEFUL * queries.extent:
         return probed
-    return search.grow(_guessed(clouds, probed.pairs))
+    grown = search.grow(_guessed(clouds, probed.pairs))
+    if grown.agreed >= search.clear * queries.extent:
+        return grown
+    # A pool that began with all pairs may stay half wrong: the best of it grow into a better one.
+    best = grown.pairs[: max(MIN_POOL_LIMIT, int(BEST_OF_UNCLEAR * len(grown.pairs)))]
+    again = search.grow(_guessed(clouds, best))
+    return max(grown, again, key=lambda pool: pool.agreed)
 
 
 def _guessed(clouds: CloudPair, pairs: np.ndarray) -> Anchors:

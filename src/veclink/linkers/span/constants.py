@@ -110,6 +110,9 @@ MIN_GUESSED: Final = 500
 # Share of the smaller cloud that a start which will converge agrees on after the probe. Origin not recorded.
 HOPEFUL: Final = 0.1
 
+# Part of an aligned pool that agrees on less than CLEAR, its best, that is grown once more.
+BEST_OF_UNCLEAR: Final = 0.25
+
 # Hops and ridge of the profiles, power of the alignment. Two further guesses found nothing that annealing had not.
 PROFILE_GUESS: Final = (3, 1.0, 0.7)
 
@@ -148,11 +151,12 @@ ALIGNMENT_STEADY_ROUNDS: Final = 4
 # Pairs of rows, one of each cloud, that a search looks at: all of 500 × 4,400, or 1,483 of both. Chosen for its time.
 SEARCHED_PAIRS: Final = 2_200_000
 
-# The same for the one slow run from broad profiles, its rounds, directions and sharpness, and the weight of the hint.
-# papers mpnet–e5, α = .15: 8 % of the rows right from 1,483 of both, 71 % from all 2,875 (weight 1: 54 %).
+# The same for the slow runs from broad profiles, their rounds, directions and sharpness, and the weights of the hint.
+# papers mpnet–e5, α = .15: 8 % of the rows right from 1,483 of both, 71 % from all 2,875. By weight, two splits: 136,
+# 26 and 63 of 750 rows right, and 85, 485 and 152; the sum is largest where most are right.
 ANNEALED_PAIRS: Final = 9_000_000
 ANNEALED: Final = (120, (4, 60), (1.0, 4.0))
-HELD: Final = 2.0
+HELD: Final = (1.0, 2.0, 4.0)
 
 # Beginnings tried for a few rounds, how many of the best are carried on, up to which round, and how many to the end.
 # About one in twenty is good where the sizes are unequal (scifact, 500 in 5,000 and 600 in 4,000), one in three on

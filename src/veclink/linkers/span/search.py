@@ -99,14 +99,19 @@ def searched(clouds: Sides, means: Means, rng: np.random.Generator, listener: Ro
 def annealed(clouds: Sides, means: Means, rng: np.random.Generator) -> Sides:
     """Projections on which two clouds look alike, from their broad profiles, which are let go over all rounds.
 
-    One slow run on as many rows as there is time for: what a hint that is nearly good enough needs is more rows.
+    Slow runs on as many rows as there is time for: what a hint that is nearly good enough needs is more rows. How much
+    the profiles should weigh differs by data; the sum tells.
     """
     hints = in_one_basis(*_broad(clouds, _readings(clouds, rng), means), SEARCH_RIDGE)
     sampled = sample(clouds, ANNEALED_PAIRS, rng)
     p, q = sampled.rows
-    hint = np.float32(HELD) * _exponent(hints, sampled)
-    schedule = Schedule(*ANNEALED, let_go=1.0)
-    return _projections(sampled, anneal(p, q, first_joint(p, q, hint), schedule, hint))
+    hint = _exponent(hints, sampled)
+
+    def run(held: float) -> np.ndarray:
+        schedule = Schedule(*ANNEALED, let_go=1.0, held=held)
+        return anneal(p, q, first_joint(p, q, np.float32(held) * hint), schedule, hint)
+
+    return _projections(sampled, max(_in_parallel(run, HELD, len(p)), key=agreement))
 
 
 def annealed_from(given: Sides, clouds: Sides, means: Means, ridge: float, rng: np.random.Generator) -> Sides:
