@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 COMMANDS, EVIDENCE, PROMISE = "<!-- the commands -->", "<!-- the evidence -->", "<!-- the promise -->"
+NEW_ROWS = "<!-- the new rows -->"
 RESULTS = ROOT / "bench" / "results" / "experiments"
 STARTS = "<!-- starts without seeds -->"
 STARTED_WITHIN = 0.03  # of the F1 from fifteen seeds on the same split
@@ -72,8 +73,14 @@ def on_post_template(output_content: str, **_: Any) -> str:
 
 
 def filled(markdown: str) -> str:
-    """The page with its lists of commands and of evidence, what `at` was measured to keep, how often starts work."""
-    for place, made in ((COMMANDS, commands), (EVIDENCE, evidence_table), (PROMISE, promise), (STARTS, starts)):
+    """The page with its lists of commands and of evidence, and with what was measured."""
+    for place, made in (
+        (COMMANDS, commands),
+        (EVIDENCE, evidence_table),
+        (PROMISE, promise),
+        (NEW_ROWS, new_rows),
+        (STARTS, starts),
+    ):
         if place in markdown:
             markdown = markdown.replace(place, made())
     return markdown
@@ -167,6 +174,36 @@ def _starts_line(kind: str, case: str, count: int, runs: list[tuple[dict[str, An
     started = sum(f1 >= seeded - STARTED_WITHIN for f1, seeded in pairs)
     mean, seeded = (100 * sum(each) / len(pairs) for each in zip(*pairs, strict=True))
     return f"| {kind} | {case} | {begun} | {started} of {len(pairs)} | {mean:.1f} | {seeded:.1f} |"
+
+
+def new_rows(results: Path = RESULTS) -> str:
+    """What `veclink bench living` measured, as a list; what was not measured is not in it."""
+    file = results / "living.json"
+    told = json.loads(file.read_text(encoding="utf-8"))["summary"] if file.is_file() else {}
+    lines = []
+    if "batch" in told:
+        batch = told["batch"]
+        mean, worst = _points(-batch["mean_behind"]), _points(-batch["worst_behind"])
+        off, most_off = batch["mean_absolute_single_error"], abs(batch["worst_single_error"])
+        lines += [
+            f"- 100 new rows, 70 of them shared, in {batch['cases']} cases: the F1 of linking everything again is "
+            f"missed by {mean} on average, by {worst} in the worst case.",
+            f"- 200 rows, one at a time: the mean probability is off by {off:.1f} points on average, by "
+            f"{most_off:.1f} in the worst case.",
+        ]
+    if "days" in told:
+        worst = _points(-told["days"]["worst_behind"])
+        lines.append(f"- Ten days of `update`: the F1 of one run at the end is missed by {worst} in the worst case.")
+    if "cost" in told:
+        products = told["cost"]["products"]
+        lines.append(f"- 1,000 new rows against 200,000 take as long as {products:.2f} products of that size.")
+    lines.append("\n`veclink bench living --data DIR` measures it again (bench/results/experiments/living.json).")
+    return "\n".join(lines)
+
+
+def _points(difference: float) -> str:
+    """How much an F1 is missed by, in words."""
+    return f"{max(-difference, 0):.1f} points" if difference < 0 else f"nothing ({difference:.1f} points more)"
 
 
 def _real_trials(results: Path) -> list[dict[str, Any]]:

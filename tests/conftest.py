@@ -32,9 +32,11 @@ TIERS = {
     "backends/test_ray.py": "ray",
     "backends/test_torch_clouds.py": "extras",
     "cli/test_demo.py": "runs",
+    "cli/test_new_rows.py": "runs",
     "files/test_folders.py": "runs",
     "files/test_scratch_folders.py": "stores",
     "linkers/test_checkpoint.py": "runs",
+    "linkers/test_determinism.py": "runs",
     "linkers/test_seeds_by.py": "runs",
     "linkers/span/test_linker.py": "runs",
     "linkers/span/test_starts.py": "runs",
@@ -52,7 +54,9 @@ TIERS = {
     "test_docs.py": "browser",
     "test_notebooks.py": "extras",
     "uses/test_clustering.py": "extras",
+    "uses/test_linker.py": "runs",
     "uses/test_many.py": "runs",
+    "uses/new_rows/test_searching.py": "runs",
     "uses/maps/test_maps.py": "extras",
 }
 # What a parameter of a test says of its tier, by how it begins or ends.

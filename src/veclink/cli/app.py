@@ -20,12 +20,14 @@ from veclink import __version__
 from veclink.cli.anchors import anchors
 from veclink.cli.cluster import cluster
 from veclink.cli.compare import compare
+from veclink.cli.cut import cut
 from veclink.cli.demo import demo
 from veclink.cli.evaluate import evaluate
 from veclink.cli.export import export
 from veclink.cli.inspect import inspect
 from veclink.cli.link import link
 from veclink.cli.many import many
+from veclink.cli.match import match
 from veclink.cli.merge import merge
 from veclink.cli.probe import probe
 from veclink.cli.report import report
@@ -50,6 +52,10 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str, str], ...] = (
     ("demo", demo, "Link the bundled sample and write its report", "veclink demo"),
     ("link", link, "Link the vectors of A with those of B",
      "veclink link a.parquet b.parquet --seeds seeds.csv -o links.csv --report links.html"),
+    ("match", match, "Link new rows by what an earlier run learned",
+     "veclink match new.npy --linker papers.linker -o new.csv"),
+    ("cut", cut, "Move the threshold of links that were written before",
+     "veclink cut links.parquet --precision 0.95 -o sure.csv"),
     ("probe", probe, "Say whether A and B can be linked", "veclink probe a.npy b.npy --seeds seeds.csv"),
     ("anchors", anchors, "Embed texts by both models, to link from",
      "veclink anchors texts.txt --model-a all-MiniLM-L6-v2 --model-b all-mpnet-base-v2 -o anchors"),

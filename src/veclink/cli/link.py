@@ -15,6 +15,7 @@ from veclink.cli.shared import (
     Printing,
     SeedsFile,
     check_choice,
+    check_linker_folder,
     check_output,
     check_report,
     check_two,
@@ -23,6 +24,7 @@ from veclink.cli.shared import (
 )
 
 if TYPE_CHECKING:
+    from veclink.data.collection import Collection
     from veclink.data.links import Links
 
 
@@ -46,6 +48,10 @@ class Start:
     anchors: Annotated[
         tuple[str, str] | None,
         typer.Option(metavar="FA FB", help="Two vector files; row i of both is the same object, in neither A nor B."),
+    ] = None
+    continued: Annotated[
+        Path | None,
+        typer.Option("--continue", metavar="LINKS", help="Start from earlier links of A and B, which may have grown."),
     ] = None
 
 
@@ -82,6 +88,10 @@ class Written(Payloads):
         ),
     ] = None
     report: Annotated[Path | None, typer.Option(help="Write a report to look at, too: .html")] = None
+    save_linker: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Keep what veclink match needs to link new rows later, in this folder."),
+    ] = None
 
 
 @command
@@ -108,11 +118,14 @@ def link(
     from veclink.linkers.linking import link as find_links
 
     check_choice("--method", method.method, METHODS)
-    inputs = (a, b, *([str(start.seeds)] if start.seeds else []), *(start.anchors or ()), *written.files())
+    given = map(str, filter(None, (start.seeds, start.continued)))
+    inputs = (a, b, *given, *(start.anchors or ()), *written.files())
     check_two(a, b)
     check_output(output, *inputs)
     check_beside(output)
     check_report(written.report, *inputs)
+    if written.save_linker is not None:
+        check_linker_folder(written.save_linker, method.method, one_to_one=method.one_to_one)
     options = {**asdict(start), **asdict(method), **asdict(computing)}
     if options.pop("one_to_one") is False:
         options["one_to_one"] = False  # told only where it is asked for: method geh does not know it
@@ -133,14 +146,31 @@ def link(
         from veclink.report import save_report
 
         save_report(written.report, links, left, right)
-    files = {"output": str(output)} | ({} if written.report is None else {"report": str(written.report)})
+    if written.save_linker is not None and links.summary.verdict != "not linkable":
+        _save_linker(written.save_linker, links, left, right, (a, b), computing)
+    wanted = {"output": output, "report": written.report, "linker": written.save_linker}
+    files = {name: str(path) for name, path in wanted.items() if path is not None}
     table = [asdict(line) for line in thresholds(links)]
     printing.result(files | links.summary.to_dict() | {"thresholds": table}, lambda: _print(links, **files))
     if links.summary.verdict == "not linkable":
         raise typer.Exit(NOT_LINKABLE)
 
 
-def _print(links: Links, output: str, report: str | None = None) -> None:
+def _save_linker(
+    folder: Path,
+    links: Links,
+    left: Collection,
+    right: Collection,
+    sources: tuple[str, str],
+    computing: Computing,
+) -> None:
+    from veclink.uses.linker import Linker
+
+    linker = Linker.learned(links, left, right, sources, **asdict(computing))
+    linker.save(folder)
+
+
+def _print(links: Links, output: str, report: str | None = None, linker: str | None = None) -> None:
     from veclink.cli.terminal import print_summary, print_thresholds
     from veclink.confidence.threshold import thresholds
 
@@ -149,11 +179,11 @@ def _print(links: Links, output: str, report: str | None = None) -> None:
     typer.echo(f"Written to {output}.")
     if report is not None:
         typer.echo(f"The report is {report}; open it in a browser.")
-    for line in _next_steps(links, output, report):
+    for line in _next_steps(links, output, report, linker):
         typer.echo(line)
 
 
-def _next_steps(links: Links, output: str, report: str | None) -> list[str]:
+def _next_steps(links: Links, output: str, report: str | None, linker: str | None) -> list[str]:
     """What to do with the links, or about them; what is in the way is said in the reasons above."""
     if not len(links):
         return []
@@ -161,4 +191,6 @@ def _next_steps(links: Links, output: str, report: str | None) -> list[str]:
     steps.append(f"  check by eye:    veclink review {output} A B")
     if links.summary.verdict == "linkable":
         steps.append(f"  make one store:  veclink merge A B --links {output} -o merged.parquet")
+    if linker is not None:
+        steps.append(f"  link new rows:   veclink match NEW --linker {linker} -o new.csv")
     return ["Next, with your A and B:", *steps]

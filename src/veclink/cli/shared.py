@@ -222,6 +222,15 @@ def check_report(report: Path | None, *inputs: str) -> None:
         check_output(report, *inputs, what="reports", endings=PAGE_ENDINGS)
 
 
+def check_linker_folder(folder: Path, method: str, *, one_to_one: bool) -> None:
+    """Refuse, before the long work starts, a place where no linker could be written after it."""
+    from veclink.uses.new_rows.folder import check_place
+
+    if method != "span" or not one_to_one:
+        raise typer.BadParameter("needs --method span and one-to-one links.", param_hint="--save-linker")
+    check_place(folder)
+
+
 def check_no_input(output: str, *inputs: str | Path | None) -> None:
     """Refuse an output, a path or a URL, that is one of the inputs, however it is spelled."""
     place = Path(output.removeprefix("file://"))

@@ -49,7 +49,9 @@ class SpanTask:
     @property
     def given(self) -> np.ndarray:
         """The given pairs of rows, (m, 2)."""
-        return no_pairs() if self.anchors is None else self.anchors.rows
+        if self.anchors is None or not self.anchors.marked:
+            return no_pairs()
+        return self.anchors.rows
 
     def tell_rows(self, links: int, done: int, of: int) -> None:
         """Say how many rows of the final pass are matched."""
