@@ -227,7 +227,7 @@ MIN_OVERLAP_FRACTION: Final = 0.085
 CLEAR_OVERLAP_FACTOR: Final = 1.5
 
 # From nothing: of the share that the views agree on, how much must seem to be shared, or no map is borne out. Right
-# starts had 0.62 and more (scifact, reddit, papers; .15 of the objects shared, or half of 600 rows among 4,000).
+# starts had 0.6 and more (scifact, reddit, papers; .15 of the objects shared, or half of 600 rows among 4,000).
 MIN_BORNE_OUT: Final = 0.3
 
 # Divided by the dimensions, the share that must seem to be in both in few dimensions: 0.18 was seen by chance in 32.
