@@ -182,12 +182,12 @@ def _from_anchors(search: Search, anchors: Anchors) -> Iterator[Attempt]:
         return
     first, second = ALIGNMENT_POWERS
     yield _aligned_anchors(search, anchors, first)
-    yield _annealed_anchors(search, anchors)
     cleaned = clean(clouds, anchors, search.rng)
     if cleaned is not None:
         search.begin(cleaned.name)
         yield cleaned.name, search.grow(cleaned, search.seeded)
         yield _aligned_anchors(search, cleaned, first)
+    yield _annealed_anchors(search, anchors)
     yield _aligned_anchors(search, anchors, second)
 
 
@@ -279,7 +279,8 @@ def _grown(search: Search, projections: Sides) -> Pool:
     if probed.agreed < HOPEFUL * queries.extent:
         return probed
     grown = search.grow(_guessed(clouds, probed.pairs))
-    if grown.agreed >= search.clear * queries.extent:
+    hopeless = grown.agreed < HOPEFUL * queries.extent
+    if hopeless or grown.agreed >= search.clear * queries.extent:
         return grown
     # A pool that began with all pairs may stay half wrong: the best of it grow into a better one.
     best = grown.pairs[: max(MIN_POOL_LIMIT, int(BEST_OF_UNCLEAR * len(grown.pairs)))]
