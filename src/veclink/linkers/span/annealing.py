@@ -27,7 +27,7 @@ class Schedule:
     """Rounds, and from where to where the number of directions and β rise in them (both as a geometric series).
 
     scalings: how often rows and columns of a plan are scaled in turn. power: of a direction's singular value, which is
-    its weight. let_go: the share of the rounds over which the weight of a hint falls to nothing.
+    its weight. held: the weight of a hint at first. let_go: the share of the rounds over which it falls to nothing.
     """
 
     rounds: int
@@ -36,12 +36,13 @@ class Schedule:
     scalings: int = PLAN_SCALINGS
     power: float = ANNEALED_POWER
     let_go: float = HINT_LET_GO
+    held: float = 1.0
 
     def at(self, step: int) -> tuple[int, float, float]:
         """Directions, β and the weight of the hint in one round."""
         done = min(step / max(self.rounds - 1, 1), 1.0)
         count = round(_between(self.directions, done))
-        return count, _between(self.sharpness, done), max(0.0, 1.0 - done / self.let_go)
+        return count, _between(self.sharpness, done), self.held * max(0.0, 1.0 - done / self.let_go)
 
     def width(self, step: int, most: int) -> int:
         """Principal directions that are looked at in one round."""
@@ -49,15 +50,21 @@ class Schedule:
 
 
 def anneal(
-    p: np.ndarray, q: np.ndarray, joint: np.ndarray, schedule: Schedule, hint: np.ndarray | None = None
+    p: np.ndarray,
+    q: np.ndarray,
+    joint: np.ndarray,
+    schedule: Schedule,
+    hint: np.ndarray | None = None,
+    rounds: range | None = None,
 ) -> np.ndarray:
     """The cross-covariance (d, d) that two clouds of whitened rows (n1, d) and (n2, d) agree on, from a first guess.
 
     hint: (n1, n2), added to the exponents of the plan in the first rounds.
+    rounds: which of the schedule to run; all of them where not given.
     """
     columns = np.ones(len(q), np.float32)
     most = p.shape[1]
-    for step in range(schedule.rounds):
+    for step in range(schedule.rounds) if rounds is None else rounds:
         count, sharpness, hinted = schedule.at(step)
         width = schedule.width(step, most)
         block = joint[:width, :width]

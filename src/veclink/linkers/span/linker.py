@@ -52,13 +52,29 @@ class SpanTask:
             return no_pairs()
         return self.anchors.rows
 
-    def tell_round(self, step: int, links: int, agreement: float) -> None:
-        """Say that a round of growing is done."""
-        self.watch.tell(Progress(step, None, links, agreement, "growing"))
-
     def tell_rows(self, links: int, done: int, of: int) -> None:
         """Say how many rows of the final pass are matched."""
         self.watch.tell(Progress(done, of, links, None, "matching"))
+
+
+@dataclass
+class Growing:
+    """Tells whoever watches of the rounds of one start after another, by its name from the second start on."""
+
+    watch: Watch
+    attempts: int = 0
+    stage: str = "growing"
+
+    def begin(self, attempt: str) -> None:
+        """Say which start is tried from now on."""
+        self.attempts += 1
+        if self.attempts > 1:
+            self.stage = f"growing ({attempt})"
+        self.tell(0, 0, None)
+
+    def tell(self, step: int, links: int, agreement: float | None) -> None:
+        """Say that a round is done."""
+        self.watch.tell(Progress(step, None, links, agreement, self.stage))
 
 
 def span(
@@ -92,12 +108,14 @@ def span(
 
 def grow(task: SpanTask, _: None) -> Grown:
     """The pool of the best start, widened where it grew on a sample, and the given pairs that do not look wrong."""
+    growing = Growing(task.watch)
     bootstrap = best_pool(
         task.clouds,
         task.anchors,
         task.rng,
         options=task.options,
-        listener=task.tell_round,
+        listener=growing.tell,
+        attempt_listener=growing.begin,
     )
     links = bootstrap.pool.pairs
     if bootstrap.converged and len(links) >= MIN_POOL:
