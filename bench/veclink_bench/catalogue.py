@@ -31,6 +31,7 @@ STUDIES = {
     "two-models": Entry("studies.two_models", "does `veclink inspect` see that a collection mixes two models"),
     "no-seeds": Entry("studies.no_seeds", "linking from nothing, beside fifteen seeds on the same splits"),
     "recorded-runs": Entry("studies.recorded_runs", "forty-two runs recorded, to compare two versions of the code"),
+    "merge-sure": Entry("studies.merge_sure", "which links may make two rows one, and by which map the rest moves"),
     "mutants": Entry("mutants", "small faults put into `confidence` one at a time: do the tests notice"),
     "databases": Entry("studies.databases", "two databases linked by URL, the links written back to both"),
 }

@@ -29,11 +29,11 @@ from veclink.uses.merged_rows import AS_THEY_ARE
 class Merging:
     """Options of `veclink.merge`, named as it names them."""
 
-    map: MapKind = "la2m"
+    map: MapKind = "blend"
     union_only: Annotated[
         bool, typer.Option("--union-only", help="Translate nothing: A's vectors stay in their own space.")
     ] = False
-    sure: Annotated[float, typer.Option(min=0.0, max=1.0, help="Links at least this probable make two rows one.")] = 0.5
+    sure: Annotated[float, typer.Option(min=0.0, max=1.0, help="Links at least this probable make two rows one.")] = 0.9
     skip_zero: SkipZero = False
     random_state: RandomState = 0
 
@@ -92,6 +92,7 @@ def _merge(
         merged = merged_of(left, right, links, progress=listener, **options)
         in_the_way = None if writing.replace else store.in_the_way()
         if writing.yes:
+            _say_before(hidden_by_wrong_links(merged.summary.hidden), printing)
             merged.write(store, replace=writing.replace, progress=listener)
     print_warning(merged.summary.warning)
     told = {"output": without_secrets(output), "written": writing.yes, **asdict(merged.summary)}
@@ -138,7 +139,24 @@ def _sentences(told: dict[str, Any]) -> list[str]:
         )
     if told["unsure"]:
         lines.append(f"{told['unsure']:,} links are too improbable to make two rows one.")
+    if told["hidden"] is not None and not told["written"]:
+        lines.append(hidden_by_wrong_links(told["hidden"]))
     return lines
+
+
+def hidden_by_wrong_links(hidden: float | None) -> str:
+    """What a merge would cost, in a sentence; empty where the links have no probabilities."""
+    if hidden is None:
+        return ""
+    count = max(round(hidden), 1)
+    about = "Less than one object" if hidden < 0.5 else f"About {count:,} object{'s' * (count > 1)}"
+    return f"{about} of A would be hidden by wrong links; a greater --sure hides fewer and keeps more copies."
+
+
+def _say_before(sentence: str, printing: Printing) -> None:
+    """Say something on stderr before the writing starts."""
+    if sentence and not printing.quiet:
+        typer.echo(f"veclink: {sentence}", err=True)
 
 
 def _what_was_written(output: str, written: bool, in_the_way: str) -> str:

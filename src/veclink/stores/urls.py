@@ -144,7 +144,7 @@ def _in_bucket(rest: str, known: dict[str, Any]) -> Address:
         )
     ending = Path(key).suffix.lower()
     if ending in (*FILE_ENDINGS, *STORE_ENDINGS) and ending not in (".parquet", ".lance"):
-        raise InputError(f"s3:// is known for .parquet, .lance and folders, and this is a {ending}; copy it here first.")
+        raise InputError(f"s3:// is known for .parquet, .lance and folders, and this is a {ending}; copy it first.")
     known["kind"] = "s3_lance" if key.endswith(".lance") else "s3"
     return Address(**known, host=bucket, database=key, shown=_shown(f"s3://{bucket}/{key}", known))
 
