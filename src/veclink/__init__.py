@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from veclink.probing import probe
     from veclink.stores.opening import open_collection
     from veclink.uses.clustering import cluster
+    from veclink.uses.linker import Linker
     from veclink.uses.many import link_many
     from veclink.uses.merging import merge
     from veclink.uses.translating import Translator
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Collection",
+    "Linker",
     "Links",
     "Translator",
     "VeclinkError",
@@ -34,6 +36,7 @@ __all__ = [
 
 _HOME = {
     "Collection": "veclink.data.collection",
+    "Linker": "veclink.uses.linker",
     "Links": "veclink.data.links",
     "Translator": "veclink.uses.translating",
     "VeclinkError": "veclink.errors",

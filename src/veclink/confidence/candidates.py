@@ -120,6 +120,30 @@ class Folds:
         return np.where(has_both, both, either).astype(np.float32)
 
 
+@dataclass(frozen=True, eq=False)
+class CrossFit:
+    """Candidates, and all that scored them: rows that come later can be scored alike.
+
+    Attributes
+    ----------
+    candidates : Candidates
+    maps : list of Projections
+        One for each fold, fitted without it.
+    split : Folds
+        Which fold the rows of the pool are in.
+    densities : list of Densities
+        Of each map.
+    whole : Projections or None
+        The map of the whole pool that large clouds are matched along; None where every fold is matched.
+    """
+
+    candidates: Candidates
+    maps: list[Projections]
+    split: Folds
+    densities: list[Densities]
+    whole: Projections | None
+
+
 def crossfit(
     clouds: CloudPair,
     pool: np.ndarray,
@@ -129,7 +153,28 @@ def crossfit(
     folds: int = FOLDS,
     one_pass: Callable[[Projections, int], Matches] | None = None,
 ) -> Candidates:
-    """Candidates among the rows of two clouds, scored by maps that were fitted without them.
+    """Candidates among the rows of two clouds, scored by maps that were fitted without them: see `crossfit_maps`."""
+    fitted = crossfit_maps(
+        clouds,
+        pool,
+        rng,
+        weights=weights,
+        folds=folds,
+        one_pass=one_pass,
+    )
+    return fitted.candidates
+
+
+def crossfit_maps(
+    clouds: CloudPair,
+    pool: np.ndarray,
+    rng: np.random.Generator,
+    *,
+    weights: np.ndarray | None = None,
+    folds: int = FOLDS,
+    one_pass: Callable[[Projections, int], Matches] | None = None,
+) -> CrossFit:
+    """Candidates among the rows of two clouds, and the maps that they were scored by.
 
     Parameters
     ----------
@@ -152,6 +197,7 @@ def crossfit(
         _fitted(clouds, pool, weights, links)
         for links in _fitted_to(split)
     ]  # fmt: skip
+    whole = None
     if max(clouds.n_a, clouds.n_b) > FULL_FOLDS:
         whole = _fitted(clouds, pool, weights, np.arange(len(pool)))
         matches = (one_pass or clouds.matches)(whole, BEST_LISTED)
@@ -160,7 +206,8 @@ def crossfit(
         keys, densities = _pairs_of_each_map(maps, split, clouds)
     rows_a, rows_b = np.divmod(keys, clouds.n_b)
     score = cross_fitted_score(clouds, maps, densities, split, rows_a, rows_b)
-    return scored_candidates(clouds, rows_a, rows_b, score, densities)
+    candidates = scored_candidates(clouds, rows_a, rows_b, score, densities)
+    return CrossFit(candidates, maps, split, densities, whole)
 
 
 def cross_fitted_score(

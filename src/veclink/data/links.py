@@ -12,6 +12,7 @@ import numpy as np
 
 from veclink.data import links_files
 from veclink.data.ids import as_ids
+from veclink.data.judged import LINKED, count_kept, judged_columns, summary_of_all
 from veclink.data.links_checks import check_rows, check_summary, check_trace
 from veclink.data.payload_pairs import Agreement
 from veclink.errors import InputError, named, plural
@@ -19,6 +20,7 @@ from veclink.errors import InputError, named, plural
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_MARK = " linked"  # while a table is read: no column of evidence has such a name
 VERDICTS = ("linkable", "doubtful", "not linkable")
 Range = tuple[float, float]
 """The lowest and the highest value that an estimate may stand for."""
@@ -124,7 +126,7 @@ class Links:
     options : dict
         What the method was told; plain JSON values.
     considered : Links or None
-        All candidates, those below the threshold too, for `at`; not saved, and no part of equality.
+        All judged pairs, those below the threshold too, for `at`; Parquet files keep them; no part of equality.
     trace : dict
         How the links came about, for reports; plain JSON values, no part of equality.
     """
@@ -172,26 +174,39 @@ class Links:
             and all(_same(mine, theirs) for mine, theirs in zip(self._arrays(), other._arrays(), strict=True))
         )
 
-    def at(self, *, precision: float) -> Links:
-        """As many of the best pairs as have an expected precision of at least `precision`.
+    def at(
+        self,
+        *,
+        precision: float | None = None,
+        probability: float | None = None,
+        links: int | None = None,
+    ) -> Links:
+        """The surest pairs, as many as one of three wishes says; the threshold moves up or down.
 
-        The share of wrong ones that the probabilities expect is taken times `summary.caution`: the more of the judged
-        pairs are wrong, the less is known of the surest ones among those, and a wanted precision is to be kept. Right
-        after linking that reaches below the default threshold too; links that were loaded can only become fewer.
+        All judged pairs are chosen from, those below the default threshold too: right after linking, and of links that
+        were loaded from a Parquet file. A CSV file holds the links alone, which can only become fewer.
 
-        The promise is one about many results, and no guarantee of a single one: in N of 100 measured cases the true
-        precision was at least `precision`. The page "Choose a threshold" (docs/how-to/threshold.md) has N for 0.9,
-        0.95 and 0.99 from the committed measurements, or says that it was not measured.
+        Parameters
+        ----------
+        precision : float, optional
+            As many as have an expected precision of at least this. The share of wrong ones that the probabilities
+            expect is taken times `summary.caution`: the more of the judged pairs are wrong, the less is known of the
+            surest ones among those, and a wanted precision is to be kept.
+
+            The promise is one about many results, and no guarantee of a single one: in N of 100 measured cases the true
+            precision was at least `precision`. The page "Choose a threshold" (docs/how-to/threshold.md) has N for 0.9,
+            0.95 and 0.99 from the committed measurements, or says that it was not measured.
+        probability : float, optional
+            All that are at least this probable.
+        links : int, optional
+            So many.
 
         The ranges of precision and recall in the summary are those of the old set of links, and are left out, like
         the agreement of the payload; `confidence.intervals.with_ranges` and `agreement_of` find the new ones.
         """
-        if not isinstance(precision, (int, float, np.number)) or not 0 < precision <= 1:
-            raise InputError(f"The wanted precision is {precision!r}; it is more than 0 and at most 1, such as 0.95.")
         source = self if self.considered is None else self.considered
-        wrong = np.cumsum(1 - source.probability) / np.arange(1, len(source) + 1)
-        # the mean of rising numbers rises, but for the rounding of the sum
-        kept = int(np.count_nonzero(wrong * self.summary.caution <= 1 - precision + 1e-12))
+        wanted = {"precision": precision, "probability": probability, "links": links}
+        kept = count_kept(source.probability, self.summary.caution, wanted)
         expected = float(source.probability[:kept].sum())
         overlap = self.summary.overlap
         summary = replace(
@@ -262,8 +277,13 @@ class Links:
         return links_files.table(self.columns(), self._metadata())
 
     def save(self, path: str | Path) -> None:
-        """Write `path` whole or not at all: .parquet with its metadata inside, or .csv with a .csv.json beside it."""
-        links_files.write(path, self.columns(), self._metadata())
+        """Write `path` whole or not at all: .parquet with its metadata inside, or .csv with a .csv.json beside it.
+
+        Parquet holds all judged pairs, and its column `linked` says which are links; CSV holds the links alone.
+        """
+        is_parquet = Path(path).suffix.lower() == ".parquet"
+        columns = judged_columns(self) if is_parquet else self.columns()
+        links_files.write(path, columns, self._metadata())
 
     @classmethod
     def load(cls, path: str | Path) -> Links:
@@ -281,21 +301,29 @@ class Links:
     @classmethod
     def _from_saved(cls, columns: dict[str, np.ndarray], metadata: dict[str, Any]) -> Links:
         summary = Summary.from_dict(metadata.get("summary", {}))
+        linked = columns.pop(LINKED, None)
         left, right, probability = (columns.pop(name) for name in ("a", "b", "probability"))
         row_a, row_b = columns.pop("row_a", None), columns.pop("row_b", None)
         trace = _table_of(metadata, "trace")
         check_trace(trace, summary.n_a, summary.n_b)
         check_rows(columns, summary.n_a, summary.n_b)
-        return cls(
-            pairs=np.column_stack([left if row_a is None else row_a, right if row_b is None else row_b]),
+        pairs = np.column_stack([left if row_a is None else row_a, right if row_b is None else row_b])
+        if linked is not None:  # it is sorted with the others, and taken out again
+            columns[_MARK] = linked
+        every = cls(
+            pairs=pairs,
             probability=probability,
-            summary=summary,
+            summary=summary if linked is None else summary_of_all(summary, probability),
             evidence=columns,
             ids_a=None if row_a is None else left,
             ids_b=None if row_b is None else right,
             options=_table_of(metadata, "options"),
             trace=trace,
         )
+        if linked is None:
+            return every
+        linked = every.evidence.pop(_MARK)
+        return every.some(linked, summary, considered=every)
 
     def _metadata(self) -> dict[str, Any]:
         summary = self.summary.to_dict()

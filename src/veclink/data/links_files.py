@@ -35,7 +35,7 @@ FORMAT = 1
 FINGERPRINT = "fingerprint"
 """Where the metadata of a CSV file holds the fingerprint of the links in that file."""
 REQUIRED = ("a", "b", "probability")
-RESERVED = (*REQUIRED, "row_a", "row_b")
+RESERVED = (*REQUIRED, "row_a", "row_b", "linked")
 
 
 def table(columns: dict[str, np.ndarray], metadata: dict[str, Any]) -> pa.Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -64,11 +65,15 @@ def lookup(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 def read_pairs(path: str | Path) -> tuple[np.ndarray, np.ndarray]:
-    """The columns `a` and `b` of a CSV or Parquet file; what comes from CSV is text until a collection says more."""
+    """The columns `a` and `b` of a CSV or Parquet file; what comes from CSV is text until a collection says more.
+
+    Of a file with all judged pairs (`judged.LINKED`), the links alone.
+    """
     path = Path(path)
     table_ending(path, "pairs come in such a file with the columns a,b")
     with readable(f"The pairs in {path} cannot be read", "check the file"):
         table = read_columns(path, ("a", "b"))
+        linked = _linked(path)
     if len(table.values) < 2:
         names = named(table.names) or "none"
         raise InputError(f"{path} has the columns {names}; pairs are in two columns called a and b.")
@@ -79,12 +84,25 @@ def read_pairs(path: str | Path) -> tuple[np.ndarray, np.ndarray]:
         raise InputError(
             f"{path} lacks a value for a or b in {table.unit} {named(lacking)}; fill or remove those {table.unit}s."
         )
+    if linked is not None:
+        left, right = list(compress(left, linked)), list(compress(right, linked))
     return _objects(left), _objects(right)
+
+
+def _linked(path: Path) -> list[bool] | None:
+    """Which of the pairs in a Parquet file are links; None where it holds nothing else."""
+    if path.suffix.lower() != ".parquet":
+        return None
+    values = read_columns(path, ["linked"]).values.get("linked")
+    return None if values is None else [value is True for value in values]
 
 
 def read_probabilities(path: str | Path, count: int) -> np.ndarray:
     """The column `probability` of a file of pairs; ones where it has none."""
     values = read_columns(Path(path), ["probability"]).values.get("probability")
+    linked = _linked(Path(path))
+    if values and linked is not None:
+        values = list(compress(values, linked))
     if not values:
         return np.ones(count)
     try:

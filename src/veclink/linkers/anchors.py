@@ -13,7 +13,8 @@ from veclink.data.payload_pairs import ColumnMatches
 from veclink.errors import InputError, plural
 from veclink.geometry.clouds import Cloud
 
-# Pairs taken from a column at most. More would not start better, and the rest stays a check of the links.
+# Pairs taken from a column, or from earlier links, at most. More would not start better, and the rest stays a check
+# of the links.
 MAX_FROM_COLUMN = 200
 
 
@@ -31,6 +32,8 @@ class Anchors:
         Given by a person, who is believed while the pool is small and whose pairs are links; guessed ones are neither.
     name : str
         What reasons call them.
+    marked : bool
+        Whether their pairs stay in the pool and are marked as given; links that were found earlier do not and are not.
     """
 
     left: np.ndarray
@@ -38,6 +41,7 @@ class Anchors:
     pairs: np.ndarray | None = None
     trusted: bool = True
     name: str = "seeds"
+    marked: bool = True
 
     def __len__(self) -> int:
         return len(self.left)
@@ -112,6 +116,24 @@ def anchors_from_column(
     chosen = rng.permutation(len(pairs))[:MAX_FROM_COLUMN]
     found = anchors_from_pairs(a, b, pairs[np.sort(chosen)])
     return replace(found, trusted=False, name=f"equal {matches.name}")
+
+
+def anchors_from_links(
+    a: Cloud,
+    b: Cloud,
+    pairs: np.ndarray,
+    random_state: int,
+) -> Anchors:
+    """Anchors that are links of an earlier run: a random part of them, which may be wrong.
+
+    pairs: (m, 2) rows of the two collections.
+    """
+    there = (lookup(a.rows, pairs[:, 0]) >= 0) & (lookup(b.rows, pairs[:, 1]) >= 0)
+    pairs = pairs[there]
+    rng = np.random.default_rng(random_state)
+    chosen = rng.permutation(len(pairs))[:MAX_FROM_COLUMN]
+    found = anchors_from_pairs(a, b, pairs[np.sort(chosen)])
+    return replace(found, trusted=False, name="earlier links", marked=False)
 
 
 def anchors_from_vectors(

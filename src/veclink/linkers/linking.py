@@ -23,11 +23,13 @@ from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers.anchors import (
     Anchors,
     anchors_from_column,
+    anchors_from_links,
     anchors_from_pairs,
     anchors_from_vectors,
 )
 from veclink.linkers.checkpoint import Checkpoint, fingerprint
 from veclink.linkers.copies import Grouped, grouped
+from veclink.linkers.earlier import earlier_pairs
 from veclink.linkers.geh.linker import geh
 from veclink.linkers.options import OPTIONS, GehOptions, Options, SpanOptions, differing, options_of
 from veclink.linkers.result import links_of
@@ -53,6 +55,7 @@ def link(
     seeds: Any = None,
     seeds_by: str | tuple[str, str] | None = None,
     anchors: tuple[Source, Source] | None = None,
+    continued: Links | str | Path | None = None,
     method: str = "span",
     device: str = "auto",
     random_state: int = 0,
@@ -82,6 +85,10 @@ def link(
     anchors : pair of collections, optional
         Instead of seeds: vectors of the same objects in the same order, which are in neither collection. Method "span"
         also starts from neither.
+    continued : Links or path, optional
+        Instead of seeds: links that were found earlier between these collections, which may have grown since. Rows are
+        found again by their ids; without ids, rows have to be where they were, and new ones after them. They are the
+        start and may be wrong: the vectors decide.
     method : {"span", "geh"}
         The linker.
     device : {"auto", "cpu", "cuda"}
@@ -110,7 +117,7 @@ def link(
     """
     began = time.perf_counter()
     _check_call(method, random_state, cluster)
-    _check_start(method, seeds, seeds_by, anchors)
+    _check_start(method, seeds, seeds_by, anchors, continued)
     chosen = options_of(method, options, keywords)
     told = {"random_state": random_state, **(_plain(keywords) or differing(chosen))}
     place = chosen_device(device)
@@ -127,6 +134,8 @@ def link(
         if groups is not None:
             clouds = groups.a, groups.b
         given = _anchors(*clouds, _stand_for(known, groups), anchors)
+        if continued is not None:
+            given = anchors_from_links(*clouds, earlier_pairs(continued, left, right), random_state)
         if matches is not None:
             given = anchors_from_column(*clouds, _without_copies(matches, groups), random_state)
         watch = Watch(progress, run.checkpoint(checkpoint, *clouds, given))
@@ -301,17 +310,27 @@ def _check_start(
     seeds: Any,
     seeds_by: str | tuple[str, str] | None,
     anchors: tuple[Source, Source] | None,
+    continued: Links | str | Path | None,
 ) -> None:
+    if continued is not None:
+        _check_continued(method, (seeds, seeds_by, anchors))
     if seeds is not None and anchors is not None:
         raise InputError("Seeds and anchors were both given; a run starts from one of them.")
     if seeds_by is not None and (seeds is not None or anchors is not None):
         raise InputError("Seeds or anchors were given, and a column to take seeds from; a run starts from one of them.")
     if seeds_by is not None and method == "geh":
         raise InputError("Method 'geh' believes every seed, and those of a column may be wrong; use method 'span'.")
-    if method == "geh" and seeds is None and anchors is None:
+    if method == "geh" and seeds is None and anchors is None and continued is None:
         raise InputError(
             "Neither seeds nor anchors were given, and method 'geh' needs one; 'span' starts from nothing too."
         )
+
+
+def _check_continued(method: str, others: tuple[Any, ...]) -> None:
+    if any(each is not None for each in others):
+        raise InputError("Earlier links were given, and another start with them; a run starts from one of them.")
+    if method == "geh":
+        raise InputError("Method 'geh' believes every pair it starts from, and earlier links may be wrong; use 'span'.")
 
 
 def _with_column(links: Links, matches: ColumnMatches | None, used: Anchors | None) -> Links:

@@ -145,7 +145,7 @@ class _Making:
         }
 
     def _wrong_seeds(self) -> tuple[tuple[int, int], ...]:
-        if self.anchors is None or self.anchors.pairs is None:
+        if self.anchors is None or self.anchors.pairs is None or not self.anchors.marked:
             return ()
         wrong = self.anchors.pairs[self.decision.outlier_seeds]
         rows_a = self.a.rows[wrong[:, 0]]

@@ -49,7 +49,9 @@ class SpanTask:
     @property
     def given(self) -> np.ndarray:
         """The given pairs of rows, (m, 2)."""
-        return no_pairs() if self.anchors is None else self.anchors.rows
+        if self.anchors is None or not self.anchors.marked:
+            return no_pairs()
+        return self.anchors.rows
 
     def tell_round(self, step: int, links: int, agreement: float) -> None:
         """Say that a round of growing is done."""

@@ -1,0 +1,90 @@
+"""All judged pairs in one table: the links, and the pairs below the threshold, so that it can be moved later.
+
+A Parquet file of links holds them all; its column `linked` says which are links. A CSV file holds the links alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from veclink.data.pairs import pair_keys
+from veclink.errors import InputError
+
+if TYPE_CHECKING:
+    from veclink.data.links import Links, Summary
+
+LINKED = "linked"
+"""The column that says which of the judged pairs are links; where there is none, all are."""
+
+
+def judged_columns(links: Links) -> dict[str, np.ndarray]:
+    """The table of all judged pairs, or of the links alone where no others are known.
+
+    Links that were changed since, as by a review, are no part of what was judged then: they are saved alone.
+    """
+    every = links.considered
+    if every is None:
+        return links.columns()
+    n_b = max(links.summary.n_b, 1)
+    linked = np.isin(pair_keys(every.pairs, n_b), pair_keys(links.pairs, n_b))
+    of_links = links.columns()
+    of_all = every.columns()
+    same = list(of_links) == list(of_all) and all(
+        _same(of_all[name][linked], values)
+        for name, values in of_links.items()
+    )  # fmt: skip
+    if not same:
+        return of_links
+    first = {name: of_all.pop(name) for name in ("a", "b", "probability")}
+    return {**first, LINKED: linked, **of_all}
+
+
+def summary_of_all(summary: Summary, probability: np.ndarray) -> Summary:
+    """What is estimated of all judged pairs (n,), from the summary of the links among them."""
+    expected = float(probability.sum())
+    overlap = summary.overlap
+    return replace(
+        summary,
+        n_links=len(probability),
+        precision=expected / max(len(probability), 1),
+        recall=min(1.0, expected / overlap) if overlap else None,
+        precision_range=None,
+        recall_range=None,
+        agreement=None,
+    )
+
+
+def count_kept(probability: np.ndarray, caution: float, wanted: dict[str, Any]) -> int:
+    """How many of the judged pairs, the surest first (n,), are kept for what is wanted.
+
+    wanted: precision, probability and links, of which one is not None; caution: see `Summary`.
+    """
+    given = {name: value for name, value in wanted.items() if value is not None}
+    if len(given) != 1:
+        raise InputError("Give one of precision, probability and links: that many pairs, or as many as have it.")
+    ((name, value),) = given.items()
+    if name == "links":
+        return _checked_count(value, len(probability))
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value <= 1:
+        raise InputError(f"The wanted {name} is {value!r}; it is more than 0 and at most 1, such as 0.95.")
+    if name == "probability":
+        return int(np.count_nonzero(probability >= value))
+    wrong = np.cumsum(1 - probability) / np.arange(1, len(probability) + 1)
+    # the mean of rising numbers rises, but for the rounding of the sum
+    return int(np.count_nonzero(wrong * caution <= 1 - value + 1e-12))
+
+
+def _checked_count(value: Any, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+        raise InputError(f"The wanted number of links is {value!r}; it is a whole number from 0.")
+    if value > most:
+        raise InputError(f"{value:,} links are wanted, and {most:,} pairs were judged; ask for at most those.")
+    return int(value)
+
+
+def _same(mine: np.ndarray, theirs: np.ndarray) -> bool:
+    both_floats = mine.dtype.kind == "f" and theirs.dtype.kind == "f"
+    return mine.dtype == theirs.dtype and np.array_equal(mine, theirs, equal_nan=both_floats)

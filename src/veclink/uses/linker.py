@@ -1,0 +1,319 @@
+"""Linker: links between two collections that grow. Fitted once, it judges new rows in one pass over the other side."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from veclink.backends.placing import placed_clouds
+from veclink.data.collection import Collection
+from veclink.data.links import Links
+from veclink.errors import InputError, named
+from veclink.geometry.clouds import Cloud, inspected, prepare
+from veclink.linkers.copies import grouped
+from veclink.linkers.linking import Source, link
+from veclink.linkers.options import SpanOptions
+from veclink.linkers.verdict import NOT_LINKABLE
+from veclink.progress import Progress, ProgressListener
+from veclink.stores.opening import open_collection
+from veclink.uses.linked_pairs import check_links
+from veclink.uses.new_rows import folder
+from veclink.uses.new_rows.held import Held, remembered, whole_of
+from veclink.uses.new_rows.judging import judge
+from veclink.uses.new_rows.knowledge import SIDES, Knowledge, Part
+from veclink.uses.new_rows.learning import learn
+from veclink.uses.new_rows.results import as_links, worth_refitting
+from veclink.uses.new_rows.searching import Signatures, search
+from veclink.uses.new_rows.taking_in import taken_in
+from veclink.uses.translating import Translator
+
+MAP = "blend"
+"""The kind of map that `translate` uses: small, and of all kinds the one whose neighbours agree best with the
+partners' where there are more links than dimensions (docs/merging.md)."""
+LINKING = ("device", "random_state", "memory", "skip_zero")
+"""Options of the fit that the next one has too."""
+
+
+class Linker:
+    """Two linked collections, what new rows are judged by, and all links so far.
+
+    `fit` and `load` make one. It is small: maps, some thousand vectors, and a few numbers for each row. The vectors of
+    the collections are not part of it; where one is needed it is held in memory since `fit`, opened again from where it
+    was, or given.
+
+    Attributes
+    ----------
+    links : Links
+        Of all rows that are known: those of the fit, then those that `update` took in.
+    """
+
+    def __init__(
+        self,
+        links: Links,
+        knowledge: Knowledge,
+        translators: tuple[Translator, Translator],
+        held: Held,
+    ) -> None:
+        self.links = links
+        self.knowledge = knowledge
+        self.translators = translators
+        self.held = held
+        self._signatures: dict[int, Signatures] = {}
+
+    def __repr__(self) -> str:
+        n_a, n_b = self.sizes
+        return f"Linker({n_a:,} × {n_b:,} rows, {len(self.links):,} links)"
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Rows of A and of B that are known."""
+        first, second = self.knowledge.sides
+        return first.size, second.size
+
+    @classmethod
+    def fit(cls, a: Source, b: Source, *, links: Links | None = None, **options: Any) -> Linker:
+        """Link two collections, and learn from the links how new rows are to be judged.
+
+        Parameters
+        ----------
+        a, b : array of shape (n, d), Collection, path or URL
+            The two collections.
+        links : Links, optional
+            Links between them that were found before: nothing is linked again.
+        **options
+            What `link` takes: seeds, anchors, device, random_state, memory, progress and so on; of the methods "span"
+            alone, and its links one-to-one.
+        """
+        _check_options(options)
+        progress = options.get("progress")
+        left = open_collection(a, payload=_needs_payload(options), progress=progress)
+        right = open_collection(b, payload=_needs_payload(options), progress=progress)
+        if links is None:
+            links = link(left, right, **options)
+        else:
+            check_links(links, left, right)
+        if links.summary.verdict == NOT_LINKABLE:
+            reasons = " ".join(links.summary.reasons)
+            raise InputError(f"The collections do not link, so nothing is known that new rows could follow: {reasons}")
+        return cls._learned(links, left, right, (remembered(a), remembered(b)), options)
+
+    @classmethod
+    def _learned(
+        cls,
+        links: Links,
+        left: Collection,
+        right: Collection,
+        sources: tuple[str | None, str | None],
+        options: dict[str, Any],
+    ) -> Linker:
+        """What the links of two collections teach."""
+        random_state = options.get("random_state", 0)
+        tell(options.get("progress"), len(links), "learning")
+        groups = grouped(
+            prepare(left, skip_zero=True, side="A"),
+            prepare(right, skip_zero=True, side="B"),
+        )
+        plain = SpanOptions()
+        clouds = placed_clouds(groups.a, groups.b, "cpu", options.get("memory"), k=plain.k, ridge=plain.ridge)
+        knowledge = learn(links, clouds, groups.a, groups.b, random_state)
+        translators = (
+            Translator.fit(links, left, right, kind=MAP, check=False, random_state=random_state),
+            Translator.fit(links, left, right, kind=MAP, check=False, random_state=random_state, reverse=True),
+        )
+        kept = {name: value for name, value in options.items() if name in LINKING}
+        return cls(links, knowledge, translators, Held(sources, ([left], [right]), kept))
+
+    def match(
+        self,
+        new: Source,
+        *,
+        side: str = "a",
+        against: Source | None = None,
+        progress: ProgressListener | None = None,
+    ) -> Links:
+        """Links of new rows with the other collection, by what the fit has learned; one row is enough.
+
+        Nothing is fitted, and the linker stays as it is. The share of the new rows that have a partner is estimated
+        from the new rows where they are many, and taken from the fit where they are few.
+
+        Parameters
+        ----------
+        new : array of shape (m, d), Collection, path or URL
+            Rows that are not in the collection of their side yet.
+        side : {"a", "b"}
+            The side that they are of, whose model made them.
+        against : array, Collection, path or URL, optional
+            The other collection, as the linker knows it; by default the one in memory, or opened from where it was.
+
+        Returns
+        -------
+        Links
+            Of rows of `new` with rows of B (side "a"), or of rows of A with rows of `new` (side "b"). The column
+            `displaces` of the evidence names the row that the partner was linked with so far, −1 for none.
+        """
+        at = _side(side)
+        rows = self._new_rows(new, at)
+        other, signatures = self._other(at, against, progress)
+        tell(progress, len(rows), "matching")
+        vectors = rows.block(0, len(rows))
+        judged = judge(self.knowledge, at, vectors, search(self.knowledge, at, vectors, signatures), other)
+        return as_links(self.links, self.knowledge, at, judged, rows, other)
+
+    def update(
+        self,
+        *,
+        new_a: Source | None = None,
+        new_b: Source | None = None,
+        a: Source | None = None,
+        b: Source | None = None,
+        refit: bool | str = "auto",
+        progress: ProgressListener | None = None,
+    ) -> Linker:
+        """Take new rows in: they follow the rows that are known, and their links are links of the linker.
+
+        A known link whose row on the other side has found a better partner among the new rows is dropped. The linker
+        itself changes, and is given back.
+
+        Parameters
+        ----------
+        new_a, new_b : array, Collection, path or URL, optional
+            New rows of either side, or of both.
+        a, b : array, Collection, path or URL, optional
+            The collections without the new rows, where they are neither in memory nor where they were: B for new rows
+            of A, A for new rows of B, both to fit again.
+        refit : {"auto", True, False}
+            Whether all is linked again from the links so far, which needs both collections. "auto" does so once enough
+            rows have come since the last fit, if both collections are there.
+        """
+        if new_a is None and new_b is None:
+            raise InputError("There are no new rows; give new_a, new_b or both.")
+        if refit not in (True, False, "auto"):
+            raise InputError(f"refit is {refit!r}; it is True, False or 'auto'.")
+        for at, source in enumerate((a, b)):
+            if source is not None:
+                self._hold(at, source)
+        for at, new in enumerate((new_a, new_b)):
+            if new is not None:
+                self._take_in(at, new, progress)
+        if refit is True or (refit == "auto" and worth_refitting(self.knowledge) and self.held.complete):
+            self._refit(progress)
+        return self
+
+    def translate(self, x: np.ndarray, *, side: str = "a") -> np.ndarray:
+        """Vectors (m, d) of the model of one side as vectors of the other side's model, float32.
+
+        It needs no collection. `side` is where they come from.
+        """
+        return self.translators[_side(side)].transform(x)
+
+    def knows(self, new: Source, *, side: str = "a") -> slice | None:
+        """The rows that the last batch of one side became, where `new` is that batch; else None."""
+        known = self.knowledge.sides[_side(side)]
+        collection = open_collection(new, payload=False)
+        if len(known.parts) < 2 or known.parts[-1] != Part.of(collection):
+            return None
+        return slice(known.size - len(collection), known.size)
+
+    def describe(self) -> dict[str, Any]:
+        """What is known of the linker as a whole, ready for JSON."""
+        return folder.described(self.knowledge, self.held)
+
+    def save(self, path: str | Path) -> None:
+        """Write a folder of safetensors and JSON, whole or not at all; it replaces an older linker only."""
+        folder.write(Path(path), self.links, self.knowledge, self.translators, self.held)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Linker:
+        """The linker that was saved in a folder. The collections are opened when they are needed."""
+        return cls(*folder.read(Path(path)))
+
+    def _new_rows(self, new: Source, side: int) -> Cloud:
+        """New rows in the geometry of their side."""
+        collection = open_collection(new, payload=False)
+        mean = self.knowledge.sides[side].mean
+        label = f"The new rows ({collection.name})"
+        if not len(collection):
+            raise InputError(f"{label} are none; give at least one.")
+        if collection.dimension != len(mean):
+            raise InputError(
+                f"{label} have {collection.dimension:,} numbers each, and side {SIDES[side].upper()} of the linker has "
+                f"{len(mean):,}; check the side (--side) and the model."
+            )
+        zero, _ = inspected(collection, label)
+        if len(zero):
+            raise InputError(f"{label} have zero vectors, which have no direction, in row {named(zero)}; remove them.")
+        return Cloud(collection, np.arange(len(collection)), mean)
+
+    def _other(self, side: int, against: Source | None, progress: ProgressListener | None) -> tuple[Cloud, Signatures]:
+        """The cloud of the other side, and its signatures."""
+        other = 1 - side
+        if against is not None:
+            self._hold(other, against)
+        if side not in self._signatures:
+            if not self.held.parts[other]:
+                self._hold(other, whole_of(self.held, other, progress))
+            known = self.knowledge.sides[other]
+            cloud = Cloud(whole_of(self.held, other), known.rows, known.mean)
+            self._signatures[side] = Signatures(self.knowledge, side, cloud)
+        return self._signatures[side].other, self._signatures[side]
+
+    def _hold(self, side: int, source: Source) -> None:
+        """Use this collection as the one of a side, once it is sure that it is."""
+        collection = open_collection(source, payload=False)
+        self.knowledge.sides[side].check(collection, SIDES[side])
+        self.held = self.held.with_collection(side, collection, remembered(source))
+        self._signatures.pop(1 - side, None)
+
+    def _take_in(self, side: int, new: Source, progress: ProgressListener | None) -> None:
+        rows = self._new_rows(new, side)
+        other, signatures = self._other(side, None, progress)
+        tell(progress, len(rows), "matching")
+        vectors = rows.block(0, len(rows))
+        found = search(self.knowledge, side, vectors, signatures)
+        judged = judge(self.knowledge, side, vectors, found, other)
+        self.links, self.knowledge = taken_in(self.links, self.knowledge, side, judged, found, rows, other)
+        self.held = self.held.grown(side, rows.collection)
+        self._signatures.clear()
+
+    def _refit(self, progress: ProgressListener | None) -> None:
+        """Link all rows again from the links that are known."""
+        left, right = (whole_of(self.held, at, progress) for at in (0, 1))
+        options = {**self.held.options, "progress": progress}
+        links = link(left, right, continued=self.links, **options)
+        parts = [side.parts for side in self.knowledge.sides]
+        again = self._learned(links, left, right, self.held.sources, options)
+        sides = [replace(side, parts=old) for side, old in zip(again.knowledge.sides, parts, strict=True)]
+        self.links = links
+        self.knowledge = replace(again.knowledge, sides=(sides[0], sides[1]))
+        self.translators = again.translators
+        self._signatures.clear()
+
+
+def tell(progress: ProgressListener | None, rows: int, stage: str) -> None:
+    """Say what is being done, if anybody listens."""
+    if progress is not None:
+        progress(Progress(0, None, rows, None, stage))
+
+
+def _side(side: str) -> int:
+    if side not in SIDES:
+        raise InputError(f"The side is {side!r}; it is 'a' or 'b'.")
+    return SIDES.index(side)
+
+
+def _needs_payload(options: dict[str, Any]) -> bool:
+    return options.get("seeds_by") is not None
+
+
+def _check_options(options: dict[str, Any]) -> None:
+    """Refuse what links of new rows cannot follow."""
+    if options.get("method", "span") != "span":
+        raise InputError("A linker for new rows is fitted by method 'span'; leave the method out.")
+    chosen = options.get("options")
+    one_to_one = options.get("one_to_one", chosen is None or getattr(chosen, "one_to_one", True))
+    centred = options.get("centred", chosen is None or getattr(chosen, "centred", True))
+    if not one_to_one or not centred:
+        raise InputError("A linker for new rows is one-to-one and centred; leave those options as they are.")

@@ -1,0 +1,168 @@
+"""A linker as a folder: JSON for what can be read, safetensors for numbers, a links file; nothing in it is ever run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from veclink.backends.cloud_pair import Projections
+from veclink.confidence.constants import CALIBRATION_VERSION
+from veclink.data.links import Links
+from veclink.errors import InputError
+from veclink.files.fingerprints import digest
+from veclink.files.folders import folder_written_whole, restore
+from veclink.files.safetensors import read_header, read_tensor, write_tensors
+from veclink.uses.new_rows.held import Held
+from veclink.uses.new_rows.knowledge import SIDES, Knowledge, KnownSide, Nearby, Part, model_of, plain_model
+from veclink.uses.translating import Translator
+
+FORMAT = 1
+PLAIN, MAPS, ANCHORS, LINKS = "linker.json", "maps.safetensors", "anchors.safetensors", "links.parquet"
+ROWS = ("rows_a.safetensors", "rows_b.safetensors")
+TRANSLATORS = ("a_to_b.safetensors", "b_to_a.safetensors")
+FILES = (PLAIN, MAPS, ANCHORS, LINKS, *ROWS, *TRANSLATORS)
+OF_ROWS = ("rows", "fold", "density", "crowding", "rivals", "rival_scores", "scales")
+OF_SIDE = ("mean", "backdrop", "crowding_scale")
+
+Translators = tuple[Translator, Translator]
+Arrays = dict[str, np.ndarray]
+
+
+def described(knowledge: Knowledge, held: Held) -> dict[str, Any]:
+    """What is known of a linker as a whole, as plain values."""
+    sides = {}
+    for name, known, source in zip(SIDES, knowledge.sides, held.sources, strict=True):
+        sides[name] = {
+            "source": source,
+            "dimension": len(known.mean),
+            "rows": known.size,
+            "parts": [asdict(part) for part in known.parts],
+        }
+    return {
+        "format": FORMAT,
+        "version": _version(),
+        "calibration": CALIBRATION_VERSION,
+        **sides,
+        "k": knowledge.k,
+        "overlap": knowledge.overlap,
+        "fitted_sizes": list(knowledge.fitted_sizes),
+        "model": plain_model(knowledge.model),
+        "options": held.options,
+    }
+
+
+def write(path: Path, links: Links, knowledge: Knowledge, translators: Translators, held: Held) -> None:
+    """Write the folder, whole or not at all; an older linker there is replaced."""
+    tensors = _tensors(knowledge)
+    plain = {**described(knowledge, held), "fingerprint": _seal(tensors)}
+    text = json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
+    with folder_written_whole(path, may_replace=FILES.__contains__) as new:
+        for name, arrays in tensors.items():
+            write_tensors(new / name, arrays, {})
+        links.save(new / LINKS)
+        for name, translator in zip(TRANSLATORS, translators, strict=True):
+            translator.save(new / name)
+        (new / PLAIN).write_text(text, encoding="utf-8")
+
+
+def read(path: Path) -> tuple[Links, Knowledge, Translators, Held]:
+    """All that `write` wrote."""
+    restore(path)
+    try:
+        plain = json.loads((path / PLAIN).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(
+            f"{path} is not a linker, as {PLAIN} cannot be read ({error.strerror}); check the name."
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path / PLAIN} is not JSON ({error}); save the linker again.") from error
+    if not isinstance(plain, dict) or plain.get("format") != FORMAT:
+        told = plain.get("format") if isinstance(plain, dict) else None
+        raise InputError(f"{path} has the format {told} and this version reads {FORMAT}; use a newer veclink.")
+    if plain.get("calibration") != CALIBRATION_VERSION:
+        raise InputError(
+            f"{path} was fitted with the calibration {plain.get('calibration')}, and this version has "
+            f"{CALIBRATION_VERSION}; fit it again (veclink link … --save-linker)."
+        )
+    try:
+        tensors = {name: _arrays(path / name) for name in (MAPS, ANCHORS, *ROWS)}
+        if plain["fingerprint"] != _seal(tensors):
+            raise ValueError("its files were not written together")
+        knowledge = _knowledge(plain, tensors)
+        sources = (plain["a"]["source"], plain["b"]["source"])
+        held = Held(sources, options=dict(plain["options"]))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise InputError(f"{path} is not a sound linker ({error}); save it again.") from error
+    links = Links.load(path / LINKS)
+    first, second = (Translator.load(path / name) for name in TRANSLATORS)
+    return links, knowledge, (first, second), held
+
+
+def _tensors(knowledge: Knowledge) -> dict[str, Arrays]:
+    """The arrays of each file; vectors and maps as float16, which they were rounded to."""
+    maps: Arrays = {}
+    every = [*knowledge.maps, *([] if knowledge.whole is None else [knowledge.whole])]
+    for place, pair in enumerate(every):
+        for side, projection in zip(SIDES, pair, strict=True):
+            maps[f"map{place}_{side}"] = projection.astype(np.float16)
+    nearby = knowledge.nearby
+    anchors = {
+        "rows": nearby.rows,
+        "left": nearby.left.astype(np.float16),
+        "right": nearby.right.astype(np.float16),
+    }
+    files = {MAPS: maps, ANCHORS: anchors}
+    for name, known in zip(ROWS, knowledge.sides, strict=True):
+        files[name] = {each: getattr(known, each) for each in (*OF_ROWS, *OF_SIDE)}
+        files[name]["backdrop"] = known.backdrop.astype(np.float16)
+    return files
+
+
+def _knowledge(plain: dict[str, Any], tensors: dict[str, Arrays]) -> Knowledge:
+    first, second = (_side(plain[side], tensors[name]) for side, name in zip(SIDES, ROWS, strict=True))
+    maps = tensors[MAPS]
+    every: list[Projections] = [
+        (maps[f"map{place}_a"].astype(np.float32), maps[f"map{place}_b"].astype(np.float32))
+        for place in range(len(maps) // 2)
+    ]
+    is_large = len(first.scales) > 0
+    anchors = tensors[ANCHORS]
+    sizes = plain["fitted_sizes"]
+    return Knowledge(
+        sides=(first, second),
+        maps=every[:-1] if is_large else every,
+        whole=every[-1] if is_large else None,
+        nearby=Nearby(anchors["rows"], anchors["left"].astype(np.float32), anchors["right"].astype(np.float32)),
+        model=model_of(plain["model"]),
+        k=int(plain["k"]),
+        overlap=float(plain["overlap"]),
+        fitted_sizes=(int(sizes[0]), int(sizes[1])),
+    )
+
+
+def _side(plain: dict[str, Any], arrays: Arrays) -> KnownSide:
+    parts = tuple(Part(int(part["rows"]), str(part["fingerprint"])) for part in plain["parts"])
+    backdrop = arrays["backdrop"].astype(np.float32)
+    return KnownSide(parts=parts, **{**{name: arrays[name] for name in (*OF_ROWS, *OF_SIDE)}, "backdrop": backdrop})
+
+
+def _arrays(path: Path) -> Arrays:
+    tensors, _ = read_header(path)
+    return {name: np.array(read_tensor(path, entry)) for name, entry in tensors.items()}
+
+
+def _seal(tensors: dict[str, Arrays]) -> str:
+    """A digest of all arrays: files of two linkers, or one that was changed, do not make one linker."""
+    return digest(*(array for name in sorted(tensors) for _, array in sorted(tensors[name].items())))
+
+
+def _version() -> str:
+    try:
+        return version("veclink")
+    except PackageNotFoundError:  # run from a source tree that was not installed
+        return "unknown"

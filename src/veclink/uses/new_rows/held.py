@@ -1,0 +1,92 @@
+"""The collections of a linker: in memory, or where they were, or to be given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from veclink.data.collection import Collection, numbers
+from veclink.errors import InputError, VeclinkError, without_secrets
+from veclink.progress import ProgressListener
+from veclink.stores.opening import open_collection
+from veclink.uses.new_rows.knowledge import SIDES
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Where the collections of a linker are.
+
+    Attributes
+    ----------
+    sources : (str or None, str or None)
+        The path or URL that each side was opened from.
+    parts : (list of Collection, list of Collection)
+        Each side as it is in memory, batch after batch; empty where it is not.
+    options : dict
+        How the two were linked, for the next fit: plain values.
+    """
+
+    sources: tuple[str | None, str | None] = (None, None)
+    parts: tuple[list[Collection], list[Collection]] = field(default_factory=lambda: ([], []))
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Whether both sides are in memory."""
+        return all(self.parts)
+
+    def with_collection(self, side: int, collection: Collection, source: str | None) -> Held:
+        """With the whole of one side in memory."""
+        sources = (
+            (source or self.sources[0], self.sources[1]) if side == 0 else (self.sources[0], source or self.sources[1])
+        )
+        parts = ([collection], self.parts[1]) if side == 0 else (self.parts[0], [collection])
+        return replace(self, sources=sources, parts=parts)
+
+    def grown(self, side: int, batch: Collection) -> Held:
+        """With new rows of one side, which follow the others where those are in memory."""
+        grown = list(self.parts)
+        if grown[side]:
+            grown[side] = [*grown[side], batch]
+        return replace(self, parts=(grown[0], grown[1]))
+
+
+def remembered(source: Any) -> str | None:
+    """The path or URL of a collection, as it can be kept: without passwords, and a path in full."""
+    if not isinstance(source, (str, Path)):
+        return None
+    text = str(source)
+    path = Path(text)
+    return str(path.resolve()) if path.exists() else without_secrets(text)
+
+
+def whole_of(held: Held, side: int, progress: ProgressListener | None = None) -> Collection:
+    """All rows of one side: from memory, or opened where it was; else an error says what is needed."""
+    parts, source = held.parts[side], held.sources[side]
+    name = SIDES[side].upper()
+    if parts:
+        return parts[0] if len(parts) == 1 else _joined(parts)
+    how = f"give side {name} (against=, or a= and b= of update; --against on the command line)"
+    if source is None:
+        raise InputError(f"The vectors of side {name} are not part of the linker, and were given as an array; {how}.")
+    try:
+        return open_collection(source, payload=False, progress=progress)
+    except VeclinkError as error:
+        raise InputError(
+            f"The vectors of side {name} were in {source}, which cannot be opened ({error}); {how}."
+        ) from error
+
+
+def _joined(parts: list[Collection]) -> Collection:
+    """Batches of one side as one collection; int8 becomes what it means."""
+    rows = [
+        part.vectors if part.scale is None else numbers(part, slice(0, len(part)))
+        for part in parts
+    ]  # fmt: skip
+    ids = None
+    if all(part.ids is not None for part in parts):
+        ids = np.concatenate([part.ids for part in parts if part.ids is not None])
+    return Collection.from_array(np.concatenate(rows), ids=ids, name=parts[0].name)

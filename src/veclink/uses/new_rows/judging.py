@@ -1,0 +1,274 @@
+"""Judging: how probable the pairs of new rows are, by the evidence and the model of the fit.
+
+A new row stands among the rows that are known: its partner may have a better partner already, or may leave one for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from veclink.backends.cloud_pair import CloudPair
+from veclink.confidence.candidates import Candidates, scored_candidates
+from veclink.confidence.constants import MUTUAL_SHARE
+from veclink.confidence.evidence import (
+    evidence_columns,
+    feature_matrix,
+    model_evidence,
+    neighbourhood_evidence,
+    neighbourhood_features,
+    score_evidence,
+)
+from veclink.confidence.features import candidate_pairs
+from veclink.confidence.logistic import sigmoid
+from veclink.errors import InputError
+from veclink.geometry.clouds import Cloud
+from veclink.uses.new_rows.constants import PRIOR_ROWS
+from veclink.uses.new_rows.knowledge import Knowledge
+from veclink.uses.new_rows.learning import crowding
+from veclink.uses.new_rows.searching import Found
+
+ROUNDS = 100
+CONVERGED = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The pairs of new rows that are mutual nearest neighbours, the surest first.
+
+    Attributes
+    ----------
+    rows, places : (p,) int64
+        New rows, and places among the known rows of the other side.
+    probability : (p,) float64
+    score : (p,) float32
+    rival : (p,) int64
+        The place among the known rows of its own side of the partner that the row of the other side had; −1 where it
+        had none.
+    shared : float
+        Estimated share of the new rows that have a partner.
+    evidence : dict of str to (p,) float32
+        The columns that explain the pairs.
+    standing : Standing
+        The new rows among the known ones.
+    """
+
+    rows: np.ndarray
+    places: np.ndarray
+    probability: np.ndarray
+    score: np.ndarray
+    rival: np.ndarray
+    shared: float
+    evidence: dict[str, np.ndarray]
+    standing: Standing
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """New rows among known ones.
+
+    Attributes
+    ----------
+    candidates : Candidates
+        Of the new rows, and of the known rows that compete with them.
+    own : (r,) int64
+        Known rows of the new rows' side, which follow the m new rows in the candidates.
+    others : (s,) int64
+        Known rows of the other side in the candidates.
+    new : int
+        How many rows are new.
+    lift : (s,) float32
+        How much the density of each of the others rises by the new rows.
+    """
+
+    candidates: Candidates
+    own: np.ndarray
+    others: np.ndarray
+    new: int
+    lift: np.ndarray
+
+
+def judge(knowledge: Knowledge, side: int, new: np.ndarray, found: Found, other: Cloud) -> Judged:
+    """Probabilities of the pairs that were found for new rows (m, d) of one side, centred and of unit length."""
+    standing = stand(knowledge, side, found, len(new))
+    candidates = standing.candidates
+    own_rows = candidates.rows_b if side else candidates.rows_a
+    other_rows = candidates.rows_a if side else candidates.rows_b
+    mutual = candidates.mutual()
+    mutual = mutual[own_rows[mutual] < len(new)]
+    clouds, pool = _clouds(knowledge, side, new, standing, other)
+    rng = np.random.default_rng(0)  # nothing is drawn: crowding is known
+    near = neighbourhood_features(clouds, candidates, pool, rng, mutual)
+    log_odds = _log_odds(knowledge, candidates, near, mutual)
+    share = knowledge.shared_share(side)
+    probability, shared = with_prior(log_odds, share, len(new))
+    order = np.argsort(-probability, kind="stable")
+    mutual = mutual[order]
+    return Judged(
+        rows=own_rows[mutual],
+        places=standing.others[other_rows[mutual]],
+        probability=probability[order],
+        score=candidates.score[mutual],
+        rival=_former_partner(knowledge, side, standing.others[other_rows[mutual]]),
+        shared=shared,
+        evidence=evidence_columns((*score_evidence(), *neighbourhood_evidence()), candidates, near, mutual),
+        standing=standing,
+    )
+
+
+def with_prior(log_odds: np.ndarray, share: float, n: int) -> tuple[np.ndarray, float]:
+    """Probabilities (p,) of the pairs of n new rows, and the share of those rows that has a partner.
+
+    The log odds hold for rows of which `share` have a partner. How many of the new ones have is estimated from the
+    batch (expectation–maximisation), with `share` counting for PRIOR_ROWS rows: of one row it is `share`, of many it
+    is what they say.
+    """
+    shared = share
+    probability = sigmoid(log_odds)
+    for _ in range(ROUNDS):
+        expected = probability.sum() / MUTUAL_SHARE + PRIOR_ROWS * share
+        fresh = float(np.clip(expected / (n + PRIOR_ROWS), 0.02, 0.98))
+        moved = abs(fresh - shared)
+        shared = fresh
+        probability = sigmoid(log_odds + _logit(shared) - _logit(share))
+        if moved < CONVERGED:
+            break
+    return probability, shared
+
+
+def stand(knowledge: Knowledge, side: int, found: Found, n_new: int) -> Standing:
+    """The pairs found for new rows, and those of the known rows that compete with them, as candidates."""
+    known = knowledge.sides[1 - side]
+    others, at = np.unique(found.places, return_inverse=True)
+    lift = _lift(knowledge, side, found, others, at)
+    weights = _free_maps(known.fold[found.places], found.cosine.shape[1])
+    density = known.density[found.places] + lift[at]
+    csls = 2 * found.cosine - found.density[found.rows] - density
+    score = (weights * csls).sum(axis=1) / weights.sum(axis=1)
+    lifted = (lift * _free_maps(known.fold[others], lift.shape[1])).sum(axis=1)
+    lifted /= _free_maps(known.fold[others], lift.shape[1]).sum(axis=1)
+    rivals, rival_scores = known.rivals[others], known.rival_scores[others]
+    there = rivals >= 0
+    own, own_at = np.unique(rivals[there], return_inverse=True)
+    old_at = np.nonzero(there)[0]
+    old_score = rival_scores[there] - lifted[old_at]
+    rows = np.concatenate([found.rows, n_new + own_at])
+    other_rows = np.concatenate([at, old_at])
+    scores = np.concatenate([score, old_score]).astype(np.float32)
+    own_density = np.concatenate([found.density.mean(axis=1), knowledge.sides[side].density[own].mean(axis=1)])
+    other_density = known.density[others].mean(axis=1) + lifted
+    candidates = _candidates(side, (rows, other_rows), scores, (own_density, other_density))
+    return Standing(candidates, own.astype(np.int64), others, n_new, lifted.astype(np.float32))
+
+
+def _candidates(
+    side: int,
+    rows: tuple[np.ndarray, np.ndarray],
+    score: np.ndarray,
+    densities: tuple[np.ndarray, np.ndarray],
+) -> Candidates:
+    """Pairs of a row of the new rows' side and one of the other, as candidates of A and B."""
+    if side:
+        rows, densities = (rows[1], rows[0]), (densities[1], densities[0])
+    order = np.lexsort((rows[1], rows[0]))
+    counts = _Counts(len(densities[0]), len(densities[1]))
+    return scored_candidates(counts, rows[0][order], rows[1][order], score[order], [densities])
+
+
+class _Counts(CloudPair):
+    """So many rows, of which nothing else is asked."""
+
+    def __init__(self, n_a: int, n_b: int) -> None:
+        self.n_a = n_a
+        self.n_b = n_b
+
+
+class _NewClouds(CloudPair):
+    """The new rows and the links around them as two small clouds; how crowded their places are is known."""
+
+    def __init__(self, a: np.ndarray, b: np.ndarray, crowding: tuple[np.ndarray, np.ndarray], k: int) -> None:
+        super().__init__(a, b, k=k)
+        self.crowding = crowding
+
+    def own_density(self, side: str, rng: np.random.Generator) -> np.ndarray:
+        """What was measured in the whole clouds."""
+        return self.crowding[0 if side == "a" else 1]
+
+
+def _clouds(
+    knowledge: Knowledge, side: int, new: np.ndarray, standing: Standing, other: Cloud
+) -> tuple[_NewClouds, np.ndarray]:
+    """Clouds of the candidates' rows followed by those of the nearby links, and the links as pairs of their rows."""
+    nearby = knowledge.nearby
+    known, others = knowledge.sides[side], knowledge.sides[1 - side]
+    crowded = (crowding(new, known.backdrop) - known.crowding_scale[0]) / known.crowding_scale[1]
+    own = _joined(standing.own, nearby.rows[:, side])
+    rest = _joined(standing.others, nearby.rows[:, 1 - side])
+    # Known rivals have no vector here: nothing of their neighbourhoods is looked at.
+    own_vectors = np.zeros((len(new) + len(own.rows), new.shape[1]), np.float32)
+    own_vectors[: len(new)] = new
+    own_vectors[len(new) + own.second] = nearby.vectors(side)
+    other_vectors = np.empty((len(rest.rows), other.shape[1]), np.float32)
+    other_vectors[rest.second] = nearby.vectors(1 - side)
+    other_vectors[: len(standing.others)] = other.take(standing.others)
+    vectors = [own_vectors, other_vectors]
+    places = [np.concatenate([crowded, known.crowding[own.rows]]), others.crowding[rest.rows]]
+    pool = [len(new) + own.second, rest.second]
+    if side:
+        vectors, places, pool = vectors[::-1], places[::-1], pool[::-1]
+    clouds = _NewClouds(vectors[0], vectors[1], (places[0], places[1]), knowledge.k)
+    return clouds, np.column_stack(pool)
+
+
+@dataclass(frozen=True, eq=False)
+class _Joined:
+    """Distinct rows, those of a first list as they stand, then the others of a second; where the second ones are."""
+
+    rows: np.ndarray
+    second: np.ndarray
+
+
+def _joined(first: np.ndarray, second: np.ndarray) -> _Joined:
+    """first: (n,) ascending and distinct; second: (m,) distinct."""
+    place = np.minimum(np.searchsorted(first, second), max(len(first) - 1, 0))
+    known = (first[place] == second) if len(first) else np.zeros(len(second), bool)
+    rows = np.concatenate([first, second[~known]])
+    position = np.where(known, place, len(first) + np.cumsum(~known) - 1)
+    return _Joined(rows, position)
+
+
+def _log_odds(knowledge: Knowledge, candidates: Candidates, near: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """Of the candidates at these positions, by the model of the fit: (p,) float64."""
+    model = knowledge.model
+    names = tuple(entry.name for entry in model_evidence())
+    if names != model.features:
+        raise InputError("The linker was fitted by a version that looked at other evidence; fit it again.")
+    features = feature_matrix(candidate_pairs(candidates, near, positions))
+    return model.base + ((features - model.centre) / model.scale) @ model.weights
+
+
+def _lift(knowledge: Knowledge, side: int, found: Found, others: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """How much the densities of the others (s,) rise by new rows that are nearer than their nearest were: (s, f)."""
+    density = knowledge.sides[1 - side].density[others]
+    above = np.maximum(found.cosine - density[at], 0) / knowledge.k
+    lift = np.zeros((len(others), found.cosine.shape[1]), np.float32)
+    np.add.at(lift, at, above)
+    return lift
+
+
+def _free_maps(fold: np.ndarray, count: int) -> np.ndarray:
+    """(n, count) of 0 and 1: the maps that rows of these folds (n,) had no part in."""
+    return ((fold[:, None] == np.arange(count)) | (fold[:, None] < 0)).astype(np.float32)
+
+
+def _former_partner(knowledge: Knowledge, side: int, places: np.ndarray) -> np.ndarray:
+    """Of rows of the other side (p,), the known row that was a mutual nearest neighbour of each; −1 without one."""
+    own, other = knowledge.sides[side], knowledge.sides[1 - side]
+    rival = other.rivals[places, 0]
+    mutual = (rival >= 0) & (own.rivals[rival, 0] == places)
+    return np.where(mutual, rival, -1).astype(np.int64)
+
+
+def _logit(share: float) -> float:
+    return float(np.log(share / (1 - share)))

@@ -1,0 +1,192 @@
+"""What a linker keeps of two collections: enough to judge new rows as the rows of the fit were judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from veclink.backends.cloud_pair import Projections
+from veclink.confidence.calibration import Model
+from veclink.data.collection import Collection
+from veclink.errors import InputError
+from veclink.files.fingerprints import digest, rows_to_compare
+
+SIDES = ("a", "b")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows that came together: how many, and the fingerprint of their vectors."""
+
+    rows: int
+    fingerprint: str
+
+    @classmethod
+    def of(cls, collection: Collection) -> Part:
+        """All rows of a collection."""
+        return cls(len(collection), digest(*rows_to_compare(collection.vectors)))
+
+
+@dataclass(frozen=True, eq=False)
+class KnownSide:
+    """What is kept of the n rows of one side that take part: all but copies and zero vectors.
+
+    Attributes
+    ----------
+    parts : tuple of Part
+        The rows of the collection in the order in which they came.
+    mean : (d,) float32
+        What is subtracted from unit vectors.
+    rows : (n,) int64
+        The row of the collection that each of them is, ascending.
+    fold : (n,) int8
+        The map that was fitted without the row's link; −1 where all were.
+    density : (n, f) float32
+        Mean similarity to the nearest rows of the other side, under each of the f maps.
+    crowding : (n,) float32
+        Standardised density of the row's own side around it.
+    rivals, rival_scores : (n, 3) int32 and float32
+        Its best partners among the other side's rows here, and their scores; −1 where there are fewer.
+    scales : (n, 2) float32
+        Of large sides: 1 / |x|·c·s and 1 / c·s, with c the length of the centred unit row and s that of its signature.
+        Empty where the other rows are projected.
+    backdrop : (s, d) float32
+        A sample of its rows, centred and of unit length.
+    crowding_scale : (2,) float64
+        Mean and spread of the density of the own side.
+    """
+
+    parts: tuple[Part, ...]
+    mean: np.ndarray
+    rows: np.ndarray
+    fold: np.ndarray
+    density: np.ndarray
+    crowding: np.ndarray
+    rivals: np.ndarray
+    rival_scores: np.ndarray
+    scales: np.ndarray
+    backdrop: np.ndarray
+    crowding_scale: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def size(self) -> int:
+        """Rows of the collection."""
+        return sum(part.rows for part in self.parts)
+
+    def check(self, collection: Collection, side: str) -> None:
+        """Refuse a collection that does not hold the known rows in their order, and no others."""
+        dimension = len(self.mean)
+        if collection.dimension != dimension:
+            raise InputError(
+                f"{collection.name} has vectors of {collection.dimension:,} numbers, and side {side.upper()} of the "
+                f"linker {dimension:,}; give the collection of that side."
+            )
+        if len(collection) != self.size:
+            raise InputError(
+                f"{collection.name} has {len(collection):,} rows, and the linker knows {self.size:,} of side "
+                f"{side.upper()}; take new rows in with update (veclink match --update), or fit again."
+            )
+        start = 0
+        for part in self.parts:
+            rows = collection.vectors[start : start + part.rows]
+            if digest(*rows_to_compare(rows)) != part.fingerprint:
+                raise InputError(
+                    f"Rows {start:,} to {start + part.rows - 1:,} of {collection.name} are not those that the linker "
+                    f"was fitted to; give side {side.upper()} as it was, in the same order, or fit again."
+                )
+            start += part.rows
+
+
+@dataclass(frozen=True, eq=False)
+class Nearby:
+    """Links that new pairs are compared with.
+
+    Attributes
+    ----------
+    rows : (m, 2) int64
+        Their places among the known rows of both sides.
+    left, right : (m, d1) and (m, d2) float32
+        Their vectors, centred and of unit length.
+    """
+
+    rows: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+
+    def vectors(self, side: int) -> np.ndarray:
+        """Those of one side."""
+        return self.right if side else self.left
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """All that new rows are judged by.
+
+    Attributes
+    ----------
+    sides : (KnownSide, KnownSide)
+    maps : list of Projections
+        One for each fold of the links.
+    whole : Projections or None
+        The map that large collections are searched along.
+    nearby : Nearby
+    model : Model
+        From evidence to log odds.
+    k : int
+        Neighbours that a density is the mean over.
+    overlap : float
+        Estimated number of shared objects at the fit.
+    fitted_sizes : (int, int)
+        Rows of A and of B at the last fit.
+    """
+
+    sides: tuple[KnownSide, KnownSide]
+    maps: list[Projections]
+    whole: Projections | None
+    nearby: Nearby
+    model: Model
+    k: int
+    overlap: float
+    fitted_sizes: tuple[int, int]
+
+    def shared_share(self, side: int) -> float:
+        """Estimated share of the rows of one side that have a partner, from the fit."""
+        return float(np.clip(self.overlap / self.fitted_sizes[side], 0.02, 0.98))
+
+    def with_side(self, side: int, known: KnownSide) -> Knowledge:
+        """The same with one side in another state."""
+        sides = (known, self.sides[1]) if side == 0 else (self.sides[0], known)
+        return replace(self, sides=sides)
+
+
+def plain_model(model: Model) -> dict[str, Any]:
+    """The model as JSON has it."""
+    return {
+        "features": list(model.features),
+        "base": model.base,
+        "weights": model.weights.tolist(),
+        "centre": model.centre.tolist(),
+        "scale": model.scale.tolist(),
+    }
+
+
+def model_of(values: dict[str, Any]) -> Model:
+    """The model that `plain_model` gave; its decoys are not kept."""
+    weights, centre, scale = (np.array(values[name], float) for name in ("weights", "centre", "scale"))
+    features = tuple(map(str, values["features"]))
+    if not len(features) == len(weights) == len(centre) == len(scale) or not (scale > 0).all():
+        raise ValueError("the model has not one weight for each feature")
+    return Model(
+        features,
+        float(values["base"]),
+        weights,
+        centre,
+        scale,
+        decoy_probability=np.empty(0),
+        decoy_weight=np.empty(0),
+    )

@@ -1,0 +1,127 @@
+"""Judged pairs of new rows as `Links`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from veclink.confidence.constants import CALIBRATION_VERSION
+from veclink.confidence.threshold import best_threshold, false_discovery_inflation
+from veclink.data.links import Links, Summary
+from veclink.geometry.clouds import Cloud
+from veclink.uses.new_rows.constants import REFIT_GROWTH
+from veclink.uses.new_rows.judging import Judged
+from veclink.uses.new_rows.knowledge import Knowledge
+
+
+def as_links(
+    known: Links,
+    knowledge: Knowledge,
+    side: int,
+    judged: Judged,
+    new: Cloud,
+    other: Cloud,
+) -> Links:
+    """The links of new rows of one side.
+
+    They end where the expected F1 of the links that are known and of these together is largest: one new row is kept or
+    not by the same probability as any other.
+
+    Parameters
+    ----------
+    known : Links
+        Of the linker.
+    knowledge : Knowledge
+        What the pairs were judged by.
+    side : int
+        Of the new rows: 0 for A, 1 for B.
+    judged : Judged
+        Pairs of their rows.
+    new, other : Cloud
+        The new rows, and the rows of the other side.
+    """
+    overlap = judged.shared * len(new)
+    probability = judged.probability
+    before = (known.considered or known).probability
+    kept = int(np.count_nonzero(probability >= lowest_kept(before, probability, known, overlap)))
+    ids_new, ids_other = _ids(new, judged.rows), _ids(other, other.rows[judged.places])
+    pairs = np.column_stack([judged.rows, other.rows[judged.places]])
+    ids = (ids_new, ids_other)
+    if side:
+        pairs, ids = pairs[:, ::-1], (ids_other, ids_new)
+    sizes = (len(new), knowledge.sides[1].size) if side == 0 else (knowledge.sides[0].size, len(new))
+    summary = Summary(
+        method=known.summary.method,
+        n_a=sizes[0],
+        n_b=sizes[1],
+        n_links=len(pairs),
+        overlap=overlap,
+        verdict=known.summary.verdict,
+        reasons=(_sentence(len(new), judged.shared, knowledge.shared_share(side)),),
+        caution=false_discovery_inflation(np.concatenate([before, probability])),
+        calibration=CALIBRATION_VERSION,
+    )
+    considered = Links(
+        pairs,
+        probability,
+        summary,
+        evidence=evidence_of(judged, knowledge, side),
+        ids_a=ids[0],
+        ids_b=ids[1],
+        options=known.options,
+    )
+    return first_of(considered, kept, overlap)
+
+
+def lowest_kept(before: np.ndarray, new: np.ndarray, known: Links, overlap: float) -> float:
+    """The probability down to which pairs are links, with those of the new rows among all others."""
+    every = np.sort(np.concatenate([before, new]))[::-1]
+    if not len(every):
+        return 1.0
+    return float(every[best_threshold(every, (known.summary.overlap or 0.0) + overlap) - 1])
+
+
+def first_of(considered: Links, kept: int, overlap: float) -> Links:
+    """The first so many of all judged pairs as links, with their estimates."""
+    expected = float(considered.probability[:kept].sum())
+    summary = replace(
+        considered.summary,
+        n_links=kept,
+        overlap=overlap,
+        precision=expected / kept if kept else None,
+        recall=min(1.0, expected / overlap) if overlap else None,
+        precision_range=None,
+        recall_range=None,
+        overlap_range=None,
+        agreement=None,
+        seconds=None,
+    )
+    return considered.some(slice(kept), summary, considered=considered)
+
+
+def evidence_of(judged: Judged, knowledge: Knowledge, side: int) -> dict[str, np.ndarray]:
+    """The columns that explain the pairs."""
+    own = knowledge.sides[side].rows
+    displaced = np.where(judged.rival >= 0, own[np.maximum(judged.rival, 0)], -1)
+    return {**judged.evidence, "displaces": displaced}
+
+
+def worth_refitting(knowledge: Knowledge) -> bool:
+    """Whether enough rows have come since the last fit."""
+    return any(
+        len(known) >= (1 + REFIT_GROWTH) * fitted
+        for known, fitted in zip(knowledge.sides, knowledge.fitted_sizes, strict=True)
+    )
+
+
+def _ids(cloud: Cloud, rows: np.ndarray) -> np.ndarray | None:
+    ids = cloud.collection.ids
+    return None if ids is None else ids[rows]
+
+
+def _sentence(n: int, shared: float, before: float) -> str:
+    return (
+        f"Judged by the maps and the model of an earlier run: about {shared:.0%} of the {n:,} new rows seem to have a "
+        f"partner, and {before:.0%} of the rows of that run had one."
+    )

@@ -1,0 +1,181 @@
+"""Searching: the best partners of new rows among all rows of the other side, in one pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from veclink.confidence.constants import BEST_LISTED
+from veclink.geometry.clouds import Cloud
+from veclink.geometry.nearest import largest, largest_values
+from veclink.geometry.rows import tiles
+from veclink.geometry.signatures import unit_rows
+from veclink.matching.cpu import kernels
+from veclink.matching.threads import share
+from veclink.uses.new_rows.constants import LISTED_BY_COSINE
+from veclink.uses.new_rows.knowledge import Knowledge
+from veclink.uses.new_rows.learning import source_rows
+
+QUERIES = 1024
+OTHERS = 2048
+BLOCK = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Pairs of a new row and a row of the other side that are worth a score.
+
+    Attributes
+    ----------
+    rows : (c,) int64
+        The new row of each pair.
+    places : (c,) int64
+        Its partner, as a place among the known rows of the other side.
+    cosine : (c, f) float32
+        Under each map.
+    density : (m, f) float32
+        Mean similarity of each new row to its nearest rows of the other side, under each map.
+    """
+
+    rows: np.ndarray
+    places: np.ndarray
+    cosine: np.ndarray
+    density: np.ndarray
+
+
+class Signatures:
+    """The rows of the other side under the maps of the folds, made once and kept for the next new rows."""
+
+    def __init__(self, knowledge: Knowledge, side: int, other: Cloud) -> None:
+        self.other = other
+        self._maps = [each[1 - side] for each in knowledge.maps]
+        self._made: dict[int, np.ndarray] = {}
+
+    def of(self, fold: int) -> np.ndarray:
+        """(n, r), of unit length."""
+        if fold not in self._made:
+            projection = self._maps[fold]
+            blocks = [
+                unit_rows(self.other.block(start, stop) @ projection)
+                for start, stop in tiles(len(self.other), BLOCK)
+            ]  # fmt: skip
+            self._made[fold] = np.concatenate(blocks)
+        return self._made[fold]
+
+
+def search(knowledge: Knowledge, side: int, new: np.ndarray, others: Signatures) -> Found:
+    """The pairs of new rows (m, d) of one side, centred and of unit length, with their best partners."""
+    if knowledge.whole is None:
+        return _under_each_map(knowledge, side, new, others)
+    return _under_one_map(knowledge, side, new, others.other)
+
+
+def _under_each_map(knowledge: Knowledge, side: int, new: np.ndarray, others: Signatures) -> Found:
+    """All rows of the other side, compared under every map."""
+    known = knowledge.sides[1 - side]
+    queries = [unit_rows(new @ maps[side]) for maps in knowledge.maps]
+    density = np.empty((len(new), len(queries)), np.float32)
+    keys = []
+    for fold, query in enumerate(queries):
+        signature = others.of(fold)
+        for start, stop in tiles(len(new), QUERIES):
+            cosine = query[start:stop] @ signature.T
+            density[start:stop, fold] = largest_values(cosine, knowledge.k).mean(axis=1)
+            csls = 2 * cosine - known.density[:, fold]
+            best = largest(csls, min(BEST_LISTED, csls.shape[1]))
+            keys.append((np.arange(start, stop)[:, None] * len(known) + best).ravel())
+    rows, places = np.divmod(np.unique(np.concatenate(keys)), len(known))
+    cosines = [
+        np.einsum("ij,ij->i", query[rows], others.of(fold)[places])
+        for fold, query in enumerate(queries)
+    ]  # fmt: skip
+    return Found(rows, places, np.stack(cosines, axis=1), density)
+
+
+def _under_one_map(knowledge: Knowledge, side: int, new: np.ndarray, other: Cloud) -> Found:
+    """One pass over the rows of a large side as they are stored; what it lists is scored under the other maps."""
+    known = knowledge.sides[1 - side]
+    assert knowledge.whole is not None, "large collections have one map to search along"
+    listed = [
+        _nearest(_pulled_back(knowledge, side, new[start:stop]), known.scales, other)
+        for start, stop in tiles(len(new), QUERIES)
+    ]  # fmt: skip
+    cosine = np.concatenate([each[0] for each in listed])
+    place = np.concatenate([each[1] for each in listed])
+    near = largest_values(cosine, knowledge.k).mean(axis=1)
+    csls = 2 * cosine - known.density[place, 0]
+    best = largest(csls, min(2 * BEST_LISTED, csls.shape[1]))
+    rows = np.repeat(np.arange(len(new)), best.shape[1])
+    places = np.take_along_axis(place, best, axis=1).ravel().astype(np.int64)
+    cosines = np.empty((len(rows), len(knowledge.maps)), np.float32)
+    for start, stop in tiles(len(rows), BLOCK):
+        left, right = new[rows[start:stop]], other.take(places[start:stop])
+        for fold, maps in enumerate(knowledge.maps):
+            query, signature = unit_rows(left @ maps[side]), unit_rows(right @ maps[1 - side])
+            cosines[start:stop, fold] = np.einsum("ij,ij->i", query, signature)
+    density = np.repeat(near[:, None], len(knowledge.maps), axis=1)
+    return Found(rows, places, cosines, density)
+
+
+def _pulled_back(knowledge: Knowledge, side: int, new: np.ndarray) -> np.ndarray:
+    """Queries (m, d + 1) whose products with scaled stored rows and −1/(c·s) are cosines of signatures.
+
+    With P and Q the two projections, cos = ⟨uP/|uP|, vQ/|vQ|⟩ = ⟨(uP/|uP|)Qᵀ, v⟩/|vQ|, and v = (x/|x| − mean)/c. So no
+    row of the large side is projected: what it takes beside the product is one multiplication of each row.
+    """
+    assert knowledge.whole is not None
+    projection, other = knowledge.whole[side], knowledge.whole[1 - side]
+    pulled = unit_rows(new @ projection) @ other.T
+    of_mean = pulled @ knowledge.sides[1 - side].mean
+    return np.column_stack([pulled, of_mean]).astype(np.float32)
+
+
+def _nearest(queries: np.ndarray, scales: np.ndarray, other: Cloud) -> tuple[np.ndarray, np.ndarray]:
+    """The largest cosines of each query, and the places of those rows: (m, LISTED_BY_COSINE) each, in no order."""
+    n, width = len(other), min(LISTED_BY_COSINE, len(other))
+    scaled = np.empty((OTHERS, queries.shape[1]), np.float32)
+    # A row length that is a multiple of the page would put every row of the tile in the same few cache sets.
+    space = np.empty((len(queries), OTHERS + 16), np.float32)
+    lists = _Lists(len(queries), width)
+    for start, stop in tiles(n, OTHERS):
+        rows = scaled[: stop - start]
+        np.multiply(source_rows(other, start, stop), scales[start:stop, :1], out=rows[:, :-1])
+        rows[:, -1] = -scales[start:stop, 1]
+        np.matmul(queries, rows.T, out=space[:, : stop - start])
+        lists.take_in(space, stop - start, start)
+    return lists.best()
+
+
+class _Lists:
+    """The largest entries of each of m rows, tile by tile: compiled where numba is there."""
+
+    def __init__(self, m: int, width: int) -> None:
+        self.width = width
+        room = (m, 2 * width + 16)
+        self.value = np.full(room, -np.inf, np.float32)
+        self.place = np.zeros(room, np.int32)
+        self.held = np.zeros(m, np.int64)
+        self.floor = np.full(m, -np.inf, np.float32)
+
+    def take_in(self, space: np.ndarray, columns: int, first: int) -> None:
+        """Add the entries of a tile (m, columns), whose first column is `first`."""
+        if kernels is not None:
+            kept = kernels.Kept(self.width, self.value, self.place, self.held, self.floor)
+            share(partial(kernels.keep_by_row, space, columns, first, kept), len(self.held))
+            return
+        tile = space[:, :columns]
+        chosen = largest(tile, min(self.width, columns))
+        value = np.hstack([self.value[:, : self.width], np.take_along_axis(tile, chosen, axis=1)])
+        place = np.hstack([self.place[:, : self.width], chosen + first])
+        kept_places = largest(value, self.width)
+        self.value[:, : self.width] = np.take_along_axis(value, kept_places, axis=1)
+        self.place[:, : self.width] = np.take_along_axis(place, kept_places, axis=1)
+
+    def best(self) -> tuple[np.ndarray, np.ndarray]:
+        """Values and places of the largest entries, (m, width) each."""
+        if kernels is not None:
+            kept = kernels.Kept(self.width, self.value, self.place, self.held, self.floor)
+            share(partial(kernels.cut, kept), len(self.held))
+        return self.value[:, : self.width], self.place[:, : self.width]
