@@ -51,6 +51,7 @@ TIERS = {
     "stores/*": "stores",
     "test_docs.py": "browser",
     "uses/test_clustering.py": "extras",
+    "uses/test_appending.py": "runs",
     "uses/test_many.py": "runs",
     "uses/maps/test_maps.py": "extras",
 }

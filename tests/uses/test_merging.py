@@ -101,12 +101,12 @@ def test_a_merge_by_wrong_links_is_warned_of_and_by_right_ones_is_not() -> None:
 
 def test_improbable_links_fit_the_map_but_hide_no_row() -> None:
     a, b = small(40, 8, 0), small(40, 8, 1)
-    links = weighted([(row, row) for row in range(30)], [0.9] * 20 + [0.3] * 10, 40, 40)
+    links = weighted([(row, row) for row in range(30)], [0.96] * 20 + [0.3] * 10, 40, 40)
     merged = merge(a, b, links, map="procrustes")
     assert merged.summary.linked == 20 and merged.summary.unsure == 10 and merged.summary.translated == 20
     assert merge(a, b, links, map="procrustes", sure=0.0).summary.linked == 30
     assert merged.translator is not None and merged.translator.n_links == 30
-    assert merged.summary.hidden == pytest.approx(20 * 0.1)
+    assert merged.summary.hidden == pytest.approx(20 * 0.04)
 
 
 def test_plain_pairs_have_no_probabilities_to_expect_hidden_rows_by() -> None:
@@ -260,7 +260,7 @@ def test_what_another_merge_left_behind_is_not_taken(
 ) -> None:
     monkeypatch.setattr(translated, "CHUNK", 20)
     a, b = small(100, 8, 0), small(100, 8, 1)
-    links = weighted([(row, row) for row in range(30)], [0.9] * 20 + [0.3] * 10, 100, 100)
+    links = weighted([(row, row) for row in range(30)], [0.96] * 20 + [0.3] * 10, 100, 100)
     with pytest.raises(Killed):
         merge(a, b, links, map="procrustes").write(tmp_path / "x.npy", progress=killed_at("translating", 20))
     other = merge(a, b, links, map="procrustes", sure=0.0)
@@ -270,12 +270,12 @@ def test_what_another_merge_left_behind_is_not_taken(
 
 
 def small_merge() -> Merged:
-    links = weighted([(row, row) for row in range(30)], [0.9] * 30, 100, 100)
+    links = weighted([(row, row) for row in range(30)], [0.96] * 30, 100, 100)
     return merge(small(100, 8, 0), small(100, 8, 1), links, map="procrustes")
 
 
 def small_merge_of(a: Collection) -> Merged:
-    links = weighted([(row, row) for row in range(30)], [0.9] * 30, len(a), 600)
+    links = weighted([(row, row) for row in range(30)], [0.96] * 30, len(a), 600)
     return merge(a, small(600, 8, 1), links, map="procrustes")
 
 

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from veclink import __version__
+from veclink.cli.advise import advise
 from veclink.cli.anchors import anchors
 from veclink.cli.cluster import cluster
 from veclink.cli.demo import demo
@@ -48,6 +49,7 @@ app.command()(probe)
 app.command()(anchors)
 app.command("eval")(evaluate)
 app.command()(review)
+app.command()(advise)
 app.command()(merge)
 app.command()(translate)
 app.command()(cluster)
