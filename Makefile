@@ -1,13 +1,13 @@
 # make demo   install veclink, link the bundled sample, write a report of it
 # make check  what a change needs while it is made: lint, types, import rules, unit tests; a few minutes, no torch
 # make test   install what all tests need, then check and run every tier of them
-# make docs   build the documentation site into build/docs
+# make docs   build the documentation site into build/docs; make docs-serve shows it while it is written
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo check test docs lint clean browser
+.PHONY: demo check test docs docs-serve lint clean browser
 
 demo: $(VENV)/installed
 	$(BIN)/veclink demo
@@ -20,6 +20,9 @@ test: $(VENV)/installed-for-tests browser lint
 
 docs: $(VENV)/installed-for-tests
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+docs-serve: $(VENV)/installed-for-tests
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
 lint: $(VENV)/installed-for-checks
 	$(BIN)/ruff check .

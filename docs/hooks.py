@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 COMMANDS, EVIDENCE, PROMISE = "<!-- the commands -->", "<!-- the evidence -->", "<!-- the promise -->"
+NEW_ROWS = "<!-- the new rows -->"
 RESULTS = ROOT / "bench" / "results" / "experiments"
 PROMISED = (0.9, 0.95, 0.99)
 OUTSIDE = re.compile(r"(!?)\[([^\]]+)\]\(((?:\.\./)+[^)#]+)\)")
@@ -58,9 +59,24 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     return OUTSIDE.sub(within_the_site, markdown)
 
 
+def on_post_page(output: str, *, page: Any, **_: Any) -> str:
+    """Take the part that the search needs on pages from the disk out of the site itself, and not from a network."""
+    return _with_own_worker(output, up="../" * page.file.dest_uri.count("/"))
+
+
+def on_post_template(output_content: str, **_: Any) -> str:
+    """The same for the page that says that there is none."""
+    return _with_own_worker(output_content, up="")
+
+
 def filled(markdown: str) -> str:
     """The page with its lists of commands and of evidence, and with what `at` was measured to keep."""
-    for place, made in ((COMMANDS, commands), (EVIDENCE, evidence_table), (PROMISE, promise)):
+    for place, made in (
+        (COMMANDS, commands),
+        (EVIDENCE, evidence_table),
+        (PROMISE, promise),
+        (NEW_ROWS, new_rows),
+    ):
         if place in markdown:
             markdown = markdown.replace(place, made())
     return markdown
@@ -117,6 +133,36 @@ def promise(results: Path = RESULTS) -> str:
     return "\n".join(lines)
 
 
+def new_rows(results: Path = RESULTS) -> str:
+    """What `veclink bench living` measured, as a list; what was not measured is not in it."""
+    file = results / "living.json"
+    told = json.loads(file.read_text(encoding="utf-8"))["summary"] if file.is_file() else {}
+    lines = []
+    if "batch" in told:
+        batch = told["batch"]
+        mean, worst = _points(-batch["mean_behind"]), _points(-batch["worst_behind"])
+        off, most_off = batch["mean_absolute_single_error"], abs(batch["worst_single_error"])
+        lines += [
+            f"- 100 new rows, 70 of them shared, in {batch['cases']} cases: the F1 of linking everything again is "
+            f"missed by {mean} on average, by {worst} in the worst case.",
+            f"- 200 rows, one at a time: the mean probability is off by {off:.1f} points on average, by "
+            f"{most_off:.1f} in the worst case.",
+        ]
+    if "days" in told:
+        worst = _points(-told["days"]["worst_behind"])
+        lines.append(f"- Ten days of `update`: the F1 of one run at the end is missed by {worst} in the worst case.")
+    if "cost" in told:
+        products = told["cost"]["products"]
+        lines.append(f"- 1,000 new rows against 200,000 take as long as {products:.2f} products of that size.")
+    lines.append("\n`veclink bench living --data DIR` measures it again (bench/results/experiments/living.json).")
+    return "\n".join(lines)
+
+
+def _points(difference: float) -> str:
+    """How much an F1 is missed by, in words."""
+    return f"{max(-difference, 0):.1f} points" if difference < 0 else f"nothing ({difference:.1f} points more)"
+
+
 def _real_trials(results: Path) -> list[dict[str, Any]]:
     """The trials on the half of the data that nothing was chosen on, the last of each case.
 
@@ -131,6 +177,10 @@ def _real_trials(results: Path) -> list[dict[str, Any]]:
             trial = json.loads(line)
             trials[trial["case"]] = trial
     return list(trials.values())
+
+
+def _with_own_worker(page: str, up: str) -> str:
+    return page.replace("https://unpkg.com/iframe-worker/shim", f"{up}scripts/iframe-worker.js")
 
 
 def _is_outside(target: Path) -> bool:

@@ -32,6 +32,7 @@ TIERS = {
     "backends/test_ray.py": "ray",
     "backends/test_torch_clouds.py": "extras",
     "cli/test_demo.py": "runs",
+    "cli/test_new_rows.py": "runs",
     "files/test_folders.py": "runs",
     "files/test_scratch_folders.py": "stores",
     "linkers/test_checkpoint.py": "runs",
@@ -50,9 +51,12 @@ TIERS = {
     "review/test_server.py": "browser",
     "stores/*": "stores",
     "test_docs.py": "browser",
+    "test_notebooks.py": "extras",
     "uses/test_clustering.py": "extras",
     "uses/test_appending.py": "runs",
+    "uses/test_linker.py": "runs",
     "uses/test_many.py": "runs",
+    "uses/new_rows/test_searching.py": "runs",
     "uses/maps/test_maps.py": "extras",
 }
 # What a parameter of a test says of its tier, by how it begins or ends.

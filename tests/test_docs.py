@@ -88,6 +88,19 @@ def test_no_page_asks_anything_of_another_machine(browser: Browser, site: Path, 
     assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
 
 
+def test_the_search_works_on_pages_from_the_disk(browser: Browser, site: Path) -> None:
+    from playwright.sync_api import expect
+
+    asked: list[str] = []
+    page = browser.new_page()
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto((site / "how-to" / "threshold.html").as_uri())
+    page.get_by_role("textbox", name="Search").press_sequentially("overlap")
+    expect(page.locator(".md-search-result__item").first).to_be_visible()
+    page.close()
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT / "docs")))
 def test_commands_and_python_in_the_pages_are_of_this_version(page: Path) -> None:
     known, own = known_options(), {f"bench {name}" for name in ENTRIES}  # which read their options themselves

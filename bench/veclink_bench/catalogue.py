@@ -30,6 +30,7 @@ STUDIES = {
     "review": Entry("studies.review", "how far the review page's precision can be believed"),
     "two-models": Entry("studies.two_models", "does `veclink inspect` see that a collection mixes two models"),
     "no-seeds": Entry("studies.no_seeds", "linking from nothing, beside fifteen seeds on the same splits"),
+    "living": Entry("studies.living", "new rows judged by a saved linker, beside linking everything again"),
     "recorded-runs": Entry("studies.recorded_runs", "forty-two runs recorded, to compare two versions of the code"),
     "merge-sure": Entry("studies.merge_sure", "which links may make two rows one, and by which map the rest moves"),
     "advise": Entry("studies.advise", "what `veclink advise` says of changing the model, beside what is true"),

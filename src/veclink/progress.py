@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+LOG_EVERY = 10.0
+"""Seconds between two lines of progress where stderr is not a terminal."""
 
 
 @dataclass(frozen=True)
@@ -24,3 +35,118 @@ class Progress:
 
 
 ProgressListener = Callable[[Progress], None]
+
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+def shows_progress(function: Callable[Given, Result]) -> Callable[Given, Result]:
+    """Let a function take `progress=True`: whoever calls it then sees how far it is, while it works."""
+
+    @functools.wraps(function)
+    def watched(*args: Given.args, **keywords: Given.kwargs) -> Result:
+        if not isinstance(keywords.get("progress"), bool):
+            return function(*args, **keywords)
+        with showing_progress(quiet=not keywords["progress"]) as listener:
+            told: dict[str, Any] = {**keywords, "progress": listener}
+            return function(*args, **told)  # type: ignore[arg-type]
+
+    return watched
+
+
+def heard(progress: ProgressListener | bool | None) -> ProgressListener | None:
+    """The listener inside a function that `shows_progress`: there, True has become one."""
+    return None if isinstance(progress, bool) else progress
+
+
+@contextmanager
+def showing_progress(*, quiet: bool) -> Iterator[ProgressListener | None]:
+    """Give a listener that shows iteration, links, confidence and time left on stderr; None when `quiet`.
+
+    A terminal gets one live line that goes away at the end, a notebook one line that is written over, anything else a
+    plain line now and then.
+    """
+    if quiet:
+        yield None
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if console.is_jupyter:
+        yield _line_of_a_notebook()
+        sys.stderr.write("\n")
+    elif console.is_terminal:
+        with _live_line(console) as draw:
+            yield draw
+    else:
+        yield _plain_lines(console)
+
+
+def describe(now: Progress, elapsed: float) -> str:
+    """One line about a step; the time left is an upper bound, for a linker stops when nothing changes any more."""
+    if now.rows_per_second is not None:
+        return _describe_reading(now, now.rows_per_second)
+    parts = [f"iteration {now.step}", f"{now.links:,} links"]
+    if now.confidence is not None:
+        parts.append(f"confidence {now.confidence:.2f}")
+    if now.of is not None and now.step:
+        left = round(elapsed / now.step * (now.of - now.step))
+        parts.append(f"at most {left // 60}:{left % 60:02d} left")
+    return ", ".join(parts)
+
+
+def _describe_reading(now: Progress, rate: float) -> str:
+    of = "" if now.of is None else f" of {now.of:,}"
+    left = round((now.of - now.step) / rate) if now.of is not None and rate > 0 else None
+    parts = [f"{now.step:,}{of} rows", f"{rate:,.0f} a second"]
+    return ", ".join(parts if left is None else [*parts, f"{left // 60}:{left % 60:02d} left"])
+
+
+@contextmanager
+def _live_line(console: Console) -> Iterator[ProgressListener]:
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.fields[stage]}"),
+        BarColumn(bar_width=None),
+        TextColumn("{task.fields[status]}"),
+    )
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=None, stage="reading", status="")
+        started = time.monotonic()
+
+        def draw(now: Progress) -> None:
+            status = describe(now, time.monotonic() - started)
+            bar.update(task, completed=now.step, total=now.of, stage=now.stage, status=status)
+
+        yield draw
+
+
+def _line_of_a_notebook() -> ProgressListener:
+    started = time.monotonic()
+    width = 0
+
+    def write(now: Progress) -> None:
+        nonlocal width
+        line = f"{now.stage}: {describe(now, time.monotonic() - started)}"
+        sys.stderr.write(f"\r{line.ljust(width)}")  # what is shorter must hide what was longer
+        sys.stderr.flush()
+        width = len(line)
+
+    return write
+
+
+def _plain_lines(console: Console) -> ProgressListener:
+    started = last = time.monotonic()
+
+    def write(now: Progress) -> None:
+        nonlocal last
+        moment = time.monotonic()
+        if moment - last >= LOG_EVERY:
+            last = moment
+            console.print(f"{now.stage}: {describe(now, moment - started)}", highlight=False, soft_wrap=True)
+
+    return write

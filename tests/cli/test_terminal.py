@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from veclink.cli.terminal import describe, print_summary, print_thresholds, showing_progress
+from veclink.cli.terminal import print_summary, print_thresholds
 from veclink.confidence.threshold import Threshold
 from veclink.data.links import Summary
-from veclink.progress import Progress
+from veclink.progress import Progress, describe, showing_progress
 
 
 def test_progress_tells_iteration_links_confidence_and_time_left() -> None:
@@ -27,7 +27,7 @@ def test_quiet_has_no_listener() -> None:
 
 
 def test_progress_never_reaches_stdout(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("veclink.cli.terminal.LOG_EVERY", 0.0)
+    monkeypatch.setattr("veclink.progress.LOG_EVERY", 0.0)
     with showing_progress(quiet=False) as listener:
         assert listener is not None
         listener(Progress(step=1, of=10, links=7, confidence=0.5, stage="growing"))

@@ -350,11 +350,11 @@ def test_at_reaches_into_the_considered_pairs_and_keeps_them() -> None:
     assert links.at(precision=0.8) == kept
 
 
-def test_considered_pairs_are_not_saved(tmp_path: Path) -> None:
+def test_judged_pairs_are_saved_in_parquet_and_are_no_part_of_equality(tmp_path: Path) -> None:
     links = replace(some_links(3), considered=some_links(3))
     links.save(tmp_path / "links.parquet")
     loaded = Links.load(tmp_path / "links.parquet")
-    assert loaded == links and loaded.considered is None
+    assert loaded == links == some_links(3) and loaded.considered is not None
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

@@ -262,17 +262,18 @@ def test_the_first_screen_shows_examples_that_explain_themselves(visit: Any, sam
     assert title in page.inner_text("dialog .sides")
 
 
-def test_the_links_above_the_threshold_can_be_saved(visit: Any, sample_report: Path, tmp_path: Path) -> None:
+def test_the_button_saves_what_a_file_would_hold(visit: Any, sample_report: Path, tmp_path: Path) -> None:
     page, links = visit(sample_report).page, span_papers.linked()
-    page.click("[data-threshold='0.99']")
-    with page.expect_download() as download:
-        page.click("#save")
-    download.value.save_as(tmp_path / "links.csv")
-    rows = list(csv.DictReader((tmp_path / "links.csv").open()))
-    assert len(rows) == links_kept(page)
-    assert links.ids_a is not None and links.ids_b is not None
-    assert [(row["a"], row["b"]) for row in rows] == list(zip(links.ids_a, links.ids_b, strict=True))[: len(rows)]
-    assert np.allclose([float(row["probability"]) for row in rows], links.probability[: len(rows)], atol=1e-4)
+    for wanted in ("0.99", "0.9"):
+        page.click(f"[data-threshold='{wanted}']")
+        with page.expect_download() as download:
+            page.click("#save")
+        download.value.save_as(tmp_path / "saved.csv")
+        links.at(links=links_kept(page)).save(tmp_path / "links.csv")
+        saved, file = (list(csv.DictReader((tmp_path / name).open())) for name in ("saved.csv", "links.csv"))
+        assert len(saved) == len(file) == links_kept(page)
+        assert [(row["a"], row["b"]) for row in saved] == [(row["a"], row["b"]) for row in file]
+        assert [float(row["probability"]) for row in saved] == [float(row["probability"]) for row in file]
 
 
 def test_light_and_dark_can_be_changed_by_hand_and_paper_is_light(visit: Any, sample_report: Path) -> None:

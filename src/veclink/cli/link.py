@@ -11,15 +11,20 @@ import typer
 from veclink.cli.shared import (
     NOT_LINKABLE,
     Computing,
+    Payloads,
     Printing,
     SeedsFile,
     check_choice,
+    check_linker_folder,
     check_output,
     check_report,
+    check_two,
     command,
+    opened,
 )
 
 if TYPE_CHECKING:
+    from veclink.data.collection import Collection
     from veclink.data.links import Links
 
 
@@ -44,6 +49,10 @@ class Start:
         tuple[str, str] | None,
         typer.Option(metavar="FA FB", help="Two vector files; row i of both is the same object, in neither A nor B."),
     ] = None
+    continued: Annotated[
+        Path | None,
+        typer.Option("--continue", metavar="LINKS", help="Start from earlier links of A and B, which may have grown."),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -56,13 +65,18 @@ class Method:
         Path | None, typer.Option(help="Keep a long run's stages in this folder; the same command goes on from there.")
     ] = None
     cluster: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help='Run on this Ray cluster ("auto": the one we are part of).')
+        str | None,
+        # --cluster is what it was called before `veclink cluster` was there
+        typer.Option("--ray", "--cluster", metavar="ADDRESS", help='Run on this Ray cluster ("auto": the one here).'),
     ] = None
+    one_to_one: Annotated[
+        bool, typer.Option("--one-to-one/--many", help="Whether a row has at most one partner; --many for duplicates.")
+    ] = True
 
 
 @dataclass(frozen=True)
-class Written:
-    """Which links are written, and whether a report is."""
+class Written(Payloads):
+    """Which links are written, whether a report is, and what is told there of the objects."""
 
     precision: Annotated[
         float | None,
@@ -74,6 +88,10 @@ class Written:
         ),
     ] = None
     report: Annotated[Path | None, typer.Option(help="Write a report to look at, too: .html")] = None
+    save_linker: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Keep what veclink match needs to link new rows later, in this folder."),
+    ] = None
 
 
 @command
@@ -89,20 +107,28 @@ def link(
     computing: Computing,
     printing: Printing,
 ) -> None:
-    """Link the vectors of A with the vectors of B."""
+    """Link the vectors of A with the vectors of B, and say how far to trust the links.
+
+    Known pairs help (--seeds), but are optional. Exit code 3 says that no trustworthy links were found.
+    """
     from veclink.confidence.intervals import with_ranges
     from veclink.confidence.threshold import thresholds
     from veclink.data.links_files import check_beside
     from veclink.linkers.linking import METHODS, with_agreement
     from veclink.linkers.linking import link as find_links
-    from veclink.stores.opening import open_collection
 
     check_choice("--method", method.method, METHODS)
-    inputs = (a, b, *([str(start.seeds)] if start.seeds else []), *(start.anchors or ()))
+    given = map(str, filter(None, (start.seeds, start.continued)))
+    inputs = (a, b, *given, *(start.anchors or ()), *written.files())
+    check_two(a, b)
     check_output(output, *inputs)
     check_beside(output)
     check_report(written.report, *inputs)
+    if written.save_linker is not None:
+        check_linker_folder(written.save_linker, method.method, one_to_one=method.one_to_one)
     options = {**asdict(start), **asdict(method), **asdict(computing)}
+    if options.pop("one_to_one") is False:
+        options["one_to_one"] = False  # told only where it is asked for: method geh does not know it
     if options.pop("approximate"):
         from veclink.linkers.options import APPROXIMATE_IS_GONE
 
@@ -110,7 +136,8 @@ def link(
     with printing.progress() as listener:
         # opened once, for the linker and for the report; a store's payload is read where one of them looks at it
         payload = written.report is not None or start.seeds_by is not None
-        left, right = (open_collection(each, payload=payload, progress=listener) for each in (a, b))
+        left = opened(a, written.payload_a, payload=payload, progress=listener)
+        right = opened(b, written.payload_b, payload=payload, progress=listener)
         links = find_links(left, right, progress=listener, **options)
     if written.precision is not None:
         links = with_agreement(with_ranges(links.at(precision=written.precision)), left, right)
@@ -119,14 +146,31 @@ def link(
         from veclink.report import save_report
 
         save_report(written.report, links, left, right)
-    files = {"output": str(output)} | ({} if written.report is None else {"report": str(written.report)})
+    if written.save_linker is not None and links.summary.verdict != "not linkable":
+        _save_linker(written.save_linker, links, left, right, (a, b), computing)
+    wanted = {"output": output, "report": written.report, "linker": written.save_linker}
+    files = {name: str(path) for name, path in wanted.items() if path is not None}
     table = [asdict(line) for line in thresholds(links)]
     printing.result(files | links.summary.to_dict() | {"thresholds": table}, lambda: _print(links, **files))
     if links.summary.verdict == "not linkable":
         raise typer.Exit(NOT_LINKABLE)
 
 
-def _print(links: Links, output: str, report: str | None = None) -> None:
+def _save_linker(
+    folder: Path,
+    links: Links,
+    left: Collection,
+    right: Collection,
+    sources: tuple[str, str],
+    computing: Computing,
+) -> None:
+    from veclink.uses.linker import Linker
+
+    linker = Linker.learned(links, left, right, sources, **asdict(computing))
+    linker.save(folder)
+
+
+def _print(links: Links, output: str, report: str | None = None, linker: str | None = None) -> None:
     from veclink.cli.terminal import print_summary, print_thresholds
     from veclink.confidence.threshold import thresholds
 
@@ -135,3 +179,18 @@ def _print(links: Links, output: str, report: str | None = None) -> None:
     typer.echo(f"Written to {output}.")
     if report is not None:
         typer.echo(f"The report is {report}; open it in a browser.")
+    for line in _next_steps(links, output, report, linker):
+        typer.echo(line)
+
+
+def _next_steps(links: Links, output: str, report: str | None, linker: str | None) -> list[str]:
+    """What to do with the links, or about them; what is in the way is said in the reasons above."""
+    if not len(links):
+        return []
+    steps = [] if report is not None else [f"  see them:        veclink report {output} A B -o links.html"]
+    steps.append(f"  check by eye:    veclink review {output} A B")
+    if links.summary.verdict == "linkable":
+        steps.append(f"  make one store:  veclink merge A B --links {output} -o merged.parquet")
+    if linker is not None:
+        steps.append(f"  link new rows:   veclink match NEW --linker {linker} -o new.csv")
+    return ["Next, with your A and B:", *steps]

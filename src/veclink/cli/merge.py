@@ -32,7 +32,7 @@ class Merging:
     union_only: Annotated[
         bool, typer.Option("--union-only", help="Translate nothing: A's vectors stay in their own space.")
     ] = False
-    sure: Annotated[float, typer.Option(min=0.0, max=1.0, help="Links at least this probable make two rows one.")] = 0.95
+    sure: Annotated[float, typer.Option(min=0.0, max=1.0, help="Links at least this probable join two rows.")] = 0.95
     skip_zero: SkipZero = False
     random_state: RandomState = 0
 

@@ -6,25 +6,22 @@ import webbrowser
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from veclink.cli.shared import AsJson, Device, Memory, SkipZero, check_output, command, print_json
+from veclink.cli.shared import (
+    AsJson,
+    Device,
+    Memory,
+    Payloads,
+    SkipZero,
+    check_output,
+    command,
+    opened,
+    print_json,
+)
 from veclink.errors import needed, plural
-
-if TYPE_CHECKING:
-    from veclink.data.collection import Collection
-
-
-@dataclass(frozen=True)
-class Payloads:
-    """What is shown of the objects."""
-
-    payload_a: Annotated[
-        Path | None, typer.Option(help="What to show of A's objects: CSV, Parquet or JSONL, a line each, or by `id`.")
-    ] = None
-    payload_b: Annotated[Path | None, typer.Option(help="The same for B.")] = None
 
 
 @dataclass(frozen=True)
@@ -71,10 +68,10 @@ def review(
 
     found = Links.load(links)
     output = linking.output or links.with_name(f"{links.stem}.again{links.suffix}")
-    inputs = (links, payloads.payload_a, payloads.payload_b, journal)
+    inputs = (links, *payloads.files(), journal)
     check_output(output, a, b, *(str(each) for each in inputs if each is not None))
     path = journal or links.with_name(f"{links.name}.review.jsonl")
-    left, right = _opened(a, payloads.payload_a), _opened(b, payloads.payload_b)
+    left, right = opened(a, payloads.payload_a), opened(b, payloads.payload_b)
     with Journal(path, left, right) as kept:
         session = Review(found, left, right, kept, name=links.name)
         again = LinkAgain(session, output, device=linking.device, memory=linking.memory, skip_zero=linking.skip_zero)
@@ -96,11 +93,3 @@ def review(
             again.stop()
         if not as_json:
             typer.echo(f"Stopped; {plural(len(kept.answers()), 'answer')} in {path}.")
-
-
-def _opened(source: str, payload: Path | None) -> Collection:
-    from veclink.review.payloads import with_payload
-    from veclink.stores.opening import open_collection
-
-    collection = open_collection(source)
-    return collection if payload is None else with_payload(collection, payload)

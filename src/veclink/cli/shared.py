@@ -11,13 +11,16 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from veclink.errors import InputError, VeclinkError, without_secrets
 from veclink.files.memory import LEAST, parse_memory
-from veclink.progress import ProgressListener
+from veclink.progress import ProgressListener, showing_progress
+
+if TYPE_CHECKING:
+    from veclink.data.collection import Collection
 
 ERROR, NOT_LINKABLE, INTERRUPTED, TERMINATED = 1, 3, 130, 143  # 2, for wrong usage, is typer's own
 ENDINGS = (".csv", ".parquet")
@@ -74,6 +77,31 @@ class Computing:
 
 
 @dataclass(frozen=True)
+class Payloads:
+    """What is told of the objects, where a collection does not carry it itself."""
+
+    payload_a: Annotated[
+        Path | None, typer.Option(help="What to show of A's objects: CSV, Parquet or JSONL, a line each, or by `id`.")
+    ] = None
+    payload_b: Annotated[Path | None, typer.Option(help="The same for B.")] = None
+
+    def files(self) -> list[str]:
+        """Those that were given."""
+        return [str(each) for each in (self.payload_a, self.payload_b) if each is not None]
+
+
+def opened(
+    source: str, payload_file: Path | None, *, payload: bool = True, progress: ProgressListener | None = None
+) -> Collection:
+    """A collection, with the payload of a file where one is given."""
+    from veclink.review.payloads import with_payload
+    from veclink.stores.opening import open_collection
+
+    collection = open_collection(source, payload=payload, progress=progress)
+    return collection if payload_file is None else with_payload(collection, payload_file)
+
+
+@dataclass(frozen=True)
 class Printing:
     """How a command talks: results on stdout, as text or JSON, and progress on stderr."""
 
@@ -82,8 +110,6 @@ class Printing:
 
     def progress(self) -> AbstractContextManager[ProgressListener | None]:
         """A listener that shows how far the work is, while the context lasts."""
-        from veclink.cli.terminal import showing_progress
-
         return showing_progress(quiet=self.quiet)
 
     def result(self, values: dict[str, Any], print_text: Callable[[], None]) -> None:
@@ -181,10 +207,28 @@ def check_output(output: Path, *inputs: str, what: str = "links", endings: tuple
         raise InputError(f"{output} is one of the inputs; choose another name for the {what}.")
 
 
+def check_two(a: str, b: str) -> None:
+    """Refuse to link a file with itself: every row would find itself, which says nothing."""
+    if a == b or (Path(a).exists() and Path(b).exists() and os.path.samefile(a, b)):
+        raise typer.BadParameter(
+            f"A and B are the same collection, {without_secrets(a)}. Give two collections; copies inside one are "
+            "listed by veclink inspect."
+        )
+
+
 def check_report(report: Path | None, *inputs: str) -> None:
     """As `check_output`, for a page that may be wanted or not."""
     if report is not None:
         check_output(report, *inputs, what="reports", endings=PAGE_ENDINGS)
+
+
+def check_linker_folder(folder: Path, method: str, *, one_to_one: bool) -> None:
+    """Refuse, before the long work starts, a place where no linker could be written after it."""
+    from veclink.uses.new_rows.folder import check_place
+
+    if method != "span" or not one_to_one:
+        raise typer.BadParameter("needs --method span and one-to-one links.", param_hint="--save-linker")
+    check_place(folder)
 
 
 def check_no_input(output: str, *inputs: str | Path | None) -> None:

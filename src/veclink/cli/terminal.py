@@ -1,23 +1,18 @@
-"""What a person sees: progress on stderr, results on stdout."""
+"""What a person sees of a result, on stdout."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
-from rich.progress import BarColumn, SpinnerColumn, TextColumn
-from rich.progress import Progress as Bar
 from rich.table import Table
 
 from veclink.data.no_links import no_start_converged, too_few_rows
 from veclink.errors import named
-from veclink.progress import Progress, ProgressListener
 
 if TYPE_CHECKING:
     from veclink.cli.demo_run import Demo
@@ -26,60 +21,6 @@ if TYPE_CHECKING:
     from veclink.data.payload_pairs import ColumnScores
     from veclink.data.scores import Scores
     from veclink.report.examples import Example
-
-LOG_EVERY = 10.0
-"""Seconds between two lines of progress where stderr is not a terminal."""
-
-
-@contextmanager
-def showing_progress(*, quiet: bool) -> Iterator[ProgressListener | None]:
-    """Give a listener that shows iteration, links, confidence and time left on stderr; None when `quiet`.
-
-    A terminal gets one live line that goes away at the end, anything else a plain line now and then.
-    """
-    console = Console(stderr=True)
-    if quiet:
-        yield None
-    elif console.is_terminal:
-        with Bar(
-            SpinnerColumn(),
-            TextColumn("{task.fields[stage]}"),
-            BarColumn(bar_width=None),
-            TextColumn("{task.fields[status]}"),
-            console=console,
-            transient=True,
-        ) as bar:
-            task = bar.add_task("", total=None, stage="reading", status="")
-            started = time.monotonic()
-
-            def draw(now: Progress) -> None:
-                status = describe(now, time.monotonic() - started)
-                bar.update(task, completed=now.step, total=now.of, stage=now.stage, status=status)
-
-            yield draw
-    else:
-        yield _plain_lines(console)
-
-
-def describe(now: Progress, elapsed: float) -> str:
-    """One line about a step; the time left is an upper bound, for a linker stops when nothing changes any more."""
-    if now.rows_per_second is not None:
-        return _describe_reading(now, now.rows_per_second)
-    parts = [f"iteration {now.step}", f"{now.links:,} links"]
-    if now.confidence is not None:
-        parts.append(f"confidence {now.confidence:.2f}")
-    if now.of is not None and now.step:
-        left = round(elapsed / now.step * (now.of - now.step))
-        parts.append(f"at most {left // 60}:{left % 60:02d} left")
-    return ", ".join(parts)
-
-
-def _describe_reading(now: Progress, rate: float) -> str:
-    of = "" if now.of is None else f" of {now.of:,}"
-    left = round((now.of - now.step) / rate) if now.of is not None and rate > 0 else None
-    parts = [f"{now.step:,}{of} rows", f"{rate:,.0f} a second"]
-    return ", ".join(parts if left is None else [*parts, f"{left // 60}:{left % 60:02d} left"])
-
 
 def print_summary(summary: Summary) -> None:
     """Say how many links there are, how good they are thought to be, why, and which of the seeds look wrong."""
@@ -197,19 +138,6 @@ def _print_pair(console: Console, pair: Example) -> None:
     console.print(Padding("\n".join(titles), (0, 0, 0, 2)))
     told = f"probability {pair.probability:.2f}; {'would have been ' if pair.kind == 'left out' else ''}{verdict}"
     console.print(Padding(f"{told}\n{escape(pair.doubt)}" if pair.doubt else told, (0, 0, 1, 4)), style="dim")
-
-
-def _plain_lines(console: Console) -> ProgressListener:
-    started = last = time.monotonic()
-
-    def write(now: Progress) -> None:
-        nonlocal last
-        moment = time.monotonic()
-        if moment - last >= LOG_EVERY:
-            last = moment
-            console.print(f"{now.stage}: {describe(now, moment - started)}", highlight=False, soft_wrap=True)
-
-    return write
 
 
 def _stdout() -> Console:

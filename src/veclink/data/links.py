@@ -14,6 +14,7 @@ from veclink.data import links_files
 from veclink.data.ids import as_ids
 from veclink.data.judged import LINKED, count_kept, judged_columns, summary_of_all
 from veclink.data.links_checks import check_rows, check_summary, check_trace
+from veclink.data.links_shown import ShownLinks, Titles
 from veclink.data.payload_pairs import Agreement
 from veclink.errors import InputError, named, plural
 
@@ -106,7 +107,7 @@ class Summary:
 
 
 @dataclass(frozen=True, eq=False)
-class Links:
+class Links(ShownLinks):
     """Pairs of rows that are the same object, the most probable first, equal ones by row.
 
     Whatever the order given, the constructor sorts all of it.
@@ -129,6 +130,8 @@ class Links:
         All judged pairs, those below the threshold too, for `at`; Parquet files keep them; no part of equality.
     trace : dict
         How the links came about, for reports; plain JSON values, no part of equality.
+    titles : dict of (int, int) to (str, str)
+        What the payload calls the two rows of the first links, where it was read; not saved, and no part of equality.
     """
 
     pairs: np.ndarray
@@ -140,6 +143,7 @@ class Links:
     options: dict[str, Any] = field(default_factory=dict)
     considered: Links | None = None
     trace: dict[str, Any] = field(default_factory=dict)
+    titles: Titles = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         pairs = np.asarray(self.pairs, dtype=np.int64).reshape(-1, 2)

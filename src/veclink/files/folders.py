@@ -49,14 +49,14 @@ def folder_written_whole(target: Path, *, may_replace: Callable[[str], bool]) ->
         target.parent.mkdir(parents=True, exist_ok=True)
         restore(target)
         _clear_leftovers(target)
-        _check_replaceable(target, may_replace)
+        check_replaceable(target, may_replace)
         with _working_folder(target) as work:
             new = work / "new"
             new.mkdir()
             yield new
             _flush_tree(new)
             give_access_of(target, new)
-            _check_replaceable(target, may_replace)  # a long write: files may have come there
+            check_replaceable(target, may_replace)  # a long write: files may have come there
             _put_in_place(new, target)
     except VeclinkError:
         raise
@@ -169,7 +169,8 @@ def _prefix(target: Path) -> str:
     return f".veclink-{digest(target.name)}-"
 
 
-def _check_replaceable(target: Path, may_replace: Callable[[str], bool]) -> None:
+def check_replaceable(target: Path, may_replace: Callable[[str], bool]) -> None:
+    """Refuse a file where a folder is to be, and a folder with a file that may not go away."""
     if not target.exists():
         return
     if not target.is_dir():

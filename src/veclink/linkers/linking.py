@@ -18,6 +18,7 @@ from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.pairs import KnownPairs, resolve_seeds
 from veclink.data.payload_pairs import ColumnMatches, agreement_of, match_column
+from veclink.data.titles import titles_of
 from veclink.errors import InputError, named
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers.anchors import (
@@ -36,7 +37,7 @@ from veclink.linkers.result import links_of
 from veclink.linkers.span.kernel_clouds import kernel_clouds
 from veclink.linkers.span.linker import span
 from veclink.linkers.stages import Watch
-from veclink.progress import ProgressListener
+from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
 
 if TYPE_CHECKING:
@@ -45,9 +46,12 @@ if TYPE_CHECKING:
 __all__ = ["DEVICES", "METHODS", "Source", "chosen_device", "link"]
 
 METHODS = tuple(OPTIONS)
+NAMED_LINKS = 20
+"""Links that keep the titles of their rows, for a person who looks at the result."""
 Source = np.ndarray | Collection | str | Path
 
 
+@shows_progress
 def link(
     a: Source,
     b: Source,
@@ -61,7 +65,7 @@ def link(
     random_state: int = 0,
     memory: int | str | None = None,
     cluster: str | None = None,
-    progress: ProgressListener | None = None,
+    progress: ProgressListener | bool | None = None,
     checkpoint: str | Path | None = None,
     skip_zero: bool = False,
     strict: bool = False,
@@ -100,8 +104,8 @@ def link(
     cluster : str, optional
         The address of a Ray cluster to run on, or "auto" for the one that this machine is part of: the links are the
         same.
-    progress : callable, optional
-        Hears of every step.
+    progress : callable or True, optional
+        Hears of every step; True shows them.
     checkpoint : path, optional
         A folder where a long run keeps what it has found so far: the same call takes it up after a crash and gives the
         same links; a finished run removes it.
@@ -115,6 +119,7 @@ def link(
     **keywords
         The same, by name.
     """
+    progress = heard(progress)
     began = time.perf_counter()
     _check_call(method, random_state, cluster)
     _check_start(method, seeds, seeds_by, anchors, continued)
@@ -152,7 +157,7 @@ def link(
         contradicting_seeds=() if known is None else tuple(map(tuple, known.contradicting.tolist())),
         seconds=time.perf_counter() - began,
     )
-    return with_ranges(replace(links, summary=summary))
+    return with_ranges(titled(replace(links, summary=summary), left, right))
 
 
 def with_agreement(links: Links, a: Collection, b: Collection) -> Links:
@@ -166,6 +171,15 @@ def with_agreement(links: Links, a: Collection, b: Collection) -> Links:
         columns=None if columns is None else (columns[0], columns[1]),
     )
     return replace(links, summary=replace(links.summary, agreement=agreement))
+
+
+def titled(links: Links, a: Collection, b: Collection) -> Links:
+    """The links, the first of them with what the payload of both sides calls them, where it was read."""
+    titles = titles_of(links.pairs[:NAMED_LINKS], a, b)
+    if links.considered is None or not titles:
+        return replace(links, titles=titles)
+    # `at` takes its links from there
+    return replace(links, titles=titles, considered=replace(links.considered, titles=titles))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from veclink.data.links import plain_json
 from veclink.data.no_links import NEXT_WITHOUT_SEEDS, NO_LINKS_WITHOUT_SEEDS, no_start_converged, too_few_rows
+from veclink.data.notebook import card
 from veclink.data.pairs import KnownPairs, resolve_seeds
 from veclink.errors import named
+from veclink.files.atomic import written_whole
 from veclink.geometry.clouds import prepare
 from veclink.linkers.anchors import anchors_from_pairs
 from veclink.linkers.span.constants import MIN_DIM_FOR_SEED_CHECK
@@ -18,7 +22,7 @@ from veclink.probing.forecast import Forecast, forecast_links
 from veclink.probing.seeds import SeedCheck, check_seeds
 from veclink.probing.sides import SameSpace, Side, compare_spaces, look_at
 from veclink.probing.starting import StartTrial, try_start
-from veclink.progress import ProgressListener
+from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
 
 __all__ = ["Forecast", "Probe", "SameSpace", "SeedCheck", "Side", "StartTrial", "probe"]
@@ -71,7 +75,19 @@ class Probe:
         """Plain values, ready for JSON."""
         return plain_json(asdict(self))
 
+    def save(self, path: str | Path) -> None:
+        """Write what is known as JSON, whole or not at all."""
+        with written_whole(path) as temporary:
+            temporary.write_text(json.dumps(self.to_dict(), indent=1, ensure_ascii=False), encoding="utf-8")
 
+    def _repr_html_(self) -> str:
+        told_a, told_b = self.a.told(), self.b.told()
+        rows = [(name, value, told_b[name]) for name, value in told_a.items()]
+        remarks = [("Note", remark) for remark in self.remarks]
+        return card(f"{self.verdict}: {self.sentence}", remarks, ("", "A", "B"), rows)
+
+
+@shows_progress
 def probe(
     a: Any,
     b: Any,
@@ -80,7 +96,7 @@ def probe(
     forecast: bool = True,
     device: str = "auto",
     random_state: int = 0,
-    progress: ProgressListener | None = None,
+    progress: ProgressListener | bool | None = None,
 ) -> Probe:
     """Look at two collections before linking them.
 
@@ -97,9 +113,10 @@ def probe(
         Where the trial runs.
     random_state : int
         The same one gives the same answer.
-    progress : callable, optional
-        Hears how far the trial is.
+    progress : callable or True, optional
+        Hears how far the trial is; True shows it.
     """
+    progress = heard(progress)
     left, right = open_collection(a), open_collection(b)
     known = None if seeds is None else resolve_seeds(seeds, left, right)
     pairs = None if known is None else known.rows

@@ -77,6 +77,10 @@ def growth(content: Content) -> str:
     )
     rows = [(str(i), f"{pool:,}", f"{agreed:,}") for i, (pool, agreed) in enumerate(rounds, 1)]
     last = rounds[-1]
+    if len(rounds) == 1:  # one bar says less than one sentence
+        return f"""<section id="growth" aria-labelledby="growth-head"><h2 id="growth-head">How the links grew</h2>
+<p>Linking grows a pool of links, round by round. Here it ended after one round, with {last[0]:,} links in the pool and
+{last[1]:,} pairs that the views agreed on.{f" It started from: {tried}." if tried else ""}</p></section>"""
     return f"""<section id="growth" aria-labelledby="growth-head"><h2 id="growth-head">How the links grew</h2>
 <p>Linking starts from little and grows a pool of links, round by round. A good run climbs and then stays where it is;
 a run that never climbs has found nothing.{f" It started from: {tried}." if tried else ""}</p>

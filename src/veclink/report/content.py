@@ -182,6 +182,8 @@ def _packed(
     columns["given"] = evidence.get("given", np.zeros(len(listed), bool)).astype(np.uint8)
     if right is not None:
         columns["right"] = right[listed].astype(np.uint8)
+    if len(listed) == len(source):
+        columns["exact"] = source.probability  # what the button writes is what a file would hold
     if mapped is not None:
         columns |= mapped.columns(of_a, of_b)
     place: dict[str, int] = {}

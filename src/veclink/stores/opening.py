@@ -16,6 +16,7 @@ from veclink.errors import InputError
 from veclink.files.folders import restore
 from veclink.progress import ProgressListener
 from veclink.stores.files import read_file
+from veclink.stores.frames import collection_of, is_frame
 from veclink.stores.kinds import CLASSES, FILE_ENDINGS, STORE_ENDINGS
 from veclink.stores.protocol import BATCH, Batch, Id, Store
 from veclink.stores.scratch import read_store
@@ -23,18 +24,19 @@ from veclink.stores.urls import Address, is_url, of_path, parse_url
 
 
 def open_collection(
-    source: str | Path | np.ndarray | Collection,
+    source: Any,
     *,
     ids: str | Path | Sequence[Any] | np.ndarray | None = None,
     payload: bool = True,
     progress: ProgressListener | None = None,
 ) -> Collection:
-    """The collection behind `source`: a file by its ending, a store by its URL, an array, or a collection as it is.
+    """The collection behind `source`: a file by its ending, a store by its URL, an array, a frame, or one as it is.
 
     Parameters
     ----------
-    source : path, URL, (n, d) array or Collection
-        A store is read once, read-only, into a memory-mapped scratch file.
+    source : path, URL, (n, d) array, list of vectors, frame or Collection
+        A store is read once, read-only, into a memory-mapped scratch file. A frame is one of pandas or polars, an Arrow
+        table, or a column of fixed-size lists (`stores.frames`).
     ids : path or (n,) ids, optional
         The ids themselves, or a file of them (.txt with one a line, .csv with a column `id`, .npy); they replace the
         collection's own. Without it, a file `X.ids.txt` beside `X.npy` (or any other ending) is used where X has none.
@@ -48,6 +50,8 @@ def open_collection(
         collection = source
     elif isinstance(source, (str, Path)):
         collection, path = read(source, payload=payload, progress=progress)
+    elif is_frame(source):
+        collection = collection_of(source)
     else:
         collection = Collection.from_array(source)
     if ids is None and path is not None and collection.ids is None:

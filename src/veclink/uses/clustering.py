@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from veclink.data.notebook import FIRST, card
 from veclink.data.pairs import one_to_one
-from veclink.errors import InputError, WrongLinksWarning, needed
+from veclink.data.tabled import Tabled
+from veclink.errors import InputError, WrongLinksWarning, needed, plural
 from veclink.files.tables import table_ending, write_table
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers.linking import chosen_device
-from veclink.progress import Progress, ProgressListener
+from veclink.progress import Progress, ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
 from veclink.uses.graphs import Edges, Graph, agreement, joined, leiden, leiden_into, neighbour_edges
 from veclink.uses.linked_pairs import GivenLinks, pairs_of
@@ -82,7 +84,7 @@ class ClusterSummary:
 
 
 @dataclass(frozen=True, eq=False)
-class Clusters:
+class Clusters(Tabled):
     """One cluster for every row of both collections, 0 being the largest; −1 for a skipped vector without direction.
 
     Attributes
@@ -126,21 +128,33 @@ class Clusters:
             shown.append(ids[members[np.argsort(-central[members], kind="stable")[:count]]].tolist())
         return shown[0], shown[1]
 
-    def save(self, path: str | Path) -> None:
-        """Write a table with the columns side, id, cluster and central: .csv or .parquet, whole or not at all."""
-        path = Path(path)
-        table_ending(path, "clusters are written as one of these")
+    def columns(self) -> dict[str, Any]:
+        """A row for each vector: side, id (or row number), cluster, central."""
         ids = [self.names_a, self.names_b]
         if any(each.dtype == object for each in ids):
             ids = [each.astype(str).astype(object) for each in ids]
         central = np.concatenate([self.central_a, self.central_b])
-        columns: dict[str, Any] = {
+        return {
             "side": ["a"] * len(self.names_a) + ["b"] * len(self.names_b),
             "id": np.concatenate(ids),
             "cluster": np.concatenate([self.labels_a, self.labels_b]),
             "central": central.astype(np.float32),
         }
-        write_table(path, columns, {"central": "{:.4f}".format})
+
+    def save(self, path: str | Path) -> None:
+        """Write the columns side, id, cluster and central: .csv or .parquet, whole or not at all."""
+        path = Path(path)
+        table_ending(path, "clusters are written as one of these")
+        write_table(path, self.columns(), {"central": "{:.4f}".format})
+
+    def _repr_html_(self) -> str:
+        summary = self.summary
+        rows = len(self.labels_a) + len(self.labels_b)
+        headline = f"{plural(summary.clusters, 'cluster')} of {rows:,} rows, {summary.linked:,} of them linked"
+        figures = [] if summary.warning is None else [("Warning", summary.warning)]
+        shown = self.describe(most=FIRST)["largest"]
+        table = [(each["cluster"], *each["sizes"].values(), *map(_listed, each["examples"].values())) for each in shown]
+        return card(headline, figures, ("cluster", "rows of A", "rows of B", "central in A", "central in B"), table)
 
     def describe(self, examples: int = 3, most: int = 20) -> dict[str, Any]:
         """The summary with the largest clusters, their sizes and examples, ready for JSON."""
@@ -153,8 +167,9 @@ class Clusters:
         return {**asdict(self.summary), "largest": shown}
 
 
+@shows_progress
 def cluster(
-    a: Source, b: Source, links: GivenLinks, *, progress: ProgressListener | None = None, **options: Any
+    a: Source, b: Source, links: GivenLinks, *, progress: ProgressListener | bool | None = None, **options: Any
 ) -> Clusters:
     """Clusters of two collections at once: a graph of near neighbours each, one where links make two rows one node.
 
@@ -166,13 +181,14 @@ def cluster(
         The two collections.
     links : Links, pairs of shape (m, 2), or path
         Pairs name rows or ids.
-    progress : callable, optional
-        Hears how far it is.
+    progress : callable or True, optional
+        Hears how far it is; True shows it.
     **options
         The fields of `ClusterOptions`.
     """
     how = ClusterOptions(**options)
     needed("graspologic_native", "Clustering", "veclink[cluster]")
+    progress = heard(progress)
     left, right = (open_collection(side, payload=False, progress=progress) for side in (a, b))
     pairs, probability = pairs_of(links, left, right)
     pairs = pairs[one_to_one(pairs, probability)]
@@ -211,6 +227,10 @@ def cluster(
             warning=warning,
         ),
     )
+
+
+def _listed(names: list[Any]) -> str:
+    return ", ".join(map(str, names))
 
 
 def _labels(graph: Graph, how: ClusterOptions) -> tuple[np.ndarray, float]:

@@ -25,7 +25,7 @@ from veclink.uses.new_rows.held import Held, remembered, whole_of
 from veclink.uses.new_rows.judging import judge
 from veclink.uses.new_rows.knowledge import SIDES, Knowledge, Part
 from veclink.uses.new_rows.learning import learn
-from veclink.uses.new_rows.results import as_links, worth_refitting
+from veclink.uses.new_rows.results import as_links, of_batch, worth_refitting
 from veclink.uses.new_rows.searching import Signatures, search
 from veclink.uses.new_rows.taking_in import taken_in
 from veclink.uses.translating import Translator
@@ -98,18 +98,22 @@ class Linker:
         if links.summary.verdict == NOT_LINKABLE:
             reasons = " ".join(links.summary.reasons)
             raise InputError(f"The collections do not link, so nothing is known that new rows could follow: {reasons}")
-        return cls._learned(links, left, right, (remembered(a), remembered(b)), options)
+        return cls.learned(links, left, right, (_address(a), _address(b)), **options)
 
     @classmethod
-    def _learned(
+    def learned(
         cls,
         links: Links,
         left: Collection,
         right: Collection,
-        sources: tuple[str | None, str | None],
-        options: dict[str, Any],
+        sources: tuple[str | None, str | None] = (None, None),
+        **options: Any,
     ) -> Linker:
-        """What the links of two collections teach."""
+        """The linker of links that were found between two opened collections.
+
+        sources: the paths or URLs that the collections were opened from. options: as those of `fit`.
+        """
+        sources = (remembered(sources[0]), remembered(sources[1]))
         random_state = options.get("random_state", 0)
         tell(options.get("progress"), len(links), "learning")
         groups = grouped(
@@ -202,6 +206,30 @@ class Linker:
             self._refit(progress)
         return self
 
+    def match_and_update(
+        self,
+        new: Source,
+        *,
+        side: str = "a",
+        against: Source | None = None,
+        progress: ProgressListener | None = None,
+    ) -> Links:
+        """Take new rows in, and give their links as `match` has them.
+
+        Where `new` is the batch that was taken in last, nothing changes and the same links come out: what was stopped
+        can be run again.
+        """
+        at = _side(side)
+        if against is not None:
+            self._hold(1 - at, against)
+        rows = self.knows(new, side=side)
+        if rows is None:
+            new_a, new_b = (new, None) if at == 0 else (None, new)
+            self.update(new_a=new_a, new_b=new_b, progress=progress)
+            rows = self.knows(new, side=side)
+        assert rows is not None, "what was taken in is known"
+        return of_batch(self.links, at, rows)
+
     def translate(self, x: np.ndarray, *, side: str = "a") -> np.ndarray:
         """Vectors (m, d) of the model of one side as vectors of the other side's model, float32.
 
@@ -284,7 +312,7 @@ class Linker:
         options = {**self.held.options, "progress": progress}
         links = link(left, right, continued=self.links, **options)
         parts = [side.parts for side in self.knowledge.sides]
-        again = self._learned(links, left, right, self.held.sources, options)
+        again = self.learned(links, left, right, self.held.sources, **options)
         sides = [replace(side, parts=old) for side, old in zip(again.knowledge.sides, parts, strict=True)]
         self.links = links
         self.knowledge = replace(again.knowledge, sides=(sides[0], sides[1]))
@@ -302,6 +330,10 @@ def _side(side: str) -> int:
     if side not in SIDES:
         raise InputError(f"The side is {side!r}; it is 'a' or 'b'.")
     return SIDES.index(side)
+
+
+def _address(source: Source) -> str | None:
+    return str(source) if isinstance(source, (str, Path)) else None
 
 
 def _needs_payload(options: dict[str, Any]) -> bool:

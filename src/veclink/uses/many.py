@@ -16,17 +16,22 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from veclink.data.collection import Collection
 from veclink.data.links import Links
+from veclink.data.notebook import FIRST, card
 from veclink.data.pairs import resolve_rows
-from veclink.errors import InputError
+from veclink.data.tabled import Tabled
+from veclink.errors import InputError, plural
+from veclink.files.tables import table_ending, write_table
 from veclink.linkers.linking import Source, link
-from veclink.progress import Progress, ProgressListener
+from veclink.progress import Progress, ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
 
 DETOUR = 0.7
@@ -41,7 +46,7 @@ Chances = dict[Pair, dict[int, dict[int, float]]]
 
 
 @dataclass(frozen=True, eq=False)
-class ManyLinks:
+class ManyLinks(Tabled):
     """Objects across m collections.
 
     Attributes
@@ -52,11 +57,14 @@ class ManyLinks:
         The mean of the pairs that made it.
     pairwise : dict
         The links of each two collections as they were found, by (i, j) with i < j.
+    ids : tuple of m arrays or None
+        The ids of each collection, None where it has none; empty where they are not known.
     """
 
     objects: np.ndarray
     probability: np.ndarray
     pairwise: dict[Pair, Links]
+    ids: tuple[np.ndarray | None, ...] = ()
 
     def __len__(self) -> int:
         return len(self.objects)
@@ -66,13 +74,44 @@ class ManyLinks:
         both = self.objects[:, [i, j]]
         return both[(both >= 0).all(axis=1)]
 
+    def columns(self) -> dict[str, Any]:
+        """A row for each object: its id (or row) in the collections a, b, c, …, None where it is in none; probability.
 
+        Beyond the 26th, collections are called c27, c28, ….
+        """
+        names = [chr(ord("a") + i) if i < 26 else f"c{i + 1}" for i in range(self.objects.shape[1])]
+        known = self.ids or (None,) * len(names)
+        listed = {name: _named(rows, ids) for name, rows, ids in zip(names, self.objects.T, known, strict=True)}
+        return {**listed, "probability": self.probability}
+
+    def save(self, path: str | Path) -> None:
+        """Write the columns, .csv or .parquet, whole or not at all."""
+        path = Path(path)
+        table_ending(path, "objects are written as one of these")
+        write_table(path, self.columns())
+
+    @property
+    def sentence(self) -> str:
+        """How many objects were found, and in how many collections they are."""
+        places, counts = np.unique((self.objects >= 0).sum(axis=1), return_counts=True)
+        told = ", ".join(f"{count:,} in {place}" for place, count in zip(places, counts, strict=True))
+        return f"{plural(len(self), 'object')} in two or more of {self.objects.shape[1]} collections: {told or 'none'}."
+
+    def _repr_html_(self) -> str:
+        columns = self.columns()
+        first = islice(zip(*columns.values(), strict=True), FIRST)
+        rows = [["" if value is None else value for value in row] for row in first]
+        figures = [(f"{i} and {j}", repr(links)) for (i, j), links in self.pairwise.items()]
+        return card(self.sentence, figures, list(columns), rows)
+
+
+@shows_progress
 def link_many(
     collections: Sequence[Source],
     *,
     seeds: Mapping[Pair, Any] | None = None,
     random_state: int = 0,
-    progress: ProgressListener | None = None,
+    progress: ProgressListener | bool | None = None,
     **options: Any,
 ) -> ManyLinks:
     """Link three or more collections: every two of them by `link`, then all of them by `reconcile`.
@@ -85,11 +124,12 @@ def link_many(
         Known pairs by the two collections they are of, {(0, 1): pairs, …}; collections without any start from nothing.
     random_state : int
         The same one gives the same links.
-    progress : callable, optional
-        Hears of every two collections.
+    progress : callable or True, optional
+        Hears of every two collections; True shows them.
     **options
         More arguments of `link`.
     """
+    progress = heard(progress)
     if len(collections) < 3:
         raise InputError(f"{len(collections)} collections were given; link_many is for 3 or more, link for two.")
     opened = [open_collection(each, payload=False, progress=progress) for each in collections]
@@ -100,7 +140,7 @@ def link_many(
         if progress is not None:
             progress(Progress(step + 1, len(every), 0, None, f"linking {i} and {j}"))
         pairwise[i, j] = link(opened[i], opened[j], seeds=known.get((i, j)), random_state=random_state, **options)
-    return reconcile(pairwise, len(opened))
+    return replace(reconcile(pairwise, len(opened)), ids=tuple(each.ids for each in opened))
 
 
 def reconcile(pairwise: Mapping[Pair, Links], m: int) -> ManyLinks:
@@ -126,6 +166,12 @@ def reconcile(pairwise: Mapping[Pair, Links], m: int) -> ManyLinks:
         groups.join((i, row_i), (j, row_j), -negative)
     objects, trust = groups.table(m)
     return ManyLinks(objects, trust, dict(pairwise))
+
+
+def _named(rows: np.ndarray, ids: np.ndarray | None) -> list[Any]:
+    """Ids of rows (n,), or the rows themselves where there are no ids; None for −1."""
+    found = rows if ids is None else ids[rows]
+    return [None if row < 0 else name for row, name in zip(rows.tolist(), found.tolist(), strict=True)]
 
 
 def _considered(links: Links) -> list[tuple[int, int, float]]:

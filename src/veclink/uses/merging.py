@@ -20,7 +20,7 @@ from veclink.errors import InputError, WrongLinksWarning
 from veclink.files.memory_maps import forget_pages
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.geometry.magnitudes import fitted
-from veclink.progress import Progress, ProgressListener
+from veclink.progress import Progress, ProgressListener, heard, shows_progress
 from veclink.stores import open_store
 from veclink.stores.opening import open_collection
 from veclink.stores.protocol import Batch, Store
@@ -211,6 +211,7 @@ class Merged:
         return np.dtype(np.float16 if self.rows.b.vectors.dtype == np.float16 else np.float32)
 
 
+@shows_progress
 def merge(
     a: Source,
     b: Source,
@@ -218,7 +219,7 @@ def merge(
     to: str | Path | None = None,
     *,
     replace: bool = False,
-    progress: ProgressListener | None = None,
+    progress: ProgressListener | bool | None = None,
     **options: Any,
 ) -> Merged:
     """The collection that holds all objects of A and B once, in B's space, to be queried with B's model.
@@ -236,12 +237,13 @@ def merge(
         Where to write it; without it nothing is written until `Merged.write`.
     replace : bool
         Whether a collection that is there already may be replaced.
-    progress : callable, optional
-        Hears how far it is.
+    progress : callable or True, optional
+        Hears how far it is; True shows it.
     **options
         The fields of `MergeOptions`.
     """
     how = MergeOptions(**options)
+    progress = heard(progress)
     left, right = (open_collection(side, progress=progress) for side in (a, b))
     pairs, probability = pairs_of(links, left, right)
     cloud = prepare(left, centre=False, skip_zero=how.skip_zero, side="A")

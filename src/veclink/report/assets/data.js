@@ -7,7 +7,9 @@ async function readData() {
   const length = new DataView(buffer).getUint32(0, true);
   const data = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
   const first = Math.ceil((4 + length) / 8) * 8;
-  const kinds = { uint8: Uint8Array, uint16: Uint16Array, uint32: Uint32Array, int16: Int16Array, int32: Int32Array };
+  const kinds = {
+    uint8: Uint8Array, uint16: Uint16Array, uint32: Uint32Array, int16: Int16Array, int32: Int32Array, float64: Float64Array,
+  };
   data.column = {};
   for (const [name, { type, at, length: n, factor }] of Object.entries(data.columns)) {
     const raw = new kinds[type](buffer, first + at, n);

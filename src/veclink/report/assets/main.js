@@ -73,7 +73,7 @@ function controls(data, estimates, threshold) {
     const c = data.column, lines = ["a,b,probability"];
     const name = (side, row) => quote(data[`ids_${side}`][c[side][row]]);
     for (let row = 0; row < threshold.k; row++) {
-      lines.push(`${name("a", row)},${name("b", row)},${estimates.probability(row).toFixed(4)}`);
+      lines.push(`${name("a", row)},${name("b", row)},${c.exact[row]}`);
     }
     const file = new Blob([`${lines.join("\n")}\n`], { type: "text/csv" });
     const link = element("a", { href: URL.createObjectURL(file), download: "links.csv" });

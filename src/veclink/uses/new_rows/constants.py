@@ -8,7 +8,7 @@ BACKDROP_ROWS = 2048
 NEARBY_ANCHORS = 1024
 """Links that are kept with their vectors, as neighbours of new pairs: as many as linking itself looks at."""
 
-PRIOR_ROWS = 30
+PRIOR_ROWS = 10
 """Rows that the share of shared rows of the fit counts for, against the new rows of a batch."""
 
 LISTED_BY_COSINE = 64

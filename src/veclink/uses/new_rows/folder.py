@@ -15,7 +15,7 @@ from veclink.confidence.constants import CALIBRATION_VERSION
 from veclink.data.links import Links
 from veclink.errors import InputError
 from veclink.files.fingerprints import digest
-from veclink.files.folders import folder_written_whole, restore
+from veclink.files.folders import check_replaceable, folder_written_whole, restore
 from veclink.files.safetensors import read_header, read_tensor, write_tensors
 from veclink.uses.new_rows.held import Held
 from veclink.uses.new_rows.knowledge import SIDES, Knowledge, KnownSide, Nearby, Part, model_of, plain_model
@@ -54,6 +54,13 @@ def described(knowledge: Knowledge, held: Held) -> dict[str, Any]:
         "model": plain_model(knowledge.model),
         "options": held.options,
     }
+
+
+def check_place(path: Path) -> None:
+    """Refuse a place where the folder could not be written, or would replace something else."""
+    if not path.resolve().parent.is_dir():
+        raise InputError(f"The folder {path.resolve().parent} for the linker does not exist; make it first.")
+    check_replaceable(path, FILES.__contains__)
 
 
 def write(path: Path, links: Links, knowledge: Knowledge, translators: Translators, held: Held) -> None:

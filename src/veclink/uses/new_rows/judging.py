@@ -99,7 +99,8 @@ def judge(knowledge: Knowledge, side: int, new: np.ndarray, found: Found, other:
     mutual = mutual[own_rows[mutual] < len(new)]
     clouds, pool = _clouds(knowledge, side, new, standing, other)
     rng = np.random.default_rng(0)  # nothing is drawn: crowding is known
-    near = neighbourhood_features(clouds, candidates, pool, rng, mutual)
+    no_decoys = np.empty(0, np.int64)
+    near = neighbourhood_features(clouds, candidates, pool, rng, no_decoys)
     log_odds = _log_odds(knowledge, candidates, near, mutual)
     share = knowledge.shared_share(side)
     probability, shared = with_prior(log_odds, share, len(new))

@@ -87,9 +87,12 @@ class KnownSide:
                 f"linker {dimension:,}; give the collection of that side."
             )
         if len(collection) != self.size:
+            more = len(collection) > self.size
+            new = "take its new rows in (update, or veclink match --update), or fit again"
+            old = "give it with the rows that were taken in, in that order (--against), or fit again"
             raise InputError(
                 f"{collection.name} has {len(collection):,} rows, and the linker knows {self.size:,} of side "
-                f"{side.upper()}; take new rows in with update (veclink match --update), or fit again."
+                f"{side.upper()}; {new if more else old}."
             )
         start = 0
         for part in self.parts:

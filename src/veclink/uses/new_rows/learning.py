@@ -6,7 +6,7 @@ import numpy as np
 
 from veclink.backends.cloud_pair import CloudPair
 from veclink.confidence.calibration import calibrate
-from veclink.confidence.candidates import Candidates, CrossFit, crossfit_maps
+from veclink.confidence.candidates import Candidates, CrossFit, crossfit_maps, scored_candidates
 from veclink.confidence.evidence import neighbourhood_features
 from veclink.data.collection import numbers
 from veclink.data.links import Links
@@ -47,7 +47,7 @@ def learn(links: Links, clouds: CloudPair, a: Cloud, b: Cloud, random_state: int
         weights=scoring.anchor_weights(probability),
         folds=scoring.folds_of_refit(pool),
     )
-    candidates = fit.candidates
+    candidates = _as_new_rows_are(fit, clouds)
     fitted = scoring.fitted_links(candidates, rng)
     likely = scoring.likely_links(pool, probability)
     nearby = scoring.nearby_links(likely, rng)
@@ -58,7 +58,7 @@ def learn(links: Links, clouds: CloudPair, a: Cloud, b: Cloud, random_state: int
     kept = nearby[: min(NEARBY_ANCHORS, len(nearby))]
     left, right = clouds.vectors(kept)
     return Knowledge(
-        sides=(_known(fit, a, 0, rng), _known(fit, b, 1, rng)),
+        sides=(_known(fit, candidates, a, 0, rng), _known(fit, candidates, b, 1, rng)),
         maps=[(half(of_a), half(of_b)) for of_a, of_b in fit.maps],
         whole=None if fit.whole is None else (half(fit.whole[0]), half(fit.whole[1])),
         nearby=Nearby(kept, half(left), half(right)),
@@ -103,7 +103,13 @@ def crowding(rows: np.ndarray, backdrop: np.ndarray, own: np.ndarray | None = No
     return largest_values(near, min(DENSITY_NEAREST, near.shape[1] - 1)).mean(axis=1)
 
 
-def _known(fit: CrossFit, cloud: Cloud, side: int, rng: np.random.Generator) -> KnownSide:
+def _as_new_rows_are(fit: CrossFit, clouds: CloudPair) -> Candidates:
+    """The candidates with what is known of new rows too: the score under all maps together."""
+    found = fit.candidates
+    return scored_candidates(clouds, found.rows_a, found.rows_b, found.score, fit.densities)
+
+
+def _known(fit: CrossFit, candidates: Candidates, cloud: Cloud, side: int, rng: np.random.Generator) -> KnownSide:
     """The state of one side after a fit."""
     n = len(cloud)
     sample = np.sort(rng.permutation(n)[:BACKDROP_ROWS])
@@ -114,7 +120,7 @@ def _known(fit: CrossFit, cloud: Cloud, side: int, rng: np.random.Generator) -> 
     for start, stop in tiles(n, BLOCK):
         crowded[start:stop] = crowding(cloud.block(start, stop), backdrop, place[start:stop])
     scale = np.array([crowded.mean(), max(float(crowded.std()), 1e-9)])
-    rivals, rival_scores = _best_partners(fit.candidates, side)
+    rivals, rival_scores = _best_partners(candidates, side)
     fold = fit.split.of_b if side else fit.split.of_a
     assert cloud.mean is not None, "linkers for new rows are fitted to centred clouds"
     return KnownSide(

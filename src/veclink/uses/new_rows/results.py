@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
 
-from veclink.confidence.constants import CALIBRATION_VERSION
+from veclink.confidence.constants import CALIBRATION_VERSION, MUTUAL_SHARE
 from veclink.confidence.threshold import best_threshold, false_discovery_inflation
 from veclink.data.links import Links, Summary
 from veclink.geometry.clouds import Cloud
 from veclink.uses.new_rows.constants import REFIT_GROWTH
 from veclink.uses.new_rows.judging import Judged
 from veclink.uses.new_rows.knowledge import Knowledge
+
+_NAMES_ROWS = re.compile(r"(?:rival|near\d+|rank)_.*|near\d+_similarity")
+"""Evidence that names rows of the whole collections."""
 
 
 def as_links(
@@ -105,6 +109,25 @@ def evidence_of(judged: Judged, knowledge: Knowledge, side: int) -> dict[str, np
     own = knowledge.sides[side].rows
     displaced = np.where(judged.rival >= 0, own[np.maximum(judged.rival, 0)], -1)
     return {**judged.evidence, "displaces": displaced}
+
+
+def of_batch(links: Links, side: int, rows: slice) -> Links:
+    """The links of the rows of one side that came together, as links of that batch."""
+    every = links.considered or links
+    column = every.pairs[:, side]
+    inside = (column >= rows.start) & (column < rows.stop)
+    chosen = every.some(inside, replace(every.summary, n_links=int(inside.sum())), considered=None, trace={})
+    pairs = chosen.pairs.copy()
+    pairs[:, side] -= rows.start
+    size = rows.stop - rows.start
+    summary = chosen.summary
+    summary = replace(summary, n_a=size) if side == 0 else replace(summary, n_b=size)
+    evidence = {name: values for name, values in chosen.evidence.items() if not _NAMES_ROWS.fullmatch(name)}
+    considered = replace(chosen, pairs=pairs, summary=summary, evidence=evidence)
+    least = links.probability[-1] if len(links) else 1.0
+    kept = int(np.count_nonzero(considered.probability >= least))
+    overlap = min(float(considered.probability.sum()) / MUTUAL_SHARE, size)
+    return first_of(considered, kept, overlap)
 
 
 def worth_refitting(knowledge: Knowledge) -> bool:

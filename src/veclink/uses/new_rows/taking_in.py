@@ -61,12 +61,13 @@ def _joined_links(links: Links, fresh: Links, side: int, knowledge: Knowledge) -
     stays = ~taken | given  # what a person gave is not taken away
     free = ~np.isin(after.pairs[:, 1 - side], before.pairs[given, 1 - side])
     overlap = (links.summary.overlap or 0.0) + (fresh.summary.overlap or 0.0)
-    sizes = {("n_a", "n_b")[side]: start + fresh.summary.n_a if side == 0 else start + fresh.summary.n_b}
+    n_a = start + fresh.summary.n_a if side == 0 else links.summary.n_a
+    n_b = start + fresh.summary.n_b if side == 1 else links.summary.n_b
     probability = np.concatenate([before.probability[stays], after.probability[free]])
     considered = Links(
         np.concatenate([before.pairs[stays], moved[free]]),
         probability,
-        replace(links.summary, n_links=len(probability), overlap=overlap, **sizes),
+        replace(links.summary, n_links=len(probability), n_a=n_a, n_b=n_b, overlap=overlap),
         evidence=_joined_evidence(before.evidence, after.evidence, stays, free),
         ids_a=_joined_ids(before.ids_a, after.ids_a, stays, free),
         ids_b=_joined_ids(before.ids_b, after.ids_b, stays, free),

@@ -1,0 +1,295 @@
+"""Collections that grow: new rows judged by a linker, beside linking everything again. Real vectors, several splits.
+
+    veclink bench living --data DIR [--only batch days cost] [--out bench/results/experiments/living.json]
+
+* batch: 100 new rows of A, 70 of them shared, against a fitted B; then 200 other rows, one at a time, of which as many
+  are shared as of A. Both beside the links of these 100 rows when everything is linked again.
+* days: ten days of new rows on both sides by `update`, beside one run at the end.
+* cost: 1,000 new rows against 200,000, in products of that size. The rows are blends of two real ones.
+
+What is there already is not measured again. The constants of `uses/new_rows` were chosen on the cases of CHOSEN_ON;
+those of REPORTED had no part in it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from veclink import Linker, Links, link
+from veclink.confidence.constants import CALIBRATION_VERSION
+from veclink.data.links import Summary
+from veclink_bench.arguments import parser
+from veclink_bench.corpora import vectors
+from veclink_bench.places import results_folder
+
+N_NEW, N_NEW_SHARED, N_SINGLE, N_SEEDS = 100, 70, 200, 15
+DAYS, ROWS_PER_DAY = 10, 60
+LARGE, FITTED_TO_LARGE, NEW_TO_LARGE, REPEATS = 200_000, 3_000, 1_000, 5
+
+
+@dataclass(frozen=True)
+class Case:
+    """A corpus in two models, and the share of its objects that is on both sides."""
+
+    corpus: str
+    models: tuple[str, str]
+    overlap: float = 0.3
+    seeds: int = N_SEEDS
+
+    @property
+    def name(self) -> str:
+        """As results have it."""
+        return f"{self.corpus} {'–'.join(self.models)} {self.overlap:g}"
+
+
+CHOSEN_ON = (
+    Case("scifact", ("minilm", "mpnet")),
+    Case("reddit", ("minilm", "mpnet")),
+)
+REPORTED = (
+    Case("scifact", ("e5", "granite")),
+    Case("papers", ("mpnet", "e5")),
+    Case("nfcorpus", ("mpnet", "e5"), overlap=0.7),
+    Case("movies", ("minilm", "e5"), seeds=60),
+    Case("papers", ("minilm", "mpnet"), overlap=0.5),
+)
+DAYS_OF = (
+    Case("scifact", ("e5", "granite")),
+    Case("papers", ("mpnet", "e5")),
+    Case("nfcorpus", ("mpnet", "e5"), overlap=0.7),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Two collections as rows of a corpus, with its vectors in both models."""
+
+    x: np.ndarray
+    y: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+    shared: np.ndarray
+
+    def seeds(self, first_a: int, first_b: int, count: int, rng: np.random.Generator) -> np.ndarray:
+        """Some true pairs among the first rows of both."""
+        known = np.intersect1d(self.a[:first_a], self.b[:first_b])
+        chosen = rng.choice(known, count, replace=False)
+        return np.column_stack([places(self.a, chosen), places(self.b, chosen)])
+
+    def truth(self, a: np.ndarray, b: np.ndarray) -> set[tuple[int, int]]:
+        """The true pairs of two lists of rows of the corpus, as places in them."""
+        both = np.intersect1d(a, b)
+        return set(zip(places(a, both).tolist(), places(b, both).tolist(), strict=True))
+
+
+def places(rows: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Where the wanted rows are in a list of distinct ones."""
+    order = np.argsort(rows)
+    return order[np.searchsorted(rows, wanted, sorter=order)]
+
+
+def main() -> None:
+    """Measure what is not there yet, and write after every case."""
+    arguments = parser(__doc__, data=True)
+    arguments.add_argument("--out", type=Path, default=results_folder("experiments") / "living.json")
+    arguments.add_argument("--only", nargs="*", default=["batch", "days", "cost"])
+    arguments.add_argument("--trials", type=int, default=2)
+    given = arguments.parse_args()
+    kept = json.loads(given.out.read_text()) if given.out.exists() else {}
+    kept = {"calibration": CALIBRATION_VERSION, "chosen_on": [case.name for case in CHOSEN_ON], **kept}
+    for what, name, measure in asked(given.data, given.trials):
+        cells = kept.setdefault(what, {})
+        if what in given.only and name not in cells:
+            cells[name] = measure()
+            kept["summary"] = summary(kept)
+            given.out.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+            print(what, name, json.dumps(cells[name]), flush=True)
+
+
+def asked(data: Path, trials: int) -> list[tuple[str, str, Callable[[], dict[str, Any]]]]:
+    """What is measured: its kind, its name, and how."""
+    every: list[tuple[str, str, Callable[[], dict[str, Any]]]] = []
+    for trial in range(trials):
+        for case in (*CHOSEN_ON, *REPORTED):
+            every.append(("batch", f"{case.name}, {trial}", partial(batch, data, case, trial)))
+    for case in DAYS_OF:
+        every.append(("days", f"{case.name}, 0", partial(days, data, case, 0)))
+    every.append(("cost", "papers minilm–e5", partial(cost, data, Case("papers", ("minilm", "e5")))))
+    return every
+
+
+def batch(data: Path, case: Case, trial: int) -> dict[str, Any]:
+    """100 new rows at once, and 200 one at a time."""
+    rng = np.random.default_rng(1000 + trial)
+    rows = split_rows(data, case, rng)
+    is_shared = np.isin(rows.a, rows.shared)
+    new = np.concatenate([rows.a[is_shared][:N_NEW_SHARED], rows.a[~is_shared][: N_NEW - N_NEW_SHARED]])
+    rest = rows.a[~np.isin(rows.a, new)]
+    single, first = rest[:N_SINGLE], rest[N_SINGLE:]
+    known = Rows(rows.x, rows.y, first, rows.b, rows.shared)
+    seeds = known.seeds(len(first), len(rows.b), case.seeds, rng)
+    linker = Linker.fit(rows.x[first], rows.y[rows.b], seeds=seeds, device="cpu")
+    began = time.perf_counter()
+    found = linker.match(rows.x[new])
+    seconds = time.perf_counter() - began
+    again = link(rows.x[np.concatenate([first, new])], rows.y[rows.b], seeds=seeds, device="cpu")
+    later = again.pairs[again.pairs[:, 0] >= len(first)] - [len(first), 0]
+    truth = rows.truth(new, rows.b)
+    return {
+        "rows": [len(first), len(rows.b)],
+        "f1_again": f1(later, truth),
+        "f1_match": f1(found.pairs, truth),
+        "estimated": mean_probability(found),
+        "right": share_right(found, truth),
+        "shared_estimated": found.summary.overlap,
+        "seconds": seconds,
+        **one_at_a_time(linker, rows, single),
+    }
+
+
+def one_at_a_time(linker: Linker, rows: Rows, single: np.ndarray) -> dict[str, Any]:
+    """The mean probability of the pairs of single rows, and how many of them are right."""
+    truth = rows.truth(single, rows.b)
+    probability: list[float] = []
+    right: list[bool] = []
+    for place, row in enumerate(single):
+        judged = linker.match(rows.x[row : row + 1]).considered
+        assert judged is not None
+        probability += judged.probability.tolist()
+        right += [(place, partner) in truth for partner in judged.pairs[:, 1].tolist()]
+    return {
+        "single_rows": len(single),
+        "single_judged": len(right),
+        "single_estimated": float(np.mean(probability)),
+        "single_right": float(np.mean(right)),
+    }
+
+
+def days(data: Path, case: Case, trial: int) -> dict[str, Any]:
+    """Ten days of new rows on both sides."""
+    rng = np.random.default_rng(2000 + trial)
+    rows = split_rows(data, case, rng)
+    half = ROWS_PER_DAY // 2
+    first_a, first_b = len(rows.a) - DAYS * half, len(rows.b) - DAYS * half
+    seeds = rows.seeds(first_a, first_b, case.seeds, rng)
+    linker = Linker.fit(rows.x[rows.a[:first_a]], rows.y[rows.b[:first_b]], seeds=seeds, device="cpu")
+    for day in range(DAYS):
+        at_a, at_b = first_a + day * half, first_b + day * half
+        linker.update(new_a=rows.x[rows.a[at_a : at_a + half]], new_b=rows.y[rows.b[at_b : at_b + half]])
+    once = link(rows.x[rows.a], rows.y[rows.b], seeds=seeds, device="cpu")
+    truth = rows.truth(rows.a, rows.b)
+    later = {pair for pair in truth if pair[0] >= first_a or pair[1] >= first_b}
+    return {
+        "rows": [first_a, first_b, len(rows.a), len(rows.b)],
+        "f1_once": f1(once.pairs, truth),
+        "f1_updated": f1(linker.links.pairs, truth),
+        "f1_once_new": f1(of_new(once, first_a, first_b), later),
+        "f1_updated_new": f1(of_new(linker.links, first_a, first_b), later),
+        "refitted": linker.knowledge.fitted_sizes != (first_a, first_b),
+    }
+
+
+def of_new(links: Links, first_a: int, first_b: int) -> np.ndarray:
+    """The pairs with a row that came later."""
+    return links.pairs[(links.pairs[:, 0] >= first_a) | (links.pairs[:, 1] >= first_b)]
+
+
+def cost(data: Path, case: Case) -> dict[str, Any]:
+    """What a match takes, in products of all new rows with all rows of the other side."""
+    rng = np.random.default_rng(0)
+    x, y = (np.asarray(vectors(data, case.corpus, model), np.float32) for model in case.models)
+    one, two = rng.integers(0, len(x), (2, LARGE))
+    share = rng.uniform(0.3, 0.7, (len(one), 1)).astype(np.float32)
+    a, b = (unit(share * each[one] + (1 - share) * each[two]) for each in (x, y))
+    new, first = a[:NEW_TO_LARGE], a[NEW_TO_LARGE : NEW_TO_LARGE + FITTED_TO_LARGE]
+    b = b[:LARGE]
+    pairs = np.column_stack([np.arange(len(first)), NEW_TO_LARGE + np.arange(len(first))])
+    known = Links(pairs, np.full(len(pairs), 0.99), Summary("span", len(first), LARGE, len(pairs)))
+    linker = Linker.fit(first, b, links=known)
+    linker.match(new[:10])
+    product, match = [], []
+    for _ in range(REPEATS):  # in turn: other work on the machine meets both
+        began = time.process_time()
+        _ = new @ b.T
+        product.append(time.process_time() - began)
+        began = time.process_time()
+        found = linker.match(new)
+        match.append(time.process_time() - began)
+    truth = {(row, row) for row in range(NEW_TO_LARGE)}
+    return {
+        "rows": [NEW_TO_LARGE, LARGE],
+        "dimensions": [a.shape[1], b.shape[1]],
+        "product_seconds": min(product),
+        "match_seconds": min(match),
+        "products": min(match) / min(product),
+        "f1": f1(found.pairs, truth),
+    }
+
+
+def unit(rows: np.ndarray) -> np.ndarray:
+    """Rows of unit length."""
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def split_rows(data: Path, case: Case, rng: np.random.Generator) -> Rows:
+    """A corpus split in two that share some, both shuffled."""
+    x, y = (np.asarray(vectors(data, case.corpus, model), np.float32) for model in case.models)
+    order = rng.permutation(len(x))
+    n_shared = round(case.overlap * len(x))
+    shared, alone = order[:n_shared], order[n_shared:]
+    half = len(alone) // 2
+    a = rng.permutation(np.concatenate([shared, alone[:half]]))
+    b = rng.permutation(np.concatenate([shared, alone[half:]]))
+    return Rows(x, y, a, b, shared)
+
+
+def f1(pairs: np.ndarray, truth: set[tuple[int, int]]) -> float:
+    """F1 of pairs (n, 2) in percent."""
+    found = set(map(tuple, pairs.tolist()))
+    return 200 * len(found & truth) / max(len(found) + len(truth), 1)
+
+
+def mean_probability(links: Links) -> float:
+    """Of all judged pairs."""
+    return float((links.considered or links).probability.mean())
+
+
+def share_right(links: Links, truth: set[tuple[int, int]]) -> float:
+    """Of all judged pairs."""
+    return float(np.mean([tuple(pair) in truth for pair in (links.considered or links).pairs.tolist()]))
+
+
+def summary(kept: dict[str, Any]) -> dict[str, Any]:
+    """The figures that matter, of the cases that no constant was chosen on."""
+    names = tuple(case.name for case in REPORTED)
+    cells = [cell for name, cell in kept.get("batch", {}).items() if name.startswith(names)]
+    told: dict[str, Any] = {}
+    if cells:
+        behind = [cell["f1_again"] - cell["f1_match"] for cell in cells]
+        error = [100 * (cell["single_estimated"] - cell["single_right"]) for cell in cells]
+        told["batch"] = {
+            "cases": len(cells),
+            "mean_behind": float(np.mean(behind)),
+            "worst_behind": float(np.max(behind)),
+            "mean_single_error": float(np.mean(error)),
+            "mean_absolute_single_error": float(np.mean(np.abs(error))),
+            "worst_single_error": float(max(error, key=abs)),
+        }
+    by_day = list(kept.get("days", {}).values())
+    if by_day:
+        told["days"] = {"worst_behind": max(cell["f1_once"] - cell["f1_updated"] for cell in by_day)}
+    for cell in kept.get("cost", {}).values():
+        told["cost"] = {"products": cell["products"]}
+    return told
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""veclink cut: move the threshold of links that were written before."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from veclink.cli.shared import Printing, check_output, command
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which links are wanted; one of the three."""
+
+    precision: Annotated[
+        float | None,
+        typer.Option(min=0.0, max=1.0, help="The surest that reach this precision, by the cautious estimate of link."),
+    ] = None
+    probability: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, help="Those that are at least this probable.")
+    ] = None
+    links: Annotated[int | None, typer.Option(metavar="N", min=0, help="The N surest.")] = None
+
+
+@command
+def cut(
+    source: Annotated[Path, typer.Argument(metavar="LINKS", help="Links, as veclink link wrote them.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the chosen ones go: .csv or .parquet")],
+    wanted: Wanted,
+    printing: Printing,
+) -> None:
+    """Choose other links among all judged pairs: more of them, or fewer. Nothing is linked again.
+
+    A Parquet file of links holds all judged pairs; a CSV file holds the links alone, which can only become fewer.
+    """
+    from veclink.confidence.intervals import with_ranges
+    from veclink.data.links import Links
+    from veclink.data.links_files import check_beside
+
+    given = {name: value for name, value in asdict(wanted).items() if value is not None}
+    if len(given) != 1:
+        raise typer.BadParameter("give one of --precision, --probability and --links.")
+    check_output(output, str(source))
+    check_beside(output)
+    loaded = Links.load(source)
+    chosen = with_ranges(loaded.at(**given))
+    chosen.save(output)
+    judged = len(loaded) if loaded.considered is None else len(loaded.considered)
+    told = {"output": str(output), "judged": judged, "before": len(loaded), **chosen.summary.to_dict()}
+    lines = [f"{len(chosen):,} links of {judged:,} judged pairs ({len(loaded):,} before), written to {output}."]
+    if chosen.summary.precision is not None:
+        lines.insert(0, f"Estimated precision {chosen.summary.precision:.1%}.")
+    if loaded.considered is None:
+        lines.append(f"{source} holds links only: a larger choice needs the Parquet file of the run.")
+    printing.result(told, lambda: typer.echo("\n".join(lines)))

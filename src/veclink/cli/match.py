@@ -1,0 +1,63 @@
+"""veclink match: link new rows with a collection that was linked before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from veclink.cli.shared import Printing, check_choice, check_output, command
+
+if TYPE_CHECKING:
+    from veclink.data.links import Links
+
+
+@command
+def match(
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Vectors of the new rows, in any format that link reads.")],
+    linker: Annotated[Path, typer.Option(metavar="FOLDER", help="What veclink link --save-linker kept.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the links go: .csv or .parquet")],
+    printing: Printing,
+    side: Annotated[str, typer.Option(metavar="a|b", help="The side that the new rows are of.")] = "a",
+    against: Annotated[
+        str | None, typer.Option(metavar="OTHER", help="The other side, where it is no longer where it was.")
+    ] = None,
+    update: Annotated[
+        bool,
+        typer.Option("--update", help="Take the new rows into the linker, too; the same command once more is safe."),
+    ] = False,
+) -> None:
+    """Link the rows of NEW with the other side, in one pass and with probabilities, by what an earlier run learned."""
+    from veclink.data.links_files import check_beside
+    from veclink.uses.linker import Linker
+    from veclink.uses.new_rows.folder import check_place
+    from veclink.uses.new_rows.knowledge import SIDES
+
+    check_choice("--side", side, SIDES)
+    check_output(output, new, *([against] if against else []))
+    check_beside(output)
+    if update:
+        check_place(linker)
+    with printing.progress() as listener:
+        known = Linker.load(linker)
+        if update:
+            links = known.match_and_update(new, side=side, against=against, progress=listener)
+        else:
+            links = known.match(new, side=side, against=against, progress=listener)
+    # First the links, then the linker: a run that was killed between the two finds the linker as it was, and one that
+    # was killed after both finds the rows in it.
+    links.save(output)
+    if update:
+        known.save(linker)
+    told = {"output": str(output), "updated": str(linker) if update else None, **links.summary.to_dict()}
+    printing.result(told, lambda: _print(links, output, linker if update else None))
+
+
+def _print(links: Links, output: Path, updated: Path | None) -> None:
+    summary = links.summary
+    sure = "" if summary.precision is None else f", about {summary.precision:.0%} of them right"
+    typer.echo(f"{len(links):,} links{sure}. {' '.join(summary.reasons)}")
+    typer.echo(f"Written to {output}.")
+    if updated is not None:
+        typer.echo(f"{updated} knows the new rows now.")

@@ -1,0 +1,125 @@
+"""The commands as a shell user meets them: short help, examples that run, and words for what goes wrong."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+
+import veclink
+from cli.test_app import files, link, run
+from report.test_report import unpacked
+from veclink.cli.app import COMMANDS, app
+from veclink.data.links import Links
+
+__all__ = ["files"]  # a fixture
+
+
+@pytest.mark.parametrize(("name", "example"), [(name, example) for name, _, _, example in COMMANDS])
+def test_the_example_of_each_command_is_understood(name: str, example: str) -> None:
+    program, called, *arguments = shlex.split(example)
+    assert (program, called) == ("veclink", name)
+    command = typer.main.get_command(app)
+    context = command.make_context("veclink", [called, *arguments])
+    assert command.get_command(context, called).make_context(called, list(arguments)).params  # type: ignore[attr-defined]
+
+
+def test_help_has_a_short_form_and_tells_each_command_in_full() -> None:
+    code, out, _ = run("-h")
+    assert code == 0
+    for name, _, does, _ in COMMANDS:
+        assert f"  {name} " in out and f"{does}." in out
+    assert "Example: veclink link" in run("link", "-h")[1]
+
+
+def test_a_report_is_made_of_saved_links(files: Path, tmp_path: Path) -> None:
+    links, page = tmp_path / "links.parquet", tmp_path / "page.html"
+    link(files, links, "-q")
+    titles = tmp_path / "titles.csv"
+    titles.write_text("title\n" + "".join(f"Paper number {row}\n" for row in range(120)))
+    collections = (files / "a.npy", files / "b.npy")
+    code, out, _ = run("report", links, *collections, "-o", page, "--payload-a", titles, "--truth", files / "truth.csv")
+    assert code == 0 and str(page) in out.replace("\n", "")
+    text = page.read_text()
+    assert "in truth" in text and "Paper number 7" in unpacked(text)["texts"]
+    bare = tmp_path / "bare.html"
+    told = json.loads(run("report", links, "-o", bare, "--json")[1])
+    assert told == {"report": str(bare), "links": len(Links.load(links)), "verdict": "linkable"}
+
+
+def test_a_report_names_both_collections_or_none(files: Path, tmp_path: Path) -> None:
+    link(files, tmp_path / "links.csv", "-q")
+    code, _, told = run("report", tmp_path / "links.csv", files / "a.npy", "-o", tmp_path / "page.html")
+    assert code == 2 and "Name both collections, or neither" in told.replace("\n", " ")
+
+
+def test_a_file_is_not_linked_with_itself(files: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other-name.npy"
+    other.symlink_to(files / "a.npy")
+    for second in (files / "a.npy", other):
+        code, _, told = run("link", files / "a.npy", second, "-o", tmp_path / "links.csv")
+        assert code == 2 and "the same collection" in told
+    assert not (tmp_path / "links.csv").exists()
+
+
+def test_many_partners_are_asked_for_by_name(files: Path, tmp_path: Path) -> None:
+    doubled = tmp_path / "doubled.npy"
+    b = np.load(files / "b.npy")
+    np.save(doubled, np.concatenate([b, b[:10]]))
+    counts = {}
+    for flag in ("--one-to-one", "--many"):
+        output = tmp_path / f"links{flag}.parquet"
+        run("link", files / "a.npy", doubled, "--seeds", files / "seeds.csv", "-o", output, flag, "-q")
+        pairs = veclink.Links.load(output).pairs
+        counts[flag] = len(pairs) - len(np.unique(pairs[:, 0]))
+    assert counts["--one-to-one"] == 0 and counts["--many"] >= 8
+
+
+def test_the_summary_ends_with_what_to_do_next(files: Path, tmp_path: Path) -> None:
+    output = tmp_path / "links.csv"
+    told = link(files, output)[1]
+    assert told.splitlines()[-1].split() == ["make", "one", "store:", *shlex.split(
+        f"veclink merge A B --links {output} -o merged.parquet")]  # fmt: skip
+    assert "Next" not in link(files, output, "--quiet")[1]
+
+
+def test_three_collections_become_one_list_of_objects(files: Path, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    a = np.load(files / "a.npy")
+    turn = np.linalg.qr(rng.standard_normal((a.shape[1],) * 2))[0]
+    third = tmp_path / "c.npy"
+    np.save(third, a @ turn.astype(np.float32))
+    pairs = tmp_path / "same-row.csv"
+    pairs.write_text("a,b\n" + "".join(f"{row},{row}\n" for row in range(15)))
+    output = tmp_path / "objects.csv"
+    given = ("many", files / "a.npy", files / "b.npy", third, "-o", output)
+    code, out, _ = run(*given, "--seeds", f"1,2={files / 'seeds.csv'}", "--seeds", f"1,3={pairs}")
+    assert code == 0 and "objects in two or more of 3 collections" in out
+    objects = list(csv.DictReader(output.open()))
+    assert list(objects[0]) == ["a", "b", "c", "probability"]
+    both = [each for each in objects if each["a"] and each["c"]]
+    assert len(both) > 100 and sum(each["a"] == each["c"] for each in both) > 0.95 * len(both)
+    code, _, told = run(*given, "--seeds", "one,two=pairs.csv")
+    assert code == 2 and "whose pairs these are" in told.replace("\n", " ")
+
+
+def test_what_changed_since_is_told_and_shown(files: Path, tmp_path: Path) -> None:
+    before, after = tmp_path / "before.parquet", tmp_path / "after.csv"
+    link(files, before, "-q")
+    links = Links.load(before)
+    kept = slice(0, len(links) - 5)
+    links.some(kept, replace(links.summary, n_links=len(links) - 5)).save(after)
+    table, page = tmp_path / "changes.csv", tmp_path / "changes.html"
+    code, out, _ = run("compare", before, after, "-o", table, "--report", page)
+    assert code == 0 and f"same partner as before: {len(links) - 5:,};" in out and "no longer linked: 5." in out
+    assert [row["kind"] for row in csv.DictReader(table.open())].count("lost") == 5
+    text = page.read_text()
+    assert "What changed since." in text and text.count('<td data-label="What">lost</td>') == 5
+    told = json.loads(run("compare", before, before, "--json")[1])
+    assert told == {"kept": len(links), "moved": 0, "gained": 0, "lost": 0}

@@ -1,0 +1,80 @@
+"""Frames are collections: pandas, polars, Arrow, and columns of vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from veclink import open_collection
+from veclink.errors import InputError
+
+VECTORS = np.arange(12, dtype=np.float32).reshape(4, 3)
+IDS = ["p", "q", "r", "s"]
+TITLES = ["one", "two", "three", "four"]
+
+
+def pandas_frame() -> pd.DataFrame:
+    return pd.DataFrame({"id": IDS, "title": TITLES, "embedding": list(VECTORS)})
+
+
+FRAMES: dict[str, Any] = {
+    "pandas": pandas_frame(),
+    "pandas with ids as its index": pandas_frame().set_index("id").rename_axis(None),
+    "polars": pl.DataFrame({"id": IDS, "title": TITLES, "v": VECTORS}),
+    "polars in pieces": pl.concat([pl.DataFrame({"id": [i], "title": [t], "v": [v]})
+                                   for i, t, v in zip(IDS, TITLES, VECTORS.tolist(), strict=True)], rechunk=False),
+    "an Arrow table": pl.DataFrame({"id": IDS, "title": TITLES, "v": VECTORS}).to_arrow(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("frame", FRAMES.values(), ids=list(FRAMES))
+def test_a_frame_gives_vectors_ids_and_payload(frame: Any) -> None:
+    collection = open_collection(frame)
+    np.testing.assert_array_equal(collection.vectors, VECTORS)
+    assert collection.ids is not None and collection.ids.tolist() == IDS
+    assert collection.payload is not None
+    assert collection.payload.to_pydict() == {"title": TITLES}
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pl.Series(VECTORS),
+        pa.FixedSizeListArray.from_arrays(pa.array(VECTORS.ravel()), 3),
+        pa.chunked_array([pa.FixedSizeListArray.from_arrays(pa.array(VECTORS.ravel()), 3)]),
+        pd.DataFrame(VECTORS),
+        VECTORS.tolist(),
+        list(VECTORS),
+    ],
+    ids=["polars", "Arrow", "Arrow in chunks", "a column a dimension", "lists", "arrays"],
+)
+def test_vectors_alone_are_a_collection(column: Any) -> None:
+    collection = open_collection(column)
+    np.testing.assert_array_equal(collection.vectors, VECTORS)
+    assert collection.ids is None and collection.payload is None
+
+
+def test_a_frame_of_dimensions_keeps_its_index_as_ids() -> None:
+    collection = open_collection(pd.DataFrame(VECTORS, index=IDS))
+    assert collection.ids is not None and collection.ids.tolist() == IDS
+
+
+@pytest.mark.parametrize(
+    ("frame", "said"),
+    [
+        (pd.DataFrame({"title": TITLES}), "holds no vectors"),
+        (pd.DataFrame({"vector": TITLES}), "vectors are lists of numbers"),
+        (pd.DataFrame({"vector": [np.ones(2), np.ones(3)]}), "but of 3 in row 1"),
+        (pd.DataFrame({"vector": ["text", 1]}), "cannot be read as a table"),
+        (pl.DataFrame({"u": VECTORS, "w": VECTORS}), "2 fields that could be the vectors"),
+        (pl.DataFrame({"v": VECTORS}).clear(), "has no rows"),
+    ],
+)
+def test_what_is_no_collection_is_refused_in_a_sentence(frame: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        open_collection(frame)

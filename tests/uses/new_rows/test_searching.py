@@ -1,0 +1,50 @@
+"""The one pass over a large side lists what a plain product of projected rows lists, whatever rows are stored as."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from grown_papers import fitted, grown_papers
+from veclink.confidence import candidates
+from veclink.data.collection import Collection
+from veclink.geometry.clouds import Cloud
+from veclink.geometry.signatures import unit_rows
+from veclink.uses.linker import Linker
+from veclink.uses.new_rows import searching
+from veclink.uses.new_rows.learning import scales_of
+
+
+@pytest.fixture(scope="module")
+def large() -> Linker:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(candidates, "FULL_FOLDS", 100)
+        return fitted()
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("kind", ["unit", "other lengths", "float16", "int8"])
+def test_the_pass_over_stored_rows_has_the_cosines_of_projected_ones(
+    large: Linker, kind: str, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not compiled:
+        monkeypatch.setattr(searching, "kernels", None)
+    monkeypatch.setattr(searching, "OTHERS", 128)  # several tiles, the last one not full
+    grown, knowledge = grown_papers(), large.knowledge
+    assert knowledge.whole is not None
+    known = knowledge.sides[1]
+    lengths = np.random.default_rng(0).uniform(0.5, 3, (len(grown.b), 1)).astype(np.float32)
+    stored = {
+        "unit": Collection.from_array(grown.b),
+        "other lengths": Collection.from_array(grown.b * lengths),
+        "float16": Collection.from_array(grown.b.astype(np.float16)),
+        "int8": Collection.from_array((grown.b * 300).astype(np.int8), scale=np.linspace(1, 2, 768, dtype=np.float32)),
+    }[kind]
+    other = Cloud(stored, known.rows, known.mean)
+    scales = scales_of(other, knowledge.whole[1])
+    new = Cloud(Collection.from_array(grown.new), np.arange(60), knowledge.sides[0].mean).block(0, 60)
+    queries = searching._pulled_back(knowledge, 0, new)
+    cosine, place = searching._nearest(queries, scales, other)
+    plain = unit_rows(new @ knowledge.whole[0]) @ unit_rows(other.block(0, len(other)) @ knowledge.whole[1]).T
+    np.testing.assert_allclose(np.sort(cosine, axis=1), np.sort(plain, axis=1)[:, -cosine.shape[1] :], atol=2e-5)
+    np.testing.assert_allclose(np.take_along_axis(plain, place.astype(int), axis=1), cosine, atol=2e-5)

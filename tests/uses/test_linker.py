@@ -1,0 +1,170 @@
+"""A linker: new rows find their partners, alone or many, from either side, after a load, and are taken in."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from grown_papers import first_links, fitted, grown_papers
+from veclink import Collection, Linker, Links, link
+from veclink.confidence import candidates
+from veclink.data.links import Summary
+from veclink.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def linker() -> Linker:
+    return fitted()
+
+
+@pytest.fixture(scope="module")
+def saved(linker: Linker, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("linkers") / "papers"
+    linker.save(folder)
+    return folder
+
+
+def test_new_rows_find_their_partners_and_the_others_none(linker: Linker) -> None:
+    grown = grown_papers()
+    links = linker.match(grown.new)
+    right = grown.right(links)
+    assert right.sum() >= 37 and right.mean() >= 0.92
+    assert (links.summary.n_a, links.summary.n_b) == (60, 500)
+    assert links.summary.overlap == pytest.approx(40, abs=6)
+    assert len(links.at(links=len(links.considered or links))) > len(links)
+
+
+def test_one_row_alone_has_the_partner_that_it_has_among_many(linker: Linker) -> None:
+    grown = grown_papers()
+    together = dict(linker.match(grown.new).pairs.tolist())
+    alone = {row: linker.match(grown.new[row : row + 1]).pairs[:, 1].tolist() for row in range(0, 60, 6)}
+    agree = [alone[row] == ([together[row]] if row in together else []) for row in alone]
+    assert np.mean(agree) >= 0.9
+
+
+def test_new_rows_of_the_other_side_are_linked_alike() -> None:
+    grown = grown_papers()
+    links = first_links()
+    summary = replace(links.summary, n_a=links.summary.n_b, n_b=links.summary.n_a)
+    known = Links(links.pairs[:, ::-1], links.probability, summary)
+    turned = Linker.fit(grown.b, grown.a, links=known)
+    matched = turned.match(grown.new, side="b")
+    assert (grown.partner[matched.pairs[:, 1]] == matched.pairs[:, 0]).mean() >= 0.92
+    assert len(matched) >= 37 and matched.summary.n_b == 60
+
+
+def test_a_row_that_is_there_already_takes_no_partner_away(linker: Linker) -> None:
+    """A copy of a linked row: its partner has a partner."""
+    grown = grown_papers()
+    sure = first_links().pairs[:20]
+    links = linker.match(grown.a[sure[:, 0]])
+    assert len(links) <= 10 or links.probability.mean() < 0.7
+
+
+def test_a_large_collection_is_searched_along_one_map_with_the_same_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    grown = grown_papers()
+    monkeypatch.setattr(candidates, "FULL_FOLDS", 100)
+    large = fitted()
+    assert large.knowledge.whole is not None
+    links = large.match(grown.new * 3)  # directions count, and not lengths
+    right = grown.right(links)
+    assert right.sum() >= 36 and right.mean() >= 0.9
+
+
+def test_a_saved_linker_gives_the_same_links_and_holds_no_pickle(linker: Linker, saved: Path) -> None:
+    grown = grown_papers()
+    loaded = Linker.load(saved)
+    assert loaded.links == linker.links
+    assert loaded.match(grown.new, against=grown.b) == linker.match(grown.new)
+    np.testing.assert_array_equal(loaded.translate(grown.new), linker.translate(grown.new))
+    assert {path.suffix for path in saved.iterdir()} == {".json", ".safetensors", ".parquet"}
+    assert json.loads((saved / "linker.json").read_text())["a"]["parts"][0]["rows"] == 440
+
+
+def test_a_loaded_linker_says_what_it_needs(saved: Path) -> None:
+    grown = grown_papers()
+    loaded = Linker.load(saved)
+    with pytest.raises(InputError, match=r"side B are not part of the linker.*--against"):
+        loaded.match(grown.new)
+    with pytest.raises(InputError, match="are not those that the linker was fitted to"):
+        loaded.match(grown.new, against=grown.b[::-1])
+    with pytest.raises(InputError, match="has 499 rows, and the linker knows 500"):
+        loaded.match(grown.new, against=grown.b[:-1])
+    with pytest.raises(InputError, match="check the side"):
+        loaded.match(grown.b[:3], against=grown.b)
+    with pytest.raises(InputError, match="no new rows"):
+        loaded.update()
+
+
+def test_files_of_two_linkers_are_not_one_linker(linker: Linker, saved: Path, tmp_path: Path) -> None:
+    grown = grown_papers()
+    folder = tmp_path / "mixed"
+    other = Linker.load(saved)
+    other.update(new_a=grown.new, b=grown.b)
+    other.save(folder)
+    (folder / "rows_a.safetensors").write_bytes((saved / "rows_a.safetensors").read_bytes())
+    with pytest.raises(InputError, match=r"not a sound linker.*not written together"):
+        Linker.load(folder)
+    with pytest.raises(InputError, match="is not a linker"):
+        Linker.load(tmp_path)
+    (folder / "mine.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"other files, which would be lost: 'mine\.txt'"):
+        linker.save(folder)
+
+
+def test_rows_that_are_taken_in_are_rows_of_the_linker(saved: Path, tmp_path: Path) -> None:
+    grown = grown_papers()
+    linker = Linker.load(saved)
+    before = {tuple(pair) for pair in linker.links.pairs.tolist()}
+    alone = linker.match(grown.new[:30], against=grown.b)
+    linker.update(new_a=grown.new[:30]).update(new_a=grown.new[30:])
+    assert linker.sizes == (500, 500)
+    pairs = linker.links.pairs
+    new = pairs[:, 0] >= 440
+    right = grown.partner[pairs[new, 0] - 440] == pairs[new, 1]
+    assert right.sum() >= 37 and right.mean() >= 0.92
+    assert all(len(np.unique(side)) == len(side) for side in pairs.T)
+    assert len(before & {tuple(pair) for pair in pairs.tolist()}) >= 0.95 * len(before)
+    first = {(row + 440, partner) for row, partner in alone.pairs.tolist()}
+    assert len(first & {tuple(pair) for pair in pairs.tolist()}) >= len(first) - 1
+    linker.save(tmp_path / "grown")
+    again = Linker.load(tmp_path / "grown")
+    whole = np.concatenate([grown.a, grown.new])
+    assert again.match(grown.b[:5], side="b", against=whole).summary.n_a == 500
+
+
+def test_a_refit_links_all_rows_again_from_the_links_so_far() -> None:
+    grown = grown_papers()
+    linker = fitted().update(new_a=grown.new, refit=True)
+    pairs = linker.links.pairs
+    right = grown.right(linker.links.some(pairs[:, 0] >= 440, _count(linker, pairs[:, 0] >= 440)), 440)
+    assert right.sum() >= 37 and right.mean() >= 0.92
+    assert linker.knowledge.fitted_sizes[0] == 500
+    assert linker.match(grown.new[:1]).summary.n_b == 500
+
+
+def test_earlier_links_are_a_start_by_ids_and_are_not_believed() -> None:
+    grown = grown_papers()
+    ids = np.array([f"p{row}" for row in range(500)], dtype=object)
+    found = first_links()
+    earlier = Links(found.pairs, found.probability, found.summary, ids_a=ids[found.pairs[:, 0]])
+    order = np.random.default_rng(1).permutation(500)
+    whole = Collection.from_array(np.concatenate([grown.a, grown.new])[order], ids=ids[order])
+    links = link(whole, grown.b, continued=earlier, device="cpu")
+    assert links.summary.verdict == "linkable" and "earlier links" in links.summary.reasons[0]
+    assert not links.evidence["given"].any()
+    new = np.array([int(name[1:]) for name in links.ids_a]) - 440
+    found = grown.partner[new[new >= 0]] == links.pairs[new >= 0, 1]
+    assert found.sum() >= 37
+    with pytest.raises(InputError, match="a run starts from one of them"):
+        link(whole, grown.b, continued=earlier, seeds=grown.seeds)
+    with pytest.raises(InputError, match="had 440 when the links were made"):
+        link(grown.a[:400], grown.b, continued=first_links())
+
+
+def _count(linker: Linker, chosen: np.ndarray) -> Summary:
+    return replace(linker.links.summary, n_links=int(chosen.sum()))
