@@ -52,6 +52,7 @@ TIERS = {
     "stores/*": "stores",
     "test_docs.py": "browser",
     "test_notebooks.py": "extras",
+    "test_walks.py": "stores",
     "uses/test_clustering.py": "extras",
     "uses/test_appending.py": "runs",
     "uses/test_linker.py": "runs",

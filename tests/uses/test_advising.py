@@ -15,7 +15,7 @@ from veclink.cli.app import app
 from veclink.data.collection import Collection
 from veclink.errors import InputError
 from veclink.geometry.signatures import unit_rows
-from veclink.uses.advising import Way, _choice
+from veclink.uses.advising import Way, choice
 from veclink.uses.searching import Asked, ndcg, read_answers
 
 
@@ -85,8 +85,8 @@ def test_a_dearer_way_has_to_be_clearly_better(
         Way("documents", 0.6, documents, 0.01),
         Way("embed", 1.0, embed, error),
     )
-    assert _choice(ways, without_old=False)[0] == best
-    assert _choice(ways, without_old=True)[0] != "keep"
+    assert choice(ways, without_old=False)[0] == best
+    assert choice(ways, without_old=True)[0] != "keep"
 
 
 def test_ndcg_is_that_of_the_definition() -> None:

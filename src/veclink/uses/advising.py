@@ -110,23 +110,28 @@ def advise(
         Hears of each step.
     """
     check_map(map)
+    paired = paired_links(a, b, links)
+    _tell(progress, 1, "comparing neighbours")
+    kept = neighbours_kept(paired, map, random_state)
+    ways = tuple(Way(name, kept[name]) for name in WAYS)
+    if asked is not None:
+        _tell(progress, 2, "asking the queries")
+        ways = with_search(ways, dict(gains(paired, asked, map, random_state)))
+    best, why = choice(ways, without_old)
+    return Advice(best, why, ways, len(paired), len(paired) / max(len(paired.a), 1))
+
+
+def paired_links(a: Source, b: Source, links: GivenLinks) -> Paired:
+    """The links between two collections whose vectors have a direction."""
     left, right = open_collection(a, payload=False), open_collection(b, payload=False)
     pairs, probability = pairs_of(links, left, right)
     cloud_a = prepare(left, centre=False, skip_zero=True, side="A")
     cloud_b = prepare(right, centre=False, skip_zero=True, side="B")
     usable = np.isin(pairs[:, 0], cloud_a.rows) & np.isin(pairs[:, 1], cloud_b.rows)
     rows = np.column_stack([cloud_a.positions(pairs[usable, 0]), cloud_b.positions(pairs[usable, 1])])
-    paired = Paired(cloud_a, cloud_b, rows, probability[usable])
-    if len(paired) < LEAST_LINKS:
-        raise InputError(f"There are {len(paired):,} links; advice needs at least {LEAST_LINKS}.")
-    _tell(progress, 1, "comparing neighbours")
-    kept = neighbours_kept(paired, map, random_state)
-    ways = tuple(Way(name, kept[name]) for name in WAYS)
-    if asked is not None:
-        _tell(progress, 2, "asking the queries")
-        ways = _searched(ways, paired, asked, map, random_state)
-    best, why = _choice(ways, without_old)
-    return Advice(best, why, ways, len(paired), len(paired) / max(len(left), 1))
+    if len(rows) < LEAST_LINKS:
+        raise InputError(f"There are {len(rows):,} links; advice needs at least {LEAST_LINKS}.")
+    return Paired(cloud_a, cloud_b, rows, probability[usable])
 
 
 def neighbours_kept(paired: Paired, map: str, random_state: int = 0) -> dict[str, float]:
@@ -168,9 +173,8 @@ def _agreement(true_queries: np.ndarray, true: np.ndarray, queries: np.ndarray, 
     return round(shared / (depth * len(true)), 4)
 
 
-def _searched(ways: tuple[Way, ...], paired: Paired, asked: Asked, map: str, random_state: int) -> tuple[Way, ...]:
+def with_search(ways: tuple[Way, ...], gains: dict[str, np.ndarray]) -> tuple[Way, ...]:
     """The ways with NDCG@10 of the queries, and how sure each difference to keeping the model is."""
-    gains = dict(_gains(paired, asked, map, random_state))
     answered = ~np.isnan(gains["keep"])
     found = []
     for way in ways:
@@ -184,7 +188,7 @@ def _searched(ways: tuple[Way, ...], paired: Paired, asked: Asked, map: str, ran
     return tuple(found)
 
 
-def _gains(paired: Paired, asked: Asked, map: str, random_state: int) -> Iterator[tuple[str, np.ndarray]]:
+def gains(paired: Paired, asked: Asked, map: str, random_state: int) -> Iterator[tuple[str, np.ndarray]]:
     """NDCG@10 of each query (q,) by each way, and by both models among linked documents alone."""
     old, n = paired.a, len(paired.a)
     place = np.full(len(old.collection), -1)
@@ -246,7 +250,7 @@ def _standard_error(change: np.ndarray) -> float:
     return float(change.std(ddof=1) / np.sqrt(len(change))) if len(change) > 1 else float("inf")
 
 
-def _choice(ways: tuple[Way, ...], without_old: bool) -> tuple[str, str]:
+def choice(ways: tuple[Way, ...], without_old: bool) -> tuple[str, str]:
     """The way to take, and why."""
     possible = [way for way in ways if not (without_old and way.name == "keep")]
     if possible[0].ndcg is None:
