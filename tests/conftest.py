@@ -36,6 +36,7 @@ TIERS = {
     "files/test_folders.py": "runs",
     "files/test_scratch_folders.py": "stores",
     "linkers/test_checkpoint.py": "runs",
+    "linkers/test_determinism.py": "runs",
     "linkers/test_seeds_by.py": "runs",
     "linkers/span/test_linker.py": "runs",
     "linkers/span/test_starts.py": "runs",

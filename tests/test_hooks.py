@@ -59,3 +59,13 @@ def test_the_page_on_thresholds_has_the_promise() -> None:
     filled = docs_hooks().filled(page)
     assert "<!-- the promise -->" not in filled
     assert docs_hooks().promise() in filled
+
+
+def test_the_page_on_new_rows_says_what_was_measured_and_nothing_else(tmp_path: Path) -> None:
+    assert "points" not in docs_hooks().new_rows(tmp_path)
+    measured = {"days": {"worst_behind": 0.44}, "cost": {"products": 1.187}}
+    (tmp_path / "living.json").write_text(json.dumps({"summary": measured}))
+    told = docs_hooks().new_rows(tmp_path)
+    assert "missed by 0.4 points" in told and "1.19 products" in told and "one at a time" not in told
+    page = (ROOT / "docs" / "how-to" / "new-rows.md").read_text(encoding="utf-8")
+    assert "<!-- the new rows -->" in page and "<!-- the new rows -->" not in docs_hooks().filled(page)

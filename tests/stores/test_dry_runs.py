@@ -71,3 +71,11 @@ def test_reading_chroma_leaves_its_files_as_they_are(tmp_path: Path, scratch: Pa
     assert np.allclose(open_collection(url).vectors, vectors)
     assert contents(tmp_path) == before
     assert not left_in(scratch)
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_a_dry_run_says_which_objects_would_be_noted(tmp_path: Path, url: str) -> None:
+    address = url.format(tmp_path)
+    with open_store(address, write=True) as store:
+        store.write([Batch(np.ones((30, 4), np.float32), np.arange(30))])
+    assert annotate(links_of(30, 40), address, "a").new == 20

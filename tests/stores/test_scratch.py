@@ -89,6 +89,31 @@ def test_a_damaged_scratch_file_is_not_believed(tmp_path: Path, scratch: Path) -
     assert np.array_equal(open_collection(url).vectors, rows_of(1000))
 
 
+def test_a_read_from_before_the_machine_was_started_is_not_believed(
+    tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a loss of power the state can be on disk, and zeros where the rows were to be."""
+    url = f"sqlite://{tmp_path}/x.db#papers"
+    written(url, rows_of(1000), ids_of("int", 1000))
+    interrupted(url, 500)
+    with next(scratch.rglob("vectors")).open("rb+") as file:
+        file.write(bytes(64))
+    monkeypatch.setattr(scratch_files, "_boot", lambda: "another start")
+    assert np.array_equal(open_collection(url).vectors, rows_of(1000))
+
+
+def test_where_no_start_is_known_rows_are_on_disk_before_they_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite://{tmp_path}/x.db#papers"
+    written(url, rows_of(1000), ids_of("int", 1000))
+    flushed: list[str] = []
+    monkeypatch.setattr(scratch_files, "_boot", lambda: "")
+    monkeypatch.setattr(scratch_files, "flush", lambda path: flushed.append(path.name))
+    interrupted(url, 500)
+    assert flushed[:3] == ["vectors", "ids", "payload"]
+
+
 def test_two_readers_of_one_store_do_not_disturb_each_other(tmp_path: Path) -> None:
     url = f"sqlite://{tmp_path}/x.db#papers"
     written(url, rows_of(1000), ids_of("int", 1000))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from typer.testing import CliRunner
 from veclink import sample
 from veclink.cli.app import app
 from veclink.errors import InputError, VeclinkError
-from veclink.uses.text_anchors import embed, read_texts
+from veclink.uses.text_anchors import anchor_files, embed, read_texts, write_anchors
 
 # A bag of hashed words: a small model that is real enough to be run as a program.
 HASHING = """
@@ -110,6 +111,33 @@ def test_the_command_writes_two_files_that_link_takes(tmp_path: Path) -> None:
     code, out, _ = run("anchors", own, *given)
     assert code == 0 and out.startswith("50 texts, embedded in 64 and 48 dimensions")
     assert f"--anchors {told['a']} {told['b']}" in out and len(np.load(told["a"])) == 50
+
+
+class Killed(BaseException):
+    """What a test stops a write with."""
+
+
+@pytest.mark.parametrize("renames", [0, 1, 2])
+def test_anchors_of_two_runs_are_never_side_by_side(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, renames: int
+) -> None:
+    """A run that is killed between its two files leaves one of them, or both of one run."""
+    write_anchors(tmp_path / "x", np.zeros((3, 2), np.float32), np.zeros((3, 4), np.float32))
+    replace, done = os.replace, []
+
+    def counted(source: Path, target: Path) -> None:
+        done.append(target)
+        if len(done) > renames:
+            raise Killed
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", counted)
+    try:
+        write_anchors(tmp_path / "x", np.ones((3, 2), np.float32), np.ones((3, 4), np.float32))
+    except Killed:
+        assert renames < 2
+    found = [np.load(path)[0, 0] for path in anchor_files(tmp_path / "x") if path.exists()]
+    assert found == ([1, 1] if renames == 2 else [renames])
 
 
 def test_where_nothing_can_be_written_nothing_is_embedded(tmp_path: Path) -> None:

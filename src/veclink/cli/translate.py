@@ -72,9 +72,9 @@ def translate(
         check_free(store, replace)
         translator = fitting.translator({vectors: source}, listener)
         batches = translated_batches(translator, source, payload=store.keeps_payload)
-        rows = store.write(batches, metadata={"translator": translator.describe()}, replace=replace)
         if fitting.save is not None:
-            translator.save(fitting.save)
+            translator.save(fitting.save)  # before the output, whose presence would stop a second run
+        rows = store.write(batches, metadata={"translator": translator.describe()}, replace=replace)
     print_warning(translator.warning)
     shown = without_secrets(output)
     told = {"output": shown, "rows": rows, "warning": translator.warning, **translator.describe()}

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from veclink.errors import InputError, named
-from veclink.files.atomic import written_whole
+from veclink.files.atomic import flush_folder, written_whole
 from veclink.files.fingerprints import file_digest, text_digest
 from veclink.files.tables import read_csv, readable
 
@@ -72,6 +72,8 @@ def read_ids_beside(path: Path) -> np.ndarray | None:
     if record is not None:
         same_ids = record.get("ids") == text_digest(ids)
         same_vectors = record.get("vectors") == file_digest(path)
+        if same_vectors and record.get("ids") is None:  # left by a run that was killed before it removed them
+            return None
         # where both are others, somebody wrote both anew, or a run was killed before it replaced either
         if same_ids != same_vectors:
             raise InputError(
@@ -97,21 +99,31 @@ def write_ids_beside(path: Path, vectors: Path, ids: Sequence[str], stack: ExitS
     """
     if any(not each or "\n" in each or each.endswith("\r") for each in ids):
         raise InputError(f"{path} cannot keep empty ids or line breaks; write Parquet instead.")
-    if _record_path(path).exists() and _read_record(_record_path(path)) is None:
-        raise InputError(f"{_record_path(path)} is there already and is about something else; choose another name.")
     file = stack.enter_context(written_whole(_ids_path(path)))
     file.write_text("".join(f"{each}\n" for each in ids), encoding="utf-8")
-    record = stack.enter_context(written_whole(_record_path(path)))
-    content = {"vectors": file_digest(vectors), "ids": text_digest(file)}
-    record.write_text(json.dumps(content) + "\n", encoding="utf-8")
+    _write_record(path, {"vectors": file_digest(vectors), "ids": text_digest(file)}, stack)
+
+
+def disown_ids_beside(path: Path, vectors: Path, stack: ExitStack) -> None:
+    """Say of vectors without ids, `path` and now `vectors`, that an older `X.ids.txt` is not theirs."""
+    if beside(path) is not None:
+        _write_record(path, {"vectors": file_digest(vectors), "ids": None}, stack)
 
 
 def remove_ids_beside(path: Path) -> None:
-    """Remove the ids of a collection that was replaced by one without ids."""
-    if _read_record(_record_path(path)) is not None:
-        _record_path(path).unlink()
+    """Remove the ids of a collection that was replaced by one without ids; the record last, as it disowns them."""
     with suppress(FileNotFoundError):
         _ids_path(path).unlink()
+        flush_folder(path.parent)
+    if _read_record(_record_path(path)) is not None:
+        _record_path(path).unlink()
+
+
+def _write_record(path: Path, content: dict[str, Any], stack: ExitStack) -> None:
+    if _record_path(path).exists() and _read_record(_record_path(path)) is None:
+        raise InputError(f"{_record_path(path)} is there already and is about something else; choose another name.")
+    record = stack.enter_context(written_whole(_record_path(path)))
+    record.write_text(json.dumps(content) + "\n", encoding="utf-8")
 
 
 def _ids_path(path: Path) -> Path:

@@ -190,6 +190,9 @@ class Links(ShownLinks):
         All judged pairs are chosen from, those below the default threshold too: right after linking, and of links that
         were loaded from a Parquet file. A CSV file holds the links alone, which can only become fewer.
 
+        The ranges of precision and recall in the summary are those of the old set of links, and are left out, like
+        the agreement of the payload; `confidence.intervals.with_ranges` and `agreement_of` find the new ones.
+
         Parameters
         ----------
         precision : float, optional
@@ -204,9 +207,6 @@ class Links(ShownLinks):
             All that are at least this probable.
         links : int, optional
             So many.
-
-        The ranges of precision and recall in the summary are those of the old set of links, and are left out, like
-        the agreement of the payload; `confidence.intervals.with_ranges` and `agreement_of` find the new ones.
         """
         source = self if self.considered is None else self.considered
         wanted = {"precision": precision, "probability": probability, "links": links}

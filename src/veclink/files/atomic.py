@@ -101,8 +101,11 @@ def _begin(temporary: Path, *, private: bool) -> int | None:
 
     A file that replaces another is private from its first byte on, so that nobody reads it while it is written.
     """
-    unnamed = temporary.with_name(f".veclink-{secrets.token_hex(6)}{temporary.suffix}")
     mode = 0o600 if private else 0o666
+    nameless = _begin_nameless(temporary, mode)
+    if nameless is not None:
+        return nameless
+    unnamed = temporary.with_name(f".veclink-{secrets.token_hex(6)}{temporary.suffix}")
     descriptor = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
     held = lock_open(descriptor)
     try:
@@ -114,6 +117,24 @@ def _begin(temporary: Path, *, private: bool) -> int | None:
     if held and sys.platform != "win32":
         return descriptor
     os.close(descriptor)  # a lock there keeps the writer itself from the file
+    return None
+
+
+def _begin_nameless(temporary: Path, mode: int) -> int | None:
+    """As `_begin`, where Linux and the file system have files without a name: a killed run leaves none of these."""
+    if not hasattr(os, "O_TMPFILE"):
+        return None
+    descriptor = -1
+    try:
+        descriptor = os.open(temporary.parent, os.O_RDWR | os.O_TMPFILE, mode)
+        if lock_open(descriptor):
+            # the folder is said so that the link in /proc is followed; an absolute path does not use it
+            os.link(f"/proc/self/fd/{descriptor}", temporary, src_dir_fd=descriptor)
+            return descriptor
+    except OSError:  # no such files here, or no /proc
+        pass
+    if descriptor >= 0:
+        os.close(descriptor)
     return None
 
 

@@ -154,7 +154,7 @@ def link(
     links = with_agreement(links, left, right)
     summary = replace(
         links.summary,
-        contradicting_seeds=() if known is None else tuple(map(tuple, known.contradicting.tolist())),
+        contradicting_seeds=() if known is None else tuple(map(tuple, _ascending(known.contradicting).tolist())),
         seconds=time.perf_counter() - began,
     )
     return with_ranges(titled(replace(links, summary=summary), left, right))
@@ -363,10 +363,16 @@ def _with_column(links: Links, matches: ColumnMatches | None, used: Anchors | No
 
 
 def _stand_for(known: KnownPairs | None, groups: Grouped | None) -> np.ndarray | None:
-    """The known pairs (m, 2), those of copies by the rows that stand for them."""
-    if known is None or groups is None:
-        return None if known is None else known.rows
-    return groups.seeds(known.rows)
+    """The known pairs (m, 2), those of copies by the rows that stand for them; in whatever order they were given."""
+    if known is None:
+        return None
+    ascending = _ascending(known.rows)
+    return ascending if groups is None else groups.seeds(ascending)
+
+
+def _ascending(pairs: np.ndarray) -> np.ndarray:
+    """Pairs of rows (m, 2) by row of A, then of B: what is drawn from them does not depend on a file's order."""
+    return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
 
 
 def _without_copies(matches: ColumnMatches, groups: Grouped | None) -> ColumnMatches:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from veclink.data.collection import Collection, numbers
-from veclink.data.ids import beside, read_ids_beside, remove_ids_beside, write_ids_beside
+from veclink.data.ids import beside, disown_ids_beside, read_ids_beside, remove_ids_beside, write_ids_beside
 from veclink.errors import InputError, VeclinkError, needed
 from veclink.files.atomic import written_whole
 from veclink.files.safetensors import write_tensors
@@ -143,6 +143,8 @@ class FileStore(Store):
                 names = [str(each) for part in ids for each in part.tolist()]
                 # the same stack: either both files are there at the end, or neither
                 write_ids_beside(self._path, path, names, stack)
+            elif self._ending == ".npy":
+                disown_ids_beside(self._path, path, stack)
         if self._ending == ".npy" and first.ids is None:
             remove_ids_beside(self._path)
         self._forget()

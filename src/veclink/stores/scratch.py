@@ -22,6 +22,7 @@ import numpy as np
 from veclink.data.collection import Collection
 from veclink.data.ids import as_ids
 from veclink.errors import InputError, OutputError, StoreError, needed
+from veclink.files.atomic import flush
 from veclink.files.fingerprints import digest
 from veclink.files.scratch_folders import check_room, hold
 from veclink.progress import Progress, ProgressListener
@@ -52,6 +53,7 @@ def read_store(
         "dtype": dtype.str,
         "payload": payload,
         "version": store.version(),
+        "boot": _boot(),
     }
     with _folder(store, payload) as folder:
         scratch = _Scratch(folder, state)
@@ -180,6 +182,9 @@ class _Scratch:
         """Say in the state what is there, for a later read; a store without places cannot go on."""
         steps = self._state["steps"]
         if steps and steps[-1]["place"] is not None:
+            if not self._expected["boot"]:  # nothing would tell that the machine lost its power since
+                for each in ("vectors", "ids", "payload"):
+                    flush(self._folder / each)
             temporary = self._folder / "state.new"
             temporary.write_text(json.dumps(self._state), encoding="utf-8")
             os.replace(temporary, self._folder / "state.json")
@@ -228,6 +233,14 @@ class _Scratch:
 
     def _last_ids(self) -> list[Any]:
         return list(self._read_ids())[-1] if (self._folder / "ids").stat().st_size else []
+
+
+def _boot() -> str:
+    """Which start of the machine this is, where Linux says so; what an earlier one wrote may not be on disk."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from veclink.errors import InputError, VeclinkError, named, needed, plural
-from veclink.files.atomic import written_whole
+from veclink.files.atomic import flush, flush_folder, written_whole
 
 COMMAND = "command:"
 NPY = b"\x93NUMPY"
@@ -55,12 +55,19 @@ def embed(texts: list[str], model: str | Path) -> np.ndarray:
 
 
 def write_anchors(prefix: Path, left: np.ndarray, right: np.ndarray) -> tuple[Path, Path]:
-    """Write PREFIX-a.npy and PREFIX-b.npy, both or neither, and say where they are."""
+    """Write PREFIX-a.npy and PREFIX-b.npy, both or neither, and say where they are.
+
+    An older PREFIX-a.npy goes away before the first of the two is put in place: a run that is killed in between leaves
+    one file, and never the anchors of two runs.
+    """
     paths = anchor_files(prefix)
     with written_whole(paths[0]) as of_a, written_whole(paths[1]) as of_b:
         for path, vectors in ((of_a, left), (of_b, right)):
-            with Path(path).open("wb") as file:
+            with path.open("wb") as file:
                 np.save(file, vectors)
+            flush(path)  # a full disk is told before the older ones are gone
+        paths[0].unlink(missing_ok=True)
+        flush_folder(prefix.parent)
     return paths
 
 

@@ -24,6 +24,8 @@ from veclink.data.ids import as_ids
 from veclink.errors import InputError, StoreError
 from veclink.files.scratch_folders import ScratchFolder, check_room, hold
 from veclink.stores.arrow import table_of
+from veclink.stores.engines.hot_journal import undo_killed_write
+from veclink.stores.engines.replacing import Replacement, asked_for
 from veclink.stores.filters import Condition
 from veclink.stores.link_rows import links_of_records
 from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store, in_parts
@@ -32,7 +34,7 @@ MOST = 5000  # rows written in one call; Chroma's own limit is 5,461
 READ, LISTED = 1000, 20_000
 """Rows read in one call, as they come as lists of Python's numbers, and ids listed in one, as offsets are slow."""
 INTEGERS, OWN = "veclink_integer_ids", "veclink"
-UNFINISHED = "-veclink-unfinished"
+MARK = "-veclink-"
 DOCUMENT = "document"
 """The payload field that Chroma's documents are read into, and written from."""
 _SIGNS = {"=": "$eq", "<": "$lt", "<=": "$lte", ">": "$gt", ">=": "$gte"}
@@ -68,6 +70,7 @@ class ChromaStore(Store):
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         check_room(self._copy.path, size, f"copies of {self.name}")
         target = self._copy.path / "copy"
+        undo_killed_write(folder / "chroma.sqlite3")
         shutil.copytree(folder, target, ignore=shutil.ignore_patterns("chroma.sqlite3*"))
         source = sqlite3.connect(f"file:{quote(str(folder / 'chroma.sqlite3'))}?mode=ro", uri=True)
         with closing(source), closing(sqlite3.connect(target / "chroma.sqlite3")) as copied:
@@ -83,22 +86,35 @@ class ChromaStore(Store):
 
     @cached_property
     def _name(self) -> str:
-        if self.address.table is not None:
-            return self.address.table
+        """The collection, by the name that it has now."""
         with self.errors():
-            names = [name for name in self._names() if not name.endswith(UNFINISHED)]
-        return self._only_one(names, "collection")
+            names = self.names()
+            wanted = self.address.table or self._only_one(asked_for(names, MARK), "collection")
+            here = Replacement(wanted, MARK)
+            if not self.writable:
+                return here.held_as(names)
+            here.finish(self)
+        return wanted
 
     @cached_property
     def _collection(self) -> Any:
         with self.errors():
             return _without_functions(self._client.get_collection(self._name, embedding_function=None))
 
-    def _names(self) -> list[str]:
+    def names(self) -> list[str]:
+        """All collections, those that are being written too."""
         return [getattr(each, "name", each) for each in self._client.list_collections()]
 
+    def rename(self, name: str, to: str) -> None:
+        """Give a collection another name."""
+        self._client.get_collection(name, embedding_function=None).modify(name=to)
+
+    def drop(self, name: str) -> None:
+        """Remove a collection."""
+        self._client.delete_collection(name)
+
     def exists(self) -> bool:
-        return self._name in self._names()
+        return self._name in self.names()
 
     def count(self) -> int:
         with self.errors():
@@ -161,25 +177,22 @@ class ChromaStore(Store):
                 return
 
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
-        unfinished = self._name + UNFINISHED
-        if unfinished in self._names():
-            self._client.delete_collection(unfinished)
+        here = Replacement(self._name, MARK)
+        here.clear(self)
         integers = first.ids is None or first.ids.dtype != object
         notes = {INTEGERS: integers, OWN: json.dumps(metadata)}
         # "cosine" would give back vectors that were divided by their length and multiplied again
         collection = self._client.create_collection(
-            unfinished, embedding_function=None, metadata=notes, configuration={"hnsw": {"space": "ip"}}
+            here.unfinished, embedding_function=None, metadata=notes, configuration={"hnsw": {"space": "ip"}}
         )
         rows = 0
         try:
             for batch in batches:
                 rows += self._add(collection, batch, rows, integers)
-            if self.exists():
-                self._client.delete_collection(self._name)
-            collection.modify(name=self._name)
+            here.put_in_place(self)
         except BaseException:
             with suppress(Exception):
-                self._client.delete_collection(unfinished)
+                self.drop(here.unfinished)
             raise
         self._forget()
 

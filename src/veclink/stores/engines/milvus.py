@@ -9,6 +9,7 @@ import hashlib
 import json
 import logging
 import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -20,6 +21,7 @@ from veclink.data.ids import as_ids
 from veclink.errors import InputError, needed
 from veclink.stores.arrow import table_of
 from veclink.stores.engines.milvus_check import check_folder
+from veclink.stores.engines.replacing import Replacement, asked_for
 from veclink.stores.fields import choose_vector
 from veclink.stores.filters import Condition
 from veclink.stores.link_rows import links_of_records
@@ -27,7 +29,7 @@ from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
 
 MOST = 8192  # rows in one answer; Milvus's own limit is 16,384
 WRITE = 2000
-OWN, UNFINISHED = "veclink", "__veclink_unfinished"
+OWN, MARK = "veclink", "__veclink_"
 _KINDS = {"FLOAT_VECTOR": "<f4", "FLOAT16_VECTOR": "<f2", "INT8_VECTOR": "i1"}
 
 
@@ -58,11 +60,26 @@ class MilvusStore(Store):
 
     @cached_property
     def _collection(self) -> str:
-        if self.address.table is not None:
-            return self.address.table
         with self.errors():
-            names = [name for name in self._client.list_collections() if not name.endswith(UNFINISHED)]
-        return self._only_one(names, "collection")
+            names = self.names()
+            wanted = self.address.table or self._only_one(asked_for(names, MARK), "collection")
+            here = Replacement(wanted, MARK)
+            if not self.writable:
+                return here.held_as(names)
+            here.finish(self)
+        return wanted
+
+    def names(self) -> list[str]:
+        """All collections, those that are being written too."""
+        return list(self._client.list_collections())
+
+    def rename(self, name: str, to: str) -> None:
+        """Give a collection another name."""
+        self._client.rename_collection(name, to)
+
+    def drop(self, name: str) -> None:
+        """Remove a collection."""
+        self._client.drop_collection(name)
 
     @cached_property
     def _described(self) -> dict[str, Any]:
@@ -125,9 +142,11 @@ class MilvusStore(Store):
                 pages.close()
 
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
-        client, unfinished = self._client, self._collection + UNFINISHED
-        if client.has_collection(unfinished):
-            client.drop_collection(unfinished)
+        client, here = self._client, Replacement(self._collection, MARK)
+        here.clear(self)
+        for name in (here.unfinished, here.older):
+            self._remove_half_made(name, with_rows=True)
+        unfinished = here.unfinished
         text = first.ids is not None and first.ids.dtype == object
         self._make(unfinished, first.vectors, text, metadata)
         rows = 0
@@ -144,12 +163,10 @@ class MilvusStore(Store):
                     )
                 rows += len(batch)
             self._index(unfinished)
-            if client.has_collection(self._collection):
-                client.drop_collection(self._collection)
-            client.rename_collection(unfinished, self._collection)
+            here.put_in_place(self)
         except BaseException:
             with suppress(Exception):
-                client.drop_collection(unfinished)
+                self.drop(unfinished)
             raise
         self._forget()
 
@@ -164,9 +181,22 @@ class MilvusStore(Store):
         else:
             schema.add_field("id", types.INT64, is_primary=True)
         schema.add_field("vector", getattr(types, kind), dim=vectors.shape[1])
+        self._remove_half_made(name)
         self._client.create_collection(
             name, schema=schema, properties={OWN: json.dumps(metadata)}, consistency_level="Strong"
         )
+
+    def _remove_half_made(self, name: str, *, with_rows: bool = False) -> None:
+        """Remove the folder of a collection that a killed run had only begun to make, or not quite dropped.
+
+        Milvus Lite does not see a folder without a schema, and refuses to make one where it is.
+        """
+        if self.address.path is None:
+            return
+        folder = self.address.path / "collections" / name
+        begun = folder.is_dir() and not (folder / "schema.json").exists()
+        if begun and (with_rows or not any(folder.rglob("*.parquet"))):
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _index(self, name: str) -> None:
         """What a search needs; made once, after the rows, as every insert would work on it."""

@@ -20,9 +20,10 @@ from veclink.data.ids import as_ids
 from veclink.errors import StoreError, needed
 from veclink.files.locks import locked
 from veclink.stores.arrow import id_values, matrix, table_of
-from veclink.stores.engines.milvus import MilvusStore
+from veclink.stores.engines.milvus import MARK, MilvusStore
+from veclink.stores.engines.replacing import Replacement, asked_for
 from veclink.stores.formats.parquet_folder import file_rows
-from veclink.stores.protocol import BATCH, Batch, Store
+from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
 from veclink.stores.urls import Address
 
 SEQUENCE, MORE = "_seq", "$meta"  # columns of the engine's own: when a row was written, and fields beyond the schema
@@ -36,8 +37,9 @@ def open_folder(address: Address) -> MilvusFolder | None:
         return None
     try:
         folders = [each for each in (address.path / "collections").iterdir() if each.is_dir()]
-        names = [address.table] if address.table else [each.name for each in folders]
-        folder = address.path / "collections" / names[0]
+        present = [each.name for each in folders]
+        names = [address.table] if address.table else list(asked_for(present, MARK))
+        folder = address.path / "collections" / Replacement(names[0], MARK).held_as(present)
         if len(names) != 1 or folder not in folders:
             return None
     except (OSError, IndexError):
@@ -150,6 +152,15 @@ class MilvusFolder(MilvusStore):
                 )
                 if self._closed:
                     raise StoreError(f"{self.name} could not be read (it was closed).")
+
+    def annotations(self) -> dict[Id, tuple[Id | None, float | None]]:
+        notes: dict[Id, tuple[Id | None, float | None]] = {}
+        for batch in self.batches():
+            assert batch.ids is not None, "the key is always there"
+            rows = [{} for _ in batch.ids] if batch.payload is None else batch.payload.to_pylist()
+            for each, row in zip(batch.ids.tolist(), rows, strict=True):
+                notes[each] = row.get(LINKED), row.get(PROBABILITY)
+        return notes
 
     @cached_property
     def _alive(self) -> list[np.ndarray]:

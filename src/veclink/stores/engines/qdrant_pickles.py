@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from veclink.errors import InputError, StoreError
+from veclink.stores.engines.hot_journal import undo_killed_write
 
 EVERY_POINT = "SELECT rowid, id, point FROM points ORDER BY rowid DESC"
 """As the client asks for them: another query could be answered from an index that says something else."""
@@ -103,6 +104,7 @@ def check_name(collection: str, name: str) -> None:
 
 def open_points(file: Path, name: str) -> sqlite3.Connection | None:
     """The file of a collection's points, to be read only; None where it has no table of points yet."""
+    undo_killed_write(file)
     address = f"file:{quote(str(file.absolute()))}?mode=ro"
     try:
         storage = sqlite3.connect(address, uri=True, check_same_thread=False)

@@ -20,6 +20,7 @@ import numpy as np
 from veclink.data.ids import as_ids
 from veclink.errors import InputError, named, needed
 from veclink.stores.arrow import records_of, table_of_columns
+from veclink.stores.engines.hot_journal import undo_killed_write
 from veclink.stores.engines.sql import SqlStore, quoted
 from veclink.stores.fields import choose_id, choose_vector
 from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id
@@ -42,6 +43,8 @@ class SqliteStore(SqlStore):
             flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         elif not self._path.is_file():
             raise InputError(f"{self.name} does not exist; check the name.")
+        else:
+            undo_killed_write(self._path)
         with self.errors("opened"):
             connection = apsw.Connection(str(self._path), flags=flags)
             connection.set_busy_timeout(10_000)

@@ -15,7 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from veclink.data.ids import beside, read_ids, read_ids_beside, remove_ids_beside, write_ids_beside
+from veclink.data.ids import (
+    beside,
+    disown_ids_beside,
+    read_ids,
+    read_ids_beside,
+    remove_ids_beside,
+    write_ids_beside,
+)
 from veclink.errors import InputError, plural
 from veclink.files.atomic import written_whole
 from veclink.stores.protocol import BATCH, Batch, Store
@@ -157,6 +164,8 @@ class FaissStore(Store):
             faiss.write_index(index, str(path))
             if text:
                 write_ids_beside(self._path, path, names, stack)
+            else:
+                disown_ids_beside(self._path, path, stack)
         if not text:
             remove_ids_beside(self._path)
         self._forget()
