@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -67,7 +68,7 @@ def copy(folder: Path, to: Path) -> Path:
     return to
 
 
-def table(path: Path) -> list[dict[str, object]]:
+def table(path: Path) -> list[dict[str, Any]]:
     found = open_collection(path)
     rows = found.payload.to_pylist()
     return [{"id": name, **row} for name, row in zip(found.ids.tolist(), rows, strict=True)]

@@ -25,7 +25,24 @@ from veclink.stores.urls import Address
 ENDING = ".parquet"
 
 
-class S3Parquet(ParquetFolder):
+class InBucket(ParquetFolder):
+    """Parquet objects in a bucket."""
+
+    @cached_property
+    def _bucket(self) -> Bucket:
+        assert self.address.host is not None
+        return Bucket(self.address.host)
+
+    @property
+    def _key(self) -> str:
+        assert self.address.database is not None
+        return self.address.database
+
+    def _sources(self) -> Iterable[Any]:
+        return (self._bucket.open(str(each)) for each in self._files)
+
+
+class S3Parquet(InBucket):
     """One Parquet object, or all of them below a name."""
 
     @classmethod
@@ -39,23 +56,10 @@ class S3Parquet(ParquetFolder):
         return S3Vdf(address, writable=writable) if is_vdf or writable else store
 
     @cached_property
-    def _bucket(self) -> Bucket:
-        assert self.address.host is not None
-        return Bucket(self.address.host)
-
-    @property
-    def _key(self) -> str:
-        assert self.address.database is not None
-        return self.address.database
-
-    @cached_property
     def _files(self) -> Any:
         if self._key.endswith(ENDING) and self._bucket.is_file(self._key):
             return [PurePosixPath(self._key)]
         return [PurePosixPath(each) for each in self._bucket.below(self._key, ENDING)]
-
-    def _sources(self) -> Iterable[Any]:
-        return (self._bucket.open(str(each)) for each in self._files)
 
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         with _local_file(first, batches, metadata) as (file, _):
@@ -63,12 +67,8 @@ class S3Parquet(ParquetFolder):
         self._forget()
 
 
-class S3Vdf(VdfStore):
+class S3Vdf(InBucket, VdfStore):
     """The Parquet objects of one namespace."""
-
-    _bucket = S3Parquet._bucket
-    _key = S3Parquet._key
-    _sources = S3Parquet._sources
 
     @classmethod
     def at(cls, address: Address, *, writable: bool) -> Store:

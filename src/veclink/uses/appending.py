@@ -107,33 +107,37 @@ def append(
     rows, merged = open_collection(new, progress=progress), open_collection(to, progress=progress)
     with open_store(to) as store:
         metadata = store.metadata()
-    _check(rows, merged, metadata, str(to))
-    known = {str(each) for each in merged.payload.column(f"id_{side}").to_pylist() if each is not None}
-    fresh = np.array([row for row, name in enumerate(rows.ids.tolist()) if str(name) not in known], np.int64)
+    table, ids, own_ids = _checked(rows, merged, metadata, str(to))
+    known = {str(each) for each in table.column(f"id_{side}").to_pylist() if each is not None}
+    fresh = np.array([row for row, name in enumerate(own_ids.tolist()) if str(name) not in known], np.int64)
     partner, chance = _partners(linker, rows, side, against, progress)
     usable = fresh[chance[fresh] >= sure] if len(fresh) else fresh
-    place = _places(merged, partner[usable], "b" if side == "a" else "a")
+    place = _places(table, partner[usable], "b" if side == "a" else "a")
     joined, at = usable[place >= 0], place[place >= 0]
     alone = np.setdiff1d(fresh, joined)
     vectors = _vectors(merged, rows, alone, linker, side)
     if side == "b":
         vectors[at] = fitted(numbers(rows, joined), vectors.dtype) if len(joined) else vectors[at]
-    payload = _payload(merged, rows, (joined, at, chance[joined]), alone, side)
-    ids, _ = joined_ids(merged.ids, rows.ids[alone])
+    payload = _payload(table, rows, (joined, at, chance[joined]), alone, side)
+    ids, _ = joined_ids(ids, own_ids[alone])
     hidden = round(float((1 - chance[joined]).sum()), 2)
     return Appended(vectors, ids, payload, metadata, len(alone), len(joined), len(rows) - len(fresh), hidden)
 
 
-def _check(rows: Collection, merged: Collection, metadata: dict[str, Any], place: str) -> None:
+def _checked(
+    rows: Collection, merged: Collection, metadata: dict[str, Any], place: str
+) -> tuple[Any, np.ndarray, np.ndarray]:
+    """The table of the merged collection, its ids, and those of the new rows."""
     if rows.ids is None:
         raise InputError(f"{rows.name} has no ids; new rows need some, or a second run would add them again.")
-    names = [] if merged.payload is None else merged.payload.column_names
-    if merged.ids is None or any(name not in names for name in NEEDED):
+    table, ids = merged.payload, merged.ids
+    if table is None or ids is None or any(name not in table.column_names for name in NEEDED):
         raise InputError(
             f"{place} is no merged collection with the columns origin, id_a and id_b; merge to Parquet or to a store."
         )
     if (metadata.get("merged") or {}).get("space") == "both":
         raise InputError(f"{place} was merged with --union-only, in two spaces; merge it again without that first.")
+    return table, ids, rows.ids
 
 
 def _partners(
@@ -160,10 +164,10 @@ def _names(links: Links, side: int) -> np.ndarray:
     return np.array([str(each) for each in values.tolist()] + [None], object)[:-1]
 
 
-def _places(merged: Collection, partner: np.ndarray, side: str) -> np.ndarray:
+def _places(table: Any, partner: np.ndarray, side: str) -> np.ndarray:
     """The row of the merged collection that is each partner's alone; −1 where it is joined to another already."""
-    names = merged.payload.column(f"id_{side}").to_pylist()
-    origin = merged.payload.column("origin").to_pylist()
+    names = table.column(f"id_{side}").to_pylist()
+    origin = table.column("origin").to_pylist()
     row_of = {str(name): row for row, name in enumerate(names) if origin[row] == side}
     found, taken = [], set()
     for name in partner.tolist():
@@ -182,18 +186,17 @@ def _vectors(merged: Collection, rows: Collection, alone: np.ndarray, linker: Li
     return np.concatenate([old, fitted(more, old.dtype)])
 
 
-def _payload(merged: Collection, rows: Collection, joined: Joined, alone: np.ndarray, side: str) -> Any:
+def _payload(table: Any, rows: Collection, joined: Joined, alone: np.ndarray, side: str) -> Any:
     """The table of the merged collection with the new rows' values where they were joined, and new rows at the end."""
     arrow: Any = needed("pyarrow", "The payload of a merged collection")
     mine, at, chance = joined
-    source = np.full(len(merged), -1, np.int64)
+    source = np.full(table.num_rows, -1, np.int64)
     source[at] = mine
-    table, taken = merged.payload, _own_columns(arrow, rows, source, side)
-    probability = np.full(len(merged), np.nan)
+    taken = _own_columns(arrow, rows, source, side)
+    probability = np.full(table.num_rows, np.nan)
     probability[at] = chance
     taken["link_probability"] = arrow.array(probability, mask=np.isnan(probability))
-    both = arrow.array(np.where(source >= 0, "both", None).tolist(), arrow.string())
-    taken["origin"] = both
+    taken["origin"] = arrow.array(["both" if row >= 0 else None for row in source], arrow.string())
     for name, values in taken.items():
         older = table.column(name) if name in table.column_names else None
         wins = name == "origin" or (side == "b" and not name.startswith("a_"))
@@ -207,6 +210,7 @@ def _payload(merged: Collection, rows: Collection, joined: Joined, alone: np.nda
 def _own_columns(arrow: Any, rows: Collection, source: np.ndarray, side: str) -> dict[str, Any]:
     """Columns of new rows at `source` (−1: missing): the id, the payload of the side, and its plain names."""
     index = arrow.array(source, mask=source < 0)
+    assert rows.ids is not None
     columns = {f"id_{side}": id_column(rows.ids).take(index)}
     if rows.payload is not None:
         for name in rows.payload.column_names:

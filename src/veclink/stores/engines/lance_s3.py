@@ -19,9 +19,9 @@ class S3Lance(LanceStore):
 
     @cached_property
     def _database(self) -> Any:
-        options = {"region": region()}
-        if endpoint() is not None:
-            options |= {"endpoint": endpoint(), "allow_http": str(endpoint().startswith("http://")).lower()}
+        options, server = {"region": region()}, endpoint()
+        if server is not None:
+            options |= {"endpoint": server, "allow_http": str(server.startswith("http://")).lower()}
         with self.errors("opened"):
             return self._package().connect(self._place[0], storage_options=options)
 
