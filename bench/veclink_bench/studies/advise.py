@@ -4,7 +4,7 @@
 
 A holds a corpus by the old model, B a share of it by the new one; the two are linked from 30 seeds (pairs with GloVe,
 which do not link, by their known pairs). The advice is given from the links alone, and with a random half of the
-queries; the truth is NDCG@10 of the other half. Constants were chosen on SciFact; the cells of NFCorpus chose nothing.
+queries; the truth is NDCG@10 of the other half. No constant was chosen on these cells.
 Cells are kept in results/experiments/advise.json; those that are there are not run again.
 """
 

@@ -27,9 +27,9 @@ from veclink.uses.translating import Source, Translator, check_map, fit_translat
 
 MOST_LINKS = 4_000  # linked objects that neighbours are compared among
 WITHIN = 0.005
-"""NDCG@10 that a dearer way has to gain; chosen on the cells of SciFact (`veclink bench advise`)."""
+"""NDCG@10 that a dearer way has to gain. Set before `veclink bench advise` was run, and kept."""
 CLEARLY = 1.0
-"""Standard errors that a forecast has to gain; chosen there too."""
+"""Standard errors that a forecast has to gain. As the one above."""
 
 WAYS = {
     "keep": "keep the old model",
