@@ -33,7 +33,7 @@ from veclink_bench.splits import draw_seeds
 OUTPUT = results_folder("experiments") / "advise.json"
 CORPORA = ("scifact", "nfcorpus")
 MODELS = (("minilm", "mpnet"), ("mpnet", "minilm"), ("e5", "mpnet"), ("minilm", "e5"), ("mpnet", "e5"))
-UNLIKE = (("glove", "mpnet"),)
+UNLIKE = (("glove", "mpnet"), ("glove", "minilm"))
 SHARES = (0.3, 0.1)
 SEEDS, WITHIN = 30, 0.01
 
@@ -108,7 +108,7 @@ def main() -> None:
         return
     ends = time.monotonic() + options.seconds
     done = {(each["corpus"], *each["models"], each["share"]) for each in cells}
-    for share, models, corpus in product(SHARES, (*MODELS, *UNLIKE), CORPORA):
+    for share, models, corpus in (*product(SHARES, UNLIKE, CORPORA), *product(SHARES, MODELS, CORPORA)):
         if (corpus, *models, share) in done or time.monotonic() > ends:
             continue
         about = {"corpus": corpus, "models": models, "share": share}

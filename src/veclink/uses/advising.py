@@ -180,7 +180,7 @@ def with_search(ways: tuple[Way, ...], gains: dict[str, np.ndarray]) -> tuple[Wa
     for way in ways:
         if way.name == "embed":
             forecast, error = _forecast(gains["old linked"], gains["new linked"])
-            ndcg_now = float(gains["keep"][answered].mean()) + forecast
+            ndcg_now = min(float(gains["keep"][answered].mean()) + forecast, 1.0)
         else:
             change = (gains[way.name] - gains["keep"])[answered]
             ndcg_now, error = float(gains[way.name][answered].mean()), _standard_error(change)
