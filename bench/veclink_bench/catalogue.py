@@ -32,6 +32,8 @@ STUDIES = {
     "no-seeds": Entry("studies.no_seeds", "linking from nothing, beside fifteen seeds on the same splits"),
     "living": Entry("studies.living", "new rows judged by a saved linker, beside linking everything again"),
     "recorded-runs": Entry("studies.recorded_runs", "forty-two runs recorded, to compare two versions of the code"),
+    "merge-sure": Entry("studies.merge_sure", "which links may make two rows one, and by which map the rest moves"),
+    "advise": Entry("studies.advise", "what `veclink advise` says of changing the model, beside what is true"),
     "mutants": Entry("mutants", "small faults put into `confidence` one at a time: do the tests notice"),
     "databases": Entry("studies.databases", "two databases linked by URL, the links written back to both"),
 }

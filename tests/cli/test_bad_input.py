@@ -262,8 +262,8 @@ def test_anchor_vectors_that_cannot_be_used(left: np.ndarray, right: np.ndarray,
 
 
 def test_an_unknown_url_says_what_is_known_and_no_password() -> None:
-    with pytest.raises(InputError, match=r"^s3:// is not .* known are lancedb://.*, file:// and files") as caught:
-        open_collection("s3://me:secret@bucket/A.npy")
+    with pytest.raises(InputError, match=r"^gs:// is not .* known are lancedb://.*, file:// and files") as caught:
+        open_collection("gs://me:secret@bucket/A.npy")
     assert "secret" not in str(caught.value)
 
 

@@ -224,3 +224,19 @@ def test_a_store_whose_package_is_missing_names_its_extra(
 def test_a_comparison_that_is_not_known_is_refused_and_not_taken_for_another(condition: str) -> None:
     with pytest.raises(InputError, match="comparison that is not known; known are =, <, <=, > and >="):
         parse_url(f"sqlite:///papers.db?where={quote(condition)}#papers")
+
+
+@pytest.mark.parametrize(
+    ("url", "way_out"),
+    [
+        ("pinecone://index", "export_vdf pinecone"),
+        ("weaviate://host:8080/Papers", "vdf:///FOLDER"),
+        ("elasticsearch://user:sesame@host:9200/papers", r"\.jsonl"),
+        ("mongodb+srv://user:sesame@host/papers", "mongoexport"),
+        ("mystore://user:sesame@host/papers", r"Parquet file with the columns id and vector"),
+    ],
+)
+def test_a_store_without_a_reader_is_answered_with_the_way_to_a_format_that_has_one(url: str, way_out: str) -> None:
+    with pytest.raises(InputError, match=way_out) as told:
+        open_collection(url)
+    assert "sesame" not in str(told.value)

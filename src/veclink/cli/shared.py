@@ -35,7 +35,7 @@ SeedsFile = Annotated[
     Path | None, typer.Option(help="Known pairs, CSV or Parquet with columns a,b: ids, or rows without ids.")
 ]
 MapKind = Annotated[
-    str, typer.Option("--map", help="la2m, procrustes, ridge, lowrank, blend, or auto: the best on held-back links.")
+    str, typer.Option("--map", help="blend, la2m, procrustes, ridge, lowrank, or auto: the best on held-back links.")
 ]
 RandomState = Annotated[int, typer.Option(min=0, help="The same number gives the same result.")]
 SkipZero = Annotated[bool, typer.Option("--skip-zero", help="Leave out zero vectors instead of stopping.")]

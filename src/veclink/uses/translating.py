@@ -5,6 +5,7 @@ A query made with model A can then be asked of a collection of model B; fitted w
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from veclink.data.collection import Collection, numbers
-from veclink.errors import InputError, plural
+from veclink.errors import InputError, named, plural
 from veclink.files.memory_maps import forget_pages
 from veclink.geometry.clouds import prepare
 from veclink.geometry.magnitudes import in_range, lengths
@@ -23,7 +24,7 @@ from veclink.stores.opening import open_collection
 from veclink.stores.protocol import Batch
 from veclink.threads import computing
 from veclink.uses.linked_pairs import GivenLinks, pairs_of
-from veclink.uses.maps import DEFAULT_KIND, KINDS, LEAST_LINKS, Map, Moments, Paired, fit_map, map_from_arrays
+from veclink.uses.maps import DEFAULT_MAP, KINDS, LEAST_LINKS, Map, Moments, Paired, fit_map, map_from_arrays
 from veclink.uses.maps.files import read_arrays, write_arrays
 from veclink.uses.maps.quality import FOLDS, Quality, crossfitted
 
@@ -74,11 +75,12 @@ class Translator:
         a: Source,
         b: Source,
         *,
-        kind: str = DEFAULT_KIND,
+        map: str = DEFAULT_MAP,
         reverse: bool = False,
         check: bool = True,
         random_state: int = 0,
         progress: ProgressListener | None = None,
+        **before: str,
     ) -> Translator:
         """A translator out of links, each counting by its probability.
 
@@ -88,8 +90,8 @@ class Translator:
             At least 10.
         a, b : array of shape (n, d), Collection, path or URL
             The collections that were linked.
-        kind : str
-            "la2m" (the paper's), "procrustes", "ridge", "lowrank", "blend" (see `maps`), or "auto", which compares all
+        map : str
+            "blend", "la2m" (the paper's), "procrustes", "ridge", "lowrank" (see `maps`), or "auto", which compares all
             of them on held-back links and keeps the one whose neighbours agree best with the partners'.
         reverse : bool
             Whether it translates from B to A instead of from A to B.
@@ -99,8 +101,15 @@ class Translator:
             The same one gives the same map.
         progress : callable, optional
             Hears of every kind that is tried.
+        **before
+            `kind`, as `map` was called in veclink 0.1; the next release refuses it.
         """
-        check_kind(kind)
+        if "kind" in before:
+            warnings.warn("Translator.fit(kind=…) is now called map=….", DeprecationWarning, stacklevel=2)
+            map = before.pop("kind")
+        if before:
+            raise TypeError(f"Translator.fit() has no argument {named(list(before))}.")
+        check_map(map)
         left, right = open_collection(a, payload=False), open_collection(b, payload=False)
         pairs, weight = pairs_of(links, left, right)
         if reverse:
@@ -111,7 +120,7 @@ class Translator:
         forget_pages(right.vectors)
         rows = np.column_stack([of_a.positions(pairs[:, 0]), of_b.positions(pairs[:, 1])])
         paired = Paired(of_a, of_b, rows, weight)
-        return fit_translator(paired, kind, check=check, random_state=random_state, progress=progress)
+        return fit_translator(paired, map, check=check, random_state=random_state, progress=progress)
 
     @property
     def warning(self) -> str | None:
@@ -182,7 +191,7 @@ class Translator:
 @computing()
 def fit_translator(
     paired: Paired,
-    kind: str,
+    map: str,
     *,
     check: bool = True,
     random_state: int = 0,
@@ -195,14 +204,14 @@ def fit_translator(
     fitted = paired.only(np.sort(rng.permutation(len(paired))[:ENOUGH_LINKS]))
     fold = rng.permutation(len(fitted)) % FOLDS
     parts = [Moments.of(fitted.only(fold == each)) for each in range(FOLDS)]
-    candidates = KINDS if kind == "auto" else (kind,) if check else ()
+    candidates = KINDS if map == "auto" else (map,) if check else ()
     tried = []
     for step, each in enumerate(candidates):
         if progress is not None:
             progress(Progress(step + 1, len(KINDS) + 1, len(fitted), None, f"trying the map {each}"))
         tried.append(crossfitted(each, fitted, fold, parts, random_state))
     best = max(tried, key=lambda quality: (quality.neighbours, quality.cosine), default=None)
-    kind = kind if best is None else best.kind
+    kind = map if best is None else best.kind
     return Translator(
         map=fit_map(kind, fitted, parts, random_state=random_state),
         kind=kind,
@@ -214,10 +223,10 @@ def fit_translator(
     )
 
 
-def check_kind(kind: str) -> None:
+def check_map(map: str) -> None:
     """Refuse a kind of map that is not known."""
-    if kind not in ("auto", *KINDS):
-        raise InputError(f"The map {kind!r} is unknown; it is auto or one of {', '.join(KINDS)}.")
+    if map not in ("auto", *KINDS):
+        raise InputError(f"The map {map!r} is unknown; it is auto or one of {', '.join(KINDS)}.")
 
 
 def translated_batches(translator: Translator, source: Collection, *, payload: bool = True) -> Iterator[Batch]:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ class LanceStore(Store):
     needs = ("lancedb", "LanceDB", "veclink[lancedb]")
 
     @cached_property
-    def _place(self) -> tuple[Path, str]:
+    def _place(self) -> tuple[Any, str]:
         """The folder of the database, and the table."""
         path, table = self._path, self.address.table
         if path.suffix == ".lance" and table is None:
