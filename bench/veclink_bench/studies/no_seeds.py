@@ -7,8 +7,8 @@ results/experiments/no_seeds.json with the version of the code that made them; t
 and none is begun after --seconds. `--table` prints them, one line for each pair of models.
 
 What was tried for starts from nothing and did not help: independent components of both clouds matched by their
-distributions (at most 4 of 16 come out right on reddit minilm-e5), third moments matched over random turns (a wrong turn
-matches better than the right one on reddit), Laplacian eigenvectors, kernel principal components, stopping beginnings
+distributions (at most 4 of 16 come out right on reddit minilm-e5), third moments matched over random turns (a wrong
+turn matches better than the right one on reddit), Laplacian eigenvectors, kernel principal components, stopping beginnings
 after 8 to 20 rounds (the sum says nothing yet), votes of canonical maps to refine a pool (as good as growing). Films do
 not start from 8 seeds: of 260 shared rows in a sample, 3 to 7 are right whatever the weights.
 """
