@@ -43,7 +43,7 @@ from veclink.linkers.span.constants import (
     SHARED_DIRECTIONS,
     TRIED,
 )
-from veclink.matching.threads import thread_count
+from veclink.threads import thread_count
 
 RoundListener = Callable[[int, int, float], None]
 Sides = tuple[np.ndarray, np.ndarray]
