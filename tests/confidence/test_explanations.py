@@ -9,7 +9,8 @@ import pytest
 
 import span_papers
 from veclink.confidence.explanations import SURE, against, in_words, model_changes, typical
-from veclink.data.links import Links, Summary
+from veclink.data.links import Links
+from veclink.data.summary import Summary
 
 
 def test_what_speaks_against_a_link_is_what_lowers_its_odds() -> None:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import span_papers
 from veclink.confidence.intervals import Interval, estimate, ranges, with_ranges
-from veclink.data.links import Links, Summary
+from veclink.data.links import Links
+from veclink.data.summary import Summary
 
 
 def width(interval: Interval) -> float:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from veclink.confidence.threshold import Threshold, best_threshold, false_discovery_inflation, thresholds
-from veclink.data.links import Links, Summary
+from veclink.data.links import Links
+from veclink.data.summary import Summary
 
 
 def test_the_best_threshold_has_the_largest_expected_f1() -> None:

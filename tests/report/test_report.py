@@ -20,7 +20,7 @@ from small_papers import N_SEEDS, small_papers
 from veclink import Collection, Links, link, open_collection, sample
 from veclink.confidence import evidence
 from veclink.confidence.intervals import estimate
-from veclink.data.links import Summary
+from veclink.data.summary import Summary
 from veclink.errors import OutputError
 from veclink.report import save_report
 from veclink.report.content import gather

@@ -11,7 +11,8 @@ import pytest
 
 from scratch_left import left_in
 from store_kinds import KINDS, POSTGRES, Kind, ids_of, payload_of, rows_of
-from veclink.data.links import Links, Summary
+from veclink.data.links import Links
+from veclink.data.summary import Summary
 from veclink.errors import InputError, MissingExtra, VeclinkError, needed
 from veclink.stores import open_store
 from veclink.stores.filters import Condition, parse_condition

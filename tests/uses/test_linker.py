@@ -12,7 +12,7 @@ import pytest
 from grown_papers import first_links, fitted, grown_papers
 from veclink import Collection, Linker, Links, link
 from veclink.confidence import candidates
-from veclink.data.links import Summary
+from veclink.data.summary import Summary
 from veclink.errors import InputError
 
 

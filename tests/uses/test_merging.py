@@ -16,7 +16,8 @@ import pytest
 from scratch_left import left_in, make_old
 from span_papers import all_papers
 from veclink import Collection, Translator, merge, open_collection, sample
-from veclink.data.links import Links, Summary
+from veclink.data.links import Links
+from veclink.data.summary import Summary
 from veclink.errors import InputError, OutputError
 from veclink.geometry.signatures import unit_rows
 from veclink.progress import Progress

@@ -13,7 +13,7 @@ from pyarrow import csv
 
 from span_papers import all_papers
 from veclink import Collection, Links, Translator, open_collection, sample
-from veclink.data.links import Summary
+from veclink.data.summary import Summary
 from veclink.errors import InputError
 from veclink.geometry.signatures import unit_rows
 from veclink.uses.linked_pairs import pairs_of

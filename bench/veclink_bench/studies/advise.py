@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from veclink import Links, link
-from veclink.data.links import Summary
+from veclink.data.summary import Summary
 from veclink.files.atomic import written_whole
 from veclink.geometry.signatures import unit_rows
 from veclink.uses.advising import WAYS, Way, choice, gains, paired_links, with_search

@@ -26,7 +26,7 @@ import numpy as np
 
 from veclink import Linker, Links, link
 from veclink.confidence.constants import CALIBRATION_VERSION
-from veclink.data.links import Summary
+from veclink.data.summary import Summary
 from veclink_bench.arguments import parser
 from veclink_bench.corpora import vectors
 from veclink_bench.places import results_folder

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from veclink.data.collection import Collection, numbers
+from veclink.data.notebook import card
 from veclink.data.pairs import one_to_one
+from veclink.data.tabled import Tabled
 from veclink.errors import InputError, WrongLinksWarning
 from veclink.files.memory_maps import forget_pages
 from veclink.geometry.clouds import Cloud, prepare
@@ -102,7 +104,7 @@ class MergeSummary:
 
 
 @dataclass(frozen=True, eq=False)
-class Merged:
+class Merged(Tabled):
     """A merged collection that can be looked at, read in batches, or written.
 
     rows: what each row is. translator: None for a plain union. summary: the counts.
@@ -124,6 +126,18 @@ class Merged:
         found[:] = [None if row < 0 else ids[row] for row in partner_b]
         chance = np.where(partner_b < 0, np.nan, self.rows.probability[partner_b])
         return {"a": names(self.rows.a), "b": found, "probability": chance}
+
+    def columns(self) -> dict[str, Any]:
+        """The same, as the table of this result."""
+        return {name: values.tolist() for name, values in self.duplicates().items()}
+
+    def _repr_html_(self) -> str:
+        summary = self.summary
+        headline = f"{summary.rows:,} rows: {summary.from_b:,} of B, {summary.translated:,} of A alone"
+        figures = [("In both", f"{summary.linked:,}"), ("Dimensions", f"{summary.dimension:,}")]
+        if summary.warning is not None:
+            figures.append(("Warning", summary.warning))
+        return card(headline, figures, (), ())
 
     def batches(self, *, payload: bool = True, progress: ProgressListener | None = None) -> Iterator[Batch]:
         """All rows, some megabytes at a time; A's are translated as they come."""

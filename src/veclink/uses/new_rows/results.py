@@ -9,8 +9,9 @@ import numpy as np
 
 from veclink.confidence.constants import CALIBRATION_VERSION, MUTUAL_SHARE
 from veclink.confidence.threshold import best_threshold, false_discovery_inflation
-from veclink.data.links import Links, Summary
+from veclink.data.links import Links
 from veclink.data.pairs import lookup
+from veclink.data.summary import Summary
 from veclink.geometry.clouds import Cloud
 from veclink.uses.new_rows.constants import CLEAR_LEAD, REFIT_GROWTH
 from veclink.uses.new_rows.judging import Judged
