@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from veclink_bench.experiments.tables import Cell, grouped, values
+from veclink_bench.real_figures import nothing_shared_is_not_linkable, real_figures
 
 CellsOf = Callable[[str], list[Cell]]
 Claim = Callable[[CellsOf], bool]
@@ -127,6 +128,7 @@ CLAIMS: dict[str, Claim] = {
         clusters_within_a_point,
     )
 }
+CLAIMS["nothing-shared-is-not-linkable"] = lambda _: nothing_shared_is_not_linkable()
 
 
 def _gaps_of_the_oracle(cells_of: CellsOf) -> np.ndarray:
@@ -162,7 +164,12 @@ def _neighbours_shared(cells_of: CellsOf, k: int, glove: bool) -> np.ndarray:
     return np.array([np.mean([cell["jaccard"][k - 1] for cell in group]) for group in grouped(chosen, "pair").values()])
 
 
+def _of_real(figure: Callable[[], float]) -> Callable[[CellsOf], float]:
+    return lambda _: figure()
+
+
 FIGURES: dict[str, Callable[[CellsOf], float]] = {
+    **{name: _of_real(figure) for name, figure in real_figures().items()},
     "oracle-gap-least": lambda cells_of: _gaps_of_the_oracle(cells_of).min(),
     "oracle-gap-most": lambda cells_of: _gaps_of_the_oracle(cells_of).max(),
     "centroids-gap-least": lambda cells_of: _gaps_of_centroids(cells_of).min(),
