@@ -156,7 +156,7 @@ def test_span_is_the_default_and_says_how_it_began() -> None:
     assert links.summary.seconds is not None and links.summary.iterations > 1
 
 
-def test_a_lower_precision_reaches_below_the_cut_until_the_links_are_saved(tmp_path: Path) -> None:
+def test_a_lower_precision_reaches_below_the_cut_also_of_saved_links_but_not_in_csv(tmp_path: Path) -> None:
     links = linked_cut()
     assert links.considered is not None and len(links.considered) > len(links)
     assert np.array_equal(links.considered.pairs[: len(links)], links.pairs)
@@ -164,8 +164,13 @@ def test_a_lower_precision_reaches_below_the_cut_until_the_links_are_saved(tmp_p
     assert len(more) > len(links) and len(more.at(precision=0.99)) < len(links)
     links.save(tmp_path / "links.parquet")
     loaded = Links.load(tmp_path / "links.parquet")
-    assert loaded == links and loaded.considered is None
-    assert len(loaded.at(precision=0.5)) == len(links)
+    assert loaded == links and loaded.considered is not None
+    assert np.array_equal(loaded.considered.pairs, links.considered.pairs)
+    assert np.array_equal(loaded.at(precision=0.5).pairs, more.pairs)
+    links.save(tmp_path / "links.csv")
+    written = Links.load(tmp_path / "links.csv")
+    assert written == links and written.considered is None
+    assert len(written.at(precision=0.5)) == len(links)
 
 
 def test_skipped_zero_vectors_shift_all_rows_that_span_names() -> None:
