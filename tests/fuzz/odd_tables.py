@@ -43,7 +43,7 @@ def _ids(rng: Random, rows: int) -> pa.Array:
     return rng.choice(
         (
             pa.array([f"p{i}" for i in range(rows)]),
-            pa.array(range(rows), rng.choice((pa.int8(), pa.uint64(), pa.int64()))),
+            pa.array(range(rows), rng.choice((pa.int16(), pa.uint64(), pa.int64()))),
             pa.array(["x"] * rows),
             pa.array([None, *range(rows - 1)]),
             pa.array([2**64 - 1 - i for i in range(rows)], pa.uint64()),

@@ -42,10 +42,13 @@ def _read(path: Path) -> Any:
         if reader == "csv":
             quoted = module.ParseOptions(newlines_in_values=True)
             # ids stay text: 08 is not 8
-            return module.read_csv(
+            table = module.read_csv(
                 path, parse_options=quoted, convert_options=module.ConvertOptions(column_types={"id": arrow.string()})
             )
-        return module.read_json(path) if reader == "json" else read_parquet(path)
+        else:
+            table = module.read_json(path) if reader == "json" else read_parquet(path)
+        _ = table.column_names  # a name that is no UTF-8 shows only when it is asked for
+        return table
     except VeclinkError:
         raise
     except (*UNREADABLE, arrow.ArrowException) as error:
