@@ -14,7 +14,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from functools import cache
@@ -125,9 +125,10 @@ def share(loop: Callable[[int, int], Any], size: int, *, step: int = ROWS_AT_ONC
     try:
         work()
     finally:
-        for each in waiting:
-            if not each.cancel():  # a thread that has not begun by now is not waited for
-                each.result()
+        running = [each for each in waiting if not each.cancel()]  # what has not begun by now is not waited for
+        wait(running)
+        for each in running:
+            each.result()
 
 
 def multiply(

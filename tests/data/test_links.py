@@ -265,7 +265,7 @@ def test_rows_of_a_csv_may_be_sorted_otherwise_and_by_a_spreadsheet(tmp_path: Pa
         ("{", r"links\.csv\.json is not JSON"),
         ("[]", "does not describe its columns"),
         ('{"format": 1, "columns": {"a": "complex"}}', "does not describe its columns"),
-        ('{"format": 2, "columns": {}}', "has the format 2 and this version reads 1"),
+        ('{"format": 3, "columns": {}}', "has the format 3 and this version reads up to 2"),
         (
             '{"format": 1, "columns": {"a": "int64", "b": "int64", "probability": "float64"}}',
             "summary of the links is incomplete",

@@ -77,6 +77,10 @@ def test_a_folder_of_parquet_objects_of_other_programs_is_read(tmp_path: Path) -
     assert np.array_equal(read.vectors, vectors) and read.ids.tolist() == list(range(40))
     kept = open_collection(f"s3://{BUCKET}/two/table?where=id>=30")
     assert kept.ids.tolist() == list(range(30, 40))
+    with pytest.raises(InputError, match="there already"):
+        put(f"s3://{BUCKET}/two/table")
+    replaced = put(f"s3://{BUCKET}/two/table", replace=True)
+    assert np.array_equal(open_collection(f"s3://{BUCKET}/two/table").vectors, replaced)
 
 
 def test_a_write_that_fails_leaves_nothing_to_be_seen() -> None:

@@ -157,3 +157,11 @@ def test_the_command_advises_and_writes_the_adapter(tmp_path: Path) -> None:
     assert all(way["ndcg"] is not None for way in found["ways"])
     told = CliRunner().invoke(app, [*sides, *queries])
     assert told.exit_code == 2 and "none of them" in told.stderr.replace("\n", " ")
+
+
+def test_queries_of_the_wrong_model_are_refused_in_a_sentence() -> None:
+    asked = searching_for_neighbours("old")
+    exchanged = Asked(asked.by_b, asked.by_a, asked.answers)
+    old, new, pairs = old_and_new()
+    with pytest.raises(InputError, match="check which model made which"):
+        advise(old, new[:500], pairs, asked=exchanged)

@@ -187,3 +187,33 @@ def test_earlier_links_are_a_start_by_ids_and_are_not_believed() -> None:
 
 def _count(linker: Linker, chosen: np.ndarray) -> Summary:
     return replace(linker.links.summary, n_links=int(chosen.sum()))
+
+
+def test_new_rows_of_both_sides_are_taken_in_after_a_load_or_not_at_all(saved: Path) -> None:
+    grown = grown_papers()
+    linker = Linker.load(saved)
+    wrong = np.ones((3, grown.b.shape[1] + 1), np.float32)
+    with pytest.raises(InputError, match="numbers each"):
+        linker.update(new_a=grown.new, new_b=wrong, a=grown.a, b=grown.b)
+    assert linker.sizes == (440, 500), "nothing of a call that fails is taken in"
+    linker.update(new_a=grown.new, new_b=grown.b[:3] + 0.01, a=grown.a, b=grown.b, refit=True)
+    assert linker.sizes == (500, 503)
+    assert linker.links.summary.n_a == 500 and linker.links.summary.n_b == 503
+
+
+def test_new_rows_without_ids_do_not_take_the_ids_of_the_others_away(saved: Path) -> None:
+    grown = grown_papers()
+    named = Collection.from_array(grown.a, [f"p{row}" for row in range(len(grown.a))])
+    links = first_links()
+    known = replace(links, ids_a=named.ids[links.pairs[:, 0]], considered=None)
+    linker = Linker.fit(named, grown.b, links=known)
+    with pytest.raises(InputError, match="give the new rows ids"):
+        linker.update(new_a=grown.new)
+    assert linker.sizes == (440, 500)
+
+
+def test_progress_is_shown_where_it_is_asked_for(saved: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    grown = grown_papers()
+    linker = Linker.load(saved)
+    assert len(linker.match(grown.new, against=grown.b, progress=True)) >= 37
+    assert capfd.readouterr().out == ""

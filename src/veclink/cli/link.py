@@ -146,9 +146,10 @@ def link(
         from veclink.report import save_report
 
         save_report(written.report, links, left, right)
-    if written.save_linker is not None and links.summary.verdict != "not linkable":
-        _save_linker(written.save_linker, links, left, right, (a, b), computing)
-    wanted = {"output": output, "report": written.report, "linker": written.save_linker}
+    folder = None if links.summary.verdict == "not linkable" else written.save_linker
+    if folder is not None:
+        _save_linker(folder, links, left, right, (a, b), computing)
+    wanted = {"output": output, "report": written.report, "linker": folder}
     files = {name: str(path) for name, path in wanted.items() if path is not None}
     table = [asdict(line) for line in thresholds(links)]
     printing.result(files | links.summary.to_dict() | {"thresholds": table}, lambda: _print(links, **files))

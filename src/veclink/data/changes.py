@@ -82,9 +82,11 @@ Partner = tuple[Any, float]
 
 def _partners(links: Links) -> dict[Any, Partner]:
     """The surest partner of each row of A, by id or row number."""
+    columns = links.columns()
+    rows = zip(columns["a"].tolist(), columns["b"].tolist(), links.probability.tolist(), strict=True)
     found: dict[Any, Partner] = {}
-    for link in links:
-        found.setdefault(link.a, (link.b, link.probability))
+    for a, b, probability in rows:  # the surest come first
+        found.setdefault(a, (b, probability))
     return found
 
 

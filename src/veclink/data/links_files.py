@@ -34,7 +34,8 @@ from veclink.files.tables import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = 1
+FORMAT, WITH_JUDGED = 1, 2
+"""Of files that hold links alone, and of those that hold all judged pairs, which 0.1 would take for links."""
 FINGERPRINT = "fingerprint"
 """Where the metadata of a CSV file holds the fingerprint of the links in that file."""
 REQUIRED = ("a", "b", "probability")
@@ -119,7 +120,7 @@ def _complete(columns: dict[str, np.ndarray], metadata: dict[str, Any]) -> dict[
     except PackageNotFoundError:  # run from a source tree that was not installed
         made_by = "unknown"
     kinds = {name: _kind(values) for name, values in columns.items()}
-    return {"format": FORMAT, "version": made_by, **metadata, "columns": kinds}
+    return {"format": WITH_JUDGED if "linked" in columns else FORMAT, "version": made_by, **metadata, "columns": kinds}
 
 
 def _kind(values: np.ndarray) -> str:
@@ -192,9 +193,10 @@ def _checked(metadata: Any, names: list[str], path: Path) -> dict[str, Any]:
     kinds = metadata.get("columns") if isinstance(metadata, dict) else None
     if not isinstance(kinds, dict) or not all(isinstance(kind, str) and kind in _TEXT for kind in kinds.values()):
         raise InputError(f"The metadata of {path} does not describe its columns; save the links again.")
-    if metadata.get("format") != FORMAT:
+    if metadata.get("format") not in (FORMAT, WITH_JUDGED):
         raise InputError(
-            f"{path} has the format {metadata.get('format')} and this version reads {FORMAT}; use a newer veclink."
+            f"{path} has the format {metadata.get('format')} and this version reads up to {WITH_JUDGED}; use a newer "
+            "veclink."
         )
     missing = [name for name in dict.fromkeys((*REQUIRED, *kinds)) if name not in names or name not in kinds]
     if missing:

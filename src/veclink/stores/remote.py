@@ -80,7 +80,8 @@ class S3Vdf(InBucket, VdfStore):
     @cached_property
     def _files(self) -> Any:
         if not self._bucket.is_file(f"{self._key}/{META}"):
-            return []
+            # what stands there without metadata is a collection too, and is not written over unasked
+            return [PurePosixPath(each) for each in self._bucket.below(self._key, ENDING)]
         parts = PurePosixPath(str(self._namespace.get("data_path") or "")).parts
         for start in range(len(parts) + 1):
             place = "/".join([self._key, *parts[start:]])

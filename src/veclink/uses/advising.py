@@ -111,6 +111,8 @@ def advise(
     """
     check_map(map)
     paired = paired_links(a, b, links)
+    if asked is not None:
+        _check_queries(asked, paired)
     _tell(progress, 1, "comparing neighbours")
     kept = neighbours_kept(paired, map, random_state)
     ways = tuple(Way(name, kept[name]) for name in WAYS)
@@ -119,6 +121,21 @@ def advise(
         ways = with_search(ways, dict(gains(paired, asked, map, random_state)))
     best, why = choice(ways, without_old)
     return Advice(best, why, ways, len(paired), len(paired) / max(len(paired.a), 1))
+
+
+def _check_queries(asked: Asked, paired: Paired) -> None:
+    """Refuse queries that are of another model than the documents, or that are not the same ones."""
+    for which, queries, cloud in (("old", asked.by_a, paired.a), ("new", asked.by_b, paired.b)):
+        if queries.shape[1] != cloud.shape[1]:
+            raise InputError(
+                f"The queries by the {which} model have {queries.shape[1]:,} numbers, and its documents "
+                f"{cloud.shape[1]:,}; check which model made which."
+            )
+    if len(asked.by_a) != len(asked.by_b):
+        raise InputError(
+            f"There are {len(asked.by_a):,} queries by the old model and {len(asked.by_b):,} by the new one; give both "
+            "the same ones, in one order."
+        )
 
 
 def paired_links(a: Source, b: Source, links: GivenLinks) -> Paired:

@@ -104,6 +104,8 @@ def append(
     progress : callable, optional
         Hears how far it is.
     """
+    if side not in ("a", "b"):
+        raise InputError(f"The side is {side!r}; it is 'a' or 'b'.")
     rows, merged = open_collection(new, progress=progress), open_collection(to, progress=progress)
     with open_store(to) as store:
         metadata = store.metadata()

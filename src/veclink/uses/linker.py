@@ -11,13 +11,14 @@ import numpy as np
 from veclink.backends.placing import placed_clouds
 from veclink.data.collection import Collection
 from veclink.data.links import Links
+from veclink.data.summary import plain_json
 from veclink.errors import InputError, named
 from veclink.geometry.clouds import Cloud, inspected, prepare
 from veclink.linkers.copies import grouped
 from veclink.linkers.linking import Source, link
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.verdict import NOT_LINKABLE
-from veclink.progress import Progress, ProgressListener
+from veclink.progress import Progress, ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
 from veclink.uses.linked_pairs import check_links
 from veclink.uses.new_rows import folder
@@ -74,6 +75,7 @@ class Linker:
         return first.size, second.size
 
     @classmethod
+    @shows_progress
     def fit(cls, a: Source, b: Source, *, links: Links | None = None, **options: Any) -> Linker:
         """Link two collections, and learn from the links how new rows are to be judged.
 
@@ -127,16 +129,17 @@ class Linker:
             Translator.fit(links, left, right, map=MAP, check=False, random_state=random_state),
             Translator.fit(links, left, right, map=MAP, check=False, random_state=random_state, reverse=True),
         )
-        kept = {name: value for name, value in options.items() if name in LINKING}
+        kept = plain_json({name: value for name, value in options.items() if name in LINKING})
         return cls(links, knowledge, translators, Held(sources, ([left], [right]), kept))
 
+    @shows_progress
     def match(
         self,
         new: Source,
         *,
         side: str = "a",
         against: Source | None = None,
-        progress: ProgressListener | None = None,
+        progress: ProgressListener | bool | None = None,
     ) -> Links:
         """Links of new rows with the other collection, by what the fit has learned; one row is enough.
 
@@ -158,7 +161,7 @@ class Linker:
             Of rows of `new` with rows of B (side "a"), or of rows of A with rows of `new` (side "b"). The column
             `displaces` of the evidence names the row that the partner was linked with so far, −1 for none.
         """
-        at = _side(side)
+        at, progress = _side(side), heard(progress)
         rows = self._new_rows(new, at)
         other, signatures = self._other(at, against, progress)
         tell(progress, len(rows), "matching")
@@ -166,6 +169,7 @@ class Linker:
         judged = judge(self.knowledge, at, vectors, search(self.knowledge, at, vectors, signatures), other)
         return as_links(self.links, self.knowledge, at, judged, rows, other)
 
+    @shows_progress
     def update(
         self,
         *,
@@ -174,7 +178,7 @@ class Linker:
         a: Source | None = None,
         b: Source | None = None,
         refit: bool | str = "auto",
-        progress: ProgressListener | None = None,
+        progress: ProgressListener | bool | None = None,
     ) -> Linker:
         """Take new rows in: they follow the rows that are known, and their links are links of the linker.
 
@@ -196,23 +200,32 @@ class Linker:
             raise InputError("There are no new rows; give new_a, new_b or both.")
         if refit not in (True, False, "auto"):
             raise InputError(f"refit is {refit!r}; it is True, False or 'auto'.")
+        progress = heard(progress)
         for at, source in enumerate((a, b)):
             if source is not None:
                 self._hold(at, source)
-        for at, new in enumerate((new_a, new_b)):
-            if new is not None:
-                self._take_in(at, new, progress)
+        given = [(at, new) for at, new in enumerate((new_a, new_b)) if new is not None]
+        batches = [(at, open_collection(new, payload=False)) for at, new in given]
+        for at, batch in batches:  # all is checked before anything changes
+            self._new_rows(batch, at)
+            self._check_ids(batch, at)
+        for at in (0, 1) if refit is True else sorted(1 - at for at, _ in batches):
+            if not self.held.parts[at]:
+                self._hold(at, whole_of(self.held, at, progress))
+        for at, batch in batches:
+            self._take_in(at, batch, progress)
         if refit is True or (refit == "auto" and worth_refitting(self.knowledge) and self.held.complete):
             self._refit(progress)
         return self
 
+    @shows_progress
     def match_and_update(
         self,
         new: Source,
         *,
         side: str = "a",
         against: Source | None = None,
-        progress: ProgressListener | None = None,
+        progress: ProgressListener | bool | None = None,
     ) -> Links:
         """Take new rows in, and give their links as `match` has them.
 
@@ -220,6 +233,7 @@ class Linker:
         can be run again.
         """
         at = _side(side)
+        new = open_collection(new, payload=False)  # once: it is looked at three times
         if against is not None:
             self._hold(1 - at, against)
         rows = self.knows(new, side=side)
@@ -274,6 +288,12 @@ class Linker:
         if len(zero):
             raise InputError(f"{label} have zero vectors, which have no direction, in row {named(zero)}; remove them.")
         return Cloud(collection, np.arange(len(collection)), mean)
+
+    def _check_ids(self, batch: Collection, side: int) -> None:
+        """Refuse new rows without ids where their side has some: all ids of the side would be lost."""
+        ids = (self.links.ids_a, self.links.ids_b)[side]
+        if ids is not None and batch.ids is None:
+            raise InputError(f"Side {SIDES[side].upper()} has ids, and {batch.name} has none; give the new rows ids.")
 
     def _other(self, side: int, against: Source | None, progress: ProgressListener | None) -> tuple[Cloud, Signatures]:
         """The cloud of the other side, and its signatures."""
