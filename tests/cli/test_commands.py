@@ -84,8 +84,10 @@ def test_many_partners_are_asked_for_by_name(files: Path, tmp_path: Path) -> Non
 def test_the_summary_ends_with_what_to_do_next(files: Path, tmp_path: Path) -> None:
     output = tmp_path / "links.csv"
     told = link(files, output)[1]
-    assert told.splitlines()[-1].split() == ["make", "one", "store:", *shlex.split(
-        f"veclink merge A B --links {output} -o merged.parquet")]  # fmt: skip
+    merging = shlex.split(told.splitlines()[-1].partition("store:")[2])
+    assert merging[:4] == ["veclink", "merge", str(files / "a.npy"), str(files / "b.npy")]
+    cutting = shlex.split(next(line for line in told.splitlines() if "veclink cut" in line).partition("ones:")[2])
+    assert run(*cutting[1:-1], tmp_path / "sure.csv")[0] == 0 and (tmp_path / "sure.csv").is_file()
     assert "Next" not in link(files, output, "--quiet")[1]
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from veclink import open_collection
+from veclink.data.pairs import resolve_rows
 from veclink.errors import InputError
 
 VECTORS = np.arange(12, dtype=np.float32).reshape(4, 3)
@@ -78,3 +79,12 @@ def test_a_frame_of_dimensions_keeps_its_index_as_ids() -> None:
 def test_what_is_no_collection_is_refused_in_a_sentence(frame: Any, said: str) -> None:
     with pytest.raises(InputError, match=said):
         open_collection(frame)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_pairs_come_as_frames_too(kind: Any) -> None:
+    collection = open_collection(pandas_frame())
+    pairs = kind({"a": ["p", "s"], "b": ["q", "r"], "note": ["x", "y"]})
+    assert resolve_rows(pairs, collection, collection).tolist() == [[0, 1], [3, 2]]
+    with pytest.raises(InputError, match="pairs are in columns a and b"):
+        resolve_rows(kind({"left": ["p"], "right": ["q"]}), collection, collection)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,6 +23,7 @@ from veclink.cli.shared import (
     command,
     opened,
 )
+from veclink.errors import without_secrets
 
 if TYPE_CHECKING:
     from veclink.data.collection import Collection
@@ -83,7 +85,7 @@ class Written(Payloads):
         typer.Option(
             min=0.0,
             max=1.0,
-            help="Keep the surest links that reach this precision by a cautious estimate: it counts one to four wrong "
+            help="Keep the surest links that reach this precision by a cautious estimate: it counts one to five wrong "
             "links for each that the probabilities expect, so what is kept is usually better than asked for.",
         ),
     ] = None
@@ -152,7 +154,8 @@ def link(
     wanted = {"output": output, "report": written.report, "linker": folder}
     files = {name: str(path) for name, path in wanted.items() if path is not None}
     table = [asdict(line) for line in thresholds(links)]
-    printing.result(files | links.summary.to_dict() | {"thresholds": table}, lambda: _print(links, **files))
+    names = shlex.join([without_secrets(a), without_secrets(b)])
+    printing.result(files | links.summary.to_dict() | {"thresholds": table}, lambda: _print(links, names, **files))
     if links.summary.verdict == "not linkable":
         raise typer.Exit(NOT_LINKABLE)
 
@@ -171,7 +174,7 @@ def _save_linker(
     linker.save(folder)
 
 
-def _print(links: Links, output: str, report: str | None = None, linker: str | None = None) -> None:
+def _print(links: Links, names: str, output: str, report: str | None = None, linker: str | None = None) -> None:
     from veclink.cli.terminal import print_summary, print_thresholds
     from veclink.confidence.threshold import thresholds
 
@@ -180,18 +183,17 @@ def _print(links: Links, output: str, report: str | None = None, linker: str | N
     typer.echo(f"Written to {output}.")
     if report is not None:
         typer.echo(f"The report is {report}; open it in a browser.")
-    for line in _next_steps(links, output, report, linker):
-        typer.echo(line)
+    if len(links):
+        typer.echo("\n".join(["Next:", *_next_steps(links, names, shlex.quote(output), report, linker)]))
 
 
-def _next_steps(links: Links, output: str, report: str | None, linker: str | None) -> list[str]:
+def _next_steps(links: Links, names: str, output: str, report: str | None, linker: str | None) -> list[str]:
     """What to do with the links, or about them; what is in the way is said in the reasons above."""
-    if not len(links):
-        return []
-    steps = [] if report is not None else [f"  see them:        veclink report {output} A B -o links.html"]
-    steps.append(f"  check by eye:    veclink review {output} A B")
-    if links.summary.verdict == "linkable":
-        steps.append(f"  make one store:  veclink merge A B --links {output} -o merged.parquet")
+    steps = [] if report is not None else [f"  see them:        veclink report {output} {names} -o links.html"]
+    steps.append(f"  check by eye:    veclink review {output} {names}")
+    steps.append(f"  keep sure ones:  veclink cut {output} --precision 0.95 -o sure.csv")
     if linker is not None:
-        steps.append(f"  link new rows:   veclink match NEW --linker {linker} -o new.csv")
-    return ["Next, with your A and B:", *steps]
+        steps.append(f"  link new rows:   veclink match NEW --linker {shlex.quote(linker)} -o new.csv")
+    if links.summary.verdict == "linkable":
+        steps.append(f"  make one store:  veclink merge {names} --links {output} -o merged.parquet --yes")
+    return steps

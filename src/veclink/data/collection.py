@@ -62,6 +62,11 @@ class Collection:
     def __len__(self) -> int:
         return len(self.vectors)
 
+    def __repr__(self) -> str:
+        fields = "" if self.payload is None else f", payload {', '.join(self.payload.column_names)}"
+        ids = "" if self.ids is None else ", with ids"
+        return f"Collection({self.name}: {len(self):,} × {self.dimension:,} {self.vectors.dtype}{ids}{fields})"
+
     @property
     def dimension(self) -> int:
         """How many numbers each vector has."""

@@ -15,7 +15,7 @@ from veclink.data.pairs import read_pairs
 from veclink.data.scores import Scores, score
 from veclink.data.tabled import Tabled
 from veclink.data.views import view
-from veclink.errors import InputError
+from veclink.errors import InputError, needed
 
 if TYPE_CHECKING:
     from veclink.data.summary import Summary
@@ -110,6 +110,9 @@ def _figures(summary: Summary) -> list[tuple[str, str]]:
 
 
 def _two_columns(truth: Any) -> tuple[Any, Any]:
+    if hasattr(truth, "__arrow_c_stream__"):
+        columns = needed("pyarrow", "A frame of pairs").table(truth)
+        return columns["a"].to_pylist(), columns["b"].to_pylist()
     pairs = truth if isinstance(truth, np.ndarray) else np.array(list(truth), dtype=object)
     if pairs.ndim != 2 or pairs.shape[1] != 2:
         raise InputError(f"The truth has the shape {pairs.shape}; give pairs, one row of a and b each.")

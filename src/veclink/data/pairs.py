@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from veclink.data.collection import Collection
-from veclink.errors import InputError, named, plural
+from veclink.errors import InputError, named, needed, plural
 from veclink.files.tables import read_columns, readable, table_ending
 
 
@@ -205,11 +205,22 @@ def _has_other_partner(column: np.ndarray) -> np.ndarray:
     return counts[inverse] > 1
 
 
+def _columns_of_frame(frame: Any, what: str) -> tuple[np.ndarray, np.ndarray]:
+    """The columns a and b of a pandas or polars frame or an Arrow table."""
+    table = needed("pyarrow", "A frame of pairs").table(frame)
+    if not {"a", "b"} <= set(table.column_names):
+        raise InputError(f"The {what} have the columns {named(table.column_names)}; pairs are in columns a and b.")
+    left, right = (_objects(table.column(name).to_pylist()) for name in ("a", "b"))
+    return left, right
+
+
 def _columns(pairs: Any, what: str) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(pairs, tuple) and len(pairs) == 2 and all(isinstance(x, np.ndarray) and x.ndim == 1 for x in pairs):
         if len(pairs[0]) != len(pairs[1]):
             raise InputError(f"The {what} have {len(pairs[0]):,} values for A and {len(pairs[1]):,} for B; give pairs.")
         return pairs
+    if hasattr(pairs, "__arrow_c_stream__"):
+        return _columns_of_frame(pairs, what)
     if isinstance(pairs, np.ndarray) and (pairs.ndim == 2 or not pairs.size):
         wrong = 0 if not pairs.size or pairs.shape[1] == 2 else pairs.shape[1]
         listed: Any = pairs.reshape(-1, 2) if not wrong else pairs

@@ -116,6 +116,11 @@ class Merged(Tabled):
     _cloud: Cloud
     _workspace: Workspace
 
+    def __repr__(self) -> str:
+        counts = self.summary
+        joined = f"{counts.linked:,} in both, {counts.unsure:,} links too unsure to join rows"
+        return f"Merged({counts.rows:,} rows: {counts.from_b:,} of B, {counts.translated:,} of A alone; {joined})"
+
     def duplicates(self) -> dict[str, np.ndarray]:
         """Every row of A as columns: a (its id or row), b (the same object in B, None where it is new), probability."""
         partner_b = np.full(len(self.rows.a), -1, np.int64)
@@ -135,6 +140,8 @@ class Merged(Tabled):
         summary = self.summary
         headline = f"{summary.rows:,} rows: {summary.from_b:,} of B, {summary.translated:,} of A alone"
         figures = [("In both", f"{summary.linked:,}"), ("Dimensions", f"{summary.dimension:,}")]
+        if summary.unsure:
+            figures.append(("Links too unsure to join rows, whose objects stand here twice", f"{summary.unsure:,}"))
         if summary.warning is not None:
             figures.append(("Warning", summary.warning))
         return card(headline, figures, (), ())
@@ -236,10 +243,12 @@ def merge(
     progress: ProgressListener | bool | None = None,
     **options: Any,
 ) -> Merged:
-    """The collection that holds all objects of A and B once, in B's space, to be queried with B's model.
+    """One collection of the objects of A and B, in B's space, to be queried with B's model.
 
-    B's vectors stay as they are, a linked object keeps B's vector and both ids and payloads, and A's other vectors are
-    translated. A map that is no better than chance is warned of (`summary.warning`).
+    Rows are joined where their link is at least `sure` probable (0.95 unless told otherwise): what is linked with less
+    stands in it twice, as a copy costs less than an object that a wrong link hides (`summary.unsure`). B's vectors stay
+    as they are, a linked object keeps B's vector and both ids and payloads, and A's other vectors are translated. A map
+    that is no better than chance is warned of (`summary.warning`).
 
     Parameters
     ----------
