@@ -1,14 +1,18 @@
 # make demo   install veclink, link the bundled sample, write a report of it
 # make check  what a change needs while it is made: lint, types, import rules, unit tests; a few minutes, no torch
-# make test   install what all tests need, then check and run every tier of them
-# make faults kill every command that writes, on every target, and the review server: half an hour, results committed
+# make test   install what all tests need, then check (also that pages say what the results say) and run every tier
 # make docs   build the documentation site into build/docs; make docs-serve shows it while it is written
+# make lowest tests with the lowest versions that pyproject.toml allows, in an environment of their own
+# make coverage  which lines of src all tests run, also in processes that they start
+# make faults kill every command that writes, on every target, and the review server: half an hour, results committed
+# make fuzz   100,000 mutated inputs to every reader, option and URL (CASES=...), about half an hour on one core
+# make audit  ask pip-audit about known holes in what is installed; needs the network
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo check test faults docs docs-serve lint clean browser
+.PHONY: demo check test docs docs-serve lint clean browser lowest coverage faults fuzz audit
 
 demo: $(VENV)/installed
 	$(BIN)/veclink demo
@@ -17,11 +21,43 @@ check: $(VENV)/installed-for-checks lint
 	$(BIN)/python -m pytest -q -m unit --numprocesses 2 --dist loadfile
 
 test: $(VENV)/installed-for-tests browser lint
+	$(BIN)/veclink bench check
 	CHROMIUM=$(CHROMIUM) $(BIN)/python -m pytest -q --numprocesses 2 --dist loadfile
 
 faults: $(VENV)/installed-for-tests
 	$(BIN)/python tests/faults/long_run.py --kills 500 --jobs 2 --out bench/results/faults/kills.json
 	$(BIN)/python tests/faults/review_load.py --out bench/results/faults/review.json
+
+# Of the unit tests those that touch what the bounds are of: the golden numbers are of the newest numpy, and the rest asks
+# the same of the same packages for minutes. Then the stores' clients, which may want a newer package of the first five.
+LOWEST := $(VENV)-lowest/bin/python
+LOWEST_INSTALL = $(BIN)/uv pip install --quiet --python $(LOWEST) --resolution lowest-direct
+LOWEST_TESTS := tests/cli/test_app.py tests/cli/test_uses.py tests/data tests/files tests/test_packages.py
+lowest: $(VENV)/installed-for-checks
+	$(PIP) uv
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)-lowest
+	$(LOWEST_INSTALL) --editable . 'pytest>=8' 'hypothesis>=6.100'
+	NUMBA_NUM_THREADS=1 $(LOWEST) -m pytest -q -m unit -p no:cacheprovider $(LOWEST_TESTS)
+	$(LOWEST_INSTALL) --editable '.[stores]' 'pytest>=8' 'hypothesis>=6.100' 'pgserver>=0.1.4' 'safetensors>=0.4'
+	$(LOWEST) -m pytest -q -p no:cacheprovider tests/stores/test_contract.py -k what_is_written_comes_back
+
+coverage: $(VENV)/installed-for-tests browser
+	rm -rf build/coverage
+	mkdir -p build/coverage
+	CHROMIUM=$(CHROMIUM) $(BIN)/coverage run -m pytest -q --numprocesses 2 --dist loadfile
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --skip-covered --fail-under 92
+
+CASES ?= 100000
+fuzz: $(VENV)/installed-for-tests
+	mkdir -p bench/results/reliability
+	PYTHONPATH=tests OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m fuzz.campaign --cases $(CASES) \
+	  --keep build/fuzz --out bench/results/reliability/fuzz.json
+
+audit: $(VENV)/installed-for-tests
+	$(PIP) pip-audit
+	$(BIN)/python -m pip_audit --skip-editable || { echo "pip-audit found something, or it could not reach its" \
+	  "database: without the network nothing was checked." >&2; exit 1; }
 
 docs: $(VENV)/installed-for-tests
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
@@ -43,7 +79,7 @@ browser:
 	  "run 'sudo apt-get install chromium', or name another with make test CHROMIUM=/path/to/chrome." >&2; exit 1; }
 
 clean:
-	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(VENV)-lowest build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "veclink needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + "; choose another with make PYTHON=...")'

@@ -24,9 +24,14 @@ ROOT = DOCS.parent
 COMMANDS, EVIDENCE, PROMISE = "<!-- the commands -->", "<!-- the evidence -->", "<!-- the promise -->"
 NEW_ROWS = "<!-- the new rows -->"
 RESULTS = ROOT / "bench" / "results" / "experiments"
+STARTS = "<!-- starts without seeds -->"
+STARTED_WITHIN = 0.03  # of the F1 from fifteen seeds on the same split
+TITLES = ("reddit", "stackexchange")
 PROMISED = (0.9, 0.95, 0.99)
 OUTSIDE = re.compile(r"(!?)\[([^\]]+)\]\(((?:\.\./)+[^)#]+)\)")
 FIGURES = "figures"  # where the site keeps pictures that lie outside docs
+RESULTS_PAGE = ROOT / "bench" / "RESULTS.md"  # a page of the site too, as results.md
+TO_RESULTS = re.compile(r"\]\((?:\.\./)+bench/RESULTS\.md(#[^)]*)?\)")
 
 
 def on_files(files: Files, *, config: Any) -> Files:
@@ -38,7 +43,15 @@ def on_files(files: Files, *, config: Any) -> Files:
             target = (page.parent / link).resolve()
             if is_image and _is_outside(target):
                 files.append(File.generated(config, f"{FIGURES}/{target.name}", abs_src_path=str(target)))
+    files.append(File.generated(config, "results.md", content=results_page()))
     return files
+
+
+def results_page() -> str:
+    """The page of results as a page of the site: pages of docs are beside it, other files become names."""
+    text = RESULTS_PAGE.read_text(encoding="utf-8")
+    text = re.sub(r"\]\(\.\./docs/", "](", text)
+    return re.sub(r"\[([^\]]+)\]\((results/[^)]+)\)", r"\1 (`bench/\2`)", text)
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
@@ -46,6 +59,7 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     markdown = filled(markdown)
     folder = (DOCS / page.file.src_uri).parent
     up = "../" * page.file.src_uri.count("/")
+    markdown = TO_RESULTS.sub(lambda found: f"]({up}results.md{found[1] or ''})", markdown)
 
     def within_the_site(match: re.Match[str]) -> str:
         is_image, text, link = match.groups()
@@ -70,12 +84,13 @@ def on_post_template(output_content: str, **_: Any) -> str:
 
 
 def filled(markdown: str) -> str:
-    """The page with its lists of commands and of evidence, and with what `at` was measured to keep."""
+    """The page with its lists of commands and of evidence, and with what was measured."""
     for place, made in (
         (COMMANDS, commands),
         (EVIDENCE, evidence_table),
         (PROMISE, promise),
         (NEW_ROWS, new_rows),
+        (STARTS, starts),
     ):
         if place in markdown:
             markdown = markdown.replace(place, made())
@@ -131,6 +146,45 @@ def promise(results: Path = RESULTS) -> str:
         else:
             lines.append(f"| {wanted:g} | not measured | 0 |")
     return "\n".join(lines)
+
+
+def starts(results: Path = RESULTS) -> str:
+    """How often linking started, by kind of data and by what it began from: the trials of `veclink bench no-seeds`.
+
+    results: a folder with no_seeds.json.
+    """
+    measured: dict[tuple[str, str, int], list[tuple[dict[str, Any], dict[str, Any] | None]]] = {}
+    for trial in json.loads((results / "no_seeds.json").read_text(encoding="utf-8"))["rows"]:
+        reference = trial["from"].get("15")
+        for count in sorted(int(each) for each in trial["from"] if each != "15"):
+            key = (*_kind_of_data(trial), count)
+            measured.setdefault(key, []).append((trial["from"][str(count)], reference))
+    lines = ["| data | in common | from | started | mean F1 | from 15 seeds |", "|---|---|---|---|---|---|"]
+    lines += [_starts_line(*key, runs) for key, runs in sorted(measured.items())]
+    return "\n".join(lines)
+
+
+def _kind_of_data(trial: dict[str, Any]) -> tuple[str, str]:
+    """The kind of texts and models of a trial, and what its two sides have in common."""
+    corpus, models = trial["data"].split()
+    case = trial["case"]
+    if case.startswith("nothing shared"):
+        return "nothing shared", "nothing"
+    if corpus in TITLES:
+        return ("short titles, e5 on one side" if "e5" in models else "short titles, other models"), case
+    return ("films" if corpus == "movies" else "abstracts"), case
+
+
+def _starts_line(kind: str, case: str, count: int, runs: list[tuple[dict[str, Any], dict[str, Any] | None]]) -> str:
+    begun = f"{count} seeds" if count else "nothing"
+    references = [reference for _, reference in runs if reference is not None]
+    if not references:
+        wrong = sum(found["verdict"] == "linkable" for found, _ in runs)
+        return f"| {kind} | {case} | {begun} | called linkable {wrong} of {len(runs)} times | – | – |"
+    pairs = [(found["f1"], reference["f1"]) for found, reference in runs if reference is not None]
+    started = sum(f1 >= seeded - STARTED_WITHIN for f1, seeded in pairs)
+    mean, seeded = (100 * sum(each) / len(pairs) for each in zip(*pairs, strict=True))
+    return f"| {kind} | {case} | {begun} | {started} of {len(pairs)} | {mean:.1f} | {seeded:.1f} |"
 
 
 def new_rows(results: Path = RESULTS) -> str:

@@ -34,8 +34,11 @@ TIERS = {
     "cli/test_demo.py": "runs",
     "cli/test_new_rows.py": "runs",
     "files/test_folders.py": "runs",
+    "fuzz/*": "browser",
+    "files/test_safetensors.py": "extras",
     "files/test_scratch_folders.py": "stores",
     "faults/*": "stores",
+    "geometry/test_nearest.py": "extras",
     "linkers/test_checkpoint.py": "runs",
     "linkers/test_determinism.py": "runs",
     "linkers/test_seeds_by.py": "runs",
@@ -54,14 +57,16 @@ TIERS = {
     "stores/*": "stores",
     "test_docs.py": "browser",
     "test_notebooks.py": "extras",
+    "test_walks.py": "stores",
     "uses/test_clustering.py": "extras",
+    "uses/test_appending.py": "runs",
     "uses/test_linker.py": "runs",
     "uses/test_many.py": "runs",
     "uses/new_rows/test_searching.py": "runs",
     "uses/maps/test_maps.py": "extras",
 }
 # What a parameter of a test says of its tier, by how it begins or ends.
-PARAMETERS = {"torch": "extras", ".safetensors": "extras", "lancedb:": "stores"}
+PARAMETERS = {"torch": "extras", ".safetensors": "extras", "lancedb:": "stores", "sqlite:": "stores"}
 
 # The same examples on every run, no deadline (the first call of a compiled kernel is slow), no database on disk.
 settings.register_profile(

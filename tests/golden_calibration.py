@@ -40,7 +40,7 @@ N_POOL, N_WRONG = 60, 8
 K = 10
 DIGITS = 7
 """Of the candidates' numbers, which are float32: as many as those have."""
-FLOATS = ("score", "cosine", "density_a", "density_b")
+FLOATS = ("score", "cosine", "density_a", "density_b", "single_scores")
 ESTIMATED = (
     (900, 40.0, 930.0, 1950),
     (120, 30.0, 150.0, 2000),

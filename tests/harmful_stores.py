@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 
 from store_kinds import rows_of
 from veclink.cli.app import app
-from veclink.data.links import Links, Summary
+from veclink.data.links import Links
+from veclink.data.summary import Summary
 
 ROWS = 60
 

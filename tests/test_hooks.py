@@ -61,6 +61,40 @@ def test_the_page_on_thresholds_has_the_promise() -> None:
     assert docs_hooks().promise() in filled
 
 
+def start_trial(data: str, case: str, **f1: float) -> dict[str, Any]:
+    """A trial from nothing (`f0`), from 4 seeds (`f4`) and so on."""
+    runs = {count[1:]: {"f1": value, "verdict": "linkable" if value else "not linkable"} for count, value in f1.items()}
+    return {"data": data, "case": case, "trial": 0, "from": runs}
+
+
+def test_how_often_starts_work_is_counted_by_kind_of_data(tmp_path: Path) -> None:
+    half = "50% of the objects shared"
+    rows = [
+        start_trial("reddit minilm-e5", half, f0=0.0, f4=0.9, f15=0.92),
+        start_trial("stackexchange minilm-e5", half, f0=0.9, f4=0.8, f15=0.93),
+        start_trial("reddit minilm-mpnet", half, f0=0.95, f15=0.94),
+        start_trial("papers minilm-e5", half, f0=0.96, f15=0.95),
+        start_trial("movies minilm-e5", half, f8=0.5, f15=0.6),
+        start_trial("papers minilm-e5", "nothing shared, few", f0=0.0),
+        start_trial("reddit minilm-e5", "nothing shared, few", f0=0.1),
+    ]
+    (tmp_path / "no_seeds.json").write_text(json.dumps({"rows": rows}))
+    assert docs_hooks().starts(tmp_path).splitlines()[2:] == [
+        f"| abstracts | {half} | nothing | 1 of 1 | 96.0 | 95.0 |",
+        f"| films | {half} | 8 seeds | 0 of 1 | 50.0 | 60.0 |",
+        "| nothing shared | nothing | nothing | called linkable 1 of 2 times | – | – |",
+        f"| short titles, e5 on one side | {half} | nothing | 1 of 2 | 45.0 | 92.5 |",
+        f"| short titles, e5 on one side | {half} | 4 seeds | 1 of 2 | 85.0 | 92.5 |",
+        f"| short titles, other models | {half} | nothing | 1 of 1 | 95.0 | 94.0 |",
+    ]
+
+
+def test_the_pages_on_starts_have_the_measured_table() -> None:
+    for page in ("how-to/no-seeds.md", "limits.md"):
+        filled = docs_hooks().filled((ROOT / "docs" / page).read_text(encoding="utf-8"))
+        assert "<!-- starts without seeds -->" not in filled and "| abstracts |" in filled
+
+
 def test_the_page_on_new_rows_says_what_was_measured_and_nothing_else(tmp_path: Path) -> None:
     assert "points" not in docs_hooks().new_rows(tmp_path)
     measured = {"days": {"worst_behind": 0.44}, "cost": {"products": 1.187}}

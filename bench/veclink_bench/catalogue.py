@@ -32,12 +32,16 @@ STUDIES = {
     "no-seeds": Entry("studies.no_seeds", "linking from nothing, beside fifteen seeds on the same splits"),
     "living": Entry("studies.living", "new rows judged by a saved linker, beside linking everything again"),
     "recorded-runs": Entry("studies.recorded_runs", "forty-two runs recorded, to compare two versions of the code"),
+    "merge-sure": Entry("studies.merge_sure", "which links may make two rows one, and by which map the rest moves"),
+    "advise": Entry("studies.advise", "what `veclink advise` says of changing the model, beside what is true"),
     "mutants": Entry("mutants", "small faults put into `confidence` one at a time: do the tests notice"),
     "databases": Entry("studies.databases", "two databases linked by URL, the links written back to both"),
 }
 SPEED = {
     "memory": Entry("speed.memory", "resident memory of `veclink link --memory`"),
+    "geh-local-memory": Entry("speed.geh_local", "GEH's local path: time, and memory beside the vectors"),
     "out-of-core": Entry("speed.out_of_core", "peak memory of collections that do not fit the budget"),
+    "busy": Entry("speed.busy", "link() beside 0, 1 and 4 processes that never rest"),
     "gpu-matching": Entry("speed.gpu_matching", "exact matching on one GPU: right, tuned, timed"),
     "gpu-linking": Entry("speed.gpu_linking", "millions of vectors linked on one GPU"),
     "store-speed": Entry("speed.stores", "reading each store, against a bare loop over its own client"),
@@ -45,7 +49,8 @@ SPEED = {
     "report-speed": Entry("speed.report", "the report of many links: its size, and how long it takes to open"),
 }
 PAGES = {
-    "results": Entry("results_page", "put the measured tables into RESULTS.md, and draw all figures again"),
+    "results": Entry("results_page", "fill the numbers and tables of all pages from the results, draw all figures"),
+    "check": Entry("checking", "fail where a page is not what the results and the code say"),
     "pictures": Entry("pictures.method", "the pictures of the page on how it works"),
     "report-pictures": Entry("pictures.report_page", "the pictures of the report and of the probe's page"),
     "review-picture": Entry("pictures.review_page", "the picture of the review page"),

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from typer.core import TyperGroup
 
 from veclink.cli.shared import ERROR, AsJson, check_choice, one_sentence_errors, print_json
@@ -131,6 +130,8 @@ def _measure(stores: dict[str, Store], setup: Setup, options: Options) -> int:
     def failed(job: Job, reason: str) -> None:
         errors.append(reason)
         typer.echo(f"veclink: {job.experiment}, {_told(job.settings)}: {reason}", err=True)
+
+    from rich.console import Console
 
     console, began = Console(stderr=True, quiet=options.quiet), time.monotonic()
     limit = options.minutes * 60 if options.minutes else None

@@ -1,6 +1,6 @@
 """Mutants of `veclink/confidence`: small faults put in one at a time, to see whether the tests of it notice.
 
-    veclink bench mutants [--count 40] [--random-state 0] [--jobs 2] [--only TEXT] [--chosen] [--out FILE]
+    veclink bench mutants [--count 30] [--random-state 0] [--jobs 2] [--only TEXT] [--chosen] [--out FILE]
 
 A mutant is one change: a number times 0, times 10 or plus 1, a comparison turned round, one side taken for the other, a
 term dropped. It is tested in a process of its own, in a copy of src and tests in which only that line differs, by
@@ -39,7 +39,6 @@ NEGLIGIBLE = 1e-4
 TIMES = {
     "MAX_FITTED_CANDIDATES": "bounds the time; what is fitted to a part has golden numbers",
     "FULL_FOLDS": "bounds the time",
-    "MAX_ROUNDS": "an end for what does not converge",
     "NEWTON_STEPS": "an end for what does not converge",
     "HALVINGS": "more are no better",
     "LARGEST_STEP": "keeps the first steps of Newton's method from going astray; the end is the same",
@@ -190,7 +189,7 @@ def survivors(
 def main() -> None:
     """Try some, and say which survive."""
     arguments = parser(__doc__)
-    arguments.add_argument("--count", type=int, default=40)
+    arguments.add_argument("--count", type=int, default=30)
     arguments.add_argument("--random-state", type=int, default=0)
     arguments.add_argument("--jobs", type=int, default=2)
     arguments.add_argument("--only", default="", help="files whose name holds this text")

@@ -1,47 +1,45 @@
-"""Put the tables of the measured experiments into RESULTS.md, between its marks, and draw all figures again.
+"""Fill the tables and numbers of all pages from the committed results, and draw all figures again.
 
-    veclink bench results [--data DIR]
+    veclink bench results [--data DIR] [--pages-only]
 
-A mark is `<!-- table NAME N -->`: table N (from 0) of results/experiments/NAME.json goes between it
-and `<!-- end -->`; NAME-quick is the quick run's.
+What a page may hold is told in `veclink_bench.pages`; `veclink bench check` says where a page differs.
 """
 
 from __future__ import annotations
 
-import re
-
 from veclink_bench.arguments import parser
-from veclink_bench.experiments import EXPERIMENTS, load
+from veclink_bench.experiments import EXPERIMENTS
 from veclink_bench.experiments.output import finish
 from veclink_bench.experiments.running import Store
 from veclink_bench.experiments.setup import Setup
 from veclink_bench.experiments.trials import ALL_METHODS
-from veclink_bench.places import PAGE, results_folder
-
-MARK = re.compile(r"<!-- table ([\w-]+) (\d+) -->\n.*?<!-- end -->", re.DOTALL)
+from veclink_bench.pages import filled, pages
+from veclink_bench.places import data_folder, results_folder
 
 
 def main() -> None:
-    """Fill RESULTS.md."""
-    arguments = parser(__doc__, data=True)
-    data = arguments.parse_args().data
-    tables: dict[str, list[str]] = {}
+    """Draw the figures, then fill every page."""
+    arguments = parser(__doc__)
+    arguments.add_argument("--data", default=None, help="a folder per corpus, for the figures")
+    arguments.add_argument("--pages-only", action="store_true", help="draw no figures")
+    options = arguments.parse_args()
+    if not options.pages_only:
+        _draw(options.data)
+    for page in pages():
+        text = page.read_text(encoding="utf-8")
+        wanted = filled(text)
+        if wanted != text:
+            page.write_text(wanted, encoding="utf-8")
+            print(f"filled {page.name}")
+
+
+def _draw(data: str | None) -> None:
+    folder = data_folder(data)
     for name, ending in ((name, ending) for name in EXPERIMENTS for ending in ("", "-quick")):
         path = results_folder("experiments") / f"{name}{ending}.json"
         if not path.exists():
             continue
         # A quick main run leaves the slow methods out, unless they are asked for.
         methods = ALL_METHODS if name == "main" else ()
-        store = Store(path, name, Setup(data, full=not ending, methods=methods))
-        answer = finish(store, show=False)
+        answer = finish(Store(path, name, Setup(folder, full=not ending, methods=methods)), show=False)
         print(f"{name}{ending}: {answer['cells']} of {answer['of']} cells")
-        tables[name + ending] = [table.markdown() for table in load(name).tables(store.cells())]
-
-    def filled(mark: re.Match[str]) -> str:
-        name, number = mark[1], int(mark[2])
-        found = tables.get(name, [])
-        body = f"**{found[number].removeprefix('### ')}" if number < len(found) else "Not measured.\n"
-        body = body.replace("\n", "**\n", 1) if number < len(found) else body
-        return f"<!-- table {name} {number} -->\n{body}<!-- end -->"
-
-    PAGE.write_text(MARK.sub(filled, PAGE.read_text()))

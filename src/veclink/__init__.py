@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from veclink.linkers.linking import link
     from veclink.probing import probe
     from veclink.stores.opening import open_collection
+    from veclink.uses.advising import advise
     from veclink.uses.clustering import cluster
     from veclink.uses.linker import Linker
     from veclink.uses.many import link_many
@@ -26,6 +27,7 @@ __all__ = [
     "Translator",
     "VeclinkError",
     "__version__",
+    "advise",
     "cluster",
     "link",
     "link_many",
@@ -40,6 +42,7 @@ _HOME = {
     "Links": "veclink.data.links",
     "Translator": "veclink.uses.translating",
     "VeclinkError": "veclink.errors",
+    "advise": "veclink.uses.advising",
     "cluster": "veclink.uses.clustering",
     "link": "veclink.linkers.linking",
     "link_many": "veclink.uses.many",

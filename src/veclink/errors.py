@@ -6,9 +6,10 @@ import importlib
 import re
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 SHOWN = 5
 
@@ -46,7 +47,8 @@ def named(values: Sequence[Any] | np.ndarray, total: int | None = None) -> str:
     `total` is the true count where only the first few were kept.
     """
     total = len(values) if total is None else total
-    shown = [value.item() if isinstance(value, np.generic) else value for value in values[:SHOWN]]
+    # a number of numpy as Python's own; numpy itself is not imported, so that the command line starts quickly
+    shown = [value.item() if hasattr(value, "item") else value for value in values[:SHOWN]]
     text = ", ".join(repr(value) for value in shown)
     return text if total <= len(shown) else f"{text} and {total - len(shown):,} more ({total:,} in all)"
 

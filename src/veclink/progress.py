@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 if TYPE_CHECKING:
     from rich.console import Console
 
+COMPILING = "compiling"
+"""The stage of the first run on a machine, before all others."""
+
 LOG_EVERY = 10.0
 """Seconds between two lines of progress where stderr is not a terminal."""
 
@@ -87,6 +90,8 @@ def describe(now: Progress, elapsed: float) -> str:
     """One line about a step; the time left is an upper bound, for a linker stops when nothing changes any more."""
     if now.rows_per_second is not None:
         return _describe_reading(now, now.rows_per_second)
+    if now.stage == COMPILING:
+        return "once, for some seconds"
     parts = [f"iteration {now.step}", f"{now.links:,} links"]
     if now.confidence is not None:
         parts.append(f"confidence {now.confidence:.2f}")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 from typer.testing import CliRunner
 
 from veclink.cli.app import app
 from veclink.matching import match
+from veclink_bench.speed.busy import measure
 from veclink_bench.speed.cpu import (
     blended_papers,
     measure_linking,
@@ -35,6 +37,14 @@ def test_linking_is_measured_in_passes_with_its_score() -> None:
     found = measure_linking(1300)
     assert found["rows"] == 1300 and found["passes"] > 0 and found["seconds"] > 0
     assert found["f1"] > 0.8 and found["verdict"] == "linkable"
+
+
+def test_linking_is_timed_beside_busy_processes_with_the_same_links() -> None:
+    cores = os.sched_getaffinity(0)
+    found = measure(300, cores=1, busy=[0, 1], rounds=1)
+    assert found["slowdown"]["0"] == 1.0 and found["slowdown"]["1"] > 0 and found["fair"]["1"] == 2.0
+    assert 0 < found["quiet"] <= 1.01 and found["all_links_the_same"]
+    assert os.sched_getaffinity(0) == cores
 
 
 def test_blends_are_the_same_objects_in_both_models() -> None:

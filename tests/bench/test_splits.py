@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from small_papers import small_papers
-from veclink.data.links import Links, Summary
+from veclink.data.links import Links
 from veclink.data.scores import score
+from veclink.data.summary import Summary
 from veclink.errors import InputError
 from veclink.geometry.signatures import unit_rows
 from veclink_bench.splits import SEED_CHOICES, draw_anchors, draw_seeds, split, trials

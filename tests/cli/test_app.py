@@ -306,12 +306,18 @@ def test_python_m_veclink_is_the_command() -> None:
     assert (done.returncode, done.stdout) == (0, f"veclink {veclink.__version__}\n")
 
 
+def test_help_comes_without_loading_what_computes_or_draws() -> None:
+    script = "import sys, veclink.cli.app; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert not {"numpy", "numba", "pyarrow", "torch", "rich.console"} & set(done.stdout.split())
+
+
 def test_numpy_and_torch_alone_are_enough_for_python(tmp_path: Path) -> None:
     script = """
 import sys
 class Blocked:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"pyarrow", "numba", "llvmlite", "typer", "rich"}:
+        if name.partition(".")[0] in {"pyarrow", "numba", "llvmlite", "threadpoolctl", "typer", "rich"}:
             raise ImportError(f"{name} is blocked here")
 sys.meta_path.insert(0, Blocked())
 import numpy as np, veclink

@@ -16,8 +16,9 @@ import pytest
 import veclink
 from veclink.data.collection import Collection
 from veclink.data.ids import read_ids
-from veclink.data.links import Links, Summary
+from veclink.data.links import Links
 from veclink.data.pairs import read_pairs, resolve_pairs
+from veclink.data.summary import Summary
 from veclink.errors import InputError, MissingExtra, VeclinkError, needed
 from veclink.geometry.clouds import prepare
 from veclink.linkers.anchors import anchors_from_vectors
@@ -262,8 +263,8 @@ def test_anchor_vectors_that_cannot_be_used(left: np.ndarray, right: np.ndarray,
 
 
 def test_an_unknown_url_says_what_is_known_and_no_password() -> None:
-    with pytest.raises(InputError, match=r"^s3:// is not .* known are lancedb://.*, file:// and files") as caught:
-        open_collection("s3://me:secret@bucket/A.npy")
+    with pytest.raises(InputError, match=r"^gs:// is not .* known are lancedb://.*, file:// and files") as caught:
+        open_collection("gs://me:secret@bucket/A.npy")
     assert "secret" not in str(caught.value)
 
 
@@ -429,7 +430,8 @@ def test_numpy_alone_is_enough_until_parquet_is_asked_for(tmp_path: Path) -> Non
 import sys, numpy as np
 from veclink.geometry.clouds import prepare
 from veclink.stores.opening import open_collection
-from veclink.data.links import Links, Summary
+from veclink.data.links import Links
+from veclink.data.summary import Summary
 assert prepare(open_collection("A.npy")).dense().shape == (40, 8)
 links = Links(np.array([[1, 2]]), np.array([0.5]), Summary("geh", 40, 40, 1))
 links.save("links.csv")

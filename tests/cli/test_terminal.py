@@ -6,7 +6,7 @@ import pytest
 
 from veclink.cli.terminal import print_summary, print_thresholds
 from veclink.confidence.threshold import Threshold
-from veclink.data.links import Summary
+from veclink.data.summary import Summary
 from veclink.progress import Progress, describe, showing_progress
 
 

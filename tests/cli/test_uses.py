@@ -79,6 +79,20 @@ def test_merge_says_what_it_would_do_and_does_it_only_when_told(files: Path, tmp
     assert len(open_collection(output)) == 700
 
 
+def test_merge_says_before_it_writes_how_many_objects_wrong_links_would_hide(files: Path, tmp_path: Path) -> None:
+    plain = (files / "links.csv").read_text().splitlines()[1:]
+    given = "".join(f"{line},{0.97 if place < 200 else 0.8}\n" for place, line in enumerate(plain))
+    (tmp_path / "links.csv").write_text("a,b,probability\n" + given)
+    sides = ("merge", files / "a.npy", files / "b.npy", "--links", tmp_path / "links.csv", "--map", "procrustes")
+    said = "About 6 objects of A would be hidden by wrong links"
+    code, out, err = run(*sides, "-o", tmp_path / "m.npy")
+    assert code == 0 and said in out and said not in err and "200 of them linked" in out
+    code, out, err = run(*sides, "-o", tmp_path / "m.npy", "--yes")
+    assert code == 0 and said in err and said not in out
+    code, out, _ = run(*sides, "-o", tmp_path / "m.npy", "--sure", 0.5, "--json")
+    assert json.loads(out)["hidden"] == pytest.approx(200 * 0.03 + 100 * 0.2)
+
+
 def test_merge_says_what_becomes_of_ids_that_both_have(files: Path, tmp_path: Path) -> None:
     for side in "ab":
         count = len(np.load(files / f"{side}.npy"))

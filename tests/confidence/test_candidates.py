@@ -12,7 +12,7 @@ from span_papers import candidates, cloud_pair, pool, some_papers
 from veclink.backends.cloud_pair import CloudPair
 from veclink.confidence import candidates as module
 from veclink.confidence.candidates import crossfit
-from veclink.geometry.canonical import joined_projections
+from veclink.geometry.canonical import JOINED_RULES, joined_projections
 from veclink.geometry.signatures import unit_rows
 
 
@@ -54,6 +54,26 @@ def test_a_link_has_the_score_it_has_in_maps_fitted_without_it() -> None:
         here = np.flatnonzero((found.rows_a == row_a) & (found.rows_b == row_b))
         assert len(here) == 1
         assert found.score[here[0]] == pytest.approx(2 * cosines[row_a, row_b] - nearest_a - nearest_b, abs=1e-4)
+
+
+def test_no_pair_scores_higher_under_all_maps_than_under_its_best_one() -> None:
+    """The joined cosine is a mean of the single ones, with weights that sum to one at most."""
+    found = candidates()
+    assert found.single_scores.shape == (len(JOINED_RULES), len(found.rows_a))
+    best = found.single_scores.max(axis=0)
+    assert np.all(found.score[found.cosine > 0] <= best[found.cosine > 0] + 1e-4)
+    assert np.all(best[found.mutual()] > found.score[found.mutual()] - 0.05)
+
+
+def test_a_map_alone_lists_its_own_best() -> None:
+    found = candidates()
+    for alone, score in zip(found.under_single_maps, found.single_scores, strict=True):
+        first = alone.best_a[alone.best_a[:, 0] >= 0, 0]
+        rows = found.rows_a[first]
+        assert np.array_equal(score[first], [score[found.rows_a == row].max() for row in rows])
+        assert np.allclose(
+            2 * alone.cosine - found.density_a[found.rows_a] - found.density_b[found.rows_b], score, atol=1e-5
+        )
 
 
 def test_wrong_links_in_the_pool_do_not_confirm_themselves() -> None:

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from span_papers import candidates, cloud_pair, neighbourhoods, pool, some_papers
-from veclink.confidence.candidates import Candidates, Folds, cross_fitted_score, scored_candidates
+from veclink.confidence.candidates import Candidates, cross_fitted_score, scored_candidates
 from veclink.confidence.decoys import Decoys, decoy_pairs, remove_partners
 from veclink.confidence.evidence import feature_matrix
 from veclink.confidence.features import candidate_pairs
+from veclink.confidence.folds import Folds
+from veclink.geometry.canonical import JOINED_RULES
 from veclink.geometry.signatures import canonical_projections
 
 K = 10
@@ -86,8 +88,20 @@ def test_decoys_are_mutual_and_have_the_features_of_candidates(side: str) -> Non
     features = feature_matrix(pairs)
     as_they_are = feature_matrix(candidate_pairs(candidates(), neighbourhoods(), decoys.replacement))
     assert features.shape == as_they_are.shape
-    assert np.array_equal(features[:, 3:], as_they_are[:, 3:])  # the neighbourhood stays
-    assert np.all(features[:, 0] >= as_they_are[:, 0])  # the score gains
+    assert np.array_equal(features[:, 3:7], as_they_are[:, 3:7])  # the neighbourhood stays
+    assert np.all(features[:, [0, 7, 8, 9]] >= as_they_are[:, [0, 7, 8, 9]])  # the scores gain
+
+
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_decoys_score_under_each_map_alone_what_that_map_says_of_them(side: str) -> None:
+    decoys = made(side)
+    single = decoy_pairs(candidates(), neighbourhoods(), decoys, K).single
+    assert len(single) == len(JOINED_RULES)
+    for pairs, found in zip(single, candidates().under_single_maps, strict=True):
+        alone = decoy_pairs(found, neighbourhoods(), decoys, K)
+        assert np.array_equal(pairs.score, alone.score)
+        assert np.array_equal(pairs.rival_in_a, alone.rival_in_a)
+        assert np.array_equal(pairs.rival_in_b, alone.rival_in_b)
 
 
 def test_the_same_decoys_can_be_scored_by_another_map() -> None:

@@ -33,6 +33,12 @@ PUBLISHED = (
     "shared_neighbours",
     "density_match",
     "density",
+    "score_map1",
+    "score_map2",
+    "score_map3",
+    "margin_map1",
+    "margin_map2",
+    "margin_map3",
 )
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import span_papers
-from veclink.confidence.explanations import SURE, against, in_words, typical
-from veclink.data.links import Links, Summary
+from veclink.confidence.explanations import SURE, against, in_words, model_changes, typical
+from veclink.data.links import Links
+from veclink.data.summary import Summary
 
 
 def test_what_speaks_against_a_link_is_what_lowers_its_odds() -> None:
@@ -39,6 +40,17 @@ def test_a_close_rival_is_named_with_its_side() -> None:
     nearer = "a" if links.evidence["rival_a_score"][i] > links.evidence["rival_b_score"][i] else "b"
     said = in_words(only, i, "the rival in a", "the rival in b")
     assert said.startswith(f"“the rival in {nearer}” in {nearer.upper()} scores only ")
+
+
+def test_what_single_maps_change_is_told_once_in_the_words_of_the_score() -> None:
+    model = {
+        "features": ["score", "score_map2", "score_map3", "margin_map1"],
+        "weights": [1.0, 2.0, -0.5, 4.0],
+        "centre": [0.5, 0.5, 0.5, 0.0],
+        "scale": [0.1, 0.1, 0.1, 0.1],
+    }
+    values = {"score": 0.4, "score_map2": 0.3, "score_map3": 0.6, "margin_map1": -0.1}
+    assert model_changes(model, values) == pytest.approx({"score": -1 - 4 - 0.5, "narrow_margin": -4.0})
 
 
 @pytest.mark.parametrize("known", ["given", "no model"])

@@ -67,6 +67,7 @@ def test_the_sample_gives_the_candidates_that_the_golden_numbers_are_of() -> Non
     assert len(both) >= 0.998 * max(len(keys_then), len(keys_now)), REMADE
     for name in ("score", "cosine"):
         assert np.allclose(getattr(then, name)[place_then], getattr(now, name)[place_now], atol=1e-4), REMADE
+    assert np.allclose(then.single_scores[:, place_then], now.single_scores[:, place_now], atol=1e-4), REMADE
     for name in ("density_a", "density_b"):
         assert np.allclose(getattr(then, name), getattr(now, name), atol=1e-4), REMADE
     for side in ("best_a", "best_b"):

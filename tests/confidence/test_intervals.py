@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import span_papers
 from veclink.confidence.intervals import Interval, estimate, ranges, with_ranges
-from veclink.data.links import Links, Summary
+from veclink.data.links import Links
+from veclink.data.summary import Summary
 
 
 def width(interval: Interval) -> float:
@@ -43,7 +44,7 @@ def test_the_less_is_shared_the_wider_recall_and_overlap_range() -> None:
     found = [ranges(300, 15, 300, smaller) for smaller in (400, 800, 2000, 6000)]
     recall, overlap = ([width(getattr(each, name)) for each in found] for name in ("recall", "overlap"))
     assert recall == sorted(recall) and overlap == sorted(overlap)
-    assert recall[0] < 0.15 and recall[-1] > 0.5
+    assert recall[0] < 0.25 and recall[-1] > 0.5
 
 
 def test_few_links_make_wider_ranges_than_many() -> None:
@@ -77,3 +78,11 @@ def test_the_estimate_is_of_the_smaller_collection_and_of_the_wrong_links_to_exp
         for name in ("precision", "recall", "overlap"):
             mine, theirs = getattr(found, name), getattr(expected, name)
             assert (mine.value, mine.low, mine.high) == pytest.approx((theirs.value, theirs.low, theirs.high))
+
+
+def test_the_same_share_of_fewer_rows_has_wider_ranges_of_everything() -> None:
+    """Few links make poor maps: what 3,000 of 6,000 rows say is not what 60 of 120 say."""
+    few, many = ranges(60, 6, 60, 120), ranges(3000, 300, 3000, 6000)
+    for name in ("precision", "recall"):
+        assert width(getattr(few, name)) > 1.5 * width(getattr(many, name))
+    assert width(few.overlap) / 60 > 1.5 * width(many.overlap) / 3000

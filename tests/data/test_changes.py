@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from veclink.data.changes import changes
-from veclink.data.links import Links, Summary
+from veclink.data.links import Links
+from veclink.data.summary import Summary
 from veclink.errors import InputError
 
 

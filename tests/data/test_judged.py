@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from veclink import Links
-from veclink.data.links import Summary
 from veclink.data.pairs import read_pairs, read_probabilities
+from veclink.data.summary import Summary
 from veclink.errors import InputError
 
 

@@ -28,7 +28,8 @@ from urllib.parse import urlencode, urlsplit
 import numpy as np
 
 from veclink import sample
-from veclink.data.links import Links, Summary
+from veclink.data.links import Links
+from veclink.data.summary import Summary
 from veclink.stores.opening import open_collection
 
 FIELD = re.compile(r'<input type="hidden" name="(link|generation|seen)" value="([^"]*)">')

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from own_process import alone
-from veclink.data.links import Links, Summary
+from veclink.data.links import Links
+from veclink.data.summary import Summary
 from veclink.errors import InputError
 from veclink.stores import open_collection, open_store
 from veclink.stores.protocol import Batch

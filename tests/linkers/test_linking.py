@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import re
 import subprocess
 import sys
@@ -155,7 +156,7 @@ def test_span_is_the_default_and_says_how_it_began() -> None:
     assert links.summary.seconds is not None and links.summary.iterations > 1
 
 
-def test_a_lower_precision_reaches_below_the_cut_until_the_links_are_saved(tmp_path: Path) -> None:
+def test_a_lower_precision_reaches_below_the_cut_also_of_saved_links_but_not_in_csv(tmp_path: Path) -> None:
     links = linked_cut()
     assert links.considered is not None and len(links.considered) > len(links)
     assert np.array_equal(links.considered.pairs[: len(links)], links.pairs)
@@ -163,8 +164,13 @@ def test_a_lower_precision_reaches_below_the_cut_until_the_links_are_saved(tmp_p
     assert len(more) > len(links) and len(more.at(precision=0.99)) < len(links)
     links.save(tmp_path / "links.parquet")
     loaded = Links.load(tmp_path / "links.parquet")
-    assert loaded == links and loaded.considered is None
-    assert len(loaded.at(precision=0.5)) == len(links)
+    assert loaded == links and loaded.considered is not None
+    assert np.array_equal(loaded.considered.pairs, links.considered.pairs)
+    assert np.array_equal(loaded.at(precision=0.5).pairs, more.pairs)
+    links.save(tmp_path / "links.csv")
+    written = Links.load(tmp_path / "links.csv")
+    assert written == links and written.considered is None
+    assert len(written.at(precision=0.5)) == len(links)
 
 
 def test_skipped_zero_vectors_shift_all_rows_that_span_names() -> None:
@@ -231,3 +237,19 @@ def test_the_summary_has_the_ranges_of_its_estimates_and_the_version_of_the_cali
     for name in ("precision", "recall", "overlap"):
         low, high = getattr(summary, f"{name}_range")
         assert low <= getattr(summary, name) <= high
+
+
+@pytest.mark.runs
+def test_the_first_run_on_a_machine_says_that_it_compiles(tmp_path: Path) -> None:
+    script = """
+import numpy as np, veclink
+a = np.random.default_rng(0).standard_normal((120, 24)).astype(np.float32)
+for _ in range(2):
+    stages = []
+    veclink.link(a, a[::-1, ::-1], seeds=[(i, 119 - i) for i in range(10)], device="cpu",
+                 progress=lambda now: stages.append(now.stage))
+    print("compiling" in stages)
+"""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.split() == ["True", "False"]

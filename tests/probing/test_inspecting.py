@@ -31,6 +31,7 @@ def test_plain_facts_are_right() -> None:
     assert (found.count, found.dimension, found.dtype) == (300, 384, "float32")
     assert (found.duplicates, found.zero, found.not_finite) == (1, 1, 1)
     assert found.ids == [50, 51, 52, 53, 54] and not found.unit_length
+    assert found.copies == [[53, 57]]
     assert found.norms["least"] == 0 and found.norms["most"] == pytest.approx(5, rel=1e-2)
     unit = vectors[np.isfinite(vectors).all(axis=1) & (np.abs(vectors).sum(axis=1) > 0)]
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)
@@ -41,6 +42,20 @@ def test_plain_facts_are_right() -> None:
 def test_papers_of_one_model_are_not_taken_for_two(side: Path) -> None:
     found = inspect_collection(Collection.from_array(papers(side)))
     assert not found.two_models and found.unit_length and found.duplicates == 0
+
+
+def test_groups_of_copies_are_those_that_linking_groups_and_the_largest_comes_first(tmp_path: Path) -> None:
+    vectors = papers(sample.A)[:300].copy()
+    vectors[[90, 91, 92]] = vectors[30] + 1e-3 * np.random.default_rng(0).normal(size=(3, 384))
+    vectors[7] = vectors[3]
+    groups = inspect_collection(Collection.from_array(vectors)).copies
+    assert groups == [[30, 90, 91, 92], [3, 7]]
+    linked = veclink.link(vectors, papers(sample.B)[:300], device="cpu", seeds=[[i, i] for i in range(100, 140)])
+    assert linked.summary.copies[0] == sum(len(group) - 1 for group in groups)
+    np.save(tmp_path / "rows.npy", vectors)
+    said = CliRunner().invoke(app, ["inspect", str(tmp_path / "rows.npy")]).output
+    assert "Copies: 4 rows stand for the same object as another one, in 2 groups." in said
+    assert "  30, 90, 91, 92\n  3, 7\n" in said
 
 
 @pytest.mark.parametrize("share", [600, 60])

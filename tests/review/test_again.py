@@ -15,7 +15,7 @@ import pytest
 from reviewed_papers import Reviewed
 from veclink import Links
 from veclink.data.collection import Collection
-from veclink.data.links import Summary
+from veclink.data.summary import Summary
 from veclink.errors import InputError
 from veclink.linkers.options import OPTIONS
 from veclink.review.again import LinkAgain, without

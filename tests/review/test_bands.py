@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from reviewed_papers import Reviewed
-from veclink.data.links import Links, Summary
+from veclink.data.links import Links
+from veclink.data.summary import Summary
 from veclink.review.bands import banded
 
 

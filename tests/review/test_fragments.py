@@ -14,7 +14,8 @@ import pyarrow as pa
 import pytest
 
 from veclink.data.collection import Collection
-from veclink.data.links import Links, Summary
+from veclink.data.links import Links
+from veclink.data.summary import Summary
 from veclink.review import fragments
 from veclink.review.again import Status
 from veclink.review.journal import Journal

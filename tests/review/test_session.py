@@ -14,8 +14,9 @@ import pytest
 from reviewed_papers import HOSTILE, Reviewed
 from veclink import open_collection, sample
 from veclink.data.collection import Collection
-from veclink.data.links import Links, Summary
+from veclink.data.links import Links
 from veclink.data.pairs import resolve_pairs
+from veclink.data.summary import Summary
 from veclink.errors import InputError
 from veclink.review import exports
 from veclink.review.journal import Journal

@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from scratch_left import left_in
 from veclink.cli.app import app
-from veclink.data.links import Links, Summary
+from veclink.data.links import Links
+from veclink.data.summary import Summary
 from veclink.errors import InputError
 from veclink.stores import open_collection, open_store
 from veclink.stores.protocol import Batch

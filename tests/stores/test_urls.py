@@ -11,7 +11,8 @@ import pytest
 
 from scratch_left import left_in
 from store_kinds import KINDS, POSTGRES, Kind, ids_of, payload_of, rows_of
-from veclink.data.links import Links, Summary
+from veclink.data.links import Links
+from veclink.data.summary import Summary
 from veclink.errors import InputError, MissingExtra, VeclinkError, needed
 from veclink.stores import open_store
 from veclink.stores.filters import Condition, parse_condition
@@ -224,3 +225,19 @@ def test_a_store_whose_package_is_missing_names_its_extra(
 def test_a_comparison_that_is_not_known_is_refused_and_not_taken_for_another(condition: str) -> None:
     with pytest.raises(InputError, match="comparison that is not known; known are =, <, <=, > and >="):
         parse_url(f"sqlite:///papers.db?where={quote(condition)}#papers")
+
+
+@pytest.mark.parametrize(
+    ("url", "way_out"),
+    [
+        ("pinecone://index", "export_vdf pinecone"),
+        ("weaviate://host:8080/Papers", "vdf:///FOLDER"),
+        ("elasticsearch://user:sesame@host:9200/papers", r"\.jsonl"),
+        ("mongodb+srv://user:sesame@host/papers", "mongoexport"),
+        ("mystore://user:sesame@host/papers", r"Parquet file with the columns id and vector"),
+    ],
+)
+def test_a_store_without_a_reader_is_answered_with_the_way_to_a_format_that_has_one(url: str, way_out: str) -> None:
+    with pytest.raises(InputError, match=way_out) as told:
+        open_collection(url)
+    assert "sesame" not in str(told.value)

@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 
 from store_kinds import KINDS, Kind, ids_of, payload_of, rows_of
 from veclink.cli.app import app
-from veclink.data.links import Links, Summary
+from veclink.data.links import Links
+from veclink.data.summary import Summary
 from veclink.errors import InputError
 from veclink.stores import open_store
 from veclink.stores.opening import open_collection

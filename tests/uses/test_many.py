@@ -7,7 +7,7 @@ import pytest
 
 from span_papers import some_papers
 from veclink import Links, link_many
-from veclink.data.links import Summary
+from veclink.data.summary import Summary
 from veclink.errors import InputError
 from veclink.uses.many import reconcile
 

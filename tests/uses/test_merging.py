@@ -10,12 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from scratch_left import left_in, make_old
 from span_papers import all_papers
 from veclink import Collection, Translator, merge, open_collection, sample
-from veclink.data.links import Links, Summary
+from veclink.data.links import Links
+from veclink.data.summary import Summary
 from veclink.errors import InputError, OutputError
 from veclink.geometry.signatures import unit_rows
 from veclink.progress import Progress
@@ -38,7 +40,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
 @cache
 def translator() -> Translator:
     papers = all_papers()
-    return Translator.fit(papers.truth, papers.a, papers.b, kind="procrustes", check=False)
+    return Translator.fit(papers.truth, papers.a, papers.b, map="procrustes", check=False)
 
 
 def merged_sample() -> Merged:
@@ -100,17 +102,33 @@ def test_a_merge_by_wrong_links_is_warned_of_and_by_right_ones_is_not() -> None:
 
 def test_improbable_links_fit_the_map_but_hide_no_row() -> None:
     a, b = small(40, 8, 0), small(40, 8, 1)
-    links = weighted([(row, row) for row in range(30)], [0.9] * 20 + [0.3] * 10, 40, 40)
+    links = weighted([(row, row) for row in range(30)], [0.96] * 20 + [0.3] * 10, 40, 40)
     merged = merge(a, b, links, map="procrustes")
     assert merged.summary.linked == 20 and merged.summary.unsure == 10 and merged.summary.translated == 20
     assert merge(a, b, links, map="procrustes", sure=0.0).summary.linked == 30
     assert merged.translator is not None and merged.translator.n_links == 30
+    assert merged.summary.hidden == pytest.approx(20 * 0.04)
+
+
+def test_plain_pairs_have_no_probabilities_to_expect_hidden_rows_by() -> None:
+    assert merged_sample().summary.hidden is None
+
+
+def test_a_column_of_both_payloads_is_bs_value_or_else_as() -> None:
+    a = small(3, 4, 0, payload=pa.table({"title": ["A0", "A1", "A2"], "year": [1, 2, 3], "id": ["x", "y", "z"]}))
+    b = small(3, 4, 1, payload=pa.table({"title": ["B0", None, "B2"], "year": ["one", "two", None]}))
+    table = merge(a, b, _by_rows(np.array([[1, 1], [2, 0]])), union_only=True).collection().payload
+    assert table.column("title").to_pylist() == ["B0", "A1", "B2", "A0"]
+    assert table.column("a_title").to_pylist() == ["A2", "A1", None, "A0"]
+    assert table.column("b_title").to_pylist() == ["B0", None, "B2", None]
+    assert table.column("year").to_pylist() == ["one", "two", None, "1"]  # of two kinds: text
+    assert "id" not in table.column_names and table.column("a_id").to_pylist() == ["z", "y", None, "x"]
 
 
 def test_links_that_share_a_row_are_settled_by_probability() -> None:
     a, b = small(20, 6, 0), small(20, 6, 1)
     pairs = [(row, row) for row in range(12)] + [(0, 15)]
-    merged = merge(a, b, weighted(pairs, [0.6] * 12 + [0.8], 20, 20), map="procrustes")
+    merged = merge(a, b, weighted(pairs, [0.6] * 12 + [0.8], 20, 20), map="procrustes", sure=0.5)
     assert merged.rows.partner[15] == 0 and merged.rows.partner[0] == -1
     assert merged.summary.rows == 20 + 20 - 12
 
@@ -169,10 +187,23 @@ def test_what_is_written_is_what_was_planned(tmp_path: Path, target: str) -> Non
     found, expected = open_collection(to), planned.collection()
     np.testing.assert_allclose(np.asarray(found.vectors, np.float32), expected.vectors, atol=1e-6)
     assert found.ids is not None and expected.ids is not None and found.ids.tolist() == expected.ids.tolist()
-    if not target.endswith(".npy"):
-        assert found.payload is not None and expected.payload is not None
-        names = expected.payload.column_names
-        assert found.payload.select(names).to_pylist() == expected.payload.to_pylist()
+    beside = tmp_path / "merged.rows.parquet"
+    assert beside.exists() == target.endswith(".npy")
+    assert expected.payload is not None
+    names = expected.payload.column_names
+    table = pq.read_table(beside) if beside.exists() else found.payload
+    assert table.select(names).to_pylist() == expected.payload.to_pylist()
+    assert not beside.exists() or [str(each) for each in table.column("id").to_pylist()] == found.ids.tolist()
+
+
+def test_a_table_of_somebody_else_beside_the_output_is_not_written_over(tmp_path: Path) -> None:
+    precious = pa.table({"mine": [1]})
+    pq.write_table(precious, tmp_path / "merged.rows.parquet")
+    with pytest.raises(InputError, match="about something else"):
+        small_merge().write(tmp_path / "merged.npy")
+    assert pq.read_table(tmp_path / "merged.rows.parquet").equals(precious) and len(list(tmp_path.iterdir())) == 1
+    small_merge().write(tmp_path / "other.npy")
+    small_merge().write(tmp_path / "other.npy", replace=True)
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path, scratch: Path) -> None:
@@ -230,7 +261,7 @@ def test_what_another_merge_left_behind_is_not_taken(
 ) -> None:
     monkeypatch.setattr(translated, "CHUNK", 20)
     a, b = small(100, 8, 0), small(100, 8, 1)
-    links = weighted([(row, row) for row in range(30)], [0.9] * 20 + [0.3] * 10, 100, 100)
+    links = weighted([(row, row) for row in range(30)], [0.96] * 20 + [0.3] * 10, 100, 100)
     with pytest.raises(Killed):
         merge(a, b, links, map="procrustes").write(tmp_path / "x.npy", progress=killed_at("translating", 20))
     other = merge(a, b, links, map="procrustes", sure=0.0)
@@ -240,12 +271,12 @@ def test_what_another_merge_left_behind_is_not_taken(
 
 
 def small_merge() -> Merged:
-    links = weighted([(row, row) for row in range(30)], [0.9] * 30, 100, 100)
+    links = weighted([(row, row) for row in range(30)], [0.96] * 30, 100, 100)
     return merge(small(100, 8, 0), small(100, 8, 1), links, map="procrustes")
 
 
 def small_merge_of(a: Collection) -> Merged:
-    links = weighted([(row, row) for row in range(30)], [0.9] * 30, len(a), 600)
+    links = weighted([(row, row) for row in range(30)], [0.96] * 30, len(a), 600)
     return merge(a, small(600, 8, 1), links, map="procrustes")
 
 

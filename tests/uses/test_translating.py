@@ -13,7 +13,7 @@ from pyarrow import csv
 
 from span_papers import all_papers
 from veclink import Collection, Links, Translator, open_collection, sample
-from veclink.data.links import Summary
+from veclink.data.summary import Summary
 from veclink.errors import InputError
 from veclink.geometry.signatures import unit_rows
 from veclink.uses.linked_pairs import pairs_of
@@ -26,7 +26,7 @@ KNOWN = 600
 def fitted() -> Translator:
     """The blend, fitted to 600 of the 900 shared papers."""
     papers = all_papers()
-    return Translator.fit(papers.truth[:KNOWN], papers.a, papers.b, kind="blend")
+    return Translator.fit(papers.truth[:KNOWN], papers.a, papers.b, map="blend")
 
 
 def test_papers_that_were_not_linked_land_beside_their_true_vectors() -> None:
@@ -52,7 +52,7 @@ def test_wrong_links_show_in_the_quality() -> None:
     papers = all_papers()
     shuffled = papers.truth[:300].copy()
     shuffled[:, 1] = np.roll(shuffled[:, 1], 1)
-    wrong = Translator.fit(shuffled, papers.a, papers.b, kind="procrustes").quality
+    wrong = Translator.fit(shuffled, papers.a, papers.b, map="procrustes").quality
     assert wrong is not None and wrong.partner < 0.05 and wrong.neighbours < 0.2
 
 
@@ -61,13 +61,13 @@ def test_wrong_links_are_told_from_right_ones_by_chance(kind: str) -> None:
     papers, rng = all_papers(), np.random.default_rng(0)
     left, right = papers.a[:, :64], papers.b[:, :96]
     wrong = np.column_stack([rng.permutation(len(left))[:300], rng.permutation(len(right))[:300]])
-    found = Translator.fit(wrong, left, right, kind=kind)
+    found = Translator.fit(wrong, left, right, map=kind)
     assert found.quality is not None and found.quality.at_chance
     assert found.warning is not None and "exchanged" in found.warning and "too few" not in found.warning
     half = papers.truth[:300].copy()
     half[:150, 1] = np.roll(half[:150, 1], 1)  # links of which half are wrong still make a map
     for pairs in (papers.truth[:60], half):
-        found = Translator.fit(pairs, left, right, kind=kind)
+        found = Translator.fit(pairs, left, right, map=kind)
         assert found.warning is None and found.quality is not None
         assert found.quality.neighbours > 2 * found.quality.chance
 
@@ -75,20 +75,25 @@ def test_wrong_links_are_told_from_right_ones_by_chance(kind: str) -> None:
 def test_exchanged_collections_show_as_chance() -> None:
     """Rows of A and B are in range the other way round too: only the map can tell."""
     papers = all_papers()
-    found = Translator.fit(papers.truth[:200, ::-1], papers.a, papers.b, kind="procrustes")
+    found = Translator.fit(papers.truth[:200, ::-1], papers.a, papers.b, map="procrustes")
     assert found.warning is not None and "A and B are exchanged" in found.warning
 
 
-def test_the_map_of_the_paper_is_the_default() -> None:
+def test_the_map_that_measured_best_is_the_default_and_is_asked_for_as_map() -> None:
     papers = all_papers()
-    found = Translator.fit(papers.truth[:60], papers.a[:, :64], papers.b[:, :96])
-    assert found.kind == "la2m" and [each.kind for each in found.tried] == ["la2m"]
+    sides = papers.truth[:60], papers.a[:, :64], papers.b[:, :96]
+    found = Translator.fit(*sides)
+    assert found.kind == "blend" and [each.kind for each in found.tried] == ["blend"]
+    with pytest.warns(DeprecationWarning, match="map="):
+        assert Translator.fit(*sides, kind="procrustes").kind == "procrustes"
+    with pytest.raises(TypeError, match="kinds"):
+        Translator.fit(*sides, kinds="procrustes")
 
 
 def test_auto_tries_every_kind_and_keeps_the_best_neighbours() -> None:
     papers = all_papers()
-    found = Translator.fit(papers.truth[:60, :], papers.a[:, :64], papers.b[:, :96], kind="auto")
-    assert [each.kind for each in found.tried] == ["la2m", "procrustes", "ridge", "lowrank", "blend"]
+    found = Translator.fit(papers.truth[:60, :], papers.a[:, :64], papers.b[:, :96], map="auto")
+    assert [each.kind for each in found.tried] == ["blend", "la2m", "procrustes", "ridge", "lowrank"]
     assert found.quality is not None
     assert found.quality.neighbours == max(each.neighbours for each in found.tried)
     assert found.kind == found.quality.kind
@@ -96,7 +101,7 @@ def test_auto_tries_every_kind_and_keeps_the_best_neighbours() -> None:
 
 def test_the_reverse_takes_b_to_a() -> None:
     papers = all_papers()
-    back = Translator.fit(papers.truth[:KNOWN], papers.a, papers.b, kind="procrustes", reverse=True, check=False)
+    back = Translator.fit(papers.truth[:KNOWN], papers.a, papers.b, map="procrustes", reverse=True, check=False)
     others = papers.truth[KNOWN:]
     moved = back.transform(papers.b[others[:, 1]])
     assert back.dimensions == (768, 384) and back.quality is None
@@ -134,7 +139,7 @@ def test_a_translator_is_saved_as_safetensors_only(tmp_path: Path) -> None:
 
 def test_vectors_of_another_length_come_out_the_same_and_with_the_length_of_b() -> None:
     papers = all_papers()
-    long = Translator.fit(papers.truth[:100], papers.a, 7 * papers.b, kind="procrustes", check=False)
+    long = Translator.fit(papers.truth[:100], papers.a, 7 * papers.b, map="procrustes", check=False)
     moved = long.transform(papers.a[:5] * np.array([[1], [2], [3], [4], [5]], np.float32))
     np.testing.assert_allclose(moved, long.transform(papers.a[:5]), rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(np.linalg.norm(moved, axis=1), 7, rtol=1e-2)
@@ -188,9 +193,9 @@ def test_a_plain_table_of_pairs_serves_as_links(tmp_path: Path) -> None:
     papers = all_papers()
     file = tmp_path / "pairs.csv"
     file.write_text("a,b\n" + "".join(f"{x},{y}\n" for x, y in papers.truth[:40].tolist()))
-    found = Translator.fit(file, papers.a, papers.b, kind="procrustes", check=False)
+    found = Translator.fit(file, papers.a, papers.b, map="procrustes", check=False)
     assert found.n_links == 40
-    by_id = Translator.fit(sample.SEEDS, sample.A, sample.B, kind="procrustes", check=False)
+    by_id = Translator.fit(sample.SEEDS, sample.A, sample.B, map="procrustes", check=False)
     assert by_id.n_links == 15
 
 

@@ -53,7 +53,7 @@ BASELINES = {
     "procrustes tuned": Baseline("procrustes", True, {"rank": 0, "k": 10}),
     "ugw": Baseline("ugw", False),
     "ugw tuned": Baseline("ugw", True, {"fused": 1.0}),
-    "ao": Baseline("ao", False, told_overlap=True, chance=True),
+    "ao": Baseline("ao", False, {"extra": None, "sinkhorn": 1}, told_overlap=True, chance=True),
     "ao tuned": Baseline("ao", True, {"temperature": 0.02, "k": 10}, told_overlap=True, chance=True),
     "self-learning": Baseline("self_learning", True, {"growth": "all", "weight": 0.5}),
     "self-learning tuned": Baseline("self_learning", True, {"growth": "rank", "factor": 1.2, "rounds": 40}),

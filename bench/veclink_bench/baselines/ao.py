@@ -24,7 +24,7 @@ def ao(
     anchors: Anchors,
     *,
     overlap: int | None = None,
-    extra: int = 100,
+    extra: int | None = 100,
     steps: int = 250,
     rate: float = 0.02,
     temperature: float = 0.05,
@@ -37,7 +37,8 @@ def ao(
 ) -> Links:
     """Links by the cosines to the given and the optimised anchors; told how many objects are shared, it keeps as many.
 
-    overlap: the number of shared objects (all of the smaller cloud by default). extra: rows of A that become anchors.
+    overlap: the number of shared objects (all of the smaller cloud by default). extra: rows of A that become anchors;
+    None: so many that there are as many anchors as shared objects, the paper's budget K.
     A step matches a sample of at most `most` rows a side, with a spare row and column for those without a partner.
     """
     torch = needed("torch", "The AO baseline", "veclink[torch]")
@@ -45,6 +46,7 @@ def ao(
     place = torch.device(device)
     smaller = min(len(a), len(b))
     shared = smaller if overlap is None else overlap
+    extra = max(shared - len(anchors), 0) if extra is None else extra
     rows_a, rows_b = (torch.tensor(side.dense(), device=place) for side in (a, b))
     left, right = (torch.tensor(side, device=place) for side in (anchors.left, anchors.right))
     chosen = torch.as_tensor(rng.choice(len(a), min(extra, len(a)), replace=False), device=place)

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from veclink.data.links import Links, Summary
+from veclink.data.links import Links
+from veclink.data.summary import Summary
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.signatures import unit_rows
 from veclink.linkers.anchors import Anchors

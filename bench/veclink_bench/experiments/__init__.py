@@ -16,6 +16,8 @@ EXPERIMENTS = {
     "main": "methods × pairs × data, 30 % shared, 15 seeds",
     "grid": "overlap × seeds",
     "ablation": "what each part of GEH and of span brings",
+    "factorial": "how GEH draws views × encoding × whose votes count",
+    "tuning": "GEH's best settings: chosen on some pairs, reported on others",
     "strategies": "view strategy × encoding over the overlap",
     "outside": "anchors from another corpus: target × source",
     "seeding": "how the seeds were chosen",

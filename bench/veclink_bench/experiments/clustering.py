@@ -38,9 +38,9 @@ TITLE = "Clustering"
 CORPORA = ("reddit", "stackexchange")
 PAIRS = (("minilm", "mpnet"), ("mpnet", "e5"), ("minilm", "e5"))
 OVERLAPS, SHOWN_AT = (0.05, 0.1, 0.2, 0.3, 0.4), 0.3
-LINKS_BY = ("span", "geh", "true links", "seeds", "concat", "one model")
+LINKS_BY = ("span", "geh", "geh tuned", "true links", "seeds", "concat", "one model")
 SHOWN = ("span", "span wide", *LINKS_BY[1:-1])
-SEEDS, TRIALS, TRIALS_ELSEWHERE = 20, 3, 2
+SEEDS, TRIALS, TRIALS_ELSEWHERE = 20, 3, 3
 WIDE = 0.6
 MEASURES = {"v": "V-measure", "oar": "OAR", "nmi": "NMI", "ari": "ARI"}
 
@@ -181,7 +181,7 @@ def _alone(cells: list[Cell], pair: Any, measure: str) -> list[str]:
 
 def _pairs(setup: Setup, settings: Settings, case: Case) -> Links | np.ndarray:
     by = settings["links_by"]
-    if by in ("span", "geh"):
+    if by in ("span", "geh", "geh tuned"):
         return links_or_seeds(setup, settings, case)
     return case.cut.truth if by == "true links" else case.start["seeds"]
 

@@ -62,7 +62,21 @@ def tables(cells: list[Cell]) -> list[Table]:
         rows.append([f"{pair_name(cell['pair'])}{size}", _number(cell["nearest"]), _number(cell["all"])])
     heads = ["pair", "nearest 5 % of the pairs", "all pairs"]
     note = "Pearson's correlation of the cosine distances in the two spaces; all pairs of at most 4,000 objects."
-    return [Table("Distance consistency", heads, rows, note)]
+    return [Table("Distance consistency", heads, rows, note), _scales(cells)]
+
+
+def _scales(cells: list[Cell]) -> Table:
+    """κ of the theorem by distance: how the lengths in the two spaces compare, were it one number for all."""
+    rows = []
+    for cell in cells:
+        if cell["dimensions"]:
+            continue
+        # Cosine distances are half the squares of lengths; the bins without pairs are none.
+        known = [1 / np.sqrt(scale) for scale in cell["scale"] if scale]
+        quarters = [known[round(part * (len(known) - 1))] for part in (0, 0.25, 0.5, 0.75, 1)]
+        rows.append([pair_name(cell["pair"]), *(f"{each:.2f}" for each in quarters)])
+    heads = ["pair", "nearest bin", "a quarter of the way", "half", "three quarters", "furthest bin"]
+    return Table("κ, the scale of lengths in the first space against the second, by distance", heads, rows)
 
 
 def draw(cells: list[Cell]) -> Any:

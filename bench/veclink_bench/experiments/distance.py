@@ -23,7 +23,7 @@ def cells(setup: Setup) -> list[Settings]:
     return [
         {"pair": pair, "overlap": 0.3, "seeds": 15, "method": method, "state": state}
         for state in setup.states(TRIALS)
-        for method in setup.using(("geh", "span"))
+        for method in setup.using(("geh", "geh tuned", "span"))
     ]
 
 

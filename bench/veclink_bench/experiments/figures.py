@@ -11,7 +11,8 @@ from veclink.errors import needed
 from veclink_bench.experiments.tables import Cell, grouped, values
 
 COLOURS = {
-    "span": "#1f5fa8", "geh": "#d1783a", "self-learning tuned": "#3a8f6d", "self-learning": "#8cc3ab",
+    "span": "#1f5fa8", "geh": "#d1783a", "geh tuned": "#a8481c", "self-learning tuned": "#3a8f6d",
+    "self-learning": "#8cc3ab",
 }  # fmt: skip
 OTHERS = ("#7d6bb0", "#a8576b", "#6f7f8c", "#b5a14b", "#4fa3b5", "#946b4a")
 STYLE = {

@@ -23,7 +23,7 @@ from veclink_bench.splits import draw_seeds
 TITLE = "Three collections at once"
 CORPORA = ("scifact", "nfcorpus", "papers", "reddit", "stackexchange")
 IN_ALL, IN_TWO = 0.2, 0.1
-OVERLAP, SEEDS, TRIALS = IN_ALL + IN_TWO, 15, 2
+OVERLAP, SEEDS, TRIALS = IN_ALL + IN_TWO, 15, 3
 WAYS = {"pairwise": "each two alone", "together": "together"}
 
 

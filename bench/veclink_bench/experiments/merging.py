@@ -14,7 +14,7 @@ import numpy as np
 from veclink.data.links import Links
 from veclink.data.scores import score
 from veclink.errors import InputError
-from veclink.uses.maps import DEFAULT_KIND, KINDS
+from veclink.uses.maps import KINDS
 from veclink.uses.merging import merge
 from veclink.uses.translating import Translator
 from veclink_bench.experiments.figures import colour, curve, new_figure
@@ -37,10 +37,12 @@ TITLE = "Merging"
 CORPORA = ("scifact", "nfcorpus")
 PAIRS = (("minilm", "mpnet"), ("mpnet", "e5"))
 OVERLAPS, ALL_MAPS_AT = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4), 0.3
-LINKS_BY = ("span", "geh", "true links", "seeds", "random", "union", "ceiling A", "ceiling B")
-ELSEWHERE = (DEFAULT_KIND, "blend")  # the maps at other overlaps: the default, and the best
-SEEDS, TRIALS = 30, 2
-MAP_COLOURS = {DEFAULT_KIND: "#1f5fa8", "blend": "#3a8f6d"}
+LINKS_BY = ("span", "geh", "geh tuned", "true links", "seeds", "random", "union", "ceiling A", "ceiling B")
+PAPERS_MAP = "la2m"
+ELSEWHERE = (PAPERS_MAP, "blend")  # the maps at other overlaps: the paper's, and the best
+SEEDS, TRIALS = 30, 3
+SURE = 0.5  # as in the paper's table; the default of `merge` is stricter
+MAP_COLOURS = {PAPERS_MAP: "#1f5fa8", "blend": "#3a8f6d"}
 MEASURES = {"recall": "Recall@100", "ndcg": "NDCG@100"}
 
 
@@ -83,19 +85,19 @@ def run(setup: Setup, settings: Settings) -> dict[str, Any]:
     pairs = _pairs(setup, settings, case)
     queries = questions.vectors(setup, models[1])
     told: dict[str, Any] = {"maps": {}}
-    if by in ("span", "geh"):
+    if by in ("span", "geh", "geh tuned"):
         found = score(pairs.pairs if isinstance(pairs, Links) else pairs, case.cut.truth)
         told["of_links"] = {"count": len(pairs), **{name: 100 * share for name, share in asdict(found).items()}}
         told["estimated"] = {}
-    every_map = settings["overlap"] == ALL_MAPS_AT and by in ("span", "geh", "true links")
+    every_map = settings["overlap"] == ALL_MAPS_AT and by in ("span", "geh", "geh tuned", "true links")
     for kind in ("none",) if by == "union" else KINDS if every_map else ELSEWHERE:
         translator = None
         if kind != "none":
             calibrated = by == "span" and every_map and settings["state"] == 0
-            translator = Translator.fit(pairs, case.a, case.b, kind=kind, check=calibrated)
+            translator = Translator.fit(pairs, case.a, case.b, map=kind, check=calibrated)
             if translator.quality is not None:
                 told["estimated"][kind] = translator.quality.neighbours
-        merged = merge(case.a, case.b, pairs, translator=translator, union_only=translator is None)
+        merged = merge(case.a, case.b, pairs, translator=translator, union_only=translator is None, sure=SURE)
         vectors = np.concatenate([batch.vectors for batch in merged.batches(payload=False)])
         documents = documents_of(merged, case.cut.rows_a, case.cut.rows_b)
         told["maps"][kind] = searched(queries, vectors, documents, questions.answers)
@@ -107,7 +109,7 @@ def tables(cells: list[Cell]) -> list[Table]:
     trials = by_map(cells)
     pairs = ordered(cells, "pair")
     names = [pair_name(pair, "→") for pair in pairs]
-    shown = [trial for trial in trials if trial["map"] in (DEFAULT_KIND, "none")]
+    shown = [trial for trial in trials if trial["map"] in (PAPERS_MAP, "none")]
     at = [trial for trial in trials if trial.get("overlap") == ALL_MAPS_AT]
     note = trials_note([cell for cell in cells if cell.get("overlap") == ALL_MAPS_AT])
     found = []
@@ -117,7 +119,7 @@ def tables(cells: list[Cell]) -> list[Table]:
             [by, *(mean_std(values(of.get((by, pair), []), measure)) for pair in pairs)]
             for by in sorted(ordered(cells, "links_by"), key=LINKS_BY.index)
         ]
-        heading = f"{name} of the merged collection, map {DEFAULT_KIND}, α = {ALL_MAPS_AT}, {SEEDS} seeds"
+        heading = f"{name} of the merged collection, map {PAPERS_MAP}, α = {ALL_MAPS_AT}, {SEEDS} seeds"
         found.append(Table(heading, ["links by", *names], rows, note))
     found += [_against_la2m(at, pairs, names), _share_of_true(at, pairs, names)]
     overlaps = sorted(ordered(cells, "overlap"))
@@ -177,7 +179,7 @@ def _against_la2m(trials: list[Cell], pairs: list[Any], names: list[str]) -> Tab
     guess = [
         f"{name} {max(estimated, key=lambda kind: estimated[kind])}"
         for pair, name in zip(pairs, names, strict=True)
-        for estimated in [next((t["estimated"] for t in of.get((DEFAULT_KIND, pair), []) if t.get("estimated")), None)]
+        for estimated in [next((t["estimated"] for t in of.get((PAPERS_MAP, pair), []) if t.get("estimated")), None)]
         if estimated
     ]
     return Table(
@@ -212,7 +214,7 @@ def _curves(cells: list[Cell]) -> list[tuple[str, str]]:
     """The (links by, map) of the curves, as far as they were measured."""
     present = ordered(_cut(cells), "links_by")
     wanted = [(by, kind) for by in ("span", "true links") for kind in ELSEWHERE]
-    wanted += [(by, DEFAULT_KIND) for by in ("geh", "seeds", "random")] + [("union", "none")]
+    wanted += [(by, PAPERS_MAP) for by in ("geh", "geh tuned", "seeds", "random")] + [("union", "none")]
     return [(by, kind) for by, kind in wanted if by in present]
 
 
@@ -228,7 +230,7 @@ def _cut(cells: list[Cell]) -> list[Cell]:
 def _pairs(setup: Setup, settings: Settings, case: Case) -> Links | np.ndarray:
     """Links or pairs by which the collections are merged; where a linker finds fewer than it was given, the seeds."""
     by, seeds = settings["links_by"], case.start["seeds"]
-    if by in ("span", "geh"):
+    if by in ("span", "geh", "geh tuned"):
         return links_or_seeds(setup, settings, case)
     if by == "random":
         rng = np.random.default_rng([settings["state"], 1])

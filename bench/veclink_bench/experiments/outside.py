@@ -14,8 +14,8 @@ from veclink_bench.experiments.trials import run_trial
 TITLE = "Out-of-domain anchors: target × source"
 CORPORA = ("scifact", "nfcorpus", "papers", "reddit", "stackexchange")
 MODELS = ("minilm", "mpnet")
-METHODS = ("self-learning tuned", "geh", "span")
-ANCHORS, TRIALS = 30, 2
+METHODS = ("self-learning tuned", "geh", "geh tuned", "span")
+ANCHORS, TRIALS = 30, 3
 
 
 def cells(setup: Setup) -> list[Settings]:

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from veclink import __version__
-from veclink.confidence.constants import CALIBRATION_VERSION
 from veclink.errors import VeclinkError
 from veclink.files.atomic import written_whole
 from veclink_bench.experiments import EXPERIMENTS, load
 from veclink_bench.experiments.setup import Settings, Setup
+from veclink_bench.versions import is_current, method_of, version_of
 
 MOST_BREAKS = 3
 SAVE_EVERY = 5.0  # seconds; what a killed run may lose
@@ -54,13 +54,16 @@ class Store:
             self.measured = json.loads(path.read_text())["cells"]
 
     def missing(self) -> list[Settings]:
-        """Settings of the cells that are not measured yet."""
-        return [each for each in load(self.name).cells(self.setup) if key_of(each) not in self.measured]
+        """Settings of the cells that were not measured yet with the code as it is now."""
+        return [each for each in load(self.name).cells(self.setup) if not self._has(key_of(each))]
 
     def cells(self) -> list[Cell]:
         """What was measured of this setup, in the order of its cells."""
         every = (key_of(each) for each in load(self.name).cells(self.setup))
         return [self.measured[key] for key in every if key in self.measured]
+
+    def _has(self, key: str) -> bool:
+        return key in self.measured and is_current(self.measured[key])
 
     def add(self, settings: Settings, measured: dict[str, Any]) -> None:
         """Take in a cell; the file is written now and then, and by `save`."""
@@ -157,7 +160,7 @@ def _work(job: Job) -> dict[str, Any]:
         # A shared GPU can be out of memory for a moment; the CPU gives the same figures, only later.
         measured = module.run(replace(job.setup, device="cpu"), job.settings) | {"device": "cpu"}
     return measured | {
-        "calibration": CALIBRATION_VERSION,
+        "version": version_of(method_of(job.settings)),
         "wall": round(time.perf_counter() - began, 2),
         "cores": os.cpu_count(),
     }

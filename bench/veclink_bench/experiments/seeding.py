@@ -11,21 +11,29 @@ from veclink_bench.experiments.trials import run_trial
 
 TITLE = "Choice of the seeds"
 WAYS = ("nearest", "uniform", "fps", "kmeans")
-METHODS = ("self-learning tuned", "geh", "span")
+METHODS = ("self-learning tuned", "geh", "geh tuned", "span")
 PAIRS = (("nfcorpus", "minilm", "mpnet"), ("nfcorpus", "mpnet", "e5"))
 TRIALS = 3
+# The paper's 45 configurations: corpora × overlaps × seeds.
+CORPORA = ("scifact", "nfcorpus", "papers", "reddit", "stackexchange")
+OVERLAPS, SEEDS = (0.15, 0.2, 0.3), (15, 20, 30)
+SWEPT = ("geh tuned", "span")
 
 
 def cells(setup: Setup) -> list[Settings]:
     """All trials, the first of everything first."""
     own = setup.full and not (setup.corpora or setup.models)
     pairs = [list(p) for p in PAIRS] if own else [setup.one_pair(PAIRS[0])]
+    places: list[tuple[list[str], float, int, tuple[str, ...]]] = [(pair, 0.3, 15, METHODS) for pair in pairs]
+    if own:
+        swept = [([corpus, "minilm", "mpnet"], o, s, SWEPT) for corpus in CORPORA for o in OVERLAPS for s in SEEDS]
+        places += [place for place in swept if place[:3] != (pairs[0], 0.3, 15)]
     return [
-        {"pair": pair, "overlap": 0.3, "seeds": 15, "how": how, "method": method, "state": state}
+        {"pair": pair, "overlap": overlap, "seeds": seeds, "how": how, "method": method, "state": state}
         for state in setup.states(TRIALS)
-        for pair in pairs
+        for pair, overlap, seeds, methods in places
         for how in WAYS
-        for method in setup.using(METHODS)
+        for method in setup.using(methods)
     ]
 
 
@@ -35,16 +43,34 @@ def run(setup: Setup, settings: Settings) -> dict[str, Any]:
 
 
 def tables(cells: list[Cell]) -> list[Table]:
-    """F1 by the way of choosing."""
-    return [
-        method_grid(f"F1 by choice of 15 seeds, {pair_name(pair)}", group, "method", "how", note=trials_note(group))
-        for (pair,), group in grouped(cells, "pair").items()
-    ]
+    """F1 by the way of choosing: of all methods on two pairs, and of two methods in every configuration."""
+    pairs = [pair for pair in ordered(cells, "pair") if pair in PAIRS] or ordered(cells, "pair")
+    found = []
+    for pair in pairs:
+        group = [cell for cell in cells if (tuple(cell["pair"]), cell["overlap"], cell["seeds"]) == (pair, 0.3, 15)]
+        heading = f"F1 by choice of 15 seeds, {pair_name(pair)}"
+        found.append(method_grid(heading, group, "method", "how", note=trials_note(group)))
+    swept = [cell for cell in cells if list(cell["pair"])[1:] == ["minilm", "mpnet"] and cell["method"] in SWEPT]
+    return found + [_configurations(method, group) for (method,), group in grouped(swept, "method").items()]
+
+
+def _configurations(method: str, cells: list[Cell]) -> Table:
+    """F1 of one method in every configuration, and the largest gap between two ways."""
+    rows = []
+    for (pair, overlap, seeds), group in grouped(cells, "pair", "overlap", "seeds").items():
+        of = grouped(group, "how")
+        means = [float(values(of[(way,)]).mean()) for way in WAYS if (way,) in of]
+        shown = [f"{values(of[(way,)]).mean():.1f}" if (way,) in of else "–" for way in WAYS]
+        rows.append([f"{pair[0]}, α {overlap}, {seeds} seeds", *shown, f"{max(means) - min(means):.1f}"])
+    heading = f"F1 of {method} by choice of the seeds, minilm–mpnet"
+    return Table(heading, ["", *WAYS, "largest gap"], rows, trials_note(cells))
 
 
 def draw(cells: list[Cell]) -> Any:
     """Bars for each way and method."""
-    pairs, ways, methods = ordered(cells, "pair"), ordered(cells, "how"), ordered(cells, "method")
+    cells = [cell for cell in cells if (cell["overlap"], cell["seeds"]) == (0.3, 15)]
+    pairs = [pair for pair in ordered(cells, "pair") if pair in PAIRS] or ordered(cells, "pair")
+    ways, methods = ordered(cells, "how"), ordered(cells, "method")
     of = grouped(cells, "pair", "how", "method")
     figure, axes = new_figure(1, len(pairs), 3.6 * len(pairs), 3.0)
     for panel, pair in zip(axes[0], pairs, strict=True):

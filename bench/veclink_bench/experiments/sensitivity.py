@@ -12,7 +12,7 @@ from veclink_bench.experiments.trials import run_trial
 
 TITLE = "Sensitivity"
 PAIR = ("nfcorpus", "minilm", "mpnet")
-TRIALS = 2
+TRIALS = 3
 SWEEPS: dict[tuple[str, str], tuple[float, ...]] = {
     ("geh", "growth"): (0.0, 0.1, 0.3, 0.6, 1.0),
     ("geh", "share"): (0.2, 0.3, 0.4, 0.6, 0.8),

@@ -14,7 +14,7 @@ from veclink_bench.experiments.trials import run_trial
 TITLE = "View strategy × encoding"
 PAIR = ("nfcorpus", "minilm", "mpnet")
 OVERLAPS = tuple(np.round(np.arange(0.15, 0.451, 0.05), 2).tolist())
-TRIALS = 2
+TRIALS = 3
 GEH = {
     f"geh {choice} {encoding}": {"view_choice": choice, "encoding": encoding}
     for choice in ("fps", "random")

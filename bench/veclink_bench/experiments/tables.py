@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
+from veclink_bench.versions import one_version
+
 Cell = dict[str, Any]
 
 
@@ -91,14 +93,16 @@ def method_grid(heading: str, cells: list[Cell], row: str, column: str, measure:
 
 
 def trials_note(cells: list[Cell]) -> str:
-    """How many trials stand behind the means."""
+    """How many trials stand behind the means, and of which version; refuses cells of several versions."""
+    series = one_version(cells)
+    measured = f" Measured with veclink {series}." if series else ""
     counts = sorted({len({cell["state"] for cell in group}) for group in grouped(cells, *_fixed(cells)).values()})
     if not counts:
         return ""
     if counts == [1]:
-        return "One trial."
+        return f"One trial.{measured}"
     text = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
-    return f"Mean ± standard deviation over {text} trials, each of which redraws everything."
+    return f"Mean ± standard deviation over {text} trials, each of which redraws everything.{measured}"
 
 
 def _fixed(cells: list[Cell]) -> list[str]:

@@ -31,7 +31,8 @@ OVERLAP = 0.3
 # This process stays small and without numpy: a child's peak starts from the size of its parent.
 MAKE_INPUTS = """
 import sys, numpy as np
-from veclink.data.links import Links, Summary
+from veclink.data.links import Links
+from veclink.data.summary import Summary
 folder, rows, overlap = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
 rng = np.random.default_rng(0)
 shared = int(overlap * rows)

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from veclink.data.scores import score
-from veclink.linkers.geh import local_views as geh_local
 from veclink.linkers.linking import link
 from veclink_bench.arguments import parser
 from veclink_bench.places import results_folder
@@ -49,8 +48,7 @@ def measure(data: Path, corpus: str, path: str, neighbours: int, anchors: int, s
     seeds = draw_seeds(cut.truth, SEEDS, rng)
     options: dict[str, Any] = {"path": path, "max_iterations": ITERATIONS, "random_state": state}
     if path == "local":
-        vars(geh_local)["LINKS_PER_CLUSTER"] = anchors  # a constant of the product, tried with other values
-        options["neighbours"] = neighbours
+        options |= {"neighbours": neighbours, "links_per_view": anchors}
     links = link(a, b, seeds=seeds, method="geh", device="cpu", **options)
     scores = score(links.pairs, cut.truth)
     return {

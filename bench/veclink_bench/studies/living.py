@@ -1,11 +1,11 @@
 """Collections that grow: new rows judged by a linker, beside linking everything again. Real vectors, several splits.
 
-    veclink bench living --data DIR [--only batch days cost] [--out bench/results/experiments/living.json]
+    veclink bench living --data DIR [--only batch again days once cost] [--most N] [--out FILE]
 
-* batch: 100 new rows of A, 70 of them shared, against a fitted B, beside their links when everything is linked again.
+* batch: 100 new rows of A, 70 of them shared, against a fitted B; again: the same, when everything is linked again.
   Then one row at a time: 200 rows of which as many are shared as of A ("single"), and the 100, of which more are, so
   that what is taken from the fit does not hold for them ("unlike").
-* days: ten days of new rows on both sides by `update`, beside one run at the end.
+* days: ten days of new rows on both sides by `update`; once: one run at the end.
 * cost: 1,000 new rows against 200,000, in products of that size. The rows are blends of two real ones.
 
 What is there already is not measured again. The constants of `uses/new_rows` were chosen on the cases of CHOSEN_ON;
@@ -26,7 +26,7 @@ import numpy as np
 
 from veclink import Linker, Links, link
 from veclink.confidence.constants import CALIBRATION_VERSION
-from veclink.data.links import Summary
+from veclink.data.summary import Summary
 from veclink_bench.arguments import parser
 from veclink_bench.corpora import vectors
 from veclink_bench.places import results_folder
@@ -52,18 +52,18 @@ class Case:
 
 
 CHOSEN_ON = (
-    Case("scifact", ("minilm", "mpnet")),
+    Case("scifact", ("e5", "granite")),
     Case("reddit", ("minilm", "mpnet")),
 )
 REPORTED = (
-    Case("scifact", ("e5", "granite")),
+    Case("scifact", ("minilm", "e5")),
     Case("papers", ("mpnet", "e5")),
     Case("nfcorpus", ("mpnet", "e5"), overlap=0.7),
     Case("movies", ("minilm", "e5"), seeds=60),
     Case("papers", ("minilm", "mpnet"), overlap=0.5),
 )
 DAYS_OF = (
-    Case("scifact", ("e5", "granite")),
+    Case("scifact", ("minilm", "e5")),
     Case("papers", ("mpnet", "e5")),
     Case("nfcorpus", ("mpnet", "e5"), overlap=0.7),
 )
@@ -101,14 +101,16 @@ def main() -> None:
     """Measure what is not there yet, and write after every case."""
     arguments = parser(__doc__, data=True)
     arguments.add_argument("--out", type=Path, default=results_folder("experiments") / "living.json")
-    arguments.add_argument("--only", nargs="*", default=["batch", "days", "cost"])
+    arguments.add_argument("--only", nargs="*", default=["batch", "again", "days", "once", "cost"])
+    arguments.add_argument("--most", type=int, default=10**6, help="measurements at most, of those that are missing")
     arguments.add_argument("--trials", type=int, default=2)
     given = arguments.parse_args()
     kept = json.loads(given.out.read_text()) if given.out.exists() else {}
     kept = {"calibration": CALIBRATION_VERSION, "chosen_on": [case.name for case in CHOSEN_ON], **kept}
     for what, name, measure in asked(given.data, given.trials):
         cells = kept.setdefault(what, {})
-        if what in given.only and name not in cells:
+        if what in given.only and name not in cells and given.most > 0:
+            given.most -= 1
             cells[name] = measure()
             kept["summary"] = summary(kept)
             given.out.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
@@ -121,14 +123,27 @@ def asked(data: Path, trials: int) -> list[tuple[str, str, Callable[[], dict[str
     for trial in range(trials):
         for case in (*REPORTED, *CHOSEN_ON):
             every.append(("batch", f"{case.name}, {trial}", partial(batch, data, case, trial)))
+            every.append(("again", f"{case.name}, {trial}", partial(again, data, case, trial)))
     for case in DAYS_OF:
         every.append(("days", f"{case.name}, 0", partial(days, data, case, 0)))
+        every.append(("once", f"{case.name}, 0", partial(once, data, case, 0)))
     every.append(("cost", "papers minilm–e5", partial(cost, data, Case("papers", ("minilm", "e5")))))
     return every
 
 
-def batch(data: Path, case: Case, trial: int) -> dict[str, Any]:
-    """100 new rows at once, and 200 one at a time."""
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """A split with rows that come later: A without them, 100 at once, 200 one at a time, and what is known at first."""
+
+    rows: Rows
+    first: np.ndarray
+    new: np.ndarray
+    single: np.ndarray
+    seeds: np.ndarray
+
+
+def drawn_batch(data: Path, case: Case, trial: int) -> Batch:
+    """The same for the same case and trial."""
     rng = np.random.default_rng(1000 + trial)
     rows = split_rows(data, case, rng)
     is_shared = np.isin(rows.a, rows.shared)
@@ -137,24 +152,37 @@ def batch(data: Path, case: Case, trial: int) -> dict[str, Any]:
     single, first = rest[:N_SINGLE], rest[N_SINGLE:]
     known = Rows(rows.x, rows.y, first, rows.b, rows.shared)
     seeds = known.seeds(len(first), len(rows.b), case.seeds, rng)
-    linker = Linker.fit(rows.x[first], rows.y[rows.b], seeds=seeds, device="cpu")
+    return Batch(rows, first, new, single, seeds)
+
+
+def batch(data: Path, case: Case, trial: int) -> dict[str, Any]:
+    """100 new rows at once, and 200 one at a time, by a linker."""
+    drawn = drawn_batch(data, case, trial)
+    rows = drawn.rows
+    linker = Linker.fit(rows.x[drawn.first], rows.y[rows.b], seeds=drawn.seeds, device="cpu")
     began = time.perf_counter()
-    found = linker.match(rows.x[new])
+    found = linker.match(rows.x[drawn.new])
     seconds = time.perf_counter() - began
-    again = link(rows.x[np.concatenate([first, new])], rows.y[rows.b], seeds=seeds, device="cpu")
-    later = again.pairs[again.pairs[:, 0] >= len(first)] - [len(first), 0]
-    truth = rows.truth(new, rows.b)
+    truth = rows.truth(drawn.new, rows.b)
     return {
-        "rows": [len(first), len(rows.b)],
-        "f1_again": f1(later, truth),
-        "f1_match": f1(found.pairs, truth),
+        "rows": [len(drawn.first), len(rows.b)],
+        "f1": f1(found.pairs, truth),
         "estimated": mean_probability(found),
         "right": share_right(found, truth),
         "shared_estimated": found.summary.overlap,
         "seconds": seconds,
-        **one_at_a_time("single", linker, rows, single),
-        **one_at_a_time("unlike", linker, rows, new),
+        **one_at_a_time("single", linker, rows, drawn.single),
+        **one_at_a_time("unlike", linker, rows, drawn.new),
     }
+
+
+def again(data: Path, case: Case, trial: int) -> dict[str, Any]:
+    """The same 100 rows when everything is linked again."""
+    drawn = drawn_batch(data, case, trial)
+    rows, first = drawn.rows, drawn.first
+    links = link(rows.x[np.concatenate([first, drawn.new])], rows.y[rows.b], seeds=drawn.seeds, device="cpu")
+    later = links.pairs[links.pairs[:, 0] >= len(first)] - [len(first), 0]
+    return {"rows": [len(first) + N_NEW, len(rows.b)], "f1": f1(later, rows.truth(drawn.new, rows.b))}
 
 
 def one_at_a_time(name: str, linker: Linker, rows: Rows, single: np.ndarray) -> dict[str, Any]:
@@ -175,29 +203,50 @@ def one_at_a_time(name: str, linker: Linker, rows: Rows, single: np.ndarray) -> 
     }
 
 
-def days(data: Path, case: Case, trial: int) -> dict[str, Any]:
-    """Ten days of new rows on both sides."""
+@dataclass(frozen=True, eq=False)
+class Calendar:
+    """A split whose last rows come day by day: how many are there at first, and what is known of them."""
+
+    rows: Rows
+    first: tuple[int, int]
+    seeds: np.ndarray
+
+    def scores(self, links: Links) -> dict[str, Any]:
+        """F1 of all links, and of those with a row that came later."""
+        truth = self.rows.truth(self.rows.a, self.rows.b)
+        later = {pair for pair in truth if pair[0] >= self.first[0] or pair[1] >= self.first[1]}
+        return {"f1": f1(links.pairs, truth), "f1_new": f1(of_new(links, *self.first), later)}
+
+
+def drawn_calendar(data: Path, case: Case, trial: int) -> Calendar:
+    """The same for the same case and trial."""
     rng = np.random.default_rng(2000 + trial)
     rows = split_rows(data, case, rng)
-    half = ROWS_PER_DAY // 2
-    first_a, first_b = len(rows.a) - DAYS * half, len(rows.b) - DAYS * half
-    seeds = rows.seeds(first_a, first_b, case.seeds, rng)
-    linker = Linker.fit(rows.x[rows.a[:first_a]], rows.y[rows.b[:first_b]], seeds=seeds, device="cpu")
+    later = DAYS * (ROWS_PER_DAY // 2)
+    first = len(rows.a) - later, len(rows.b) - later
+    return Calendar(rows, first, rows.seeds(*first, case.seeds, rng))
+
+
+def days(data: Path, case: Case, trial: int) -> dict[str, Any]:
+    """Ten days of new rows on both sides, by `update`."""
+    calendar = drawn_calendar(data, case, trial)
+    rows, half = calendar.rows, ROWS_PER_DAY // 2
+    first_a, first_b = calendar.first
+    linker = Linker.fit(rows.x[rows.a[:first_a]], rows.y[rows.b[:first_b]], seeds=calendar.seeds, device="cpu")
     fitted = linker.knowledge.fitted_sizes
     for day in range(DAYS):
         at_a, at_b = first_a + day * half, first_b + day * half
         linker.update(new_a=rows.x[rows.a[at_a : at_a + half]], new_b=rows.y[rows.b[at_b : at_b + half]])
-    once = link(rows.x[rows.a], rows.y[rows.b], seeds=seeds, device="cpu")
-    truth = rows.truth(rows.a, rows.b)
-    later = {pair for pair in truth if pair[0] >= first_a or pair[1] >= first_b}
-    return {
-        "rows": [first_a, first_b, len(rows.a), len(rows.b)],
-        "f1_once": f1(once.pairs, truth),
-        "f1_updated": f1(linker.links.pairs, truth),
-        "f1_once_new": f1(of_new(once, first_a, first_b), later),
-        "f1_updated_new": f1(of_new(linker.links, first_a, first_b), later),
-        "refitted": linker.knowledge.fitted_sizes != fitted,
-    }
+    sizes = [first_a, first_b, *linker.sizes]
+    return {"rows": sizes, **calendar.scores(linker.links), "refitted": linker.knowledge.fitted_sizes != fitted}
+
+
+def once(data: Path, case: Case, trial: int) -> dict[str, Any]:
+    """One run at the end of the ten days."""
+    calendar = drawn_calendar(data, case, trial)
+    rows = calendar.rows
+    links = link(rows.x[rows.a], rows.y[rows.b], seeds=calendar.seeds, device="cpu")
+    return {"rows": [len(rows.a), len(rows.b)], **calendar.scores(links)}
 
 
 def of_new(links: Links, first_a: int, first_b: int) -> np.ndarray:
@@ -273,25 +322,31 @@ def share_right(links: Links, truth: set[tuple[int, int]]) -> float:
 def summary(kept: dict[str, Any]) -> dict[str, Any]:
     """The figures that matter, of the cases that no constant was chosen on."""
     names = tuple(case.name for case in REPORTED)
-    cells = [cell for name, cell in kept.get("batch", {}).items() if name.startswith(names)]
+    linked_again = kept.get("again", {})
+    pairs = [
+        (cell, linked_again[name])
+        for name, cell in kept.get("batch", {}).items()
+        if name.startswith(names) and name in linked_again
+    ]
     told: dict[str, Any] = {}
-    if cells:
-        behind = [cell["f1_again"] - cell["f1_match"] for cell in cells]
-        error = [100 * (cell["single_estimated"] - cell["single_right"]) for cell in cells]
+    if pairs:
+        behind = [other["f1"] - cell["f1"] for cell, other in pairs]
+        error = [100 * (cell["single_estimated"] - cell["single_right"]) for cell, _ in pairs]
+        unlike = [100 * (cell["unlike_estimated"] - cell["unlike_right"]) for cell, _ in pairs]
         told["batch"] = {
-            "cases": len(cells),
+            "cases": len(pairs),
             "mean_behind": float(np.mean(behind)),
             "worst_behind": float(np.max(behind)),
             "mean_single_error": float(np.mean(error)),
             "mean_absolute_single_error": float(np.mean(np.abs(error))),
             "worst_single_error": float(max(error, key=abs)),
-            "mean_unlike_error": float(
-                np.mean([100 * (cell["unlike_estimated"] - cell["unlike_right"]) for cell in cells])
-            ),
+            "mean_unlike_error": float(np.mean(unlike)),
         }
-    by_day = list(kept.get("days", {}).values())
+    at_end = kept.get("once", {})
+    by_day = [(cell, at_end[name]) for name, cell in kept.get("days", {}).items() if name in at_end]
     if by_day:
-        told["days"] = {"worst_behind": max(cell["f1_once"] - cell["f1_updated"] for cell in by_day)}
+        worst = max(other["f1"] - cell["f1"] for cell, other in by_day)
+        told["days"] = {"cases": len(by_day), "worst_behind": worst}
     for cell in kept.get("cost", {}).values():
         told["cost"] = {"products": cell["products"]}
     return told

@@ -4,7 +4,8 @@
 
 Results are kept in results/experiments/real-HALF.PART.jsonl, one line for each trial, with the version of the code that
 made it; trials that this version has made are not run again. `--part 3/16` runs the third of sixteen parts, for as many
-processes. `--table` prints the means of what is kept.
+processes. `--table` prints the means of what is kept, kind by kind, with how often the ranges hold the truth;
+`--required` prints what was asked for beside what was measured.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from veclink import Links, link
 from veclink_bench.arguments import parser
 from veclink_bench.places import results_folder
 from veclink_bench.real_cases import Case, Corpora, Problem, cases
+from veclink_bench.real_table import kinds_table, required_table
 
 RESULTS = results_folder("experiments")
 WANTED_PRECISIONS = (0.9, 0.95, 0.99)
@@ -48,6 +49,11 @@ def measured(problem: Problem, links: Links) -> dict[str, Any]:
         "links": len(links),
         "copies": list(summary.copies),
         "estimated": {"precision": summary.precision, "recall": summary.recall, "overlap": summary.overlap},
+        "ranges": {
+            "precision": summary.precision_range,
+            "recall": summary.recall_range,
+            "overlap": summary.overlap_range,
+        },
         "true": scores(problem, links.pairs),
         "at": {str(wanted): _at(problem, links, wanted) for wanted in WANTED_PRECISIONS},
     }
@@ -66,22 +72,12 @@ def scores(problem: Problem, pairs: np.ndarray) -> dict[str, float]:
     return {"precision": precision, "recall": recall, "f1": f1}
 
 
-def table(lines: Iterable[dict[str, Any]]) -> str:
-    """Means of trials, a line for each kind, as Markdown."""
-    kinds: dict[str, list[dict[str, Any]]] = {}
-    for line in lines:
-        kinds.setdefault(line["kind"], []).append(line)
-    head = "| kind | trials | F1 | estimated − true precision (worst) | at 0.95: precision (least) / recall | linked |"
-    rows = [head, "|---|---|---|---|---|---|"]
-    return "\n".join([*rows, *(_row(kind, trials) for kind, trials in sorted(kinds.items()))])
-
-
 def main() -> None:
     """Run the trials that are missing, or print the table of those that are there."""
     options = _options()
-    if options.table:
-        kept = sorted(RESULTS.glob(f"real-{options.half}.*.jsonl"))
-        print(table(line for path in kept for line in _lines(path)))
+    if options.table or options.required:
+        trials = kept_trials(options.half)
+        print(required_table(trials) if options.required else kinds_table(trials))
         return
     place, of = (int(number) for number in options.part.split("/"))
     path = RESULTS / f"real-{options.half}.{place}-of-{of}.jsonl"
@@ -96,6 +92,13 @@ def main() -> None:
             _append(path, head | trial(case, corpora))
 
 
+def kept_trials(half: str) -> list[dict[str, Any]]:
+    """The trials that are kept of a half; of one that several versions made, the last."""
+    paths = sorted(RESULTS.glob(f"real-{half}.*.jsonl"))
+    last = {line["case"]: line for path in paths for line in _lines(path)}
+    return list(last.values())
+
+
 def code_version() -> str:
     """The version of veclink and a fingerprint of its source."""
     digest = hashlib.sha256()
@@ -107,20 +110,6 @@ def code_version() -> str:
 def _at(problem: Problem, links: Links, wanted: float) -> dict[str, float]:
     some = links.at(precision=wanted)
     return {"links": len(some), **scores(problem, some.pairs)}
-
-
-def _row(kind: str, trials: list[dict[str, Any]]) -> str:
-    linked = [each for each in trials if each["links"]]
-    f1 = 100 * np.mean([each["true"]["f1"] for each in trials])
-    if not linked:
-        return f"| {kind} | {len(trials)} | {f1:.1f} | – | – | 0 |"
-    errors = [100 * (each["estimated"]["precision"] - each["true"]["precision"]) for each in linked]
-    worst = max(errors, key=abs)
-    sure = [100 * each["at"]["0.95"]["precision"] for each in linked if each["at"]["0.95"]["links"]]
-    recall = 100 * np.mean([each["at"]["0.95"]["recall"] for each in trials])
-    kept = f"{np.mean(sure):.1f} ({min(sure):.1f})" if sure else "–"
-    error = f"{np.mean(errors):+.1f} ({worst:+.1f})"
-    return f"| {kind} | {len(trials)} | {f1:.1f} | {error} | {kept} / {recall:.0f} | {len(linked)} |"
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
@@ -140,4 +129,5 @@ def _options() -> Any:
     arguments.add_argument("--part", default="1/1")
     arguments.add_argument("--only", default="")
     arguments.add_argument("--table", action="store_true")
+    arguments.add_argument("--required", action="store_true")
     return arguments.parse_args()

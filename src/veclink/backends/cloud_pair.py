@@ -19,6 +19,7 @@ from veclink.geometry.rows import ArrayRows, ProjectedRows, Rows, RowSource, Unf
 from veclink.geometry.signatures import RIDGE, span_projection, unit_rows
 from veclink.matching import Matches, match
 from veclink.matching.search import best_partners
+from veclink.threads import multiply
 
 Projections = tuple[np.ndarray, np.ndarray]
 
@@ -122,7 +123,7 @@ class CloudPair:
         """Rows of one cloud, all or some, under a projection (d, m), of unit length."""
         cloud = self._cloud(side)
         if rows is not None:
-            return unit_rows(cloud.take(rows) @ projection)
+            return multiply(cloud.take(rows), projection, after=unit_rows)
         projected = ProjectedRows(cloud, projection)
         held = DENSE if self.memory is None else self.memory // 4
         n, dimension = projected.shape

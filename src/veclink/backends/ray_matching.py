@@ -18,7 +18,7 @@ from veclink.backends import ray_tasks as tasks
 from veclink.backends.ray_cluster import Call, Cluster
 from veclink.backends.ray_tasks import Lists, Span
 from veclink.matching.certify import Ranks, Wanted, proven
-from veclink.matching.cpu import DEFAULT_MEMORY, rounding_error, tile_shape
+from veclink.matching.cpu import DEFAULT_MEMORY, rounding_error, tile_in_parts
 from veclink.matching.rankings import Matches
 
 PER_WORKER = 4  # tasks of a pass for each worker: one that is late then holds up little
@@ -57,7 +57,7 @@ class Pass:
     @classmethod
     def over(cls, left: Stored, right: Stored, cluster: Cluster, memory: int | None = None) -> Pass:
         """A pass over the tiles that `cpu.match` has in `memory` bytes."""
-        tile = tile_shape(left.shape, right.shape, (memory or DEFAULT_MEMORY) // 2)
+        tile = tile_in_parts(left.shape, right.shape, (memory or DEFAULT_MEMORY) // 2)
         return cls(left, right, tile, cluster)
 
     @property

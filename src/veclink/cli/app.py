@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from veclink import __version__
+from veclink.cli.advise import advise
 from veclink.cli.anchors import anchors
 from veclink.cli.cluster import cluster
 from veclink.cli.compare import compare
@@ -65,6 +66,8 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str, str], ...] = (
     ("report", report, "Write the page about links", "veclink report links.csv a.parquet b.parquet -o links.html"),
     ("compare", compare, "Say what changed between two sets of links", "veclink compare old.parquet new.parquet"),
     ("review", review, "Check links by eye, in the browser", "veclink review links.csv a.parquet b.parquet --open"),
+    ("advise", advise, "Say whether to change the model, and how",
+     "veclink advise old.parquet new.parquet --links links.parquet"),
     ("merge", merge, "Make one collection of A and B",
      "veclink merge a.parquet b.parquet --links links.csv -o merged.parquet --yes"),
     ("translate", translate, "Carry vectors from A's space to B's",

@@ -136,8 +136,8 @@ def link(
     with printing.progress() as listener:
         # opened once, for the linker and for the report; a store's payload is read where one of them looks at it
         payload = written.report is not None or start.seeds_by is not None
-        left = opened(a, written.payload_a, payload=payload, progress=listener)
-        right = opened(b, written.payload_b, payload=payload, progress=listener)
+        left = opened(a, written.payload_a, payload=payload, memory=computing.memory, progress=listener)
+        right = opened(b, written.payload_b, payload=payload, memory=computing.memory, progress=listener)
         links = find_links(left, right, progress=listener, **options)
     if written.precision is not None:
         links = with_agreement(with_ranges(links.at(precision=written.precision)), left, right)

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 
 from veclink.cli.shared import (
-    LinksFile,
     MapKind,
     Printing,
     RandomState,
@@ -22,18 +21,17 @@ from veclink.cli.shared import (
     print_warning,
 )
 from veclink.errors import InputError, WrongLinksWarning, without_secrets
-from veclink.uses.merged_rows import AS_THEY_ARE
 
 
 @dataclass(frozen=True)
 class Merging:
     """Options of `veclink.merge`, named as it names them."""
 
-    map: MapKind = "la2m"
+    map: MapKind = "blend"
     union_only: Annotated[
         bool, typer.Option("--union-only", help="Translate nothing: A's vectors stay in their own space.")
     ] = False
-    sure: Annotated[float, typer.Option(min=0.0, max=1.0, help="Links at least this probable make two rows one.")] = 0.5
+    sure: Annotated[float, typer.Option(min=0.0, max=1.0, help="Links at least this probable join two rows.")] = 0.95
     skip_zero: SkipZero = False
     random_state: RandomState = 0
 
@@ -49,23 +47,52 @@ class Writing:
     replace: Annotated[bool, typer.Option("--replace", help="Replace a collection that is there already.")] = False
 
 
+@dataclass(frozen=True)
+class Appending:
+    """New rows for a collection that was merged before."""
+
+    append: Annotated[
+        bool, typer.Option("--append", help="Append new rows (in place of A) to the merged collection in --output.")
+    ] = False
+    linker: Annotated[Path | None, typer.Option(help="With --append: the folder of a saved linker.")] = None
+    side: Annotated[str, typer.Option(help="With --append: a or b, whose model made the new rows.")] = "a"
+    against: Annotated[
+        str | None, typer.Option(help="With --append: the other collection, where the linker cannot find it.")
+    ] = None
+
+    def __post_init__(self) -> None:
+        check_choice("--side", self.side, ("a", "b"))
+        if self.append != (self.linker is not None):
+            raise typer.BadParameter("--append and --linker belong together; give both or none.")
+
+
 @command
 def merge(
-    a: Annotated[str, typer.Argument(metavar="A", help="The collection to bring over: a file or a store's URL.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="The collection whose model stays.")],
-    links: LinksFile,
+    a: Annotated[str, typer.Argument(metavar="A", help="The collection to bring over, or the new rows to append.")],
     output: Annotated[
         str, typer.Option("--output", "-o", help="Where the merged collection goes: a file or a store's URL.")
     ],
     merging: Merging,
+    appending: Appending,
     writing: Writing,
     printing: Printing,
+    b: Annotated[str | None, typer.Argument(metavar="[B]", help="The collection whose model stays.")] = None,
+    links: Annotated[
+        Path | None, typer.Option(help="Links of A and B, or any pairs: CSV or Parquet, columns a,b.")
+    ] = None,
 ) -> None:
     """Merge A into B: linked objects once, the rest of A translated into B's space. A dry run unless --yes."""
     from veclink.uses.maps import KINDS
 
     check_choice("--map", merging.map, ("auto", *KINDS))
     options = asdict(merging)
+    if appending.append:
+        _check_append(b, links, writing)
+        check_no_input(output, a, appending.against)
+        _append(a, output, appending, merging.sure, writing.yes, printing)
+        return
+    if b is None or links is None:
+        raise typer.BadParameter("Give A, B and --links; or new rows, --append and --linker.")
     if writing.dedupe:
         check_output(Path(output), a, b, str(links))
         _dedupe((a, b, links), Path(output), {**options, "union_only": True}, writing, printing)
@@ -92,6 +119,7 @@ def _merge(
         merged = merged_of(left, right, links, progress=listener, **options)
         in_the_way = None if writing.replace else store.in_the_way()
         if writing.yes:
+            _say_before(hidden_by_wrong_links(merged.summary.hidden), printing)
             merged.write(store, replace=writing.replace, progress=listener)
     print_warning(merged.summary.warning)
     told = {"output": without_secrets(output), "written": writing.yes, **asdict(merged.summary)}
@@ -102,6 +130,37 @@ def _merge(
             lines.append(merged.translator.quality.sentence())
     lines.append(_what_was_written(told["output"], writing.yes, without_secrets(in_the_way or "")))
     printing.result(told, lambda: typer.echo("\n".join(lines)))
+
+
+def _check_append(b: str | None, links: Path | None, writing: Writing) -> None:
+    if b is not None or links is not None or writing.dedupe or writing.replace:
+        raise typer.BadParameter("With --append there are new rows, --linker and -o; leave B and what it needs out.")
+
+
+def _append(new: str, output: str, appending: Appending, sure: float, yes: bool, printing: Printing) -> None:
+    """Append new rows to a merged collection, or say what that would do."""
+    from veclink.uses.appending import append
+    from veclink.uses.linker import Linker
+
+    assert appending.linker is not None
+    with printing.progress() as listener:
+        linker = Linker.load(appending.linker)
+        asked: dict[str, Any] = {"side": appending.side, "sure": sure, "against": appending.against}
+        appended = append(new, output, linker, progress=listener, **asked)
+        if yes:
+            _say_before(hidden_by_wrong_links(appended.hidden) if appended.joined else "", printing)
+            appended.write(output)
+    shown = without_secrets(output)
+    counts = {name: getattr(appended, name) for name in ("rows", "new", "joined", "there", "hidden")}
+    side = appending.side.upper()
+    lines = [
+        f"{appended.rows:,} rows: {appended.new:,} new ones of {side}, {appended.joined:,} of {side} joined to rows "
+        f"that were there; {appended.there:,} were in it already."
+    ]
+    if not yes and appended.joined:
+        lines.append(hidden_by_wrong_links(appended.hidden))
+    lines.append(_what_was_written(shown, yes, ""))
+    printing.result({"output": shown, "written": yes, **counts}, lambda: typer.echo("\n".join(lines)))
 
 
 def _dedupe(
@@ -126,6 +185,8 @@ def _dedupe(
 
 
 def _sentences(told: dict[str, Any]) -> list[str]:
+    from veclink.uses.merged_rows import AS_THEY_ARE
+
     kind = "as they are" if told["space"] == "both" else "translated into B's space"
     new = told["rows"] - told["from_b"]
     lines = [
@@ -138,7 +199,24 @@ def _sentences(told: dict[str, Any]) -> list[str]:
         )
     if told["unsure"]:
         lines.append(f"{told['unsure']:,} links are too improbable to make two rows one.")
+    if told["hidden"] is not None and not told["written"]:
+        lines.append(hidden_by_wrong_links(told["hidden"]))
     return lines
+
+
+def hidden_by_wrong_links(hidden: float | None) -> str:
+    """What a merge would cost, in a sentence; empty where the links have no probabilities."""
+    if hidden is None:
+        return ""
+    count = max(round(hidden), 1)
+    about = "Less than one object" if hidden < 0.5 else f"About {count:,} object{'s' * (count > 1)}"
+    return f"{about} of A would be hidden by wrong links; a greater --sure hides fewer and keeps more copies."
+
+
+def _say_before(sentence: str, printing: Printing) -> None:
+    """Say something on stderr before the writing starts."""
+    if sentence and not printing.quiet:
+        typer.echo(f"veclink: {sentence}", err=True)
 
 
 def _what_was_written(output: str, written: bool, in_the_way: str) -> str:

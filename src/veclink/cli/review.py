@@ -71,7 +71,10 @@ def review(
     inputs = (links, *payloads.files(), journal)
     check_output(output, a, b, *(str(each) for each in inputs if each is not None))
     path = journal or links.with_name(f"{links.name}.review.jsonl")
-    left, right = opened(a, payloads.payload_a), opened(b, payloads.payload_b)
+    left, right = (
+        opened(each, file, memory=linking.memory)
+        for each, file in ((a, payloads.payload_a), (b, payloads.payload_b))
+    )
     with Journal(path, left, right) as kept:
         session = Review(found, left, right, kept, name=links.name)
         again = LinkAgain(session, output, device=linking.device, memory=linking.memory, skip_zero=linking.skip_zero)

@@ -35,7 +35,7 @@ SeedsFile = Annotated[
     Path | None, typer.Option(help="Known pairs, CSV or Parquet with columns a,b: ids, or rows without ids.")
 ]
 MapKind = Annotated[
-    str, typer.Option("--map", help="la2m, procrustes, ridge, lowrank, blend, or auto: the best on held-back links.")
+    str, typer.Option("--map", help="blend, la2m, procrustes, ridge, lowrank, or auto: the best on held-back links.")
 ]
 RandomState = Annotated[int, typer.Option(min=0, help="The same number gives the same result.")]
 SkipZero = Annotated[bool, typer.Option("--skip-zero", help="Leave out zero vectors instead of stopping.")]
@@ -63,6 +63,9 @@ Memory = Annotated[
     str | None,
     typer.Option(callback=check_memory, help='How much memory to use on top of the input, like "500MB".'),
 ]
+Threads = Annotated[
+    int | None, typer.Option(min=1, help="Threads on the CPU; else $VECLINK_THREADS, or one for each core.")
+]
 Device = Annotated[str, typer.Option(callback=check_device, help="auto, cpu or cuda.")]
 
 
@@ -72,6 +75,7 @@ class Computing:
 
     memory: Memory = None
     device: Device = "auto"
+    threads: Threads = None
     random_state: RandomState = 0
     skip_zero: SkipZero = False
 
@@ -91,13 +95,18 @@ class Payloads:
 
 
 def opened(
-    source: str, payload_file: Path | None, *, payload: bool = True, progress: ProgressListener | None = None
+    source: str,
+    payload_file: Path | None,
+    *,
+    payload: bool = True,
+    memory: str | None = None,
+    progress: ProgressListener | None = None,
 ) -> Collection:
-    """A collection, with the payload of a file where one is given."""
+    """A collection, with the payload of a file where one is given; the rest as in `open_collection`."""
     from veclink.review.payloads import with_payload
     from veclink.stores.opening import open_collection
 
-    collection = open_collection(source, payload=payload, progress=progress)
+    collection = open_collection(source, payload=payload, memory=memory, progress=progress)
     return collection if payload_file is None else with_payload(collection, payload_file)
 
 

@@ -17,9 +17,9 @@ from veclink.errors import named
 if TYPE_CHECKING:
     from veclink.cli.demo_run import Demo
     from veclink.confidence.threshold import Threshold
-    from veclink.data.links import Range, Summary
     from veclink.data.payload_pairs import ColumnScores
     from veclink.data.scores import Scores
+    from veclink.data.summary import Range, Summary
     from veclink.report.examples import Example
 
 def print_summary(summary: Summary) -> None:

@@ -26,7 +26,7 @@ class Fitting:
     a: Annotated[str | None, typer.Option("--a", help="The collection A of the links.")] = None
     b: Annotated[str | None, typer.Option("--b", help="The collection B of the links.")] = None
     reverse: Annotated[bool, typer.Option("--reverse", help="Fit from B's space to A's.")] = False
-    map: MapKind = "la2m"
+    map: MapKind = "blend"
     save: Annotated[Path | None, typer.Option(help="Keep the fitted translator: .safetensors")] = None
 
     def __post_init__(self) -> None:
@@ -48,7 +48,7 @@ class Fitting:
             return Translator.load(self.with_)
         assert self.links is not None and self.a is not None and self.b is not None
         a, b = (opened.get(each, each) for each in (self.a, self.b))
-        return Translator.fit(self.links, a, b, kind=self.map, reverse=self.reverse, progress=progress)
+        return Translator.fit(self.links, a, b, map=self.map, reverse=self.reverse, progress=progress)
 
 
 @command

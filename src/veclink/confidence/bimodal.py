@@ -24,7 +24,7 @@ from veclink.confidence.constants import (
 )
 
 MAX_STEPS = 200
-CONVERGED = 1e-4
+COMPONENTS_CONVERGED = 1e-4
 MIN_VARIANCE = 1e-2
 
 
@@ -76,7 +76,7 @@ def bimodal(probability: np.ndarray) -> Bimodal:
         moved = float(np.abs(fresh - upper).max())
         upper = fresh
         means, variances = _components(log_odds, upper)
-        if moved < CONVERGED:
+        if moved < COMPONENTS_CONVERGED:
             break
     spread = np.sqrt(variances.mean())
     return Bimodal(

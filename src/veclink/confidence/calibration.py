@@ -114,7 +114,7 @@ def calibrate(
     every = candidates.mutual()
     links = every if fitted is None else fitted
     if len(links) < MIN_CANDIDATES:
-        return _uncalibrated(links)
+        return _too_few(links)
     part = len(links) / len(every)
     sample = _sample(candidates, neighbourhoods, links, k, part)
     mixture = fit_mixture(sample)
@@ -138,7 +138,7 @@ def calibrate(
     )
 
 
-def _uncalibrated(links: np.ndarray) -> Calibrated:
+def _too_few(links: np.ndarray) -> Calibrated:
     """Too few candidates to say anything of."""
     return Calibrated(
         links,

@@ -7,13 +7,15 @@ the map that its own fold had no part in, any other row by all of them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
 from veclink.backends.cloud_pair import CloudPair, Projections
 from veclink.confidence.constants import BEST_LISTED, FOLDS, FULL_FOLDS, NO_RIVAL_SCORE
-from veclink.geometry.canonical import JOINED_RULES, joined_projections
+from veclink.confidence.folds import Folds
+from veclink.geometry.canonical import JOINED_RULES, scaled_projections, side_by_side
 from veclink.matching import Matches
 
 Densities = tuple[np.ndarray, np.ndarray]
@@ -36,6 +38,8 @@ class Candidates:
         Mean over the maps of each row's similarity to its nearest rows of the other cloud.
     best_a, best_b : (n_a, BEST_LISTED) and (n_b, BEST_LISTED) int64
         Positions of each row's best candidates, best first, −1 where there are fewer.
+    single_scores : (m, c) float32
+        The same score under each of the joined maps alone; (0, 0) where one map was fitted only.
     """
 
     rows_a: np.ndarray
@@ -46,6 +50,25 @@ class Candidates:
     density_b: np.ndarray
     best_a: np.ndarray
     best_b: np.ndarray
+    single_scores: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.float32))
+
+    @cached_property
+    def under_single_maps(self) -> tuple[Candidates, ...]:
+        """The same pairs as each of the joined maps alone scores and lists them; densities are those of all maps."""
+        return tuple(self._scored_anew(score) for score in self.single_scores)
+
+    def _scored_anew(self, score: np.ndarray) -> Candidates:
+        densities = self.density_a[self.rows_a] + self.density_b[self.rows_b]
+        order_a = np.lexsort((-score, self.rows_a))
+        order_b = np.lexsort((-score, self.rows_b))
+        return replace(
+            self,
+            score=score,
+            cosine=(score + densities) / 2,
+            best_a=_best(order_a, self.rows_a, len(self.best_a)),
+            best_b=_best(order_b, self.rows_b, len(self.best_b)),
+            single_scores=np.empty((0, 0), np.float32),
+        )
 
     def mutual(self) -> np.ndarray:
         """Positions of the candidates that are the best of both their rows: mutual nearest neighbours."""
@@ -61,63 +84,6 @@ class Candidates:
             self.score[positions],
             np.float32(NO_RIVAL_SCORE),
         )
-
-
-@dataclass(frozen=True, eq=False)
-class Folds:
-    """Which fold the rows of a pool are in.
-
-    Attributes
-    ----------
-    of_link : (m,) int64
-        The fold of each link of the pool.
-    of_a, of_b : (n_a,) and (n_b,) int64
-        The fold of each row, −1 where it is not in the pool.
-    count : int
-    """
-
-    of_link: np.ndarray
-    of_a: np.ndarray
-    of_b: np.ndarray
-    count: int
-
-    @classmethod
-    def drawn(
-        cls,
-        pool: np.ndarray,
-        clouds: CloudPair,
-        rng: np.random.Generator,
-        count: int,
-    ) -> Folds:
-        """Folds of equal size, but for one link, at random."""
-        of_link = rng.permutation(len(pool)) % count
-        of_a = np.full(clouds.n_a, -1)
-        of_b = np.full(clouds.n_b, -1)
-        of_a[pool[:, 0]] = of_link
-        of_b[pool[:, 1]] = of_link
-        return cls(of_link, of_a, of_b, count)
-
-    def outside(self, fold: int) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of A, and of B, that had no part in the map without this fold."""
-        return (
-            np.flatnonzero((self.of_a == fold) | (self.of_a < 0)),
-            np.flatnonzero((self.of_b == fold) | (self.of_b < 0)),
-        )
-
-    def weights(self, rows_a: np.ndarray, rows_b: np.ndarray) -> np.ndarray:
-        """(c, count) of 0 and 1: the maps that each pair is scored by.
-
-        Those that neither row had a part in; where there is none, those that one of the two had no part in.
-        """
-        every = np.arange(self.count)
-        of_a = self.of_a[rows_a][:, None]
-        of_b = self.of_b[rows_b][:, None]
-        free_a = (of_a == every) | (of_a < 0)
-        free_b = (of_b == every) | (of_b < 0)
-        both = free_a & free_b
-        either = free_a | free_b
-        has_both = both.any(axis=1, keepdims=True)
-        return np.where(has_both, both, either).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,13 +159,14 @@ def crossfit_maps(
     split = Folds.drawn(pool, clouds, rng, folds)
     if weights is None:
         weights = np.ones(len(pool))
-    maps = [
+    single = [
         _fitted(clouds, pool, weights, links)
         for links in _fitted_to(split)
     ]  # fmt: skip
+    maps = [side_by_side(of_fold) for of_fold in single]
     whole = None
     if max(clouds.n_a, clouds.n_b) > FULL_FOLDS:
-        whole = _fitted(clouds, pool, weights, np.arange(len(pool)))
+        whole = side_by_side(_fitted(clouds, pool, weights, np.arange(len(pool))))
         matches = (one_pass or clouds.matches)(whole, BEST_LISTED)
         keys, densities = _pairs_of_one_map(matches, clouds, folds)
     else:
@@ -207,6 +174,12 @@ def crossfit_maps(
     rows_a, rows_b = np.divmod(keys, clouds.n_b)
     score = cross_fitted_score(clouds, maps, densities, split, rows_a, rows_b)
     candidates = scored_candidates(clouds, rows_a, rows_b, score, densities)
+    if len(single[0]) > 1:
+        of_each_map = [
+            cross_fitted_score(clouds, list(of_folds), densities, split, rows_a, rows_b)
+            for of_folds in zip(*single, strict=True)
+        ]  # fmt: skip
+        candidates = replace(candidates, single_scores=np.stack(of_each_map))
     return CrossFit(candidates, maps, split, densities, whole)
 
 
@@ -251,8 +224,8 @@ def scored_candidates(
         cosine.astype(np.float32),
         density_a,
         density_b,
-        _best(clouds, rows_a, score, clouds.n_a),
-        _best(clouds, rows_b, score, clouds.n_b),
+        _best(clouds.ordered(rows_a, score), rows_a, clouds.n_a),
+        _best(clouds.ordered(rows_b, score), rows_b, clouds.n_b),
     )
 
 
@@ -261,13 +234,13 @@ def _fitted(
     pool: np.ndarray,
     weights: np.ndarray,
     links: np.ndarray,
-) -> Projections:
-    """The joined canonical maps of the links of the pool at these places (f,)."""
+) -> list[Projections]:
+    """The canonical maps, one for each rule, of the links of the pool at these places (f,)."""
     left, right = clouds.vectors(pool[links])
     # Joined maps make a pass as many times as long; large clouds have links enough for one map.
     is_large = max(clouds.n_a, clouds.n_b) > FULL_FOLDS
     rules = JOINED_RULES[:1] if is_large else JOINED_RULES
-    return joined_projections(left, right, weights[links], rules)
+    return scaled_projections(left, right, weights[links], rules)
 
 
 def _fitted_to(split: Folds) -> list[np.ndarray]:
@@ -330,14 +303,11 @@ def _listed(
     )
 
 
-def _best(
-    clouds: CloudPair,
-    rows: np.ndarray,
-    score: np.ndarray,
-    n: int,
-) -> np.ndarray:
-    """(n, BEST_LISTED) positions of each row's best candidates, best first, −1 where there are fewer."""
-    order = clouds.ordered(rows, score)
+def _best(order: np.ndarray, rows: np.ndarray, n: int) -> np.ndarray:
+    """(n, BEST_LISTED) positions of each row's best candidates, best first, −1 where there are fewer.
+
+    order: (c,) positions sorted by row, then by falling score.
+    """
     end = np.cumsum(np.bincount(rows, minlength=n))
     first = np.r_[0, end[:-1]]
     best = np.full((n, BEST_LISTED), -1)

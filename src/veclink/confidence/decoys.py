@@ -120,6 +120,7 @@ def decoy_pairs(
         rival_in_a,
         rival_in_b,
         neighbourhoods[decoys.replacement],
+        single=tuple(decoy_pairs(each, neighbourhoods, decoys, k) for each in candidates.under_single_maps),
     )
 
 

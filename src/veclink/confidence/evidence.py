@@ -16,6 +16,7 @@ from veclink.backends.cloud_pair import CloudPair
 from veclink.confidence.candidates import Candidates
 from veclink.confidence.constants import NO_RIVAL_SCORE
 from veclink.confidence.features import Neighbourhoods, ScoredPairs, candidate_pairs, worth_measuring
+from veclink.geometry.canonical import JOINED_RULES, MapRule
 
 Columns = Mapping[str, np.ndarray]
 """The evidence of links, as in `Links.evidence`: columns of one value for each link."""
@@ -53,6 +54,8 @@ class Evidence:
         right as itself, and is left out where candidates that are not mutual get a probability.
     in_model : bool
         Whether the probabilities follow from it.
+    part_of : str, optional
+        The entry that it is explained with: what the two change counts as one, in the words of that entry.
     of_columns : callable, optional
         How it follows from other columns of a links file; without it, it is a column itself.
     needed : tuple of str
@@ -73,6 +76,7 @@ class Evidence:
     of_neighbourhoods: Callable[[Neighbourhoods], np.ndarray] | None = None
     compares_rivals: bool = False
     in_model: bool = True
+    part_of: str | None = None
     of_columns: Callable[[Columns], np.ndarray] | None = None
     needed: tuple[str, ...] = ()
     resolution: float = 1e-4
@@ -112,6 +116,12 @@ def score_evidence() -> tuple[Evidence, ...]:
 def neighbourhood_evidence() -> tuple[Evidence, ...]:
     """What is computed from the neighbourhoods of a pair, in the order of the columns of `neighbourhood_features`."""
     return tuple(entry for entry in REGISTRY if entry.of_neighbourhoods is not None)
+
+
+def explained_with(name: str) -> str:
+    """The name of the entry that this one is explained with: itself, unless it is a part of another."""
+    entry = lookup(name)
+    return name if entry is None or entry.part_of is None else entry.part_of
 
 
 def lookup(name: str) -> Evidence | None:
@@ -215,6 +225,34 @@ def _score_on_card(value: float, known: Mapping[str, float]) -> str:
     return f"{value:.2f}{lead}"
 
 
+def _score_under(place: int, rule: MapRule) -> Evidence:
+    """How alike a pair is under one of the joined maps alone."""
+    return Evidence(
+        name=f"score_map{place + 1}",
+        label=f"Alike under map {place + 1} alone",
+        against="the two are not much alike under one map alone",
+        help=f"the score under one of the joined maps alone (ridge {rule.ridge:g}, power {rule.power:g}); 0 where one "
+        "map was fitted only, as for large collections",
+        of_pairs=lambda pairs: pairs.under_map(place).score,
+        part_of="score",
+        card=None,
+    )
+
+
+def _margin_under(place: int, rule: MapRule) -> Evidence:
+    """The lead of a pair over its closest rival under one of the joined maps alone."""
+    return Evidence(
+        name=f"margin_map{place + 1}",
+        label=f"Lead under map {place + 1} alone",
+        against="a rival comes close under one map alone",
+        help=f"the lead over the closest rival under that map alone (ridge {rule.ridge:g}, power {rule.power:g})",
+        of_pairs=lambda pairs: np.minimum(*pairs.under_map(place).margins()),
+        compares_rivals=True,
+        part_of="narrow_margin",
+        card=None,
+    )
+
+
 _MARGIN_COLUMNS = ("score", "rival_a", "rival_b", "rival_a_score", "rival_b_score")
 
 REGISTRY: tuple[Evidence, ...] = (
@@ -286,4 +324,8 @@ REGISTRY: tuple[Evidence, ...] = (
         resolution=1e-3,
         card=None,
     ),
+    # Single maps tell wrong pairs that all of them together like. On the half of `veclink bench real` that things are
+    # chosen on, recall at 0.95 rose from 64.3 to 67.1, mean F1 from 85.4 to 85.8 in 41 runs.
+    *(_score_under(place, rule) for place, rule in enumerate(JOINED_RULES)),
+    *(_margin_under(place, rule) for place, rule in enumerate(JOINED_RULES)),
 )

@@ -99,8 +99,11 @@ def model_changes(
     model: Mapping[str, Any],
     values: Mapping[str, float],
 ) -> dict[str, float]:
-    """By how much each kind of evidence moves the log odds from those of a pair with average evidence."""
-    changes = {}
+    """By how much each kind of evidence moves the log odds from those of a pair with average evidence.
+
+    Kinds that are explained with another one count as that one.
+    """
+    changes: dict[str, float] = {}
     parts = zip(
         model["features"],
         model["weights"],
@@ -109,7 +112,9 @@ def model_changes(
         strict=True,
     )
     for name, weight, centre, scale in parts:
-        changes[name] = weight * (values[name] - centre) / scale
+        told = evidence.explained_with(name)
+        change = weight * (values[name] - centre) / scale
+        changes[told] = changes.get(told, 0.0) + change
     return changes
 
 

@@ -28,12 +28,22 @@ class ScoredPairs:
         CSLS of the best other partner of its row of B, which is in A, and of its row of A, which is in B.
     neighbourhoods : (m, f) float32
         The neighbourhood features of the pair, in the order of the registry.
+    single : tuple of ScoredPairs
+        The same pairs under each of the joined maps alone; none where one map was fitted only.
     """
 
     score: np.ndarray
     rival_in_a: np.ndarray
     rival_in_b: np.ndarray
     neighbourhoods: np.ndarray
+    single: tuple[ScoredPairs, ...] = ()
+
+    def under_map(self, place: int) -> ScoredPairs:
+        """The pairs under one of the joined maps alone; all alike, which says nothing, where there is no such map."""
+        if self.single:
+            return self.single[place]
+        none = np.zeros_like(self.score)
+        return ScoredPairs(none, none, none, self.neighbourhoods)
 
     def margins(self) -> tuple[np.ndarray, np.ndarray]:
         """How far the pair scores above its best rival in A, and in B: (m,) each."""
@@ -53,6 +63,7 @@ def candidate_pairs(
         rival_in_a=_rival_score(candidates, listed_a, positions),
         rival_in_b=_rival_score(candidates, listed_b, positions),
         neighbourhoods=neighbourhoods[positions],
+        single=tuple(candidate_pairs(each, neighbourhoods, positions) for each in candidates.under_single_maps),
     )
 
 

@@ -4,13 +4,13 @@ The probabilities expect W = Σ(1 − p) wrong links of n. How far that is off d
 collection that seems to be in the other: where little is shared, the linker counts too many wrong links and too few
 shared objects. In trials on real vectors nine of ten lay, up to what chance brings about, within
 
-    true wrong links / W           exp(−0.6 − 0.25/s)  to  exp(0.5)
-    true recall / estimate         exp(0.15 − 0.10/s)  to  exp(0.06)
-    true overlap / estimate        exp(−0.09)          to  exp(0.11/s − 0.12)
+    true wrong links / W           exp(−1 − 0.25/s − 4/√o)    to  exp(0.5 + 4/√o)
+    true recall / estimate         exp(0.15 − 0.10/s − 3/√o)  to  exp(0.06)
+    true overlap / estimate        exp(−0.09 − 3/√o)          to  exp(0.11/s − 0.12 + 3/√o)
 
-The numbers (`constants`) were chosen on `span.json` and `intervals.json` of bench/results; how often they
-hold, there and in the further trials of `probe.json`, is what `veclink bench coverage` prints. The 0.15
-was 0.12 before those were seen.
+with o the estimated overlap: few links make poor maps, and all errors are larger. The numbers (`constants`) were
+chosen on `span.json` and `intervals.json` of bench/results, those with o on the half `choose` of `veclink bench real`.
+How often they hold is what `veclink bench coverage` and `veclink bench real --table` print.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from veclink.confidence.constants import (
+    FEW_LINKS_COUNT_ERROR,
+    FEW_LINKS_SHARE_ERROR,
     FEWER_SHARED,
     FEWER_WRONG,
     HIGHER_RECALL,
@@ -58,7 +60,7 @@ class Estimates:
 
 @dataclass(frozen=True)
 class Spread:
-    """How far off the estimates may be, in logarithms, where a certain share of the smaller collection is in both.
+    """How far off the estimates may be, in logarithms, where so many objects seem to be in both collections.
 
     Attributes
     ----------
@@ -77,15 +79,19 @@ class Spread:
     chance: float = NORMAL_90
 
     @classmethod
-    def at(cls, share: float) -> Spread:
-        """Where so large a share of the smaller collection seems to be in both."""
+    def at(cls, overlap: float, smaller: int) -> Spread:
+        """Where so many objects seem to be in both collections, of which the smaller has so many rows."""
+        share = overlap / max(smaller, 1)
+        scarcity = 1 / np.sqrt(max(overlap, 1.0))
+        of_counts = FEW_LINKS_COUNT_ERROR * scarcity
+        of_shares = FEW_LINKS_SHARE_ERROR * scarcity
         return cls(
-            fewer_wrong=_by_share(FEWER_WRONG, share),
-            more_wrong=MORE_WRONG,
-            lower_recall=_by_share(LOWER_RECALL, share),
+            fewer_wrong=_by_share(FEWER_WRONG, share) + of_counts,
+            more_wrong=MORE_WRONG + of_counts,
+            lower_recall=_by_share(LOWER_RECALL, share) + of_shares,
             higher_recall=HIGHER_RECALL,
-            fewer_shared=FEWER_SHARED,
-            more_shared=_by_share(MORE_SHARED, share),
+            fewer_shared=FEWER_SHARED + of_shares,
+            more_shared=_by_share(MORE_SHARED, share) + of_shares,
         )
 
 
@@ -129,7 +135,7 @@ def ranges(n: int, expected_wrong: float, overlap: float, smaller: int) -> Estim
     smaller : int
         Rows of the smaller collection.
     """
-    wrong = wrong_links(expected_wrong, n, overlap / smaller)
+    wrong = wrong_links(expected_wrong, n, Spread.at(overlap, smaller))
     precision = Interval(
         1 - wrong.value / n,
         1 - wrong.high / n,
@@ -142,9 +148,8 @@ def ranges(n: int, expected_wrong: float, overlap: float, smaller: int) -> Estim
     )
 
 
-def wrong_links(expected: float, n: int, share: float) -> Interval:
-    """How many of n links are wrong, when the probabilities expect so many. share: of the smaller side, in both."""
-    spread = Spread.at(share)
+def wrong_links(expected: float, n: int, spread: Spread) -> Interval:
+    """How many of n links are wrong, when the probabilities expect so many."""
     chance = spread.chance * np.sqrt(max(expected, 0.0))
     fewer = expected * (1 - np.exp(-spread.fewer_wrong))
     more = expected * (np.exp(spread.more_wrong) - 1)
@@ -159,7 +164,7 @@ def wrong_links(expected: float, n: int, share: float) -> Interval:
 
 def found_share(right: float, overlap: float, smaller: int) -> Interval:
     """Recall: how large a part so many right links are of the shared objects."""
-    spread = Spread.at(overlap / smaller)
+    spread = Spread.at(overlap, smaller)
     value = min(1.0, right / overlap)
     chance = spread.chance * np.sqrt((1 - value) / max(right, 1.0))
     low = value * np.exp(-_together(spread.lower_recall, chance))
@@ -169,7 +174,7 @@ def found_share(right: float, overlap: float, smaller: int) -> Interval:
 
 def shared_objects(overlap: float, smaller: int) -> Interval:
     """How many objects are in both collections, of which the smaller has so many rows."""
-    spread = Spread.at(overlap / smaller)
+    spread = Spread.at(overlap, smaller)
     chance = spread.chance / (2 * np.sqrt(max(overlap, 1.0)))
     low = overlap * np.exp(-_together(spread.fewer_shared, chance))
     high = overlap * np.exp(_together(spread.more_shared, chance))

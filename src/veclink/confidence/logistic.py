@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from veclink.confidence.constants import FEATURE_RIDGE
+
 NEWTON_STEPS = 50
 LARGEST_STEP = 5.0
 NEWTON_CONVERGED = 1e-6
@@ -37,7 +39,7 @@ def logistic_regression(
     targets: np.ndarray,
     weights: np.ndarray,
 ) -> np.ndarray:
-    """Coefficients (1 + f,) by Newton's method, the intercept first; unit ridge on all but the intercept.
+    """Coefficients (1 + f,) by Newton's method, the intercept first; FEATURE_RIDGE on all but the intercept.
 
     Parameters
     ----------
@@ -48,7 +50,7 @@ def logistic_regression(
         How much each line counts.
     """
     design = np.column_stack([np.ones(len(features)), features])
-    ridge = np.r_[INTERCEPT_RIDGE, np.ones(features.shape[1])]
+    ridge = np.r_[INTERCEPT_RIDGE, np.full(features.shape[1], FEATURE_RIDGE)]
     coefficients = np.zeros(design.shape[1])
     for _ in range(NEWTON_STEPS):
         fitted = sigmoid(design @ coefficients)

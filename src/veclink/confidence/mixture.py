@@ -15,11 +15,11 @@ import numpy as np
 
 from veclink.confidence.bimodal import Bimodal, bimodal
 from veclink.confidence.constants import (
-    CONVERGED,
     DECOY_RATE_INFLATION,
     FIRST_GUESS_QUANTILES,
     MAX_ROUNDS,
     MIN_WRONG_SHARE,
+    MIXTURE_CONVERGED,
     MUTUAL_SHARE,
     OWN_DOUBT_SHARE,
     RATE_ERROR,
@@ -131,7 +131,7 @@ def fit_mixture(sample: Sample) -> Mixture:
             probability = fresh
         else:
             probability = 0.5 * (fresh + probability)
-        if moved < CONVERGED:
+        if moved < MIXTURE_CONVERGED:
             break
     return Mixture(probability, coefficients, decoy_weight)
 

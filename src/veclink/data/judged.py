@@ -14,7 +14,8 @@ from veclink.data.pairs import pair_keys
 from veclink.errors import InputError
 
 if TYPE_CHECKING:
-    from veclink.data.links import Links, Summary
+    from veclink.data.links import Links
+    from veclink.data.summary import Summary
 
 LINKED = "linked"
 """The column that says which of the judged pairs are links; where there is none, all are."""

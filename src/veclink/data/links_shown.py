@@ -18,7 +18,7 @@ from veclink.data.views import view
 from veclink.errors import InputError
 
 if TYPE_CHECKING:
-    from veclink.data.links import Summary
+    from veclink.data.summary import Summary
 
 Titles = Mapping[tuple[int, int], tuple[str, str]]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from veclink.errors import InputError, readable_size
@@ -33,7 +35,7 @@ def parse_memory(memory: int | float | str, *, least: int = 1) -> int:
     return size
 
 
-def check_fits(path: Path, size: int) -> None:
+def check_fits(path: Path, size: int, most: int | None = None) -> None:
     """Refuse a compressed file whose content needs more bytes than there is memory: a few megabytes can hold terabytes.
 
     Parameters
@@ -42,13 +44,90 @@ def check_fits(path: Path, size: int) -> None:
         The file.
     size : int
         The bytes of its content, as the file itself says.
+    most : int, optional
+        The bytes that may be taken; without it, those that can be had now.
     """
-    most = most_memory()
+    most = most_memory() if most is None else most
     if size > most:
         raise InputError(
             f"{path} has {readable_size(path.stat().st_size)} and would need {readable_size(size)} of memory, where "
             f"{readable_size(most)} can be had; write it uncompressed (.npy), or in parts."
         )
+
+
+FLOOR = 500_000_000
+"""Bytes that reading may always take: the libraries that read need some hundred megabytes by themselves."""
+
+
+def reading_memory(memory: int | str | None, path: Path | None) -> int:
+    """Bytes that may be taken in order to read a collection: what `memory` says on top of the input, or all there are.
+
+    Parameters
+    ----------
+    memory : int or str, optional
+        As `parse_memory` takes it.
+    path : Path, optional
+        The file or folder of the collection.
+    """
+    most = most_memory()
+    if memory is None:
+        return most
+    return min(most, max(parse_memory(memory), FLOOR) + 2 * size_of(path))
+
+
+def size_of(path: Path | None) -> int:
+    """Bytes of a file, or of all files in a folder; 0 where there is none."""
+    if path is None or not path.exists():
+        return 0
+    if path.is_file():
+        return path.stat().st_size
+    return sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
+
+
+@contextmanager
+def limited(most: int, what: str) -> Iterator[None]:
+    """Let this process take at most so many bytes more, and turn what goes beyond into a sentence.
+
+    A damaged or harmful file can make a library ask for terabytes. Mapped files do not count. Where the system has no
+    such limit (it is Linux's), only what a file says of itself is checked.
+
+    Parameters
+    ----------
+    most : int
+        Bytes beyond what the process has now.
+    what : str
+        What is read, for the sentence.
+    """
+    before = _lowered(most)
+    try:
+        yield
+    except MemoryError as error:
+        raise InputError(
+            f"{what} needs more than {readable_size(most)} of memory to be read; it may be damaged, or hold far more "
+            "than its size shows. Give more with --memory, or write it in parts."
+        ) from error
+    finally:
+        if before is not None:
+            import resource
+
+            with suppress(OSError, ValueError):
+                resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
+def _lowered(most: int) -> tuple[int, int] | None:
+    """Lower this process's limit of data, and give what it was; None where it stays as it is."""
+    try:
+        import resource
+
+        held = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) * resource.getpagesize()
+        before = resource.getrlimit(resource.RLIMIT_DATA)
+        wanted = held + most
+        if before[0] != resource.RLIM_INFINITY and before[0] <= wanted:
+            return None
+        resource.setrlimit(resource.RLIMIT_DATA, (wanted, before[1]))
+    except (ImportError, OSError, ValueError, IndexError):
+        return None
+    return before
 
 
 def most_memory() -> int:

@@ -9,17 +9,32 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
 from veclink.errors import InputError, VeclinkError, needed
 from veclink.files.atomic import written_whole
+from veclink.files.memory import check_fits, limited, most_memory
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-UNREADABLE = (OSError, ValueError, TypeError, KeyError, NotImplementedError, ArithmeticError, RecursionError, csv.Error)
+UNREADABLE = (
+    OSError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    EOFError,
+    NotImplementedError,
+    ArithmeticError,
+    RecursionError,
+    SyntaxError,
+    TokenError,
+    csv.Error,
+)
 """What the parsers of tables complain with when a file is not what it should be."""
 Values = Sequence[Any] | np.ndarray
 KEY = b"veclink"
@@ -73,10 +88,10 @@ def read_columns(path: Path, wanted: Sequence[str]) -> Columns:
     """Those of the `wanted` columns that a .csv or .parquet file has."""
     if path.suffix.lower() == ".csv":
         return read_csv(path, wanted)
-    parquet: Any = needed("pyarrow.parquet", "Reading Parquet")
-    with parquet.ParquetFile(path) as file:
+    with _opened_parquet(path) as file:
         names = file.schema_arrow.names
         table = file.read(columns=[name for name in wanted if name in names])
+    table.validate(full=True)  # text that is none would be noticed only where it is looked at
     values = {name: table.column(name).to_pylist() for name in table.column_names}
     return Columns(names, values, "row", range(table.num_rows))
 
@@ -106,9 +121,24 @@ def read_csv(path: Path, wanted: Sequence[str] | None = None, *, whole: bool = F
 
 def read_parquet(path: Path) -> pa.Table:
     """A Parquet file as a table, with its metadata."""
+    with _opened_parquet(path) as file:
+        table = file.read()
+    table.validate(full=True)
+    return table
+
+
+@contextmanager
+def _opened_parquet(path: Path) -> Iterator[Any]:
+    """A Parquet file that fits into memory."""
     parquet: Any = needed("pyarrow.parquet", "Reading Parquet")
-    with parquet.ParquetFile(path) as file:
-        return file.read()
+    with limited(most_memory(), str(path)), parquet.ParquetFile(path) as file:
+        check_fits(path, unpacked_size(file.metadata))
+        yield file
+
+
+def unpacked_size(metadata: Any) -> int:
+    """Bytes that the columns of a Parquet file have before they are compressed, as its metadata says."""
+    return sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
 
 
 def write_table(

@@ -41,13 +41,13 @@ JOINED_RULES = (
 scifact, e5–granite 69.1 → 70.0; reddit, minilm–e5 81.0 → 82.2."""
 
 
-def joined_projections(
+def scaled_projections(
     left: np.ndarray,
     right: np.ndarray,
     weights: np.ndarray | None = None,
     rules: tuple[MapRule, ...] = JOINED_RULES,
-) -> Sides:
-    """The canonical maps of these rules side by side, each scaled so that it counts alike.
+) -> list[Sides]:
+    """The canonical maps of these rules, each scaled so that it counts alike beside the others.
 
     Parameters
     ----------
@@ -59,17 +59,33 @@ def joined_projections(
 
     Returns
     -------
-    (d1, r) and (d2, r) float32
+    A pair (d1, r) and (d2, r) float32 for each rule.
     """
     if weights is None:
         weights = np.ones(len(left))
     share = weights / weights.sum()
-    of_a: list[np.ndarray] = []
-    of_b: list[np.ndarray] = []
+    scaled = []
     for map_a, map_b in canonical_maps(left, right, share, rules):
-        of_a.append(map_a / _mean_length(left @ map_a, share))
-        of_b.append(map_b / _mean_length(right @ map_b, share))
-    return np.hstack(of_a).astype(np.float32), np.hstack(of_b).astype(np.float32)
+        of_a = map_a / _mean_length(left @ map_a, share)
+        of_b = map_b / _mean_length(right @ map_b, share)
+        scaled.append((of_a.astype(np.float32), of_b.astype(np.float32)))
+    return scaled
+
+
+def side_by_side(maps: list[Sides]) -> Sides:
+    """Maps joined into one: a pair of rows is scored by all of them together."""
+    of_a, of_b = zip(*maps, strict=True)
+    return np.hstack(of_a), np.hstack(of_b)
+
+
+def joined_projections(
+    left: np.ndarray,
+    right: np.ndarray,
+    weights: np.ndarray | None = None,
+    rules: tuple[MapRule, ...] = JOINED_RULES,
+) -> Sides:
+    """The maps of `scaled_projections` side by side: (d1, r) and (d2, r) float32."""
+    return side_by_side(scaled_projections(left, right, weights, rules))
 
 
 def canonical_maps(

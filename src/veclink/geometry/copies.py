@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from veclink.geometry.clouds import LEAST_ROWS, Cloud
+from veclink.threads import share
 
 COPY_GAP = 0.16
 """Rows are copies when 1 − cosine is at most this part of what 80 % of the rows have to their nearest row.
@@ -31,7 +32,7 @@ SAME = 1e-5
 MOST_COMPARED = 20_000
 """Rows of a cloud up to which each is compared with all others; of more, only equal ones are found."""
 
-BLOCK = 1024
+BLOCK = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,11 +98,14 @@ def _nearest_gaps(cloud: Cloud) -> np.ndarray:
     n = len(cloud)
     points = cloud.block(0, n)
     gaps = np.empty(n, np.float32)
-    for start in range(0, n, BLOCK):
-        cosine = points[start : start + BLOCK] @ points.T
+
+    def look(start: int, stop: int) -> None:
+        cosine = points[start:stop] @ points.T
         own = np.arange(len(cosine))
         cosine[own, start + own] = -2.0
-        gaps[start : start + BLOCK] = 1 - cosine.max(axis=1)
+        gaps[start:stop] = 1 - cosine.max(axis=1)
+
+    share(look, n, step=BLOCK)
     return gaps
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from veclink.geometry.arrays import Array, along_rows, is_numpy
+from veclink.geometry.arrays import Array, along_rows, concat, is_numpy, to_numpy
 from veclink.geometry.rows import Rows, tiles
 
 QUERIES = 512  # rows at a time: their similarities to one block of the others are the largest thing here
@@ -40,13 +40,13 @@ def largest_values(similarity: Array, count: int) -> Array:
     return similarity.topk(count, dim=1).values
 
 
-def nearest_rows(queries: np.ndarray, cloud: Rows, count: int, *, block: int) -> np.ndarray:
+def nearest_rows(queries: Array, cloud: Rows, count: int, *, block: int) -> np.ndarray:
     """The rows of a cloud with the largest cosine to each query.
 
     Parameters
     ----------
-    queries : ndarray of shape (q, d)
-        Vectors of unit length.
+    queries : array of shape (q, d)
+        Vectors of unit length, of numpy, or of torch where the cloud gives tensors.
     cloud : Rows of shape (n, d)
         Read in blocks of `block` rows.
     count : int
@@ -59,20 +59,23 @@ def nearest_rows(queries: np.ndarray, cloud: Rows, count: int, *, block: int) ->
     """
     found = np.empty((len(queries), count), np.int32)
     for start, stop in tiles(len(queries), QUERIES):
-        found[start:stop] = _nearest(queries[start:stop], cloud, count, block)
+        found[start:stop] = to_numpy(_nearest(queries[start:stop], cloud, count, block))
     return found
 
 
-def _nearest(queries: np.ndarray, cloud: Rows, count: int, block: int) -> np.ndarray:
-    cosine = np.empty((len(queries), 0), np.float32)
-    index = np.empty((len(queries), 0), np.int32)
+def _nearest(queries: Array, cloud: Rows, count: int, block: int) -> Array:
+    cosine: Array = None
+    index: Array = None
     for first, last in tiles(cloud.shape[0], block):
-        rows = np.arange(first, last, dtype=np.int32)
-        here = np.broadcast_to(rows, (len(queries), last - first))
-        cosine = np.concatenate([cosine, queries @ cloud.block(first, last).T], axis=1)
-        index = np.concatenate([index, here], axis=1)
+        here = queries @ cloud.block(first, last).T
+        column = largest(here, min(count, last - first))
+        best = along_rows(here, column)
+        if cosine is None:
+            cosine, index = best, column + first
+            continue
+        cosine = concat([cosine, best], axis=1)
+        index = concat([index, column + first], axis=1)
         if cosine.shape[1] > count:
-            best = largest(cosine, count)
-            cosine = along_rows(cosine, best)
-            index = along_rows(index, best)
+            kept = largest(cosine, count)
+            cosine, index = along_rows(cosine, kept), along_rows(index, kept)
     return index

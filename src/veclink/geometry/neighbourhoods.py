@@ -5,11 +5,14 @@ The clouds are rows of numpy or on a torch device; every product runs where they
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from veclink.geometry.arrays import Array, along_rows, asarray, concat, is_numpy, namespace, sorted_rows, to_numpy
 from veclink.geometry.nearest import EXCLUDED, largest, largest_values
 from veclink.geometry.rows import Rows, tiles
+from veclink.threads import share
 
 # Links around a pair that it is compared by. They were 20 and 60 in the first trials, where a regression with labels
 # showed what evidence is worth (scifact and nfcorpus, minilm–mpnet, 15 % shared).
@@ -46,17 +49,19 @@ def local_agreement(
     """
     nearest = min(nearest, max(len(pool) - 2, 1))
     links = _Links(a, b, pool)
-    parts = [np.empty((2, 0), np.float32)]
-    for start, stop in tiles(len(rows_a), links.at_once):
+    correlation = np.empty(len(rows_a), np.float32)
+    overlap = np.empty(len(rows_a), np.float32)
+
+    def compare(start: int, stop: int) -> None:
         near_a, near_b = links.similarities(rows_a[start:stop], rows_b[start:stop])
         both = concat([largest(near, nearest) for near in (near_a, near_b)], axis=1)
         of_a, of_b = along_rows(near_a, both), along_rows(near_b, both)
         there = (of_a > EXCLUDED + 0.5) & (of_b > EXCLUDED + 0.5)
         ordered = sorted_rows(both)
-        overlap = (ordered[:, 1:] == ordered[:, :-1]).sum(axis=1) / nearest
-        correlation = _correlation(of_a, of_b, there)
-        parts.append(np.stack([to_numpy(correlation), to_numpy(overlap)]).astype(np.float32))
-    correlation, overlap = np.concatenate(parts, axis=1)
+        overlap[start:stop] = to_numpy((ordered[:, 1:] == ordered[:, :-1]).sum(axis=1) / nearest)
+        correlation[start:stop] = to_numpy(_correlation(of_a, of_b, there))
+
+    _for_blocks(compare, len(rows_a), links.linked_a, links.at_once)
     return correlation, overlap
 
 
@@ -69,11 +74,14 @@ def own_density(cloud: Rows, rng: np.random.Generator, most: int = DENSITY_SAMPL
     density = np.empty(n, np.float32)
     position = np.full(n, -1)
     position[sample] = np.arange(len(sample))
-    for start, stop in tiles(n, _at_once(others, len(sample))):
+
+    def look(start: int, stop: int) -> None:
         near = cloud.block(start, stop) @ others.T
         own = np.flatnonzero(position[start:stop] >= 0)
         near[asarray(own, near), asarray(position[start + own], near)] = EXCLUDED
         density[start:stop] = to_numpy(largest_values(near, k).mean(axis=1))
+
+    _for_blocks(look, n, others, _at_once(others, len(sample)))
     return (density - density.mean()) / max(float(density.std()), 1e-9)
 
 
@@ -127,6 +135,15 @@ class _Links:
         near_a[shared] = EXCLUDED
         near_b[shared] = EXCLUDED
         return near_a, near_b
+
+
+def _for_blocks(work: Callable[[int, int], None], n: int, like: Array, at_once: int) -> None:
+    """Runs work(start, stop) for all blocks of n rows: in numpy on several threads, on a device one by one."""
+    if is_numpy(like):
+        share(work, n, step=at_once)
+        return
+    for start, stop in tiles(n, at_once):
+        work(start, stop)
 
 
 def _at_once(x: Array, columns: int) -> int:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from veclink.geometry.nearest import largest
-from veclink.geometry.rows import tiles
 from veclink.geometry.signatures import unit_rows
+from veclink.threads import share
 
 # Ranks that similarities are read at, neighbours that a hop averages, and the weight of a hop: from the first trials of
 # linking without seeds (scifact and nfcorpus, three pairs of encoders, 15 to 50 % shared).
@@ -21,7 +21,7 @@ NEIGHBOURS = 15
 HOP_WEIGHT = 0.7
 # Leading principal components that are kept. Origin not recorded.
 COMPONENTS = 16
-BLOCK = 1024  # rows at a time
+BLOCK = 256  # rows at a time
 # Of how generic a row is, against 64 numbers of a profile; 4 to 16 do as well (reddit, scifact, papers, films).
 GENERIC_WEIGHT = 8.0
 FORM_WEIGHT = 0.5
@@ -91,7 +91,8 @@ def read(points: np.ndarray, references: np.ndarray | None = None) -> Reading:
     similarities = np.empty((n, RANKS), np.float32)
     nearest = np.empty((n, min(NEIGHBOURS, len(chosen) - 1)), np.int64)
     others = points[chosen].T
-    for start, stop in tiles(n, BLOCK):
+
+    def read(start: int, stop: int) -> None:
         cosine = points[start:stop] @ others
         itself = place[start:stop]
         there = np.flatnonzero(itself >= 0)
@@ -99,6 +100,8 @@ def read(points: np.ndarray, references: np.ndarray | None = None) -> Reading:
         nearest[start:stop] = chosen[largest(cosine, nearest.shape[1])]
         cosine.sort(axis=1)
         similarities[start:stop] = cosine[:, -ranks]
+
+    share(read, n, step=BLOCK)
     return Reading(similarities, ranks, nearest)
 
 

@@ -10,9 +10,10 @@ import numpy as np
 from veclink.errors import InputError, named
 from veclink.geometry.arrays import Array, namespace, to_numpy
 from veclink.geometry.signatures import unit_rows
+from veclink.threads import multiply
 
 LARGEST = 1e4  # numbers of rows that are of unit length are far below, and their products inside float16 and float32
-PROJECTED_AT_ONCE = 1024  # rows in one product: always the same, so that no row's numbers depend on who asks
+PROJECTED_AT_ONCE = 4096  # rows in one product: always the same, so that no row's numbers depend on who asks
 
 
 class Rows(Protocol):
@@ -96,13 +97,12 @@ class ProjectedRows:
         for low in range(start, stop, PROJECTED_AT_ONCE):
             high = min(low + PROJECTED_AT_ONCE, stop)
             part = rows[low - start : high - start]
-            np.matmul(self.cloud.block(low, high), self.projection, out=part)
-            unit_rows(part)
+            multiply(self.cloud.block(low, high), self.projection, out=part, after=unit_rows)
         return rows
 
     def take(self, rows: np.ndarray) -> np.ndarray:
         """The rows at these positions, (len(rows), m)."""
-        return unit_rows(self.cloud.take(rows) @ self.projection)
+        return multiply(self.cloud.take(rows), self.projection, after=unit_rows)
 
 
 def tiles(n: int, size: int, first: int = 0) -> Iterator[tuple[int, int]]:

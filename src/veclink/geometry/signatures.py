@@ -33,9 +33,8 @@ def kernel_width(r: np.ndarray) -> float:
     r = r.astype(np.float64)
     squares = np.einsum("ij,ij->i", r, r)
     gaps = squares[:, None] + squares[None, :] - 2.0 * (r @ r.T)
-    # The subtraction above leaves rounding where the true gap is zero; it must not count as a distance. Each pair is
-    # there twice, which leaves the median as it is.
-    apart = gaps > 1e-10 * (1.0 + squares.max(initial=0.0))
+    # The subtraction above leaves rounding where the true gap is zero; it must not count as a distance.
+    apart = np.triu(gaps > 1e-10 * (1.0 + squares.max(initial=0.0)), 1)
     return float(np.sqrt(np.median(gaps[apart]))) if apart.any() else 1.0
 
 

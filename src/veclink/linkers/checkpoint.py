@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ DAMAGED = (
     RecursionError,
     RuntimeError,
     SyntaxError,
+    TokenError,
     zipfile.BadZipFile,
     zlib.error,
 )

@@ -37,8 +37,10 @@ from veclink.linkers.result import links_of
 from veclink.linkers.span.kernel_clouds import kernel_clouds
 from veclink.linkers.span.linker import span
 from veclink.linkers.stages import Watch
-from veclink.progress import ProgressListener, heard, shows_progress
+from veclink.matching.cpu import is_compiled
+from veclink.progress import COMPILING, Progress, ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
+from veclink.threads import computing
 
 if TYPE_CHECKING:
     from veclink.backends.ray_cluster import Cluster
@@ -64,6 +66,7 @@ def link(
     device: str = "auto",
     random_state: int = 0,
     memory: int | str | None = None,
+    threads: int | None = None,
     cluster: str | None = None,
     progress: ProgressListener | bool | None = None,
     checkpoint: str | Path | None = None,
@@ -101,6 +104,8 @@ def link(
         Draws everything that is drawn.
     memory : int or str, optional
         Bounds what is allocated beside the vectors, such as "4GB".
+    threads : int, optional
+        Threads on the CPU; else $VECLINK_THREADS, or as many as this process may use cores. The links are the same.
     cluster : str, optional
         The address of a Ray cluster to run on, or "auto" for the one that this machine is part of: the links are the
         same.
@@ -126,12 +131,13 @@ def link(
     chosen = options_of(method, options, keywords)
     told = {"random_state": random_state, **(_plain(keywords) or differing(chosen))}
     place = chosen_device(device)
-    with machines_at(cluster, device) as machines:
+    with computing(threads), machines_at(cluster, device) as machines:
         if machines is not None:
             place = "cpu"  # what a cluster computes on is its own matter
         run = _Run(chosen, place, memory, random_state, machines, told)
-        left = open_collection(a, payload=seeds_by is not None, progress=progress)
-        right = open_collection(b, payload=seeds_by is not None, progress=progress)
+        payload = seeds_by is not None
+        left = open_collection(a, payload=payload, memory=memory, progress=progress)
+        right = open_collection(b, payload=payload, memory=memory, progress=progress)
         known = None if seeds is None else resolve_seeds(seeds, left, right, strict=strict)
         matches = None if seeds_by is None else match_column(seeds_by, left, right)
         clouds = run.prepared(left, right, skip_zero)
@@ -144,6 +150,7 @@ def link(
         if matches is not None:
             given = anchors_from_column(*clouds, _without_copies(matches, groups), random_state)
         watch = Watch(progress, run.checkpoint(checkpoint, *clouds, given))
+        _tell_of_compiling(place, progress)
         links = run.links(*clouds, given, watch)
         if groups is not None:
             links = run.with_copies(links, groups)
@@ -205,7 +212,7 @@ class _Run:
         skip_zero: bool,
     ) -> tuple[Cloud, Cloud]:
         """The collections as clouds, centred where the method wants it."""
-        centre = isinstance(self.options, SpanOptions) and self.options.centred
+        centre = self.options.centred
         look = look_on(self.device)
         a = prepare(
             left,
@@ -308,6 +315,11 @@ class _Run:
             ridge=options.ridge,
             cluster=self.cluster,
         )
+
+
+def _tell_of_compiling(device: str, progress: ProgressListener | None) -> None:
+    if progress is not None and device == "cpu" and not is_compiled():
+        progress(Progress(0, None, 0, None, COMPILING))
 
 
 def _check_call(method: str, random_state: int, cluster: str | None) -> None:

@@ -153,12 +153,20 @@ class GehOptions:
     ----------
     growth, share : float
         c and ρ0 of the schedule.
+    base_views : int, optional
+        m0 of the schedule, the views of the first iteration; by default ⌈2/ρ0⌉, as the paper ties it to the share.
     k : int
         Neighbours over which csls takes a density.
     encoding : {"kernel", "raw"}
         The kernel hash, or raw distances.
     view_choice : {"fps", "random"}
         How the links of a view are drawn: furthest-point sampling, or at random.
+    seeds_in_views : bool
+        Whether every view holds all seeds. False: a view is drawn from all links, seeds among them.
+    own_votes : bool
+        Whether a view has a vote on the links that it holds as anchors. False: out-of-bag votes, as span counts them.
+    centred : bool
+        Whether the mean of a cloud is taken away first.
     schedule : {"adaptive", "frozen"}
         Whether views and anchors per view follow the number of links.
     views : {"many", "single"}
@@ -171,20 +179,27 @@ class GehOptions:
         `share`, `view_choice`, `schedule` and `views`).
     neighbours : int
         Rows around each anchor that a local view looks at.
+    links_per_view : int
+        Links for each cluster of the local path; 0: as many as the larger of the two dimensions, the paper's d_max.
     max_iterations : int
         Iterations at most.
     """
 
     growth: float = geh.GROWTH
     share: float = geh.SHARE
+    base_views: int | None = None
     k: int = geh.NEIGHBOURS
     encoding: Literal["kernel", "raw"] = "kernel"
     view_choice: Literal["fps", "random"] = "fps"
+    seeds_in_views: bool = True
+    own_votes: bool = True
+    centred: bool = False
     schedule: Literal["adaptive", "frozen"] = "adaptive"
     views: Literal["many", "single"] = "many"
     bootstrap: bool = True
     path: Literal["auto", "global", "local"] = "auto"
     neighbours: int = geh.LOCAL_NEIGHBOURS
+    links_per_view: int = geh.LINKS_PER_CLUSTER
     max_iterations: int = geh.MAX_ITERATIONS
 
     def __post_init__(self) -> None:
@@ -192,7 +207,11 @@ class GehOptions:
         _check_number("share", self.share, above=0.0, most=1.0)
         for name in ("k", "neighbours", "max_iterations"):
             _check_count(name, getattr(self, name))
-        _check_flag("bootstrap", self.bootstrap)
+        _check_count("links_per_view", self.links_per_view, least=0)
+        if self.base_views is not None:
+            _check_count("base_views", self.base_views)
+        for name in ("bootstrap", "seeds_in_views", "own_votes", "centred"):
+            _check_flag(name, getattr(self, name))
         _check_choice("encoding", self.encoding, ("kernel", "raw"))
         _check_choice("view_choice", self.view_choice, ("fps", "random"))
         _check_choice("schedule", self.schedule, ("adaptive", "frozen"))

@@ -14,17 +14,23 @@ from veclink.data.no_links import (
     TOO_FEW_ROWS,
 )
 from veclink.linkers.geh.constants import AGREED, DISPUTED
+from veclink.linkers.span.attempts import FROM_NOTHING
 from veclink.linkers.span.constants import (
     CLEAR_OVERLAP_FACTOR,
     LOW_DIM_OVERLAP_FACTOR,
+    MIN_BORNE_OUT,
     MIN_DIM_FOR_SEED_CHECK,
     MIN_OVERLAP_FRACTION,
     MIN_POOL,
     MIN_SEED_RECOVERY,
     MIN_SEEDS_TO_VOUCH,
 )
-from veclink.linkers.span.starts import FROM_NOTHING, Bootstrap
+from veclink.linkers.span.starts import Bootstrap
 
+NOT_BORNE_OUT = (
+    "Views agree on far more pairs than seem to be shared, and no given pair vouches for either: look at the links "
+    "before use, or give some pairs that you know (--seeds)."
+)
 LINKABLE, DOUBTFUL, NOT_LINKABLE = "linkable", "doubtful", "not linkable"
 
 
@@ -103,8 +109,12 @@ def span_verdict(
         f"About {overlap:,.0f} objects seem to be in both, {shared:.0%} of the smaller collection.",
         *seeds.reasons(),
     ]
-    if shared >= CLEAR_OVERLAP_FACTOR * least:
+    borne_out = bootstrap.started_from != FROM_NOTHING or shared >= MIN_BORNE_OUT * bootstrap.share
+    if shared >= CLEAR_OVERLAP_FACTOR * least and borne_out:
         return Verdict(LINKABLE, tuple(reasons))
+    if shared >= least and not borne_out:
+        reasons.append(NOT_BORNE_OUT)
+        return Verdict(DOUBTFUL, tuple(reasons))
     if seeds.vouches(dimension) or shared >= least:
         reasons.append("So few shared objects are hard to tell from near neighbours: look at the links before use.")
         return Verdict(DOUBTFUL, tuple(reasons))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from veclink.matching import lists
 from veclink.matching.certify import Ranks, rank
 from veclink.matching.lists import Nearest
 from veclink.matching.rankings import Matches
-from veclink.matching.threads import share
+from veclink.threads import ROWS_AT_ONCE, computing, share, thread_count
 
 kernels: Any
 try:
@@ -29,10 +30,14 @@ except ImportError:  # numba is not installed
 
 # The product of a tile this large runs at nearly the full speed of BLAS and is still in the cache when it is swept.
 TILE_ROWS, TILE_COLUMNS = 1024, 2048
+LEAST_PARTS = 4  # of a tile, which threads share
+MANY = 8192  # rows, of which a tile has enough larger parts
 DEFAULT_MEMORY = 256_000_000
+Loop = Callable[[int, int], Any]
 _PARTS = ("cosine", "index", "count", "floor")  # what a checkpoint calls the arrays of `numba_kernels.Kept`
 
 
+@computing()
 def match(
     left: RowSource,
     right: RowSource,
@@ -44,11 +49,19 @@ def match(
     """Matches of `left` (n1, s) and `right` (n2, s), rows of unit length, in `memory` bytes beyond O(n·(k + depth))."""
     memory = memory or DEFAULT_MEMORY
     rows, columns = ArrayRows(left, memory // 4), ArrayRows(right, memory // 4)
-    tile = tile_shape(rows.shape, columns.shape, memory // 2)
+    tile = tile_in_parts(rows.shape, columns.shape, memory // 2)
     near = nearest(rows, columns, ranks.list_width, tile, unfinished)
     exact = partial(inner_products, memory=memory // 4)
     rounding = rounding_error(rows.shape[1])
     return rank((rows, columns), near, ranks, exact, tile=tile, memory=memory // 4, rounding=rounding)
+
+
+def is_compiled() -> bool:
+    """Whether the loops are in numba's cache: the first run on a machine compiles them, which takes some seconds."""
+    if kernels is None:
+        return True
+    cache = Path(kernels.keep_by_row.stats.cache_path)
+    return any(cache.glob("numba_kernels.keep_by_row-*.nbi"))
 
 
 def rounding_error(dimension: int) -> float:
@@ -68,6 +81,22 @@ def tile_shape(
     return _even(left[0], rows), _even(right[0], columns)
 
 
+def tile_in_parts(left: tuple[int, int], right: tuple[int, int], memory: int) -> tuple[int, int]:
+    """Rows and columns of a tile that has parts for all threads, in at most `memory` bytes.
+
+    Whole parts, so that the products are the same ones, and the same numbers, for any number of threads.
+    """
+    part = _part_rows(left[0])
+    rows, columns = tile_shape(left, right, memory, part * max(LEAST_PARTS, thread_count()))
+    return rows if rows < part else -(-rows // part) * part, columns
+
+
+def _part_rows(n: int) -> int:
+    """Rows of one product: many run quicker, few are shared out more evenly."""
+    return 2 * ROWS_AT_ONCE if n >= MANY else ROWS_AT_ONCE
+
+
+@computing()
 def nearest(
     rows: ArrayRows, columns: ArrayRows, width: int, tile: tuple[int, int], unfinished: Unfinished | None = None
 ) -> tuple[Nearest, Nearest]:
@@ -87,11 +116,12 @@ def nearest(
             others = columns.block(first, last)
             if top == done:
                 checked(others, first, "Right")
-            cosine = space[: bottom - top, : last - first]
-            np.matmul(block, others.T, out=cosine)
-            _keep(kernels.floor_by_row, kernels.keep_by_row, space, last - first, first, _part(by_row, top, bottom))
-            of_columns = _part(by_column, first, last)
-            _keep(kernels.floor_by_column, kernels.keep_by_column, space, bottom - top, top, of_columns)
+            multiplied = partial(_multiplied, block, others, space)
+            of_rows, of_columns = _part(by_row, top, bottom), _part(by_column, first, last)
+            by_rows = _keeping(kernels.floor_by_row, kernels.keep_by_row, space, last - first, first, of_rows)
+            share(_one_after_another(multiplied, *by_rows), bottom - top, step=_part_rows(len(rows)))
+            by_columns = _keeping(kernels.floor_by_column, kernels.keep_by_column, space, bottom - top, top, of_columns)
+            share(_one_after_another(*by_columns), last - first)
         if unfinished is not None:
             unfinished.keep(bottom, len(rows), partial(_lists, bottom, by_row, by_column))
     return _nearest(by_row), _nearest(by_column)
@@ -128,16 +158,30 @@ def _part(kept: Any, start: int, stop: int) -> Any:
     return kernels.Kept(kept.width, *(part[start:stop] for part in kept[1:]))
 
 
-def _keep(
+def _multiplied(block: np.ndarray, others: np.ndarray, space: np.ndarray, start: int, stop: int) -> None:
+    np.matmul(block[start:stop], others.T, out=space[start:stop, : len(others)])
+
+
+def _keeping(
     set_floor: Callable[..., None], keep: Callable[..., None], space: np.ndarray, extent: int, first: int, kept: Any
-) -> None:
-    """Takes the entries of a tile in, of which `extent` columns (or rows) from `first` on are used."""
-    size = len(kept.held)
+) -> list[Loop]:
+    """The loops that take the entries of a tile in, of which `extent` columns (or rows) from `first` on are used."""
+    loops: list[Loop] = [partial(keep, space, extent, first, kept)]
     # Enough groups that the largest `width` of a tile's entries nearly all fall into different ones.
     groups = max(64, 1 << (3 * kept.width - 1).bit_length())
     if first == 0 and groups <= extent // 2:
-        share(partial(set_floor, space, extent, groups, kept), size)
-    share(partial(keep, space, extent, first, kept), size)
+        loops.insert(0, partial(set_floor, space, extent, groups, kept))
+    return loops
+
+
+def _one_after_another(*loops: Loop) -> Loop:
+    """One loop that does all of these for a part before the next part: what it works on is still in the cache."""
+
+    def run(start: int, stop: int) -> None:
+        for loop in loops:
+            loop(start, stop)
+
+    return run
 
 
 def _nearest(kept: Any) -> Nearest:

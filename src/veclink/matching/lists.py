@@ -23,6 +23,7 @@ from veclink.geometry.arrays import (
 )
 from veclink.geometry.nearest import largest
 from veclink.geometry.rows import Rows, checked, tiles
+from veclink.threads import multiply
 
 _INF = float("inf")
 _GATHER_COST = 12  # bytes per number gathered for exact inner products: in float32 and in float64
@@ -118,7 +119,9 @@ def product(left: Array, right: Array) -> Array:
 
     Everything that counts is computed again from the float32 rows.
     """
-    if is_numpy(left) or left.device.type != "cuda":
+    if is_numpy(left):
+        return multiply(left, right.T)
+    if left.device.type != "cuda":
         return left @ right.T
     torch = namespace(left)
     return torch.mm(left.half(), right.half().T, out_dtype=torch.float32)

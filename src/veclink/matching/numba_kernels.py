@@ -82,31 +82,37 @@ def keep_by_row(tile: np.ndarray, columns: int, first_column: int, kept: Kept, s
 
 @_compiled
 def keep_by_column(tile: np.ndarray, rows: int, first_row: int, kept: Kept, start: int, stop: int) -> None:
-    """The same for tile columns start…stop−1 and the buffers of the tile's columns."""
+    """The same for tile columns start…stop−1 and the buffers of the tile's columns.
+
+    Four rows at a time: the floors, which are as many numbers as a row has, are read once for all of them.
+    """
     width, cosine, index, count, floor = kept
     capacity = cosine.shape[1]
     whole = start + (stop - start) // STRIP * STRIP
-    for i in range(rows):
-        row = tile[i]
+    for i0 in range(0, rows, 4):
+        last = min(i0 + 4, rows)
         for j0 in range(start, stop, STRIP):
-            if j0 < whole:
-                strip = row[j0 : j0 + STRIP]
+            if j0 < whole and last == i0 + 4:
+                a, b = tile[i0, j0 : j0 + STRIP], tile[i0 + 1, j0 : j0 + STRIP]
+                c, d = tile[i0 + 2, j0 : j0 + STRIP], tile[i0 + 3, j0 : j0 + STRIP]
                 least = floor[j0 : j0 + STRIP]
                 above = np.int32(0)
                 for j in range(STRIP):
-                    above |= np.int32(strip[j] > least[j])
+                    largest = max(max(a[j], b[j]), max(c[j], d[j]))
+                    above |= np.int32(largest > least[j])
                 if above == 0:
                     continue
-            for j in range(j0, min(j0 + STRIP, stop)):
-                if row[j] > floor[j]:
-                    size = count[j]
-                    cosine[j, size] = row[j]
-                    index[j, size] = first_row + i
-                    size += 1
-                    if size == capacity:
-                        floor[j] = _cut(cosine, index, j, capacity, width)
-                        size = width
-                    count[j] = size
+            for i in range(i0, last):
+                for j in range(j0, min(j0 + STRIP, stop)):
+                    if tile[i, j] > floor[j]:
+                        size = count[j]
+                        cosine[j, size] = tile[i, j]
+                        index[j, size] = first_row + i
+                        size += 1
+                        if size == capacity:
+                            floor[j] = _cut(cosine, index, j, capacity, width)
+                            size = width
+                        count[j] = size
 
 
 @_compiled

@@ -18,7 +18,7 @@ from veclink.geometry.nearest import largest_values
 from veclink.geometry.rows import ArrayRows, Rows, checked, tiles
 from veclink.matching.cpu import kernels
 from veclink.matching.lists import product
-from veclink.matching.threads import share
+from veclink.threads import computing, multiply, share
 
 TILE = 1024
 PIECES = 8
@@ -49,6 +49,7 @@ def best_partners(
     return index, best - nearest.mean(axis=1)
 
 
+@computing()
 def searched(queries: Array, others: Any, *, k: int, memory: int | None = None, device: str = "cpu") -> Found:
     """What one part of the others says: best of 2·cos − density for each query, its row, and the k largest cosines.
 
@@ -79,7 +80,7 @@ def _compiled(queries: np.ndarray, others: ArrayRows, k: int) -> Found:
     density = np.empty(TILE, np.float32)
     for first, last in tiles(len(others), TILE):
         columns = last - first
-        np.matmul(queries, checked(others.block(first, last), first, "Right").T, out=space[:, :columns])
+        multiply(queries, checked(others.block(first, last), first, "Right").T, out=space[:, :columns])
         share(partial(kernels.density_by_column, space, groups, q // groups, density), columns)
         pieces = np.empty((q, min(PIECES, columns)), np.float32)
         share(partial(kernels.best_by_row, space, columns, first, density, pieces, best), q)

@@ -4,7 +4,9 @@
    reached by at least m of the sample, so about m·n/sample partners in all lie above it.
 2. One pass over all tiles. A cosine above its row's or its column's floor survives: it is packed with its place into
    one 64-bit number and appended to the room of its block of rows. A row of a million partners has about a hundred
-   survivors: the rest of the product never leaves the registers.
+   survivors: the rest of the product never leaves the registers. Nearly every tile has a survivor, but hardly any
+   thread of it: on NVIDIA the appending is written in PTX, where a thread without one skips it. In Triton's own words
+   all threads take part, which halves the speed; that is what the interpreter runs.
 3. Survivors are sorted into the lists of both sides. `certify` computes them again in float32 and proves what follows
    from them. `lists.nearest` is the same in plain array code.
 """
@@ -19,8 +21,10 @@ from dataclasses import dataclass, replace
 import torch
 import triton
 import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 from veclink.matching.lists import Nearest
+from veclink.matching.ptx import SURVIVORS_AT_ONCE, append_survivors, constraints
 
 
 @dataclass(frozen=True)
@@ -38,11 +42,16 @@ class Tuning:
 # TUNED is what `veclink bench gpu-matching` found best on the H200; devices not in it take SAFE, small enough to run
 # everywhere.
 SAFE = Tuning(rows=128, columns=128, step=32, warps=4, stages=3)
-TUNED = {name: Tuning(128, 128, 64, warps=8, stages=4, tiles=32) for name in ("H200", "H100")}
+TUNED = {name: Tuning(256, 128, 64, warps=8, stages=3, tiles=32) for name in ("H200", "H100")}
 SAMPLE = 1 << 16
+FLOOR_RANK = 4  # m: fewer make floors that vary more, and more rows are searched again
+EXPECTED = 4  # survivors of a row for each that is wanted, since their number varies
 SLAB = 1 << 18  # rows whose survivors are held at a time: a few hundred for each
 # Low bits of a survivor: its column; then its row within the block; the upper 32 are the cosine.
 _PLACE_BITS = tl.constexpr(24)
+_APPEND = tl.constexpr(append_survivors())
+_CONSTRAINTS = tl.constexpr(constraints())
+_AT_ONCE = tl.constexpr(SURVIVORS_AT_ONCE)
 
 
 def tuning_for(device: torch.device) -> Tuning:
@@ -104,26 +113,34 @@ def _floors(
     """A floor for every row of both (padded) sides; +inf for padding, which nothing passes."""
     floors = []
     for rows, n, others, n_others in ((left, n1, right, n2), (right, n2, left, n1)):
-        generator = torch.Generator(device="cpu").manual_seed(0)
-        size = min(sample, n_others) // tuning.columns * tuning.columns
         floor = torch.full((len(rows),), float("inf"), device=rows.device)
-        # About four times as many as wanted, since their number varies: few rows then have too few and are done again.
-        nth = max(4, -(-4 * width * size // n_others))
-        if nth > size // tuning.columns // 2:
-            floor[:n] = -float("inf")
-        else:
-            chosen = torch.randperm(n_others, generator=generator)[:size].to(rows.device)
-            maxima = torch.empty((size // tuning.columns, len(rows)), device=rows.device)
-            grid = (triton.cdiv(len(rows), tuning.rows), len(maxima))
-            _tile_maxima[grid](
-                rows, others[chosen], maxima, len(rows),
-                D=rows.shape[1], ROWS=tuning.rows, COLUMNS=tuning.columns, STEP=tuning.step,
+        floor[:n] = -float("inf")
+        tiles = _sampled_tiles(n_others, width, tuning, sample)
+        if tiles:
+            generator = torch.Generator(device="cpu").manual_seed(0)
+            chosen = torch.randperm(n_others, generator=generator)[: tiles * tuning.columns].to(rows.device)
+            _floors_of_sample[(triton.cdiv(len(rows), tuning.rows),)](
+                _described(rows, tuning.rows, tuning.step), _described(others[chosen], tuning.columns, tuning.step),
+                floor, n, tiles,
+                D=rows.shape[1], ROWS=tuning.rows, COLUMNS=tuning.columns, STEP=tuning.step, RANK=FLOOR_RANK,
                 num_warps=tuning.warps, num_stages=tuning.stages,
             )  # fmt: skip
-            reached = maxima[:, :n].topk(nth, dim=0).values[-1]
-            floor[:n] = torch.nextafter(reached, torch.full_like(reached, -float("inf")))
+            floor[:n] = torch.nextafter(floor[:n], floor.new_full((n,), -float("inf")))
         floors.append(floor)
     return floors[0], floors[1]
+
+
+def _sampled_tiles(n: int, width: int, tuning: Tuning, most: int) -> int:
+    """Tiles of sampled partners of which the floor is taken; 0 where n are too few to be sampled."""
+    least = 2 * FLOOR_RANK  # of fewer tiles, one would too often hold two of the largest
+    size = min(FLOOR_RANK * n // (EXPECTED * width), most, n)
+    tiles = max(size // tuning.columns, least)
+    return tiles if tiles * tuning.columns <= min(most, n) else 0
+
+
+def _described(rows: torch.Tensor, block: int, step: int) -> TensorDescriptor:
+    """Rows as the copy engine of a Hopper takes them, in blocks of so many rows and dimensions."""
+    return TensorDescriptor.from_tensor(rows, [block, step])
 
 
 def _survivors(
@@ -136,8 +153,10 @@ def _survivors(
         count = torch.zeros(blocks, dtype=torch.int32, device=left.device)
         packed = torch.empty((blocks, room), dtype=torch.int64, device=left.device)
         _keep_survivors[(blocks, chunks)](
-            (left, right), (floor_left, floor_right), (count, packed, room),
+            _described(left, tuning.rows, tuning.step), _described(right, tuning.columns, tuning.step),
+            (floor_left, floor_right), (count, packed, room),
             D=left.shape[1], ROWS=tuning.rows, COLUMNS=tuning.columns, STEP=tuning.step, TILES=tuning.tiles,
+            PTX=left.device.type == "cuda" and torch.version.hip is None,
             num_warps=tuning.warps, num_stages=tuning.stages,
         )  # fmt: skip
         most = int(count.max())
@@ -188,56 +207,82 @@ def _padded(rows: torch.Tensor, block: int, step: int) -> torch.Tensor:
 
 @triton.jit
 def _product(
-    left, right, rows, columns, D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr
-):
+    left, right, first_row, first_column,
+    D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr,
+):  # fmt: skip
     """Cosines of a tile, summed in float32."""
-    step = tl.arange(0, STEP)
-    left_at = left + rows[:, None].to(tl.int64) * D + step[None, :]
-    right_at = right + columns[None, :].to(tl.int64) * D + step[:, None]
     cosine = tl.zeros((ROWS, COLUMNS), dtype=tl.float32)
-    for _ in range(0, D, STEP):
-        cosine = tl.dot(tl.load(left_at), tl.load(right_at), cosine)
-        left_at += STEP
-        right_at += STEP
+    for k in range(0, D, STEP):
+        cosine = tl.dot(left.load([first_row, k]), right.load([first_column, k]).T, cosine)
     return cosine
 
 
 @triton.jit
-def _tile_maxima(
-    left, right, maxima, n,
-    D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr,
+def _floors_of_sample(  # noqa: PLR0913
+    left, sample, floor, n, tiles,
+    D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr, RANK: tl.constexpr,
 ):  # fmt: skip
-    """maxima[tile, row]: the largest cosine of a row in a tile of columns."""
-    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
-    inside = rows < n
-    cosine = _product(left, right, tl.where(inside, rows, 0), columns, D, ROWS, COLUMNS, STEP)
-    tl.store(maxima + tl.program_id(1).to(tl.int64) * n + rows, tl.max(cosine, axis=1), mask=inside)
+    """floor[row]: of its largest cosines in each tile of the sample, the RANK largest; RANK is a power of two."""
+    first = tl.program_id(0) * ROWS
+    rows = first + tl.arange(0, ROWS)
+    place = tl.arange(0, RANK)
+    best = tl.full((ROWS, RANK), -3.0, tl.float32)
+    for tile in tl.range(0, tiles, flatten=True):
+        cosine = _product(left, sample, first, tile * COLUMNS, D, ROWS, COLUMNS, STEP)
+        largest = tl.max(cosine, axis=1)
+        better = largest > tl.min(best, axis=1)
+        smallest = place[None, :] == tl.argmin(best, axis=1)[:, None]
+        best = tl.where(smallest & better[:, None], largest[:, None], best)
+    tl.store(floor + rows, tl.min(best, axis=1), mask=rows < n)
 
 
 @triton.jit
-def _keep_survivors(
-    sides, floors, survivors,
+def _keep_survivors(  # noqa: PLR0913
+    left, right, floors, survivors,
     D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr, TILES: tl.constexpr,
+    PTX: tl.constexpr,
 ):  # fmt: skip
     """Appends what beats the floor of its row or column, over TILES tiles beside each other."""
-    left, right = sides
     floor_left, floor_right = floors
     count, packed, room = survivors
     block = tl.program_id(0)
     row = tl.arange(0, ROWS)
-    rows = block * ROWS + row
-    beat_left = tl.load(floor_left + rows)
+    beat_left = tl.load(floor_left + block * ROWS + row)
     own_room = packed + block.to(tl.int64) * room
-    for tile in range(TILES):
-        columns = (tl.program_id(1) * TILES + tile) * COLUMNS + tl.arange(0, COLUMNS)
-        cosine = _product(left, right, rows, columns, D, ROWS, COLUMNS, STEP)
+    # Flattened with the loop over dimensions, so that the next tile is loaded while this one is looked through.
+    for tile in tl.range(0, TILES, flatten=PTX):
+        first = (tl.program_id(1) * TILES + tile) * COLUMNS
+        cosine = _product(left, right, block * ROWS, first, D, ROWS, COLUMNS, STEP)
+        columns = first + tl.arange(0, COLUMNS)
         beat_right = tl.load(floor_right + columns)
-        # One comparison: a cosine that beats the lower of the two floors beats one of them.
-        survives = cosine > tl.minimum(beat_left[:, None], beat_right[None, :])
-        if tl.max(tl.max(survives.to(tl.int32), axis=1), axis=0) > 0:  # most tiles have no survivor
-            slot = tl.atomic_add(count + block + tl.zeros((ROWS, COLUMNS), tl.int32), 1, mask=survives, sem="relaxed")
-            place = (row[:, None] << _PLACE_BITS) | columns[None, :]
-            place = place.to(tl.uint32, bitcast=True).to(tl.int64)
-            value = (cosine.to(tl.int32, bitcast=True).to(tl.int64) << 32) | place
-            tl.store(own_room + slot, value, mask=survives & (slot < room))
+        if PTX:
+            of_row = tl.broadcast_to((row << _PLACE_BITS)[:, None], (ROWS, COLUMNS))
+            of_column = tl.broadcast_to(columns[None, :], (ROWS, COLUMNS))
+            tl.inline_asm_elementwise(
+                _APPEND, _CONSTRAINTS,
+                [
+                    cosine,
+                    tl.broadcast_to(beat_left[:, None], (ROWS, COLUMNS)),
+                    tl.broadcast_to(beat_right[None, :], (ROWS, COLUMNS)),
+                    of_row, of_column,
+                    tl.full((ROWS, COLUMNS), (count + block).to(tl.int64), tl.int64),
+                    tl.full((ROWS, COLUMNS), own_room.to(tl.int64), tl.int64),
+                    tl.full((ROWS, COLUMNS), room, tl.int32),
+                ],
+                dtype=tl.int32, is_pure=False, pack=_AT_ONCE,
+            )  # fmt: skip
+        else:
+            _append(cosine, beat_left, beat_right, row, columns, count + block, own_room, room)
+
+
+@triton.jit
+def _append(cosine, beat_left, beat_right, row, columns, count, own_room, room):
+    """What `ptx.append_survivors` does, in Triton's own words."""
+    # One comparison: a cosine that beats the lower of the two floors beats one of them.
+    survives = cosine > tl.minimum(beat_left[:, None], beat_right[None, :])
+    if tl.max(tl.max(survives.to(tl.int32), axis=1), axis=0) > 0:
+        slot = tl.atomic_add(count + tl.zeros(cosine.shape, tl.int32), 1, mask=survives, sem="relaxed")
+        place = (row[:, None] << _PLACE_BITS) | columns[None, :]
+        place = place.to(tl.uint32, bitcast=True).to(tl.int64)
+        value = (cosine.to(tl.int32, bitcast=True).to(tl.int64) << 32) | place
+        tl.store(own_room + slot, value, mask=survives & (slot < room))

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from veclink.data.links import plain_json
 from veclink.data.no_links import NEXT_WITHOUT_SEEDS, NO_LINKS_WITHOUT_SEEDS, no_start_converged, too_few_rows
 from veclink.data.notebook import card
 from veclink.data.pairs import KnownPairs, resolve_seeds
+from veclink.data.summary import plain_json
 from veclink.errors import named
 from veclink.files.atomic import written_whole
 from veclink.geometry.clouds import prepare
@@ -24,6 +24,7 @@ from veclink.probing.sides import SameSpace, Side, compare_spaces, look_at
 from veclink.probing.starting import StartTrial, try_start
 from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
+from veclink.threads import computing
 
 __all__ = ["Forecast", "Probe", "SameSpace", "SeedCheck", "Side", "StartTrial", "probe"]
 
@@ -88,6 +89,7 @@ class Probe:
 
 
 @shows_progress
+@computing()
 def probe(
     a: Any,
     b: Any,

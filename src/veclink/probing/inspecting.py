@@ -12,6 +12,7 @@ from veclink.data.collection import Collection, numbers
 from veclink.errors import InputError
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.components import components
+from veclink.geometry.copies import copy_groups
 from veclink.geometry.magnitudes import lengths
 from veclink.geometry.nearest import largest
 
@@ -31,6 +32,8 @@ class Inspection:
 
     centring:   |mean of the unit vectors|, 0 for a centred cloud, near 1 for a narrow cone.
     two_models: whether the rows fall into two groups that hardly know each other; `groups` has their sizes.
+    copies:     groups of rows that stand for the same object, exactly or nearly alike, as `link` groups them: their
+                ids, or their rows where there are none, the largest group first.
     """
 
     name: str
@@ -47,6 +50,7 @@ class Inspection:
     two_models: bool
     groups: list[int]
     reasons: list[str]
+    copies: list[list[Any]]
 
 
 def inspect_collection(collection: Collection, *, random_state: int = 0) -> Inspection:
@@ -80,7 +84,26 @@ def inspect_collection(collection: Collection, *, random_state: int = 0) -> Insp
         two_models=two,
         groups=groups,
         reasons=reasons,
+        copies=copies_in(collection, usable),
     )
+
+
+def copies_in(collection: Collection, usable: np.ndarray) -> list[list[Any]]:
+    """The groups of copies among these rows (n,): the ids of each, or the rows, the largest group first."""
+    if not len(usable):
+        return []
+    rows = Cloud(collection, usable)
+    total = np.zeros(collection.dimension)
+    for low in range(0, len(usable), _BLOCK):
+        total += rows.block(low, min(low + _BLOCK, len(usable))).sum(axis=0, dtype=np.float64)
+    mean = (total / len(usable)).astype(np.float32)
+    groups = copy_groups(Cloud(collection, usable, mean))
+    order, _ = groups.members()
+    _, start, size = np.unique(groups.first[order], return_index=True, return_counts=True)
+    names = usable if collection.ids is None else collection.ids[usable]
+    repeated = np.flatnonzero(size > 1)
+    largest_first = repeated[np.argsort(-size[repeated], kind="stable")]
+    return [names[order[start[each] : start[each] + size[each]]].tolist() for each in largest_first]
 
 
 def count_duplicates(collection: Collection) -> int:

@@ -65,11 +65,20 @@ def try_start(
     options = DEFAULT_OPTIONS
     clouds = placed_clouds(a, b, chosen_device(device), None, k=options.k, ridge=options.ridge)
 
+    begun: list[str] = []
+
     def tell(step: int, links: int, agreement: float) -> None:
         if progress is not None:
-            progress(Progress(step, None, links, agreement, "trying a start"))
+            progress(Progress(step, None, links, agreement, f"trying a start ({begun[-1]})"))
 
-    found = best_pool(clouds, None, np.random.default_rng(random_state), options=options, listener=tell)
+    found = best_pool(
+        clouds,
+        None,
+        np.random.default_rng(random_state),
+        options=options,
+        listener=tell,
+        attempt_listener=begun.append,
+    )
     return StartTrial(
         converged=found.converged,
         share=found.share,

@@ -222,7 +222,7 @@ def _numbers(evidence: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 def _facts(links: Links, source: Links, mapped: Mapped | None) -> dict[str, Any]:
     summary = links.summary
     smaller = min(summary.n_a, summary.n_b)
-    spread = Spread.at((summary.overlap or 0.0) / max(smaller, 1))
+    spread = Spread.at(summary.overlap or 0.0, smaller)
     return {
         "kept": len(links),
         "all": len(source),
@@ -240,5 +240,6 @@ def _facts(links: Links, source: Links, mapped: Mapped | None) -> dict[str, Any]
         "growth": links.trace.get("growth", []),
         "model": links.trace.get("model"),
         "labels": {entry.name: entry.label for entry in registry.REGISTRY},
+        "told": {entry.name: registry.explained_with(entry.name) for entry in registry.REGISTRY},
         "decoys": links.trace.get("decoys"),
     }

@@ -8,7 +8,7 @@ import numpy as np
 
 from veclink.confidence.explanations import SURE
 from veclink.confidence.intervals import Estimates
-from veclink.data.links import Links, Summary
+from veclink.data.links import Links
 from veclink.data.no_links import (
     NEXT_FROM_GIVEN,
     NEXT_WITHOUT_SEEDS,
@@ -17,6 +17,7 @@ from veclink.data.no_links import (
     no_start_converged,
     too_few_rows,
 )
+from veclink.data.summary import Summary
 
 GOOD = 0.9  # estimated precision, at the low end of its interval, from which links may be used unseen
 

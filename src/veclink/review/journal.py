@@ -210,8 +210,8 @@ class Journal:
             raise InputError(f"{self.path} is not a journal of a review; name another with --journal.")
         if found != head:
             raise InputError(
-                f"{self.path} holds answers about {found.get('n_a'):,} and {found.get('n_b'):,} vectors, and these are "
-                f"{head['n_a']:,} and {head['n_b']:,}; name another with --journal."
+                f"{self.path} holds answers about {found.get('n_a')} and {found.get('n_b')} vectors, and these are "
+                f"{head['n_a']} and {head['n_b']}; name another with --journal."
             )
 
     def _replay(self, line: bytes, place: int) -> None:
@@ -228,7 +228,7 @@ class Journal:
             self._let_stand(Answer(found["n"], self._rows(found), found["answer"], instead, str(found.get("tab", ""))))
         except VeclinkError as error:
             raise InputError(f"{self.path}, line {place:,}: {error}") from error
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise InputError(
                 f"{self.path} is damaged in line {place:,} ({error}); repair that line, or name another journal."
             ) from error
@@ -266,6 +266,6 @@ def _line(values: dict[str, Any]) -> bytes:
 def _parsed(line: bytes) -> dict[str, Any] | None:
     try:
         found = json.loads(line)
-    except ValueError:  # not JSON, or not UTF-8
+    except (ValueError, RecursionError):  # not JSON, or not UTF-8
         return None
     return found if isinstance(found, dict) else None

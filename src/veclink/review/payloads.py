@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from veclink.data.collection import Collection
-from veclink.errors import InputError, named, needed, plural
+from veclink.errors import InputError, VeclinkError, named, needed, plural
+from veclink.files.tables import UNREADABLE, read_parquet
 
 ENDINGS = (".csv", ".parquet", ".jsonl")
 
@@ -44,8 +45,10 @@ def _read(path: Path) -> Any:
             return module.read_csv(
                 path, parse_options=quoted, convert_options=module.ConvertOptions(column_types={"id": arrow.string()})
             )
-        return module.read_json(path) if reader == "json" else module.read_table(path)
-    except (arrow.ArrowException, OSError) as error:
+        return module.read_json(path) if reader == "json" else read_parquet(path)
+    except VeclinkError:
+        raise
+    except (*UNREADABLE, arrow.ArrowException) as error:
         reason = str(error).splitlines()[0]
         raise InputError(
             f"{path} cannot be read as {path.suffix.lower()} ({reason}); check or write it again."

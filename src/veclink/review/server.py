@@ -197,12 +197,18 @@ class Guard:
             await _refuse(404 if not known else 421, "Open the address that veclink review printed.", send)
         elif headers.get(b"origin", b"") not in self._origins | {b""}:
             await _refuse(403, "Another site may not ask here.", send)
-        elif int(headers.get(b"content-length", b"0") or 0) > LARGEST_BODY or b"transfer-encoding" in headers:
+        elif not _is_short(headers):
             await _refuse(413, "That is more than an answer.", send)
         elif scope["path"].lstrip("/") == token:  # without the slash, relative addresses would lose the token
             await _refuse(307, "", send, (b"location", f"/{token}/".encode()))
         else:
             await self._app({**scope, "path": "/" + rest, "raw_path": None}, receive, _with_headers(send))
+
+
+def _is_short(headers: dict[bytes, bytes]) -> bool:
+    """Whether a request says that it is no longer than an answer is."""
+    length = headers.get(b"content-length") or b"0"
+    return b"transfer-encoding" not in headers and length.isdigit() and int(length) <= LARGEST_BODY
 
 
 def _with_headers(send: Send) -> Send:

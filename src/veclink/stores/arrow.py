@@ -50,7 +50,9 @@ def table_of_records(records: pa.RecordBatch, names: Sequence[str]) -> pa.Table 
     if not names:
         return None
     arrow: Any = needed("pyarrow", "Keeping the payload")
-    return arrow.Table.from_batches([records.select(list(names))])
+    table = arrow.Table.from_batches([records.select(list(names))])
+    table.validate(full=True)  # text that is none would be noticed only where it is looked at
+    return table
 
 
 def table_of_columns(columns: Sequence[Sequence[Any]], names: Sequence[str]) -> pa.Table | None:

@@ -32,13 +32,19 @@ from veclink.stores.kinds import FILE_ENDINGS, known_endings
 from veclink.stores.protocol import BATCH, Batch, Store
 from veclink.stores.urls import Address
 
+PACKED = (".npz", ".parquet")
+"""Files whose content may be far more than they are."""
 
-def read_file(address: Address) -> Collection:
-    """The collection in a file, read by the module for its ending; with the fields and the filter of its URL."""
+
+def read_file(address: Address, most: int | None = None) -> Collection:
+    """The collection in a file, read by the module for its ending; with the fields and the filter of its URL.
+
+    most: bytes of memory that it may unpack to; without it, what the machine has.
+    """
     assert address.path is not None
     path = address.path
     finish_ids_beside(path)
-    collection = _read(path, address.vector)
+    collection = _read(path, address.vector, most)
     if address.id is not None:
         if collection.payload is None or address.id not in collection.payload.column_names:
             raise InputError(f"{path} has no field {address.id!r} for its ids.")
@@ -50,13 +56,15 @@ def read_file(address: Address) -> Collection:
     return collection
 
 
-def _read(path: Path, vector: str | None) -> Collection:
+def _read(path: Path, vector: str | None, most: int | None) -> Collection:
     ending = path.suffix.lower()
     if ending not in FILE_ENDINGS:
         raise InputError(f"{path} is not a kind of file that is known; known are {known_endings()}.")
     if vector is not None and ending != ".parquet":
         raise InputError(f"{path} takes no ?vector=…; only a Parquet file has several columns of vectors.")
-    options = {} if vector is None else {"vector": vector}
+    options: dict[str, Any] = {} if vector is None else {"vector": vector}
+    if ending in PACKED:
+        options["most"] = most
     try:
         if not path.exists():
             raise InputError(f"{path} does not exist; check the name.")
@@ -65,7 +73,7 @@ def _read(path: Path, vector: str | None) -> Collection:
         module: Any = import_module(f"veclink.stores.formats.{ending[1:]}")
         found: Collection = module.read(path, **options)
         return found
-    except VeclinkError:
+    except (VeclinkError, MemoryError):
         raise
     # each format's parser has errors of its own; all of them mean that the file is not what its ending says
     except Exception as error:

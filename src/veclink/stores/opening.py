@@ -12,8 +12,9 @@ import numpy as np
 
 from veclink.data.collection import Collection
 from veclink.data.ids import read_ids, read_ids_beside
-from veclink.errors import InputError
+from veclink.errors import InputError, StoreError, VeclinkError
 from veclink.files.folders import restore
+from veclink.files.memory import limited, reading_memory
 from veclink.progress import ProgressListener
 from veclink.stores.files import read_file
 from veclink.stores.frames import collection_of, is_frame
@@ -28,6 +29,7 @@ def open_collection(
     *,
     ids: str | Path | Sequence[Any] | np.ndarray | None = None,
     payload: bool = True,
+    memory: int | str | None = None,
     progress: ProgressListener | None = None,
 ) -> Collection:
     """The collection behind `source`: a file by its ending, a store by its URL, an array, a frame, or one as it is.
@@ -42,6 +44,9 @@ def open_collection(
         collection's own. Without it, a file `X.ids.txt` beside `X.npy` (or any other ending) is used where X has none.
     payload : bool
         Whether a store's payload is read, too.
+    memory : int or str, optional
+        What reading may take on top of the size of the input, such as "500MB"; what would unpack to more is refused.
+        Without it, what the machine has.
     progress : callable, optional
         Hears how far the reading is.
     """
@@ -49,7 +54,7 @@ def open_collection(
     if isinstance(source, Collection):
         collection = source
     elif isinstance(source, (str, Path)):
-        collection, path = read(source, payload=payload, progress=progress)
+        collection, path = read(source, payload=payload, memory=memory, progress=progress)
     elif is_frame(source):
         collection = collection_of(source)
     else:
@@ -68,8 +73,7 @@ def open_store(source: str | Path, *, write: bool = False) -> Store:
     Reading one that is not there is an InputError; one that cannot be reached is a StoreError.
     """
     address = address_of(source)
-    module, _, name = CLASSES[address.kind].rpartition(".")
-    store: Store = getattr(import_module(f"veclink.stores.{module}"), name).at(address, writable=write)
+    store = _store_at(address, write)
     if write:
         return store
     try:
@@ -83,6 +87,18 @@ def open_store(source: str | Path, *, write: bool = False) -> Store:
         store.close()
         raise
     return store
+
+
+def _store_at(address: Address, write: bool) -> Store:
+    module, _, name = CLASSES[address.kind].rpartition(".")
+    kind: type[Store] = getattr(import_module(f"veclink.stores.{module}"), name)
+    try:
+        return kind.at(address, writable=write)
+    except (VeclinkError, OSError, MemoryError):
+        raise
+    except Exception as error:  # what a damaged store is described by can be anything
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise StoreError(f"{address.shown} could not be opened ({reason}); check it, or restore it.") from error
 
 
 def open_target(source: str | Path, *, write: bool) -> Store:
@@ -139,13 +155,19 @@ class AbsentStore(Store):
 
 
 def read(
-    source: str | Path, *, payload: bool = True, progress: ProgressListener | None = None
+    source: str | Path,
+    *,
+    payload: bool = True,
+    memory: int | str | None = None,
+    progress: ProgressListener | None = None,
 ) -> tuple[Collection, Path | None]:
-    """The collection behind a URL or a path, and the file it is in, if it is one."""
+    """The collection behind a URL or a path, and the file it is in, if it is one; arguments as in `open_collection`."""
     address = address_of(source)
+    most = reading_memory(memory, address.path)
     if address.kind == "files":
-        return read_file(address), address.path
-    with open_store(source) as store:
+        with limited(most, address.shown):
+            return read_file(address, most), address.path
+    with limited(most, address.shown), open_store(source) as store:
         with store.errors():
             mapped = store.in_place(payload=payload)
         if mapped is None:

@@ -21,13 +21,14 @@ import numpy as np
 
 from veclink.data.collection import Collection
 from veclink.data.ids import as_ids
-from veclink.errors import InputError, OutputError, StoreError, needed
+from veclink.errors import InputError, OutputError, StoreError, needed, plural, readable_size
 from veclink.files.atomic import flush
 from veclink.files.fingerprints import digest
+from veclink.files.memory import size_of
 from veclink.files.scratch_folders import check_room, hold
 from veclink.progress import Progress, ProgressListener
 from veclink.stores.arrow import one_table
-from veclink.stores.protocol import BATCH, Batch, Store
+from veclink.stores.protocol import BATCH, RATIO, SUSPECT, Batch, Store
 
 BATCH_BYTES = 16 << 20  # of vectors, at most: a batch is held a few times over while it is read
 WAITING = 3
@@ -40,19 +41,23 @@ def read_store(
     store: Store, *, payload: bool = True, progress: ProgressListener | None = None, size: int | None = None
 ) -> Collection:
     """The whole collection: vectors memory-mapped, ids in memory, payload (if wanted) memory-mapped too."""
-    rough, dimension, dtype = store.at_most(), store.dimension(), store.dtype
-    most = store.count() if rough is None else rough
+    with store.errors():
+        rough, dimension, dtype, version = store.at_most(), store.dimension(), store.dtype, store.version()
+        most = store.count() if rough is None else rough
     if dtype == np.float64:
         dtype = np.dtype(np.float32)
     if not most:
         return Collection.from_array(np.empty((0, max(dimension, 1)), dtype), name=store.name)
+    if dimension < 1:
+        raise InputError(f"{store.name} has {plural(most, 'row')} of {dimension} numbers; a vector needs at least 2.")
     width = dimension * dtype.itemsize
+    _check_ratio(store, most * width)
     state = {
         "most": most,
         "dimension": dimension,
         "dtype": dtype.str,
         "payload": payload,
-        "version": store.version(),
+        "version": version,
         "boot": _boot(),
     }
     with _folder(store, payload) as folder:
@@ -68,6 +73,19 @@ def read_store(
         return scratch.collection(store.name)
 
 
+def _check_ratio(store: Store, size: int) -> None:
+    """Refuse vectors that are far more than the files that they are in: real ones hardly get smaller when packed."""
+    path = store.address.path
+    if path is None or size <= SUSPECT:
+        return
+    held = size_of(path)
+    if size > RATIO * held:
+        raise InputError(
+            f"{store.name} has {readable_size(held)} and would unpack to {readable_size(size)} of vectors; no real "
+            "ones do. Check where it comes from, or write its vectors as .npy."
+        )
+
+
 def _fill(scratch: _Scratch, store: Store, size: int, progress: ProgressListener | None) -> None:
     """Write batches of `size` rows while the next ones are read; a few may wait, as a disk stalls now and then."""
     began, already = time.monotonic(), scratch.rows
@@ -81,7 +99,7 @@ def _fill(scratch: _Scratch, store: Store, size: int, progress: ProgressListener
     steps: deque[Future[None]] = deque()
     try:
         with ThreadPoolExecutor(1) as writer:
-            for batch in scratch.missing(store, size):
+            for batch in _guarded(scratch, store, size):
                 if len(steps) == WAITING:
                     done(steps.popleft())
                 steps.append(writer.submit(scratch.append, batch, store.name))
@@ -90,6 +108,12 @@ def _fill(scratch: _Scratch, store: Store, size: int, progress: ProgressListener
     except BaseException:
         scratch.keep()
         raise
+
+
+def _guarded(scratch: _Scratch, store: Store, size: int) -> Iterator[Batch]:
+    """The batches that are missing; what the store complains of becomes a sentence, what the reader does not."""
+    with store.errors():
+        yield from scratch.missing(store, size)
 
 
 class _Scratch:

@@ -13,9 +13,16 @@ from typing import Any
 from veclink.errors import InputError, named
 from veclink.files.folders import restore
 from veclink.stores.filters import Condition, parse_condition
-from veclink.stores.kinds import BY_SCHEME, SERVED
+from veclink.stores.kinds import BY_SCHEME, EXPORTS, FILE_ENDINGS, SERVED, STORE_ENDINGS
 
-SECRET_VARIABLES = ("PGPASSWORD", "QDRANT_API_KEY", "MILVUS_TOKEN", "CHROMA_TOKEN")
+SECRET_VARIABLES = (
+    "PGPASSWORD",
+    "QDRANT_API_KEY",
+    "MILVUS_TOKEN",
+    "CHROMA_TOKEN",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+)
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # two letters at least: "C://" is a drive
 _OPTIONS = ("table", "collection", "vector", "id", "ids", "where", "tls", "schema")
@@ -68,9 +75,7 @@ def parse_url(url: str) -> Address:
     scheme, _, rest = url.partition("://")
     scheme = scheme.lower()
     if scheme not in BY_SCHEME:
-        # the rest of a URL can hold a password: say no more than its beginning
-        known_schemes = ", ".join(f"{each}://" for each in BY_SCHEME)
-        raise InputError(f"{scheme}:// is not a kind of URL that is known; known are {known_schemes} and files.")
+        raise InputError(_unknown(scheme))
     rest, _, fragment = rest.partition("#")
     rest, _, query = rest.partition("?")
     if not query and "?" in fragment:  # people write the table first and the options after it
@@ -97,6 +102,8 @@ def parse_url(url: str) -> Address:
         "tls": options.get("tls", "").lower() in ("1", "true", "yes"),
         "schema": options.get("schema"),
     }
+    if kind == "s3":
+        return _in_bucket(rest, known)
     authority, slash, path = rest.partition("/")
     if kind == "postgres" or (kind in SERVED and authority):
         return _server(_ALIAS.get(scheme, scheme), authority, urllib.parse.unquote(path), more, known)
@@ -112,6 +119,34 @@ def parse_url(url: str) -> Address:
 def of_path(path: Path, kind: str, table: str | None = None) -> Address:
     """The address of a file or folder that is named without a scheme."""
     return Address(kind=kind, path=path, table=table, shown=str(path))
+
+
+def _unknown(scheme: str) -> str:
+    """What to say of a scheme that has no reader; the rest of a URL can hold a password."""
+    for name, export in EXPORTS.items():
+        if scheme.startswith(name):
+            return f"{scheme}:// has no reader here; {export}."
+    known_schemes = ", ".join(f"{each}://" for each in BY_SCHEME)
+    return (
+        f"{scheme}:// is not a kind of URL that is known; known are {known_schemes} and files. From another store, "
+        "write ids and vectors to a Parquet file with the columns id and vector, or to .jsonl."
+    )
+
+
+def _in_bucket(rest: str, known: dict[str, Any]) -> Address:
+    """The address of an object, or of all objects below a name, in a bucket: `s3://bucket/name`."""
+    bucket, _, key = rest.partition("/")
+    key = key.strip("/")
+    if not bucket or not key or "@" in bucket:
+        raise InputError(
+            "A URL s3:// names a bucket and what is in it, s3://bucket/name; keys come from AWS_ACCESS_KEY_ID and "
+            "AWS_SECRET_ACCESS_KEY, or from where your other programs have them."
+        )
+    ending = Path(key).suffix.lower()
+    if ending in (*FILE_ENDINGS, *STORE_ENDINGS) and ending not in (".parquet", ".lance"):
+        raise InputError(f"s3:// is known for .parquet, .lance and folders, and this is a {ending}; copy it first.")
+    known["kind"] = "s3_lance" if key.endswith(".lance") else "s3"
+    return Address(**known, host=bucket, database=key, shown=_shown(f"s3://{bucket}/{key}", known))
 
 
 def _server(scheme: str, authority: str, path: str, more: dict[str, str], known: dict[str, Any]) -> Address:

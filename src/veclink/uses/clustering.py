@@ -18,6 +18,7 @@ from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers.linking import chosen_device
 from veclink.progress import Progress, ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
+from veclink.threads import computing
 from veclink.uses.graphs import Edges, Graph, agreement, joined, leiden, leiden_into, neighbour_edges
 from veclink.uses.linked_pairs import GivenLinks, pairs_of
 from veclink.uses.merged_rows import names
@@ -42,7 +43,7 @@ class ClusterOptions:
         component holds 95 % of the graph.
     skip_zero : bool
         Leave out zero vectors instead of refusing them.
-    device, memory, random_state
+    device, memory, threads, random_state
         As for `link`.
     """
 
@@ -52,6 +53,7 @@ class ClusterOptions:
     skip_zero: bool = False
     device: str = "auto"
     memory: int | str | None = None
+    threads: int | None = None
     random_state: int = 0
 
     def __post_init__(self) -> None:
@@ -189,7 +191,7 @@ def cluster(
     how = ClusterOptions(**options)
     needed("graspologic_native", "Clustering", "veclink[cluster]")
     progress = heard(progress)
-    left, right = (open_collection(side, payload=False, progress=progress) for side in (a, b))
+    left, right = (open_collection(side, payload=False, memory=how.memory, progress=progress) for side in (a, b))
     pairs, probability = pairs_of(links, left, right)
     pairs = pairs[one_to_one(pairs, probability)]
     # centred: e5 and others put all rows in a narrow cone, where cosines hardly differ
@@ -200,7 +202,8 @@ def cluster(
     edges = []
     for step, (side, cloud) in enumerate(zip("AB", clouds, strict=True), 1):
         _tell(progress, step, len(pairs), f"neighbours in {side}")
-        edges.append(neighbour_edges(cloud, how.neighbours, device=place, memory=how.memory))
+        with computing(how.threads):
+            edges.append(neighbour_edges(cloud, how.neighbours, device=place, memory=how.memory))
     warning = _warning(edges[0], edges[1], pairs)
     if warning is not None:
         warnings.warn(warning, WrongLinksWarning, stacklevel=2)

@@ -73,7 +73,7 @@ def nearest_rows(
     width = min(k + 1, len(cloud))  # a row is its own nearest
     if device == "cpu":
         rows = ArrayRows(cloud, budget // 2)
-        near, _ = cpu.nearest(rows, rows, width, cpu.tile_shape(rows.shape, rows.shape, budget // 4))
+        near, _ = cpu.nearest(rows, rows, width, cpu.tile_in_parts(rows.shape, rows.shape, budget // 4))
         index, cosine = near.index, near.cosine
     else:
         needed("torch", f"Neighbours on {device!r}", "veclink[torch]")

@@ -124,8 +124,8 @@ class Linker:
         clouds = placed_clouds(groups.a, groups.b, "cpu", options.get("memory"), k=plain.k, ridge=plain.ridge)
         knowledge = learn(links, clouds, groups.a, groups.b, random_state)
         translators = (
-            Translator.fit(links, left, right, kind=MAP, check=False, random_state=random_state),
-            Translator.fit(links, left, right, kind=MAP, check=False, random_state=random_state, reverse=True),
+            Translator.fit(links, left, right, map=MAP, check=False, random_state=random_state),
+            Translator.fit(links, left, right, map=MAP, check=False, random_state=random_state, reverse=True),
         )
         kept = {name: value for name, value in options.items() if name in LINKING}
         return cls(links, knowledge, translators, Held(sources, ([left], [right]), kept))

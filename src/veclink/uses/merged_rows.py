@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from veclink.data.collection import Collection
-from veclink.errors import needed
+from veclink.errors import InputError, needed
+from veclink.files.atomic import written_whole
+from veclink.stores.arrow import id_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+TABLE_ROWS = 65_536  # of the table beside a file, at a time
+MARK = b"veclink"  # in the metadata of a table that was written here
+
 AS_THEY_ARE = "as they are"
+RESERVED = ("id", "vector")
+"""Columns of every store; a payload column of that name is there as a_… and b_… only."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,13 +54,16 @@ class MergedRows:
         new = np.ones(len(a), bool)
         new[pairs[:, 0]] = new[left_out] = False
         alone = np.flatnonzero(new)
-        return cls(a, b, partner, sure, alone, *_joined_ids(names(b), names(a)[alone]))
+        return cls(a, b, partner, sure, alone, *joined_ids(names(b), names(a)[alone]))
 
     def __len__(self) -> int:
         return len(self.b) + len(self.alone)
 
     def payload(self, start: int, stop: int) -> pa.Table:
-        """Columns of rows start…stop−1: origin, id_a, id_b, link_probability, then a_… and b_… of either payload."""
+        """Columns of rows start…stop−1: origin, id_a, id_b, link_probability, then the payload.
+
+        Of either side as a_… and b_…, and under its own name B's value, or A's where B has none.
+        """
         arrow: Any = needed("pyarrow", "The payload of a merged collection")
         n_b = len(self.b)
         of_b = np.arange(start, min(stop, n_b))
@@ -65,11 +79,34 @@ class MergedRows:
             "id_b": _taken_ids(arrow, self.b, rows_b),
             "link_probability": arrow.array(chance, mask=np.isnan(chance)),
         }
-        for side, collection, rows in (("a", self.a, rows_a), ("b", self.b, rows_b)):
-            if collection.payload is not None:
-                taken = collection.payload.take(arrow.array(rows, mask=rows < 0))
-                columns |= {f"{side}_{name}": taken.column(name) for name in taken.column_names}
+        sides = [_taken_payload(arrow, self.b, rows_b), _taken_payload(arrow, self.a, rows_a)]
+        for side, taken in zip("ab", reversed(sides), strict=True):
+            columns |= {f"{side}_{name}": values for name, values in taken.items()}
+        for name in dict.fromkeys([*sides[0], *sides[1]]):
+            if name not in columns and name not in RESERVED:
+                columns[name] = coalesced([taken[name] for taken in sides if name in taken])
         return arrow.table(columns)
+
+
+@contextmanager
+def table_beside(path: Path, rows: MergedRows) -> Iterator[None]:
+    """Write what each row is to `X.rows.parquet` beside `X.npy`; it is in place when the block ends well."""
+    parquet: Any = needed("pyarrow.parquet", "The table of a merged collection")
+    table = path.with_name(f"{path.stem}.rows.parquet")
+    if table.exists() and MARK not in (parquet.read_schema(table).metadata or {}):
+        raise InputError(f"{table} is there already and is about something else; choose another name.")
+    with written_whole(table) as temporary:
+        writer = None
+        for start in range(0, max(len(rows), 1), TABLE_ROWS):
+            stop = min(start + TABLE_ROWS, len(rows))
+            part = rows.payload(start, stop)
+            part = part.add_column(0, "id", id_column(rows.ids[start:stop]))
+            if writer is None:
+                writer = parquet.ParquetWriter(temporary, part.schema.with_metadata({MARK: b"merged rows"}))
+            writer.write_table(part.cast(writer.schema))
+        assert writer is not None
+        writer.close()
+        yield
 
 
 def names(collection: Collection) -> np.ndarray:
@@ -77,7 +114,7 @@ def names(collection: Collection) -> np.ndarray:
     return np.arange(len(collection)) if collection.ids is None else collection.ids
 
 
-def _joined_ids(of_b: np.ndarray, of_a: np.ndarray) -> tuple[np.ndarray, str]:
+def joined_ids(of_b: np.ndarray, of_a: np.ndarray) -> tuple[np.ndarray, str]:
     """B's ids, then A's, and what was done to A's.
 
     They stay where they are of the same kind and new; else integers are counted on, or text gets `a:` before it.
@@ -104,3 +141,30 @@ def _taken_ids(arrow: Any, collection: Collection, rows: np.ndarray) -> Any:
     if ids.dtype.kind == "i":
         return arrow.array(np.where(missing, 0, ids[rows] if len(ids) else 0), mask=missing)
     return arrow.array([None if gone else ids[row] for row, gone in zip(rows, missing, strict=True)], arrow.string())
+
+
+def _taken_payload(arrow: Any, collection: Collection, rows: np.ndarray) -> dict[str, Any]:
+    """The payload at these rows as columns, missing where a row is −1."""
+    if collection.payload is None:
+        return {}
+    taken = collection.payload.take(arrow.array(rows, mask=rows < 0))
+    return {name: taken.column(name) for name in taken.column_names}
+
+
+def coalesced(columns: list[Any]) -> Any:
+    """The first value of each row that is not missing; columns of several types become text."""
+    compute: Any = needed("pyarrow.compute", "The payload of a merged collection")
+    if len({column.type for column in columns}) > 1:
+        columns = [_as_text(column) for column in columns]
+    return compute.coalesce(*columns)
+
+
+def _as_text(column: Any) -> Any:
+    """Values as text, as JSON where they are lists or records."""
+    import pyarrow as arrow
+
+    try:
+        return column.cast(arrow.string())
+    except (arrow.ArrowInvalid, arrow.ArrowNotImplementedError):
+        values = (None if value is None else json.dumps(value, default=str) for value in column.to_pylist())
+        return arrow.chunked_array([arrow.array(list(values), arrow.string())])

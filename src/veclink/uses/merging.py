@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from veclink.data.collection import Collection, numbers
+from veclink.data.notebook import card
 from veclink.data.pairs import one_to_one
+from veclink.data.tabled import Tabled
 from veclink.errors import InputError, WrongLinksWarning
 from veclink.files.memory_maps import forget_pages
 from veclink.geometry.clouds import Cloud, prepare
@@ -25,12 +27,14 @@ from veclink.stores import open_store
 from veclink.stores.opening import open_collection
 from veclink.stores.protocol import Batch, Store
 from veclink.uses.linked_pairs import GivenLinks, pairs_of
-from veclink.uses.maps import DEFAULT_KIND, Paired
-from veclink.uses.merged_rows import MergedRows, names
+from veclink.uses.maps import DEFAULT_MAP, Paired
+from veclink.uses.merged_rows import MergedRows, names, table_beside
 from veclink.uses.translated import Workspace, fingerprint
-from veclink.uses.translating import Source, Translator, check_kind, fit_translator
+from veclink.uses.translating import Source, Translator, check_map, fit_translator
 
 BATCH_BYTES = 8 << 20
+DEFAULT_SURE = 0.95
+"""Of those tried on SciFact, the least that hides at most 0.5 % of A (`veclink bench merge-sure`)."""
 Rows = Callable[[int, int], np.ndarray]
 
 
@@ -41,8 +45,8 @@ class MergeOptions:
     Attributes
     ----------
     map : str
-        The kind of map that is fitted to the links: "la2m", "procrustes", "ridge", "lowrank", "blend", or "auto", the
-        best of them on held-back links.
+        The kind of map that is fitted to the links: "blend", "la2m" (the paper's), "procrustes", "ridge", "lowrank",
+        or "auto", the best of them on held-back links.
     translator : Translator, optional
         One that was fitted before, instead.
     union_only : bool
@@ -56,15 +60,15 @@ class MergeOptions:
         The same one gives the same map.
     """
 
-    map: str = DEFAULT_KIND
+    map: str = DEFAULT_MAP
     translator: Translator | None = None
     union_only: bool = False
-    sure: float = 0.5
+    sure: float = DEFAULT_SURE
     skip_zero: bool = False
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        check_kind(self.map)
+        check_map(self.map)
         if not 0 <= self.sure <= 1:
             raise InputError(f"The probability from which on links are sure is {self.sure}; it is between 0 and 1.")
 
@@ -80,15 +84,17 @@ class MergeOptions:
 class MergeSummary:
     """Counts of a merged collection: rows = from_b + translated; linked are those of B that are in A too.
 
-    unsure: links that helped to fit the map but were too improbable to make two rows one. left_out: rows of A without a
-    direction. space: "b", or "both" where nothing was translated. ids_of_a: in words, how A's ids are written.
-    warning: a sentence where the map is no better than chance.
+    hidden: how many rows of A are expected to be hidden by a wrong link, Σ(1 − probability) of the links that make two
+    rows one; None where all count as certain. unsure: links that helped to fit the map but were too improbable to make
+    two rows one. left_out: rows of A without a direction. space: "b", or "both" where nothing was translated. ids_of_a:
+    in words, how A's ids are written. warning: a sentence where the map is no better than chance.
     """
 
     rows: int
     from_b: int
     linked: int
     translated: int
+    hidden: float | None
     unsure: int
     left_out: int
     dimension: int
@@ -98,7 +104,7 @@ class MergeSummary:
 
 
 @dataclass(frozen=True, eq=False)
-class Merged:
+class Merged(Tabled):
     """A merged collection that can be looked at, read in batches, or written.
 
     rows: what each row is. translator: None for a plain union. summary: the counts.
@@ -120,6 +126,18 @@ class Merged:
         found[:] = [None if row < 0 else ids[row] for row in partner_b]
         chance = np.where(partner_b < 0, np.nan, self.rows.probability[partner_b])
         return {"a": names(self.rows.a), "b": found, "probability": chance}
+
+    def columns(self) -> dict[str, Any]:
+        """The same, as the table of this result."""
+        return {name: values.tolist() for name, values in self.duplicates().items()}
+
+    def _repr_html_(self) -> str:
+        summary = self.summary
+        headline = f"{summary.rows:,} rows: {summary.from_b:,} of B, {summary.translated:,} of A alone"
+        figures = [("In both", f"{summary.linked:,}"), ("Dimensions", f"{summary.dimension:,}")]
+        if summary.warning is not None:
+            figures.append(("Warning", summary.warning))
+        return card(headline, figures, (), ())
 
     def batches(self, *, payload: bool = True, progress: ProgressListener | None = None) -> Iterator[Batch]:
         """All rows, some megabytes at a time; A's are translated as they come."""
@@ -154,8 +172,8 @@ class Merged:
         """Write the collection to a file or store, whole or not at all, and say how many rows it has.
 
         to: a path, a URL, or a store that was opened for writing and stays open. A run that was killed is taken up
-        again by the same call: rows that were translated are not translated again. Stores that keep ids and vectors
-        only get those.
+        again by the same call: rows that were translated are not translated again. A file that keeps ids and vectors
+        only (`X.npy`) has the payload in a table beside it, `X.rows.parquet`.
         """
         try:
             if isinstance(to, Store):
@@ -176,7 +194,10 @@ class Merged:
             about["translator"] = self.translator.describe()
             new = self._translated_on_disk(self.translator, progress)
         batches = self._batches(new, store.keeps_payload, progress)
-        return store.write(batches, metadata=about, replace=replace)
+        if store.keeps_payload or store.address.path is None:
+            return store.write(batches, metadata=about, replace=replace)
+        with table_beside(store.address.path, self.rows):
+            return store.write(batches, metadata=about, replace=replace)
 
     def _translated_on_disk(self, translator: Translator, progress: ProgressListener | None) -> Rows:
         """A's unlinked rows, translated beforehand into the workspace."""
@@ -294,6 +315,7 @@ def _summary(rows: MergedRows, translator: Translator | None, unsure: int, left_
         from_b=len(rows.b),
         linked=int((rows.partner >= 0).sum()),
         translated=0 if union else len(rows.alone),
+        hidden=_expected_hidden(rows.probability),
         unsure=unsure,
         left_out=left_out,
         dimension=max(rows.a.dimension, rows.b.dimension) if union else rows.b.dimension,
@@ -301,3 +323,11 @@ def _summary(rows: MergedRows, translator: Translator | None, unsure: int, left_
         ids_of_a=rows.ids_of_a,
         warning=None if translator is None else translator.warning,
     )
+
+
+def _expected_hidden(probability: np.ndarray) -> float | None:
+    """Σ(1 − p) over the links in use (NaN where a row has none); None where all of them count as certain."""
+    in_use = probability[~np.isnan(probability)]
+    if not len(in_use) or (in_use == 1.0).all():
+        return None
+    return round(float((1.0 - in_use).sum()), 2)

@@ -5,6 +5,7 @@ A query made with model A can then be asked of a collection of model B; fitted w
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from veclink.data.collection import Collection, numbers
-from veclink.errors import InputError, plural
+from veclink.errors import InputError, named, plural
 from veclink.files.memory_maps import forget_pages
 from veclink.geometry.clouds import prepare
 from veclink.geometry.magnitudes import in_range, lengths
@@ -21,8 +22,9 @@ from veclink.geometry.signatures import unit_rows
 from veclink.progress import Progress, ProgressListener
 from veclink.stores.opening import open_collection
 from veclink.stores.protocol import Batch
+from veclink.threads import computing
 from veclink.uses.linked_pairs import GivenLinks, pairs_of
-from veclink.uses.maps import DEFAULT_KIND, KINDS, LEAST_LINKS, Map, Moments, Paired, fit_map, map_from_arrays
+from veclink.uses.maps import DEFAULT_MAP, KINDS, LEAST_LINKS, Map, Moments, Paired, fit_map, map_from_arrays
 from veclink.uses.maps.files import read_arrays, write_arrays
 from veclink.uses.maps.quality import FOLDS, Quality, crossfitted
 
@@ -31,6 +33,8 @@ FORMAT = 1
 ENOUGH_LINKS = 100_000  # a random choice of more fits no better, and costs time
 FEW_LINKS = 100
 CHUNK = 8192
+MOST_NUMBERS = 1_000_000
+"""Numbers of a vector that a saved translator may name: far more than any model gives."""
 LENGTHS = (1.2e-38, 3e38)  # of translated vectors: within what float32 holds of each number
 
 
@@ -71,11 +75,12 @@ class Translator:
         a: Source,
         b: Source,
         *,
-        kind: str = DEFAULT_KIND,
+        map: str = DEFAULT_MAP,
         reverse: bool = False,
         check: bool = True,
         random_state: int = 0,
         progress: ProgressListener | None = None,
+        **before: str,
     ) -> Translator:
         """A translator out of links, each counting by its probability.
 
@@ -85,8 +90,8 @@ class Translator:
             At least 10.
         a, b : array of shape (n, d), Collection, path or URL
             The collections that were linked.
-        kind : str
-            "la2m" (the paper's), "procrustes", "ridge", "lowrank", "blend" (see `maps`), or "auto", which compares all
+        map : str
+            "blend", "la2m" (the paper's), "procrustes", "ridge", "lowrank" (see `maps`), or "auto", which compares all
             of them on held-back links and keeps the one whose neighbours agree best with the partners'.
         reverse : bool
             Whether it translates from B to A instead of from A to B.
@@ -96,8 +101,15 @@ class Translator:
             The same one gives the same map.
         progress : callable, optional
             Hears of every kind that is tried.
+        **before
+            `kind`, as `map` was called in veclink 0.1; the next release refuses it.
         """
-        check_kind(kind)
+        if "kind" in before:
+            warnings.warn("Translator.fit(kind=…) is now called map=….", DeprecationWarning, stacklevel=2)
+            map = before.pop("kind")
+        if before:
+            raise TypeError(f"Translator.fit() has no argument {named(list(before))}.")
+        check_map(map)
         left, right = open_collection(a, payload=False), open_collection(b, payload=False)
         pairs, weight = pairs_of(links, left, right)
         if reverse:
@@ -108,7 +120,7 @@ class Translator:
         forget_pages(right.vectors)
         rows = np.column_stack([of_a.positions(pairs[:, 0]), of_b.positions(pairs[:, 1])])
         paired = Paired(of_a, of_b, rows, weight)
-        return fit_translator(paired, kind, check=check, random_state=random_state, progress=progress)
+        return fit_translator(paired, map, check=check, random_state=random_state, progress=progress)
 
     @property
     def warning(self) -> str | None:
@@ -161,7 +173,7 @@ class Translator:
             raise InputError(f"{path} has the format {told.get('format')} and this version reads {FORMAT}.")
         try:
             tried = tuple(Quality.from_dict(each) for each in told["tried"])
-            return cls(
+            loaded = cls(
                 map_from_arrays(arrays),
                 told["kind"],
                 (int(told["dimensions"][0]), int(told["dimensions"][1])),
@@ -170,13 +182,16 @@ class Translator:
                 tried,
                 _checked_length(float(told["length"])),
             )
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+            _try_out(loaded)
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
             raise InputError(f"{path} is not a sound translator ({error!r}); save it again.") from error
+        return loaded
 
 
+@computing()
 def fit_translator(
     paired: Paired,
-    kind: str,
+    map: str,
     *,
     check: bool = True,
     random_state: int = 0,
@@ -189,14 +204,14 @@ def fit_translator(
     fitted = paired.only(np.sort(rng.permutation(len(paired))[:ENOUGH_LINKS]))
     fold = rng.permutation(len(fitted)) % FOLDS
     parts = [Moments.of(fitted.only(fold == each)) for each in range(FOLDS)]
-    candidates = KINDS if kind == "auto" else (kind,) if check else ()
+    candidates = KINDS if map == "auto" else (map,) if check else ()
     tried = []
     for step, each in enumerate(candidates):
         if progress is not None:
             progress(Progress(step + 1, len(KINDS) + 1, len(fitted), None, f"trying the map {each}"))
         tried.append(crossfitted(each, fitted, fold, parts, random_state))
     best = max(tried, key=lambda quality: (quality.neighbours, quality.cosine), default=None)
-    kind = kind if best is None else best.kind
+    kind = map if best is None else best.kind
     return Translator(
         map=fit_map(kind, fitted, parts, random_state=random_state),
         kind=kind,
@@ -208,10 +223,10 @@ def fit_translator(
     )
 
 
-def check_kind(kind: str) -> None:
+def check_map(map: str) -> None:
     """Refuse a kind of map that is not known."""
-    if kind not in ("auto", *KINDS):
-        raise InputError(f"The map {kind!r} is unknown; it is auto or one of {', '.join(KINDS)}.")
+    if map not in ("auto", *KINDS):
+        raise InputError(f"The map {map!r} is unknown; it is auto or one of {', '.join(KINDS)}.")
 
 
 def translated_batches(translator: Translator, source: Collection, *, payload: bool = True) -> Iterator[Batch]:
@@ -223,6 +238,18 @@ def translated_batches(translator: Translator, source: Collection, *, payload: b
             None if source.ids is None else source.ids[start:stop],
             source.payload.slice(start, stop - start) if payload and source.payload is not None else None,
         )
+
+
+def _try_out(translator: Translator) -> None:
+    """Refuse a map whose arrays do not fit one another, or the dimensions that it names: one row shows it."""
+    taken, given = translator.dimensions
+    if not 0 < taken <= MOST_NUMBERS or not 0 < given <= MOST_NUMBERS:
+        raise ValueError(f"its dimensions are {taken} and {given}")
+    row = translator.map.apply(np.ones((1, taken), np.float32))
+    if row.shape != (1, given):
+        raise ValueError(f"it gives {row.shape} numbers instead of {given}")
+    if not all(np.isfinite(each).all() for each in translator.map.arrays().values()):
+        raise ValueError("it holds NaN or infinite numbers")
 
 
 def _checked_length(length: float) -> float:

@@ -76,6 +76,16 @@ def test_ablation_shows_what_growing_and_judging_bring(measured: Measured) -> No
     assert f1(cells, method="geh", variant="full") > f1(cells, method="geh", variant="no bootstrapping")
 
 
+def test_the_factorial_looks_inside_the_views(measured: Measured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load("factorial"), "QUICK_ROWS", 250)
+    cells = measured("factorial", lambda s: s["overlap"] == 0.3 and s["encoding"] == "kernel")
+    assert len(cells) == 8
+    for cell in cells:
+        looks = cell["inside"].values()
+        assert looks and all(0 <= look[name] <= 1 for look in looks for name in look if look[name] is not None)
+    assert "out-of-bag for own votes" in [row[0] for row in load("factorial").tables(cells)[-1].rows]
+
+
 def test_strategies_have_a_curve_for_each_combination(measured: Measured) -> None:
     cells = measured("strategies", lambda s: s["overlap"] == 0.45 and ("raw" in s["method"] or "span" in s["method"]))
     assert len(cells) == 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from veclink.data.scores import score
 from veclink.errors import InputError
 from veclink.geometry import nearest
 from veclink.geometry.clouds import Cloud, prepare
+from veclink.geometry.rows import ArrayRows
 from veclink.linkers.anchors import anchors_from_pairs
 from veclink.linkers.geh import local_views as geh_local
 from veclink.linkers.geh.linker import Growth, geh
@@ -34,10 +36,9 @@ def _grow(papers: Papers, **options: Any) -> Growth:
     return geh(a, b, anchors_from_pairs(a, b, papers.seeds), GehOptions(**(LOCAL | options)))
 
 
-def test_it_grows_beyond_the_seeds_neighbourhoods_and_most_links_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(geh_local, "LINKS_PER_CLUSTER", 40)
+def test_it_grows_beyond_the_seeds_neighbourhoods_and_most_links_are_right() -> None:
     papers = some_papers()
-    found = _grow(papers, max_iterations=8)
+    found = _grow(papers, max_iterations=8, links_per_view=40)
     start = set(Neighbours(_clouds()[0], 30).of_rows(papers.seeds[:, 0]).ravel().tolist())
     assert not set(found.pairs[:, 0].tolist()) <= start
     everywhere = _grow(papers, path="global", max_iterations=8)
@@ -47,9 +48,8 @@ def test_it_grows_beyond_the_seeds_neighbourhoods_and_most_links_are_right(monke
     assert len(np.unique(found.pairs[:, 0])) == len(np.unique(found.pairs[:, 1])) == len(found.pairs)
 
 
-def test_confidence_counts_the_views_that_looked_at_a_pair_and_not_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(geh_local, "LINKS_PER_CLUSTER", 40)
-    found = _grow(some_papers())
+def test_confidence_counts_the_views_that_looked_at_a_pair_and_not_all() -> None:
+    found = _grow(some_papers(), links_per_view=40)
     assert found.chances is not None and np.all(found.votes <= found.chances) and found.chances.max() <= found.views
     assert found.chances[found.n_seeds :].min() < found.views
     assert np.allclose(found.confidence, (1 + found.votes) / (2 + found.chances))
@@ -97,20 +97,52 @@ def test_neighbours_are_the_nearest_whether_searched_at_once_or_in_blocks(monkey
 
 def test_clusters_hold_every_link_twice_and_near_ones_together() -> None:
     vectors = _clouds()[0].dense()
-    views = clustered(vectors, 100, np.random.default_rng(0))
+    views = clustered(ArrayRows(vectors), 100, np.random.default_rng(0))
     counts = np.bincount(np.concatenate(views), minlength=len(vectors))
     assert len(views) == 5 and np.all(counts == 2)
     inside = np.mean([(vectors[view] @ vectors[view].T).mean() for view in views])
     assert inside > (vectors @ vectors.T).mean() + 0.02
-    assert [view.tolist() for view in clustered(vectors[:30], 100, np.random.default_rng(0))] == [list(range(30))]
+    few = clustered(ArrayRows(vectors[:30]), 100, np.random.default_rng(0))
+    assert [view.tolist() for view in few] == [list(range(30))]
 
 
 def test_clusters_of_duplicates_do_not_crash() -> None:
-    views = clustered(np.repeat(_clouds()[0].dense()[:2], 50, axis=0), 20, np.random.default_rng(0))
+    views = clustered(ArrayRows(np.repeat(_clouds()[0].dense()[:2], 50, axis=0)), 20, np.random.default_rng(0))
     assert set(np.concatenate(views).tolist()) == set(range(100))
 
 
-@pytest.mark.parametrize("options", [{"path": "nearby"}, {"neighbours": 0}])
+def test_the_papers_clusters_are_as_large_as_the_dimension() -> None:
+    papers = some_papers()
+    dimension = max(papers.a.shape[1], papers.b.shape[1])
+    assert _grow(papers, links_per_view=0).votes.tolist() == _grow(papers, links_per_view=dimension).votes.tolist()
+
+
+def test_clusters_of_many_links_take_no_room_for_links_times_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(geh_local, "KMEANS_LINKS", 2_000)
+    rng = np.random.default_rng(0)
+    papers = _clouds()[0].dense()
+    links = ArrayRows(papers[rng.integers(len(papers), size=20_000)][:, :32].copy())
+    tracemalloc.start()
+    views = clustered(links, 20, rng)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert np.all(np.bincount(np.concatenate(views), minlength=20_000) == 2)
+    # All links against all 1,000 clusters would take 80 MB, a flag for each another 20.
+    assert peak < 48e6
+
+
+@pytest.mark.parametrize("device", ["torch:cpu"])
+def test_on_a_torch_device_it_finds_the_same_links(device: str) -> None:
+    papers = some_papers()
+    a, b = _clouds()
+    options = GehOptions(**LOCAL, links_per_view=40)
+    anchors = anchors_from_pairs(a, b, papers.seeds)
+    here, there = (geh(a, b, anchors, options, device=place) for place in ("cpu", device))
+    same = {tuple(pair) for pair in here.pairs.tolist()} & {tuple(pair) for pair in there.pairs.tolist()}
+    assert len(same) >= 0.95 * max(len(here.pairs), len(there.pairs))
+
+
+@pytest.mark.parametrize("options", [{"path": "nearby"}, {"neighbours": 0}, {"links_per_view": -1}])
 def test_wrong_options_are_named(options: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=next(iter(options))):
         _grow(some_papers(), **options)

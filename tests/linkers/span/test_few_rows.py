@@ -10,8 +10,8 @@ from veclink import link
 from veclink.backends.cloud_pair import CloudPair
 from veclink.data.scores import score
 from veclink.linkers.options import GrowthSchedule
+from veclink.linkers.span.attempts import FEW_ROWS_SCHEDULE, chance_factor
 from veclink.linkers.span.growing import Members, ViewRule
-from veclink.linkers.span.starts import FEW_ROWS_SCHEDULE, _chance
 
 
 def test_all_of_a_hundred_rows_are_found_among_many() -> None:
@@ -47,4 +47,4 @@ def test_a_careful_pool_never_holds_more_than_half_as_many_again() -> None:
 @pytest.mark.parametrize(("n_a", "n_b", "expected"), [(500, 500, 1.0), (100, 900, 1.8), (900, 100, 1.8)])
 def test_the_more_unequal_the_sizes_the_more_agrees_by_chance(n_a: int, n_b: int, expected: float) -> None:
     rows = np.random.default_rng(0).standard_normal((1000, 4)).astype(np.float32)
-    assert _chance(CloudPair(rows[:n_a], rows[:n_b])) == pytest.approx(expected)
+    assert chance_factor(CloudPair(rows[:n_a], rows[:n_b])) == pytest.approx(expected)

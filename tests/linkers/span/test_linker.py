@@ -199,8 +199,8 @@ def test_where_wrong_seeds_lead_nowhere_the_advice_is_to_check_them() -> None:
 
 def test_given_pairs_are_kept_as_certain_and_the_same_random_state_repeats() -> None:
     papers = some_papers()
-    ascending = papers.seeds[np.lexsort(papers.seeds.T[::-1])]  # as link() gives them on
-    found = span(cloud_pair(), anchors_from_rows(cloud_pair(), ascending))
+    in_order = papers.seeds[np.lexsort((papers.seeds[:, 1], papers.seeds[:, 0]))]  # as `link` takes them
+    found = span(cloud_pair(), anchors_from_rows(cloud_pair(), in_order))
     first = as_set(found.pairs[: len(papers.seeds)])
     assert first == as_set(papers.seeds) and np.all(found.probability[: len(papers.seeds)] == 1)
     assert as_set(found.pairs[: found.kept]) == as_set(linked_cut().pairs)

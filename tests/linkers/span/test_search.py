@@ -5,14 +5,16 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+import pytest
 
 from span_papers import all_papers
 from veclink.data.collection import Collection
 from veclink.geometry.clouds import prepare
 from veclink.geometry.signatures import unit_rows
+from veclink.linkers.span import search
 from veclink.linkers.span.annealing import Schedule, agreement, anneal, turned
 from veclink.linkers.span.constants import SEARCHED_PAIRS
-from veclink.linkers.span.search import Sampled, annealed, sample, searched
+from veclink.linkers.span.search import Sampled, annealed, annealed_from, sample, searched
 from veclink.matching import match
 
 SHORT = Schedule(30, (6, 32), (1.0, 3.0))
@@ -60,6 +62,39 @@ def test_many_beginnings_find_the_turn_of_a_cloud_against_itself() -> None:
     assert _share_right(points, away, found) > 0.95
 
 
+def test_beginnings_that_run_side_by_side_end_as_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = _clouds()[0][:150]
+    monkeypatch.setattr(search, "BEGINNINGS", 8)
+    both = points, _turned_away(points)
+    found = []
+    for threads in (1, 3):
+        monkeypatch.setattr(search, "thread_count", lambda threads=threads: threads)
+        found.append(searched(both, (None, None), np.random.default_rng(0)))
+    assert all(np.array_equal(one, other) for one, other in zip(*found, strict=True))
+
+
+def test_a_schedule_run_in_two_parts_is_nearly_the_whole() -> None:
+    p, q = _paired().rows
+    whole = anneal(p, q, p.T @ q / len(p), SHORT)
+    half = anneal(p, q, p.T @ q / len(p), SHORT, rounds=range(15))
+    rest = anneal(p, q, half, SHORT, rounds=range(15, 30))
+    assert agreement(half) < 0.8 * agreement(whole)
+    assert np.isclose(agreement(rest), agreement(whole), rtol=0.02)
+
+
+def test_four_pairs_align_what_four_wrong_ones_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "SEEDED", [each for each in search.SEEDED if not each[1]])  # without the profiles
+    a, b = _clouds()
+    truth = all_papers().truth
+    both = a[truth[:, 0]], b[truth[:, 1]]
+    right = []
+    for partners in (np.arange(4), np.arange(4) + 300):
+        given = both[0][:4], both[1][partners]
+        found = annealed_from(given, both, (None, None), 0.3, np.random.default_rng(0))
+        right.append(_share_right(*both, found))
+    assert right[0] > 0.5 > right[1]
+
+
 def test_one_slow_run_aligns_a_cloud_with_a_part_of_itself_that_another_model_sees() -> None:
     a, b = _clouds()
     truth = all_papers().truth
@@ -81,4 +116,5 @@ def test_directions_and_sharpness_rise_and_the_hint_is_let_go() -> None:
     assert counts[0] == 4 and counts[-1] == 60 and list(counts) == sorted(counts)
     assert sharpness[0] == 1.0 and np.isclose(sharpness[-1], 4.0) and np.isclose(sharpness[5], 2.0)
     assert hinted[0] == 1.0 and hinted[5] == 0.0 and min(hinted) == 0.0
+    assert Schedule(11, (4, 60), (1.0, 4.0), let_go=0.5, held=3.0).at(1)[2] == 3.0 * hinted[1]
     assert schedule.width(0, 60) == 16 and schedule.width(11, 60) == 60

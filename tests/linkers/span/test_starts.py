@@ -16,7 +16,8 @@ from veclink.geometry.profiles import profiles
 from veclink.geometry.signatures import unit_rows
 from veclink.linkers.anchors import Anchors, anchors_from_rows
 from veclink.linkers.span.alignment import AlignmentRule, align
-from veclink.linkers.span.starts import FROM_NOTHING, Bootstrap, best_pool, clean
+from veclink.linkers.span.attempts import FROM_NOTHING, clean
+from veclink.linkers.span.starts import Bootstrap, best_pool
 from veclink.matching import match
 
 N_SEEDS = 30
@@ -101,11 +102,15 @@ def test_the_same_state_gives_the_same_pool(seeded: bool) -> None:
 
 
 @pytest.mark.parametrize("seeded", [True, False])
-def test_random_vectors_do_not_take_off(seeded: bool) -> None:
+def test_random_vectors_do_not_take_off_and_each_attempt_is_named(seeded: bool) -> None:
     rng = np.random.default_rng(0)
     noise = CloudPair(*(unit_rows(rng.normal(size=(200, d)).astype(np.float32)) for d in (64, 96)))
     start = anchors_from_rows(noise, np.stack([np.arange(15)] * 2, axis=1)) if seeded else None
-    assert not best_pool(noise, start, rng).converged
+    begun: list[str] = []
+    found = best_pool(noise, start, rng, attempt_listener=begun.append)
+    assert not found.converged and len(begun) == len(found.tried)
+    assert begun[-3:] == ["no seeds, aligning by profiles", "no seeds, aligning slowly", "no seeds, searching"]
+    assert seeded == ("seeds, annealed" in begun)
 
 
 def test_profiles_do_not_change_under_rotation() -> None:

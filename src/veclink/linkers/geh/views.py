@@ -2,22 +2,46 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from veclink.geometry import signatures
+from veclink.geometry.arrays import Array, is_numpy, namespace, to_numpy
 from veclink.geometry.clouds import Cloud
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.geh.constants import WIDTH_SAMPLE
+from veclink.linkers.geh.sampling import draw_views, plan
 from veclink.linkers.options import GehOptions
 from veclink.matching import match
 
 BLOCK = 8192  # rows of a cloud at a time
 
-Proposals = Iterator[tuple[np.ndarray, np.ndarray, int]]
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """What one view proposes.
+
+    Attributes
+    ----------
+    pairs : ndarray of shape (p, 2)
+        Rows of A and of B.
+    score : ndarray of shape (p,)
+        Their csls.
+    held : ndarray of shape (h, 2)
+        The links beyond the seeds that the view holds as anchors.
+    times : int
+        How many equal views it stands for.
+    """
+
+    pairs: np.ndarray
+    score: np.ndarray
+    held: np.ndarray
+    times: int = 1
+
+
+Proposals = Iterator[Proposal]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +54,8 @@ class Round:
         How many vote.
     anchors : int
         Anchors in each of them.
-    proposals : iterator of (ndarray of shape (p, 2), ndarray of shape (p,), int)
-        Pairs of rows, their csls, and how many views they stand for; made when asked for.
+    proposals : iterator of Proposal
+        One for each view; made when asked for.
     """
 
     views: int
@@ -49,8 +73,8 @@ class Settings:
 
     def mutual(
         self,
-        hash_a: np.ndarray,
-        hash_b: np.ndarray,
+        hash_a: Array,
+        hash_b: Array,
         held: int,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Mutual nearest neighbours of two sets of signatures; held: bytes that are in use already."""
@@ -93,15 +117,17 @@ class GlobalPath:
         left = np.concatenate([self.seed_a, self.a.take(rows_a)])
         right = np.concatenate([self.seed_b, self.b.take(rows_b)])
         sides = (left, right) if self.a_first else (right, left)
-        views = _draw_views(
+        views = draw_views(
             sides,
             n_seeds,
             (count, size),
-            self.settings,
+            self.settings.options,
             rng,
+            budget=self.settings.budget,
         )
         self.n_views += count
-        proposals = self._proposals(left, right, views, count)
+        held = [pool[view[view >= n_seeds] - n_seeds] for view in views]
+        proposals = self._proposals(left, right, views, held, count)
         return Round(count, size, proposals)
 
     def chances(self, pairs: np.ndarray) -> np.ndarray:
@@ -121,94 +147,38 @@ class GlobalPath:
         left: np.ndarray,
         right: np.ndarray,
         views: list[np.ndarray],
+        held: list[np.ndarray],
         count: int,
     ) -> Proposals:
         budget, encoding = self.settings.budget, self.settings.options.encoding
         from_a = _AnchorDistances(self.a, left, budget)
         from_b = _AnchorDistances(self.b, right, budget)
-        # Without links beyond the seeds all views are the same one: it is matched once and votes for all.
+        # Where all views are the same one, it is matched once and votes for all.
         times = count // len(views)
-        for view in views:
+        for view, links in zip(views, held, strict=True):
             hash_a = signature(from_a.columns(view), self.sample_a, encoding)
             hash_b = signature(from_b.columns(view), self.sample_b, encoding)
-            held = from_a.nbytes + from_b.nbytes + hash_a.nbytes + hash_b.nbytes
-            pairs, score = self.settings.mutual(hash_a, hash_b, held)
-            yield pairs, score, times
-
-
-def plan(n_links: int, n_seeds: int, options: GehOptions) -> tuple[int, int]:
-    """Views and anchors per view for this many links: `m = ⌈m0·sf⌉`, `s = ⌈ρ0·|L|/sf⌉`.
-
-    `sf = 1 + c·ln(|L|/|S|)` (1 when frozen) and `m0 = ⌈2/ρ0⌉`; a single view holds all links.
-    """
-    if options.views == "single":
-        return 1, n_links
-    scale = 1.0
-    if options.schedule == "adaptive":
-        scale += options.growth * math.log(n_links / max(n_seeds, 1))
-    count = math.ceil(math.ceil(2 / options.share) * scale)
-    return count, math.ceil(options.share * n_links / scale)
-
-
-def furthest_points(
-    vectors: np.ndarray,
-    starts: np.ndarray,
-    count: int,
-    *,
-    budget: int | None = None,
-) -> np.ndarray:
-    """Furthest-point samples of unit vectors, one for each start, all at once: positions (len(starts), count).
-
-    Each sample begins at its start and takes again and again the vector whose smallest cosine distance to those taken
-    is largest (the first of them, when several are). All distances are computed once, unless they exceed a quarter of
-    the `budget` of bytes.
-    """
-    fits = budget is None or 4 * len(vectors) ** 2 <= budget // 4
-    apart = signatures.distances(vectors, vectors) if fits else None
-    chosen = np.empty((len(starts), count), np.int64)
-    chosen[:, 0] = starts
-    nearest = np.full(
-        (len(starts), len(vectors)),
-        np.inf,
-        np.float32,
-    )
-    every = np.arange(len(starts))
-    for i in range(1, count):
-        newest = chosen[:, i - 1]
-        if apart is None:
-            gaps = signatures.distances(vectors[newest], vectors)
-        else:
-            gaps = apart[newest]
-        np.minimum(nearest, gaps, out=nearest)
-        nearest[every, newest] = -1.0  # below any distance: never taken again, not even among duplicates
-        chosen[:, i] = np.argmax(nearest, axis=1)
-    return chosen
-
-
-def furthest_points_reference(vectors: np.ndarray, start: int, count: int) -> list[int]:
-    """One furthest-point sample, word for word: the oracle of `furthest_points`."""
-    apart = signatures.distances(vectors, vectors)
-    chosen = [start]
-    while len(chosen) < count:
-        rest = [i for i in range(len(vectors)) if i not in chosen]
-        chosen.append(max(rest, key=lambda i: (min(apart[j, i] for j in chosen), -i)))
-    return chosen
+            in_use = from_a.nbytes + from_b.nbytes + hash_a.nbytes + hash_b.nbytes
+            pairs, score = self.settings.mutual(hash_a, hash_b, in_use)
+            yield Proposal(pairs, score, links, times)
 
 
 def signature(
-    r: np.ndarray,
+    r: Array,
     sample: np.ndarray,
     encoding: str,
-) -> np.ndarray:
+) -> Array:
     """Rows of unit length from distances to anchors; the rows of the sample set the width of the kernel."""
-    if encoding == "raw":
-        return signatures.raw(r)
-    return signatures.kernel_hash(r, signatures.kernel_width(r[sample]))
+    width = 1.0 if encoding == "raw" else signatures.kernel_width(to_numpy(r[sample]))
+    if is_numpy(r):
+        return signatures.raw(r) if encoding == "raw" else signatures.kernel_hash(r, width)
+    h = r if encoding == "raw" else namespace(r).exp(r * (-1.0 / width))
+    return h / (h * h).sum(axis=1)[:, None].sqrt().clip(signatures.SMALLEST_NORM)
 
 
-def spaced(r: np.ndarray) -> np.ndarray:
+def spaced(r: Array) -> np.ndarray:
     """Rows evenly spaced in the order of their mean distance to the anchors, of the distances (n, s)."""
-    order = np.argsort(r.mean(axis=1), kind="stable")
+    order = np.argsort(to_numpy(r.mean(axis=1)), kind="stable")
     count = min(WIDTH_SAMPLE, len(order))
     spots = np.linspace(0, len(order) - 1, count)
     return order[spots.astype(np.int64)]
@@ -231,40 +201,6 @@ def in_own_order(anchors: Anchors) -> tuple[np.ndarray, np.ndarray, bool]:
 
 def _mean_distances(vectors: np.ndarray) -> np.ndarray:
     return signatures.distances(vectors, vectors).mean(axis=1, dtype=np.float64)
-
-
-def _draw_views(
-    sides: tuple[np.ndarray, np.ndarray],
-    n_seeds: int,
-    planned: tuple[int, int],
-    settings: Settings,
-    rng: np.random.Generator,
-) -> list[np.ndarray]:
-    """Positions of each view's anchors: all seeds, then links. One view when all would be the same.
-
-    sides: vectors of seeds and links, the side whose furthest points are drawn first. planned: views, anchors of each.
-    """
-    count, size = planned
-    n_pool = len(sides[0]) - n_seeds
-    extra = min(size - n_seeds, n_pool)
-    if extra <= 0 or extra == n_pool:
-        return [np.arange(n_seeds + max(extra, 0))]
-    drawn = np.empty((count, extra), np.int64)
-    if settings.options.view_choice == "random":
-        for links in drawn:
-            links[:] = rng.choice(n_pool, extra, replace=False)
-    else:
-        starts = rng.integers(n_pool, size=count)
-        for turn, vectors in enumerate(sides):
-            links, own = vectors[n_seeds:], starts[turn::2]
-            drawn[turn::2] = furthest_points(
-                links,
-                own,
-                extra,
-                budget=settings.budget,
-            )
-    seeds = np.arange(n_seeds)
-    return [np.concatenate([seeds, n_seeds + links]) for links in drawn]
 
 
 class _AnchorDistances:

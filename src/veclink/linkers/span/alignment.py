@@ -26,6 +26,7 @@ from veclink.linkers.span.constants import (
     SHARED_DIRECTIONS,
 )
 from veclink.matching import Matches
+from veclink.threads import multiply
 
 RoundListener = Callable[[int, int, float], None]  # round, rows looked at, share of guesses that stayed the same
 Sides = tuple[np.ndarray, np.ndarray]
@@ -74,7 +75,7 @@ def align(
     ndarrays of shape (d1, r) and (d2, r)
     """
     whitening = _whitening(clouds[0]), _whitening(clouds[1])
-    whitened = clouds[0] @ whitening[0], clouds[1] @ whitening[1]
+    whitened = multiply(clouds[0], whitening[0]), multiply(clouds[1], whitening[1])
     signatures = hints
     n = len(clouds[0])
     half = _random_half(n, rng)
@@ -132,8 +133,8 @@ def _shared_directions(
 
 
 def _along(whitened: Sides, directions: Sides) -> Sides:
-    of_a = unit_rows(whitened[0] @ directions[0])
-    of_b = unit_rows(whitened[1] @ directions[1])
+    of_a = multiply(whitened[0], directions[0], after=unit_rows)
+    of_b = multiply(whitened[1], directions[1], after=unit_rows)
     return of_a, of_b
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from veclink.geometry.signatures import singular, unit_rows
 from veclink.linkers.span.constants import ANNEALED_POWER, HINT_LET_GO, NARROWEST, PLAN_SCALINGS, WIDER
+from veclink.threads import multiply
 
 FLOOR = np.float32(1e-30)  # of a sum of weights: rows that nothing is like stay finite
 
@@ -26,7 +27,7 @@ class Schedule:
     """Rounds, and from where to where the number of directions and β rise in them (both as a geometric series).
 
     scalings: how often rows and columns of a plan are scaled in turn. power: of a direction's singular value, which is
-    its weight. let_go: the share of the rounds over which the weight of a hint falls to nothing.
+    its weight. held: the weight of a hint at first. let_go: the share of the rounds over which it falls to nothing.
     """
 
     rounds: int
@@ -35,12 +36,13 @@ class Schedule:
     scalings: int = PLAN_SCALINGS
     power: float = ANNEALED_POWER
     let_go: float = HINT_LET_GO
+    held: float = 1.0
 
     def at(self, step: int) -> tuple[int, float, float]:
         """Directions, β and the weight of the hint in one round."""
         done = min(step / max(self.rounds - 1, 1), 1.0)
         count = round(_between(self.directions, done))
-        return count, _between(self.sharpness, done), max(0.0, 1.0 - done / self.let_go)
+        return count, _between(self.sharpness, done), self.held * max(0.0, 1.0 - done / self.let_go)
 
     def width(self, step: int, most: int) -> int:
         """Principal directions that are looked at in one round."""
@@ -48,21 +50,27 @@ class Schedule:
 
 
 def anneal(
-    p: np.ndarray, q: np.ndarray, joint: np.ndarray, schedule: Schedule, hint: np.ndarray | None = None
+    p: np.ndarray,
+    q: np.ndarray,
+    joint: np.ndarray,
+    schedule: Schedule,
+    hint: np.ndarray | None = None,
+    rounds: range | None = None,
 ) -> np.ndarray:
     """The cross-covariance (d, d) that two clouds of whitened rows (n1, d) and (n2, d) agree on, from a first guess.
 
     hint: (n1, n2), added to the exponents of the plan in the first rounds.
+    rounds: which of the schedule to run; all of them where not given.
     """
     columns = np.ones(len(q), np.float32)
     most = p.shape[1]
-    for step in range(schedule.rounds):
+    for step in range(schedule.rounds) if rounds is None else rounds:
         count, sharpness, hinted = schedule.at(step)
         width = schedule.width(step, most)
         block = joint[:width, :width]
         of_p, of_q = turned(p[:, :width], q[:, :width], block, count, schedule.power)
         scale = np.float32(sharpness * np.sqrt(count))
-        exponent = (scale * of_p) @ of_q.T
+        exponent = multiply(scale * of_p, of_q.T)
         exponent -= scale
         if hint is not None and hinted > 0:
             exponent += np.float32(hinted) * hint
@@ -104,7 +112,7 @@ def _averaged(
     for _ in range(scalings):
         rows = 1.0 / np.maximum((plan @ columns) * np.float32(len(p)), FLOOR)
         columns = 1.0 / np.maximum((rows @ plan) * np.float32(len(q)), FLOOR)
-    partners = plan @ (columns[:, None] * q)
+    partners = multiply(plan, columns[:, None] * q)
     return p.T @ (rows[:, None] * partners), columns
 
 

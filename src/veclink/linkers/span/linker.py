@@ -1,7 +1,7 @@
 """Span linking, the default: grow a pool of links from any start, then calibrate every mutual candidate without labels.
 
 The path is `STAGES`: `grow` finds a pool whose bootstrap converges, `match` scores pairs by maps fitted without them,
-`score` adds what their neighbourhoods say, `calibrate` turns that into probabilities, `refit` does the three again with
+`score` adds what their neighbourhoods say, `estimate` turns that into probabilities, `refit` does the three again with
 the probable candidates as anchors, and `decide` says which pairs are links and whether to believe them.
 """
 
@@ -13,8 +13,7 @@ from functools import partial
 import numpy as np
 
 from veclink.backends.cloud_pair import CloudPair
-from veclink.confidence.calibration import Calibrated, best_threshold
-from veclink.confidence.calibration import calibrate as calibrate_candidates
+from veclink.confidence.calibration import Calibrated, best_threshold, calibrate
 from veclink.confidence.candidates import Candidates, crossfit
 from veclink.confidence.evidence import neighbourhood_features
 from veclink.data.pairs import pair_keys, sharing_no_row
@@ -53,13 +52,29 @@ class SpanTask:
             return no_pairs()
         return self.anchors.rows
 
-    def tell_round(self, step: int, links: int, agreement: float) -> None:
-        """Say that a round of growing is done."""
-        self.watch.tell(Progress(step, None, links, agreement, "growing"))
-
     def tell_rows(self, links: int, done: int, of: int) -> None:
         """Say how many rows of the final pass are matched."""
         self.watch.tell(Progress(done, of, links, None, "matching"))
+
+
+@dataclass
+class Growing:
+    """Tells whoever watches of the rounds of one start after another, by its name from the second start on."""
+
+    watch: Watch
+    attempts: int = 0
+    stage: str = "growing"
+
+    def begin(self, attempt: str) -> None:
+        """Say which start is tried from now on."""
+        self.attempts += 1
+        if self.attempts > 1:
+            self.stage = f"growing ({attempt})"
+        self.tell(0, 0, None)
+
+    def tell(self, step: int, links: int, agreement: float | None) -> None:
+        """Say that a round is done."""
+        self.watch.tell(Progress(step, None, links, agreement, self.stage))
 
 
 def span(
@@ -93,12 +108,14 @@ def span(
 
 def grow(task: SpanTask, _: None) -> Grown:
     """The pool of the best start, widened where it grew on a sample, and the given pairs that do not look wrong."""
+    growing = Growing(task.watch)
     bootstrap = best_pool(
         task.clouds,
         task.anchors,
         task.rng,
         options=task.options,
-        listener=task.tell_round,
+        listener=growing.tell,
+        attempt_listener=growing.begin,
     )
     links = bootstrap.pool.pairs
     if bootstrap.converged and len(links) >= MIN_POOL:
@@ -132,12 +149,12 @@ def score(task: SpanTask, matched: Matched) -> Scored:
     return _scored(task, matched, matched.grown.links)
 
 
-def calibrate(task: SpanTask, scored: Scored) -> Estimated:
+def estimate(task: SpanTask, scored: Scored) -> Estimated:
     """Probabilities of the candidates, and the overlap that follows from them."""
     candidates = scored.matched.candidates
     if not task.options.calibrated:
-        return Estimated(scored, _uncalibrated(candidates))
-    calibrated = calibrate_candidates(
+        return Estimated(scored, _equally_probable(candidates))
+    calibrated = calibrate(
         candidates,
         scored.features,
         scored.fitted,
@@ -238,7 +255,7 @@ def _refitted(task: SpanTask, estimated: Estimated, first: Estimated) -> Estimat
         replace(matched, candidates=candidates),
         scoring.likely_links(links, probability),
     )
-    return replace(calibrate(task, scored), unaided=first)
+    return replace(estimate(task, scored), unaided=first)
 
 
 def _verdict(task: SpanTask, estimated: Estimated) -> Verdict:
@@ -295,7 +312,7 @@ def _check_seeds(given: np.ndarray, estimated: Estimated) -> SeedCheck:
     return SeedCheck(len(given), recovered, outliers)
 
 
-def _uncalibrated(candidates: Candidates) -> Calibrated:
+def _equally_probable(candidates: Candidates) -> Calibrated:
     """All mutual candidates as equally probable, the best score first."""
     links = candidates.mutual()
     order = np.argsort(-candidates.score[links], kind="stable")
@@ -322,7 +339,7 @@ STAGES = (
         trace=lambda matched: trace_of_candidates(matched.candidates),
     ),
     Stage(score, opening=_opening_of_score),
-    Stage(calibrate),
+    Stage(estimate),
     Stage(refit, trace=lambda estimated: trace_of_calibration(estimated.calibrated)),
     Stage(decide),
 )

@@ -8,14 +8,17 @@ shows in how much of the two clouds it makes agree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
 from veclink.geometry.profiles import Reading, broad_profiles, in_one_basis, read, short_profiles
-from veclink.geometry.signatures import singular
+from veclink.geometry.signatures import singular, span_projection, unit_rows
 from veclink.linkers.span.annealing import Schedule, agreement, anneal, first_joint, leading
 from veclink.linkers.span.constants import (
     ALONE,
@@ -24,7 +27,9 @@ from veclink.linkers.span.constants import (
     ANNEALED_POWER,
     BEGINNINGS,
     CARRIED,
+    CARRIED_HALFWAY,
     CARRIED_THROUGH,
+    HALFWAY,
     HELD,
     HINT_EXPONENT,
     MIXED,
@@ -34,9 +39,11 @@ from veclink.linkers.span.constants import (
     SEARCH_HOPS,
     SEARCH_RIDGE,
     SEARCHED_PAIRS,
+    SEEDED,
     SHARED_DIRECTIONS,
     TRIED,
 )
+from veclink.threads import thread_count
 
 RoundListener = Callable[[int, int, float], None]
 Sides = tuple[np.ndarray, np.ndarray]
@@ -66,33 +73,67 @@ class Sampled:
 def searched(clouds: Sides, means: Means, rng: np.random.Generator, listener: RoundListener | None = None) -> Sides:
     """Projections (d1, r) and (d2, r) on which two clouds of unit rows look alike, from many beginnings.
 
+    Of all beginnings the best are carried on, of those the best to the end: early on the sum says little, and halfway
+    it tells most wrong ones.
+
     means: what was subtracted from the rows of either side, where it is known.
     """
     sampled = sample(clouds, SEARCHED_PAIRS, rng)
     p, q = sampled.rows
-    found: list[tuple[float, np.ndarray]] = []
-    beginnings = islice(_beginnings(clouds, means, sampled, rng), BEGINNINGS)
-    for step, (joint, hint) in enumerate(beginnings):
-        joint = anneal(p, q, joint, Schedule(*TRIED), hint)
-        found.append((agreement(joint[:NARROWEST, :NARROWEST]), joint))
-        if listener is not None:
-            listener(step + 1, len(p), 0.0)
-    found.sort(key=lambda each: -each[0])
-    carried = [anneal(p, q, joint, Schedule(*CARRIED)) for _, joint in found[:CARRIED_THROUGH]]
-    return _projections(sampled, max(carried, key=agreement))
+    beginnings = list(islice(_beginnings(clouds, means, sampled, rng), BEGINNINGS))
+
+    def tried(begun: Beginning) -> np.ndarray:
+        return anneal(p, q, begun[0], Schedule(*TRIED), begun[1])
+
+    carried = Schedule(*CARRIED)
+    halfway = partial(anneal, p, q, schedule=carried, rounds=range(HALFWAY))
+    to_the_end = partial(anneal, p, q, schedule=carried, rounds=range(HALFWAY, carried.rounds))
+    found = _in_parallel(tried, beginnings, len(p), listener)
+    found = _best(found, CARRIED_HALFWAY, NARROWEST)
+    found = _in_parallel(halfway, found, len(p), listener)
+    found = _best(found, CARRIED_THROUGH)
+    found = _in_parallel(to_the_end, found, len(p), listener)
+    return _projections(sampled, max(found, key=agreement))
 
 
 def annealed(clouds: Sides, means: Means, rng: np.random.Generator) -> Sides:
     """Projections on which two clouds look alike, from their broad profiles, which are let go over all rounds.
 
-    One slow run on as many rows as there is time for: what a hint that is nearly good enough needs is more rows.
+    Slow runs on as many rows as there is time for: what a hint that is nearly good enough needs is more rows. How much
+    the profiles should weigh differs by data; the sum tells.
     """
     hints = in_one_basis(*_broad(clouds, _readings(clouds, rng), means), SEARCH_RIDGE)
     sampled = sample(clouds, ANNEALED_PAIRS, rng)
     p, q = sampled.rows
-    hint = np.float32(HELD) * _exponent(hints, sampled)
+    hint = _exponent(hints, sampled)
+
+    def run(held: float) -> np.ndarray:
+        schedule = Schedule(*ANNEALED, let_go=1.0, held=held)
+        return anneal(p, q, first_joint(p, q, np.float32(held) * hint), schedule, hint)
+
+    return _projections(sampled, max(_in_parallel(run, HELD, len(p)), key=agreement))
+
+
+def annealed_from(given: Sides, clouds: Sides, means: Means, ridge: float, rng: np.random.Generator) -> Sides:
+    """Projections on which two clouds look alike, from given pairs too few to place a row, with and without profiles.
+
+    Which of the two helps differs by data; the sum tells which ended right.
+
+    given: vectors (m, d1) and (m, d2) of the pairs.
+    """
+    sampled = sample(clouds, SEARCHED_PAIRS, rng)
+    p, q = sampled.rows
+    by_profiles = _exponent(in_one_basis(*_broad(clouds, _readings(clouds, rng), means), SEARCH_RIDGE), sampled)
+    of_a = unit_rows(clouds[0][sampled.chosen[0]] @ span_projection(given[0], ridge))
+    of_b = unit_rows(clouds[1][sampled.chosen[1]] @ span_projection(given[1], ridge))
+    by_given = of_a @ of_b.T - np.float32(1.0)
     schedule = Schedule(*ANNEALED, let_go=1.0)
-    return _projections(sampled, anneal(p, q, first_joint(p, q, hint), schedule, hint))
+
+    def run(weights: tuple[float, float]) -> np.ndarray:
+        hint = np.float32(weights[0]) * by_given + np.float32(weights[1]) * by_profiles
+        return anneal(p, q, first_joint(p, q, hint), schedule, hint)
+
+    return _projections(sampled, max(_in_parallel(run, SEEDED, len(p)), key=agreement))
 
 
 def sample(clouds: Sides, pairs: int, rng: np.random.Generator) -> Sampled:
@@ -171,6 +212,25 @@ def _random_turn(width: int, rng: np.random.Generator) -> np.ndarray:
     joint = np.zeros((width, width), np.float32)
     joint[:count, :count] = np.linalg.solve(one - half, one + half) * rng.choice([-1.0, 1.0], count)  # Cayley's form
     return joint
+
+
+def _in_parallel(
+    run: Callable[[Any], np.ndarray], of: Iterable[Any], n_rows: int, listener: RoundListener | None = None
+) -> list[np.ndarray]:
+    """Cross-covariances of independent runs, on all processors, in the order of what they are made of."""
+    found = []
+    with ThreadPoolExecutor(thread_count()) as threads:
+        for step, joint in enumerate(threads.map(run, of)):
+            found.append(joint)
+            if listener is not None:
+                listener(step + 1, n_rows, 0.0)
+    return found
+
+
+def _best(joints: list[np.ndarray], count: int, width: int | None = None) -> list[np.ndarray]:
+    """Those that make most of the two clouds agree, as seen along the first `width` directions."""
+    order = sorted(joints, key=lambda joint: -agreement(joint[:width, :width]))
+    return order[:count]
 
 
 def _projections(sampled: Sampled, joint: np.ndarray) -> Sides:

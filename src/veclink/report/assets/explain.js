@@ -1,7 +1,7 @@
 "use strict";
 /* The explanation of one link: a waterfall of what raised and lowered its odds, its rivals, and the links around it. */
 function explainer(dialog, data, names, estimates, threshold, order, opened) {
-  const c = data.column, { model, labels } = data.facts, body = dialog.querySelector(".body"), title = dialog.querySelector("h2");
+  const c = data.column, { model, labels, told } = data.facts, body = dialog.querySelector(".body"), title = dialog.querySelector("h2");
   const first = c.rank.length ? c.rank[0] : 0;
   let now = 0;
   const step = (by) => {
@@ -57,11 +57,15 @@ function explainer(dialog, data, names, estimates, threshold, order, opened) {
   function waterfall(row) {
     const steps = [["A pair with average evidence", null, 0, model.base]];
     let odds = model.base;
+    const changes = new Map();
     model.features.forEach((name, i) => {
-      const value = c[name][row], change = (model.weights[i] * (value - model.centre[i])) / model.scale[i];
-      steps.push([labels[name] || name, value, odds, odds + change]);
-      odds += change;
+      const change = (model.weights[i] * (c[name][row] - model.centre[i])) / model.scale[i], as = told[name] || name;
+      changes.set(as, (changes.get(as) || 0) + change);
     });
+    for (const [name, change] of changes) {
+      steps.push([labels[name] || name, c[name][row], odds, odds + change]);
+      odds += change;
+    }
     steps.push([c.given[row] ? "By the evidence alone" : "All together", null, 0, odds]);
     const reach = Math.max(5, ...steps.flatMap((each) => [Math.abs(each[2]), Math.abs(each[3])])) * 1.05;
     const at = (x) => 50 + (50 * x) / reach, chance = (x) => 1 / (1 + Math.exp(-x));

@@ -73,10 +73,16 @@ class DuckdbStore(SqlStore):
     def exists(self) -> bool:
         return bool(self._columns)
 
+    @property
+    def _makes_rows(self) -> bool:
+        return not self._has_rowid
+
     def dimension(self) -> int:
-        size = self._columns[self._vector].partition("[")[2].rstrip("]")
-        if size:
-            return int(size)
+        kind, _, size = self._columns[self._vector].partition("[")
+        if size.count("["):
+            raise InputError(f"{self.name} has lists of lists in {self._vector!r}; vectors are lists of {kind}.")
+        if size != "]":
+            return int(size.rstrip("]"))
         column = quoted(self._vector)
         rows = self._run(f"select len({column}) from {self._from} where {column} is not null limit 1")
         return int(rows[0][0]) if rows else 0

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from veclink.errors import InputError, named, needed
 from veclink.files.tables import metadata_of, with_metadata
 from veclink.stores.arrow import ids_of, is_list, matrix, records_of, table_of_records
+from veclink.stores.engines.panics import quiet_steps, without_panics
 from veclink.stores.fields import choose_id, choose_vector
 from veclink.stores.filters import Condition
 from veclink.stores.link_rows import links_of_table, links_table
@@ -28,7 +28,7 @@ class LanceStore(Store):
     needs = ("lancedb", "LanceDB", "veclink[lancedb]")
 
     @cached_property
-    def _place(self) -> tuple[Path, str]:
+    def _place(self) -> tuple[Any, str]:
         """The folder of the database, and the table."""
         path, table = self._path, self.address.table
         if path.suffix == ".lance" and table is None:
@@ -43,8 +43,13 @@ class LanceStore(Store):
 
     @cached_property
     def _table(self) -> Any:
-        with self.errors():
+        with self.errors(), without_panics():
             return self._database.open_table(self._place[1])
+
+    @cached_property
+    def _schema(self) -> Any:
+        with self.errors(), without_panics():
+            return self._table.schema
 
     def exists(self) -> bool:
         """Whether the table's folder holds a finished version; one that was left half-written does not count."""
@@ -52,7 +57,7 @@ class LanceStore(Store):
         return any((folder / f"{table}.lance" / "_versions").glob("*.manifest"))
 
     def count(self) -> int:
-        with self.errors():
+        with self.errors(), without_panics():
             return self._table.count_rows(self._where)
 
     def dimension(self) -> int:
@@ -67,20 +72,20 @@ class LanceStore(Store):
         return np.dtype(self._kind.value_type.to_pandas_dtype())
 
     def metadata(self) -> dict[str, Any]:
-        return metadata_of(self._table.schema)
+        return metadata_of(self._schema)
 
     def version(self) -> str:
         return str(self._table.version)
 
     def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
         ids = self._id
-        names = [name for name in self._table.schema.names if payload or name in (self._vector, ids)]
+        names = [name for name in self._schema.names if payload or name in (self._vector, ids)]
         row = int(after or 0)
         with self.errors():
             query = self._table.search().select(names)
             if self._where:
                 query = query.where(self._where)
-            for records in (query.offset(row) if row else query).to_batches(batch_size=size):
+            for records in quiet_steps((query.offset(row) if row else query).to_batches, batch_size=size):
                 vectors = matrix(records.column(self._vector), row, None, self.name)
                 row += len(vectors)
                 yield Batch(
@@ -134,7 +139,7 @@ class LanceStore(Store):
         self._forget()
 
     def annotations(self) -> dict[Id, tuple[Id | None, float | None]]:
-        ids, there = self._annotated_id(), LINKED in self._table.schema.names
+        ids, there = self._annotated_id(), LINKED in self._schema.names
         names = [ids, LINKED, PROBABILITY] if there else [ids]
         with self.errors():
             table = self._table.search().select(names).to_arrow()
@@ -151,12 +156,13 @@ class LanceStore(Store):
         linked = [None if value is None else value[0] for value in changes.values()]
         kind = "string" if any(isinstance(value, str) for value in linked) else "bigint"
         with self.errors("written"):
-            if LINKED not in self._table.schema.names:
+            if LINKED not in self._schema.names:
                 self._table.add_columns({LINKED: f"cast(null as {kind})", PROBABILITY: "cast(null as double)"})
-            held = self._table.schema.field(LINKED).type
+                del self._schema  # it has two fields more now
+            held = self._schema.field(LINKED).type
             update = arrow.table(
                 {
-                    ids: arrow.array(list(changes), type=self._table.schema.field(ids).type),
+                    ids: arrow.array(list(changes), type=self._schema.field(ids).type),
                     LINKED: arrow.array([_as_kind(value, held, arrow) for value in linked], type=held),
                     PROBABILITY: arrow.array([None if value is None else value[1] for value in changes.values()]).cast(
                         arrow.float64()
@@ -167,22 +173,22 @@ class LanceStore(Store):
 
     @cached_property
     def _vector(self) -> str:
-        schema = self._table.schema
+        schema = self._schema
         lists = [each.name for each in schema if is_list(each.type)]
         return choose_vector(self.address.vector, schema.names, lists, self.name)
 
     @cached_property
     def _id(self) -> str | None:
-        names = [name for name in self._table.schema.names if name != self._vector]
+        names = [name for name in self._schema.names if name != self._vector]
         return choose_id(self.address.id, names, self.name)
 
     @property
     def _kind(self) -> Any:
-        return self._table.schema.field(self._vector).type
+        return self._schema.field(self._vector).type
 
     @cached_property
     def _where(self) -> str | None:
-        missing = [each.field for each in self.address.where if each.field not in self._table.schema.names]
+        missing = [each.field for each in self.address.where if each.field not in self._schema.names]
         if missing:
             raise InputError(f"{self.name} has no field {named(missing)} to filter by.")
         return " and ".join(map(_sql, self.address.where)) or None
@@ -190,7 +196,7 @@ class LanceStore(Store):
     def _annotated_id(self) -> str:
         if self._id is None:
             raise InputError(f"{self.name} has no ids, so its rows cannot be annotated; name the field: ?id=…")
-        if FUNCTIONS in (self._table.schema.metadata or {}):
+        if FUNCTIONS in (self._schema.metadata or {}):
             # LanceDB would build them before it writes a row, and with them a model that may bring code of its own
             raise InputError(
                 f"{self.name} names embedding functions, which LanceDB would run if its rows were annotated; "

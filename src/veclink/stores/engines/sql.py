@@ -11,7 +11,7 @@ from typing import Any
 
 from veclink.errors import InputError, named
 from veclink.stores.link_rows import check_columns, links_of_rows, plain_id
-from veclink.stores.protocol import LINKED, PROBABILITY, Id, Store
+from veclink.stores.protocol import LINKED, PROBABILITY, RATIO, SUSPECT, Id, Store
 
 
 def quoted(*names: str) -> str:
@@ -53,7 +53,18 @@ class SqlStore(Store):
 
     def count(self) -> int:
         where, values = self._where
-        return int(self._run(f"select count(*) from {self._from}{where}", values)[0][0])
+        rows = f"{self._from}{where}"
+        if self._makes_rows:
+            # up to what is refused anyway, as far more than the file holds
+            dimension, path = self.dimension(), self._path
+            most = max(SUSPECT, RATIO * path.stat().st_size) // max(dimension * self.dtype.itemsize, 1) + 1
+            rows = f"(select 1 from {rows} limit {most}) as veclink_rows"
+        return int(self._run(f"select count(*) from {rows}", values)[0][0])
+
+    @property
+    def _makes_rows(self) -> bool:
+        """Whether the rows are those of a view in a file, which can make rows without end."""
+        return False
 
     def links(self) -> dict[tuple[Id, Id], float] | None:
         if not self.exists():

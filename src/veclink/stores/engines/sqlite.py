@@ -26,6 +26,8 @@ from veclink.stores.fields import choose_id, choose_vector
 from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id
 
 _VEC0 = re.compile(r"\busing\s+vec0\s*\((?P<columns>.*)\)", re.IGNORECASE | re.DOTALL)
+STEPS = 100_000
+"""Steps of SQLite's machine after which Python is asked whether to go on: a view may never end, but Ctrl-C ends it."""
 _NUMBERS = re.compile(r"\b(float|f32|int8|i8|bit)\s*\[\s*(\d+)\s*\]", re.IGNORECASE)
 
 
@@ -48,6 +50,7 @@ class SqliteStore(SqlStore):
         with self.errors("opened"):
             connection = apsw.Connection(str(self._path), flags=flags)
             connection.set_busy_timeout(10_000)
+            connection.set_progress_handler(lambda: False, STEPS)
             connection.enable_load_extension(True)
             connection.load_extension(vec.loadable_path())
             connection.enable_load_extension(False)
@@ -132,6 +135,10 @@ class SqliteStore(SqlStore):
         span = 0 if ends[0] is None else ends[1] - ends[0] + 1
         dimension, dtype = self._shape
         return span if span * dimension * dtype.itemsize <= self._path.stat().st_size else None
+
+    @property
+    def _makes_rows(self) -> bool:
+        return self._run("select type from sqlite_master where name = ?", [self._table]) != [("table",)]
 
     def dimension(self) -> int:
         return self._shape[0]

@@ -26,8 +26,12 @@ from veclink.data.ids import (
 )
 from veclink.errors import InputError, plural
 from veclink.files.atomic import written_whole
+from veclink.files.memory import limited
 from veclink.stores.protocol import BATCH, Batch, Store
 from veclink.stores.urls import Address
+
+SPARE, COPIES = 64_000_000, 4
+"""Bytes that reading an index may take: these, and so many times its own."""
 
 
 class FaissStore(Store):
@@ -46,7 +50,7 @@ class FaissStore(Store):
         faiss = self._package()
         if self.address.where or self.address.vector:
             raise InputError(f"{self.name} has no payload and one vector per row; leave ?where= and ?vector= out.")
-        with self.errors():
+        with limited(self._most, self.name), self.errors():
             try:
                 # mapped so, the lists of an index that keeps them in another file are not opened yet
                 index = faiss.read_index(str(self._path), faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY)
@@ -54,6 +58,11 @@ class FaissStore(Store):
                 index = self._read_alone()
         self._check_lists(index)
         return index
+
+    @property
+    def _most(self) -> int:
+        """Bytes that the library may take for the index: a damaged one can name any number of vectors."""
+        return SPARE + COPIES * self._path.stat().st_size
 
     def _read_alone(self) -> Any:
         """The index, read where there is no other file that it could name."""

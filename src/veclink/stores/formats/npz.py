@@ -12,14 +12,14 @@ from veclink.files.memory import check_fits
 from veclink.stores.fields import id_field, vector_field
 
 
-def read(path: Path) -> Collection:
+def read(path: Path, most: int | None = None) -> Collection:
     """The vectors with their ids and scale; memory-mapped where they are stored uncompressed, as np.savez does."""
     with np.load(path, allow_pickle=False) as arrays, zipfile.ZipFile(path) as archive:
         shapes = {name: _header(archive, name)[0] for name in arrays.files}
         name = vector_field(arrays.files, [name for name in shapes if len(shapes[name]) == 2], str(path))
         vectors = _mapped(path, archive, name)
         packed = (each for each in archive.infolist() if each.compress_type != zipfile.ZIP_STORED)
-        check_fits(path, sum(each.file_size for each in packed))
+        check_fits(path, sum(each.file_size for each in packed), most)
         ids = id_field([field for field in arrays.files if field != name])
         return Collection.from_array(
             arrays[name] if vectors is None else vectors,

@@ -10,11 +10,12 @@ import numpy as np
 from veclink.data.collection import Collection
 from veclink.errors import InputError, needed
 from veclink.files.memory import check_fits
+from veclink.files.tables import unpacked_size
 from veclink.stores.arrow import id_values, is_list, matrix
 from veclink.stores.fields import choose_vector, id_field, vector_field
 
 
-def read(path: Path, vector: str | None = None) -> Collection:
+def read(path: Path, vector: str | None = None, most: int | None = None) -> Collection:
     """The vectors in `vector`, `embedding` or the only list column; ids in `id`; scales of int8 vectors in `scale`."""
     parquet: Any = needed("pyarrow.parquet", "Reading Parquet")
     with parquet.ParquetFile(path, memory_map=True) as file:
@@ -26,10 +27,10 @@ def read(path: Path, vector: str | None = None) -> Collection:
             name = choose_vector(vector, schema.names, lists, str(path))
         if name not in lists:
             raise InputError(f"{path} has {schema.field(name).type} in `{name}`; vectors are lists of numbers.")
-        groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
-        check_fits(path, sum(group.total_byte_size for group in groups))
+        check_fits(path, unpacked_size(file.metadata), most)
         vectors = _vectors(file, name, str(path))
         rest = file.read(columns=[column for column in schema.names if column != name])
+        rest.validate(full=True)  # Arrow reads text that is none, and complains where it is looked at
     ids = scale = None
     if (id_name := id_field(rest.column_names)) is not None:
         ids, rest = id_values(rest.column(id_name)), rest.drop_columns([id_name])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -39,10 +39,14 @@ class ParquetFolder(Store):
     def _files(self) -> list[Path]:
         return parquet_files(self._path)
 
+    def _sources(self) -> Iterable[Any]:
+        """The files as pyarrow opens them."""
+        return self._files
+
     @cached_property
     def _schema(self) -> Any:
         with self.errors():
-            schemas = [self._package().read_schema(file, memory_map=True) for file in self._files]
+            schemas = [self._package().read_schema(file, memory_map=True) for file in self._sources()]
         for file, schema in zip(self._files, schemas, strict=True):
             if schema.names != schemas[0].names:
                 raise InputError(
@@ -58,13 +62,13 @@ class ParquetFolder(Store):
         if self.address.where:
             return sum(len(batch) for batch in self.batches(payload=False))
         with self.errors():
-            return sum(self._package().read_metadata(file).num_rows for file in self._files)
+            return sum(self._package().read_metadata(file).num_rows for file in self._sources())
 
     def dimension(self) -> int:
         kind = self._schema.field(self._vector).type
         if hasattr(kind, "list_size"):
             return int(kind.list_size)
-        first = next(file_rows(self._files, 1, None, [self._vector]), None)
+        first = next(file_rows(self._sources(), 1, None, [self._vector]), None)
         return 0 if first is None else matrix(first[1].column(0), 0, None, self.name).shape[1]
 
     @property
@@ -83,7 +87,7 @@ class ParquetFolder(Store):
         others = [name for name in names if name not in wanted and name not in self._vectors]
         arrow: Any = needed("pyarrow", "Parquet")
         with self.errors():
-            for place, records in file_rows(self._files, size, after, list(names)):
+            for place, records in file_rows(self._sources(), size, after, list(names)):
                 start = place[1] - records.num_rows
                 if conditions:
                     rows = np.flatnonzero(matching(arrow.Table.from_batches([records]), conditions, self.name))
@@ -131,7 +135,7 @@ def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
-def file_rows(files: Sequence[Path], size: int, after: Any, names: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
+def file_rows(files: Iterable[Any], size: int, after: Any, names: Sequence[str]) -> Iterator[tuple[list[int], Any]]:
     """These columns of all files in batches, each with the place behind it: the file's number, and the row in it."""
     parquet: Any = needed("pyarrow.parquet", "Parquet")
     begin, skip = after or (0, 0)
@@ -154,14 +158,16 @@ def file_rows(files: Sequence[Path], size: int, after: Any, names: Sequence[str]
                 yield [number, row], records.slice(records.num_rows - kept)
 
 
-def write_parts(folder: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> int:
-    """Parquet files of at most a million rows each; says how many rows there are."""
+def write_parts(
+    folder: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any], *, most: int = PART_ROWS
+) -> int:
+    """Parquet files of about `most` rows each at most; says how many rows there are."""
     parquet: Any = needed("pyarrow.parquet", "Parquet")
     schema = with_metadata(records_of(first).schema, metadata)
     rows, writer, part = 0, None, 0
     try:
         for batch in batches:
-            if writer is None or rows >= part * PART_ROWS:
+            if writer is None or rows >= part * most:
                 if writer is not None:
                     writer.close()
                 writer = parquet.ParquetWriter(folder / f"part-{part:05d}.parquet", schema)

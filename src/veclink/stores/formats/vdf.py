@@ -28,12 +28,15 @@ class VdfStore(ParquetFolder):
     @cached_property
     def _meta(self) -> dict[str, Any]:
         try:
-            meta = json.loads((self._path / META).read_text(encoding="utf-8"))
+            meta = json.loads(self._meta_text())
         except (OSError, ValueError) as error:
-            raise InputError(f"{self._path / META} cannot be read ({error}); it describes a VDF folder.") from error
+            raise InputError(f"{META} of {self.name} cannot be read ({error}); it describes a VDF folder.") from error
         if not isinstance(meta, dict) or not isinstance(meta.get("indexes"), dict):
-            raise InputError(f"{self._path / META} names no indexes; it is not of the VDF layout.")
+            raise InputError(f"{META} of {self.name} names no indexes; it is not of the VDF layout.")
         return meta
+
+    def _meta_text(self) -> str:
+        return (self._path / META).read_text(encoding="utf-8")
 
     @cached_property
     def _namespace(self) -> dict[str, Any]:
@@ -88,33 +91,41 @@ class VdfStore(ParquetFolder):
         return {**{key: value for key, value in known.items() if value}, **super().metadata()}
 
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
-        index = self.address.table or "vectors"
-        metric = metadata.get("metric")
         with folder_written_whole(self._path, may_replace=_is_of_vdf) as folder:
             (folder / "data").mkdir()
             rows = write_parts(folder / "data", first, batches, metadata)
-            namespace = {
-                "namespace": "",
-                "index_name": index,
-                "total_vector_count": rows,
-                "exported_vector_count": rows,
-                "dimensions": first.vectors.shape[1],
-                "model_name": metadata.get("model_name") or metadata.get("model"),
-                "vector_columns": ["vector"],
-                "data_path": "data",
-                "metric": metric if metric in _METRICS else "Cosine",
-            }
-            meta = {
-                "version": "0.0.6",
-                "file_structure": sorted(str(each.relative_to(folder)) for each in folder.rglob("*.parquet")),
-                "author": "veclink",
-                "exported_from": "veclink",
-                "indexes": {index: [namespace]},
-                "exported_at": datetime.now(UTC).isoformat(timespec="seconds"),
-                "id_column": "id" if first.ids is not None else None,
-            }
-            (folder / META).write_text(json.dumps(meta, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            parts = sorted(str(each.relative_to(folder)) for each in folder.rglob("*.parquet"))
+            text = described(self.address.table or "vectors", "data", parts, rows, first, metadata)
+            (folder / META).write_text(text, encoding="utf-8")
         self._forget()
+
+
+def described(
+    index: str, data_path: str, parts: list[str], rows: int, first: Batch, metadata: dict[str, Any]
+) -> str:
+    """What VDF_META.json says of one index in the files `parts`, as JSON."""
+    metric = metadata.get("metric")
+    namespace = {
+        "namespace": "",
+        "index_name": index,
+        "total_vector_count": rows,
+        "exported_vector_count": rows,
+        "dimensions": first.vectors.shape[1],
+        "model_name": metadata.get("model_name") or metadata.get("model"),
+        "vector_columns": ["vector"],
+        "data_path": data_path,
+        "metric": metric if metric in _METRICS else "Cosine",
+    }
+    meta = {
+        "version": "0.0.6",
+        "file_structure": parts,
+        "author": "veclink",
+        "exported_from": "veclink",
+        "indexes": {index: [namespace]},
+        "exported_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "id_column": "id" if first.ids is not None else None,
+    }
+    return json.dumps(meta, indent=2, ensure_ascii=False) + "\n"
 
 
 def _is_of_vdf(name: str) -> bool:

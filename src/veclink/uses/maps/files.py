@@ -37,7 +37,7 @@ def read_arrays(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, Any]
         raise
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); check the name.") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise InputError(f"{path} is not a translator that was saved here ({error!r}); save it again.") from error
     if not isinstance(told, dict) or any(array.dtype != np.float32 for array in arrays.values()):
         raise InputError(f"{path} is not a translator that was saved here; save it again.")

@@ -51,7 +51,11 @@ class Quality:
     @classmethod
     def from_dict(cls, told: dict[str, Any]) -> Quality:
         """The quality that `asdict` gave this of."""
-        return cls(**{each.name: told[each.name] for each in fields(cls) if each.name in told})
+        known = {each.name: told[each.name] for each in fields(cls) if each.name in told}
+        strange = [name for name, value in known.items() if name != "kind" and not isinstance(value, (int, float))]
+        if strange:
+            raise ValueError(f"{strange[0]} is no number")
+        return cls(**known)
 
 
 def crossfitted(kind: str, paired: Paired, fold: np.ndarray, parts: list[Moments], random_state: int) -> Quality:

@@ -5,7 +5,7 @@ A new row stands among the rows that are known: its partner may have a better pa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,6 +43,8 @@ class Judged:
         New rows, and places among the known rows of the other side.
     probability : (p,) float64
     score : (p,) float32
+    lead : (p,) float32
+        How far it scores above the best other partner of its row of the other side.
     rival : (p,) int64
         The place among the known rows of its own side of the partner that the row of the other side had; −1 where it
         had none.
@@ -58,10 +60,24 @@ class Judged:
     places: np.ndarray
     probability: np.ndarray
     score: np.ndarray
+    lead: np.ndarray
     rival: np.ndarray
     shared: float
     evidence: dict[str, np.ndarray]
     standing: Standing
+
+    def only(self, chosen: np.ndarray) -> Judged:
+        """Some of the pairs. chosen: (p,) bool."""
+        return replace(
+            self,
+            rows=self.rows[chosen],
+            places=self.places[chosen],
+            probability=self.probability[chosen],
+            score=self.score[chosen],
+            lead=self.lead[chosen],
+            rival=self.rival[chosen],
+            evidence={name: column[chosen] for name, column in self.evidence.items()},
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +111,7 @@ def judge(knowledge: Knowledge, side: int, new: np.ndarray, found: Found, other:
     candidates = standing.candidates
     own_rows = candidates.rows_b if side else candidates.rows_a
     other_rows = candidates.rows_a if side else candidates.rows_b
+    best_of_other = candidates.best_a if side else candidates.best_b
     mutual = candidates.mutual()
     mutual = mutual[own_rows[mutual] < len(new)]
     clouds, pool = _clouds(knowledge, side, new, standing, other)
@@ -111,6 +128,7 @@ def judge(knowledge: Knowledge, side: int, new: np.ndarray, found: Found, other:
         places=standing.others[other_rows[mutual]],
         probability=probability[order],
         score=candidates.score[mutual],
+        lead=candidates.score[mutual] - candidates.scores(best_of_other[other_rows[mutual], 1]),
         rival=_former_partner(knowledge, side, standing.others[other_rows[mutual]]),
         shared=shared,
         evidence=evidence_columns((*score_evidence(), *neighbourhood_evidence()), candidates, near, mutual),

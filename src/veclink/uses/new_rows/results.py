@@ -9,9 +9,11 @@ import numpy as np
 
 from veclink.confidence.constants import CALIBRATION_VERSION, MUTUAL_SHARE
 from veclink.confidence.threshold import best_threshold, false_discovery_inflation
-from veclink.data.links import Links, Summary
+from veclink.data.links import Links
+from veclink.data.pairs import lookup
+from veclink.data.summary import Summary
 from veclink.geometry.clouds import Cloud
-from veclink.uses.new_rows.constants import REFIT_GROWTH
+from veclink.uses.new_rows.constants import CLEAR_LEAD, REFIT_GROWTH
 from veclink.uses.new_rows.judging import Judged
 from veclink.uses.new_rows.knowledge import Knowledge
 
@@ -30,7 +32,8 @@ def as_links(
     """The links of new rows of one side.
 
     They end where the expected F1 of the links that are known and of these together is largest: one new row is kept or
-    not by the same probability as any other.
+    not by the same probability as any other. A row of the other side that was linked before goes to the new row if
+    that pair is the more probable one, or clearly ahead: a copy of a row that is known takes nothing away.
 
     Parameters
     ----------
@@ -46,8 +49,12 @@ def as_links(
         The new rows, and the rows of the other side.
     """
     overlap = judged.shared * len(new)
+    every = known.considered or known
+    before = every.probability
+    partner = other.rows[judged.places]
+    so_far = _probability_so_far(every, 1 - side, partner)
+    judged = judged.only((judged.probability > so_far) | (judged.lead > CLEAR_LEAD))
     probability = judged.probability
-    before = (known.considered or known).probability
     kept = int(np.count_nonzero(probability >= lowest_kept(before, probability, known, overlap)))
     ids_new, ids_other = _ids(new, judged.rows), _ids(other, other.rows[judged.places])
     pairs = np.column_stack([judged.rows, other.rows[judged.places]])
@@ -76,6 +83,14 @@ def as_links(
         options=known.options,
     )
     return first_of(considered, kept, overlap)
+
+
+def _probability_so_far(known: Links, side: int, rows: np.ndarray) -> np.ndarray:
+    """How probable the known pairs of these rows (p,) of one side are; 0 where there is none."""
+    column = known.pairs[:, side]
+    order = np.argsort(column, kind="stable")
+    place = lookup(column[order], rows)
+    return np.where(place >= 0, known.probability[order][np.maximum(place, 0)], 0.0)
 
 
 def lowest_kept(before: np.ndarray, new: np.ndarray, known: Links, overlap: float) -> float:

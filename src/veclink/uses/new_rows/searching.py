@@ -13,7 +13,7 @@ from veclink.geometry.nearest import largest, largest_values
 from veclink.geometry.rows import tiles
 from veclink.geometry.signatures import unit_rows
 from veclink.matching.cpu import kernels
-from veclink.matching.threads import share
+from veclink.threads import share
 from veclink.uses.new_rows.constants import LISTED_BY_COSINE
 from veclink.uses.new_rows.knowledge import Knowledge
 from veclink.uses.new_rows.learning import source_rows

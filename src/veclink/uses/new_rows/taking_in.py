@@ -56,43 +56,37 @@ def _joined_links(links: Links, fresh: Links, side: int, knowledge: Knowledge) -
     start = knowledge.sides[side].size
     moved = after.pairs.copy()
     moved[:, side] += start
-    taken = np.isin(before.pairs[:, 1 - side], after.pairs[:, 1 - side])
-    given = before.evidence.get("given", np.zeros(len(before), bool))
-    stays = ~taken | given  # what a person gave is not taken away
-    free = ~np.isin(after.pairs[:, 1 - side], before.pairs[given, 1 - side])
+    stays = ~np.isin(before.pairs[:, 1 - side], after.pairs[:, 1 - side])
     overlap = (links.summary.overlap or 0.0) + (fresh.summary.overlap or 0.0)
     n_a = start + fresh.summary.n_a if side == 0 else links.summary.n_a
     n_b = start + fresh.summary.n_b if side == 1 else links.summary.n_b
-    probability = np.concatenate([before.probability[stays], after.probability[free]])
+    probability = np.concatenate([before.probability[stays], after.probability])
     considered = Links(
-        np.concatenate([before.pairs[stays], moved[free]]),
+        np.concatenate([before.pairs[stays], moved]),
         probability,
         replace(links.summary, n_links=len(probability), n_a=n_a, n_b=n_b, overlap=overlap),
-        evidence=_joined_evidence(before.evidence, after.evidence, stays, free),
-        ids_a=_joined_ids(before.ids_a, after.ids_a, stays, free),
-        ids_b=_joined_ids(before.ids_b, after.ids_b, stays, free),
+        evidence=_joined_evidence(before, after, stays),
+        ids_a=_joined_ids(before.ids_a, after.ids_a, stays),
+        ids_b=_joined_ids(before.ids_b, after.ids_b, stays),
         options=links.options,
         trace=links.trace,
     )
-    least = lowest_kept(before.probability[stays], after.probability[free], links, fresh.summary.overlap or 0.0)
+    least = lowest_kept(before.probability[stays], after.probability, links, fresh.summary.overlap or 0.0)
     kept = int(np.count_nonzero(considered.probability >= least))
     return first_of(considered, kept, overlap)
 
 
-def _joined_evidence(
-    before: dict[str, np.ndarray], after: dict[str, np.ndarray], stays: np.ndarray, free: np.ndarray
-) -> dict[str, np.ndarray]:
+def _joined_evidence(before: Links, after: Links, stays: np.ndarray) -> dict[str, np.ndarray]:
     """Columns of both; where one of them lacks a column, what says that nothing is known."""
     columns = {}
-    for name in dict.fromkeys([*before, *after]):
-        parts = []
-        for table, chosen in ((before, stays), (after, free)):
-            column = table.get(name)
-            like = before.get(name, after.get(name))
-            assert like is not None
-            filled = _unknown(name, like.dtype, len(chosen)) if column is None else column
-            parts.append(filled[chosen])
-        columns[name] = np.concatenate(parts)
+    for name in dict.fromkeys([*before.evidence, *after.evidence]):
+        old, new = before.evidence.get(name), after.evidence.get(name)
+        if old is None:
+            assert new is not None
+            old = _unknown(name, new.dtype, len(before))
+        if new is None:
+            new = _unknown(name, old.dtype, len(after))
+        columns[name] = np.concatenate([old[stays], new])
     return columns
 
 
@@ -103,12 +97,10 @@ def _unknown(name: str, kind: np.dtype, count: int) -> np.ndarray:
     return np.full(count, -1 if names_a_row or name == "displaces" else 0, kind)
 
 
-def _joined_ids(
-    before: np.ndarray | None, after: np.ndarray | None, stays: np.ndarray, free: np.ndarray
-) -> np.ndarray | None:
+def _joined_ids(before: np.ndarray | None, after: np.ndarray | None, stays: np.ndarray) -> np.ndarray | None:
     if before is None or after is None:
         return None
-    return np.concatenate([before[stays], after[free]])
+    return np.concatenate([before[stays], after])
 
 
 def _grown(knowledge: Knowledge, side: int, found: Found, standing: Standing, new: Cloud) -> KnownSide:

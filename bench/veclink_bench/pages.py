@@ -1,0 +1,220 @@
+"""Figures in prose: filled from the committed results and from the code, never typed.
+
+A page holds marks that no reader sees, and between them what they stand for:
+
+    <!-- = mean main.f1 pair=scifact/minilm/mpnet method=geh -->79.5<!-- /= -->     a number
+    <!-- claim NAME -->No pair is lost by mean.<!-- /claim -->                      a sentence that has to hold
+    <!-- table NAME N --> … <!-- end -->                                            table N of an experiment
+    <!-- constants MODULE --> … <!-- end -->                                        constants, and their origin
+    <!-- paper -->72.2<!-- /paper -->                                               the paper's figure, typed
+
+A number is `REDUCE FILE.MEASURE NAME=VALUE … [by=NAME] [digits=N]` of the cells of results/experiments/FILE.json whose
+settings have these values ("/" joins a list, "_" is a space, "|" means or). REDUCE is one of `REDUCTIONS`; with `by`
+the cells are averaged within each group first. `at FILE PATH` reads one number of any result file (a path of keys and
+positions, joined by "."), `code MODULE.NAME` a constant of the code, `figure NAME` one of `claims.FIGURES`.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import tokenize
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from veclink.errors import InputError
+from veclink_bench.claims import CLAIMS, FIGURES
+from veclink_bench.experiments import load
+from veclink_bench.experiments.tables import Cell, grouped, values
+from veclink_bench.places import BENCH, PAGE, ROOT
+
+RESULTS = BENCH / "results"
+NUMBER = re.compile(r"<!-- = (.+?) -->(.*?)<!-- /= -->", re.DOTALL)
+CLAIM = re.compile(r"<!-- claim ([\w-]+) -->(.*?)<!-- /claim -->", re.DOTALL)
+TABLE = re.compile(r"<!-- table ([\w-]+) (\d+) -->\n.*?<!-- end -->", re.DOTALL)
+CONSTANTS = re.compile(r"<!-- constants ([\w.]+) -->\n.*?<!-- end -->", re.DOTALL)
+
+Numbers = np.ndarray
+REDUCTIONS: dict[str, Callable[[Numbers], float]] = {
+    "mean": lambda x: float(x.mean()),
+    "least": lambda x: float(x.min()),
+    "most": lambda x: float(x.max()),
+    "deviation": lambda x: float(x.std(ddof=1)),
+    "count": lambda x: float(len(x)),
+}
+
+
+def pages() -> list[Path]:
+    """Every page that may hold marks."""
+    return [ROOT / "README.md", PAGE, *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def filled(text: str) -> str:
+    """A page with every number, table and list of constants as the results and the code have them."""
+    text = TABLE.sub(lambda mark: _table(mark[1], int(mark[2])), text)
+    text = CONSTANTS.sub(lambda mark: constants_table(mark[1]), text)
+    return NUMBER.sub(lambda mark: f"<!-- = {mark[1]} -->{number(mark[1])}<!-- /= -->", text)
+
+
+def broken_claims(text: str) -> list[str]:
+    """The sentences of a page that the results contradict, and those that name no check."""
+    broken = []
+    for name, sentence in CLAIM.findall(text):
+        words = " ".join(sentence.split())
+        if name not in CLAIMS:
+            broken.append(f"no check is called {name!r}: {words}")
+        elif not CLAIMS[name](cells_of):
+            broken.append(f"the results contradict {name!r}: {words}")
+    return broken
+
+
+def number(query: str) -> str:
+    """The number that a mark stands for, as text."""
+    kind, *rest = query.split()
+    if kind == "code":
+        module, _, name = rest[0].rpartition(".")
+        return _plain(getattr(import_module(module), name))
+    if kind == "figure":
+        return f"{FIGURES[rest[0]](cells_of):.{int(_option(rest, 'digits') or 1)}f}"
+    if kind == "at":
+        return _at(rest[0], rest[1], _option(rest, "digits"))
+    if kind not in REDUCTIONS:
+        known = ", ".join((*REDUCTIONS, "at", "code", "figure"))
+        raise InputError(f"A mark asks for {kind!r}; it can ask for {known}.")
+    file, _, measure = rest[0].rpartition(".")
+    wanted = dict(part.split("=", 1) for part in rest[1:])
+    digits, by = int(wanted.pop("digits", 1)), wanted.pop("by", None)
+    found = [cell for cell in cells_of(file) if all(_has(cell, *item) for item in wanted.items())]
+    if by is None:
+        numbers = values(found, measure)
+    else:
+        numbers = np.array([values(group, measure).mean() for group in grouped(found, by).values()])
+    if not len(numbers):
+        raise InputError(f"No cell of {file} fits the mark {query!r}; correct its settings.")
+    value = REDUCTIONS[kind](numbers)
+    return f"{value:.0f}" if kind == "count" else f"{value:.{digits}f}"
+
+
+@cache
+def cells_of(file: str) -> list[Cell]:
+    """The cells of a result file."""
+    return list(_read(f"experiments/{file}")["cells"].values())
+
+
+def constants_table(module: str) -> str:
+    """The constants of a module: name, value, and what the comment above or the text below them says."""
+    source = Path(str(import_module(module).__file__)).read_text(encoding="utf-8")
+    lines = [
+        f"<!-- constants {module} -->",
+        "| constant | value | what it is, and what it was chosen on |",
+        "|---|---|---|",
+    ]
+    comments = _comments(source)
+    told = ""
+    body = ast.parse(source).body
+    for node, following in zip(body, [*body[1:], None], strict=True):
+        name = _assigned(node)
+        if name is None:
+            continue
+        above = _comment_above(comments, node.lineno)
+        told = above or (told if node.lineno - 1 in _assigned_lines(source) else "")
+        words = " ".join(filter(None, (told, comments.get(node.lineno, ""), _text_of(following))))
+        value = _plain(getattr(import_module(module), name))
+        lines.append(f"| `{name}` | {value} | {words.replace('|', '&#124;')} |")
+    return "\n".join(lines) + "\n<!-- end -->"
+
+
+def _table(name: str, place: int) -> str:
+    found = tables_of(name)
+    if place >= len(found):
+        body = "Not measured.\n"
+    else:
+        body = f"**{found[place].removeprefix('### ')}".replace("\n", "**\n", 1)
+    return f"<!-- table {name} {place} -->\n{body}<!-- end -->"
+
+
+@cache
+def tables_of(name: str) -> list[str]:
+    """The tables of an experiment, or of its quick run (NAME-quick), as Markdown."""
+    if not (RESULTS / "experiments" / f"{name}.json").exists():
+        return []
+    return [table.markdown() for table in load(name.removesuffix("-quick")).tables(cells_of(name))]
+
+
+@cache
+def _read(file: str) -> Any:
+    path = RESULTS / f"{file}.json"
+    if not path.exists():
+        raise InputError(f"A mark names the results {file!r}, and there is no {path.name}; correct the mark.")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _at(file: str, path: str, digits: str | None) -> str:
+    value = _read(file)
+    for step in path.split("."):
+        value = (
+            value[int(step)]
+            if isinstance(value, list)
+            else value[step.replace("_", " ") if step not in value else step]
+        )
+    return f"{value:,.{int(digits)}f}" if digits is not None else _plain(value)
+
+
+def _option(parts: list[str], name: str) -> str | None:
+    return next((part.split("=", 1)[1] for part in parts if part.startswith(f"{name}=")), None)
+
+
+def _has(cell: Cell, name: str, value: str) -> bool:
+    own = cell.get(name)
+    text = "/".join(map(str, own)) if isinstance(own, list) else str(own)
+    return text in [each.replace("_", " ") for each in value.split("|")]
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    if isinstance(value, (tuple, list)):
+        return ", ".join(map(_plain, value))
+    return str(value)
+
+
+def _assigned(node: ast.stmt) -> str | None:
+    """The name of a constant that a statement makes, if it makes one."""
+    target = (
+        node.targets[0] if isinstance(node, ast.Assign) else node.target if isinstance(node, ast.AnnAssign) else None
+    )
+    return target.id if isinstance(target, ast.Name) and target.id.isupper() else None
+
+
+@cache
+def _assigned_lines(source: str) -> frozenset[int]:
+    return frozenset(node.end_lineno or 0 for node in ast.parse(source).body if _assigned(node))
+
+
+def _text_of(node: ast.stmt | None) -> str:
+    """The words of a statement that is nothing but a text."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        return " ".join(node.value.value.split())
+    return ""
+
+
+def _comments(source: str) -> dict[int, str]:
+    tokens = tokenize.generate_tokens(StringIO(source).readline)
+    return {token.start[0]: token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT}
+
+
+def _comment_above(comments: dict[int, str], line: int) -> str:
+    """The comment that ends in the line before; headings between dashes are none."""
+    found: list[str] = []
+    while (line := line - 1) in comments and not comments[line].startswith("---"):
+        found.insert(0, comments[line])
+    return " ".join(found)

@@ -1,0 +1,124 @@
+"""Which links may make two rows one, and by which map the rest is translated: search in merged collections.
+
+    veclink bench merge-sure --data DIR [--trials 2] [--seconds 600] [--table]
+
+A corpus is split in two that share α of it, linked from 30 seeds, and merged with each `sure` and map; all queries of
+B's model are asked. A document counts as found by a row of its own only: one that a wrong link hides is lost. Both
+defaults are chosen on the cells of SciFact (the least `sure` that hides at most 0.5 % of A in each cell of α = 0.3, and
+the map with the best NDCG); those of NFCorpus chose nothing. Cells are kept in
+results/experiments/merge_sure.json; those that are there are not run again.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from veclink import link
+from veclink.files.atomic import written_whole
+from veclink.uses.maps import DEFAULT_MAP, KINDS
+from veclink.uses.merging import Merged, merge
+from veclink.uses.translating import Translator
+from veclink_bench.arguments import parser
+from veclink_bench.corpora import queries
+from veclink_bench.experiments.retrieval import searched
+from veclink_bench.places import results_folder
+from veclink_bench.splits import draw_seeds, split
+
+OUTPUT = results_folder("experiments") / "merge_sure.json"
+CORPORA = ("scifact", "nfcorpus")
+CHOSEN_ON = "scifact"
+MODELS = (("minilm", "mpnet"), ("mpnet", "e5"), ("minilm", "e5"), ("e5", "mpnet"), ("mpnet", "minilm"))
+OVERLAPS = (0.3, 0.15)
+SURE = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98)
+MAPS_AT = 0.9  # the `sure` that maps are compared at
+SEEDS = 30
+
+
+def cell(data: Path, corpus: str, models: tuple[str, str], overlap: float, state: int) -> dict[str, Any]:
+    """One split: what is hidden and what is found, by `sure` with the default map and by map."""
+    left, right = (np.load(data / corpus / f"{model}.npy").astype(np.float32) for model in models)
+    rng = np.random.default_rng(state)
+    cut = split(len(left), overlap, rng)
+    a, b = left[cut.rows_a], right[cut.rows_b]
+    links = link(a, b, seeds=draw_seeds(cut.truth, SEEDS, rng), device="cpu", random_state=state)
+    asked, answers = queries(data, corpus, models[1])
+    graded = [{row: grade for row, grade in each.items() if grade > 0} for each in answers]
+    native = searched(asked, right, np.arange(len(right))[:, None], graded)
+
+    def measured(kind: str, sure: float) -> dict[str, float]:
+        merged = merge(a, b, links, translator=translators[kind], sure=sure)
+        vectors = np.concatenate([batch.vectors for batch in merged.batches(payload=False)])
+        documents = np.concatenate([cut.rows_b, cut.rows_a[merged.rows.alone]])[:, None]
+        found = searched(asked, vectors, documents, graded)
+        return {**hidden(merged, cut.rows_a, cut.rows_b), **found}
+
+    translators = {kind: Translator.fit(links, a, b, map=kind, check=False) for kind in KINDS}
+    return {
+        "links": len(links),
+        "rows_a": len(a),
+        "native": native,
+        "sure": {str(sure): measured(DEFAULT_MAP, sure) for sure in SURE},
+        "maps": {kind: measured(kind, MAPS_AT) for kind in KINDS},
+        "old": searched(queries(data, corpus, models[0])[0], left, np.arange(len(left))[:, None], graded),
+    }
+
+
+def hidden(merged: Merged, rows_a: np.ndarray, rows_b: np.ndarray) -> dict[str, float]:
+    """Documents of A that no row of the merged collection stands for, in percent of A; what was expected; copies."""
+    documents = np.concatenate([rows_b, rows_a[merged.rows.alone]])
+    lost = np.setdiff1d(rows_a, documents)
+    return {
+        "hidden": 100 * len(lost) / len(rows_a),
+        "expected": 100 * (merged.summary.hidden or 0.0) / len(rows_a),
+        "copies": len(documents) - len(np.unique(documents)),
+    }
+
+
+def table(cells: list[dict[str, Any]], what: str) -> str:
+    """Means by `sure` or by map: documents hidden, and search in percent of all documents in B's model."""
+    lines = [f"| {what} | cells | hidden, % of A (expected) | copies | Recall@100, % of native | NDCG@100, % |"]
+    lines.append("|---|---|---|---|---|---|")
+    for corpus, overlap in product(CORPORA, OVERLAPS):
+        mine = [each for each in cells if (each["corpus"], each["overlap"]) == (corpus, overlap)]
+        for choice in mine[0][what] if mine else ():
+            rows = [each[what][choice] for each in mine]
+            mean = {key: np.mean([row[key] for row in rows]) for key in rows[0]}
+            recall, ndcg = (
+                100 * np.mean([row[key] / each["native"][key] for row, each in zip(rows, mine, strict=True)])
+                for key in ("recall", "ndcg")
+            )
+            lines.append(
+                f"| {corpus} α {overlap}: {choice} | {len(mine)} | {mean['hidden']:.2f} ({mean['expected']:.2f}) | "
+                f"{mean['copies']:.0f} | {recall:.1f} | {ndcg:.1f} |"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Measure the cells that are missing, or print the tables."""
+    arguments = parser(__doc__, data=True)
+    arguments.add_argument("--trials", type=int, default=2)
+    arguments.add_argument("--seconds", type=float, default=600.0, help="begin no cell after this time")
+    arguments.add_argument("--output", type=Path, default=OUTPUT)
+    arguments.add_argument("--table", action="store_true", help="print what is there, measure nothing")
+    options = arguments.parse_args()
+    cells = json.loads(options.output.read_text())["cells"] if options.output.exists() else []
+    if options.table:
+        print(table(cells, "sure"), table(cells, "maps"), sep="\n", end="")
+        return
+    ends = time.monotonic() + options.seconds
+    done = {(each["corpus"], *each["models"], each["overlap"], each["state"]) for each in cells}
+    for state, overlap, models, corpus in product(range(options.trials), OVERLAPS, MODELS, CORPORA):
+        if (corpus, *models, overlap, state) in done or time.monotonic() > ends:
+            continue
+        about = {"corpus": corpus, "models": models, "overlap": overlap, "state": state}
+        cells.append({**about, **cell(options.data, corpus, models, overlap, state)})
+        with written_whole(options.output) as temporary:
+            temporary.write_text(json.dumps({"cells": cells}) + "\n")
+        print(about, flush=True)

@@ -1,0 +1,128 @@
+"""Summary: what is known of a result as a whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from veclink.data.links_checks import check_summary
+from veclink.data.payload_pairs import Agreement
+from veclink.errors import InputError, named
+
+VERDICTS = ("linkable", "doubtful", "not linkable")
+Range = tuple[float, float]
+"""The lowest and the highest value that an estimate may stand for."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What is known of a result as a whole.
+
+    Attributes
+    ----------
+    precision, recall : float or None
+        Estimated without labels, from 0 to 1; None where the method does not estimate it.
+    overlap : float or None
+        The estimated number of shared objects.
+    precision_range, recall_range, overlap_range : (float, float) or None
+        From where to where the truth lies about nine times in ten (`confidence.intervals`); None where it is not known.
+    wrong_seeds : tuple of (int, int)
+        Rows of the given pairs that look wrong.
+    contradicting_seeds : tuple of (int, int)
+        Rows of the given pairs that contradict one another, one row with two partners: none of them was used.
+    calibration : str or None
+        The version of the calibration that verdict, reasons and estimates follow from
+        (`confidence.constants.CALIBRATION_VERSION`); None in files that were written before there was one.
+    caution : float
+        The false-discovery inflation: how many wrong links `Links.at` counts for each that the probabilities expect
+        (`confidence.threshold`). It keeps the name that files have for it.
+    copies : (int, int)
+        Rows of A and of B that stand for the same object as another row of their side, and were linked with it.
+    agreement : Agreement or None
+        In how many links a column of the payload says the same; None where there is none to compare.
+    seconds : float or None
+        No part of equality and of saved files, so that the same input gives the same file.
+    """
+
+    method: str
+    n_a: int
+    n_b: int
+    n_links: int
+    precision: float | None = None
+    recall: float | None = None
+    overlap: float | None = None
+    verdict: str = "linkable"
+    reasons: tuple[str, ...] = ()
+    wrong_seeds: tuple[tuple[int, int], ...] = ()
+    caution: float = 1.0
+    iterations: int = 0
+    copies: tuple[int, int] = (0, 0)
+    agreement: Agreement | None = None
+    seconds: float | None = field(default=None, compare=False)
+    precision_range: Range | None = None
+    recall_range: Range | None = None
+    overlap_range: Range | None = None
+    contradicting_seeds: tuple[tuple[int, int], ...] = ()
+    calibration: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            raise InputError(f"The verdict {self.verdict!r} is unknown; it is one of {named(VERDICTS)}.")
+        object.__setattr__(self, "reasons", tuple(self.reasons))
+        object.__setattr__(self, "copies", (int(self.copies[0]), int(self.copies[1])))
+        for name in ("wrong_seeds", "contradicting_seeds"):
+            rows = tuple((int(a), int(b)) for a, b in getattr(self, name))
+            object.__setattr__(self, name, rows)
+        for name in ("precision_range", "recall_range", "overlap_range"):
+            object.__setattr__(self, name, _range(name, getattr(self, name)))
+        if isinstance(self.agreement, Mapping):  # as it is saved
+            object.__setattr__(self, "agreement", Agreement(**self.agreement))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return plain_json(asdict(self))
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Summary:
+        """The summary that `to_dict` gave; keys that are not known are left out, for files of later versions."""
+        check_summary(values)
+        known = {each.name for each in fields(cls)}
+        try:
+            return cls(**{key: value for key, value in values.items() if key in known})
+        except (TypeError, AttributeError) as error:
+            raise InputError(f"The summary of the links is incomplete ({error}); save the links again.") from error
+
+
+def plain_json(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What is left of `values` after a trip through JSON, numpy's numbers and paths included."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, np.generic):
+            return value.item()
+        if isinstance(value, np.ndarray):
+            return value.tolist()
+        if isinstance(value, Path):
+            return str(value)
+        raise InputError(
+            f"An option holds a {type(value).__name__}, which cannot be saved; give numbers, text or lists."
+        )
+
+    return json.loads(json.dumps(values, default=plain))
+
+
+def _range(name: str, values: Any) -> Range | None:
+    """Two numbers, the lower first, as JSON or a caller gave them."""
+    if values is None:
+        return None
+    try:
+        low, high = map(float, values)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The {name} is {values!r}; it is two numbers, the lower first.") from error
+    if not low <= high:
+        raise InputError(f"The {name} goes from {low:g} to {high:g}; give the lower number first.")
+    return low, high

@@ -1,0 +1,305 @@
+"""One start after another: what a pool is grown from, each made only when it is asked for.
+
+Given pairs as they are, the clouds aligned by them, the given ones less those that look wrong; then, from nothing, the
+clouds aligned by profiles, slowly by broader ones, and from many beginnings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from veclink.backends.cloud_pair import CloudPair, Projections
+from veclink.geometry.profiles import paired_profiles
+from veclink.geometry.signatures import span_projection, unit_rows
+from veclink.linkers.anchors import Anchors, anchors_from_rows
+from veclink.linkers.options import GrowthSchedule, SpanOptions
+from veclink.linkers.outlier_seeds import held_out_shares
+from veclink.linkers.span.alignment import AlignmentRule, align
+from veclink.linkers.span.constants import (
+    ALIGNMENT_POWERS,
+    ALIGNMENT_ROUNDS,
+    ALIGNMENT_ROUNDS_OF_LARGE,
+    BEST_OF_UNCLEAR,
+    CLEANING_ROUNDS,
+    CLEANING_SAMPLE,
+    CLEAR,
+    CONVERGED,
+    CONVERGED_FEW_ROWS,
+    FEW_ROWS,
+    FEW_ROWS_FACTOR,
+    FEW_ROWS_HELD,
+    FEW_ROWS_MIN_DIMENSION,
+    FEW_ROWS_ROUNDS,
+    FEW_ROWS_SEEDS_LEFT_OUT,
+    FEW_ROWS_SETTLED,
+    FEW_ROWS_SETTLED_FACTOR,
+    FEW_ROWS_VIEWS,
+    GUESSED_SHARE,
+    HOPEFUL,
+    MAX_ALIGNED,
+    MAX_SEEDS_TO_CLEAN,
+    MIN_GUESSED,
+    MIN_POOL_LIMIT,
+    MIN_SEEDS_TO_CLEAN,
+    PROBE_ROUNDS,
+    PROFILE_GUESS,
+    SHORT_ROUNDS,
+    SHORT_VIEWS,
+)
+from veclink.linkers.span.growing import Pool, RoundListener, grow, query_order
+from veclink.linkers.span.search import annealed, annealed_from, searched
+
+FROM_NOTHING = "no seeds"
+DEFAULT_SCHEDULE = GrowthSchedule()
+FEW_ROWS_SCHEDULE = GrowthSchedule(
+    rounds=FEW_ROWS_ROUNDS,
+    factor=FEW_ROWS_FACTOR,
+    views=FEW_ROWS_VIEWS,
+    held=FEW_ROWS_HELD,
+    seeds_left_out=FEW_ROWS_SEEDS_LEFT_OUT,
+    least=0,
+    settled=FEW_ROWS_SETTLED,
+    settled_factor=FEW_ROWS_SETTLED_FACTOR,
+)
+
+Sides = tuple[np.ndarray, np.ndarray]
+Hint = Callable[[np.ndarray, np.ndarray], Sides]  # from rows of both clouds to rows that compare across them
+MAX_MARK = 0.75  # of the smaller cloud: more is not asked for, however small it is against the other
+AttemptListener = Callable[[str], None]
+Attempt = tuple[str, Pool]  # the name of a start, and the pool that grew from it
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """What every start needs: the clouds, the generator, how to grow, and who hears of the rounds."""
+
+    clouds: CloudPair
+    rng: np.random.Generator
+    options: SpanOptions
+    listener: RoundListener | None
+    attempt_listener: AttemptListener | None = None
+
+    def begin(self, attempt: str) -> None:
+        """Say which attempt is running from now on."""
+        if self.attempt_listener is not None:
+            self.attempt_listener(attempt)
+
+    @property
+    def few_rows(self) -> bool:
+        """Whether the smaller cloud is so small that growing has to be careful.
+
+        In few dimensions random clouds follow seeds that stay for longer.
+        """
+        clouds = self.clouds
+        return clouds.extent_of_all <= FEW_ROWS and clouds.dimension >= FEW_ROWS_MIN_DIMENSION
+
+    @property
+    def mark(self) -> float:
+        """The share of the smaller cloud that a pool which has found the map agrees on."""
+        mark = CONVERGED_FEW_ROWS if self.few_rows else CONVERGED
+        return min(mark * chance_factor(self.clouds), MAX_MARK)
+
+    @property
+    def clear(self) -> float:
+        """The share at which other starts need not be tried."""
+        few_rows, others = CLEAR
+        clear = few_rows if self.few_rows else others
+        return min(clear * chance_factor(self.clouds), MAX_MARK)
+
+    @property
+    def seeded(self) -> GrowthSchedule:
+        """How to grow from given pairs: carefully where there are few rows, unless something else was told."""
+        told = self.options.schedule
+        return FEW_ROWS_SCHEDULE if self.few_rows and told == DEFAULT_SCHEDULE else told
+
+    def grow(self, anchors: Anchors, schedule: GrowthSchedule | None = None) -> Pool:
+        """A pool from these anchors."""
+        return grow(
+            self.clouds,
+            anchors,
+            self.rng,
+            schedule=schedule or self.options.schedule,
+            out_of_bag=self.options.out_of_bag,
+            listener=self.listener,
+        )
+
+
+def attempts(search: Search, anchors: Anchors | None) -> Iterator[Attempt]:
+    """Pools from one start after another, each made only when it is asked for."""
+    if anchors is not None:
+        yield from _from_anchors(search, anchors)
+    if search.options.fallbacks:
+        yield from _from_nothing(search)
+
+
+def clean(
+    clouds: CloudPair,
+    anchors: Anchors,
+    rng: np.random.Generator,
+) -> Anchors | None:
+    """The better half of the given pairs, by how near each is to its partner as seen from the others' better half.
+
+    None where there are too few to tell.
+    """
+    if len(anchors) < MIN_SEEDS_TO_CLEAN:
+        return None
+    if len(anchors) > MAX_SEEDS_TO_CLEAN:
+        some = rng.choice(len(anchors), MAX_SEEDS_TO_CLEAN, replace=False)
+        anchors = anchors.subset(np.sort(some))
+    pairs = anchors.left, anchors.right
+    kept = np.arange(len(anchors))
+    for _ in range(CLEANING_ROUNDS):
+        sampled = _sampled(clouds, CLEANING_SAMPLE, rng)
+        shares = held_out_shares(pairs, kept, sampled, clouds.ridge)
+        order = np.argsort(shares, kind="stable")
+        n_kept = max(MIN_SEEDS_TO_CLEAN, len(anchors) // 2)
+        kept = np.sort(order[:n_kept])
+    return anchors.subset(kept, name=f"cleaned {anchors.name}")
+
+
+def chance_factor(clouds: CloudPair) -> float:
+    """How much more of the smaller cloud agrees by chance than where both have as many rows: from 1 to 2.
+
+    Of two unrelated clouds, a row of A is the nearest of its nearest row of B with the chance n_b / (n_a + n_b).
+    """
+    larger = max(clouds.n_a, clouds.n_b)
+    return 2 * larger / (clouds.n_a + clouds.n_b)
+
+
+def _from_anchors(search: Search, anchors: Anchors) -> Iterator[Attempt]:
+    clouds, fallbacks = search.clouds, search.options.fallbacks
+    if clouds.large and fallbacks:
+        # Among very many rows a few given pairs place none, but they do align the clouds.
+        for power in ALIGNMENT_POWERS:
+            yield _aligned_anchors(search, anchors, power)
+    search.begin(anchors.name)
+    yield anchors.name, search.grow(anchors, search.seeded)
+    if not fallbacks:
+        return
+    first, second = ALIGNMENT_POWERS
+    yield _aligned_anchors(search, anchors, first)
+    cleaned = clean(clouds, anchors, search.rng)
+    if cleaned is not None:
+        search.begin(cleaned.name)
+        yield cleaned.name, search.grow(cleaned, search.seeded)
+        yield _aligned_anchors(search, cleaned, first)
+    yield _annealed_anchors(search, anchors)
+    yield _aligned_anchors(search, anchors, second)
+
+
+def _from_nothing(search: Search) -> Iterator[Attempt]:
+    """Alignments in the order of what they cost: by profiles, slowly by broader ones, from many beginnings."""
+    yield FROM_NOTHING, _by_profiles(search)
+    yield FROM_NOTHING, _by_annealing(search)
+    yield FROM_NOTHING, _by_search(search)
+
+
+def _by_annealing(search: Search) -> Pool:
+    """A pool from the mutual neighbours of two clouds that were aligned slowly by broad profiles."""
+    search.begin("no seeds, aligning slowly")
+    clouds = search.clouds
+    sampled = _sampled(clouds, MAX_ALIGNED, search.rng)
+    return _grown(search, annealed(sampled, clouds.means, search.rng))
+
+
+def _by_profiles(search: Search) -> Pool:
+    search.begin("no seeds, aligning by profiles")
+    hops, ridge, power = PROFILE_GUESS
+    return _aligned(search, partial(paired_profiles, hops=hops, ridge=ridge), power)
+
+
+def _by_search(search: Search) -> Pool:
+    """A pool from the mutual neighbours of two clouds that were aligned from many beginnings."""
+    search.begin("no seeds, searching")
+    clouds = search.clouds
+    sampled = _sampled(clouds, MAX_ALIGNED, search.rng)
+    return _grown(search, searched(sampled, clouds.means, search.rng, search.listener))
+
+
+def _annealed_anchors(search: Search, anchors: Anchors) -> Attempt:
+    """A pool from clouds that were aligned slowly by what the anchors and broad profiles say of every row."""
+    name = f"{anchors.name}, annealed"
+    search.begin(name)
+    clouds = search.clouds
+    sampled = _sampled(clouds, MAX_ALIGNED, search.rng)
+    given = anchors.left, anchors.right
+    projections = annealed_from(given, sampled, clouds.means, clouds.ridge, search.rng)
+    return name, _grown(search, projections)
+
+
+def _aligned_anchors(search: Search, anchors: Anchors, power: float) -> Attempt:
+    """A pool from clouds that were aligned by what the anchors say of every row."""
+    name = f"{anchors.name}, aligned"
+    search.begin(name)
+    ridge = search.clouds.ridge
+    projections = span_projection(anchors.left, ridge), span_projection(anchors.right, ridge)
+    hint = partial(_signatures, projections)
+    return name, _aligned(search, hint, power)
+
+
+def _aligned(search: Search, hint: Hint, power: float) -> Pool:
+    """A pool from the mutual neighbours of two clouds that were aligned by a hint.
+
+    The directions are found on a sample of the rows: they are the same for all.
+    """
+    clouds, rng = search.clouds, search.rng
+    sampled = _sampled(clouds, MAX_ALIGNED, rng)
+    rounds = ALIGNMENT_ROUNDS_OF_LARGE if clouds.large else ALIGNMENT_ROUNDS
+    rule = AlignmentRule(power, rounds)
+    hints = hint(*sampled)
+    projections = align(
+        sampled,
+        hints,
+        rng,
+        clouds.matched,
+        rule,
+        search.listener,
+    )
+    return _grown(search, projections)
+
+
+def _grown(search: Search, projections: Sides) -> Pool:
+    """A pool from the mutual neighbours under the projections that an alignment found."""
+    clouds, rng = search.clouds, search.rng
+    queries = clouds.sample_queries(rng, first=True)
+    pairs, score = clouds.propose(projections, queries)
+    pairs = pairs[np.argsort(-score, kind="stable")]
+    schedule = search.options.schedule
+    if clouds.large:
+        pairs = pairs[: max(MIN_GUESSED, int(GUESSED_SHARE * queries.extent))]
+        holds = clouds.confirmed(projections, pairs, queries, query_order())
+        short = replace(schedule, rounds=SHORT_ROUNDS, views=SHORT_VIEWS)
+        return search.grow(_guessed(clouds, pairs[holds]), short)
+    short = replace(schedule, rounds=PROBE_ROUNDS)
+    probed = search.grow(_guessed(clouds, pairs), short)
+    if probed.agreed < HOPEFUL * queries.extent:
+        return probed
+    grown = search.grow(_guessed(clouds, probed.pairs))
+    hopeless = grown.agreed < HOPEFUL * queries.extent
+    if hopeless or grown.agreed >= search.clear * queries.extent:
+        return grown
+    # A pool that began with all pairs may stay half wrong: the best of it grow into a better one.
+    best = grown.pairs[: max(MIN_POOL_LIMIT, int(BEST_OF_UNCLEAR * len(grown.pairs)))]
+    again = search.grow(_guessed(clouds, best))
+    return max(grown, again, key=lambda pool: pool.agreed)
+
+
+def _guessed(clouds: CloudPair, pairs: np.ndarray) -> Anchors:
+    return anchors_from_rows(clouds, pairs, trusted=False)
+
+
+def _signatures(projections: Projections, a: np.ndarray, b: np.ndarray) -> Sides:
+    """Span signatures of rows of both clouds, as a hint."""
+    of_a = unit_rows(a @ projections[0])
+    of_b = unit_rows(b @ projections[1])
+    return of_a, of_b
+
+
+def _sampled(clouds: CloudPair, most: int, rng: np.random.Generator) -> Sides:
+    of_a = clouds.sample("a", most, rng)
+    of_b = clouds.sample("b", most, rng)
+    return of_a, of_b

@@ -1,0 +1,207 @@
+"""Threads: how many a computation uses, and how its work is shared out over them.
+
+The threads of a BLAS library wait for one another by spinning. Where another process has one of the cores, the thread
+that is to run there holds up all others at each of many thousand small steps, and a run takes ten times as long. So,
+while `computing` lasts, BLAS computes in the thread that calls it, and work that is large is cut into parts that
+threads take from one queue: a thread that gets no core takes no part, and nobody waits for it.
+
+The parts of a job are the same however many threads there are, and so is every bit of the result.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from veclink.errors import InputError
+
+VARIABLE = "VECLINK_THREADS"
+OTHERS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+ROWS_AT_ONCE = 256  # of a product: fewer run slower, with more the threads wait longer for the last one
+
+_asked: ContextVar[int | None] = ContextVar("threads that were asked for", default=None)
+
+
+def thread_count() -> int:
+    """Threads that work is shared out over.
+
+    What `computing` was told; else $VECLINK_THREADS; else the cores that this process may use, or fewer where the
+    environment limits BLAS or numba.
+    """
+    asked = _asked.get()
+    if asked is not None:
+        return asked
+    given = os.environ.get(VARIABLE, "").strip()
+    if given:
+        return _checked(given, f"${VARIABLE}")
+    limits = [os.environ.get(name, "") for name in OTHERS]
+    return max(1, min([cores(), *(int(limit) for limit in limits if limit.isdigit())]))
+
+
+@cache
+def cores() -> int:
+    """Cores that this process may use: those that it is bound to, or fewer where its control group has a quota."""
+    bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quota = cpu_quota()
+    return bound if quota is None else min(bound, math.ceil(quota))
+
+
+def cpu_quota(root: Path = Path("/")) -> float | None:
+    """Cores' worth of time that the control group of this process, or one above it, may use; None without a limit.
+
+    root: where `proc` and `sys` lie.
+    """
+    quotas: list[float] = []
+    try:
+        groups = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:  # not Linux
+        return None
+    for line in groups:
+        _, controllers, path = line.split(":", 2)
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        mounted = root / "sys/fs/cgroup" / ("cpu" if controllers else "")
+        own = mounted / path.strip("/")
+        for folder in (own, *own.parents):
+            quotas += _quota_of(folder)
+            if folder == mounted:
+                break
+    return min(quotas, default=None)
+
+
+def _quota_of(group: Path) -> list[float]:
+    """The quota of one control group, of version 2 or 1, in cores; empty where it has none."""
+    try:
+        if (group / "cpu.max").exists():
+            quota, period = (group / "cpu.max").read_text().split()
+        else:
+            quota = (group / "cpu.cfs_quota_us").read_text()
+            period = (group / "cpu.cfs_period_us").read_text()
+        cores = int(quota) / int(period)
+    except (OSError, ValueError):  # "max": no limit
+        return []
+    return [cores] if cores > 0 else []
+
+
+@contextmanager
+def computing(threads: int | None = None) -> Iterator[None]:
+    """While it lasts, BLAS uses one thread, and `share` as many as asked for; also a decorator.
+
+    threads: None leaves the number as it is (see `thread_count`).
+    """
+    asked = _asked.set(_asked.get() if threads is None else _checked(threads, "threads"))
+    _blas.limit()
+    try:
+        yield
+    finally:
+        _blas.release()
+        _asked.reset(asked)
+
+
+def share(loop: Callable[[int, int], Any], size: int, *, step: int = ROWS_AT_ONCE) -> None:
+    """Runs loop(start, stop) over 0…size−1 in parts of `step`, on several threads, and waits for all."""
+    parts = iter(range(0, size, step))
+
+    def work() -> None:
+        for start in parts:  # taken one at a time by whichever thread is free
+            loop(start, min(start + step, size))
+
+    threads = thread_count()
+    helpers = min(threads, -(-size // step)) - 1
+    if helpers < 1:
+        work()
+        return
+    waiting = [_pool(threads - 1).submit(copy_context().run, work) for _ in range(helpers)]
+    try:
+        work()
+    finally:
+        for each in waiting:
+            if not each.cancel():  # a thread that has not begun by now is not waited for
+                each.result()
+
+
+def multiply(
+    left: np.ndarray,
+    right: np.ndarray,
+    out: np.ndarray | None = None,
+    after: Callable[[np.ndarray], Any] | None = None,
+) -> np.ndarray:
+    """left (n, d) · right (d, m), the rows shared out over threads.
+
+    after: what is done to each block of rows of the product, in place.
+    """
+    product = np.empty((left.shape[0], right.shape[1]), np.result_type(left, right)) if out is None else out
+
+    def rows(start: int, stop: int) -> None:
+        np.matmul(left[start:stop], right, out=product[start:stop])
+        if after is not None:
+            after(product[start:stop])
+
+    share(rows, len(left))
+    return product
+
+
+class _Blas:
+    """The limit on the threads of BLAS: set when the first computation begins, lifted when the last one ends.
+
+    Where threadpoolctl is missing, as where numpy and torch are all there is, BLAS keeps its threads.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.running = 0
+        self.limits: Any = None
+
+    def limit(self) -> None:
+        with self.lock:
+            self.running += 1
+            if self.running == 1:
+                self.limits = _one_blas_thread()
+
+    def release(self) -> None:
+        with self.lock:
+            self.running -= 1
+            if self.running == 0 and self.limits is not None:
+                self.limits.restore_original_limits()
+                self.limits = None
+
+
+def _one_blas_thread() -> Any:
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        return None
+    return threadpool_limits(1, user_api="blas")
+
+
+_blas = _Blas()
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="veclink")
+
+
+# A forked child inherits the pools but none of their threads.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+def _checked(threads: int | str, name: str) -> int:
+    try:
+        count = int(threads)
+    except ValueError:
+        count = 0
+    if count < 1:
+        raise InputError(f"{name} is {threads!r}; it is a whole number from 1.")
+    return count

@@ -1,0 +1,227 @@
+"""append(): new rows for a merged collection, by a linker that knows both sides.
+
+New rows of A that are an object of B are joined to its row; the others are translated and follow. New rows of B that
+are an object of A take over its row, with the vector of B's own model; the others follow as they are. The collection is
+written anew, whole or not at all: after a kill, the same call does the same again; rows that are there are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from veclink.data.collection import Collection, numbers
+from veclink.data.links import Links
+from veclink.errors import InputError, needed
+from veclink.geometry.magnitudes import fitted
+from veclink.progress import ProgressListener
+from veclink.stores import open_store
+from veclink.stores.arrow import id_column, one_table
+from veclink.stores.opening import open_collection
+from veclink.stores.protocol import BATCH, Batch
+from veclink.uses.linker import Linker
+from veclink.uses.merged_rows import RESERVED, coalesced, joined_ids
+from veclink.uses.merging import DEFAULT_SURE
+from veclink.uses.translating import Source
+
+Joined = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""New rows that are joined, the rows that they are joined to, and their probabilities, (m,) each."""
+NEEDED = ("origin", "id_a", "id_b", "link_probability")
+
+
+@dataclass(frozen=True, eq=False)
+class Appended:
+    """A merged collection with new rows, ready to be written.
+
+    Attributes
+    ----------
+    rows, new, joined, there : int
+        Rows of the collection now; new rows at its end, new rows that were joined to a row of it, and rows that were in
+        it already.
+    hidden : float
+        How many of the joined rows are expected to be wrong: Σ(1 − probability).
+    """
+
+    vectors: np.ndarray
+    ids: np.ndarray
+    payload: Any
+    metadata: dict[str, Any]
+    new: int
+    joined: int
+    there: int
+    hidden: float
+
+    @property
+    def rows(self) -> int:
+        """How many rows the collection has now."""
+        return len(self.vectors)
+
+    def batches(self) -> Iterator[Batch]:
+        """All rows, some thousand at a time."""
+        for start in range(0, self.rows, BATCH):
+            stop = min(start + BATCH, self.rows)
+            yield Batch(self.vectors[start:stop], self.ids[start:stop], self.payload.slice(start, stop - start))
+
+    def write(self, to: str | Path) -> int:
+        """Put it in the place of the older one, whole or not at all."""
+        if not self.new and not self.joined:
+            return self.rows
+        with open_store(to, write=True) as store:
+            return store.write(self.batches(), metadata=self.metadata, replace=True)
+
+
+def append(
+    new: Source,
+    to: str | Path,
+    linker: Linker,
+    *,
+    side: str = "a",
+    sure: float = DEFAULT_SURE,
+    against: Source | None = None,
+    progress: ProgressListener | None = None,
+) -> Appended:
+    """The merged collection in `to` with new rows of one side; nothing is written until `Appended.write`.
+
+    Parameters
+    ----------
+    new : Collection, path or URL
+        Rows with ids; those that the merged collection has already are left out.
+    to : path or URL
+        A collection that `merge` wrote, in a store that keeps its payload.
+    linker : Linker
+        Of the two collections that were merged. It stays as it is; where it took in these rows last (`update`), its
+        links are used.
+    side : {"a", "b"}
+        The side that the new rows are of.
+    sure : float
+        Links less probable than this join nothing.
+    against : array, Collection, path or URL, optional
+        The other collection, where the linker cannot find it.
+    progress : callable, optional
+        Hears how far it is.
+    """
+    rows, merged = open_collection(new, progress=progress), open_collection(to, progress=progress)
+    with open_store(to) as store:
+        metadata = store.metadata()
+    table, ids, own_ids = _checked(rows, merged, metadata, str(to))
+    known = {str(each) for each in table.column(f"id_{side}").to_pylist() if each is not None}
+    fresh = np.array([row for row, name in enumerate(own_ids.tolist()) if str(name) not in known], np.int64)
+    partner, chance = _partners(linker, rows, side, against, progress)
+    usable = fresh[chance[fresh] >= sure] if len(fresh) else fresh
+    place = _places(table, partner[usable], "b" if side == "a" else "a")
+    joined, at = usable[place >= 0], place[place >= 0]
+    alone = np.setdiff1d(fresh, joined)
+    vectors = _vectors(merged, rows, alone, linker, side)
+    if side == "b":
+        vectors[at] = fitted(numbers(rows, joined), vectors.dtype) if len(joined) else vectors[at]
+    payload = _payload(table, rows, (joined, at, chance[joined]), alone, side)
+    ids, _ = joined_ids(ids, own_ids[alone])
+    hidden = round(float((1 - chance[joined]).sum()), 2)
+    return Appended(vectors, ids, payload, metadata, len(alone), len(joined), len(rows) - len(fresh), hidden)
+
+
+def _checked(
+    rows: Collection, merged: Collection, metadata: dict[str, Any], place: str
+) -> tuple[Any, np.ndarray, np.ndarray]:
+    """The table of the merged collection, its ids, and those of the new rows."""
+    if rows.ids is None:
+        raise InputError(f"{rows.name} has no ids; new rows need some, or a second run would add them again.")
+    table, ids = merged.payload, merged.ids
+    if table is None or ids is None or any(name not in table.column_names for name in NEEDED):
+        raise InputError(
+            f"{place} is no merged collection with the columns origin, id_a and id_b; merge to Parquet or to a store."
+        )
+    if (metadata.get("merged") or {}).get("space") == "both":
+        raise InputError(f"{place} was merged with --union-only, in two spaces; merge it again without that first.")
+    return table, ids, rows.ids
+
+
+def _partners(
+    linker: Linker, rows: Collection, side: str, against: Source | None, progress: ProgressListener | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """For each new row its partner's id on the other side (None for none) and the probability (0 for none)."""
+    taken = linker.knows(rows, side=side)
+    links = linker.links if taken is not None else linker.match(rows, side=side, against=against, progress=progress)
+    own, other = (0, 1) if side == "a" else (1, 0)
+    first = 0 if taken is None else taken.start
+    mine = np.flatnonzero((links.pairs[:, own] >= first) & (links.pairs[:, own] < first + len(rows)))
+    partner = np.full(len(rows), None, object)
+    chance = np.zeros(len(rows))
+    names = _names(links, other)
+    partner[links.pairs[mine, own] - first] = names[mine]
+    chance[links.pairs[mine, own] - first] = links.probability[mine]
+    return partner, chance
+
+
+def _names(links: Links, side: int) -> np.ndarray:
+    """The ids of one side of each link, as text; row numbers where it has none."""
+    ids = links.ids_a if side == 0 else links.ids_b
+    values = links.pairs[:, side] if ids is None else ids
+    return np.array([str(each) for each in values.tolist()] + [None], object)[:-1]
+
+
+def _places(table: Any, partner: np.ndarray, side: str) -> np.ndarray:
+    """The row of the merged collection that is each partner's alone; −1 where it is joined to another already."""
+    names = table.column(f"id_{side}").to_pylist()
+    origin = table.column("origin").to_pylist()
+    row_of = {str(name): row for row, name in enumerate(names) if origin[row] == side}
+    found, taken = [], set()
+    for name in partner.tolist():
+        row = row_of.get(name, -1)
+        found.append(-1 if row in taken else row)
+        taken.add(row)
+    return np.array(found, np.int64)
+
+
+def _vectors(merged: Collection, rows: Collection, alone: np.ndarray, linker: Linker, side: str) -> np.ndarray:
+    """The merged collection's vectors, then those of the rows that follow."""
+    more = numbers(rows, alone) if len(alone) else np.empty((0, rows.dimension), np.float32)
+    if side == "a":
+        more = linker.translate(more, side="a") if len(alone) else np.empty((0, merged.dimension), np.float32)
+    old = numbers(merged, slice(None))
+    return np.concatenate([old, fitted(more, old.dtype)])
+
+
+def _payload(table: Any, rows: Collection, joined: Joined, alone: np.ndarray, side: str) -> Any:
+    """The table of the merged collection with the new rows' values where they were joined, and new rows at the end."""
+    arrow: Any = needed("pyarrow", "The payload of a merged collection")
+    mine, at, chance = joined
+    source = np.full(table.num_rows, -1, np.int64)
+    source[at] = mine
+    taken = _own_columns(arrow, rows, source, side)
+    probability = np.full(table.num_rows, np.nan)
+    probability[at] = chance
+    taken["link_probability"] = arrow.array(probability, mask=np.isnan(probability))
+    taken["origin"] = arrow.array(["both" if row >= 0 else None for row in source], arrow.string())
+    for name, values in taken.items():
+        older = table.column(name) if name in table.column_names else None
+        wins = name == "origin" or (side == "b" and not name.startswith("a_"))
+        parts = [each for each in ([values, older] if wins else [older, values]) if each is not None]
+        table = _with_column(table, name, coalesced(parts))
+    tail = _own_columns(arrow, rows, alone, side)
+    tail["origin"] = arrow.array([side] * len(alone), arrow.string())
+    return one_table([table, arrow.table(tail)]) if len(alone) else table
+
+
+def _own_columns(arrow: Any, rows: Collection, source: np.ndarray, side: str) -> dict[str, Any]:
+    """Columns of new rows at `source` (−1: missing): the id, the payload of the side, and its plain names."""
+    index = arrow.array(source, mask=source < 0)
+    assert rows.ids is not None
+    columns = {f"id_{side}": id_column(rows.ids).take(index)}
+    if rows.payload is not None:
+        for name in rows.payload.column_names:
+            values = rows.payload.column(name).take(index)
+            columns[f"{side}_{name}"] = values
+            if name not in RESERVED and name not in NEEDED:
+                columns[name] = values
+    return columns
+
+
+def _with_column(table: Any, name: str, values: Any) -> Any:
+    if name in table.column_names:
+        return table.set_column(table.column_names.index(name), name, values)
+    return table.append_column(name, values)

@@ -1,0 +1,73 @@
+"""The verdict on links from nothing: what the views agree on has to be borne out by what seems to be shared."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from veclink.linkers import verdict
+from veclink.linkers.span.attempts import FROM_NOTHING
+from veclink.linkers.span.growing import Pool
+from veclink.linkers.span.starts import Bootstrap
+from veclink.linkers.verdict import DOUBTFUL, LINKABLE, NOT_BORNE_OUT, NOT_LINKABLE, SeedCheck, Verdict, span_verdict
+
+ROWS = 1000
+
+# Share that the views agree on, share that seems to be in both, and what is said of it without seeds in 384 dimensions.
+CASES = (
+    (0.92, 0.94, LINKABLE),  # all of 360 rows among 3,600, as it should be
+    (0.92, 0.17, DOUBTFUL),  # the same where the estimate had lost most of the links
+    (0.92, 0.29, LINKABLE),
+    (0.92, 0.26, DOUBTFUL),
+    (0.40, 0.26, LINKABLE),  # 15 % of the objects shared
+    (0.40, 0.13, LINKABLE),
+    (0.40, 0.125, DOUBTFUL),
+    (0.30, 0.09, DOUBTFUL),
+    (0.30, 0.08, NOT_LINKABLE),
+    (0.92, 0.08, NOT_LINKABLE),
+)
+# Each of the constants that decide it, a little and far off.
+MUTANTS = (
+    ("MIN_BORNE_OUT", 0.0),
+    ("MIN_BORNE_OUT", 0.25),
+    ("MIN_BORNE_OUT", 0.35),
+    ("MIN_BORNE_OUT", 3.0),
+    ("MIN_OVERLAP_FRACTION", 0.0),
+    ("MIN_OVERLAP_FRACTION", 0.07),
+    ("MIN_OVERLAP_FRACTION", 0.1),
+    ("MIN_OVERLAP_FRACTION", 0.85),
+    ("CLEAR_OVERLAP_FACTOR", 1.0),
+    ("CLEAR_OVERLAP_FACTOR", 15.0),
+)
+
+
+def _said(share: float, shared: float, start: str = FROM_NOTHING) -> Verdict:
+    pool = Pool(np.empty((0, 2), np.int64), np.empty(0), np.empty(0), extent=ROWS)
+    bootstrap = Bootstrap(pool, start, share, np.empty(0, np.int64))
+    return span_verdict(bootstrap, shared * ROWS, smaller=ROWS, dimension=384, seeds=SeedCheck(0, None, 0))
+
+
+def _names() -> list[str]:
+    return [_said(share, shared).name for share, shared, _ in CASES]
+
+
+def test_from_nothing_what_the_views_agree_on_has_to_be_borne_out() -> None:
+    assert _names() == [name for _, _, name in CASES]
+
+
+@pytest.mark.parametrize(("constant", "value"), MUTANTS)
+def test_no_constant_that_accepts_a_start_can_be_changed_unnoticed(
+    constant: str, value: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verdict, constant, value)
+    assert _names() != [name for _, _, name in CASES]
+
+
+def test_what_is_not_borne_out_is_said_with_what_to_do() -> None:
+    assert _said(0.92, 0.17).reasons[-1] == NOT_BORNE_OUT
+    assert NOT_BORNE_OUT not in _said(0.40, 0.26).reasons
+    assert NOT_BORNE_OUT not in _said(0.92, 0.08).reasons
+
+
+def test_from_seeds_the_estimate_alone_decides() -> None:
+    assert _said(0.92, 0.17, "seeds").name == LINKABLE

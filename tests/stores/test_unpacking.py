@@ -1,0 +1,137 @@
+"""Small files that say they hold far more than they are, and engines that panic: refused in a sentence, at once."""
+
+from __future__ import annotations
+
+import resource
+import sqlite3
+from pathlib import Path
+
+import duckdb
+import h5py
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from harmful_stores import run
+from own_process import command_alone
+from veclink.data.collection import Collection
+from veclink.errors import InputError
+from veclink.files import memory as limits
+from veclink.review.payloads import with_payload
+from veclink.stores import scratch
+from veclink.stores.opening import open_collection
+
+
+def repeated_text(path: Path, rows: int = 2_000, letters: int = 1_000_000) -> Path:
+    """Vectors with a long title, the same for all rows: a Parquet file keeps it once, and memory once for each row."""
+    titles = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array(["x" * letters]))
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(np.arange(rows * 4, dtype=np.float32)), 4)
+    table = pa.table({"vector": vectors, "title": titles})
+    pq.write_table(table, path, compression="zstd", store_schema=False)
+    return path
+
+
+def test_an_hdf5_file_of_rows_that_were_never_written_is_refused(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "papers.h5", "w") as file:
+        file.create_dataset("vector", shape=(10**8, 64), dtype="f4", chunks=(1000, 64))
+    with pytest.raises(InputError, match=r"papers\.h5 has \d+ kB and would unpack to 25\.6 GB of vectors; no real"):
+        open_collection(tmp_path / "papers.h5")
+
+
+def test_a_folder_of_parquet_files_that_unpacks_to_far_more_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scratch, "SUSPECT", 1_000_000)  # a gigabyte would take the test too long to make
+    (tmp_path / "papers").mkdir()
+    zeros = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(20_000 * 64, np.float32)), 64)
+    pq.write_table(pa.table({"vector": zeros}), tmp_path / "papers" / "part.parquet", compression="zstd")
+    with pytest.raises(InputError, match=r"would unpack to 5\.1 MB of vectors"):
+        open_collection(tmp_path / "papers")
+
+
+def test_a_sqlite_view_that_makes_rows_without_end_is_refused(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "lite.db") as base:
+        base.execute("create table one (vector float[4096])")
+        base.execute("insert into one values (zeroblob(16384))")
+        base.execute(
+            "create view papers as with recursive r(n) as (select 1 union all select n + 1 from r) "
+            "select n as id, vector from r, one"
+        )
+    base.close()
+    with pytest.raises(InputError, match=r"would unpack to 1\.1 GB of vectors"):
+        open_collection(f"sqlite://{tmp_path}/lite.db#papers")
+
+
+def test_a_duckdb_view_that_makes_rows_without_end_is_refused(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "file.duckdb")) as base:
+        base.execute(
+            "create view papers as select i as id, array_value(i::float, 1.0::float) as vector "
+            "from range(1000000000000) t(i)"
+        )
+    with pytest.raises(InputError, match=r"would unpack to 1\.1 GB of vectors"):
+        open_collection(f"duckdb://{tmp_path}/file.duckdb#papers")
+
+
+def test_memory_limits_what_reading_a_file_takes(tmp_path: Path) -> None:
+    path = repeated_text(tmp_path / "papers.parquet")
+    assert path.stat().st_size < 100_000
+    with pytest.raises(InputError, match=r"papers\.parquet needs more than 500\.\d MB of memory to be read"):
+        open_collection(path, memory="100MB")
+    assert resource.getrlimit(resource.RLIMIT_DATA)[0] == resource.RLIM_INFINITY
+
+
+def test_memory_limits_what_the_command_reads(tmp_path: Path) -> None:
+    path = repeated_text(tmp_path / "papers.parquet")
+    code, said = command_alone("link", path, path, "-o", tmp_path / "links.csv", "--memory", "100MB")
+    assert code == 1
+    assert "needs more than 500" in said
+    assert not (tmp_path / "links.csv").exists()
+
+
+def test_memory_limits_what_a_compressed_archive_unpacks_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.savez_compressed(tmp_path / "papers.npz", vectors=np.zeros((20_000, 64), np.float32))
+    monkeypatch.setattr(limits, "FLOOR", 1_000_000)
+    with pytest.raises(InputError, match=r"papers\.npz has \d+ kB and would need 5\.1 MB of memory"):
+        open_collection(tmp_path / "papers.npz", memory="2MB")
+    assert len(open_collection(tmp_path / "papers.npz", memory="20MB")) == 20_000
+
+
+def test_payload_for_a_review_that_unpacks_to_far_more_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collection = Collection.from_array(np.ones((2_000, 4), np.float32))
+    path = repeated_text(tmp_path / "payload.parquet")
+    monkeypatch.setattr("veclink.files.tables.most_memory", lambda: 500_000_000)
+    with pytest.raises(InputError, match=r"payload\.parquet needs more than 500\.0 MB of memory to be read"):
+        with_payload(collection, path)
+
+
+def test_vectors_of_no_numbers_are_said_to_be_so(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "file.duckdb")) as base:
+        base.execute("create table papers as select 1 as id, []::float[] as vector")
+    code, said = run("inspect", f"duckdb://{tmp_path}/file.duckdb#papers")
+    assert (code, "has 1 row of 0 numbers" in said) == (1, True)
+
+
+def test_lists_of_lists_are_no_vectors(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "file.duckdb")) as base:
+        base.execute("create table papers as select 1 as id, [[1.0::float]] as vector")
+    code, said = run("inspect", f"duckdb://{tmp_path}/file.duckdb#papers")
+    assert (code, "has lists of lists in 'vector'" in said) == (1, True)
+
+
+def test_a_panic_of_an_engine_is_one_sentence_on_stderr(tmp_path: Path) -> None:
+    """LanceDB panics on a schema that names a type it does not know, and prints where in its source."""
+    import lancedb
+
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(np.arange(40, dtype=np.float32)), 4)
+    lancedb.connect(str(tmp_path)).create_table("papers", pa.table({"vector": vectors}))
+    manifest = next(tmp_path.rglob("*.manifest"))
+    content = manifest.read_bytes()
+    assert b"fixed_size_list:float:4" in content
+    manifest.write_bytes(content.replace(b"fixed_size_list:float:4", b"fixed_size_hist:float:4"))
+    code, said = command_alone("inspect", f"lancedb://{tmp_path}#papers")
+    assert code == 1
+    assert said.startswith("veclink: ") and len(said.splitlines()) == 1
+    assert "panicked at" not in said and "Traceback" not in said

@@ -1,0 +1,159 @@
+"""Change the model? Forecasts from links alone and with queries, and the adapter that another program can load."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from span_papers import all_papers
+from veclink import Translator, advise
+from veclink.cli.app import app
+from veclink.data.collection import Collection
+from veclink.errors import InputError
+from veclink.geometry.signatures import unit_rows
+from veclink.uses.advising import Way, choice
+from veclink.uses.searching import Asked, ndcg, read_answers
+
+
+def old_and_new() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All shared papers by the old model, the first 500 of them by the new one, and which is which."""
+    papers = all_papers()
+    # the first numbers of each vector only: fitting is quick, and neighbours are lost, as between other models
+    old, new = papers.a[papers.truth[:, 0], :96], papers.b[papers.truth[:, 1], :128]
+    return old, new, np.column_stack([np.arange(500), np.arange(500)])
+
+
+def searching_for_neighbours(better: str) -> Asked:
+    """Queries that are papers themselves, answered by the ten nearest papers of one of the models."""
+    old, new, _ = old_and_new()
+    by = unit_rows((old if better == "old" else new).copy())
+    rows = np.arange(500, 700)
+    near = by[rows] @ by.T
+    near[np.arange(len(rows)), rows] = -2
+    answers = [dict.fromkeys(np.argsort(-each)[:10].tolist(), 1.0) for each in near]
+    return Asked(old[rows], new[rows], answers)
+
+
+def test_links_alone_say_what_each_way_keeps_and_that_staying_is_safe() -> None:
+    old, new, links = old_and_new()
+    told = advise(old, new[:500], links)
+    kept = {way.name: way.neighbours for way in told.ways}
+    assert list(kept) == ["keep", "queries", "documents", "embed"] and kept["embed"] == 1.0
+    assert kept["keep"] < 0.9 and 0.3 < kept["queries"] < 1 and 0.3 < kept["documents"] < 1
+    assert told.best == "keep" and told.sentence().startswith("Don't change the model: ")
+    assert all(way.ndcg is None for way in told.ways) and told.n_links == 500
+    wrong = np.column_stack([links[:, 0], np.roll(links[:, 1], 5)])
+    lost = {way.name: way.neighbours for way in advise(old, new[:500], wrong).ways}
+    assert lost["queries"] < kept["queries"] / 2 and lost["documents"] < kept["documents"] - 0.05
+
+
+def test_without_the_old_model_the_way_that_keeps_more_neighbours_is_named() -> None:
+    old, new, links = old_and_new()
+    told = advise(old, new[:500], links, without_old=True)
+    kept = {way.name: way.neighbours for way in told.ways}
+    assert told.best == max(("queries", "documents"), key=lambda name: kept[name])
+
+
+def test_queries_whose_answers_the_old_model_finds_speak_for_staying_and_the_others_for_embedding_again() -> None:
+    old, new, links = old_and_new()
+    stay = advise(old, new[:500], links, asked=searching_for_neighbours("old"))
+    assert stay.best == "keep" and {way.name: way.ndcg for way in stay.ways}["keep"] > 0.7
+    change = advise(old, new[:500], links, asked=searching_for_neighbours("new"))
+    found = {way.name: way.ndcg for way in change.ways}
+    assert change.best == "embed" and found["embed"] > found["documents"] > found["keep"]
+
+
+@pytest.mark.parametrize(
+    ("keep", "documents", "embed", "error", "best"),
+    [
+        (0.60, 0.58, 0.602, 0.001, "keep"),  # too little to gain
+        (0.60, 0.58, 0.65, 0.08, "keep"),  # a forecast that may be chance
+        (0.60, 0.58, 0.65, 0.01, "embed"),
+        (0.60, 0.64, 0.64, 0.01, "documents"),
+    ],
+)
+def test_a_dearer_way_has_to_be_clearly_better(
+    keep: float, documents: float, embed: float, error: float, best: str
+) -> None:
+    ways = (
+        Way("keep", 0.5, keep, 0.0),
+        Way("queries", 0.5, 0.5, 0.01),
+        Way("documents", 0.6, documents, 0.01),
+        Way("embed", 1.0, embed, error),
+    )
+    assert choice(ways, without_old=False)[0] == best
+    assert choice(ways, without_old=True)[0] != "keep"
+
+
+def test_ndcg_is_that_of_the_definition() -> None:
+    documents = np.eye(12, dtype=np.float32)
+    queries = np.array([np.arange(12, 0, -1), np.arange(12, 0, -1), np.ones(12)], np.float32)
+    found = ndcg(queries, lambda start, stop: documents[start:stop], 12, [{0: 1.0}, {1: 2.0, 11: 1.0}, {}])
+    best = 2 / np.log2(2) + 1 / np.log2(3)
+    np.testing.assert_allclose(found[:2], [1.0, (2 / np.log2(3)) / best], atol=1e-6)
+    assert np.isnan(found[2])
+
+
+def test_answers_name_ids_or_rows_and_unknown_ones_are_refused(tmp_path: Path) -> None:
+    queries = Collection.from_array(np.eye(2), ids=["q1", "q2"])
+    documents = Collection.from_array(np.eye(3))
+    (tmp_path / "qrels.csv").write_text("query,document,relevance\nq1,2,1\nq2,0,2\nq2,1,0\n")
+    assert read_answers(tmp_path / "qrels.csv", queries, documents) == [{2: 1.0}, {0: 2.0}]
+    for text, said in (
+        ("query,document\nq3,0\n", "q3"),
+        ("query,document\nq1,7\n", "7"),
+        ("query,relevance\nq1,1\n", "document"),
+        ("query,document,relevance\nq1,0,much\n", "not a number"),
+        ("query,document,relevance\nq1,0,0\n", "no document"),
+    ):
+        (tmp_path / "qrels.csv").write_text(text)
+        with pytest.raises(InputError, match=said):
+            read_answers(tmp_path / "qrels.csv", queries, documents)
+
+
+@pytest.mark.extras
+def test_the_adapter_is_a_file_that_numpy_and_safetensors_alone_can_use(tmp_path: Path) -> None:
+    """By the formula on the page of files, without veclink."""
+    from safetensors import safe_open
+
+    old, new, links = old_and_new()
+    for kind in ("blend", "procrustes", "lowrank"):
+        path = tmp_path / f"{kind}.safetensors"
+        Translator.fit(links, old, new[:500], map=kind, reverse=True, check=False).save(path)
+        with safe_open(path, framework="numpy") as file:
+            part = {name: file.get_tensor(name) for name in file.keys()}
+            length = json.loads(file.metadata()["veclink"])["length"]
+        x = new[600:620].astype(np.float32)
+        x /= np.linalg.norm(x, axis=1, keepdims=True)
+        y = (x - part["centre"]) @ part["matrix"]
+        if "back" in part:
+            y = y @ part["back"]
+        y = y + part["target"]
+        y *= length / np.linalg.norm(y, axis=1, keepdims=True)
+        np.testing.assert_allclose(y, Translator.load(path).transform(new[600:620]), atol=1e-5)
+
+
+def test_the_command_advises_and_writes_the_adapter(tmp_path: Path) -> None:
+    old, new, links = old_and_new()
+    asked = searching_for_neighbours("old")
+    for name, vectors in (("old", old), ("new", new[:500]), ("qa", asked.by_a), ("qb", asked.by_b)):
+        np.save(tmp_path / f"{name}.npy", vectors)
+    (tmp_path / "links.csv").write_text("a,b\n" + "".join(f"{x},{y}\n" for x, y in links.tolist()))
+    lines = [f"{query},{row},1" for query, each in enumerate(asked.answers) for row in each]
+    (tmp_path / "qrels.csv").write_text("query,document,relevance\n" + "\n".join(lines) + "\n")
+    sides = ["advise", f"{tmp_path}/old.npy", f"{tmp_path}/new.npy", "--links", f"{tmp_path}/links.csv"]
+    queries = ["--queries-a", f"{tmp_path}/qa.npy", "--queries-b", f"{tmp_path}/qb.npy"]
+    told = CliRunner().invoke(app, [*sides, "--adapter", f"{tmp_path}/adapter.safetensors"])
+    assert told.exit_code == 0 and "Don't change the model" in told.stdout
+    assert "keep the old model: " in told.stdout and "% of the new model's ten nearest neighbours" in told.stdout
+    assert Translator.load(tmp_path / "adapter.safetensors").dimensions == (128, 96)
+    told = CliRunner().invoke(app, [*sides, *queries, "--qrels", f"{tmp_path}/qrels.csv", "--json"])
+    found = json.loads(told.stdout)
+    assert found["best"] == "keep" and [way["name"] for way in found["ways"]][-1] == "embed"
+    assert all(way["ndcg"] is not None for way in found["ways"])
+    told = CliRunner().invoke(app, [*sides, *queries])
+    assert told.exit_code == 2 and "none of them" in told.stderr.replace("\n", " ")
