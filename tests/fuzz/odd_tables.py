@@ -81,7 +81,7 @@ def _number(value: float, kind: pa.DataType) -> Any:
 def _anything(rng: Random, rows: int) -> pa.Array:
     kinds = (
         lambda: pa.nulls(rows),
-        lambda: pa.array([Decimal(i) / 3 for i in range(rows)], pa.decimal128(30, 20)),
+        lambda: pa.array([Decimal(i) / 4 for i in range(rows)], pa.decimal128(30, 20)),
         lambda: pa.array(range(rows), pa.timestamp("ns", tz="UTC")),
         lambda: pa.array([2**62] * rows, pa.timestamp("s")),
         lambda: pa.array([b"\xff\0"] * rows),
