@@ -477,7 +477,7 @@ def test_memory_in_which_nothing_fits_is_refused_with_the_least_that_works(memor
         (lambda links: Links.load(5), "Links are loaded from a file, and int names none; give its path"),
         (lambda links: Links.load(None), "Links are loaded from a file, and NoneType names none"),
         (lambda links: links.at(precision="high"), "The wanted precision is 'high'; it is more than 0"),
-        (lambda links: links.at(precision=None), "The wanted precision is None; it is more than 0"),
+        (lambda links: links.at(precision=None), "Give one of precision, probability and links"),
         (lambda links: links.explain("first"), "There is no link 'first'; there are 1, counted from 0"),
         (lambda links: links.explain(0.0), r"There is no link 0\.0; there are 1"),
     ],

@@ -164,8 +164,10 @@ def test_linking_again_shows_how_far_it_is_and_the_new_links_can_be_reviewed(
 ) -> None:
     with served(papers, tmp_path) as (_, told):
         page = opened(window, told["url"])
-        for _ in range(3):
-            press(page, "a" if title(page, "a") == title(page, "b") else "r")
+        right: list[bool] = []
+        while len(right) < 3 or not any(right):  # only accepted links are seeds
+            right.append(title(page, "a") == title(page, "b"))
+            press(page, "a" if right[-1] else "r")
         page.get_by_role("button", name="Link again with these").click()
         expect(page.get_by_role("progressbar")).to_be_visible()
         expect(page.get_by_role("button", name="Stop")).to_be_visible()

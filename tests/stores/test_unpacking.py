@@ -83,7 +83,8 @@ def test_memory_limits_what_reading_a_file_takes(tmp_path: Path) -> None:
 
 def test_memory_limits_what_the_command_reads(tmp_path: Path) -> None:
     path = repeated_text(tmp_path / "papers.parquet")
-    code, said = command_alone("link", path, path, "-o", tmp_path / "links.csv", "--memory", "100MB")
+    other = repeated_text(tmp_path / "others.parquet")
+    code, said = command_alone("link", path, other, "-o", tmp_path / "links.csv", "--memory", "100MB")
     assert code == 1
     assert "needs more than 500" in said
     assert not (tmp_path / "links.csv").exists()
