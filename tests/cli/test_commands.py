@@ -16,6 +16,7 @@ import veclink
 from cli.test_app import files, link, run
 from report.test_report import unpacked
 from veclink.cli.app import COMMANDS, app
+from veclink.cli.shared import print_json
 from veclink.data.links import Links
 
 __all__ = ["files"]  # a fixture
@@ -125,3 +126,11 @@ def test_what_changed_since_is_told_and_shown(files: Path, tmp_path: Path) -> No
     assert "What changed since." in text and text.count('<td data-label="What">lost</td>') == 5
     told = json.loads(run("compare", before, before, "--json")[1])
     assert told == {"kept": len(links), "moved": 0, "gained": 0, "lost": 0}
+
+
+def test_what_is_printed_as_json_is_json(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"error": float("inf"), "ways": [{"ndcg": float("nan")}, (1.5, None)]})
+    assert json.loads(capsys.readouterr().out, parse_constant=pytest.fail) == {
+        "error": None,
+        "ways": [{"ndcg": None}, [1.5, None]],
+    }

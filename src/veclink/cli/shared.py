@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import math
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -273,4 +274,13 @@ def print_warning(sentence: str | None) -> None:
 
 
 def print_json(value: dict[str, Any]) -> None:
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    """Print one object as JSON, which knows no infinity: a number that is not finite is null there."""
+    typer.echo(json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
