@@ -92,13 +92,20 @@ def describe(now: Progress, elapsed: float) -> str:
         return _describe_reading(now, now.rows_per_second)
     if now.stage == COMPILING:
         return "once, for some seconds"
+    if not now.step:  # its stage says all that there is to say
+        return ""
     parts = [f"iteration {now.step}", f"{now.links:,} links"]
     if now.confidence is not None:
         parts.append(f"confidence {now.confidence:.2f}")
-    if now.of is not None and now.step:
+    if now.of is not None:
         left = round(elapsed / now.step * (now.of - now.step))
         parts.append(f"at most {left // 60}:{left % 60:02d} left")
     return ", ".join(parts)
+
+
+def _line(now: Progress, elapsed: float) -> str:
+    status = describe(now, elapsed)
+    return f"{now.stage}: {status}" if status else now.stage
 
 
 def _describe_reading(now: Progress, rate: float) -> str:
@@ -136,7 +143,7 @@ def _line_of_a_notebook() -> ProgressListener:
 
     def write(now: Progress) -> None:
         nonlocal width
-        line = f"{now.stage}: {describe(now, time.monotonic() - started)}"
+        line = _line(now, time.monotonic() - started)
         sys.stderr.write(f"\r{line.ljust(width)}")  # what is shorter must hide what was longer
         sys.stderr.flush()
         width = len(line)
@@ -152,6 +159,6 @@ def _plain_lines(console: Console) -> ProgressListener:
         moment = time.monotonic()
         if moment - last >= LOG_EVERY:
             last = moment
-            console.print(f"{now.stage}: {describe(now, moment - started)}", highlight=False, soft_wrap=True)
+            console.print(_line(now, moment - started), highlight=False, soft_wrap=True)
 
     return write
