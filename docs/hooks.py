@@ -234,7 +234,7 @@ def _real_trials(results: Path) -> list[dict[str, Any]]:
 
 
 def _with_own_worker(page: str, up: str) -> str:
-    return page.replace("https://unpkg.com/iframe-worker/shim", f"{up}scripts/iframe-worker.js")
+    return re.sub(r"https://[^\"']+/iframe-worker/shim", f"{up}scripts/iframe-worker.js", page)
 
 
 def _is_outside(target: Path) -> bool:
