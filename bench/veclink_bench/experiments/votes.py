@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from veclink.backends.cloud_pair import CloudPair
 from veclink.data.collection import Collection
 from veclink.geometry.clouds import prepare
 from veclink.linkers.anchors import anchors_from_pairs, anchors_from_rows
 from veclink.linkers.geh.linker import geh
 from veclink.linkers.options import GehOptions
-from veclink.linkers.span.growing import DEFAULT_SCHEDULE, CloudPair, grow
+from veclink.linkers.span.growing import DEFAULT_SCHEDULE, grow
 from veclink_bench.diagnostics import vote_histogram
 from veclink_bench.experiments.figures import new_figure
 from veclink_bench.experiments.setup import Settings, Setup

@@ -11,7 +11,7 @@ from veclink.backends.cloud_pair import CloudPair
 from veclink.data.scores import score
 from veclink.linkers.options import GrowthSchedule
 from veclink.linkers.span.attempts import FEW_ROWS_SCHEDULE, chance_factor
-from veclink.linkers.span.growing import Members, ViewRule
+from veclink.linkers.span.views import Members, ViewRule
 
 
 def test_all_of_a_hundred_rows_are_found_among_many() -> None:

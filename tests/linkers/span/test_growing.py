@@ -10,7 +10,8 @@ from span_papers import cloud_pair, pool, seeds_of_cut, some_papers
 from veclink.backends.cloud_pair import CloudPair
 from veclink.linkers.anchors import Anchors, anchors_from_rows
 from veclink.linkers.span.constants import CONVERGED, MIN_POOL_LIMIT
-from veclink.linkers.span.growing import DEFAULT_SCHEDULE, Proposal, Views, grow, promote
+from veclink.linkers.span.growing import DEFAULT_SCHEDULE, grow, promote
+from veclink.linkers.span.views import Proposal, Views
 
 
 def test_a_pool_grows_from_fifteen_seeds_to_most_true_pairs() -> None:
