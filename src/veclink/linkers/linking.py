@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, is_dataclass, replace
+from dataclasses import asdict, is_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from veclink.backends.cloud_pair import CloudPair
 from veclink.backends.devices import DEVICES, chosen_device
-from veclink.backends.placing import look_on, machines_at, placed_clouds
+from veclink.backends.placing import machines_at
 from veclink.confidence.intervals import with_ranges
 from veclink.data.collection import Collection
 from veclink.data.links import Links
@@ -20,7 +19,7 @@ from veclink.data.pairs import KnownPairs, resolve_seeds
 from veclink.data.payload_pairs import ColumnMatches, agreement_of, match_column
 from veclink.data.titles import titles_of
 from veclink.errors import InputError, named
-from veclink.geometry.clouds import Cloud, prepare
+from veclink.geometry.clouds import Cloud
 from veclink.linkers.anchors import (
     Anchors,
     anchors_from_column,
@@ -28,22 +27,15 @@ from veclink.linkers.anchors import (
     anchors_from_pairs,
     anchors_from_vectors,
 )
-from veclink.linkers.checkpoint import Checkpoint, fingerprint
-from veclink.linkers.copies import Grouped, grouped
+from veclink.linkers.copies import Grouped
 from veclink.linkers.earlier import earlier_pairs
-from veclink.linkers.geh.linker import geh
-from veclink.linkers.options import OPTIONS, GehOptions, Options, SpanOptions, differing, options_of
-from veclink.linkers.result import links_of
-from veclink.linkers.span.kernel_clouds import kernel_clouds
-from veclink.linkers.span.linker import span
+from veclink.linkers.options import OPTIONS, Options, differing, options_of
+from veclink.linkers.run import Run
 from veclink.linkers.stages import Watch
 from veclink.matching.cpu import is_compiled
 from veclink.progress import COMPILING, Progress, ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
 from veclink.threads import computing
-
-if TYPE_CHECKING:
-    from veclink.backends.ray_cluster import Cluster
 
 __all__ = ["DEVICES", "METHODS", "Source", "chosen_device", "link"]
 
@@ -134,7 +126,7 @@ def link(
     with computing(threads), machines_at(cluster, device) as machines:
         if machines is not None:
             place = "cpu"  # what a cluster computes on is its own matter
-        run = _Run(chosen, place, memory, random_state, machines, told)
+        run = Run(chosen, place, memory, random_state, machines, told)
         payload = seeds_by is not None
         left = open_collection(a, payload=payload, memory=memory, progress=progress)
         right = open_collection(b, payload=payload, memory=memory, progress=progress)
@@ -187,134 +179,6 @@ def titled(links: Links, a: Collection, b: Collection) -> Links:
         return replace(links, titles=titles)
     # `at` takes its links from there
     return replace(links, titles=titles, considered=replace(links.considered, titles=titles))
-
-
-@dataclass(frozen=True, eq=False)
-class _Run:
-    """How a method is run: its options, the device, bytes that may be allocated, a cluster, and what to note down."""
-
-    options: Options
-    device: str
-    memory: int | str | None
-    random_state: int
-    cluster: Cluster | None
-    told: dict[str, Any]
-
-    @property
-    def method(self) -> str:
-        """The name of the linker."""
-        return "geh" if isinstance(self.options, GehOptions) else "span"
-
-    def prepared(
-        self,
-        left: Collection,
-        right: Collection,
-        skip_zero: bool,
-    ) -> tuple[Cloud, Cloud]:
-        """The collections as clouds, centred where the method wants it."""
-        centre = self.options.centred
-        look = look_on(self.device)
-        a = prepare(
-            left,
-            centre=centre,
-            skip_zero=skip_zero,
-            side="A",
-            look=look,
-        )
-        b = prepare(
-            right,
-            centre=centre,
-            skip_zero=skip_zero,
-            side="B",
-            look=look,
-        )
-        return a, b
-
-    def grouped(self, a: Cloud, b: Cloud) -> Grouped | None:
-        """The clouds without their copies; None where there are none, or where they are to stay."""
-        if not isinstance(self.options, SpanOptions) or not self.options.group_copies:
-            return None
-        groups = grouped(a, b)
-        return groups if any(groups.copies) else None
-
-    def with_copies(self, links: Links, groups: Grouped) -> Links:
-        """The links of groups as links of rows, and how many copies there are."""
-        assert isinstance(self.options, SpanOptions), "only span groups copies"
-        if not self.options.one_to_one:
-            links = groups.expanded(links)
-        of_a, of_b = groups.copies
-        note = f"Copies of other rows, linked by the first of their group: {of_a:,} in A, {of_b:,} in B."
-        summary = replace(
-            links.summary,
-            copies=groups.copies,
-            reasons=(*links.summary.reasons, note),
-        )
-        return replace(links, summary=summary)
-
-    def checkpoint(
-        self,
-        folder: str | Path | None,
-        a: Cloud,
-        b: Cloud,
-        anchors: Anchors | None,
-    ) -> Checkpoint | None:
-        """Where this run, and no other, is kept."""
-        if folder is None:
-            return None
-        options = {
-            "method": self.method,
-            "device": self.device,
-            **self.told,
-        }
-        return Checkpoint(folder, fingerprint(a, b, anchors, options))
-
-    def links(
-        self,
-        a: Cloud,
-        b: Cloud,
-        anchors: Anchors | None,
-        watch: Watch,
-    ) -> Links:
-        """What the method finds."""
-        if isinstance(self.options, SpanOptions):
-            clouds = self._cloud_pair(a, b, self.options)
-            if anchors is not None and anchors.pairs is not None:
-                left, right = clouds.vectors(anchors.pairs)  # to the last bit as the device has them
-                anchors = replace(anchors, left=left, right=right)
-            found = span(
-                clouds,
-                anchors,
-                self.options,
-                random_state=self.random_state,
-                watch=watch,
-            )
-        else:
-            assert anchors is not None, "_check_start asks for them"
-            growth = geh(
-                a,
-                b,
-                anchors,
-                self.options,
-                memory=self.memory,
-                device=self.device,
-                random_state=self.random_state,
-                watch=watch,
-            )
-            found = growth.decided(len(anchors))
-        return links_of(found, a, b, anchors, self.told)
-
-    def _cloud_pair(self, a: Cloud, b: Cloud, options: SpanOptions) -> CloudPair:
-        if options.signature == "kernel":
-            return kernel_clouds(a, b, options, self.device)
-        return placed_clouds(
-            a,
-            b,
-            self.device,
-            self.memory,
-            k=options.k,
-            ridge=options.ridge,
-            cluster=self.cluster,
-        )
 
 
 def _tell_of_compiling(device: str, progress: ProgressListener | None) -> None:
