@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,8 +52,8 @@ def shows_progress(function: Callable[Given, Result]) -> Callable[Given, Result]
         if not isinstance(keywords.get("progress"), bool):
             return function(*args, **keywords)
         with showing_progress(quiet=not keywords["progress"]) as listener:
-            told: dict[str, Any] = {**keywords, "progress": listener}
-            return function(*args, **told)  # type: ignore[arg-type]
+            keywords["progress"] = listener
+            return function(*args, **keywords)
 
     return watched
 

@@ -7,6 +7,7 @@ import json
 import shlex
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,9 +27,9 @@ __all__ = ["files"]  # a fixture
 def test_the_example_of_each_command_is_understood(name: str, example: str) -> None:
     program, called, *arguments = shlex.split(example)
     assert (program, called) == ("veclink", name)
-    command = typer.main.get_command(app)
+    command: Any = typer.main.get_command(app)
     context = command.make_context("veclink", [called, *arguments])
-    assert command.get_command(context, called).make_context(called, list(arguments)).params  # type: ignore[attr-defined]
+    assert command.get_command(context, called).make_context(called, list(arguments)).params
 
 
 def test_help_has_a_short_form_and_tells_each_command_in_full() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,6 +91,6 @@ def test_links_that_were_changed_since_are_saved_alone(tmp_path: Path) -> None:
         ({"links": 41}, "41 links are wanted, and 40 pairs were judged"),
     ],
 )
-def test_a_wish_that_cannot_be_met_is_refused(wanted: dict[str, float], words: str) -> None:
+def test_a_wish_that_cannot_be_met_is_refused(wanted: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
-        judged().at(**wanted)  # type: ignore[arg-type]
+        judged().at(**wanted)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -91,7 +92,10 @@ def _merging(kind: Kind, *, replace: bool) -> Case:
         write(kind.url(folder, "papers"), Batch(rows_of(OLDER_ROWS), ids_of(kind.ids[0], OLDER_ROWS), payload))
 
     name = f"merge to {kind.name}" + (", replacing" if replace else "")
-    look = lambda folder: contents.collection(kind.url(folder, "papers"))  # noqa: E731
+
+    def look(folder: Path) -> Any:
+        return contents.collection(kind.url(folder, "papers"))
+
     return Case(name, words, look, older if replace else None, in_files=kind.name != "postgres")
 
 
@@ -111,7 +115,10 @@ def _exporting(kind: Kind, *, changed: bool) -> Case:
         export_links(Links.load(papers / "older.parquet"), kind.url(folder, "links"), write=True)
 
     name = f"export to {kind.name}" + (", over older links" if changed else "")
-    look = lambda folder: contents.table_of_links(kind.url(folder, "links"))  # noqa: E731
+
+    def look(folder: Path) -> Any:
+        return contents.table_of_links(kind.url(folder, "links"))
+
     return Case(name, words, look, older if changed else None, in_files=kind.name != "postgres")
 
 
@@ -130,7 +137,9 @@ def _annotating(kind: Kind) -> Case:
         small = np.ascontiguousarray(read.vectors[:, :8])
         write(kind.url(folder, "papers"), Batch(small, read.ids, read.payload))
 
-    look = lambda folder: contents.notes(kind.url(folder, "papers"))  # noqa: E731
+    def look(folder: Path) -> Any:
+        return contents.notes(kind.url(folder, "papers"))
+
     return Case(f"annotate {kind.name}", words, look, older, in_files=kind.name != "postgres")
 
 
@@ -197,7 +206,10 @@ def _files() -> list[Case]:
                 "--yes", "--replace", "-o", folder / "dedupe.parquet"]  # fmt: skip
 
     def older_table(name: str) -> Callable[[Path, Path], None]:
-        return lambda papers, folder: (folder / name).write_bytes(b"of last week")  # type: ignore[return-value]
+        def write_older(papers: Path, folder: Path) -> None:
+            (folder / name).write_bytes(b"of last week")
+
+        return write_older
 
     return [
         *cases,

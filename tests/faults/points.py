@@ -61,5 +61,6 @@ def _arm_python(number: int) -> Callable[[], int]:
         fsync(descriptor)
 
     sys.addaudithook(hook)
-    os.fsync = counted_fsync  # type: ignore[assignment]
+    instead: Any = counted_fsync
+    os.fsync = instead
     return lambda: seen

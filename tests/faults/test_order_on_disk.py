@@ -46,7 +46,8 @@ def noted(name: str, papers: Path, folder: Path, log: Path) -> None:
         if event == "os.rename":
             note("rename", os.path.abspath(os.fsdecode(arguments[0])), os.path.abspath(os.fsdecode(arguments[1])))
 
-    os.fsync = noting_fsync  # type: ignore[assignment]
+    instead: Any = noting_fsync
+    os.fsync = instead
     sys.addaudithook(hook)
     words = [str(each) for each in case.words(papers, folder)]
     if words[0] == "answer":

@@ -212,7 +212,8 @@ def _option(parameter: Any, files: list[str], rng: Random, folder: Path) -> list
 def _commands() -> dict[str, list[Any]]:
     from veclink.cli import app as line
 
-    return {name: list(each.params) for name, each in line.app.commands.items() if name != "bench"}  # type: ignore[attr-defined]
+    built: Any = line.app  # since `running.begin`
+    return {name: list(each.params) for name, each in built.commands.items() if name != "bench"}
 
 
 def requests(folder: Path, rng: Random) -> str:

@@ -57,7 +57,8 @@ def begin(path: Path) -> None:
 
     _said.append(Said(path))
     # built once, instead of at each call: it is the same command
-    line.app = typer.main.get_command(line.app)  # type: ignore[assignment]
+    built: Any = typer.main.get_command(line.app)
+    line.app = built
 
 
 def said() -> str:

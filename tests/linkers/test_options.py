@@ -58,7 +58,7 @@ def test_what_was_noted_can_be_told_again() -> None:
     options = SpanOptions(schedule=GrowthSchedule(views=2), k=7, one_to_one=False)
     assert SpanOptions(**differing(options)) == options
     with pytest.raises(InputError, match="A growth schedule has no 'pace'; it has 'rounds', 'factor'"):
-        SpanOptions(schedule={"pace": 2})  # type: ignore[arg-type]
+        SpanOptions(**{"schedule": {"pace": 2}})
 
 
 @pytest.mark.parametrize(

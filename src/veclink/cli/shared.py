@@ -137,12 +137,12 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     """
     hints = get_type_hints(function, include_extras=True)
     groups = {name: kind for name, kind in hints.items() if isinstance(kind, type) and is_dataclass(kind)}
-    flat: list[inspect.Parameter] = []
+    parameters: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(function).parameters.items():
         if name in groups:
-            flat += inspect.signature(groups[name]).parameters.values()
+            parameters += inspect.signature(groups[name]).parameters.values()
         else:
-            flat.append(parameter)
+            parameters.append(parameter)
     for group in groups.values():
         hints |= get_type_hints(group, include_extras=True)
 
@@ -153,9 +153,10 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
                 given[name] = group(**{each.name: given.pop(each.name) for each in fields(group)})
             function(**given)
 
-    options = [each.replace(kind=each.KEYWORD_ONLY, annotation=hints[each.name]) for each in flat]
-    run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
-    run.__annotations__ = {each.name: each.annotation for each in options}
+    options = [each.replace(kind=each.KEYWORD_ONLY, annotation=hints[each.name]) for each in parameters]
+    flat: Any = run
+    flat.__signature__ = inspect.Signature(options)
+    flat.__annotations__ = {each.name: each.annotation for each in options}
     return run
 
 

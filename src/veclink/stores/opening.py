@@ -122,14 +122,8 @@ class AbsentStore(Store):
     def __init__(self, address: Address, kind: type[Store]) -> None:
         super().__init__(address)
         self._would_be = kind.at(address, writable=True)  # nothing is opened before it is asked for
-
-    @property
-    def keeps_links(self) -> bool:  # type: ignore[override]
-        return self._would_be.keeps_links
-
-    @property
-    def keeps_payload(self) -> bool:  # type: ignore[override]
-        return self._would_be.keeps_payload
+        self.keeps_links = self._would_be.keeps_links
+        self.keeps_payload = self._would_be.keeps_payload
 
     def exists(self) -> bool:
         return False

@@ -81,7 +81,7 @@ class Store(ABC):
     """
 
     keeps_payload: bool = True
-    keeps_links: ClassVar[bool] = True
+    keeps_links: bool = True
     needs: ClassVar[tuple[str, str, str] | None] = None
     _open: ClassVar[tuple[str, ...]] = ("_connection", "_client", "_file")
     """Cached properties that are open, and are closed at the end."""
