@@ -72,7 +72,7 @@ def clouds_and_pool() -> tuple[Any, np.ndarray]:
 def problem_from_vectors() -> tuple[Candidates, np.ndarray]:
     """Candidates and their neighbourhood features, computed from the sample."""
     clouds, pool = clouds_and_pool()
-    candidates = crossfit(clouds, pool, np.random.default_rng(1))
+    candidates = crossfit(clouds, pool, np.random.default_rng(1)).candidates
     return candidates, neighbourhood_features(clouds, candidates, pool, np.random.default_rng(2))
 
 

@@ -110,7 +110,7 @@ def pool() -> Pool:
 @cache
 def candidates() -> Candidates:
     """The candidates that the pool gives."""
-    return crossfit(cloud_pair(), pool().pairs, np.random.default_rng(1))
+    return crossfit(cloud_pair(), pool().pairs, np.random.default_rng(1)).candidates
 
 
 @cache

@@ -81,7 +81,7 @@ def test_wrong_links_in_the_pool_do_not_confirm_themselves() -> None:
     papers, n_b = some_papers(), len(some_papers().b)
     wrong = papers.truth[:40].copy()
     wrong[:, 1] = np.roll(wrong[:, 1], 1)
-    mixed = crossfit(cloud_pair(), np.concatenate([wrong, papers.truth[40:200]]), np.random.default_rng(3))
+    mixed = crossfit(cloud_pair(), np.concatenate([wrong, papers.truth[40:200]]), np.random.default_rng(3)).candidates
     mutual = (mixed.rows_a * n_b + mixed.rows_b)[mixed.mutual()]
     assert np.isin(wrong[:, 0] * n_b + wrong[:, 1], mutual).mean() < 0.05
     assert np.isin(papers.truth[40:, 0] * n_b + papers.truth[40:, 1], mutual).mean() > 0.85
@@ -93,14 +93,14 @@ def test_without_cross_fitting_wrong_links_in_the_pool_confirm_themselves() -> N
     wrong = papers.truth[:40].copy()
     wrong[:, 1] = np.roll(wrong[:, 1], 1)
     links = np.concatenate([wrong, papers.truth[40:200]])
-    one = crossfit(cloud_pair(), links, np.random.default_rng(3), folds=1)
+    one = crossfit(cloud_pair(), links, np.random.default_rng(3), folds=1).candidates
     mutual = (one.rows_a * n_b + one.rows_b)[one.mutual()]
     assert np.isin(wrong[:, 0] * n_b + wrong[:, 1], mutual).mean() > 0.3
 
 
 def test_large_clouds_matched_once_give_nearly_the_same_mutual_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FULL_FOLDS", 100)
-    once, full = crossfit(cloud_pair(), pool().pairs, np.random.default_rng(1)), candidates()
+    once, full = crossfit(cloud_pair(), pool().pairs, np.random.default_rng(1)).candidates, candidates()
     pairs = [{(int(c.rows_a[i]), int(c.rows_b[i])) for i in c.mutual()} for c in (once, full)]
     assert len(pairs[0] & pairs[1]) >= 0.9 * max(map(len, pairs))
 
@@ -112,7 +112,7 @@ def test_a_score_below_all_stands_where_a_row_has_no_further_candidate() -> None
 def test_few_rows_have_fewer_candidates_than_the_lists_are_deep() -> None:
     clouds = cloud_pair()
     few = CloudPair(clouds.a.array[:40], clouds.b.array[:2], k=1)
-    found = crossfit(few, np.array([[0, 0], [1, 1]]), np.random.default_rng(0), folds=2)
+    found = crossfit(few, np.array([[0, 0], [1, 1]]), np.random.default_rng(0), folds=2).candidates
     assert np.all(found.best_a[:, 2] == -1)
 
 
@@ -131,6 +131,6 @@ def test_clouds_of_which_one_is_large_are_matched_once(turned: bool, monkeypatch
     crossfit(clouds, links, np.random.default_rng(1), one_pass=one_pass)
     assert depths == []
     monkeypatch.setattr(module, "FULL_FOLDS", 209)
-    once = crossfit(clouds, links, np.random.default_rng(1), one_pass=one_pass)
+    once = crossfit(clouds, links, np.random.default_rng(1), one_pass=one_pass).candidates
     assert depths == [module.BEST_LISTED]
     assert len(once.mutual()) > 80

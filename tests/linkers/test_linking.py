@@ -15,13 +15,14 @@ import pytest
 
 from small_papers import N_SEEDS, small_papers
 from span_papers import linked_cut, some_papers
+from veclink.backends.devices import chosen_device
 from veclink.confidence.constants import CALIBRATION_VERSION
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.scores import score
 from veclink.errors import InputError
 from veclink.linkers.geh.linker import Growth, Iteration
-from veclink.linkers.linking import chosen_device, link
+from veclink.linkers.linking import link
 
 OPTIONS: dict[str, Any] = {"method": "geh", "k": 10, "max_iterations": 4, "device": "cpu"}
 SEEDS = np.stack([np.arange(0, 100, 5)] * 2, axis=1)

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
+from veclink.backends.devices import chosen_device
 from veclink.data.links import Links
 from veclink.data.pairs import resolve_pairs
 from veclink.errors import InputError
 from veclink.geometry.clouds import prepare
 from veclink.linkers.anchors import anchors_from_pairs, anchors_from_vectors
-from veclink.linkers.linking import chosen_device
 from veclink.stores.opening import open_collection
 
 

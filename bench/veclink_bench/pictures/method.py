@@ -77,7 +77,7 @@ def linked(data: Path) -> Trial:
     if len(rounds[-1].history) < len(rounds):
         rounds.pop()
     pool = rounds[-1].pairs
-    candidates = crossfit(clouds, pool, rng)
+    candidates = crossfit(clouds, pool, rng).candidates
     neighbourhoods = neighbourhood_features(clouds, candidates, pool, rng)
     calibrated = calibrate(candidates, neighbourhoods, k=NEIGHBOURS)
     n_b = len(cut.rows_b)

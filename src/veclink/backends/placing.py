@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from veclink.backends.cloud_pair import CloudPair
 from veclink.files.memory import LEAST, available, parse_memory
@@ -28,36 +28,26 @@ def placed_clouds(
 
     memory: bytes that may be allocated beside the vectors.
     """
-    clouds = _placed(a, b, device, memory, k=k, ridge=ridge, cluster=cluster)
-    clouds.means = a.mean, b.mean
-    return clouds
-
-
-def _placed(
-    a: Cloud,
-    b: Cloud,
-    device: str,
-    memory: int | str | None,
-    *,
-    k: int,
-    ridge: float,
-    cluster: Cluster | None,
-) -> CloudPair:
     budget = None if memory is None else parse_memory(memory, least=LEAST)
     if cluster is not None:
         from veclink.backends.ray_clouds import RayCloudPair
 
-        return RayCloudPair(a, b, cluster, ridge=ridge, k=k, memory=budget)
-    if device != "cpu":
-        on_device = _resident_clouds(a, b, device, k, ridge)
-        if on_device is not None:
-            return on_device
+        clouds: CloudPair = RayCloudPair(a, b, cluster, ridge=ridge, k=k, memory=budget)
+    else:
+        resident = None if device == "cpu" else _resident_clouds(a, b, device, k, ridge)
+        clouds = resident or _on_this_machine(a, b, budget, ridge=ridge, k=k, device=device)
+    clouds.means = a.mean, b.mean
+    return clouds
+
+
+def _on_this_machine(a: Cloud, b: Cloud, budget: int | None, **options: Any) -> CloudPair:
+    """The clouds in memory where both fit, else read when asked."""
     most = available() // 2 if budget is None else budget // 2
     held = 4 * (a.shape[0] * a.shape[1] + b.shape[0] * b.shape[1])
     if held > most:
-        return CloudPair(a, b, ridge=ridge, k=k, device=device, memory=budget)
+        return CloudPair(a, b, memory=budget, **options)
     rest = None if budget is None else budget - held
-    return CloudPair(a.dense(), b.dense(), ridge=ridge, k=k, device=device, memory=rest)
+    return CloudPair(a.dense(), b.dense(), memory=rest, **options)
 
 
 def look_on(device: str) -> Look | None:

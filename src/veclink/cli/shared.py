@@ -54,7 +54,7 @@ def check_memory(text: str | None) -> str | None:
 
 def check_device(name: str) -> str:
     """Refuse an unknown device."""
-    from veclink.linkers.linking import DEVICES
+    from veclink.backends.devices import DEVICES
 
     check_choice("--device", name, DEVICES)
     return name

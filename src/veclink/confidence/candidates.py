@@ -118,27 +118,6 @@ def crossfit(
     weights: np.ndarray | None = None,
     folds: int = FOLDS,
     one_pass: Callable[[Projections, int], Matches] | None = None,
-) -> Candidates:
-    """Candidates among the rows of two clouds, scored by maps that were fitted without them: see `crossfit_maps`."""
-    fitted = crossfit_maps(
-        clouds,
-        pool,
-        rng,
-        weights=weights,
-        folds=folds,
-        one_pass=one_pass,
-    )
-    return fitted.candidates
-
-
-def crossfit_maps(
-    clouds: CloudPair,
-    pool: np.ndarray,
-    rng: np.random.Generator,
-    *,
-    weights: np.ndarray | None = None,
-    folds: int = FOLDS,
-    one_pass: Callable[[Projections, int], Matches] | None = None,
 ) -> CrossFit:
     """Candidates among the rows of two clouds, and the maps that they were scored by.
 

@@ -34,7 +34,7 @@ def judged_columns(links: Links) -> dict[str, np.ndarray]:
     of_links = links.columns()
     of_all = every.columns()
     same = list(of_links) == list(of_all) and all(
-        _same(of_all[name][linked], values)
+        same_column(of_all[name][linked], values)
         for name, values in of_links.items()
     )  # fmt: skip
     if not same:
@@ -86,6 +86,9 @@ def _checked_count(value: Any, most: int) -> int:
     return int(value)
 
 
-def _same(mine: np.ndarray, theirs: np.ndarray) -> bool:
+def same_column(mine: np.ndarray | None, theirs: np.ndarray | None) -> bool:
+    """Whether two columns have the same type and values, missing ones (NaN) being alike; or neither is there."""
+    if mine is None or theirs is None:
+        return mine is theirs
     both_floats = mine.dtype.kind == "f" and theirs.dtype.kind == "f"
     return mine.dtype == theirs.dtype and np.array_equal(mine, theirs, equal_nan=both_floats)

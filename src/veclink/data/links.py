@@ -10,7 +10,7 @@ import numpy as np
 
 from veclink.data import links_files
 from veclink.data.ids import as_ids
-from veclink.data.judged import LINKED, count_kept, judged_columns, summary_of_all
+from veclink.data.judged import LINKED, count_kept, judged_columns, same_column, summary_of_all
 from veclink.data.links_checks import check_rows, check_trace
 from veclink.data.links_shown import ShownLinks, Titles
 from veclink.data.summary import Summary, plain_json
@@ -89,7 +89,7 @@ class Links(ShownLinks):
             self.summary == other.summary
             and self.options == other.options
             and list(self.evidence) == list(other.evidence)
-            and all(_same(mine, theirs) for mine, theirs in zip(self._arrays(), other._arrays(), strict=True))
+            and all(same_column(mine, theirs) for mine, theirs in zip(self._arrays(), other._arrays(), strict=True))
         )
 
     def at(
@@ -317,10 +317,3 @@ def _linked_ids(side: str, ids: Any, n: int) -> np.ndarray | None:
     if len(ids) != n:
         raise InputError(f"There are {plural(n, 'link')} and {len(ids):,} {side}; give the id of each linked row.")
     return ids
-
-
-def _same(mine: np.ndarray | None, theirs: np.ndarray | None) -> bool:
-    if mine is None or theirs is None:
-        return mine is theirs
-    missing_alike = mine.dtype.kind == "f" and theirs.dtype.kind == "f"
-    return mine.dtype == theirs.dtype and np.array_equal(mine, theirs, equal_nan=missing_alike)

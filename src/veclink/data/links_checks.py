@@ -43,13 +43,21 @@ def check_trace(trace: Mapping[str, Any], n_a: int, n_b: int) -> None:
         )
 
 
+def row_evidence(name: str) -> str | None:
+    """Of evidence that names rows, −1 for none: "a" or "b" for their side, "" for either; None of other evidence."""
+    if name == "displaces":
+        return ""
+    side = _ROWS.fullmatch(name)
+    return None if side is None else side[1]
+
+
 def check_rows(evidence: Mapping[str, np.ndarray], n_a: int, n_b: int) -> None:
     """Refuse evidence that names rows which a collection does not have."""
     for name, values in evidence.items():
-        side = _ROWS.fullmatch(name)
+        side = row_evidence(name)
         if side is None:
             continue
-        size = n_a if side[1] == "a" else n_b
+        size = {"a": n_a, "b": n_b}.get(side, max(n_a, n_b))
         if values.dtype.kind != "i" or (len(values) and not -1 <= values.min() <= values.max() < size):
             raise InputError(f"Its evidence {name!r} names rows outside the {size:,} there are; link again.")
 

@@ -15,7 +15,6 @@ import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from veclink import __version__
 from veclink.errors import InputError
 from veclink.files.atomic import written_whole
 from veclink.files.fingerprints import digest, rows_to_compare
+from veclink.files.tables import UNREADABLE
 from veclink.geometry.clouds import Cloud
 from veclink.linkers.anchors import Anchors
 
@@ -32,23 +32,8 @@ SHARE_OF_TIME = 0.05  # that saving it may take
 UNFINISHED = "pass"  # the stage that an unfinished pass is kept as
 
 
-# what numpy, zipfile, zlib and json complain with when a file is not what was written
-DAMAGED = (
-    OSError,
-    ValueError,
-    TypeError,
-    LookupError,
-    AttributeError,
-    EOFError,
-    MemoryError,
-    NotImplementedError,
-    RecursionError,
-    RuntimeError,
-    SyntaxError,
-    TokenError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+DAMAGED = (*UNREADABLE, MemoryError, RuntimeError, zipfile.BadZipFile, zlib.error)
+"""What numpy, zipfile and json complain with when a file is not what was written."""
 
 
 class Checkpoint:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from veclink.backends.devices import DEVICES, chosen_device
+from veclink.backends.devices import chosen_device
 from veclink.backends.placing import machines_at
 from veclink.confidence.intervals import with_ranges
 from veclink.data.collection import Collection
@@ -36,8 +36,6 @@ from veclink.matching.cpu import is_compiled
 from veclink.progress import COMPILING, Progress, ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
 from veclink.threads import computing
-
-__all__ = ["DEVICES", "METHODS", "Source", "chosen_device", "link"]
 
 METHODS = tuple(OPTIONS)
 NAMED_LINKS = 20

@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from veclink.backends.devices import chosen_device
 from veclink.confidence.intervals import Estimates, Interval, estimate
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.pairs import sharing_no_row
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.signatures import RIDGE
-from veclink.linkers.linking import chosen_device, link
+from veclink.linkers.linking import link
 from veclink.linkers.outlier_seeds import find_outlier_seeds
 from veclink.linkers.span.constants import OUTLIER_ANCHORS
 from veclink.progress import ProgressListener

@@ -83,10 +83,10 @@ class S3Vdf(InBucket, VdfStore):
             # what stands there without metadata is a collection too, and is not written over unasked
             return [PurePosixPath(each) for each in self._bucket.below(self._key, ENDING)]
         parts = PurePosixPath(str(self._namespace.get("data_path") or "")).parts
+        if ".." in parts:
+            raise InputError(f"{META} of {self.name} names data outside of it; write it again.")
         for start in range(len(parts) + 1):
             place = "/".join([self._key, *parts[start:]])
-            if ".." in parts:
-                raise InputError(f"{META} of {self.name} names data outside of it; write it again.")
             if place.endswith(ENDING) and self._bucket.is_file(place):
                 return [PurePosixPath(place)]
             if files := self._bucket.below(place, ENDING):

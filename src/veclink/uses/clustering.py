@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from veclink.backends.devices import chosen_device
 from veclink.data.notebook import FIRST, card
 from veclink.data.pairs import one_to_one
 from veclink.data.tabled import Tabled
 from veclink.errors import InputError, WrongLinksWarning, needed, plural
 from veclink.files.tables import table_ending, write_table
 from veclink.geometry.clouds import Cloud, prepare
-from veclink.linkers.linking import chosen_device
 from veclink.progress import Progress, ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
 from veclink.threads import computing

@@ -134,14 +134,14 @@ def match(task: SpanTask, grown: Grown) -> Matched:
     told = partial(task.tell_rows, len(grown.links))
     unfinished = task.watch.unfinished(told)
     one_pass = None if unfinished is None else partial(clouds.matches, unfinished=unfinished)
-    candidates = crossfit(
+    fitted = crossfit(
         clouds,
         grown.links,
         task.rng,
         folds=folds,
         one_pass=one_pass,
     )
-    return Matched(grown, candidates)
+    return Matched(grown, fitted.candidates)
 
 
 def score(task: SpanTask, matched: Matched) -> Scored:
@@ -243,7 +243,7 @@ def _refitted(task: SpanTask, estimated: Estimated, first: Estimated) -> Estimat
     rows_a = matched.candidates.rows_a[positions]
     rows_b = matched.candidates.rows_b[positions]
     links = np.column_stack([rows_a, rows_b])
-    candidates = crossfit(
+    fitted = crossfit(
         task.clouds,
         links,
         task.rng,
@@ -252,7 +252,7 @@ def _refitted(task: SpanTask, estimated: Estimated, first: Estimated) -> Estimat
     )
     scored = _scored(
         task,
-        replace(matched, candidates=candidates),
+        replace(matched, candidates=fitted.candidates),
         scoring.likely_links(links, probability),
     )
     return replace(estimate(task, scored), unaided=first)

@@ -88,13 +88,8 @@ class ChromaStore(Store):
     def _name(self) -> str:
         """The collection, by the name that it has now."""
         with self.errors():
-            names = self.names()
-            wanted = self.address.table or self._only_one(asked_for(names, MARK), "collection")
-            here = Replacement(wanted, MARK)
-            if not self.writable:
-                return here.held_as(names)
-            here.finish(self)
-        return wanted
+            wanted = self.address.table or self._only_one(asked_for(self.names(), MARK), "collection")
+            return Replacement(wanted, MARK).opened(self, writable=self.writable)
 
     @cached_property
     def _collection(self) -> Any:

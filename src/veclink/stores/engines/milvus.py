@@ -61,13 +61,8 @@ class MilvusStore(Store):
     @cached_property
     def _collection(self) -> str:
         with self.errors():
-            names = self.names()
-            wanted = self.address.table or self._only_one(asked_for(names, MARK), "collection")
-            here = Replacement(wanted, MARK)
-            if not self.writable:
-                return here.held_as(names)
-            here.finish(self)
-        return wanted
+            wanted = self.address.table or self._only_one(asked_for(self.names(), MARK), "collection")
+            return Replacement(wanted, MARK).opened(self, writable=self.writable)
 
     def names(self) -> list[str]:
         """All collections, those that are being written too."""

@@ -53,6 +53,12 @@ class Replacement:
         """The name that the collection has now, whether or not it is there."""
         return self.whole if self.name not in names and self.whole in names else self.name
 
+    def opened(self, shelf: Shelf, *, writable: bool) -> str:
+        """The name to open it by; where it may be changed, what a killed run had written is put in its place first."""
+        if writable:
+            self.finish(shelf)
+        return self.held_as(shelf.names())
+
     def finish(self, shelf: Shelf) -> None:
         """Put in its place what a killed run had written."""
         if self.held_as(shelf.names()) == self.whole:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -50,8 +50,8 @@ class KnownSide:
     rivals, rival_scores : (n, 3) int32 and float32
         Its best partners among the other side's rows here, and their scores; −1 where there are fewer.
     scales : (n, 2) float32
-        Of large sides: 1 / |x|·c·s and 1 / c·s, with c the length of the centred unit row and s that of its signature.
-        Empty where the other rows are projected.
+        Of large sides: 1 / (|x|·c·s) and 1 / (c·s), with c the length of the centred unit row and s that of its
+        signature. Empty where the other rows are projected.
     backdrop : (s, d) float32
         A sample of its rows, centred and of unit length.
     crowding_scale : (2,) float64
@@ -160,11 +160,6 @@ class Knowledge:
     def shared_share(self, side: int) -> float:
         """Estimated share of the rows of one side that have a partner, from the fit."""
         return float(np.clip(self.overlap / self.fitted_sizes[side], 0.02, 0.98))
-
-    def with_side(self, side: int, known: KnownSide) -> Knowledge:
-        """The same with one side in another state."""
-        sides = (known, self.sides[1]) if side == 0 else (self.sides[0], known)
-        return replace(self, sides=sides)
 
 
 def plain_model(model: Model) -> dict[str, Any]:

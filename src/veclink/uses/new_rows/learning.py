@@ -6,7 +6,7 @@ import numpy as np
 
 from veclink.backends.cloud_pair import CloudPair
 from veclink.confidence.calibration import calibrate
-from veclink.confidence.candidates import Candidates, CrossFit, crossfit_maps, scored_candidates
+from veclink.confidence.candidates import Candidates, CrossFit, crossfit, scored_candidates
 from veclink.confidence.evidence import neighbourhood_features
 from veclink.data.collection import numbers
 from veclink.data.links import Links
@@ -40,7 +40,7 @@ def learn(links: Links, clouds: CloudPair, a: Cloud, b: Cloud, random_state: int
     """
     rng = np.random.default_rng(random_state)
     pool, probability = pool_of(links, a, b)
-    fit = crossfit_maps(
+    fit = crossfit(
         clouds,
         pool,
         rng,
@@ -55,7 +55,7 @@ def learn(links: Links, clouds: CloudPair, a: Cloud, b: Cloud, random_state: int
     calibrated = calibrate(candidates, features, fitted, k=clouds.k, runners_up=False)
     if calibrated.model is None:
         raise InputError(f"There are {plural(len(pool), 'link')}, too few to judge new rows by; link more rows first.")
-    kept = nearby[: min(NEARBY_ANCHORS, len(nearby))]
+    kept = nearby[:NEARBY_ANCHORS]
     left, right = clouds.vectors(kept)
     return Knowledge(
         sides=(_known(fit, candidates, a, 0, rng), _known(fit, candidates, b, 1, rng)),

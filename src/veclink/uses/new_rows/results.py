@@ -17,8 +17,8 @@ from veclink.uses.new_rows.constants import CLEAR_LEAD, REFIT_GROWTH
 from veclink.uses.new_rows.judging import Judged
 from veclink.uses.new_rows.knowledge import Knowledge
 
-_NAMES_ROWS = re.compile(r"(?:rival|near\d+|rank)_.*|near\d+_similarity")
-"""Evidence that names rows of the whole collections."""
+_OF_THE_FIT = re.compile(r"(?:rival|near\d+|rank)_.*")
+"""Evidence that a fit has and new rows have not: rivals, ranks and the nearest links."""
 
 
 def as_links(
@@ -137,7 +137,7 @@ def of_batch(links: Links, side: int, rows: slice) -> Links:
     size = rows.stop - rows.start
     summary = chosen.summary
     summary = replace(summary, n_a=size) if side == 0 else replace(summary, n_b=size)
-    evidence = {name: values for name, values in chosen.evidence.items() if not _NAMES_ROWS.fullmatch(name)}
+    evidence = {name: values for name, values in chosen.evidence.items() if not _OF_THE_FIT.fullmatch(name)}
     considered = replace(chosen, pairs=pairs, summary=summary, evidence=evidence)
     least = links.probability[-1] if len(links) else 1.0
     kept = int(np.count_nonzero(considered.probability >= least))

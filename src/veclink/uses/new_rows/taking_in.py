@@ -8,6 +8,7 @@ import numpy as np
 
 from veclink.confidence.constants import BEST_LISTED
 from veclink.data.links import Links
+from veclink.data.links_checks import row_evidence
 from veclink.geometry.clouds import Cloud
 from veclink.uses.new_rows.judging import Judged, Standing
 from veclink.uses.new_rows.knowledge import Knowledge, KnownSide, Part
@@ -93,8 +94,7 @@ def _joined_evidence(before: Links, after: Links, stays: np.ndarray) -> dict[str
 def _unknown(name: str, kind: np.dtype, count: int) -> np.ndarray:
     if kind.kind == "f":
         return np.full(count, np.nan, kind)
-    names_a_row = name.endswith(("_a", "_b")) and not name.startswith("rank")
-    return np.full(count, -1 if names_a_row or name == "displaces" else 0, kind)
+    return np.full(count, 0 if row_evidence(name) is None else -1, kind)
 
 
 def _joined_ids(before: np.ndarray | None, after: np.ndarray | None, stays: np.ndarray) -> np.ndarray | None:
