@@ -7,6 +7,7 @@ the few pairs that several views agree on. The cost of growing is then linear in
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,10 +54,12 @@ class QuerySample:
 class CloudPair:
     """Two clouds of unit rows, with the neighbours k and the ridge λ of their signatures, on the CPU.
 
-    means: what was subtracted from the rows of either side; None where it is not known.
+    means: what was subtracted from the rows of either side; None where nothing was, or it is not known.
+    centred_on: makes the same pair with two other means subtracted; None where that cannot be done.
     """
 
     means: tuple[np.ndarray | None, np.ndarray | None] = (None, None)
+    centred_on: Callable[[np.ndarray, np.ndarray], CloudPair] | None = None
 
     def __init__(
         self,
@@ -219,6 +222,11 @@ class CloudPair:
     def ordered(self, rows: np.ndarray, score: np.ndarray) -> np.ndarray:
         """Positions sorted by row, then by falling score."""
         return np.lexsort((-score, rows))
+
+    def all_rows(self, side: str) -> np.ndarray:
+        """All rows of one cloud."""
+        cloud = self._cloud(side)
+        return to_numpy(cloud.block(0, cloud.shape[0]))
 
     def sample(self, side: str, most: int, rng: np.random.Generator) -> np.ndarray:
         """At most so many random rows of one cloud, in their order."""

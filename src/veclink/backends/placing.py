@@ -6,6 +6,8 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from veclink.backends.cloud_pair import CloudPair
 from veclink.files.memory import LEAST, available, parse_memory
 from veclink.geometry.clouds import Cloud, Look
@@ -37,6 +39,13 @@ def placed_clouds(
         resident = None if device == "cpu" else _resident_clouds(a, b, device, k, ridge)
         clouds = resident or _on_this_machine(a, b, budget, ridge=ridge, k=k, device=device)
     clouds.means = a.mean, b.mean
+    if a.mean is not None and b.mean is not None:
+
+        def centred_on(mean_a: np.ndarray, mean_b: np.ndarray) -> CloudPair:
+            moved = a.centred_on(mean_a), b.centred_on(mean_b)
+            return placed_clouds(*moved, device, memory, k=k, ridge=ridge, cluster=cluster)
+
+        clouds.centred_on = centred_on
     return clouds
 
 

@@ -79,6 +79,10 @@ class Cloud:
             self._dense = whole
         return self._dense
 
+    def centred_on(self, mean: np.ndarray) -> Cloud:
+        """The same rows, with another mean subtracted."""
+        return Cloud(self.collection, self.rows, mean)
+
     def project(self, vectors: np.ndarray | Collection, *, what: str = "The given array") -> np.ndarray:
         """Outside vectors treated as the rows are: same scale (of int8), same mean, unit length; float32.
 
@@ -152,6 +156,16 @@ def prepare(
             f"All {len(rows):,} vectors of {label} point the same way, so nothing tells them apart; check the model."
         )
     return Cloud(collection, rows, mean.astype(np.float32) if centre else None)
+
+
+def uncentred(rows: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """The unit vectors (n, d) that centred rows were, before the mean was subtracted and they were made unit length.
+
+    A unit vector u was `ℓ·c + mean` with c the row as it is now; ℓ follows from the length of u being 1.
+    """
+    along = rows @ mean
+    length = np.sqrt(np.maximum(along**2 + 1.0 - float(mean @ mean), 0.0)) - along
+    return length[:, None] * rows + mean
 
 
 def inspected(collection: Collection, label: str, look: Look | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from veclink.geometry.clouds import uncentred
 from veclink.geometry.nearest import largest
 from veclink.geometry.signatures import unit_rows
 from veclink.threads import share
@@ -142,14 +143,8 @@ def short_profiles(reading: Reading, n_rows: int, hops: int) -> np.ndarray:
 
 
 def nearness_to_mean(points: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """How near rows were to their cloud's mean before it was subtracted and they were made unit length again.
-
-    A unit vector u was `ℓ·c + mean` with c the row as it is now; ℓ follows from the length of u being 1.
-    """
-    along = points @ mean
-    square = float(mean @ mean)
-    scale = np.sqrt(np.maximum(along**2 + 1.0 - square, 0.0)) - along
-    return (scale * along + square) / max(np.sqrt(square), 1e-12)
+    """How near rows were to their cloud's mean before it was subtracted and they were made unit length again."""
+    return uncentred(points, mean) @ mean / max(float(np.linalg.norm(mean)), 1e-12)
 
 
 def _intrinsic_dimension(distances: np.ndarray) -> np.ndarray:

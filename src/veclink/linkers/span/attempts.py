@@ -19,6 +19,7 @@ from veclink.linkers.anchors import Anchors, anchors_from_rows
 from veclink.linkers.options import GrowthSchedule, SpanOptions
 from veclink.linkers.outlier_seeds import held_out_shares
 from veclink.linkers.span.alignment import AlignmentRule, align
+from veclink.linkers.span.centring import Means, anchors_on, centred, means_near, moved_means
 from veclink.linkers.span.constants import (
     ALIGNMENT_POWERS,
     ALIGNMENT_ROUNDS,
@@ -41,6 +42,7 @@ from veclink.linkers.span.constants import (
     GUESSED_SHARE,
     HOPEFUL,
     MAX_ALIGNED,
+    MAX_CHANCE,
     MAX_SEEDS_TO_CLEAN,
     MIN_GUESSED,
     MIN_POOL_LIMIT,
@@ -52,6 +54,7 @@ from veclink.linkers.span.constants import (
 )
 from veclink.linkers.span.growing import Pool, RoundListener, grow, query_order
 from veclink.linkers.span.search import annealed, annealed_from, searched
+from veclink.linkers.span.soft_anchors import grow_softly
 
 FROM_NOTHING = "no seeds"
 DEFAULT_SCHEDULE = GrowthSchedule()
@@ -68,20 +71,27 @@ FEW_ROWS_SCHEDULE = GrowthSchedule(
 
 Sides = tuple[np.ndarray, np.ndarray]
 Hint = Callable[[np.ndarray, np.ndarray], Sides]  # from rows of both clouds to rows that compare across them
-MAX_MARK = 0.75  # of the smaller cloud: more is not asked for, however small it is against the other
+MAX_CLEAR = 0.75  # of the smaller cloud: more is not asked for, however small it is against the other
 AttemptListener = Callable[[str], None]
-Attempt = tuple[str, Pool]  # the name of a start, and the pool that grew from it
 
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """What every start needs: the clouds, the generator, how to grow, and who hears of the rounds."""
+    """What every start needs: the clouds, the generator, how to grow, and who hears of the rounds.
+
+    moved: the means that the clouds are centred on, where these are not their own.
+    """
 
     clouds: CloudPair
     rng: np.random.Generator
     options: SpanOptions
     listener: RoundListener | None
     attempt_listener: AttemptListener | None = None
+    moved: Means | None = None
+
+    def on(self, means: Means) -> Search:
+        """The same on clouds that are centred elsewhere."""
+        return replace(self, clouds=centred(self.clouds, means), moved=means)
 
     def begin(self, attempt: str) -> None:
         """Say which attempt is running from now on."""
@@ -100,15 +110,16 @@ class Search:
     @property
     def mark(self) -> float:
         """The share of the smaller cloud that a pool which has found the map agrees on."""
-        mark = CONVERGED_FEW_ROWS if self.few_rows else CONVERGED
-        return min(mark * chance_factor(self.clouds), MAX_MARK)
+        if not self.few_rows:
+            return CONVERGED
+        return CONVERGED_FEW_ROWS * min(chance_factor(self.clouds), MAX_CHANCE)
 
     @property
     def clear(self) -> float:
         """The share at which other starts need not be tried."""
         few_rows, others = CLEAR
         clear = few_rows if self.few_rows else others
-        return min(clear * chance_factor(self.clouds), MAX_MARK)
+        return min(clear * chance_factor(self.clouds), MAX_CLEAR)
 
     @property
     def seeded(self) -> GrowthSchedule:
@@ -126,6 +137,15 @@ class Search:
             out_of_bag=self.options.out_of_bag,
             listener=self.listener,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """A pool, the name of the start that it grew from, and the search that it grew in."""
+
+    name: str
+    pool: Pool
+    search: Search
 
 
 def attempts(search: Search, anchors: Anchors | None) -> Iterator[Attempt]:
@@ -176,16 +196,19 @@ def _from_anchors(search: Search, anchors: Anchors) -> Iterator[Attempt]:
         # Among very many rows a few given pairs place none, but they do align the clouds.
         for power in ALIGNMENT_POWERS:
             yield _aligned_anchors(search, anchors, power)
-    search.begin(anchors.name)
-    yield anchors.name, search.grow(anchors, search.seeded)
+    yield _given(search, anchors)
     if not fallbacks:
         return
+    yield from _softly(search, anchors)
+    moved = _centred_on_anchors(search, anchors)
+    if moved is not None:
+        yield _given(*moved)
+        yield from _softly(*moved)
     first, second = ALIGNMENT_POWERS
     yield _aligned_anchors(search, anchors, first)
     cleaned = clean(clouds, anchors, search.rng)
     if cleaned is not None:
-        search.begin(cleaned.name)
-        yield cleaned.name, search.grow(cleaned, search.seeded)
+        yield _given(search, cleaned)
         yield _aligned_anchors(search, cleaned, first)
     yield _annealed_anchors(search, anchors)
     yield _aligned_anchors(search, anchors, second)
@@ -193,9 +216,39 @@ def _from_anchors(search: Search, anchors: Anchors) -> Iterator[Attempt]:
 
 def _from_nothing(search: Search) -> Iterator[Attempt]:
     """Alignments in the order of what they cost: by profiles, slowly by broader ones, from many beginnings."""
-    yield FROM_NOTHING, _by_profiles(search)
-    yield FROM_NOTHING, _by_annealing(search)
-    yield FROM_NOTHING, _by_search(search)
+    for start in (_by_profiles, _by_annealing, _by_search):
+        yield Attempt(FROM_NOTHING, start(search), search)
+
+
+def _centred_on_anchors(search: Search, anchors: Anchors) -> tuple[Search, Anchors] | None:
+    """A search on clouds that are centred on what is near the anchors; None where that changes little."""
+    means = None if anchors.outside else means_near(search.clouds, anchors.rows)
+    if means is None:
+        return None
+    there = search.on(means)
+    moved = anchors_on(there.clouds, anchors)
+    return there, replace(moved, name=f"{anchors.name}, centred on them")
+
+
+def _given(search: Search, anchors: Anchors) -> Attempt:
+    """A pool from the anchors as they are."""
+    search.begin(anchors.name)
+    return Attempt(anchors.name, search.grow(anchors, search.seeded), search)
+
+
+def _softly(search: Search, anchors: Anchors) -> Iterator[Attempt]:
+    """A pool from the mutual neighbours of two clouds that were brought together softly; none of very many rows."""
+    clouds = search.clouds
+    if clouds.large or anchors.outside:
+        return
+    name = f"{anchors.name}, softly"
+    search.begin(name)
+    sides = "ab" if clouds.n_a <= clouds.n_b else "ba"
+    few, many = (clouds.all_rows(side) for side in sides)
+    given = anchors.rows if sides == "ab" else anchors.rows[:, ::-1]
+    pairs, _ = grow_softly(few, many, given, search.rng, listener=search.listener)
+    pairs = pairs if sides == "ab" else pairs[:, ::-1]
+    yield Attempt(name, search.grow(_guessed(clouds, pairs), search.seeded), search)
 
 
 def _by_annealing(search: Search) -> Pool:
@@ -228,7 +281,7 @@ def _annealed_anchors(search: Search, anchors: Anchors) -> Attempt:
     sampled = _sampled(clouds, MAX_ALIGNED, search.rng)
     given = anchors.left, anchors.right
     projections = annealed_from(given, sampled, clouds.means, clouds.ridge, search.rng)
-    return name, _grown(search, projections)
+    return Attempt(name, _grown(search, projections), search)
 
 
 def _aligned_anchors(search: Search, anchors: Anchors, power: float) -> Attempt:
@@ -238,7 +291,7 @@ def _aligned_anchors(search: Search, anchors: Anchors, power: float) -> Attempt:
     ridge = search.clouds.ridge
     projections = span_projection(anchors.left, ridge), span_projection(anchors.right, ridge)
     hint = partial(_signatures, projections)
-    return name, _aligned(search, hint, power)
+    return Attempt(name, _aligned(search, hint, power), search)
 
 
 def _aligned(search: Search, hint: Hint, power: float) -> Pool:
@@ -286,6 +339,17 @@ def _grown(search: Search, projections: Sides) -> Pool:
     best = grown.pairs[: max(MIN_POOL_LIMIT, int(BEST_OF_UNCLEAR * len(grown.pairs)))]
     again = search.grow(_guessed(clouds, best))
     return max(grown, again, key=lambda pool: pool.agreed)
+
+
+def centred_on_pool(attempt: Attempt) -> Attempt:
+    """The pool grown once more on clouds that are centred on its links; as it is where that changes little."""
+    search, pairs = attempt.search, attempt.pool.pairs
+    means = moved_means(search.clouds, pairs[:, 0], pairs[:, 1])
+    if means is None:
+        return attempt
+    there = search.on(means)
+    pool = there.grow(_guessed(there.clouds, pairs), there.seeded)
+    return Attempt(attempt.name, pool, there)
 
 
 def _guessed(clouds: CloudPair, pairs: np.ndarray) -> Anchors:

@@ -23,6 +23,8 @@ def pack_grown(grown: Grown) -> Packed:
         "links": grown.links,
         "given": grown.given,
     }
+    if bootstrap.means is not None:
+        arrays["mean_a"], arrays["mean_b"] = bootstrap.means
     plain = {
         "agreed": int(pool.agreed),
         "views": int(pool.views),
@@ -55,6 +57,7 @@ def unpack_grown(_: Any, packed: Packed) -> Grown:
         arrays["outlier_seeds"],
         plain["mark"],
         tuple((name, share) for name, share in plain["tried"]),
+        means=(arrays["mean_a"], arrays["mean_b"]) if "mean_a" in arrays else None,
     )
     return Grown(bootstrap, arrays["links"], arrays["given"])
 

@@ -22,11 +22,12 @@ from veclink.linkers.anchors import Anchors, no_pairs
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.result import Decision
 from veclink.linkers.span import keeping, scoring
+from veclink.linkers.span.centring import centred
 from veclink.linkers.span.constants import MIN_POOL
 from veclink.linkers.span.growing import widen
 from veclink.linkers.span.ranking import explaining_columns, ranked_pairs
 from veclink.linkers.span.results import Estimated, Grown, Matched, Scored
-from veclink.linkers.span.starts import DEFAULT_OPTIONS, best_pool
+from veclink.linkers.span.starts import DEFAULT_OPTIONS, Bootstrap, best_pool
 from veclink.linkers.stages import NOBODY, Kept, Stage, Watch, run_stages
 from veclink.linkers.trace import trace_of_calibration, trace_of_candidates, trace_of_growth
 from veclink.linkers.verdict import NOT_LINKABLE, SeedCheck, Verdict, not_converged, span_verdict
@@ -51,6 +52,12 @@ class SpanTask:
         if self.anchors is None or not self.anchors.marked:
             return no_pairs()
         return self.anchors.rows
+
+    def on(self, bootstrap: Bootstrap) -> SpanTask:
+        """The same on clouds that are centred where the pool grew."""
+        if bootstrap.means is None:
+            return self
+        return replace(self, clouds=centred(self.clouds, bootstrap.means))
 
     def tell_rows(self, links: int, done: int, of: int) -> None:
         """Say how many rows of the final pass are matched."""
@@ -129,8 +136,9 @@ def grow(task: SpanTask, _: None) -> Grown:
 
 def match(task: SpanTask, grown: Grown) -> Matched:
     """Candidates among all rows, scored by maps that were fitted without them."""
+    task = task.on(grown.bootstrap)
     clouds, options = task.clouds, task.options
-    folds = scoring.folds_of(clouds, options)
+    folds = scoring.folds_of(clouds, options, grown.links)
     told = partial(task.tell_rows, len(grown.links))
     unfinished = task.watch.unfinished(told)
     one_pass = None if unfinished is None else partial(clouds.matches, unfinished=unfinished)
@@ -181,10 +189,10 @@ def refit(task: SpanTask, estimated: Estimated) -> Estimated:
 
 def decide(task: SpanTask, estimated: Estimated) -> Decision:
     """Which pairs are links, with the evidence for each, and whether to believe them."""
-    clouds, options = task.clouds, task.options
     calibrated, scored = estimated.calibrated, estimated.scored
     matched, grown = scored.matched, scored.matched.grown
     bootstrap = grown.bootstrap
+    clouds, options = task.on(bootstrap).clouds, task.options
     verdict = _verdict(task, estimated.first)
     rounds = len(bootstrap.pool.history)
     if verdict.name == NOT_LINKABLE:
@@ -228,6 +236,7 @@ def decide(task: SpanTask, estimated: Estimated) -> Decision:
 
 def _scored(task: SpanTask, matched: Matched, links: np.ndarray) -> Scored:
     """The candidates with what the links (m, 2) near them say."""
+    task = task.on(matched.grown.bootstrap)
     candidates = matched.candidates
     fitted = scoring.fitted_links(candidates, task.rng)
     nearby = scoring.nearby_links(links, task.rng)
@@ -244,7 +253,7 @@ def _refitted(task: SpanTask, estimated: Estimated, first: Estimated) -> Estimat
     rows_b = matched.candidates.rows_b[positions]
     links = np.column_stack([rows_a, rows_b])
     fitted = crossfit(
-        task.clouds,
+        task.on(matched.grown.bootstrap).clouds,
         links,
         task.rng,
         weights=scoring.anchor_weights(probability),

@@ -9,6 +9,8 @@ from veclink.confidence.calibration import FITTED
 from veclink.confidence.candidates import FOLDS, Candidates
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.span.constants import (
+    FEW_LINKS,
+    FOLDS_OF_FEW,
     FOLDS_OF_LARGE,
     FOLDS_OF_REFIT,
     MANY_LINKS,
@@ -18,11 +20,13 @@ from veclink.linkers.span.constants import (
 )
 
 
-def folds_of(clouds: CloudPair, options: SpanOptions) -> int:
-    """Into how many folds a pool is cut; one means that maps are not cross-fitted."""
+def folds_of(clouds: CloudPair, options: SpanOptions, links: np.ndarray) -> int:
+    """Into how many folds a pool (m, 2) is cut; one means that maps are not cross-fitted."""
     if not options.crossfitted:
         return 1
-    return FOLDS_OF_LARGE if clouds.large else FOLDS
+    if clouds.large:
+        return FOLDS_OF_LARGE
+    return FOLDS_OF_FEW if len(links) < FEW_LINKS else FOLDS
 
 
 def fitted_links(candidates: Candidates, rng: np.random.Generator) -> np.ndarray:

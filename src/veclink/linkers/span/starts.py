@@ -17,7 +17,8 @@ from veclink.data.pairs import sharing_no_row
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.outlier_seeds import find_outlier_seeds
-from veclink.linkers.span.attempts import FROM_NOTHING, AttemptListener, Search, attempts
+from veclink.linkers.span.attempts import FROM_NOTHING, Attempt, AttemptListener, Search, attempts, centred_on_pool
+from veclink.linkers.span.centring import Means, anchors_on
 from veclink.linkers.span.constants import COMPARED_STARTS, CONVERGED, MAX_OUTLIER_SHARE, OUTLIER_ANCHORS
 from veclink.linkers.span.growing import Pool, RoundListener
 
@@ -42,6 +43,8 @@ class Bootstrap:
         The share that it takes to have found the map.
     tried : tuple of (str, float)
         Name and agreed share of each start, in order.
+    means : tuple of ndarrays, optional
+        What was subtracted from the rows of both clouds where the pool grew; None where it grew on the clouds as given.
     """
 
     pool: Pool
@@ -50,6 +53,7 @@ class Bootstrap:
     outlier_seeds: np.ndarray
     mark: float = CONVERGED
     tried: tuple[tuple[str, float], ...] = ()
+    means: Means | None = None
 
     @property
     def converged(self) -> bool:
@@ -86,11 +90,13 @@ def best_pool(
     search = Search(clouds, rng, options, listener, attempt_listener)
     best: Bootstrap | None = None
     tried: list[tuple[str, float]] = []
-    for name, pool in attempts(search, anchors):
-        share, outliers = _rated(search, anchors, name, pool)
-        tried.append((name, share))
-        if best is None or share > best.share:
-            best = Bootstrap(pool, name, share, outliers, search.mark)
+    for attempt in attempts(search, anchors):
+        rated = _rated(attempt, anchors)
+        if rated.converged:
+            rated = _centred(attempt, anchors, rated)
+        tried.append((attempt.name, rated.share))
+        if best is None or rated.share > best.share:
+            best = rated
         if _is_enough(search, best, tried):
             break
     assert best is not None, "there is always a start to try"
@@ -106,23 +112,28 @@ def _is_enough(search: Search, best: Bootstrap, tried: list[tuple[str, float]]) 
     return best.share >= search.clear or from_nothing or compared or search.clouds.large
 
 
-def _rated(
-    search: Search,
-    anchors: Anchors | None,
-    name: str,
-    pool: Pool,
-) -> tuple[float, np.ndarray]:
-    """The share of the smaller cloud that a pool agrees on, and positions of the given pairs that look wrong from it.
+def _centred(attempt: Attempt, anchors: Anchors | None, rated: Bootstrap) -> Bootstrap:
+    """The same where the clouds are centred on the links of the pool, if that moves their means."""
+    moved = centred_on_pool(attempt)
+    if moved is attempt:
+        return rated
+    again = _rated(moved, anchors)
+    return again if again.converged else rated
+
+
+def _rated(attempt: Attempt, anchors: Anchors | None) -> Bootstrap:
+    """A pool with the share of the smaller cloud that it agrees on, and the given pairs that look wrong from it.
 
     A pool that does not bear out what it began with has found something else: its share is 0.
     """
+    search, pool = attempt.search, attempt.pool
     share = pool.agreed / pool.extent
-    if share < search.mark or anchors is None:
-        return share, np.empty(0, np.int64)
-    outliers = _outlier_seeds(search, anchors, pool)
-    if name != FROM_NOTHING and len(outliers) > MAX_OUTLIER_SHARE * len(anchors):
-        share = 0.0
-    return share, outliers
+    outliers = np.empty(0, np.int64)
+    if share >= search.mark and anchors is not None:
+        outliers = _outlier_seeds(search, anchors, pool)
+        if attempt.name != FROM_NOTHING and len(outliers) > MAX_OUTLIER_SHARE * len(anchors):
+            share = 0.0
+    return Bootstrap(pool, attempt.name, share, outliers, search.mark, means=search.moved)
 
 
 def _outlier_seeds(search: Search, anchors: Anchors, pool: Pool) -> np.ndarray:
@@ -131,5 +142,6 @@ def _outlier_seeds(search: Search, anchors: Anchors, pool: Pool) -> np.ndarray:
     links = pool.pairs[sharing_no_row(pool.pairs, anchors.rows)]
     seen_from = clouds.vectors(links[:OUTLIER_ANCHORS])
     sample = partial(clouds.sample, rng=search.rng)
-    given = anchors.left, anchors.right
+    as_here = anchors if search.moved is None else anchors_on(clouds, anchors)
+    given = as_here.left, as_here.right
     return find_outlier_seeds(given, seen_from, sample, clouds.ridge)

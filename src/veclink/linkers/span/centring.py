@@ -1,0 +1,72 @@
+"""Centring anew: on what is shared, where that is of another kind than the rest of a cloud.
+
+Both clouds are centred before anything else, since a common mean makes all cosines alike. But the means of two clouds
+are those of the same objects only where the rest of each is like what they share. With films beside the abstracts in B
+alone, B's mean lies between the two, and the same abstracts no longer look alike in A and in B. So the means are taken
+again over what is near the given pairs, and over the links of a pool once there is one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from veclink.backends.cloud_pair import CloudPair
+from veclink.geometry.clouds import uncentred
+from veclink.linkers.anchors import Anchors
+from veclink.linkers.span.constants import CENTRED_NEAREST, MOVED_MEAN
+
+Means = tuple[np.ndarray, np.ndarray]
+
+
+def means_near(clouds: CloudPair, pairs: np.ndarray) -> Means | None:
+    """The means of the rows nearest to the given pairs (m, 2), where they differ from those of the clouds."""
+    if clouds.large:
+        return None
+    near = [
+        _nearest(clouds.all_rows(side), pairs[:, place])
+        for place, side in enumerate("ab")
+    ]  # fmt: skip
+    return moved_means(clouds, near[0], near[1])
+
+
+def moved_means(clouds: CloudPair, rows_a: np.ndarray, rows_b: np.ndarray) -> Means | None:
+    """The means of some rows of both clouds, before centring; None where those of the clouds do as well."""
+    old_a, old_b = clouds.means
+    if clouds.centred_on is None or clouds.large or old_a is None or old_b is None:
+        return None
+    new_a = _mean(clouds.all_rows("a")[rows_a], old_a)
+    new_b = _mean(clouds.all_rows("b")[rows_b], old_b)
+    if max(_moved(old_a, new_a), _moved(old_b, new_b)) < MOVED_MEAN:
+        return None
+    return new_a, new_b
+
+
+def centred(clouds: CloudPair, means: Means) -> CloudPair:
+    """The same clouds with other means subtracted."""
+    assert clouds.centred_on is not None, "moved_means gives none where it cannot be done"
+    return clouds.centred_on(*means)
+
+
+def anchors_on(clouds: CloudPair, anchors: Anchors) -> Anchors:
+    """Anchors that are rows, as these clouds have them."""
+    left, right = clouds.vectors(anchors.rows)
+    return replace(anchors, left=left, right=right)
+
+
+def _nearest(rows: np.ndarray, to: np.ndarray) -> np.ndarray:
+    """Positions of the rows nearest to some of them, themselves included, each once."""
+    count = min(CENTRED_NEAREST, len(rows))
+    cosine = rows[to] @ rows.T
+    return np.unique(np.argpartition(-cosine, count - 1, axis=1)[:, :count])
+
+
+def _mean(rows: np.ndarray, old: np.ndarray) -> np.ndarray:
+    return uncentred(rows, old).mean(axis=0).astype(np.float32)
+
+
+def _moved(old: np.ndarray, new: np.ndarray) -> float:
+    """How far a mean of unit vectors moved, squared, in units of their variance."""
+    step = new - old
+    return float(step @ step) / max(1.0 - float(old @ old), 1e-6)

@@ -1,0 +1,196 @@
+"""Growing softly: every row is an anchor, placed at the mean of its likely partners, from the first round on.
+
+A pool of single links cannot grow where the few links that a round may take are mostly wrong. Here no link is taken. A
+row's image on the other side is the mean of all its likely partners, each by how likely it is: of a row that could be
+anywhere it lies near the mean of the cloud and is short, so that it hardly counts; of one that is placed within a
+neighbourhood it points there, which is right long before the partner is. The images are anchors of the next signatures,
+which place the rows better. Likelihoods sharpen slowly, from a whole region to single partners.
+
+A row must not confirm itself: rows are cut into folds, and those of one fold are placed by the images of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from veclink.geometry.signatures import span_projection, unit_rows
+from veclink.linkers.span.constants import (
+    NEIGHBOURS,
+    SOFT_ANCHORS,
+    SOFT_FOLDS,
+    SOFT_PAIRS,
+    SOFT_RIDGE,
+    SOFT_ROUNDS,
+    SOFT_SHARPNESS,
+)
+from veclink.threads import multiply
+
+RoundListener = Callable[[int, int, float], None]
+Sides = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class SoftSchedule:
+    """Rounds, folds, anchors of a signature at most, its ridge, and from where to where the sharpness β rises."""
+
+    rounds: int = SOFT_ROUNDS
+    folds: int = SOFT_FOLDS
+    anchors: int = SOFT_ANCHORS
+    ridge: float = SOFT_RIDGE
+    sharpness: tuple[float, float] = SOFT_SHARPNESS
+
+    def at(self, step: int) -> float:
+        """β in one round."""
+        low, high = self.sharpness
+        return low * (high / low) ** (step / max(self.rounds - 1, 1))
+
+
+DEFAULT = SoftSchedule()
+
+
+def grow_softly(
+    few: np.ndarray,
+    many: np.ndarray,
+    given: np.ndarray,
+    rng: np.random.Generator,
+    schedule: SoftSchedule = DEFAULT,
+    listener: RoundListener | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mutual neighbours of two clouds that were brought together from a few given pairs, the best first.
+
+    Parameters
+    ----------
+    few, many : ndarrays of shape (n1, d1) and (n2, d2)
+        Unit rows of the smaller cloud and of the larger one.
+    given : ndarray of shape (m, 2)
+        Pairs of their rows.
+    rng : numpy.random.Generator
+        Draws the folds, and of many rows those that are anchors.
+    schedule : SoftSchedule
+        How slowly.
+    listener : callable, optional
+        Hears of every round.
+
+    Returns
+    -------
+    pairs : ndarray of shape (p, 2)
+    score : ndarray of shape (p,)
+        Their csls.
+    """
+    asked, given_asked = _asked(few, many, given, rng)
+    rows = few[asked]
+    pairs = np.column_stack([given_asked, given[:, 1]])
+    known = rows[pairs[:, 0]], many[pairs[:, 1]]
+    csls = _csls(_signatures((rows, many), known, schedule.ridge))
+    for step in range(schedule.rounds):
+        images = _images(csls, many, schedule.at(step), pairs)
+        folds = rng.integers(schedule.folds, size=len(rows))
+        for fold in range(schedule.folds):
+            placed = np.flatnonzero(folds == fold)
+            anchors = _drawn(images, folds != fold, pairs[:, 0], schedule.anchors, rng)
+            weighted = _weighted(rows, images, anchors)
+            of_placed = _signatures((rows[placed], many), weighted, schedule.ridge)
+            csls[placed] = _csls(of_placed, part=len(placed) / len(rows))
+        if listener is not None:
+            listener(step + 1, len(rows), 0.0)
+    found, score = _mutual(csls)
+    found[:, 0] = asked[found[:, 0]]
+    return found, score
+
+
+def _asked(few: np.ndarray, many: np.ndarray, given: np.ndarray, rng: np.random.Generator) -> Sides:
+    """Rows of the smaller cloud that are placed: the given ones and as many others as there is room for.
+
+    Returns them, and where the given ones are among them.
+    """
+    most = max(SOFT_PAIRS // len(many), len(given))
+    if len(few) <= most:
+        return np.arange(len(few)), given[:, 0]
+    others = np.setdiff1d(np.arange(len(few)), given[:, 0])
+    drawn = rng.choice(others, most - len(given), replace=False)
+    asked = np.unique(np.concatenate([given[:, 0], drawn]))
+    return asked, np.searchsorted(asked, given[:, 0])
+
+
+def _images(csls: np.ndarray, many: np.ndarray, sharpness: float, given: np.ndarray) -> np.ndarray:
+    """The mean of each row's likely partners (n, d): shorter, the less is known of where it is.
+
+    A partner is as likely as the geometric mean of what the row's own best and the partner's best say.
+    """
+    likely = np.exp(np.float32(sharpness) * (csls - csls.max(axis=1, keepdims=True)))
+    likely /= likely.sum(axis=1, keepdims=True)
+    back = np.exp(np.float32(sharpness) * (csls - csls.max(axis=0)))
+    back /= back.sum(axis=0)
+    likely *= back
+    np.sqrt(likely, out=likely)
+    images = multiply(likely, many)
+    length = np.sqrt(np.einsum("ij,ij->i", images, images))
+    images /= np.maximum(length, 1.0)[:, None]
+    images[given[:, 0]] = many[given[:, 1]]
+    return images
+
+
+def _drawn(
+    images: np.ndarray,
+    outside: np.ndarray,
+    given: np.ndarray,
+    most: int,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Rows that the rows of a fold are placed by: of those outside it, the given ones and others by their length."""
+    is_given = np.zeros(len(images), bool)
+    is_given[given] = True
+    others = np.flatnonzero(outside & ~is_given)
+    if len(others) > most:
+        weight = np.einsum("ij,ij->i", images[others], images[others]).astype(np.float64) + 1e-12
+        others = rng.choice(others, most, replace=False, p=weight / weight.sum())
+    return np.concatenate([given, others])
+
+
+def _weighted(rows: np.ndarray, images: np.ndarray, anchors: np.ndarray) -> Sides:
+    """The anchors on both sides: a row counts by the length of its image."""
+    right = images[anchors]
+    length = np.sqrt(np.einsum("ij,ij->i", right, right))[:, None]
+    return length * rows[anchors], right
+
+
+def _signatures(sides: Sides, anchors: Sides, ridge: float) -> Sides:
+    """Span signatures of rows of both sides; the ridge is for each anchor: many weigh more against it than few."""
+    ridge *= len(anchors[0])
+    left = unit_rows(multiply(sides[0], span_projection(anchors[0], ridge)))
+    right = unit_rows(multiply(sides[1], span_projection(anchors[1], ridge)))
+    return left, right
+
+
+def _csls(signatures: Sides, part: float = 1.0) -> np.ndarray:
+    """csls of all pairs (n1, n2).
+
+    part: share of the rows of the first side that are here; the density of the second side's rows is taken over as
+    many fewer neighbours.
+    """
+    cosine = multiply(signatures[0], signatures[1].T)
+    own = _density(cosine, NEIGHBOURS, axis=1)
+    other = _density(cosine, max(1, round(NEIGHBOURS * part)), axis=0)
+    cosine *= 2
+    cosine -= own[:, None]
+    cosine -= other
+    return cosine
+
+
+def _density(cosine: np.ndarray, count: int, axis: int) -> np.ndarray:
+    """The mean of the largest cosines along an axis."""
+    count = min(count, cosine.shape[axis])
+    largest = np.partition(cosine, -count, axis=axis)
+    return largest.take(range(-count, 0), axis=axis).mean(axis=axis)
+
+
+def _mutual(csls: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs that are each other's best (p, 2), and their csls, the best first."""
+    best = csls.argmax(axis=1)
+    rows = np.flatnonzero(csls.argmax(axis=0)[best] == np.arange(len(csls)))
+    score = csls[rows, best[rows]]
+    order = np.argsort(-score, kind="stable")
+    return np.column_stack([rows, best[rows]])[order], score[order]
