@@ -20,8 +20,6 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import Any
 
-from veclink.backends.devices import chosen_device
-from veclink.errors import InputError
 from veclink_bench.arguments import parser
 from veclink_bench.experiments import EXPERIMENTS
 from veclink_bench.experiments.main import TRIALS
@@ -38,17 +36,18 @@ GPU_METHODS = ("geh", "geh tuned")
 def main() -> None:
     """Measure, or take in what was measured elsewhere."""
     options = _options()
+    setup = Setup(data_folder(options.data), full=True)
     if options.take:
         for name in options.tables:
-            _take(name, options.take)
+            _take(name, options.take, setup)
         return
-    setup = Setup(data_folder(options.data), full=True)
     stores = {name: Store(options.out / f"{name}.json", name, setup) for name in options.tables}
     jobs = in_order([Job(name, setup, each) for name, store in stores.items() for each in store.missing()])
     jobs = [job for job in jobs if _has_data(job)]
     told = {method: version_of(method) for method in ("span", "geh", "procrustes")}
     print(f"{len(jobs)} cells to measure with {told}", flush=True)
-    Filling(stores, jobs).run(_lanes(options.jobs, options.gpu_jobs), options.minutes * 60)
+    lanes = [Lane("cpu", options.jobs), Lane("cuda", options.gpu_jobs)]
+    Filling(stores, jobs).run([lane for lane in lanes if lane.processes], options.minutes * 60)
 
 
 @dataclass(frozen=True)
@@ -61,16 +60,6 @@ class Lane:
     def takes(self, job: Job) -> bool:
         """Whether a cell is for this device: a GPU is worth it for GEH's many views."""
         return self.device == "cpu" or job.settings["method"] in GPU_METHODS
-
-
-def _lanes(cpu: int, gpu: int) -> list[Lane]:
-    if not gpu:
-        return [Lane("cpu", cpu)]
-    try:
-        return [Lane("cpu", cpu), Lane(chosen_device("cuda"), gpu)]
-    except InputError as error:
-        print(f"All processes are on the CPU: {error}", flush=True)
-        return [Lane("cpu", cpu + gpu)]
 
 
 class Filling:
@@ -155,16 +144,19 @@ def _name(job: Job) -> str:
     return f"{job.experiment} {' '.join(map(str, parts))}"
 
 
-def _take(name: str, folder: Path) -> None:
+def _take(name: str, folder: Path, setup: Setup) -> None:
     """Put current cells of another machine's file into the committed one, and drop cells of other versions."""
-    setup = Setup(folder, full=True)
     committed = Store(results_folder("experiments") / f"{name}.json", name, setup)
     brought = Store(folder / f"{name}.json", name, setup).measured
+    if not brought:
+        print(f"{name}: nothing was brought.")
+        return
     kept = {key: cell for key, cell in (committed.measured | brought).items() if is_current(cell)}
     other = {method_of(cell): cell.get("version") for cell in brought.values() if not is_current(cell)}
     committed.measured = kept
     committed.save()
-    print(f"{name}: {len(brought)} brought, {len(kept)} kept, {len(committed.missing())} missing; other: {other}")
+    missing = in_order([Job(name, setup, each) for each in committed.missing()])
+    print(f"{name}: {len(brought)} brought, {len(kept)} kept, {len(missing)} missing; of other versions: {other}")
 
 
 def _options() -> Namespace:
