@@ -32,8 +32,9 @@ MIN_WRONG_SHARE, MUTUAL_SHARE, FEATURE_RIDGE, OWN_DOUBT_SHARE = 0.02, 0.97, 3.0,
 DECOY_BASE_WEIGHT, DECOY_RATE_INFLATION, RATE_ERROR, REGRESSION_ERROR = 0.3, 0.2, 0.08, (0.2, 0.035)
 BIMODAL_ERROR, BIMODAL_OVERLAP_ERROR, BIMODAL_OVERLAPPING, BIMODAL_FALL = 0.05, 1.0, 2.0, 2.0
 BIMODAL_CHANCE_ERROR, OTHER_COUNT_ERROR, OTHER_COUNT_DISAGREEMENT, MIN_BIMODAL = 1.5, 0.15, 0.5, 100
-COMPONENT_ROUNDS = 50
+COMPONENT_ROUNDS, NEWTON_STEPS = 200, 15
 
+RESULTS = Path(__file__).parent / "results" / "experiments" / "rebuild.json"
 Array = np.ndarray
 
 
@@ -41,15 +42,11 @@ def link(a: Array, b: Array, seeds: Array, rng: np.random.Generator) -> Array:
     """Links (n, 2) between the rows of two clouds, from some pairs of rows."""
     a, b = centred(a), centred(b)
     pool = grown(a, b, seeds, rng)
-    anchors = np.unique(np.concatenate([seeds, pool]), axis=0)
-    scores, cosines, density = cross_fitted(a, b, anchors, rng)
-    mutual = mutual_pairs(scores)
-    evidence = Evidence(a, b, anchors, scores)
-    decoys = [decoys_of(mutual, scores, cosines, density)]
-    decoys.append(flipped(decoys_of(mutual[:, ::-1], scores.T, cosines.T, density[::-1])))
-    p = calibrated(evidence, mutual, decoys, (len(a), len(b)))
-    kept = mutual[threshold(p, min(len(a), len(b)))]
-    return with_seeds(kept, seeds)
+    anchors = with_seeds(pool, seeds)
+    views = cross_fitted(a, b, anchors, rng)
+    mutual = mutual_pairs(views[0].scores)
+    p = calibrated(Evidence(a, b, anchors), views, mutual)
+    return decided(mutual, p, seeds, min(len(a), len(b)))
 
 
 def unit(x: Array) -> Array:
@@ -65,12 +62,12 @@ def centred(x: Array) -> Array:
 # ---------------------------------------------------------------- 1. grow a pool
 
 
-def csls(x: Array, y: Array) -> tuple[Array, Array, tuple[Array, Array]]:
-    """csls and cosine of every pair, and the mean cosine of each row of either side to its nearest."""
+def csls(x: Array, y: Array) -> tuple[Array, tuple[Array, Array]]:
+    """csls of every pair, and the mean cosine of each row of either side to its nearest."""
     cosine = x @ y.T
     r_x = np.partition(cosine, -NEIGHBOURS, axis=1)[:, -NEIGHBOURS:].mean(axis=1)
     r_y = np.partition(cosine, -NEIGHBOURS, axis=0)[-NEIGHBOURS:].mean(axis=0)
-    return 2 * cosine - r_x[:, None] - r_y[None, :], cosine, (r_x, r_y)
+    return 2 * cosine - r_x[:, None] - r_y, (r_x, r_y)
 
 
 def mutual_pairs(scores: Array) -> Array:
@@ -93,39 +90,48 @@ def grown(a: Array, b: Array, given: Array, rng: np.random.Generator) -> Array:
     settled = False
     for _ in range(ROUNDS):
         settled = settled or len(pool) >= max(SETTLED * min(len(a), len(b)), SETTLED_FACTOR * len(given))
-        agreed = agreed_pairs(a, b, pool, given[:0] if settled else given, rng)
+        fixed = given[:0] if settled else given
+        agreed = agreed_pairs(a, b, without(pool, fixed), fixed, VIEWS if len(pool) else 1, rng)
         limit = max(MIN_POOL_LIMIT, GROWTH_FACTOR * max(len(pool), len(given)))
         before, pool = len(pool), agreed[:limit]
-        steady = len(pool) < limit and abs(len(pool) - before) <= STEADY_CHANGE * before
+        steady = len(pool) < limit and abs(len(pool) - before) <= STEADY_CHANGE * len(pool)
         if steady and settled:
             break
         settled = settled or steady
     return pool
 
 
-def agreed_pairs(a: Array, b: Array, pool: Array, given: Array, rng: np.random.Generator) -> Array:
+def agreed_pairs(a: Array, b: Array, pool: Array, fixed: Array, views: int, rng: np.random.Generator) -> Array:
     """Pairs that enough of the views that did not hold them propose, one partner each, the surest first."""
-    shape = len(a), len(b)
-    votes, total, holding = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    views = VIEWS if len(pool) else 1
+    votes, total, holding = np.zeros((3, len(a), len(b)))
     for _ in range(views):
         size = min(int(np.ceil(HELD_SHARE * len(pool))), ANCHORS_PER_VIEW)
-        held = pool[rng.choice(len(pool), size, replace=False)] if len(pool) else pool
-        anchors = np.unique(np.concatenate([held, given]), axis=0)
-        scores, *_ = csls(span_signatures(a, a[anchors[:, 0]]), span_signatures(b, b[anchors[:, 1]]))
-        holding[held[:, 0], held[:, 1]] += 1
+        held = pool[rng.permutation(len(pool))[:size]]
+        anchors = np.concatenate([fixed, held])
+        scores, _ = csls(span_signatures(a, a[anchors[:, 0]]), span_signatures(b, b[anchors[:, 1]]))
         found = mutual_pairs(scores)
-        is_held = np.zeros(shape, bool)
-        is_held[held[:, 0], held[:, 1]] = True
-        found = found[~is_held[found[:, 0], found[:, 1]]]
-        votes[found[:, 0], found[:, 1]] += 1
-        total[found[:, 0], found[:, 1]] += scores[found[:, 0], found[:, 1]]
+        is_held = np.zeros(scores.shape, bool)
+        is_held[tuple(held.T)] = True
+        holding += is_held
+        found = found[~is_held[tuple(found.T)]]
+        votes[tuple(found.T)] += 1
+        total[tuple(found.T)] += scores[tuple(found.T)]
     pairs = np.argwhere(votes)
-    count = votes[pairs[:, 0], pairs[:, 1]]
-    share = count / (views - holding[pairs[:, 0], pairs[:, 1]])
-    rank = share + SCORE_WEIGHT * total[pairs[:, 0], pairs[:, 1]] / count
-    kept = share >= VOTE_SHARE
+    at = tuple(pairs.T)
+    share = votes[at] / (views - holding[at])
+    rank = share + SCORE_WEIGHT * total[at] / votes[at]
+    kept = share >= (VOTE_SHARE if views > 1 else 0)
     return one_partner_each(pairs[kept], rank[kept])
+
+
+def without(pairs: Array, others: Array) -> Array:
+    """Those of the pairs that share no row with others."""
+    return pairs[~np.isin(pairs[:, 0], others[:, 0]) & ~np.isin(pairs[:, 1], others[:, 1])]
+
+
+def with_seeds(pairs: Array, seeds: Array) -> Array:
+    """The seeds, and the pairs that share no row with one."""
+    return np.concatenate([seeds, without(pairs, seeds)])
 
 
 def one_partner_each(pairs: Array, rank: Array) -> Array:
@@ -143,108 +149,114 @@ def one_partner_each(pairs: Array, rank: Array) -> Array:
 # ---------------------------------------------------------------- 2. score by maps fitted without
 
 
-def canonical_map(a: Array, b: Array) -> list[tuple[Array, Array]]:
+@dataclass
+class Scored:
+    """Scores of all pairs, and the densities r of the rows of either side."""
+
+    scores: Array
+    density: tuple[Array, Array]
+
+    def turned(self) -> Scored:
+        """The same, seen from the other side."""
+        return Scored(self.scores.T, self.density[::-1])
+
+
+def canonical_maps(a: Array, b: Array) -> list[tuple[Array, Array]]:
     """The projections of both sides from paired anchors, by each of the rules."""
-    bases = [principal(x) for x in (a, b)]
-    p, q = ((x - x.mean(axis=0)) @ base for x, base in zip((a, b), bases, strict=True))
+    (variances_a, bases_a), (variances_b, bases_b) = principal(a), principal(b)
+    cross = (a @ bases_a).T @ (b @ bases_b) / len(a)
     found = []
     for ridge, power in JOINED_RULES:
-        whiten = [whitening(x, ridge) for x in (p, q)]
-        u, rho, vt = np.linalg.svd(whiten[0] @ (p.T @ q / len(p)) @ whiten[1])
-        rho = rho[: min(len(u), len(vt))]
-        weight = rho**power
-        axes = weight >= MIN_AXIS_WEIGHT * weight[0]
-        left = bases[0] @ whiten[0] @ u[:, : len(rho)][:, axes] * weight[axes]
-        right = bases[1] @ whiten[1] @ vt[: len(rho)].T[:, axes] * weight[axes]
+        white_a = 1 / np.sqrt(variances_a + ridge * (a**2).sum() / a.size)
+        white_b = 1 / np.sqrt(variances_b + ridge * (b**2).sum() / b.size)
+        u, rho, vt = np.linalg.svd(white_a[:, None] * cross * white_b, full_matrices=False)
+        weight = np.clip(rho, 0, 1) ** power
+        heavy = weight > MIN_AXIS_WEIGHT * weight[0]
+        left = ((bases_a * white_a) @ u * weight)[:, heavy]
+        right = ((bases_b * white_b) @ vt.T * weight)[:, heavy]
         found.append((left / root_mean_square(a @ left), right / root_mean_square(b @ right)))
     return found
 
 
-def principal(x: Array) -> Array:
-    """The leading principal directions of some rows, as columns."""
-    _, vectors = np.linalg.eigh(np.cov(x.T, bias=True))
-    return vectors[:, ::-1][:, :MAX_DIRECTIONS]
-
-
-def whitening(x: Array, ridge: float) -> Array:
-    covariance = x.T @ x / len(x)
-    values, vectors = np.linalg.eigh(
-        covariance + ridge * np.trace(covariance) / len(covariance) * np.eye(len(covariance))
-    )
-    return (vectors / np.sqrt(values)) @ vectors.T
+def principal(x: Array) -> tuple[Array, Array]:
+    """The leading variances of some rows about the origin, and their directions as columns."""
+    values, vectors = np.linalg.eigh(x.T @ x / len(x))
+    return np.maximum(values[::-1][:MAX_DIRECTIONS], 0), vectors[:, ::-1][:, :MAX_DIRECTIONS]
 
 
 def root_mean_square(x: Array) -> float:
     return float(np.sqrt((x**2).sum(axis=1).mean()))
 
 
-def cross_fitted(a: Array, b: Array, anchors: Array, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-    """Mean csls and cosine of each pair over the maps that neither row had a part in, and each row's mean density."""
+def cross_fitted(a: Array, b: Array, anchors: Array, rng: np.random.Generator) -> list[Scored]:
+    """Scores by maps that neither row had a part in: of the three joined, and of each alone."""
     fold = rng.permutation(len(anchors)) % FOLDS
-    total, cosines, count = np.zeros((len(a), len(b))), np.zeros((len(a), len(b))), np.zeros((len(a), len(b)))
-    density = [np.zeros(len(a)), np.zeros(len(b))]
-    free_of = [np.zeros(len(a)), np.zeros(len(b))]
+    fold_a, fold_b = np.full(len(a), -1), np.full(len(b), -1)
+    fold_a[anchors[:, 0]], fold_b[anchors[:, 1]] = fold, fold
+    apart = (fold_a[:, None] >= 0) & (fold_b >= 0) & (fold_a[:, None] != fold_b)
+    total = np.zeros((1 + len(JOINED_RULES), len(a), len(b)))
+    count = np.zeros((len(a), len(b)))
+    density = np.zeros(len(a)), np.zeros(len(b))
     for each in range(FOLDS):
         used = anchors[fold != each]
-        rules = canonical_map(a[used[:, 0]], b[used[:, 1]])
-        x = unit(np.concatenate([a @ left for left, _ in rules], axis=1))
-        y = unit(np.concatenate([b @ right for _, right in rules], axis=1))
-        scores, cosine, r = csls(x, y)
-        free = [~np.isin(np.arange(len(s)), used[:, side]) for side, s in enumerate((a, b))]
-        both = np.outer(free[0], free[1])
-        total += both * scores
-        cosines += both * cosine
-        count += both
-        for side in (0, 1):
-            density[side] += free[side] * r[side]
-            free_of[side] += free[side]
-    seen = np.maximum(count, 1)
-    scores = np.where(count > 0, total / seen, -np.inf)
-    return scores, cosines / seen, [d / np.maximum(f, 1) for d, f in zip(density, free_of, strict=True)]
+        maps = canonical_maps(a[used[:, 0]], b[used[:, 1]])
+        sides = [np.concatenate([x @ of[side] for of in maps], axis=1) for side, x in enumerate((a, b))]
+        scores, (r_a, r_b) = csls(unit(sides[0]), unit(sides[1]))
+        free_a, free_b = (fold_a < 0) | (fold_a == each), (fold_b < 0) | (fold_b == each)
+        used_for = np.where(apart, free_a[:, None] | free_b, free_a[:, None] & free_b)
+        total[0] += used_for * scores
+        for single, (left, right) in zip(total[1:], maps, strict=True):
+            single += used_for * (2 * unit(a @ left) @ unit(b @ right).T - r_a[:, None] - r_b)
+        count += used_for
+        density[0][:] += r_a / FOLDS
+        density[1][:] += r_b / FOLDS
+    return [Scored(each / count, density) for each in total]
 
 
 # ---------------------------------------------------------------- 3. evidence
 
 
 @dataclass
-class Candidates:
-    """Pairs with their score and the scores of the best rivals of either row."""
+class Compared:
+    """Pairs with their scores and those of the best rivals of either row; the source: which link a decoy is made of."""
 
     pairs: Array
     score: Array
-    rival_a: Array
-    rival_b: Array
+    rival_of_a: Array
+    rival_of_b: Array
     source: Array
-    removals: int = 0
+
+    def margins(self) -> tuple[Array, Array]:
+        """The narrow and the wide lead over rivals."""
+        leads = self.score - self.rival_of_a, self.score - self.rival_of_b
+        return np.minimum(*leads), np.maximum(*leads)
 
 
 class Evidence:
-    """What speaks for a pair besides its score."""
+    """What speaks for a pair: scores, margins, and what is near."""
 
-    def __init__(self, a: Array, b: Array, links: Array, scores: Array) -> None:
-        self.scores = scores
+    def __init__(self, a: Array, b: Array, links: Array) -> None:
         self.links = links
         self.near = a @ a[links[:, 0]].T, b @ b[links[:, 1]].T
+        # Two links more than are wanted: those of u and of v themselves are left out.
         self.order = [np.argsort(-each, axis=1, kind="stable")[:, : NEAREST + 2] for each in self.near]
         self.density = [standardised(nearest_mean(x)) for x in (a, b)]
 
-    def features(self, found: Candidates) -> Array:
-        """(n, 7): score, margins, local correlation, shared neighbours, density match, density."""
-        margins = np.stack([found.score - found.rival_a, found.score - found.rival_b])
-        u, v = found.pairs.T
-        around = np.array([self._neighbourhood(*pair) for pair in found.pairs.tolist()])
-        delta = self.density[0][u], self.density[1][v]
-        return np.column_stack(
-            [found.score, margins.min(axis=0), margins.max(axis=0), around, -abs(delta[0] - delta[1]), sum(delta)]
-        )
+    def features(self, compared: list[Compared]) -> Array:
+        """(n, 13), from the pairs under the joined maps and under each alone."""
+        joined, *single = compared
+        around = np.array([self._neighbourhood(*pair) for pair in joined.pairs.tolist()])
+        delta_u, delta_v = self.density[0][joined.pairs[:, 0]], self.density[1][joined.pairs[:, 1]]
+        columns = [joined.score, *joined.margins(), *around.T, -abs(delta_u - delta_v), delta_u + delta_v]
+        columns += [each.score for each in single]
+        columns += [each.margins()[0] for each in single]
+        return np.column_stack(columns)
 
     def _neighbourhood(self, u: int, v: int) -> tuple[float, float]:
-        nearest = [self._nearest(side, row, u, v) for side, row in enumerate((u, v))]
-        either = np.union1d(*nearest)
-        x, y = self.near[0][u, either], self.near[1][v, either]
-        x, y = x - x.mean(), y - y.mean()
-        correlation = x @ y / max(np.sqrt((x @ x) * (y @ y)), 1e-12)
-        return correlation, len(np.intersect1d(*nearest)) / NEAREST
+        of_u, of_v = self._nearest(0, u, u, v), self._nearest(1, v, u, v)
+        near = np.concatenate([of_u, of_v])
+        correlation = np.corrcoef(self.near[0][u, near], self.near[1][v, near])[0, 1]
+        return correlation, len(np.intersect1d(of_u, of_v)) / NEAREST
 
     def _nearest(self, side: int, row: int, u: int, v: int) -> Array:
         order = self.order[side][row]
@@ -265,141 +277,144 @@ def standardised(x: Array) -> Array:
 # ---------------------------------------------------------------- 4. calibrate
 
 
-def best_listed(scores: Array) -> tuple[Array, Array]:
-    """The best partners of each row of A, the best first, and their scores."""
-    order = np.argsort(-scores, axis=1, kind="stable")[:, : BEST_LISTED + 1]
-    return order, np.maximum(np.take_along_axis(scores, order, axis=1), NO_RIVAL_SCORE)
+def best_other(scores: Array, excluded: list[Array]) -> tuple[Array, Array]:
+    """The best partner of each row (n, m) but those excluded (n,), and its score, NO_RIVAL_SCORE at least."""
+    scores = scores.copy()
+    for each in excluded:
+        scores[np.arange(len(scores)), each] = -np.inf
+    best = scores.argmax(axis=1)
+    return best, np.maximum(scores[np.arange(len(scores)), best], NO_RIVAL_SCORE)
 
 
-def candidates(pairs: Array, scores: Array) -> Candidates:
-    """Mutual candidates: their rivals are the second best of either row."""
-    u, v = pairs.T
-    rival_a = best_listed(scores)[1][u, 1]
-    rival_b = best_listed(scores.T)[1][v, 1]
-    return Candidates(pairs, scores[u, v], rival_a, rival_b, np.arange(len(pairs)))
-
-
-def decoys_of(mutual: Array, scores: Array, cosines: Array, density: Array) -> Candidates:
-    """Remove v of each link (u, v): u's next best partner, where it would be a link then."""
-    order, own = best_listed(scores)
-    order_b, own_b = best_listed(scores.T)
+def compare_links(view: Scored, mutual: Array) -> Compared:
+    """Mutual candidates and their rivals."""
     u, v = mutual.T
-    raised = np.maximum(cosines[u, v] - density[0][u], 0) / (NEIGHBOURS - 1)
-    replacement = order[u, 1]
-    score = own[u, 1] + raised
-    rival_a = own[u, 2] + raised
-    rival_b = np.where(order_b[replacement, 0] == u, own_b[replacement, 1], own_b[replacement, 0])
-    made = score > rival_b
-    pairs = np.stack([u, replacement], axis=1)[made]
-    return Candidates(pairs, score[made], rival_a[made], rival_b[made], np.flatnonzero(made), len(mutual))
+    rival_of_a = best_other(view.scores[u], [v])[1]
+    rival_of_b = best_other(view.scores.T[v], [u])[1]
+    return Compared(mutual, view.scores[u, v], rival_of_a, rival_of_b, np.arange(len(mutual)))
 
 
-def flipped(found: Candidates) -> Candidates:
-    return Candidates(found.pairs[:, ::-1], found.score, found.rival_b, found.rival_a, found.source, found.removals)
+def without_partner(view: Scored, mutual: Array, replacement: Array) -> Compared:
+    """Each u of the links (u, v) with another partner, v being gone."""
+    u, v = mutual.T
+    r_u, r_v = view.density[0][u], view.density[1][v]
+    cosine = (view.scores[u, v] + r_u + r_v) / 2
+    raised = np.maximum(cosine - r_u, 0) / (NEIGHBOURS - 1)
+    rival_of_a = best_other(view.scores[u], [v, replacement])[1] + raised
+    rival_of_b = best_other(view.scores.T[replacement], [u])[1]
+    pairs = np.stack([u, replacement], axis=1)
+    return Compared(pairs, view.scores[u, replacement] + raised, rival_of_a, rival_of_b, np.arange(len(u)))
 
 
-def calibrated(evidence: Evidence, mutual: Array, decoys: list[Candidates], sizes: tuple[int, int]) -> Array:
+def decoys_of(views: list[Scored], mutual: Array) -> list[Compared]:
+    """Wrong pairs of rows of A that lost their partner, under the joined maps and under each alone."""
+    replacement, _ = best_other(views[0].scores[mutual[:, 0]], [mutual[:, 1]])
+    every = [without_partner(view, mutual, replacement) for view in views]
+    made = np.flatnonzero(every[0].score > every[0].rival_of_b)
+    return [Compared(x.pairs[made], x.score[made], x.rival_of_a[made], x.rival_of_b[made], made) for x in every]
+
+
+def turned(decoys: list[Compared]) -> list[Compared]:
+    """Decoys made on the other side, seen from this one."""
+    return [Compared(x.pairs[:, ::-1], x.score, x.rival_of_b, x.rival_of_a, x.source) for x in decoys]
+
+
+def calibrated(evidence: Evidence, views: list[Scored], mutual: Array) -> Array:
     """The probability of each mutual candidate to be right, by expectation–maximisation."""
-    own = candidates(mutual, evidence.scores)
-    real = evidence.features(own)
+    sizes = views[0].scores.shape
+    links = [compare_links(view, mutual) for view in views]
+    decoys = decoys_of(views, mutual), turned(decoys_of([view.turned() for view in views], mutual[:, ::-1]))
+    right = evidence.features(links)
     false = np.concatenate([evidence.features(each) for each in decoys])
-    mean, deviation = real.mean(axis=0), real.std(axis=0)
-    real, false = (real - mean) / deviation, (false - mean) / deviation
+    mean, deviation = right.mean(axis=0), right.std(axis=0)
+    right, false = (right - mean) / deviation, (false - mean) / deviation
     n = len(mutual)
-    low, high = np.quantile(own.score, FIRST_GUESS_QUANTILES)
-    p = np.clip((own.score - low) / (high - low), 0, 1) ** 2
-    log_odds = None
+    low, high = np.quantile(links[0].score, FIRST_GUESS_QUANTILES)
+    p = np.clip((links[0].score - low) / (high - low), 0, 1) ** 2
+    by_regression = n - p.sum()
     for number in range(MAX_ROUNDS):
-        weights = [p[each.source] + DECOY_BASE_WEIGHT * p.mean() for each in decoys]
-        whole = (p + DECOY_BASE_WEIGHT * p.mean()).sum()
-        rates = [np.clip(w.sum() / whole, MIN_WRONG_SHARE, 1 - MIN_WRONG_SHARE) for w in weights]
-        wrong = wrong_count(p, log_odds, rates, sizes)
-        doubt = (1 - p) / max((1 - p).sum(), 1e-12)
-        decoy_weight = np.concatenate(weights)
-        beta = regression(
-            np.concatenate([real, real, false]),
-            np.concatenate([np.ones(n), np.zeros(n), np.zeros(len(false))]),
+        weights = p + DECOY_BASE_WEIGHT * p.mean()
+        of_decoys = [weights[each[0].source] for each in decoys]
+        rates = [each.sum() / weights.sum() for each in of_decoys]
+        shape, apart = two_components(p)
+        wrong = mixed(wrong_count(p, by_regression, rates, sizes), shape, apart, n)
+        doubt, decoy = 1 - p, np.concatenate(of_decoys)
+        log_odds = regression(
+            np.concatenate([right, right, false]),
+            np.repeat([1.0, 0.0, 0.0], [n, n, len(false)]),
             np.concatenate(
-                [p, OWN_DOUBT_SHARE * wrong * doubt, (1 - OWN_DOUBT_SHARE) * wrong * decoy_weight / decoy_weight.sum()]
+                [
+                    p,
+                    OWN_DOUBT_SHARE * wrong * doubt / doubt.sum(),
+                    (1 - OWN_DOUBT_SHARE) * wrong * decoy / decoy.sum(),
+                ]
             ),
-        )
-        log_odds = real @ beta[1:] + beta[0]
-        wrong = wrong_count(p, log_odds, rates, sizes)
+        )[:n]
+        by_regression = n - sigmoid(log_odds).sum()
+        wrong = mixed(wrong_count(p, by_regression, rates, sizes), shape, apart, n)
         new = sigmoid(log_odds + shift_to(log_odds, n - wrong))
-        if number >= UNDAMPED_ROUNDS:
-            new = (p + new) / 2
-        change, p = abs(new - p).mean(), new
-        if change < MIXTURE_CONVERGED:
+        moved = abs(new - p).mean()
+        p = new if number < UNDAMPED_ROUNDS else (p + new) / 2
+        if moved < MIXTURE_CONVERGED:
             break
     return p
 
 
-def wrong_count(p: Array, log_odds: Array | None, rates: list[float], sizes: tuple[int, int]) -> float:
-    """How many mutual candidates are wrong: by the decoys' rate, the regression and the two components."""
+def wrong_count(p: Array, by_regression: float, rates: list[float], sizes: tuple[int, ...]) -> float:
+    """How many mutual candidates are wrong, by the decoys' rate and by the regression."""
     n = len(p)
     right = min(p.sum(), (1 - MIN_WRONG_SHARE) * MUTUAL_SHARE * min(sizes))
     alone = [size - right / MUTUAL_SHARE for size in sizes]
-    by_rate = 0.5 * sum(x * rate for x, rate in zip(alone, rates, strict=True))
-    rate, lonely = np.mean(rates), np.mean(alone)
-    error_rate = lonely * rate * np.sqrt((1 - rate) / (rate * 2 * right) + RATE_ERROR**2)
-    by_rate *= 1 + DECOY_RATE_INFLATION * (1 - right / n)
-    wrong = by_rate
-    if log_odds is not None:
-        by_regression = n - sigmoid(log_odds).sum()
-        error_regression = min(REGRESSION_ERROR[0] * right, REGRESSION_ERROR[1] * (n - right))
-        trust = 1 / (1 + (error_rate / max(error_regression, 1e-12)) ** 2)
-        wrong = trust * by_rate + (1 - trust) * by_regression
-    wrong = with_components(wrong, p)
+    by_rate = 0.5 * (alone[0] * rates[0] + alone[1] * rates[1]) * (1 + DECOY_RATE_INFLATION * (1 - right / n))
+    rate = np.clip(np.mean(rates), MIN_WRONG_SHARE, 1 - MIN_WRONG_SHARE)
+    error_of_rate = np.mean(alone) * rate * np.sqrt((1 - rate) / (rate * 2 * right) + RATE_ERROR**2)
+    error_of_regression = min(REGRESSION_ERROR[0] * right, REGRESSION_ERROR[1] * (n - right))
+    trust = 1 / (1 + (error_of_rate / error_of_regression) ** 2)
+    return trust * by_rate + (1 - trust) * by_regression
+
+
+def mixed(wrong: float, shape: float, apart: float, n: int) -> float:
+    """The count raised towards that of the lower of two components, some always wrong and some right."""
+    if shape > wrong:
+        error = BIMODAL_ERROR + BIMODAL_OVERLAP_ERROR * np.exp(-BIMODAL_FALL * (apart - BIMODAL_OVERLAPPING))
+        error += BIMODAL_CHANCE_ERROR / np.sqrt(shape)
+        other_error = np.hypot(OTHER_COUNT_ERROR, OTHER_COUNT_DISAGREEMENT * np.log(shape / wrong))
+        weight = 1 / (1 + (error / other_error) ** 2)
+        wrong = wrong ** (1 - weight) * shape**weight
     return float(np.clip(wrong, MIN_WRONG_SHARE * n, (1 - MIN_WRONG_SHARE) * n))
 
 
-def with_components(wrong: float, p: Array) -> float:
-    """The count raised towards that of the lower of two normal components of the log odds."""
+def two_components(p: Array) -> tuple[float, float]:
+    """Members of the lower of two normal components of log odds, and how far the two are apart."""
     if len(p) < MIN_BIMODAL:
-        return wrong
+        return 0.0, 0.0
     p = np.clip(p, 1e-6, 1 - 1e-6)
-    shape, distance = two_components(np.log(p / (1 - p)))
-    if shape <= wrong:
-        return wrong
-    error = BIMODAL_ERROR + BIMODAL_OVERLAP_ERROR * np.exp(-BIMODAL_FALL * (distance - BIMODAL_OVERLAPPING))
-    error += BIMODAL_CHANCE_ERROR / np.sqrt(shape)
-    other = np.hypot(OTHER_COUNT_ERROR, OTHER_COUNT_DISAGREEMENT * np.log(shape / wrong))
-    weight = 1 / (1 + (error / other) ** 2)
-    return wrong ** (1 - weight) * shape**weight
-
-
-def two_components(x: Array) -> tuple[float, float]:
-    """Members of the lower of two normal components, and their distance in root mean variances."""
-    means = np.quantile(x, [0.25, 0.75])
-    variances = np.full(2, x.var() / 4 + 1e-9)
-    shares = np.full(2, 0.5)
+    x = np.log(p / (1 - p))
+    member = np.stack([1 - p, p])
     for _ in range(COMPONENT_ROUNDS):
-        logs = np.log(shares) - 0.5 * np.log(variances) - 0.5 * (x[:, None] - means) ** 2 / variances
-        member = np.exp(logs - logs.max(axis=1, keepdims=True))
-        member /= member.sum(axis=1, keepdims=True)
-        shares = np.maximum(member.mean(axis=0), 1e-9)
-        means = (member * x[:, None]).mean(axis=0) / shares
-        variances = (member * (x[:, None] - means) ** 2).mean(axis=0) / shares + 1e-6
-    lower = int(np.argmin(means))
-    distance = abs(means[1] - means[0]) / np.sqrt(variances.mean())
-    return float(member[:, lower].sum()), float(distance)
+        total = member.sum(axis=1, keepdims=True)
+        mean = (member * x).sum(axis=1, keepdims=True) / total
+        variance = (member * (x - mean) ** 2).sum(axis=1, keepdims=True) / total + 0.01
+        height = np.log(total / np.sqrt(variance)) - (x - mean) ** 2 / (2 * variance)
+        upper = sigmoid(height[1] - height[0])
+        upper = np.where(x > mean[1], np.maximum(upper, 0.5), upper)
+        upper = np.where(x < mean[0], np.minimum(upper, 0.5), upper)
+        member = np.stack([1 - upper, upper])
+    return float(member[0].sum()), float((mean[1] - mean[0])[0] / np.sqrt(variance.mean()))
 
 
 def regression(x: Array, y: Array, weight: Array) -> Array:
-    """Weighted logistic regression with a ridge on all but the intercept, by Newton's method."""
+    """Log odds of all lines by weighted logistic regression, a ridge on all but the intercept; Newton's method."""
     x = np.column_stack([np.ones(len(x)), x])
-    penalty = FEATURE_RIDGE * np.eye(x.shape[1])
-    penalty[0, 0] = 0
+    ridge = np.full(x.shape[1], FEATURE_RIDGE)
+    ridge[0] = 1e-6
     beta = np.zeros(x.shape[1])
-    for _ in range(25):
+    for _ in range(NEWTON_STEPS):
         q = sigmoid(x @ beta)
-        gradient = x.T @ (weight * (y - q)) - penalty @ beta
-        curvature = (x * (weight * q * (1 - q))[:, None]).T @ x + penalty + 1e-9 * np.eye(len(beta))
-        step = np.linalg.solve(curvature, gradient)
-        beta += step
-        if abs(step).max() < 1e-8:
-            break
-    return beta
+        gradient = x.T @ (weight * (y - q)) - ridge * beta
+        curvature = (x * (weight * q * (1 - q))[:, None]).T @ x + np.diag(ridge)
+        beta += np.linalg.solve(curvature, gradient)
+    return x @ beta
 
 
 def sigmoid(x: Array) -> Array:
@@ -418,18 +433,16 @@ def shift_to(log_odds: Array, wanted: float) -> float:
 # ---------------------------------------------------------------- 5. decide
 
 
-def threshold(p: Array, smaller: int) -> Array:
-    """The candidates that are kept: the first by falling p that have the largest expected F1."""
-    order = np.argsort(-p, kind="stable")
+def decided(mutual: Array, p: Array, seeds: Array, smaller: int) -> Array:
+    """The seeds, and the surest of the others, as many as have the largest expected F1."""
     overlap = min(p.sum() / MUTUAL_SHARE, smaller)
-    expected = 2 * np.cumsum(p[order]) / (np.arange(1, len(p) + 1) + overlap)
-    return order[: int(expected.argmax()) + 1]
-
-
-def with_seeds(links: Array, seeds: Array) -> Array:
-    """The seeds, and the links that share no row with one."""
-    free = ~np.isin(links[:, 0], seeds[:, 0]) & ~np.isin(links[:, 1], seeds[:, 1])
-    return np.concatenate([seeds, links[free]])
+    order = np.argsort(-p, kind="stable")
+    free = np.isin(mutual[order], without(mutual, seeds)).all(axis=1)
+    order = order[free]
+    links = np.concatenate([seeds, mutual[order]])
+    right = np.cumsum(np.concatenate([np.ones(len(seeds)), p[order]]))
+    expected = 2 * right / (np.arange(1, len(links) + 1) + overlap)
+    return links[: int(expected.argmax()) + 1]
 
 
 # ---------------------------------------------------------------- beside veclink
@@ -458,22 +471,29 @@ def compared(draw: int) -> dict[str, float]:
     seeds = truth[np.random.default_rng(draw).choice(len(truth), 15, replace=False)]
     rebuilt = link(a, b, seeds, np.random.default_rng(draw))
     theirs = veclink.link(a, b, seeds=seeds, random_state=draw).pairs
-    return {"draw": draw, "rebuilt": f1(rebuilt, truth), "veclink": f1(np.asarray(theirs), truth)}
+    return {"rebuilt": f1(rebuilt, truth), "veclink": f1(np.asarray(theirs), truth)}
+
+
+def keep(draw: int, found: dict[str, float]) -> None:
+    """Put the figures of a draw into the results file, beside those of the page before it was mended."""
+    held = json.loads(RESULTS.read_text(encoding="utf-8"))
+    for method, value in found.items():
+        cell = {"page": "mended", "method": method, "draw": draw, "f1": round(value, 5)}
+        held["cells"][f"page=mended method={method} draw={draw}"] = cell
+    RESULTS.write_text(json.dumps(held, indent=1) + "\n", encoding="utf-8")
 
 
 def main() -> None:
-    """Compare three draws of seeds."""
+    """Compare some draws of seeds."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--draws", type=int, default=3)
     options.add_argument("--keep", action="store_true", help="write the results file")
     given = options.parse_args()
-    rows = []
     for draw in range(given.draws):
-        rows.append(compared(draw))
-        print(rows[-1], flush=True)
-    if given.keep:
-        file = Path(__file__).parent / "results" / "experiments" / "rebuild.json"
-        file.write_text(json.dumps({"rows": rows}, indent=1) + "\n")
+        found = compared(draw)
+        print(draw, found, flush=True)
+        if given.keep:
+            keep(draw, found)
 
 
 if __name__ == "__main__":
