@@ -23,7 +23,7 @@ from typing import Any
 from veclink_bench.arguments import parser
 from veclink_bench.experiments import EXPERIMENTS
 from veclink_bench.experiments.main import TRIALS
-from veclink_bench.experiments.running import Job, Store, run_jobs
+from veclink_bench.experiments.running import Cell, Job, Store, run_jobs
 from veclink_bench.experiments.setup import Setup
 from veclink_bench.places import data_folder, results_folder
 from veclink_bench.versions import is_current, method_of, version_of
@@ -39,7 +39,8 @@ def main() -> None:
     setup = Setup(data_folder(options.data), full=True)
     if options.take:
         for name in options.tables:
-            _take(name, options.take, setup)
+            committed = Store(results_folder("experiments") / f"{name}.json", name, setup)
+            take(committed, Store(options.take / f"{name}.json", name, setup).measured)
         return
     stores = {name: Store(options.out / f"{name}.json", name, setup) for name in options.tables}
     jobs = in_order([Job(name, setup, each) for name, store in stores.items() for each in store.missing()])
@@ -144,19 +145,18 @@ def _name(job: Job) -> str:
     return f"{job.experiment} {' '.join(map(str, parts))}"
 
 
-def _take(name: str, folder: Path, setup: Setup) -> None:
-    """Put current cells of another machine's file into the committed one, and drop cells of other versions."""
-    committed = Store(results_folder("experiments") / f"{name}.json", name, setup)
-    brought = Store(folder / f"{name}.json", name, setup).measured
+def take(committed: Store, brought: dict[str, Cell]) -> None:
+    """Put another machine's cells into the committed ones, and drop all that are of another version."""
     if not brought:
-        print(f"{name}: nothing was brought.")
+        print(f"{committed.name}: nothing was brought.")
         return
     kept = {key: cell for key, cell in (committed.measured | brought).items() if is_current(cell)}
     other = {method_of(cell): cell.get("version") for cell in brought.values() if not is_current(cell)}
     committed.measured = kept
     committed.save()
-    missing = in_order([Job(name, setup, each) for each in committed.missing()])
-    print(f"{name}: {len(brought)} brought, {len(kept)} kept, {len(missing)} missing; of other versions: {other}")
+    jobs = [Job(committed.name, committed.setup, each) for each in committed.missing()]
+    told = f"{len(brought)} brought, {len(kept)} kept, {len(in_order(jobs))} missing"
+    print(f"{committed.name}: {told}; brought of other versions: {other}")
 
 
 def _options() -> Namespace:
