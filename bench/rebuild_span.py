@@ -476,9 +476,12 @@ def compared(draw: int) -> dict[str, float]:
 
 def keep(draw: int, found: dict[str, float]) -> None:
     """Put the figures of a draw into the results file, beside those of the page before it was mended."""
+    from veclink_bench.versions import version_of
+
     held = json.loads(RESULTS.read_text(encoding="utf-8"))
     for method, value in found.items():
         cell = {"page": "mended", "method": method, "draw": draw, "f1": round(value, 5)}
+        cell["version"] = version_of("span")
         held["cells"][f"page=mended method={method} draw={draw}"] = cell
     RESULTS.write_text(json.dumps(held, indent=1) + "\n", encoding="utf-8")
 
