@@ -4,7 +4,7 @@
     veclink bench fill main grid --take DIR
 
 `veclink bench NAME --jobs N` does one table after another, on one device. Here the cells of all tables wait in one
-queue: span and GEH at its best, then the first trial of the rivals, GEH to the letter, further trials of the rivals.
+queue: span and GEH at its best, then the first trial of all others, GEH to the letter, further trials of the rivals.
 The processes of the GPU take GEH's cells only, whichever is quicker taking more of them. Each cell is kept as it ends,
 and the next run goes on. `--take` brings the cells that another machine measured with this very code into the committed
 results, drops those of other versions, and leaves the pages to `veclink bench results`.
@@ -125,13 +125,13 @@ def _trials(job: Job) -> int:
 
 
 def _rank(job: Job) -> int:
-    """Span and GEH at its best, table by table; the rivals' first trial, so that no table lacks a row; the others."""
+    """Span and GEH at its best, table by table; the first trial of all others, so that no row is empty; GEH; rivals."""
     method, state = job.settings["method"], job.settings["state"]
     if method in FIRST:
         return 0
-    if method == "geh":
-        return 2
-    return 1 if state == 0 else 3
+    if state == 0:
+        return 1
+    return 2 if method == "geh" else 3
 
 
 def _has_data(job: Job) -> bool:
