@@ -49,6 +49,7 @@ SPEED = {
     "report-speed": Entry("speed.report", "the report of many links: its size, and how long it takes to open"),
 }
 PAGES = {
+    "fill": Entry("filling", "measure what several tables lack, the most important first, on cores and a GPU at once"),
     "results": Entry("results_page", "fill the numbers and tables of all pages from the results, draw all figures"),
     "check": Entry("checking", "fail where a page is not what the results and the code say"),
     "pictures": Entry("pictures.method", "the pictures of the page on how it works"),

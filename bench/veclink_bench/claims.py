@@ -112,6 +112,13 @@ def clusters_within_a_point(cells_of: CellsOf) -> bool:
     )
 
 
+def rebuild_is_within_a_point(cells_of: CellsOf) -> bool:
+    """Span linking written again from its page, beside veclink from the same seeds: every draw, before and after."""
+    of = grouped(cells_of("rebuild"), "page", "draw")
+    gaps = [abs(np.subtract(*(cell["f1"] for cell in pair))) for pair in of.values()]
+    return {page for page, _ in of} == {"first", "mended"} and max(gaps) <= 1
+
+
 CLAIMS: dict[str, Claim] = {
     check.__name__.replace("_", "-"): check
     for check in (
@@ -126,6 +133,7 @@ CLAIMS: dict[str, Claim] = {
         hard_pair_needs_centring,
         together_is_better_everywhere,
         clusters_within_a_point,
+        rebuild_is_within_a_point,
     )
 }
 CLAIMS["nothing-shared-is-not-linkable"] = lambda _: nothing_shared_is_not_linkable()

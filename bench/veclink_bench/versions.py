@@ -67,8 +67,19 @@ def _digest(places: tuple[Path, ...]) -> str:
     digest = hashlib.sha256()
     for file in files:
         digest.update(file.name.encode())
-        digest.update(ast.dump(_without_docstrings(ast.parse(file.read_text(encoding="utf-8")))).encode())
+        tree = _without_docstrings(ast.parse(file.read_text(encoding="utf-8")))
+        digest.update(_written(tree).encode())
     return digest.hexdigest()[:8]
+
+
+def _written(node: Any) -> str:
+    """A syntax tree as text, without what is empty: Python 3.12 has fields that 3.11 lacks, and both run the code."""
+    if isinstance(node, list):
+        return "[" + ", ".join(map(_written, node)) + "]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    parts = [f"{name}={_written(value)}" for name, value in ast.iter_fields(node) if value not in (None, [])]
+    return f"{type(node).__name__}({', '.join(parts)})"
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -85,11 +86,12 @@ class Store:
 
 
 def run_jobs(
-    jobs: list[Job], *, processes: int = 1, seconds: float | None = None, failed: Callable[[Job, str], None]
+    jobs: Iterable[Job], *, processes: int = 1, seconds: float | None = None, failed: Callable[[Job, str], None]
 ) -> Iterator[tuple[Job, dict[str, Any]]]:
     """Each job with what it measured, as they end. A job that fails is told to `failed`, and the others go on.
 
-    seconds: no job begins after this time, and those still running are given up.
+    jobs: taken one by one, as processes become free. seconds: no job begins after this time, and those still running
+    are given up.
     """
     if processes == 1:
         began = time.monotonic()
@@ -102,18 +104,22 @@ def run_jobs(
 
 
 def _run_in_pool(
-    jobs: list[Job], processes: int, seconds: float | None, failed: Callable[[Job, str], None]
+    jobs: Iterable[Job], processes: int, seconds: float | None, failed: Callable[[Job, str], None]
 ) -> Iterator[tuple[Job, dict[str, Any]]]:
     end = None if seconds is None else time.monotonic() + seconds
-    waiting, running = list(reversed(jobs)), dict[Future[dict[str, Any]], Job]()
+    again, running = list[Job](), dict[Future[dict[str, Any]], Job]()
+    fresh = iter(jobs)
     _one_thread_each()
     pool = _new_pool(processes)
     breaks = 0
     try:
-        while waiting or running:
-            while waiting and len(running) < processes + 2:
-                job = waiting.pop()
+        while True:
+            free = processes + 2 - len(running)
+            for job in chain(again[:free], islice(fresh, max(free - len(again), 0))):
                 running[pool.submit(_work, job)] = job
+            del again[:free]
+            if not running:
+                return
             left = None if end is None else max(end - time.monotonic(), 0.0)
             done, _ = wait(running, timeout=left, return_when=FIRST_COMPLETED)
             if not done:
@@ -121,7 +127,7 @@ def _run_in_pool(
             if any(isinstance(future.exception(), BrokenProcessPool) for future in done) and breaks < MOST_BREAKS:
                 # A process was killed (for want of memory, most likely); which cell did it, nobody can tell.
                 breaks += 1
-                waiting += [job for future, job in running.items() if not future.done() or future.exception()]
+                again += [job for future, job in running.items() if not future.done() or future.exception()]
                 done = {future for future in running if future.done() and not future.exception()}
                 kept = {future: running[future] for future in done}
                 running.clear()
