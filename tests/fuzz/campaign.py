@@ -27,7 +27,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from fuzz import specimens
-from fuzz.running import Fault, begin, said
+from fuzz.running import Fault, begin, forget, said
 from fuzz.targets import BY_NAME, SHARED, TARGETS, copied
 
 MEMORY = 1_000_000_000
@@ -220,6 +220,7 @@ def _case(name: str, folder: Path, work: Path, rng: Random, *, right: bool = Fal
     except Fault as fault:
         return f"fault: {fault}"
     except BaseException:
+        forget()
         return f"fault: {traceback.format_exc()}"
     return ended
 
