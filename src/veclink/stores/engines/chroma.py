@@ -72,6 +72,9 @@ class ChromaStore(Store):
         source = sqlite3.connect(f"file:{quote(str(folder / 'chroma.sqlite3'))}?mode=ro", uri=True)
         with closing(source), closing(sqlite3.connect(target / "chroma.sqlite3")) as base:
             source.backup(base)  # whole, even while another process writes
+            found = base.execute("pragma quick_check(1)").fetchone()[0]
+        if found != "ok":  # the engine could end the process
+            raise StoreError(f"{self.name} is damaged ({found.splitlines()[-1]}); restore it from a backup.")
         return target
 
     @contextmanager
