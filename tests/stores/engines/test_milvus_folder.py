@@ -58,11 +58,31 @@ def fill(folder: Path) -> None:
         client.close()
 
 
+def fill_until_killed(folder: Path) -> None:
+    """What an engine leaves that is killed after its first files of rows and before its first list of them."""
+    whole, left = folder / "whole.db", folder / "killed.db"
+    client = MilvusClient(str(whole))
+    schema = client.create_schema(auto_id=False)
+    schema.add_field("key", DataType.INT64, is_primary=True)
+    schema.add_field("vector", DataType.FLOAT_VECTOR, dim=8)
+    client.create_collection("papers", schema=schema)
+    client.insert("papers", [{"key": i, "vector": row} for i, row in enumerate(rows_of(60))])
+    shutil.copytree(whole, left)
+    client.flush("papers")
+    written = Path("collections", "papers", "partitions")
+    shutil.copytree(whole / written, left / written)
+
+
+def make_files(folder: Path) -> None:
+    fill(folder)
+    fill_until_killed(folder)
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `fill` makes, by a process of its own: the engine lets go of a file at the end of the process only."""
+    """What `make_files` makes, by a process of its own: the engine lets go of a file at the end of the process only."""
     folder = tmp_path_factory.mktemp("milvus")
-    process = multiprocessing.get_context("spawn").Process(target=fill, args=(folder,))
+    process = multiprocessing.get_context("spawn").Process(target=make_files, args=(folder,))
     process.start()
     process.join()
     assert process.exitcode == 0
@@ -142,6 +162,14 @@ def test_rows_that_are_only_in_the_log_are_left_to_the_client(url: str, tmp_path
     (log / "wal_data_000099.arrow").write_bytes(b"")
     with open_store(url) as store:
         assert not isinstance(store, MilvusFolder) and store.count() == 58
+
+
+@pytest.mark.parametrize("write", [False, True])
+def test_rows_in_files_that_no_list_names_yet_are_read_from_the_log(files: Path, tmp_path: Path, write: bool) -> None:
+    shutil.copytree(files / "killed.db", tmp_path / "lite.db")
+    assert rows_in(tmp_path) and not list(tmp_path.rglob("manifest.json"))
+    with open_store(f"milvus://{tmp_path}/lite.db#papers", write=write) as store:
+        assert store.count() == 60
 
 
 def test_a_file_that_is_read_is_refused_to_writers_only(url: str) -> None:

@@ -57,8 +57,12 @@ def damaged(file: Path) -> StoreError:
 
 
 def has_rows(collection: Path) -> bool:
-    """Whether there are files of rows in the folder of a collection."""
-    return any((collection / "partitions").rglob("*.parquet"))
+    """Whether there are files of rows in the folder of a collection that are nowhere else.
+
+    Before its first list, an engine that was killed has all rows in its log, too, and writes the files again.
+    """
+    begun = not any(collection.glob("manifest.json*")) and any((collection / "wal").glob("*.arrow"))
+    return not begun and any((collection / "partitions").rglob("*.parquet"))
 
 
 def _check_list(file: Path) -> None:
