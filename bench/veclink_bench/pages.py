@@ -53,7 +53,7 @@ REDUCTIONS: dict[str, Callable[[Numbers], float]] = {
 
 def pages() -> list[Path]:
     """Every page that may hold marks."""
-    return [ROOT / "README.md", PAGE, *sorted((ROOT / "docs").rglob("*.md"))]
+    return [ROOT / "README.md", ROOT / "SECURITY.md", PAGE, *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def filled(text: str) -> str:

@@ -49,7 +49,7 @@ def _guarded() -> Any:
     from veclink.review.session import Review
 
     left, right = specimens.papers()
-    folder = Path(mkdtemp(prefix="veclink-fuzz-"))
+    folder = Path(mkdtemp(dir=specimens.shared()))
     review = Review(
         Links.load(specimens.shared() / "links.parquet"), left, right, Journal(folder / "journal.jsonl", left, right)
     )

@@ -194,7 +194,8 @@ def options(folder: Path, rng: Random) -> str:
         elif rng.random() < (0.9 if parameter.required else 0.15):
             given += _option(parameter, files, rng, folder)
     if name in SLOW or rng.random() < 0.1:
-        given.append(rng.choice(("--no-such-option", "--json=1", "-z")))
+        place = 1 if name in SLOW else len(given)  # at the end, an option before it could take it for its value
+        given.insert(place, rng.choice(("--no-such-option", "--json=1", "-z")))
     return command(*[each for each in given if "\0" not in each])
 
 

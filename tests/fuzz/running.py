@@ -69,6 +69,11 @@ def said() -> str:
     return text
 
 
+def forget() -> None:
+    """Leave out what was printed since the last call: the case that printed it has ended in a fault already."""
+    _said[0].take()
+
+
 def command(*arguments: Any) -> str:
     """Run a veclink command here; its exit code, a fault where it ends in a way in which none may end."""
     from veclink.cli.app import main

@@ -148,7 +148,7 @@ def _other_column(table: pa.Table, rng: Random) -> pa.Table:
         return table.drop_columns([name])
     values = table.column(name).to_pylist()
     values[rng.randrange(len(values))] = changed_value(values[0], rng)
-    with suppress(pa.ArrowException, OverflowError):
+    with suppress(pa.ArrowException, OverflowError, UnicodeEncodeError):
         return table.set_column(at, name, pa.array(values))
     return table.set_column(at, name, odd_table(rng, table.num_rows).column(0))
 

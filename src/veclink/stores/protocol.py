@@ -30,6 +30,8 @@ SUSPECT, RATIO = 1 << 30, 100
 BATCH = 8192
 """Rows of one batch, unless a store takes fewer at once."""
 
+PANIC = "PanicException"
+"""What an engine in Rust raises when it panics; each engine has a class of this name of its own, beside Exception."""
 # how engines say that a file could not grow
 _NO_ROOM = re.compile(
     r"no space|disk is full|disk I/O error|file too large|write error|err(?:no|or) 2[78]\b",
@@ -257,9 +259,11 @@ class Store(ABC):
             yield
         except VeclinkError:
             raise
-        except (KeyboardInterrupt, MemoryError, GeneratorExit):
+        except MemoryError:
             raise
-        except Exception as error:  # each engine has errors of its own
+        except BaseException as error:  # each engine has errors of its own
+            if not isinstance(error, Exception) and type(error).__name__ != PANIC:
+                raise
             reason = self._reason(error)
             if done == "written" and self.address.path is not None and _NO_ROOM.search(str(error)):
                 raise OutputError(
@@ -268,7 +272,7 @@ class Store(ABC):
                 ) from None
             raise StoreError(f"{self.name} could not be {done} ({reason}).") from None
 
-    def _reason(self, error: Exception) -> str:
+    def _reason(self, error: BaseException) -> str:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reason = lines[0].rstrip(".;:") if lines else type(error).__name__
         for secret in self.address.secrets():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import shutil
 from pathlib import Path
@@ -11,6 +12,8 @@ import numpy as np
 import pytest
 from pymilvus import DataType, MilvusClient
 
+from own_process import command_alone
+from scratch_left import left_in
 from store_kinds import rows_of
 from veclink.data.collection import Collection
 from veclink.errors import StoreError
@@ -55,11 +58,31 @@ def fill(folder: Path) -> None:
         client.close()
 
 
+def fill_until_killed(folder: Path) -> None:
+    """What an engine leaves that is killed after its first files of rows and before its first list of them."""
+    whole, left = folder / "whole.db", folder / "killed.db"
+    client = MilvusClient(str(whole))
+    schema = client.create_schema(auto_id=False)
+    schema.add_field("key", DataType.INT64, is_primary=True)
+    schema.add_field("vector", DataType.FLOAT_VECTOR, dim=8)
+    client.create_collection("papers", schema=schema)
+    client.insert("papers", [{"key": i, "vector": row} for i, row in enumerate(rows_of(60))])
+    shutil.copytree(whole, left)
+    client.flush("papers")
+    written = Path("collections", "papers", "partitions")
+    shutil.copytree(whole / written, left / written)
+
+
+def make_files(folder: Path) -> None:
+    fill(folder)
+    fill_until_killed(folder)
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `fill` makes, by a process of its own: the engine lets go of a file at the end of the process only."""
+    """What `make_files` makes, by a process of its own: the engine lets go of a file at the end of the process only."""
     folder = tmp_path_factory.mktemp("milvus")
-    process = multiprocessing.get_context("spawn").Process(target=fill, args=(folder,))
+    process = multiprocessing.get_context("spawn").Process(target=make_files, args=(folder,))
     process.start()
     process.join()
     assert process.exitcode == 0
@@ -141,11 +164,24 @@ def test_rows_that_are_only_in_the_log_are_left_to_the_client(url: str, tmp_path
         assert not isinstance(store, MilvusFolder) and store.count() == 58
 
 
+@pytest.mark.parametrize("write", [False, True])
+def test_rows_in_files_that_no_list_names_yet_are_read_from_the_log(files: Path, tmp_path: Path, write: bool) -> None:
+    shutil.copytree(files / "killed.db", tmp_path / "lite.db")
+    assert rows_in(tmp_path) and not list(tmp_path.rglob("manifest.json"))
+    with open_store(f"milvus://{tmp_path}/lite.db#papers", write=write) as store:
+        assert store.count() == 60
+
+
 def test_a_file_that_is_read_is_refused_to_writers_only(url: str) -> None:
     with open_store(url) as one, open_store(url) as other:
         assert one.count() == other.count() == 58
         with pytest.raises(StoreError, match="could not be opened"):
             open_store(url, write=True).exists()
+
+
+def rows_in(folder: Path) -> dict[Path, bytes]:
+    """The files with rows, and what is in them."""
+    return {each: each.read_bytes() for each in folder.rglob("*.parquet")}
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "schema.json"])
@@ -155,8 +191,45 @@ def test_a_damaged_description_is_told_and_no_row_is_lost_by_looking(
 ) -> None:
     file = tmp_path / "lite.db" / "collections" / "papers" / name
     whole = file.read_text()
-    rows = {each: each.read_bytes() for each in (tmp_path / "lite.db").rglob("*.parquet")}
+    rows = rows_in(tmp_path)
     file.unlink() if damage == "missing" else file.write_text(whole[:50])
     with pytest.raises(StoreError, match=f"{name} is damaged or missing.* restore it"):
         open_collection(url)
-    assert rows and all(each.read_bytes() == content for each, content in rows.items())
+    assert rows and rows_in(tmp_path) == rows
+
+
+@pytest.mark.parametrize(
+    "damage", ["{", "[]", '{"partitions": []}', '{"partitions": {"_default": 1}}', '{"version": "x"}']
+)
+@pytest.mark.parametrize("asked", ["#papers", "#papers?where=title=again", "#empty?where=title=again"])
+def test_the_engine_is_not_asked_where_it_would_go_by_an_older_list(
+    url: str, tmp_path: Path, damage: str, asked: str
+) -> None:
+    """It reads `manifest.json.prev` then, and removes the rows that this does not list, of every collection there."""
+    rows = rows_in(tmp_path)
+    (tmp_path / "lite.db" / "collections" / "papers" / "manifest.json").write_text(damage)
+    for place, write in ((asked, False), ("#other", True)):
+        with pytest.raises(StoreError, match=r"manifest.json is damaged or missing.* restore it"):
+            open_store(url.replace("#papers", place), write=write).exists()
+    assert rows and rows_in(tmp_path) == rows
+
+
+def test_a_filter_removes_no_rows_that_the_folder_does_not_list(url: str, tmp_path: Path, scratch: Path) -> None:
+    file = tmp_path / "lite.db" / "collections" / "papers" / "manifest.json"
+    listed = json.loads(file.read_text())
+    listed["partitions"]["more"]["data_files"] = []
+    file.write_text(json.dumps(listed))
+    before = {each: each.read_bytes() for each in (tmp_path / "lite.db").rglob("*") if each.is_file()}
+    assert open_collection(f"{url}?where=year>=2000").ids.max() < 40
+    after = {each: each.read_bytes() for each in (tmp_path / "lite.db").rglob("*") if each.is_file()}
+    assert after == before
+    assert left_in(scratch) == []
+
+
+def test_what_the_engine_logs_is_one_sentence_on_stderr(url: str, tmp_path: Path) -> None:
+    """It logs what it cannot read with a traceback."""
+    for rows in tmp_path.rglob("*.parquet"):
+        rows.write_bytes(rows.read_bytes()[:-200])
+    code, said = command_alone("inspect", f"{url}?where=title=again")
+    assert (code, len(said.splitlines())) == (1, 1), said
+    assert "could not be read (" in said

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
-import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,9 +20,11 @@ import numpy as np
 
 from veclink.data.ids import as_ids
 from veclink.errors import InputError, StoreError
-from veclink.files.scratch_folders import ScratchFolder, check_room, hold
+from veclink.files.scratch_folders import ScratchFolder
 from veclink.stores.arrow import table_of
+from veclink.stores.engines.copies import COPY, copied, discard
 from veclink.stores.engines.hot_journal import undo_killed_write
+from veclink.stores.engines.panics import without_panics
 from veclink.stores.engines.replacing import Replacement, asked_for
 from veclink.stores.filters import Condition
 from veclink.stores.link_rows import links_of_records
@@ -52,7 +52,7 @@ class ChromaStore(Store):
         # not what a .env in the current folder says: it could name the engine that unpickles its indexes
         settings = chroma.Settings(_env_file=None, anonymized_telemetry=False)
         address = self.address
-        with self.errors("opened"):
+        with self._asking("opened"):
             if address.path is None:
                 token = os.environ.get("CHROMA_TOKEN") or address.password
                 headers = {"X-Chroma-Token": token} if token else None
@@ -66,53 +66,60 @@ class ChromaStore(Store):
 
     def _read_copy(self, folder: Path) -> Path:
         """A copy to read from: the client writes to its files even where it is only asked for rows."""
-        self._copy = hold(f"chroma-{secrets.token_hex(8)}")
-        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-        check_room(self._copy.path, size, f"copies of {self.name}")
-        target = self._copy.path / "copy"
         undo_killed_write(folder / "chroma.sqlite3")
-        shutil.copytree(folder, target, ignore=shutil.ignore_patterns("chroma.sqlite3*"))
+        self._copy = copied(folder, "chroma", self.name, "chroma.sqlite3*")
+        target = self._copy.path / COPY
         source = sqlite3.connect(f"file:{quote(str(folder / 'chroma.sqlite3'))}?mode=ro", uri=True)
-        with closing(source), closing(sqlite3.connect(target / "chroma.sqlite3")) as copied:
-            source.backup(copied)  # whole, even while another process writes
+        with closing(source), closing(sqlite3.connect(target / "chroma.sqlite3")) as base:
+            source.backup(base)  # whole, even while another process writes
+            found = base.execute("pragma quick_check(1)").fetchone()[0]
+        if found != "ok":  # the engine could end the process
+            raise StoreError(f"{self.name} is damaged ({found.splitlines()[-1]}); restore it from a backup.")
         return target
+
+    @contextmanager
+    def _asking(self, done: str = "read") -> Iterator[None]:
+        """What the engine complains of becomes a sentence; it is in Rust, and prints where it panics."""
+        with self.errors(done), without_panics():
+            yield
 
     def close(self) -> None:
         super().close()
-        if self._copy is not None:
-            self._copy.remove()
-            self._copy.release()
-            self._copy = None
+        discard(self._copy)
+        self._copy = None
 
     @cached_property
     def _name(self) -> str:
         """The collection, by the name that it has now."""
-        with self.errors():
+        with self._asking():
             wanted = self.address.table or self._only_one(asked_for(self.names(), MARK), "collection")
             return Replacement(wanted, MARK).opened(self, writable=self.writable)
 
     @cached_property
     def _collection(self) -> Any:
-        with self.errors():
+        with self._asking():
             return _without_functions(self._client.get_collection(self._name, embedding_function=None))
 
     def names(self) -> list[str]:
         """All collections, those that are being written too."""
-        return [getattr(each, "name", each) for each in self._client.list_collections()]
+        with self._asking():
+            return [getattr(each, "name", each) for each in self._client.list_collections()]
 
     def rename(self, name: str, to: str) -> None:
         """Give a collection another name."""
-        self._client.get_collection(name, embedding_function=None).modify(name=to)
+        with self._asking("written"):
+            self._client.get_collection(name, embedding_function=None).modify(name=to)
 
     def drop(self, name: str) -> None:
         """Remove a collection."""
-        self._client.delete_collection(name)
+        with self._asking("written"):
+            self._client.delete_collection(name)
 
     def exists(self) -> bool:
         return self._name in self.names()
 
     def count(self) -> int:
-        with self.errors():
+        with self._asking():
             if self._where is None:
                 return int(self._collection.count())
             return len(self._collection.get(where=self._where, include=[])["ids"])
@@ -120,7 +127,7 @@ class ChromaStore(Store):
     def dimension(self) -> int:
         if self.address.vector:
             raise InputError(f"{self.name} has one vector per object without a name; leave ?vector= out.")
-        with self.errors():
+        with self._asking():
             known = getattr(self._collection, "dimension", None)
             if known is not None:
                 return int(known)
@@ -144,7 +151,7 @@ class ChromaStore(Store):
         if field and not payload:
             include.append("metadatas")
         for ids in self._pages(row, min(size, READ)):
-            with self.errors():
+            with self._asking():
                 found = self._collection.get(ids=ids, include=include)
             row += len(ids)
             order = {each: place for place, each in enumerate(found["ids"])}
@@ -163,7 +170,7 @@ class ChromaStore(Store):
     def _pages(self, start: int, size: int) -> Iterator[list[str]]:
         """The ids from a row on, `size` at a time; each list counts as one step further."""
         while True:
-            with self.errors():
+            with self._asking():
                 found = self._collection.get(limit=LISTED, offset=start, where=self._where, include=[])["ids"]
             for first in range(0, len(found), size):
                 yield found[first : first + size]
@@ -177,9 +184,10 @@ class ChromaStore(Store):
         integers = first.ids is None or first.ids.dtype != object
         notes = {INTEGERS: integers, OWN: json.dumps(metadata)}
         # "cosine" would give back vectors that were divided by their length and multiplied again
-        collection = self._client.create_collection(
-            here.unfinished, embedding_function=None, metadata=notes, configuration={"hnsw": {"space": "ip"}}
-        )
+        with self._asking("written"):
+            collection = self._client.create_collection(
+                here.unfinished, embedding_function=None, metadata=notes, configuration={"hnsw": {"space": "ip"}}
+            )
         rows = 0
         try:
             for batch in batches:
@@ -203,16 +211,17 @@ class ChromaStore(Store):
             if plain is not None and any(DOCUMENT in (record or {}) for record in plain):
                 documents = [(record or {}).pop(DOCUMENT, None) for record in plain]
                 plain = [record or None for record in plain]
-            collection.add(
-                ids=list(map(str, ids[part])),
-                embeddings=batch.vectors[part].astype(np.float32),
-                metadatas=plain,
-                documents=documents,
-            )
+            with self._asking("written"):
+                collection.add(
+                    ids=list(map(str, ids[part])),
+                    embeddings=batch.vectors[part].astype(np.float32),
+                    metadatas=plain,
+                    documents=documents,
+                )
         return len(batch)
 
     def links(self) -> dict[tuple[Id, Id], float] | None:
-        with self.errors():
+        with self._asking():
             if not self.exists():
                 return None
             found = self._collection.get(include=["metadatas"])["metadatas"]
@@ -220,7 +229,7 @@ class ChromaStore(Store):
 
     def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
         self.check_writable()
-        with self.errors("written"):
+        with self._asking("written"):
             # every record needs a vector here: one number, the same for all, that nobody should search by
             made = self._client.get_or_create_collection(self._name, embedding_function=None)
             collection = _without_functions(made)
@@ -236,7 +245,7 @@ class ChromaStore(Store):
 
     def annotations(self) -> dict[Id, tuple[Id | None, float | None]]:
         integers = bool((self._collection.metadata or {}).get(INTEGERS))
-        with self.errors():
+        with self._asking():
             found = self._collection.get(include=["metadatas"])
         ids = list(map(int, found["ids"])) if integers else found["ids"]
         records = [record or {} for record in found["metadatas"]]
@@ -244,7 +253,7 @@ class ChromaStore(Store):
 
     def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
         self.check_writable()
-        with self.errors("written"):
+        with self._asking("written"):
             for part in in_parts(list(changes.items()), MOST):
                 # a value of None takes the field away
                 notes = [{LINKED: v[0], PROBABILITY: v[1]} if v else {LINKED: None, PROBABILITY: None} for _, v in part]

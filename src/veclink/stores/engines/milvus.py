@@ -10,17 +10,22 @@ import json
 import logging
 import os
 import shutil
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from veclink.data.ids import as_ids
 from veclink.errors import InputError, needed
+from veclink.files.locks import locked
+from veclink.files.scratch_folders import ScratchFolder
 from veclink.stores.arrow import table_of
-from veclink.stores.engines.milvus_check import check_folder
+from veclink.stores.engines.copies import COPY, copied, discard
+from veclink.stores.engines.milvus_check import MARK, check_folder
 from veclink.stores.engines.replacing import Replacement, asked_for
 from veclink.stores.fields import choose_vector
 from veclink.stores.filters import Condition
@@ -29,7 +34,7 @@ from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
 
 MOST = 8192  # rows in one answer; Milvus's own limit is 16,384
 WRITE = 2000
-OWN, MARK = "veclink", "__veclink_"
+OWN = "veclink"
 _KINDS = {"FLOAT_VECTOR": "<f4", "FLOAT16_VECTOR": "<f2", "INT8_VECTOR": "i1"}
 
 
@@ -37,15 +42,12 @@ class MilvusStore(Store):
     """A Milvus collection: its primary key is the id, its vector fields are chosen by `?vector=`."""
 
     needs = ("pymilvus", "Milvus", "veclink[milvus]")
+    _copy: ScratchFolder | None = None
 
     @cached_property
     def _client(self) -> Any:
         milvus = self._package()
-        # it logs every refusal with a traceback, and what it was asked; the sentence of the error is enough
-        logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
-        for name in list(logging.Logger.manager.loggerDict):
-            if name.startswith("pymilvus"):
-                logging.getLogger(name).setLevel(logging.CRITICAL)
+        _silence("pymilvus", "milvus_lite")
         address = self.address
         with self.errors("opened"):
             if address.path is None:
@@ -56,7 +58,28 @@ class MilvusStore(Store):
             if not self.writable and not address.path.exists():
                 raise InputError(f"{self.name} does not exist; check the name.")  # the client would make it
             check_folder(address.path, self.name)
-            return milvus.MilvusClient(str(address.path.absolute()))
+            folder = address.path if self.writable else self._read_copy(address.path)
+            return milvus.MilvusClient(str(folder.absolute()))
+
+    def _read_copy(self, folder: Path) -> Path:
+        """A copy to read from: the engine deletes files of rows that the folder does not list, also to read others."""
+        lock = locked(folder / "LOCK", shared=True)
+        if not folder.is_dir() or (lock is None and (folder / "LOCK").exists()):
+            return folder  # the client says what is wrong, such as that somebody else has it open
+        try:
+            self._copy = copied(folder, "milvus", self.name, "LOCK")
+        finally:
+            if lock is not None:
+                os.close(lock)
+        return self._copy.path / COPY
+
+    def close(self) -> None:
+        super().close()
+        if self._copy is not None:
+            servers = sys.modules["milvus_lite.server_manager"].server_manager_instance
+            servers.release_server(str(self._copy.path / COPY))
+        discard(self._copy)
+        self._copy = None
 
     @cached_property
     def _collection(self) -> str:
@@ -269,6 +292,15 @@ class MilvusStore(Store):
     @cached_property
     def _where(self) -> str:
         return " and ".join(map(_expression, self.address.where))
+
+
+def _silence(*packages: str) -> None:
+    """No word of their logs: every refusal is there with a traceback; the sentence of the error is enough."""
+    for package in packages:
+        logging.getLogger(package).setLevel(logging.CRITICAL)
+    for name in list(logging.Logger.manager.loggerDict):
+        if name.startswith(packages):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _expression(condition: Condition) -> str:

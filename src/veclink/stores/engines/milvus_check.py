@@ -1,7 +1,8 @@
-"""What a Milvus Lite folder may say before its engine opens it: nothing that leads out of the folder.
+"""What a Milvus Lite folder may say before its engine opens it: nothing that leads out of the folder, or loses rows.
 
-The engine takes the folder's own word for which files hold the rows, deletes some of them when it tidies up, maps what
-an index names, and sends texts to the server that an embedding function names, with the key of whoever runs it.
+The engine takes the folder's own word for which files hold the rows, deletes the others when it opens a collection,
+maps what an index names, and sends texts to the server that an embedding function names, with the key of whoever runs
+it. Where it cannot read which files hold the rows, it goes by an older list, and deletes what was added since.
 """
 
 from __future__ import annotations
@@ -9,13 +10,17 @@ from __future__ import annotations
 import json
 import mmap
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from veclink.errors import InputError
+from veclink.errors import InputError, StoreError, needed
 
+MARK = "__veclink_"
+"""What the names of collections have in them that are being written or replaced here."""
 BM25 = ("BM25", 1)
 """The one function that only counts words: its name, and its number."""
 _OTHER_FILE = re.compile(rb"ilod.{4}\0{4}", re.DOTALL)
@@ -23,7 +28,7 @@ _OTHER_FILE = re.compile(rb"ilod.{4}\0{4}", re.DOTALL)
 
 
 def check_folder(folder: Path, name: str) -> None:
-    """Refuse a folder that names files, servers or models outside it.
+    """Refuse a folder that names files, servers or models outside it, or whose rows its engine would not find.
 
     Parameters
     ----------
@@ -39,6 +44,38 @@ def check_folder(folder: Path, name: str) -> None:
             _check_path(path, name)
     for file in folder.rglob("*.idx"):
         _check_index(file, name)
+    for file in folder.glob("collections/*/schema.json"):  # a collection is what has one
+        if MARK not in file.parent.name:  # what a killed run left half-removed is removed whole
+            _check_list(file.with_name("manifest.json"))
+
+
+def damaged(file: Path) -> StoreError:
+    """What is said of a file that describes the collection and cannot be read."""
+    return StoreError(
+        f"{file} is damaged or missing, and without it the rows cannot be told; restore it from a backup."
+    )
+
+
+def has_rows(collection: Path) -> bool:
+    """Whether there are files of rows in the folder of a collection that are nowhere else.
+
+    Before its first list, an engine that was killed has all rows in its log, too, and writes the files again.
+    """
+    begun = not any(collection.glob("manifest.json*")) and any((collection / "wal").glob("*.arrow"))
+    return not begun and any((collection / "partitions").rglob("*.parquet"))
+
+
+def _check_list(file: Path) -> None:
+    """Refuse a list of the files with rows that the engine itself cannot read; it is asked without the older list."""
+    if not has_rows(file.parent):
+        return
+    engine: Any = needed("milvus_lite.storage.manifest", "A Milvus Lite file", install="veclink[milvus]")
+    with TemporaryDirectory(prefix="veclink-") as alone:
+        try:
+            shutil.copy(file, alone)
+            engine.Manifest.load(alone)
+        except Exception as error:  # whatever a changed list makes of the engine
+            raise damaged(file) from error
 
 
 def _read(file: Path) -> dict[str, Any]:

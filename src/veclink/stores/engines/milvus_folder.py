@@ -20,7 +20,8 @@ from veclink.data.ids import as_ids
 from veclink.errors import StoreError, needed
 from veclink.files.locks import locked
 from veclink.stores.arrow import id_values, matrix, table_of
-from veclink.stores.engines.milvus import MARK, MilvusStore
+from veclink.stores.engines.milvus import MilvusStore
+from veclink.stores.engines.milvus_check import MARK, damaged, has_rows
 from veclink.stores.engines.replacing import Replacement, asked_for
 from veclink.stores.formats.parquet_folder import file_rows
 from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
@@ -72,10 +73,8 @@ def _description(file: Path) -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        if any((file.parent / "partitions").rglob("*.parquet")):
-            raise StoreError(
-                f"{file} is damaged or missing, and without it the rows cannot be told; restore it from a backup."
-            ) from error
+        if has_rows(file.parent):
+            raise damaged(file) from error
         raise
     return found
 

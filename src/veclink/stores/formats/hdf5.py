@@ -15,11 +15,12 @@ import numpy as np
 
 from veclink.data.collection import Collection
 from veclink.data.ids import as_ids
-from veclink.errors import InputError, named, needed
+from veclink.errors import InputError, StoreError, named, needed
 from veclink.files.atomic import written_whole
 from veclink.stores.arrow import records_of, table_of_columns
 from veclink.stores.fields import choose_id, choose_vector
 from veclink.stores.filters import matching
+from veclink.stores.formats.hdf5_heaps import endless_heap
 from veclink.stores.formats.hdf5_links import check_dataset, member
 from veclink.stores.formats.hdf5_writing import CheckedFile
 from veclink.stores.protocol import BATCH, Batch, Store
@@ -37,7 +38,13 @@ class Hdf5Store(Store):
     @cached_property
     def _file(self) -> Any:
         with self.errors():
-            return self._package().File(self._path, "r")
+            file = self._package().File(self._path, "r")
+            _, width = file.id.get_create_plist().get_sizes()
+            place = endless_heap(self._path, width)
+        if place is not None:
+            file.close()
+            raise StoreError(f"{self.name} is damaged in its texts, at byte {place:,}; restore it from a backup.")
+        return file
 
     @cached_property
     def _group(self) -> Any:

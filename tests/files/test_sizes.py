@@ -1,0 +1,32 @@
+"""Sizes in sentences: in the unit in which there is something to read, never "0.0 GB"."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from veclink.errors import OutputError, readable_size
+from veclink.files.scratch_folders import check_room
+
+
+@pytest.mark.parametrize(
+    ("size", "told"),
+    [
+        (1, "1 bytes"),
+        (999, "999 bytes"),
+        (1_000, "1 kB"),
+        (49_999_999, "50.0 MB"),
+        (1_000_000, "1.0 MB"),
+        (1_200_000_000_000, "1,200.0 GB"),
+    ],
+)
+def test_a_size_is_told_in_its_own_unit(size: int, told: str) -> None:
+    assert readable_size(size) == told
+
+
+def test_a_lack_of_little_room_is_not_told_as_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: type("Usage", (), {"free": 2_000}))
+    with pytest.raises(OutputError, match=r"The translated rows need 40 kB in .* and there are 2 kB; make room"):
+        check_room(tmp_path, 40_000, "translated rows")
