@@ -77,10 +77,11 @@ def _headline_without_links(reasons: tuple[str, ...], between: str) -> tuple[str
         return "Too few rows to link.", f"No link {between} could be judged."
     if not no_start_converged(reasons):
         return "Not linkable: no link can be trusted.", f"No trustworthy link was found {between}. Why, is below."
-    unknown = f"That does not mean that nothing is shared. No start led to links {between}."
     if reasons[0] == NO_LINKS_WITHOUT_SEEDS:
+        unknown = f"That does not mean that nothing is shared. No start led to links {between}."
         return "No links found without seeds.", unknown
-    return "No links found from what was given.", unknown
+    plainest = f"The plainest reason is that nothing is shared {between}. If you know that something is, read on."
+    return "No links found from what was given.", plainest
 
 
 def advice(links: Links, estimates: Estimates | None, n_close: int) -> list[Advice]:
@@ -135,7 +136,10 @@ def _next_steps(reasons: tuple[str, ...]) -> list[Advice]:
         pairs = Advice("Check what was given, and give more: 15 right pairs are usually enough, 60 for hard data.")
     return [
         pairs,
-        Advice("If both collections carry a column such as title, url or sku: --seeds-by title, or --seeds-by auto."),
+        Advice(
+            "If both collections carry a column such as title, url or sku: --seeds-by title, or --seeds-by auto; for "
+            "bare .npy files give tables with a line for each row by --payload-a and --payload-b."
+        ),
         Advice("If you can run both models: veclink anchors embeds texts with both; give the two files by --anchors."),
         Advice("Run veclink probe on the two collections: it says what else may be in the way."),
     ]
