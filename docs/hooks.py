@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 COMMANDS, EVIDENCE = "<!-- the commands -->", "<!-- the evidence -->"
+EMPTY_HEAD = re.compile(r"<thead>\s*<tr>\s*(?:<th[^>]*></th>\s*)+</tr>\s*</thead>")
 OUTSIDE = re.compile(r"(!?)\[([^\]]+)\]\(((?:\.\./)+[^)#]+)\)")
 FIGURES = "figures"  # where the site keeps pictures that lie outside docs
 RESULTS_PAGE = ROOT / "bench" / "RESULTS.md"  # a page of the site too, as results.md
@@ -67,13 +68,25 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
 
 
 def on_post_page(output: str, *, page: Any, **_: Any) -> str:
-    """Take the part that the search needs on pages from the disk out of the site itself, and not from a network."""
-    return _with_own_worker(output, up="../" * page.file.dest_uri.count("/"))
+    """Take the part that the search needs on pages from the disk out of the site itself, and not from a network.
+
+    And name what a screen reader meets: the search, the switches of the menus, the heads of tables.
+    """
+    return named(_with_own_worker(output, up="../" * page.file.dest_uri.count("/")))
 
 
 def on_post_template(output_content: str, **_: Any) -> str:
     """The same for the page that says that there is none."""
-    return _with_own_worker(output_content, up="")
+    return named(_with_own_worker(output_content, up=""))
+
+
+def named(page: str) -> str:
+    """A page of the theme whose parts all have a name; heads of tables without a word in them are no heads."""
+    page = page.replace('role="dialog"', 'role="dialog" aria-label="Search"')
+    for switch, name in (("__drawer", "Menu"), ("__search", "Search")):
+        page = page.replace(f'id="{switch}"', f'id="{switch}" aria-label="{name}"')
+    page = EMPTY_HEAD.sub("", page)
+    return re.sub(r"<th([^>]*)></th>", r"<td\1></td>", page)
 
 
 def filled(markdown: str) -> str:

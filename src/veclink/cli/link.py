@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 CSV_IS_SHORT = (
     "A .parquet file also keeps what speaks for each link, its rivals, and the pairs below the threshold: for the "
-    "report, the review page and veclink cut."
+    "report, the review page, and a threshold that moves both ways."
 )
 
 

@@ -171,8 +171,9 @@ def _likely_count(bounds: Range | None) -> str:
 
 
 def _percents(bounds: Range) -> str:
-    low, high = bounds
-    return f"{100 * low:.1f}–{100 * high:.1f} %"
+    from veclink.data.summary import range_in_words
+
+    return range_in_words(bounds)
 
 
 def _counts(bounds: Range) -> str:

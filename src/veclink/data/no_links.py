@@ -5,7 +5,8 @@ from __future__ import annotations
 # The first reason where no start converged, which pages and terminals put on top.
 NO_LINKS_WITHOUT_SEEDS = "No links found without seeds. That does not mean that nothing is shared."
 NO_LINKS_FROM_GIVEN = (
-    "No links found, neither from what was given nor without it. The plainest reason is that nothing is shared."
+    "No links found, neither from what was given nor without it. The plainest reason is that nothing is shared, or too "
+    "little."
 )
 TOO_FEW_ROWS = "Too few rows"
 # What to do next, in one sentence; it is the last reason there.

@@ -34,6 +34,17 @@ function explainer(dialog, data, names, estimates, threshold, order, opened) {
     if (!dialog.open) dialog.showModal();
     dialog.scrollTop = 0;
   }
+  let partners = { k: -1 };
+  function partnerOf(side, place) { // of the links above the threshold, where it stands now
+    if (partners.k !== threshold.k) {
+      partners = { k: threshold.k, a: new Map(), b: new Map() };
+      for (let row = 0; row < c.rank.length && c.rank[row] < threshold.k; row++) {
+        partners.a.set(c.a[row], c.b[row]);
+        partners.b.set(c.b[row], c.a[row]);
+      }
+    }
+    return partners[side].get(place);
+  }
   const label = (side, place) => { const { id, title: text } = names(side, place); return text || id; };
   function sides(row) {
     return element("div", { class: "sides" }, ...["a", "b"].map((side) => {
@@ -94,14 +105,19 @@ function explainer(dialog, data, names, estimates, threshold, order, opened) {
         element("tr", {}, element("td"), element("td", {}, axis), element("td")))));
   }
   function rivals(row) {
-    const rows = [["This link", label("b", c.b[row]), Number.isNaN(c.score[row]) ? "–" : fixed(c.score[row])]];
+    const own = Number.isNaN(c.score[row]) ? "–" : fixed(c.score[row]);
+    const rows = [["This link", label("b", c.b[row]), label("a", c.a[row]), own]];
     for (const side of ["b", "a"]) {
-      const rival = c[`rival_${side}`][row], there = rival >= 0;
+      const rival = c[`rival_${side}`][row], there = rival >= 0, partner = there ? partnerOf(side, rival) : undefined;
       const score = there ? fixed(c[`rival_${side}_score`][row]) : "–";
-      rows.push([`Next best in ${side.toUpperCase()}`, there ? label(side, rival) : "none", score]);
+      const taken = !there ? "–" : partner === undefined ? "nothing" : label(side === "a" ? "b" : "a", partner);
+      rows.push([`Next best in ${side.toUpperCase()}`, there ? label(side, rival) : "none", taken, score]);
     }
     return element("div", {}, element("h3", {}, "Its rivals"),
-      tableOf(["Which", "Name", "Score"], rows, { right: [2], named: true }));
+      element("p", { class: "soft small" },
+        "The next best partners. One that is linked elsewhere fits another object better, and is a weak rival. " +
+        "One that is linked with nothing could be the right partner: compare the two by eye."),
+      element("div", { class: "wide" }, tableOf(["Which", "Name", "Linked with", "Score"], rows, { right: [3], named: true })));
   }
   function nearby(row) {
     const rows = [];
