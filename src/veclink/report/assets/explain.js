@@ -1,5 +1,8 @@
 "use strict";
 /* The explanation of one link: a waterfall of what raised and lowered its odds, its rivals, and the links around it. */
+const UNEXPLAINED = "What speaks for it and what against is not in these links: they came from a CSV file with the short " +
+  "columns. A .parquet file has the reasons, and so has CSV that was written with --columns all.";
+
 function explainer(dialog, data, names, estimates, threshold, order, opened) {
   const c = data.column, { model, labels, told } = data.facts, body = dialog.querySelector(".body"), title = dialog.querySelector("h2");
   const first = c.rank.length ? c.rank[0] : 0;
@@ -29,6 +32,7 @@ function explainer(dialog, data, names, estimates, threshold, order, opened) {
     if (model && model.features.every((name) => c[name] && !Number.isNaN(c[name][row]))) parts.push(waterfall(row));
     if (c.rival_a) parts.push(rivals(row));
     if (c.near1_a) parts.push(nearby(row));
+    if (!c.rival_a && !c.votes) parts.push(element("p", { class: "soft" }, UNEXPLAINED));
     body.replaceChildren(...parts);
     opened(rank);
     if (!dialog.open) dialog.showModal();
@@ -117,7 +121,7 @@ function explainer(dialog, data, names, estimates, threshold, order, opened) {
       element("p", { class: "soft small" },
         "The next best partners. One that is linked elsewhere fits another object better, and is a weak rival. " +
         "One that is linked with nothing could be the right partner: compare the two by eye."),
-      element("div", { class: "wide" }, tableOf(["Which", "Name", "Linked with", "Score"], rows, { right: [3], named: true })));
+      tableOf(["Which", "Name", "Linked with", "Score"], rows, { right: [3], named: true }));
   }
   function nearby(row) {
     const rows = [];
