@@ -45,7 +45,16 @@ def results_page() -> str:
     """The page of results as a page of the site: pages of docs are beside it, other files become names."""
     text = RESULTS_PAGE.read_text(encoding="utf-8")
     text = re.sub(r"\]\(\.\./docs/", "](", text)
-    return re.sub(r"\[([^\]]+)\]\((results/[^)]+)\)", r"\1 (`bench/\2`)", text)
+    return re.sub(r"\[([^\]]+)\]\((results/[^)]+)\)", lambda found: in_the_source(found[1], f"bench/{found[2]}"), text)
+
+
+def in_the_source(text: str, path: str) -> str:
+    """A link to a file of the source tree, which the site has not: its path, after the words where they say more.
+
+    Without brackets, as most of these links stand in some already.
+    """
+    name = text.strip("`")
+    return f"`{path}`" if Path(path).name.startswith(name) else f"{text} `{path}`"
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
@@ -62,7 +71,7 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
             return match[0]
         if is_image:
             return f"![{text}]({up}{FIGURES}/{target.name})"
-        return f"{text} (`{target.relative_to(ROOT)}`)"
+        return in_the_source(text, str(target.relative_to(ROOT)))
 
     return OUTSIDE.sub(within_the_site, markdown)
 
