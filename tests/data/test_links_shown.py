@@ -158,7 +158,7 @@ def test_columns_that_there_are_none_of_are_refused(tmp_path: Path) -> None:
         links.save(tmp_path / "links.parquet", columns="short")
 
 
-def test_runners_up_of_collections_without_ids_are_told_by_their_rows() -> None:
+def test_rivals_of_collections_without_ids_are_told_by_their_rows() -> None:
     links = replace(judged_links(), ids_a=None, ids_b=None, texts=None)
     assert table(links) == {
         "a": [0, 2], "b": [1, 3], "probability": [0.9, 0.8], "score": [0.5, 0.4],

@@ -46,7 +46,7 @@ class Links(ShownLinks):
     trace : dict
         How the links came about, for reports; plain JSON values, no part of equality.
     texts : Texts or None
-        Titles of the linked rows and ids of the runners-up, where they are known; no part of equality.
+        Titles of the linked rows and ids of the rivals, where they are known; no part of equality.
     """
 
     pairs: np.ndarray

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from veclink.data.summary import Summary
 
 COLUMNS = ("short", "all")
-SHORT = ("score", "given", "displaces")
-"""Of the evidence, what a short table has too, where it says anything."""
+SHORT = ("a", "b", "title_a", "title_b", "probability", "score", "given", "displaces", "rival_id_a", "rival_id_b")
+"""What a short table has, where it is known; `given` only where something was."""
 
 
 class ShownLinks(Tabled):
@@ -69,18 +69,15 @@ class ShownLinks(Tabled):
         return {**self.columns(), **texts}
 
     def short_columns(self, *, rows: bool = False) -> dict[str, np.ndarray]:
-        """What a person reads: both ids and titles, probability, score, what was given, the ids of the runners-up.
+        """What a person reads: both ids and titles, probability, score, what was given, the ids of the rivals.
 
         rows: also the rows behind ids, which a file needs to be read again.
         """
-        every = self.columns()
-        texts = self._texts(slice(None))
-        first = {name: every[name] for name in ("a", "b")}
-        titles = {name: texts.pop(name) for name in ("title_a", "title_b") if name in texts}
-        told = {name: every[name] for name in SHORT if name in every and (name != "given" or every[name].any())}
-        short = {**first, **titles, "probability": self.probability, **told, **texts}
-        behind = {name: every[name] for name in ("row_a", "row_b") if rows and name in every}
-        return {**short, **behind}
+        known = {**self.columns(), **self._texts(slice(None))}
+        if "given" in known and not known["given"].any():
+            del known["given"]
+        wanted = (*SHORT, "row_a", "row_b") if rows else SHORT
+        return {name: known[name] for name in wanted if name in known}
 
     def to_pandas(self, columns: str = "short") -> Any:
         """The links as a pandas frame: what a person reads, or with "all" every column there is."""
@@ -141,7 +138,7 @@ class ShownLinks(Tabled):
         return {name: found[name] for name in TEXTS if name in found}
 
     def _rivals_by_row(self) -> list[str]:
-        """The runners-up of sides without ids, whose names are their rows."""
+        """The rivals of sides without ids, whose names are their rows."""
         return [f"rival_id_{side}" for side, ids in (("a", self.ids_a), ("b", self.ids_b)) if ids is None]
 
     def _titles(self, i: int) -> tuple[str, str] | None:

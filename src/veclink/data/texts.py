@@ -1,4 +1,4 @@
-"""Texts of links, for people: the titles of both rows, and the ids of the runners-up.
+"""Texts of links, for people: the titles of both rows, and the ids of the rivals.
 
 They are columns of saved files and of frames beside what is computed with, and no part of equality. Right after linking
 they are looked up in the payload when they are asked for; of a file that was loaded they are those that stood there.
