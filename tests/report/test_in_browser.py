@@ -16,7 +16,7 @@ from veclink.confidence.intervals import estimate
 from veclink.data.summary import range_in_words
 
 WIDE = {"width": 1280, "height": 800}
-NARROW = {"width": 390, "height": 844}
+NARROW = {"width": 360, "height": 780}
 
 
 def serious(page: Any) -> list[str]:
