@@ -101,6 +101,32 @@ def test_the_search_works_on_pages_from_the_disk(browser: Browser, site: Path) -
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
 
 
+def test_every_page_fits_a_phone(browser: Browser, site: Path) -> None:
+    page = browser.new_page(viewport={"width": 360, "height": 740})
+    too_wide = []
+    for file in sorted(site.rglob("*.html")):
+        page.goto(file.as_uri())
+        if page.evaluate("document.documentElement.scrollWidth") > 360:
+            too_wide.append(str(file.relative_to(site)))
+    page.close()
+    assert too_wide == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_on_the_site(browser: Browser, site: Path, scheme: Any) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    context = browser.new_context(color_scheme=scheme, viewport={"width": 360, "height": 740})
+    page, found = context.new_page(), []
+    for name in ("404", "index", "start", "how-to/change-the-model", "how-to/threshold", "reference/files"):
+        page.goto((site / f"{name}.html").as_uri())
+        page.wait_for_selector("pre > code[tabindex], main", state="attached")
+        faults = Axe().run(page).response["violations"]
+        found += [f"{name}: {each['id']}" for each in faults if each["impact"] in ("serious", "critical")]
+    context.close()
+    assert found == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT / "docs")))
 def test_commands_and_python_in_the_pages_are_of_this_version(page: Path) -> None:
     known, own = known_options(), {f"bench {name}" for name in ENTRIES}  # which read their options themselves

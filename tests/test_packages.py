@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
+
+import veclink
+
+ROOT = Path(__file__).parent.parent
 
 # Entry points are read from what is installed: an empty answer is what a machine without veclink-bench gives.
 WITHOUT_THE_LABORATORY = """
@@ -40,3 +47,13 @@ def test_the_command_line_is_whole_without_the_laboratory() -> None:
     assert "  link " in told.stdout and "bench" not in told.stdout
     refused = subprocess.run([*command, "bench", "main"], capture_output=True, text=True)
     assert refused.returncode == 2 and "No such command" in refused.stderr
+
+
+def test_every_file_that_names_the_version_names_this_one() -> None:
+    assert tomllib.loads((ROOT / "bench" / "pyproject.toml").read_text())["project"]["version"] == veclink.__version__
+    cited = (ROOT / "CITATION.cff").read_text()
+    assert f"\nversion: {veclink.__version__}\n" in cited
+    released = re.search(r"^date-released: (.+)$", cited, re.MULTILINE)
+    newest = re.search(r"^## (\S+) \((.+)\)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert released is not None and newest is not None
+    assert newest.groups() == (veclink.__version__, released[1])

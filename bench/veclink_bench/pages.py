@@ -6,6 +6,7 @@ A page holds marks that no reader sees, and between them what they stand for:
     <!-- claim NAME -->No pair is lost by mean.<!-- /claim -->                      a sentence that has to hold
     <!-- table NAME N --> … <!-- end -->                                            table N of an experiment
     <!-- constants MODULE --> … <!-- end -->                                        constants, and their origin
+    <!-- made NAME --> … <!-- end -->                                               one of `page_parts.PARTS`
     <!-- paper -->72.2<!-- /paper -->                                               the paper's figure, typed
 
 A number is `REDUCE FILE.MEASURE NAME=VALUE … [by=NAME] [digits=N]` of the cells of results/experiments/FILE.json whose
@@ -33,6 +34,7 @@ from veclink.errors import InputError
 from veclink_bench.claims import CLAIMS, FIGURES
 from veclink_bench.experiments import load
 from veclink_bench.experiments.tables import Cell, grouped, values
+from veclink_bench.page_parts import PARTS
 from veclink_bench.places import BENCH, PAGE, ROOT
 
 RESULTS = BENCH / "results"
@@ -40,6 +42,7 @@ NUMBER = re.compile(r"<!-- = (.+?) -->(.*?)<!-- /= -->", re.DOTALL)
 CLAIM = re.compile(r"<!-- claim ([\w-]+) -->(.*?)<!-- /claim -->", re.DOTALL)
 TABLE = re.compile(r"<!-- table ([\w-]+) (\d+) -->\n.*?<!-- end -->", re.DOTALL)
 CONSTANTS = re.compile(r"<!-- constants ([\w.]+) -->\n.*?<!-- end -->", re.DOTALL)
+MADE = re.compile(r"<!-- made ([\w-]+) -->\n.*?<!-- end -->", re.DOTALL)
 
 Numbers = np.ndarray
 REDUCTIONS: dict[str, Callable[[Numbers], float]] = {
@@ -59,6 +62,7 @@ def pages() -> list[Path]:
 def filled(text: str) -> str:
     """A page with every number, table and list of constants as the results and the code have them."""
     text = TABLE.sub(lambda mark: _table(mark[1], int(mark[2])), text)
+    text = MADE.sub(lambda mark: _made(mark[1]), text)
     text = CONSTANTS.sub(lambda mark: constants_table(mark[1]), text)
     return NUMBER.sub(lambda mark: f"<!-- = {mark[1]} -->{number(mark[1])}<!-- /= -->", text)
 
@@ -129,6 +133,12 @@ def constants_table(module: str) -> str:
         value = _plain(getattr(import_module(module), name))
         lines.append(f"| `{name}` | {value} | {words.replace('|', '&#124;')} |")
     return "\n".join(lines) + "\n<!-- end -->"
+
+
+def _made(name: str) -> str:
+    if name not in PARTS:
+        raise InputError(f"A mark asks for the part {name!r}; there are {', '.join(PARTS)}.")
+    return f"<!-- made {name} -->\n\n{PARTS[name]()}\n\n<!-- end -->"
 
 
 def _table(name: str, place: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from report.test_report import unpacked
 from veclink.cli.app import COMMANDS, app
 from veclink.cli.shared import print_json
 from veclink.data.links import Links
+from veclink.stores.opening import address_of
 
 __all__ = ["files"]  # a fixture
 
@@ -36,8 +38,41 @@ def test_help_has_a_short_form_and_tells_each_command_in_full() -> None:
     code, out, _ = run("-h")
     assert code == 0
     for name, _, does, _ in COMMANDS:
-        assert f"  {name} " in out and f"{does}." in out
+        assert f" {name} " in out and f"{does}." in out
     assert "Example: veclink link" in run("link", "-h")[1]
+
+
+def test_the_help_of_link_begins_with_what_most_runs_need() -> None:
+    _, out, _ = run("link", "-h")
+    panels = re.findall(r"╭─ ([\w ]+?) ─", out)
+    assert panels[:2] == ["Arguments", "Options"] and panels[-1] == "Machine and memory"
+    first = out[out.index("─ Options") : out.index("─ Other ways to start")]
+    for option in ("--output", "--seeds", "--report", "--precision"):
+        assert option in first
+    assert "--checkpoint" not in first and "--random-state" not in first
+
+
+def test_stores_in_the_examples_are_kinds_that_are_known() -> None:
+    words = [word for _, _, _, example in COMMANDS for word in shlex.split(example)]
+    stores = [word for word in words if re.match(r"\w+:/", word)]
+    assert stores and [address_of(each).kind for each in stores]
+
+
+def test_a_csv_of_links_has_what_people_read_and_all_else_where_it_is_asked_for(files: Path, tmp_path: Path) -> None:
+    short, every, sure = (tmp_path / f"{name}.csv" for name in ("short", "every", "sure"))
+    _, out, _ = link(files, short)
+    assert "A .parquet file also keeps" in out
+    link(files, every, "--columns", "all")
+    assert short.read_text().splitlines()[0] == "a,b,probability,score,given,rival_id_a,rival_id_b"
+    assert "near1_similarity" in every.read_text().splitlines()[0]
+    assert run("cut", short, "--precision", 0.9, "-o", sure)[0] == 0
+    collections = (files / "a.npy", files / "b.npy")
+    assert run("merge", *collections, "--links", sure, "-o", tmp_path / "m.npz", "--yes", "--probability", 0.5)[0] == 0
+    for file, told in ((short, True), (every, False)):
+        code, _, said = run("report", file, *collections, "-o", tmp_path / "page.html")
+        assert code == 0 and ("has the short columns" in said) == told
+    code, _, said = run("cut", short, "--links", 3, "-o", tmp_path / "cut.parquet", "--columns", "short")
+    assert code == 2 and "a .parquet file has all columns" in " ".join(said.split())
 
 
 def test_a_report_is_made_of_saved_links(files: Path, tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ class TestOneEntryIsEnough:
 
     def test_it_is_a_column_of_links_and_their_file(self, toy_links: Links, toy: Evidence, tmp_path: Path) -> None:
         assert np.isfinite(toy_links.explain(new_link(toy_links))[toy.name])
-        toy_links.save(tmp_path / "links.csv")
+        toy_links.save(tmp_path / "links.csv", columns="all")
         saved = Links.load(tmp_path / "links.csv")
         assert np.array_equal(saved.evidence[toy.name], toy_links.evidence[toy.name], equal_nan=True)
 

@@ -103,10 +103,10 @@ def any_links(draw: st.DrawFn) -> Links:
 def test_what_is_loaded_equals_what_was_saved(tmp_path_factory: pytest.TempPathFactory, links: Links) -> None:
     folder = tmp_path_factory.mktemp("links")
     for ending in ENDINGS:
-        links.save(folder / f"links{ending}")
+        links.save(folder / f"links{ending}", columns="all")
         loaded = Links.load(folder / f"links{ending}")
         assert loaded == links
-        loaded.save(folder / f"again{ending}")
+        loaded.save(folder / f"again{ending}", columns="all")
         assert (folder / f"again{ending}").read_bytes() == (folder / f"links{ending}").read_bytes()
 
 
@@ -138,7 +138,7 @@ def test_time_taken_is_no_part_of_equality_or_of_the_file(tmp_path: Path) -> Non
 def test_a_file_begins_with_ids_and_probability_and_explains_itself(tmp_path: Path) -> None:
     links = some_links()
     links.save(tmp_path / "links.parquet")
-    links.save(tmp_path / "links.csv")
+    links.save(tmp_path / "links.csv", columns="all")
     table = pq.read_table(tmp_path / "links.parquet")
     names = ["a", "b", "probability", "score", "density", "votes", "seed", "row_a"]
     assert table.column_names == links.table().column_names == names
@@ -242,7 +242,7 @@ def test_links_that_make_no_sense_are_refused(changed: dict[str, Any], sentence:
 def test_a_csv_broken_by_hand_is_refused_with_the_place(tmp_path: Path, find: str, put: str, sentence: str) -> None:
     rows, half = np.arange(6), np.full(6, 0.5)
     evidence = {"score": half.astype(np.float32), "density": half, "votes": rows, "seed": half > 0}
-    Links(np.column_stack([rows, rows]), half, Summary("geh", 20, 30, 6), evidence).save(tmp_path / "links.csv")
+    Links(np.column_stack([rows, rows]), half, Summary("geh", 20, 30, 6), evidence).save(tmp_path / "links.csv", "all")
     text = (tmp_path / "links.csv").read_text()
     assert find in text
     (tmp_path / "links.csv").write_text(text.replace(find, put))
@@ -252,7 +252,7 @@ def test_a_csv_broken_by_hand_is_refused_with_the_place(tmp_path: Path, find: st
 
 def test_rows_of_a_csv_may_be_sorted_otherwise_and_by_a_spreadsheet(tmp_path: Path) -> None:
     links = some_links(ids=False)
-    links.save(tmp_path / "links.csv")
+    links.save(tmp_path / "links.csv", columns="all")
     header, *lines = (tmp_path / "links.csv").read_text().splitlines()
     (tmp_path / "links.csv").write_bytes(("\ufeff" + "\r\n".join([header, *lines[::-1]])).encode())
     assert Links.load(tmp_path / "links.csv") == links
@@ -305,7 +305,7 @@ def test_other_endings_and_missing_files_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_save_that_runs_out_of_room_leaves_the_older_file(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"links{ending}"
-    some_links().save(path)
+    some_links().save(path, columns="all")
     before = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
     n = 20_000
     large = Links(
@@ -315,7 +315,7 @@ def test_a_save_that_runs_out_of_room_leaves_the_older_file(tmp_path: Path, endi
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))  # the system itself refuses to write more than this
     try:
         with pytest.raises(OutputError, match=rf"Could not write .*links{ending}: .*File too large"):
-            large.save(path)
+            large.save(path, columns="all")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == before
@@ -384,7 +384,7 @@ def test_how_many_titles_agree_is_saved_and_not_kept_for_other_links(tmp_path: P
     agreement = Agreement("title", "Name", 4, 5, seeds=1)
     links = some_links()
     links = replace(links, summary=replace(links.summary, agreement=agreement))
-    links.save(tmp_path / f"links{ending}")
+    links.save(tmp_path / f"links{ending}", columns="all")
     loaded = Links.load(tmp_path / f"links{ending}")
     assert loaded == links and loaded.summary.agreement == agreement
     assert links.summary.to_dict()["agreement"]["agree"] == 4

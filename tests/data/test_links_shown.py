@@ -9,9 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.summary import Summary
+from veclink.data.texts import SavedTexts, texts_of
 from veclink.errors import InputError
+
+CATS, DOGS = np.array(["Cats & dogs"], object), np.array(["Dogs"], object)
 
 
 def three_links() -> Links:
@@ -22,7 +26,7 @@ def three_links() -> Links:
                         reasons=("Few <rows>.",)),
         evidence={"votes": np.array([1, 9, 5])},
         ids_a=np.array(["e", "c", "h"], object),
-        titles={(2, 5): ("Cats & dogs", "Dogs")},
+        texts=SavedTexts.loaded(np.array([[2, 5]]), 6, {"title_a": CATS, "title_b": DOGS}),
     )  # fmt: skip
 
 
@@ -30,7 +34,7 @@ def test_links_are_a_sequence_the_surest_first() -> None:
     links = three_links()
     assert [(link.a, link.b, link.probability) for link in links] == [("c", 5, 0.99), ("h", 1, 0.8), ("e", 0, 0.6)]
     assert links[-1] == links[2]
-    assert links[0].titles == ("Cats & dogs", "Dogs") and links[1].titles is None
+    assert links[0].titles == ("Cats & dogs", "Dogs") and links[1].titles == ("", "")
     assert links[0].explain() == {"a": "c", "b": 5, "row_a": 2, "row_b": 5, "probability": 0.99, "votes": 9}
 
 
@@ -43,7 +47,7 @@ def test_a_rank_that_is_not_there_ends_an_iteration_as_in_any_sequence(rank: int
 def test_links_are_an_arrow_table_to_whoever_reads_one() -> None:
     links = three_links()
     read = pa.table(links)
-    assert read.column_names == ["a", "b", "probability", "votes", "row_a"]
+    assert read.column_names == ["a", "b", "probability", "votes", "row_a", "title_a", "title_b"]
     assert read["a"].to_pylist() == ["c", "h", "e"]
     assert links.to_arrow().equals(read)
 
@@ -59,7 +63,7 @@ def test_a_notebook_shows_verdict_estimates_and_first_links() -> None:
 
 def test_a_notebook_shows_links_without_titles_and_none_at_all() -> None:
     links = three_links()
-    assert "called in A" not in replace(links, titles={})._repr_html_()
+    assert "called in A" not in replace(links, texts=None)._repr_html_()
     nothing = links.some(slice(0), replace(links.summary, n_links=0))
     assert "<table>" not in nothing._repr_html_() and "Estimated precision" not in nothing._repr_html_()
 
@@ -80,3 +84,83 @@ def test_the_card_of_links_at_a_precision_keeps_the_titles() -> None:
     links = three_links()
     kept = replace(links, considered=links).at(precision=0.95)
     assert len(kept) == 1 and kept[0].titles == ("Cats & dogs", "Dogs")
+
+
+def judged_links() -> Links:
+    """Two links and a pair below the threshold, with ids, titles, rivals and what else explains them."""
+    collections = [
+        Collection.from_array(np.eye(4), ids=[f"{side}{row}" for row in range(4)], payload=titles(side), name=side)
+        for side in "ab"
+    ]
+    every = Links(
+        pairs=np.array([[0, 1], [2, 3], [3, 0]]),
+        probability=np.array([0.9, 0.8, 0.2]),
+        summary=Summary("span", 4, 4, 3, precision=0.6),
+        evidence={"score": np.array([0.5, 0.4, 0.3]), "votes": np.array([3, 2, 1]),
+                  "rival_a": np.array([3, -1, 0]), "rival_b": np.array([2, 0, -1])},
+        ids_a=np.array(["a0", "a2", "a3"], object),
+        ids_b=np.array(["b1", "b3", "b0"], object),
+        texts=texts_of(*collections),
+    )  # fmt: skip
+    return every.some(slice(2), replace(every.summary, n_links=2, precision=0.85), considered=every)
+
+
+def table(links: Links) -> dict[str, list]:
+    return {name: values.tolist() for name, values in links.short_columns().items()}
+
+
+def titles(side: str) -> pa.Table:
+    return pa.table({"title": [f"{side}: one\ntwo, {row}" for row in range(4)]})
+
+
+def test_a_csv_file_has_what_people_read_and_the_rest_where_it_is_asked_for(tmp_path: Path) -> None:
+    links = judged_links()
+    links.save(tmp_path / "short.csv")
+    links.save(tmp_path / "all.csv", columns="all")
+    header, first, _ = (tmp_path / "short.csv").read_text().splitlines()
+    assert header == "a,b,title_a,title_b,probability,score,rival_id_a,rival_id_b,row_a,row_b"
+    assert first == 'a0,b1,"a: one two, 0","b: one two, 1",0.9,0.5,a3,b2,0,1'
+    whole = (tmp_path / "all.csv").read_text().splitlines()[0].split(",")
+    assert {*header.split(","), "votes", "rival_a"} <= {*whole}
+    assert {*whole} == {*pa.table(links).column_names}
+
+
+@pytest.mark.extras
+def test_a_frame_has_what_people_read_and_the_rest_where_it_is_asked_for() -> None:
+    links = judged_links()
+    short = ["a", "b", "title_a", "title_b", "probability", "score", "rival_id_a", "rival_id_b"]
+    assert links.to_pandas().columns.tolist() == links.to_polars().columns == short
+    everything = pa.table(links).column_names
+    assert links.to_pandas(columns="all").columns.tolist() == links.to_polars(columns="all").columns == everything
+    assert {"votes", "rival_a", "row_a", *short} <= {*everything}
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_a_threshold_moves_in_a_file_and_its_titles_and_rivals_stay(tmp_path: Path, ending: str) -> None:
+    links = judged_links()
+    links.save(tmp_path / f"links{ending}")
+    loaded = Links.load(tmp_path / f"links{ending}")
+    assert table(loaded) == table(links)
+    loaded.at(links=1).save(tmp_path / "cut.csv")
+    cut = Links.load(tmp_path / "cut.csv")
+    assert cut[0].titles == ("a: one two, 0", "b: one two, 1")
+    assert table(cut)["rival_id_b"] == ["b2"]
+    more = loaded.at(probability=0.1)
+    assert len(more) == (3 if ending == ".parquet" else 2), "only Parquet has the pairs below the threshold"
+    assert more[-1].titles == tuple(f"{side}: one two, {row}" for side, row in zip("ab", more.pairs[-1], strict=True))
+
+
+def test_columns_that_there_are_none_of_are_refused(tmp_path: Path) -> None:
+    links = judged_links()
+    with pytest.raises(InputError, match="short or all"):
+        links.save(tmp_path / "links.csv", columns="some")
+    with pytest.raises(InputError, match="Parquet files have all columns"):
+        links.save(tmp_path / "links.parquet", columns="short")
+
+
+def test_rivals_of_collections_without_ids_are_told_by_their_rows() -> None:
+    links = replace(judged_links(), ids_a=None, ids_b=None, texts=None)
+    assert table(links) == {
+        "a": [0, 2], "b": [1, 3], "probability": [0.9, 0.8], "score": [0.5, 0.4],
+        "rival_id_a": ["3", ""], "rival_id_b": ["2", "0"],
+    }  # fmt: skip

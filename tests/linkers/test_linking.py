@@ -168,7 +168,7 @@ def test_a_lower_precision_reaches_below_the_cut_also_of_saved_links_but_not_in_
     assert loaded == links and loaded.considered is not None
     assert np.array_equal(loaded.considered.pairs, links.considered.pairs)
     assert np.array_equal(loaded.at(precision=0.5).pairs, more.pairs)
-    links.save(tmp_path / "links.csv")
+    links.save(tmp_path / "links.csv", columns="all")
     written = Links.load(tmp_path / "links.csv")
     assert written == links and written.considered is None
     assert len(written.at(precision=0.5)) == len(links)

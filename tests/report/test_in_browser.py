@@ -13,9 +13,10 @@ from playwright.sync_api import expect
 
 import span_papers
 from veclink.confidence.intervals import estimate
+from veclink.data.summary import range_in_words
 
 WIDE = {"width": 1280, "height": 800}
-NARROW = {"width": 390, "height": 844}
+NARROW = {"width": 360, "height": 780}
 
 
 def serious(page: Any) -> list[str]:
@@ -75,7 +76,9 @@ def test_the_page_and_the_linker_agree_on_the_estimates_and_their_ranges(visit: 
     for name in ("precision", "recall"):
         interval = getattr(found, name)
         assert page.inner_text(f"#at-{name}") == f"{100 * interval.value:.1f} %"
-        assert page.inner_text(f"#at-{name}-range") == f"{100 * interval.low:.1f} % to {100 * interval.high:.1f} %"
+        expected = range_in_words((interval.low, interval.high), to=" % to ")
+        assert page.inner_text(f"#at-{name}-range") == expected
+    assert page.inner_text("#at-recall-range").startswith("at least"), "of the sample's recall only a bound is known"
 
 
 def test_the_buttons_set_the_threshold_where_the_linker_would(visit: Any, sample_report: Path) -> None:
@@ -149,6 +152,32 @@ def test_filters_show_the_links_they_name(visit: Any, sample_report: Path) -> No
         assert page.inner_text("#found").split()[0] == f"{count:,}"
 
 
+def test_columns_are_filtered_each_by_a_field_of_its_own(visit: Any, sample_report: Path) -> None:
+    page, links = visit(sample_report).page, span_papers.linked()
+    page.click("text=Filter by column")
+    page.fill("[data-column=p-least]", "0.5")
+    page.fill("[data-column=p-most]", "0.9")
+    inside = (links.probability >= 0.5) & (links.probability <= 0.9)
+    expect(page.locator("#found")).to_have_text(f"{int(inside.sum()):,} pairs")
+    word = page.inner_text("#links tbody tr:nth-child(2) td:nth-child(4)").split("\n")[0]
+    page.fill("[data-column=b]", word.upper())
+    expect(page.locator("#links tbody tr")).to_have_count(1)
+    page.fill("[data-column=a]", "no such title")
+    expect(page.locator("#found")).to_have_text("0 pairs")
+    page.click("[data-filter=doubtful]")
+    assert page.input_value("[data-column=b]") == "", "the advice shows all that it speaks of"
+
+
+def test_a_rival_that_is_linked_elsewhere_is_told_with_its_partner(visit: Any, sample_report: Path) -> None:
+    page, links = visit(sample_report).page, span_papers.linked()
+    place = {row_b: i for i, row_b in enumerate(links.pairs[:, 1].tolist())}
+    rank = next(i for i, rival in enumerate(links.evidence["rival_b"].tolist()) if rival in place)
+    elsewhere = links[place[int(links.evidence["rival_b"][rank])]]
+    page.locator(f"button[aria-label='Explain link {rank + 1}']").click()
+    told = page.inner_text("dialog tr:has(th:text-is('Next best in B'))")
+    assert elsewhere.titles[0] in told and elsewhere.titles[1] in told
+
+
 def test_the_advice_leads_to_the_links_it_speaks_of(visit: Any, sample_report: Path) -> None:
     page = visit(sample_report).page
     page.click("[data-filter=doubtful]")
@@ -184,6 +213,7 @@ def test_a_link_explains_itself_and_the_keys_go_from_one_to_the_next(visit: Any,
     assert len(steps) == 9 and steps[-1] == page.inner_text("dialog h2").split("probability ")[1]
     told = page.inner_text("dialog")
     assert "Next best in B" in told and "The links nearest to it" in told
+    assert "One that is linked elsewhere fits another object better" in told
     page.keyboard.press("ArrowRight")
     assert page.inner_text("dialog h2").startswith(f"Link {rank + 2}:")
     page.keyboard.press("Escape")

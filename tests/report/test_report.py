@@ -132,12 +132,20 @@ def test_a_report_without_the_collections_has_no_map_but_all_the_rest(tmp_path: 
 def test_links_that_were_saved_and_loaded_still_explain_themselves(
     tmp_path: Path, visit: Any, ending: str, reach: str
 ) -> None:
-    span_papers.linked_cut().save(tmp_path / f"links.{ending}")
+    span_papers.linked_cut().save(tmp_path / f"links.{ending}", columns="all")
     cut_report(tmp_path / "r.html", links=Links.load(tmp_path / f"links.{ending}"))
     page = visit(tmp_path / "r.html").page
     assert reach in page.inner_text("#threshold")
     page.click("#links tbody tr >> nth=20")
     assert page.locator("dialog .waterfall .step").count() == 9
+
+
+def test_links_of_a_short_csv_say_that_their_reasons_are_elsewhere(tmp_path: Path, visit: Any) -> None:
+    span_papers.linked_cut().save(tmp_path / "links.csv")
+    cut_report(tmp_path / "r.html", links=Links.load(tmp_path / "links.csv"))
+    opened = visit(tmp_path / "r.html")
+    opened.page.click("#links tbody tr >> nth=20")
+    assert "A .parquet file has the reasons" in opened.page.inner_text("dialog") and opened.complaints == []
 
 
 def test_the_explanation_shows_every_kind_of_evidence_that_the_model_has(

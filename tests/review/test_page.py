@@ -312,3 +312,12 @@ def test_axe_finds_no_serious_problem(browser: Browser, address: str, scheme: st
     context.close()
     serious = [each["id"] for each in found.response["violations"] if each["impact"] in ("serious", "critical")]
     assert serious == [] and len(found.response["passes"]) > 15
+
+
+def test_on_a_phone_nothing_is_wider_than_it_may_be(browser: Browser, address: str) -> None:
+    context = browser.new_context(viewport={"width": 360, "height": 740})
+    page = opened(context, address)
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    labels = page.locator("#actions button").evaluate_all("all => all.map(each => each.scrollWidth - each.clientWidth)")
+    context.close()
+    assert labels == [0, 0, 0, 0]

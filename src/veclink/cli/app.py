@@ -15,6 +15,7 @@ from importlib.metadata import entry_points
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from veclink import __version__
 from veclink.cli.advise import advise
@@ -46,6 +47,14 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+
+class Panelled(TyperCommand):
+    """A command whose help shows its options in panels; what is wrong with a call is told in plain lines."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{**options, "rich_markup_mode": "rich"})
+
+
 # of click, or of the copy of it that newer typer has in itself
 ClickException: Any = typer.BadParameter.__mro__[2]
 
@@ -74,13 +83,13 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str, str], ...] = (
      "veclink translate queries.npy --links links.csv --a a.parquet --b b.parquet -o translated.npy"),
     ("cluster", cluster, "Cluster the objects of A and B",
      "veclink cluster a.parquet b.parquet --links links.csv -o clusters.csv"),
-    ("export", export, "Write links to a store", "veclink export links.csv --to sqlite:links.db?table=links --yes"),
+    ("export", export, "Write links to a store", "veclink export links.csv --to sqlite://links.db#links --yes"),
     ("inspect", inspect, "Say what is in a collection", "veclink inspect a.parquet"),
 )  # fmt: skip
 """Every command in the order of the help: its name, what runs, what it does, and how it is called."""
 
 for _name, _run, _does, _example in COMMANDS:
-    app.command(_name, short_help=f"{_does}.", epilog=f"Example: {_example}")(_run)
+    app.command(_name, cls=Panelled, short_help=f"{_does}.", epilog=f"Example: {_example}")(_run)
 for _extra in entry_points(group="veclink.commands"):  # `bench`, where the laboratory is installed
     app.add_typer(_extra.load(), name=_extra.name)
 

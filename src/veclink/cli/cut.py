@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from veclink.cli.shared import Printing, check_output, command
+from veclink.cli.shared import Columns, Printing, check_columns, check_output, command
 
 
 @dataclass(frozen=True)
@@ -17,10 +17,16 @@ class Wanted:
 
     precision: Annotated[
         float | None,
-        typer.Option(min=0.0, max=1.0, help="The surest that reach this precision, by the cautious estimate of link."),
+        typer.Option(
+            metavar="P",
+            min=0.0,
+            max=1.0,
+            help="The surest, as many as are together right to this share, by a cautious estimate.",
+        ),
     ] = None
     probability: Annotated[
-        float | None, typer.Option(min=0.0, max=1.0, help="Those that are at least this probable.")
+        float | None,
+        typer.Option(metavar="P", min=0.0, max=1.0, help="Each that is at least this probable by itself."),
     ] = None
     links: Annotated[int | None, typer.Option(metavar="N", min=0, help="The N surest.")] = None
 
@@ -31,6 +37,7 @@ def cut(
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the chosen ones go: .csv or .parquet")],
     wanted: Wanted,
     printing: Printing,
+    columns: Columns = None,
 ) -> None:
     """Choose other links among all judged pairs: more of them, or fewer. Nothing is linked again.
 
@@ -44,10 +51,11 @@ def cut(
     if len(given) != 1:
         raise typer.BadParameter("give one of --precision, --probability and --links.")
     check_output(output, str(source))
+    check_columns(columns, output)
     check_beside(output)
     loaded = Links.load(source)
     chosen = with_ranges(loaded.at(**given))
-    chosen.save(output)
+    chosen.save(output, columns)
     judged = len(loaded) if loaded.considered is None else len(loaded.considered)
     told = {"output": str(output), "judged": judged, "before": len(loaded), **chosen.summary.to_dict()}
     lines = [f"{len(chosen):,} links of {judged:,} judged pairs ({len(loaded):,} before), written to {output}."]

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
 from veclink.cli.shared import (
     NOT_LINKABLE,
+    Columns,
     Computing,
     Payloads,
     Printing,
     SeedsFile,
     check_choice,
+    check_columns,
     check_linker_folder,
     check_output,
     check_report,
@@ -30,11 +32,36 @@ if TYPE_CHECKING:
     from veclink.data.links import Links
 
 
+CSV_IS_SHORT = (
+    "A .parquet file also keeps what speaks for each link, its rivals, and the pairs below the threshold: for the "
+    "report, the review page, and a threshold that moves both ways."
+)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What most runs say."""
+
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the links go: .csv or .parquet")]
+    seeds: SeedsFile = None
+    report: Annotated[Path | None, typer.Option(help="Write a report to look at, too: .html")] = None
+    precision: Annotated[
+        float | None,
+        typer.Option(
+            metavar="P",
+            min=0.0,
+            max=1.0,
+            help="Keep the surest links, as many as are together right to this share, 0.95 for example, by a cautious "
+            "estimate: usually it is exceeded. Without this, the estimated F1 is made as large as possible.",
+        ),
+    ] = None
+
+
 @dataclass(frozen=True)
 class Start:
-    """What linking starts from."""
+    """What else linking can start from."""
 
-    seeds: SeedsFile = None
+    PANEL: ClassVar[str] = "Other ways to start"
     strict: Annotated[
         bool,
         typer.Option("--strict", help="Refuse seeds that repeat or contradict one another, instead of going on."),
@@ -59,10 +86,20 @@ class Start:
 
 @dataclass(frozen=True)
 class Method:
-    """How links are looked for, where, and how a run that was stopped goes on."""
+    """How links are looked for."""
 
-    method: Annotated[str, typer.Option(help="The linker: span, or geh as in the paper.")] = "span"
+    PANEL: ClassVar[str] = "The method"
+    method: Annotated[str, typer.Option(metavar="NAME", help="The linker: span, or geh as in the paper.")] = "span"
     approximate: Annotated[bool, typer.Option("--approximate", hidden=True)] = False
+    one_to_one: Annotated[
+        bool, typer.Option("--one-to-one/--many", help="Whether a row has at most one partner; --many for duplicates.")
+    ] = True
+
+
+@dataclass(frozen=True)
+class Running(Computing):
+    """What linking runs on, and how a run that was stopped goes on."""
+
     checkpoint: Annotated[
         Path | None, typer.Option(help="Keep a long run's stages in this folder; the same command goes on from there.")
     ] = None
@@ -71,25 +108,13 @@ class Method:
         # --cluster is what it was called before `veclink cluster` was there
         typer.Option("--ray", "--cluster", metavar="ADDRESS", help='Run on this Ray cluster ("auto": the one here).'),
     ] = None
-    one_to_one: Annotated[
-        bool, typer.Option("--one-to-one/--many", help="Whether a row has at most one partner; --many for duplicates.")
-    ] = True
 
 
 @dataclass(frozen=True)
 class Written(Payloads):
-    """Which links are written, whether a report is, and what is told there of the objects."""
+    """What else is written, and what is told there of the objects."""
 
-    precision: Annotated[
-        float | None,
-        typer.Option(
-            min=0.0,
-            max=1.0,
-            help="Keep the surest links that reach this precision by a cautious estimate: it counts one to five wrong "
-            "links for each that the probabilities expect, so what is kept is usually better than asked for.",
-        ),
-    ] = None
-    report: Annotated[Path | None, typer.Option(help="Write a report to look at, too: .html")] = None
+    columns: Columns = None
     save_linker: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Keep what veclink match needs to link new rows later, in this folder."),
@@ -102,12 +127,12 @@ def link(
         str, typer.Argument(metavar="A", help="Vectors: .npy .npz .parquet .safetensors .jsonl, or a store's URL.")
     ],
     b: Annotated[str, typer.Argument(metavar="B", help="Vectors of another model, in the same formats.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the links go: .csv or .parquet")],
-    start: Start,
-    method: Method,
-    written: Written,
-    computing: Computing,
+    wanted: Wanted,
     printing: Printing,
+    start: Start,
+    written: Written,
+    method: Method,
+    running: Running,
 ) -> None:
     """Link the vectors of A with the vectors of B, and say how far to trust the links.
 
@@ -119,16 +144,18 @@ def link(
     from veclink.linkers.linking import METHODS, with_agreement
     from veclink.linkers.linking import link as find_links
 
+    output = wanted.output
     check_choice("--method", method.method, METHODS)
-    given = map(str, filter(None, (start.seeds, start.continued)))
+    given = map(str, filter(None, (wanted.seeds, start.continued)))
     inputs = (a, b, *given, *(start.anchors or ()), *written.files())
     check_two(a, b)
     check_output(output, *inputs)
     check_beside(output)
-    check_report(written.report, *inputs)
+    check_columns(written.columns, output)
+    check_report(wanted.report, *inputs)
     if written.save_linker is not None:
         check_linker_folder(written.save_linker, method.method, one_to_one=method.one_to_one)
-    options = {**asdict(start), **asdict(method), **asdict(computing)}
+    options = {"seeds": wanted.seeds, **asdict(start), **asdict(method), **asdict(running)}
     if options.pop("one_to_one") is False:
         options["one_to_one"] = False  # told only where it is asked for: method geh does not know it
     if options.pop("approximate"):
@@ -137,22 +164,22 @@ def link(
         typer.echo(APPROXIMATE_IS_GONE, err=True)
     with printing.progress() as listener:
         # opened once, for the linker and for the report; a store's payload is read where one of them looks at it
-        payload = written.report is not None or start.seeds_by is not None
-        left = opened(a, written.payload_a, payload=payload, memory=computing.memory, progress=listener)
-        right = opened(b, written.payload_b, payload=payload, memory=computing.memory, progress=listener)
+        payload = wanted.report is not None or start.seeds_by is not None
+        left = opened(a, written.payload_a, payload=payload, memory=running.memory, progress=listener)
+        right = opened(b, written.payload_b, payload=payload, memory=running.memory, progress=listener)
         links = find_links(left, right, progress=listener, **options)
-    if written.precision is not None:
-        links = with_agreement(with_ranges(links.at(precision=written.precision)), left, right)
-    links.save(output)
-    if written.report is not None:
+    if wanted.precision is not None:
+        links = with_agreement(with_ranges(links.at(precision=wanted.precision)), left, right)
+    links.save(output, written.columns)
+    if wanted.report is not None:
         from veclink.report import save_report
 
-        save_report(written.report, links, left, right)
+        save_report(wanted.report, links, left, right)
     folder = None if links.summary.verdict == "not linkable" else written.save_linker
     if folder is not None:
-        _save_linker(folder, links, left, right, (a, b), computing)
-    wanted = {"output": output, "report": written.report, "linker": folder}
-    files = {name: str(path) for name, path in wanted.items() if path is not None}
+        _save_linker(folder, links, left, right, (a, b), running)
+    places = {"output": output, "report": wanted.report, "linker": folder}
+    files = {name: str(path) for name, path in places.items() if path is not None}
     table = [asdict(line) for line in thresholds(links)]
     names = shlex.join([without_secrets(a), without_secrets(b)])
     printing.result(files | links.summary.to_dict() | {"thresholds": table}, lambda: _print(links, names, **files))
@@ -166,11 +193,12 @@ def _save_linker(
     left: Collection,
     right: Collection,
     sources: tuple[str, str],
-    computing: Computing,
+    running: Running,
 ) -> None:
     from veclink.uses.linker import Linker
 
-    linker = Linker.learned(links, left, right, sources, **asdict(computing))
+    computing = {each.name: getattr(running, each.name) for each in fields(Computing)}
+    linker = Linker.learned(links, left, right, sources, **computing)
     linker.save(folder)
 
 
@@ -181,6 +209,8 @@ def _print(links: Links, names: str, output: str, report: str | None = None, lin
     print_summary(links.summary)
     print_thresholds(thresholds(links))
     typer.echo(f"Written to {output}.")
+    if output.lower().endswith(".csv") and len(links):
+        typer.echo(CSV_IS_SHORT)
     if report is not None:
         typer.echo(f"The report is {report}; open it in a browser.")
     if len(links):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from veclink.cli.shared import Printing, check_choice, check_output, command
+from veclink.cli.shared import Columns, Printing, check_choice, check_columns, check_output, command
 
 if TYPE_CHECKING:
     from veclink.data.links import Links
@@ -27,6 +27,7 @@ def match(
         bool,
         typer.Option("--update", help="Take the new rows into the linker, too; the same command once more is safe."),
     ] = False,
+    columns: Columns = None,
 ) -> None:
     """Link the rows of NEW with the other side, in one pass and with probabilities, by what an earlier run learned."""
     from veclink.data.links_files import check_beside
@@ -36,6 +37,7 @@ def match(
 
     check_choice("--side", side, SIDES)
     check_output(output, new, *([against] if against else []))
+    check_columns(columns, output)
     check_beside(output)
     if update:
         check_place(linker)
@@ -47,7 +49,7 @@ def match(
             links = known.match(new, side=side, against=against, progress=listener)
     # First the links, then the linker: a run that was killed between the two finds the linker as it was, and one that
     # was killed after both finds the rows in it.
-    links.save(output)
+    links.save(output, columns)
     if update:
         known.save(linker)
     told = {"output": str(output), "updated": str(linker) if update else None, **links.summary.to_dict()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
 
@@ -27,19 +27,35 @@ from veclink.errors import InputError, WrongLinksWarning, without_secrets
 class Merging:
     """Options of `veclink.merge`, named as it names them."""
 
+    PANEL: ClassVar[str] = "How vectors are translated"
     map: MapKind = "blend"
     union_only: Annotated[
         bool, typer.Option("--union-only", help="Translate nothing: A's vectors stay in their own space.")
     ] = False
-    sure: Annotated[float, typer.Option(min=0.0, max=1.0, help="Links at least this probable join two rows.")] = 0.95
     skip_zero: SkipZero = False
     random_state: RandomState = 0
 
 
 @dataclass(frozen=True)
 class Writing:
-    """What is written, and over what."""
+    """Which rows become one, what is written, and over what."""
 
+    links: Annotated[
+        Path | None, typer.Option(help="Links of A and B, or any pairs: CSV or Parquet, columns a,b.")
+    ] = None
+    probability: Annotated[
+        float,
+        # --sure is what it was called before: the same thing as --probability of veclink cut
+        typer.Option(
+            "--probability",
+            "--sure",
+            metavar="P",
+            min=0.0,
+            max=1.0,
+            help="Join two rows where their link is at least this probable; what is less probable stays as two rows. "
+            "This looks at each link, as --probability of veclink cut does; --precision there looks at all together.",
+        ),
+    ] = 0.95
     dedupe: Annotated[
         bool, typer.Option("--dedupe", help="Merge nothing: write which of A are in B, to a .csv or .parquet file.")
     ] = False
@@ -51,6 +67,7 @@ class Writing:
 class Appending:
     """New rows for a collection that was merged before."""
 
+    PANEL: ClassVar[str] = "New rows for a merged collection"
     append: Annotated[
         bool, typer.Option("--append", help="Append new rows (in place of A) to the merged collection in --output.")
     ] = False
@@ -72,24 +89,22 @@ def merge(
     output: Annotated[
         str, typer.Option("--output", "-o", help="Where the merged collection goes: a file or a store's URL.")
     ],
-    merging: Merging,
-    appending: Appending,
     writing: Writing,
     printing: Printing,
+    appending: Appending,
+    merging: Merging,
     b: Annotated[str | None, typer.Argument(metavar="[B]", help="The collection whose model stays.")] = None,
-    links: Annotated[
-        Path | None, typer.Option(help="Links of A and B, or any pairs: CSV or Parquet, columns a,b.")
-    ] = None,
 ) -> None:
     """Merge A into B: linked objects once, the rest of A translated into B's space. A dry run unless --yes."""
     from veclink.uses.maps import KINDS
 
     check_choice("--map", merging.map, ("auto", *KINDS))
-    options = asdict(merging)
+    options = {**asdict(merging), "sure": writing.probability}
+    links = writing.links
     if appending.append:
-        _check_append(b, links, writing)
+        _check_append(b, writing)
         check_no_input(output, a, appending.against)
-        _append(a, output, appending, merging.sure, writing.yes, printing)
+        _append(a, output, appending, writing, printing)
         return
     if b is None or links is None:
         raise typer.BadParameter("Give A, B and --links; or new rows, --append and --linker.")
@@ -132,20 +147,21 @@ def _merge(
     printing.result(told, lambda: typer.echo("\n".join(lines)))
 
 
-def _check_append(b: str | None, links: Path | None, writing: Writing) -> None:
-    if b is not None or links is not None or writing.dedupe or writing.replace:
+def _check_append(b: str | None, writing: Writing) -> None:
+    if b is not None or writing.links is not None or writing.dedupe or writing.replace:
         raise typer.BadParameter("With --append there are new rows, --linker and -o; leave B and what it needs out.")
 
 
-def _append(new: str, output: str, appending: Appending, sure: float, yes: bool, printing: Printing) -> None:
+def _append(new: str, output: str, appending: Appending, writing: Writing, printing: Printing) -> None:
     """Append new rows to a merged collection, or say what that would do."""
     from veclink.uses.appending import append
     from veclink.uses.linker import Linker
 
     assert appending.linker is not None
+    yes = writing.yes
     with printing.progress() as listener:
         linker = Linker.load(appending.linker)
-        asked: dict[str, Any] = {"side": appending.side, "sure": sure, "against": appending.against}
+        asked: dict[str, Any] = {"side": appending.side, "sure": writing.probability, "against": appending.against}
         appended = append(new, output, linker, progress=listener, **asked)
         if yes:
             _say_before(hidden_by_wrong_links(appended.hidden) if appended.joined else "", printing)
@@ -210,7 +226,7 @@ def hidden_by_wrong_links(hidden: float | None) -> str:
         return ""
     count = max(round(hidden), 1)
     about = "Less than one object" if hidden < 0.5 else f"About {count:,} object{'s' * (count > 1)}"
-    return f"{about} of A would be hidden by wrong links; a greater --sure hides fewer and keeps more copies."
+    return f"{about} of A would be hidden by wrong links; a greater --probability hides fewer and keeps more copies."
 
 
 def _say_before(sentence: str, printing: Printing) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from veclink.cli.shared import Payloads, Printing, check_report, command, opened
+from veclink.cli.shared import Payloads, Printing, check_report, command, note_short_columns, opened
 
 
 @command
@@ -31,6 +31,8 @@ def report(
     given = [each for each in (a, b, str(links), truth, *payloads.files()) if each is not None]
     check_report(output, *map(str, given))
     found = Links.load(links)
+    if not printing.quiet:
+        note_short_columns(found, links)
     left = None if a is None else opened(a, payloads.payload_a)
     right = None if b is None else opened(b, payloads.payload_b)
     save_report(output, found, left, right, truth=truth)

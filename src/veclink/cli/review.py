@@ -18,6 +18,7 @@ from veclink.cli.shared import (
     SkipZero,
     check_output,
     command,
+    note_short_columns,
     opened,
     print_json,
 )
@@ -67,6 +68,7 @@ def review(
     from veclink.review.session import Review
 
     found = Links.load(links)
+    note_short_columns(found, links)
     output = linking.output or links.with_name(f"{links.stem}.again{links.suffix}")
     inputs = (links, *payloads.files(), journal)
     check_output(output, a, b, *(str(each) for each in inputs if each is not None))

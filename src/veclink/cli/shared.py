@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import json
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_type_hints
 
 import typer
 
@@ -22,6 +23,7 @@ from veclink.progress import ProgressListener, showing_progress
 
 if TYPE_CHECKING:
     from veclink.data.collection import Collection
+    from veclink.data.links import Links
 
 ERROR, NOT_LINKABLE, INTERRUPTED, TERMINATED = 1, 3, 130, 143  # 2, for wrong usage, is typer's own
 ENDINGS = (".csv", ".parquet")
@@ -38,7 +40,13 @@ SeedsFile = Annotated[
 MapKind = Annotated[
     str, typer.Option("--map", help="blend, la2m, procrustes, ridge, lowrank, or auto: the best on held-back links.")
 ]
-RandomState = Annotated[int, typer.Option(min=0, help="The same number gives the same result.")]
+RandomState = Annotated[int, typer.Option(metavar="N", min=0, help="The same number gives the same result.")]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        metavar="short|all", help="Of CSV: what people read (short, the default), or all that explains a link."
+    ),
+]
 SkipZero = Annotated[bool, typer.Option("--skip-zero", help="Leave out zero vectors instead of stopping.")]
 
 
@@ -62,18 +70,22 @@ def check_device(name: str) -> str:
 
 Memory = Annotated[
     str | None,
-    typer.Option(callback=check_memory, help='How much memory to use on top of the input, like "500MB".'),
+    typer.Option(
+        metavar="SIZE", callback=check_memory, help='How much memory to use on top of the input, like "500MB".'
+    ),
 ]
 Threads = Annotated[
-    int | None, typer.Option(min=1, help="Threads on the CPU; else $VECLINK_THREADS, or one for each core.")
+    int | None,
+    typer.Option(metavar="N", min=1, help="Threads on the CPU; else $VECLINK_THREADS, or one for each core."),
 ]
-Device = Annotated[str, typer.Option(callback=check_device, help="auto, cpu or cuda.")]
+Device = Annotated[str, typer.Option(metavar="NAME", callback=check_device, help="auto, cpu or cuda.")]
 
 
 @dataclass(frozen=True)
 class Computing:
     """What a computation runs on; named as the Python functions name it."""
 
+    PANEL: ClassVar[str] = "Machine and memory"
     memory: Memory = None
     device: Device = "auto"
     threads: Threads = None
@@ -85,6 +97,7 @@ class Computing:
 class Payloads:
     """What is told of the objects, where a collection does not carry it itself."""
 
+    PANEL: ClassVar[str] = "What is written and shown"
     payload_a: Annotated[
         Path | None, typer.Option(help="What to show of A's objects: CSV, Parquet or JSONL, a line each, or by `id`.")
     ] = None
@@ -133,7 +146,8 @@ class Printing:
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """A command as typer takes it: groups of options are laid flat, and errors are told as one sentence.
 
-    A parameter whose type is a dataclass stands for the options that its fields describe.
+    A parameter whose type is a dataclass stands for the options that its fields describe, in the panel of the
+    help that its `PANEL` names.
     """
     hints = get_type_hints(function, include_extras=True)
     groups = {name: kind for name, kind in hints.items() if isinstance(kind, type) and is_dataclass(kind)}
@@ -144,7 +158,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         else:
             parameters.append(parameter)
     for group in groups.values():
-        hints |= get_type_hints(group, include_extras=True)
+        told = get_type_hints(group, include_extras=True)
+        hints |= {each.name: _in_panel(told[each.name], getattr(group, "PANEL", None)) for each in fields(group)}
 
     @functools.wraps(function)
     def run(**given: Any) -> None:
@@ -158,6 +173,16 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     flat.__signature__ = inspect.Signature(options)
     flat.__annotations__ = {each.name: each.annotation for each in options}
     return run
+
+
+def _in_panel(hint: Any, panel: str | None) -> Any:
+    """The type of an option that is shown in this panel of the help."""
+    if panel is None:
+        return hint
+    kind, option, *_ = get_args(hint)
+    placed = copy.copy(option)
+    placed.rich_help_panel = panel
+    return Annotated[kind, placed]
 
 
 @contextmanager
@@ -216,6 +241,26 @@ def check_output(output: Path, *inputs: str, what: str = "links", endings: tuple
         raise InputError(f"{output} cannot be written: permission denied; choose another place.")
     if any(output.exists() and Path(given).exists() and output.samefile(given) for given in inputs):
         raise InputError(f"{output} is one of the inputs; choose another name for the {what}.")
+
+
+def check_columns(columns: str | None, output: Path) -> None:
+    """Refuse columns that there are none of, and short ones of Parquet, which has all."""
+    from veclink.data.links_shown import COLUMNS
+
+    if columns is not None:
+        check_choice("--columns", columns, COLUMNS)
+    if columns == "short" and output.suffix.lower() == ".parquet":
+        raise typer.BadParameter("is about CSV; a .parquet file has all columns.", param_hint="--columns")
+
+
+def note_short_columns(links: Links, source: Path) -> None:
+    """Say on stderr that a CSV file with the short columns explains nothing, where a page is made of it."""
+    if links.summary.method == "span" and len(links) and "rival_a" not in links.evidence:
+        typer.echo(
+            f"veclink: {source} has the short columns: the page cannot show what speaks for a link and what against, "
+            "or its rivals. A .parquet file has all of that, and so has CSV with --columns all.",
+            err=True,
+        )
 
 
 def check_two(a: str, b: str) -> None:

@@ -111,7 +111,7 @@ def print_demo(demo: Demo) -> None:
         scores.add_column(heading, justify="right" if heading else "left")
     truth = demo.scores
     if summary.precision is not None:
-        scores.add_row("estimated without labels", *_estimates(summary))
+        scores.add_row("estimated, no labels", *_estimates(summary))
         scores.add_row("likely from … to", *_ranges(summary))
     shares = (_percent(share) for share in (truth.precision, truth.recall, truth.f1))
     scores.add_row("by the truth", *shares, f"{demo.n_shared:,}")
@@ -171,8 +171,9 @@ def _likely_count(bounds: Range | None) -> str:
 
 
 def _percents(bounds: Range) -> str:
-    low, high = bounds
-    return f"{100 * low:.1f}–{100 * high:.1f} %"
+    from veclink.data.summary import range_in_words
+
+    return range_in_words(bounds)
 
 
 def _counts(bounds: Range) -> str:

@@ -28,7 +28,7 @@ def judged_columns(links: Links) -> dict[str, np.ndarray]:
     """
     every = links.considered
     if every is None:
-        return links.columns()
+        return links.all_columns()
     n_b = max(links.summary.n_b, 1)
     linked = np.isin(pair_keys(every.pairs, n_b), pair_keys(links.pairs, n_b))
     of_links = links.columns()
@@ -38,7 +38,8 @@ def judged_columns(links: Links) -> dict[str, np.ndarray]:
         for name, values in of_links.items()
     )  # fmt: skip
     if not same:
-        return of_links
+        return links.all_columns()
+    of_all = every.all_columns()
     first = {name: of_all.pop(name) for name in ("a", "b", "probability")}
     return {**first, LINKED: linked, **of_all}
 

@@ -19,7 +19,7 @@ class Link:
     row_a, row_b : int
         The rows.
     titles : (str, str) or None
-        What the payload calls the two, where it was read; of the first links only.
+        What the payload calls the two, where it was read.
     evidence : dict
         What explains the probability, by name.
     """

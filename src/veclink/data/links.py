@@ -12,8 +12,9 @@ from veclink.data import links_files
 from veclink.data.ids import as_ids
 from veclink.data.judged import LINKED, count_kept, judged_columns, same_column, summary_of_all
 from veclink.data.links_checks import check_rows, check_trace
-from veclink.data.links_shown import ShownLinks, Titles
+from veclink.data.links_shown import ShownLinks, check_columns
 from veclink.data.summary import Summary, plain_json
+from veclink.data.texts import SavedTexts, Texts, taken_texts
 from veclink.errors import InputError, named, plural
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ class Links(ShownLinks):
         All judged pairs, those below the threshold too, for `at`; Parquet files keep them; no part of equality.
     trace : dict
         How the links came about, for reports; plain JSON values, no part of equality.
-    titles : dict of (int, int) to (str, str)
-        What the payload calls the two rows of the first links, where it was read; not saved, and no part of equality.
+    texts : Texts or None
+        Titles of the linked rows and ids of the rivals, where they are known; no part of equality.
     """
 
     pairs: np.ndarray
@@ -57,7 +58,7 @@ class Links(ShownLinks):
     options: dict[str, Any] = field(default_factory=dict)
     considered: Links | None = None
     trace: dict[str, Any] = field(default_factory=dict)
-    titles: Titles = field(default_factory=dict)
+    texts: Texts | None = None
 
     def __post_init__(self) -> None:
         pairs = np.asarray(self.pairs, dtype=np.int64).reshape(-1, 2)
@@ -177,7 +178,7 @@ class Links(ShownLinks):
         return {name: value.item() if isinstance(value, np.generic) else value for name, value in known.items()}
 
     def columns(self) -> dict[str, np.ndarray]:
-        """The table as it is saved: a, b (ids, else rows), probability, evidence, and the rows behind ids."""
+        """What is computed with: a, b (ids, else rows), probability, evidence, and the rows behind ids."""
         table = {
             "a": self.pairs[:, 0] if self.ids_a is None else self.ids_a,
             "b": self.pairs[:, 1] if self.ids_b is None else self.ids_b,
@@ -191,17 +192,29 @@ class Links(ShownLinks):
         return table
 
     def table(self) -> pa.Table:
-        """The columns as an Arrow table, with the metadata of a saved file."""
-        return links_files.table(self.columns(), self._metadata())
+        """All columns as an Arrow table, with the metadata of a saved file."""
+        return links_files.table(self.all_columns(), self._metadata())
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, columns: str | None = None) -> None:
         """Write `path` whole or not at all: .parquet with its metadata inside, or .csv with a .csv.json beside it.
 
         Parquet holds all judged pairs, and its column `linked` says which are links; CSV holds the links alone.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; its ending says which of the two it is.
+        columns : {"short", "all"}, optional
+            Of CSV: "short" (the default) is what a person reads, "all" also what explains the probabilities, which the
+            report and the review page show. Parquet always has all.
         """
         is_parquet = Path(path).suffix.lower() == ".parquet"
-        columns = judged_columns(self) if is_parquet else self.columns()
-        links_files.write(path, columns, self._metadata())
+        check_columns(columns, also_short=not is_parquet)
+        if is_parquet:
+            written = judged_columns(self)
+        else:
+            written = self.all_columns() if columns == "all" else self.short_columns(rows=True)
+        links_files.write(path, written, self._metadata())
 
     @classmethod
     def load(cls, path: str | Path) -> Links:
@@ -222,6 +235,7 @@ class Links(ShownLinks):
         linked = columns.pop(LINKED, None)
         left, right, probability = (columns.pop(name) for name in ("a", "b", "probability"))
         row_a, row_b = columns.pop("row_a", None), columns.pop("row_b", None)
+        texts = taken_texts(columns)
         trace = _table_of(metadata, "trace")
         check_trace(trace, summary.n_a, summary.n_b)
         check_rows(columns, summary.n_a, summary.n_b)
@@ -237,6 +251,7 @@ class Links(ShownLinks):
             ids_b=None if row_b is None else right,
             options=_table_of(metadata, "options"),
             trace=trace,
+            texts=SavedTexts.loaded(pairs, summary.n_b, texts) if texts else None,
         )
         if linked is None:
             return every

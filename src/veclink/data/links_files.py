@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from veclink.data.texts import TEXTS
 from veclink.errors import InputError, named, needed
 from veclink.files.atomic import finish_killed_write, flush, written_whole
 from veclink.files.fingerprints import digest
@@ -39,7 +40,7 @@ FORMAT, WITH_JUDGED = 1, 2
 FINGERPRINT = "fingerprint"
 """Where the metadata of a CSV file holds the fingerprint of the links in that file."""
 REQUIRED = ("a", "b", "probability")
-RESERVED = (*REQUIRED, "row_a", "row_b", "linked")
+RESERVED = (*REQUIRED, "row_a", "row_b", "linked", *TEXTS)
 
 
 def table(columns: dict[str, np.ndarray], metadata: dict[str, Any]) -> pa.Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,13 +14,16 @@ from veclink.data.notebook import FIRST, card, share
 from veclink.data.pairs import read_pairs
 from veclink.data.scores import Scores, score
 from veclink.data.tabled import Tabled
+from veclink.data.texts import TEXTS, PayloadTexts, Texts
 from veclink.data.views import view
 from veclink.errors import InputError, needed
 
 if TYPE_CHECKING:
     from veclink.data.summary import Summary
 
-Titles = Mapping[tuple[int, int], tuple[str, str]]
+COLUMNS = ("short", "all")
+SHORT = ("a", "b", "title_a", "title_b", "probability", "score", "given", "displaces", "rival_id_a", "rival_id_b")
+"""What a short table has, where it is known; `given` only where something was."""
 
 
 class ShownLinks(Tabled):
@@ -33,7 +36,7 @@ class ShownLinks(Tabled):
         evidence: dict[str, np.ndarray]
         ids_a: np.ndarray | None
         ids_b: np.ndarray | None
-        titles: Titles
+        texts: Texts | None
 
         def __len__(self) -> int: ...
         def columns(self) -> dict[str, np.ndarray]: ...
@@ -51,12 +54,40 @@ class ShownLinks(Tabled):
             probability=float(self.probability[i]),
             row_a=row_a,
             row_b=row_b,
-            titles=self.titles.get((row_a, row_b)),
+            titles=self._titles(i),
             evidence={name: _plain(values[i]) for name, values in self.evidence.items()},
         )
 
     def __iter__(self) -> Iterator[Link]:
         return (self[i] for i in range(len(self)))
+
+    def all_columns(self) -> dict[str, np.ndarray]:
+        """Every column: those of `columns()`, then the texts that say more than those do."""
+        texts = self._texts(slice(None))
+        for name in self._rivals_by_row():
+            texts.pop(name, None)
+        return {**self.columns(), **texts}
+
+    def short_columns(self, *, rows: bool = False) -> dict[str, np.ndarray]:
+        """What a person reads: both ids and titles, probability, score, what was given, the ids of the rivals.
+
+        rows: also the rows behind ids, which a file needs to be read again.
+        """
+        known = {**self.columns(), **self._texts(slice(None))}
+        if "given" in known and not known["given"].any():
+            del known["given"]
+        wanted = (*SHORT, "row_a", "row_b") if rows else SHORT
+        return {name: known[name] for name in wanted if name in known}
+
+    def to_pandas(self, columns: str = "short") -> Any:
+        """The links as a pandas frame: what a person reads, or with "all" every column there is."""
+        needed("pandas", "A pandas frame")
+        return self._frame(columns).to_pandas()
+
+    def to_polars(self, columns: str = "short") -> Any:
+        """The same as a polars frame."""
+        polars: Any = needed("polars", "A polars frame")
+        return polars.from_arrow(self._frame(columns))
 
     def evaluate(self, truth: Any) -> Scores:
         """Precision, recall and F1 against the true pairs.
@@ -86,13 +117,46 @@ class ShownLinks(Tabled):
     def _repr_html_(self) -> str:
         summary = self.summary
         headline = f"{len(self):,} links between {summary.n_a:,} and {summary.n_b:,} vectors: {summary.verdict}"
-        head = ["a", "b", "probability", *(("called in A", "called in B") if self.titles else ())]
-        rows = [self._row(link) for link in islice(self, FIRST)]
+        named = bool(len(self)) and self._titles(0) is not None
+        head = ["a", "b", "probability", *(("called in A", "called in B") if named else ())]
+        rows = [(link.a, link.b, link.probability, *(link.titles or ())) for link in islice(self, FIRST)]
         return card(headline, _figures(summary), head, rows)
 
-    def _row(self, link: Link) -> tuple[Any, ...]:
-        shown = (link.a, link.b, link.probability)
-        return shown if not self.titles else (*shown, *(link.titles or ("", "")))
+    def _frame(self, columns: str) -> Any:
+        check_columns(columns)
+        arrow: Any = needed("pyarrow", "A frame of links")
+        return arrow.table(self.all_columns() if columns == "all" else self.short_columns())
+
+    def _texts(self, rows: slice) -> dict[str, np.ndarray]:
+        """The texts of these links that are known, in the order of `TEXTS`."""
+        pairs = self.pairs[rows]
+        evidence = {name: values[rows] for name, values in self.evidence.items()}
+        by_row = PayloadTexts().of(pairs, evidence)
+        found = {name: by_row[name] for name in self._rivals_by_row() if name in by_row}
+        if self.texts is not None:
+            found |= self.texts.of(pairs, evidence)
+        return {name: found[name] for name in TEXTS if name in found}
+
+    def _rivals_by_row(self) -> list[str]:
+        """The rivals of sides without ids, whose names are their rows."""
+        return [f"rival_id_{side}" for side, ids in (("a", self.ids_a), ("b", self.ids_b)) if ids is None]
+
+    def _titles(self, i: int) -> tuple[str, str] | None:
+        """What the payload calls the two rows of link `i`; None where neither has a title."""
+        place = i % len(self)
+        texts = self._texts(slice(place, place + 1))
+        if "title_a" not in texts and "title_b" not in texts:
+            return None
+        blank = [""]
+        return texts.get("title_a", blank)[0], texts.get("title_b", blank)[0]
+
+
+def check_columns(columns: str | None, *, also_short: bool = True) -> None:
+    """Refuse a choice of columns that there is none of."""
+    if columns is not None and columns not in COLUMNS:
+        raise InputError(f"The columns {columns!r} are unknown; they are {' or '.join(COLUMNS)}.")
+    if columns == "short" and not also_short:
+        raise InputError("Parquet files have all columns; write CSV for the short ones.")
 
 
 def _figures(summary: Summary) -> list[tuple[str, str]]:

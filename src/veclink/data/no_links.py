@@ -5,17 +5,19 @@ from __future__ import annotations
 # The first reason where no start converged, which pages and terminals put on top.
 NO_LINKS_WITHOUT_SEEDS = "No links found without seeds. That does not mean that nothing is shared."
 NO_LINKS_FROM_GIVEN = (
-    "No links found, neither from what was given nor without it. That does not mean that nothing is shared."
+    "No links found, neither from what was given nor without it. The plainest reason is that nothing is shared, or too "
+    "little."
 )
 TOO_FEW_ROWS = "Too few rows"
 # What to do next, in one sentence; it is the last reason there.
 NEXT_WITHOUT_SEEDS = (
     "Next: give 8 to 15 known pairs (--seeds); or, where both carry a column such as title or url, take pairs from it "
-    "(--seeds-by title); or embed some texts with both models (veclink anchors) and give those (--anchors)."
+    "(--seeds-by title, for bare .npy files with --payload-a and --payload-b); or embed some texts with both models "
+    "(veclink anchors) and give those (--anchors)."
 )
 NEXT_FROM_GIVEN = (
-    "Next: check what was given, and give more of it: 15 right pairs are usually enough, 60 for hard data; anchors "
-    "should be a few hundred, of the same kind as the data."
+    "Next: if you know that something is shared, check what was given, and give more of it: 15 right pairs are usually "
+    "enough, 60 for hard data; anchors should be a few hundred, of the same kind as the data."
 )
 
 

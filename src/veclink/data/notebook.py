@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
+from veclink.data.summary import range_in_words
+
 FIRST = 5
 """Rows of a table that are shown."""
 
@@ -23,7 +25,7 @@ def card(headline: str, figures: Iterable[tuple[str, str]], head: Sequence[str],
 
 def share(value: float, between: tuple[float, float] | None = None) -> str:
     """A share in per cent, with the range that it probably lies in."""
-    range_ = "" if between is None else f" ({100 * between[0]:.0f}–{100 * between[1]:.0f} %)"
+    range_ = "" if between is None else f" ({range_in_words(between, digits=0)})"
     return f"{100 * value:.1f} %{range_}"
 
 

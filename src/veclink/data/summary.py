@@ -17,6 +17,14 @@ from veclink.errors import InputError, named
 VERDICTS = ("linkable", "doubtful", "not linkable")
 Range = tuple[float, float]
 """The lowest and the highest value that an estimate may stand for."""
+ALL = 0.9995
+"""A share that is shown as 100 %: of a range that reaches it, only the low end is known."""
+
+
+def range_in_words(bounds: Range, digits: int = 1, to: str = "–") -> str:
+    """The range of a share in per cent; "at least" where only its low end is known."""
+    low, high = (f"{100 * bound:.{digits}f}" for bound in bounds)
+    return f"at least {low} %" if bounds[1] >= ALL else f"{low}{to}{high} %"
 
 
 @dataclass(frozen=True)

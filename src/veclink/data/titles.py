@@ -50,16 +50,6 @@ def names(rows: np.ndarray, collection: Collection | None, known: dict[int, str]
     return Names(rows, written, _titles(rows, collection), ids is None and not known)
 
 
-def titles_of(pairs: np.ndarray, a: Collection, b: Collection) -> dict[tuple[int, int], tuple[str, str]]:
-    """What the payload calls the two rows of each pair (m, 2); nothing where neither side has a title."""
-    left, right = _titles(pairs[:, 0], a), _titles(pairs[:, 1], b)
-    if left is None and right is None:
-        return {}
-    nameless = [""] * len(pairs)
-    keys = [(int(row_a), int(row_b)) for row_a, row_b in pairs.tolist()]
-    return dict(zip(keys, zip(left or nameless, right or nameless, strict=True), strict=True))
-
-
 def title_column(collection: Collection | None) -> str | None:
     """The column of the payload that tells a person what a row is: a usual name, else the first column of text."""
     if collection is None or collection.payload is None:

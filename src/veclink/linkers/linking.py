@@ -17,7 +17,7 @@ from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.pairs import KnownPairs, resolve_seeds
 from veclink.data.payload_pairs import ColumnMatches, agreement_of, match_column
-from veclink.data.titles import titles_of
+from veclink.data.texts import texts_of
 from veclink.errors import InputError, named
 from veclink.geometry.clouds import Cloud
 from veclink.linkers.anchors import (
@@ -38,8 +38,6 @@ from veclink.stores.opening import open_collection
 from veclink.threads import computing
 
 METHODS = tuple(OPTIONS)
-NAMED_LINKS = 20
-"""Links that keep the titles of their rows, for a person who looks at the result."""
 Source = np.ndarray | Collection | str | Path
 
 
@@ -154,7 +152,7 @@ def link(
         contradicting_seeds=() if known is None else tuple(map(tuple, _ascending(known.contradicting).tolist())),
         seconds=time.perf_counter() - began,
     )
-    return with_ranges(titled(replace(links, summary=summary), left, right))
+    return with_ranges(with_texts(replace(links, summary=summary), left, right))
 
 
 def with_agreement(links: Links, a: Collection, b: Collection) -> Links:
@@ -170,13 +168,13 @@ def with_agreement(links: Links, a: Collection, b: Collection) -> Links:
     return replace(links, summary=replace(links.summary, agreement=agreement))
 
 
-def titled(links: Links, a: Collection, b: Collection) -> Links:
-    """The links, the first of them with what the payload of both sides calls them, where it was read."""
-    titles = titles_of(links.pairs[:NAMED_LINKS], a, b)
-    if links.considered is None or not titles:
-        return replace(links, titles=titles)
+def with_texts(links: Links, a: Collection, b: Collection) -> Links:
+    """The links, with what the two collections call their rows, where the payload was read."""
+    texts = texts_of(a, b)
+    if links.considered is None:
+        return replace(links, texts=texts)
     # `at` takes its links from there
-    return replace(links, titles=titles, considered=replace(links.considered, titles=titles))
+    return replace(links, texts=texts, considered=replace(links.considered, texts=texts))
 
 
 def _tell_of_compiling(device: str, progress: ProgressListener | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from veclink.confidence.intervals import Interval
+from veclink.data.summary import range_in_words
 from veclink.data.titles import cleaned
 from veclink.report.content import Content
 from veclink.report.examples import Example
@@ -49,7 +50,9 @@ def _examples(content: Content) -> str:
 </tr>"""
         for each in content.examples
     )
-    heads = "".join(f'<th scope="col">{head}</th>' for head in ("", "In A", "In B", "What speaks against it", ""))
+    unseen = '<span class="unseen">{}</span>'.format
+    words_above = (unseen("Which"), "In A", "In B", "What speaks against it", unseen("Explanation"))
+    heads = "".join(f'<th scope="col">{head}</th>' for head in words_above)
     return f"""<div class="eye"><h2>See for yourself</h2>
 <div class="scroll flat" tabindex="0" role="region" aria-label="Examples of links"><table class="stack"><thead>
 <tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div></div>"""
@@ -94,4 +97,5 @@ def _figures(content: Content) -> str:
 
 
 def _range(interval: Interval) -> str:
-    return f"likely {100 * interval.low:.1f} to {100 * interval.high:.1f}\u00a0%"
+    told = range_in_words((interval.low, interval.high), to=" to ")
+    return f"likely {told}".replace(" %", "\u00a0%")

@@ -35,7 +35,8 @@ def links_table(content: Content) -> str:
 <div class="table-tools"><label class="grow">Search titles and ids <input type="search" id="search"></label>
 <label>Show <select id="filter">{choices}</select></label>
 <span id="found" class="soft small" role="status"></span></div>
-<div class="scroll" tabindex="0" role="region" aria-labelledby="links-head"><table class="stack">
+{_column_filters(content)}
+<div class="scroll" tabindex="0" role="region" aria-label="Table of links"><table class="stack">
 <caption class="unseen">Links, with probability, names on both sides and marks</caption><thead><tr>
 <th scope="col" class="c-rank number-cell" data-sort="rank" aria-sort="ascending"><button type="button">Rank</button>
 </th><th scope="col" class="c-p">Probability</th>
@@ -48,6 +49,22 @@ def links_table(content: Content) -> str:
 <div class="pages"><button type="button" data-page="-1">Previous</button>
 <span id="where" class="small soft" role="status"></span>
 <button type="button" data-page="1">Next</button></div></section>"""
+
+
+def _column_filters(content: Content) -> str:
+    """Fields that ask something of one column each."""
+    share = 'type="number" min="0" max="1" step="any"'
+    fields = [
+        ("p-least", "Probability at least", share),
+        ("p-most", "Probability at most", share),
+        ("a", "A contains", 'type="search"'),
+        ("b", "B contains", 'type="search"'),
+    ]
+    if "rival_a" in content.links.evidence:
+        fields.append(("lead-most", "Lead at most", 'type="number" step="any"'))
+    labels = "".join(f'<label>{name} <input data-column="{key}" {kind}></label>' for key, name, kind in fields)
+    return f"""<details class="by-column"><summary>Filter by column</summary>
+<div class="table-tools">{labels}</div></details>"""
 
 
 def trouble(content: Content) -> str:

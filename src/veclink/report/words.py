@@ -17,7 +17,7 @@ from veclink.data.no_links import (
     no_start_converged,
     too_few_rows,
 )
-from veclink.data.summary import Summary
+from veclink.data.summary import ALL, Summary
 
 GOOD = 0.9  # estimated precision, at the low end of its interval, from which links may be used unseen
 
@@ -51,8 +51,8 @@ def headline(links: Links, estimates: Estimates | None) -> tuple[str, str]:
             f"{found}, but with so little in common such an estimate can be far off.",
         )
     if estimates.precision.low >= GOOD:
-        recall = _of_100(estimates.recall.value)
-        return "You can trust these links.", f"{found}, and about {recall} of 100 shared objects are linked."
+        linked = _linked_share(estimates)
+        return "You can trust these links.", f"{found}, and {linked} of 100 shared objects are linked."
     return (
         "Most links are right, but not all.",
         f"{found}; raise the threshold if wrong links cost you more than missing ones.",
@@ -77,10 +77,11 @@ def _headline_without_links(reasons: tuple[str, ...], between: str) -> tuple[str
         return "Too few rows to link.", f"No link {between} could be judged."
     if not no_start_converged(reasons):
         return "Not linkable: no link can be trusted.", f"No trustworthy link was found {between}. Why, is below."
-    unknown = f"That does not mean that nothing is shared. No start led to links {between}."
     if reasons[0] == NO_LINKS_WITHOUT_SEEDS:
+        unknown = f"That does not mean that nothing is shared. No start led to links {between}."
         return "No links found without seeds.", unknown
-    return "No links found from what was given.", unknown
+    plainest = f"The plainest reason is that nothing is shared, or too little. No start led to links {between}."
+    return "No links found from what was given.", plainest
 
 
 def advice(links: Links, estimates: Estimates | None, n_close: int) -> list[Advice]:
@@ -135,10 +136,21 @@ def _next_steps(reasons: tuple[str, ...]) -> list[Advice]:
         pairs = Advice("Check what was given, and give more: 15 right pairs are usually enough, 60 for hard data.")
     return [
         pairs,
-        Advice("If both collections carry a column such as title, url or sku: --seeds-by title, or --seeds-by auto."),
+        Advice(
+            "If both collections carry a column such as title, url or sku: --seeds-by title, or --seeds-by auto; for "
+            "bare .npy files give tables with a line for each row by --payload-a and --payload-b."
+        ),
         Advice("If you can run both models: veclink anchors embeds texts with both; give the two files by --anchors."),
         Advice("Run veclink probe on the two collections: it says what else may be in the way."),
     ]
+
+
+def _linked_share(estimates: Estimates) -> str:
+    """How many of 100 shared objects are linked: a bound, where the range says no more than that."""
+    recall = estimates.recall
+    if recall.high >= ALL:
+        return f"likely at least {_of_100(recall.low)}"
+    return f"about {_of_100(recall.value)}"
 
 
 def _of_100(share: float) -> str:

@@ -113,9 +113,9 @@ function element(tag, properties = {}, ...children) {
 
 /* A table from texts; the columns at the places `right` hold numbers, and a row may begin with its name. */
 function tableOf(heads, rows, { right = [], named = false } = {}) {
-  const kind = (i) => (right.includes(i) ? { class: "number-cell" } : {});
+  const kind = (i) => ({ "data-label": heads[i].toLowerCase(), ...(right.includes(i) ? { class: "number-cell" } : {}) });
   const head = element("tr", {}, ...heads.map((text, i) => element("th", { scope: "col", ...kind(i) }, text)));
   const body = rows.map((cells) => element("tr", {}, ...cells.map((text, i) =>
     (named && i === 0 ? element("th", { scope: "row" }, text) : element("td", kind(i), text)))));
-  return element("table", {}, element("thead", {}, head), element("tbody", {}, ...body));
+  return element("table", { class: "stack" }, element("thead", {}, head), element("tbody", {}, ...body));
 }

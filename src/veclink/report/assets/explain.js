@@ -1,5 +1,8 @@
 "use strict";
 /* The explanation of one link: a waterfall of what raised and lowered its odds, its rivals, and the links around it. */
+const UNEXPLAINED = "What speaks for it and what against is not in these links: they came from a CSV file with the short " +
+  "columns. A .parquet file has the reasons, and so has CSV that was written with --columns all.";
+
 function explainer(dialog, data, names, estimates, threshold, order, opened) {
   const c = data.column, { model, labels, told } = data.facts, body = dialog.querySelector(".body"), title = dialog.querySelector("h2");
   const first = c.rank.length ? c.rank[0] : 0;
@@ -29,10 +32,22 @@ function explainer(dialog, data, names, estimates, threshold, order, opened) {
     if (model && model.features.every((name) => c[name] && !Number.isNaN(c[name][row]))) parts.push(waterfall(row));
     if (c.rival_a) parts.push(rivals(row));
     if (c.near1_a) parts.push(nearby(row));
+    if (!c.rival_a && !c.votes) parts.push(element("p", { class: "soft" }, UNEXPLAINED));
     body.replaceChildren(...parts);
     opened(rank);
     if (!dialog.open) dialog.showModal();
     dialog.scrollTop = 0;
+  }
+  let partners = { k: -1 };
+  function partnerOf(side, place) { // of the links above the threshold, where it stands now
+    if (partners.k !== threshold.k) {
+      partners = { k: threshold.k, a: new Map(), b: new Map() };
+      for (let row = 0; row < c.rank.length && c.rank[row] < threshold.k; row++) {
+        partners.a.set(c.a[row], c.b[row]);
+        partners.b.set(c.b[row], c.a[row]);
+      }
+    }
+    return partners[side].get(place);
   }
   const label = (side, place) => { const { id, title: text } = names(side, place); return text || id; };
   function sides(row) {
@@ -94,14 +109,19 @@ function explainer(dialog, data, names, estimates, threshold, order, opened) {
         element("tr", {}, element("td"), element("td", {}, axis), element("td")))));
   }
   function rivals(row) {
-    const rows = [["This link", label("b", c.b[row]), Number.isNaN(c.score[row]) ? "–" : fixed(c.score[row])]];
+    const own = Number.isNaN(c.score[row]) ? "–" : fixed(c.score[row]);
+    const rows = [["This link", label("b", c.b[row]), label("a", c.a[row]), own]];
     for (const side of ["b", "a"]) {
-      const rival = c[`rival_${side}`][row], there = rival >= 0;
+      const rival = c[`rival_${side}`][row], there = rival >= 0, partner = there ? partnerOf(side, rival) : undefined;
       const score = there ? fixed(c[`rival_${side}_score`][row]) : "–";
-      rows.push([`Next best in ${side.toUpperCase()}`, there ? label(side, rival) : "none", score]);
+      const taken = !there ? "–" : partner === undefined ? "nothing" : label(side === "a" ? "b" : "a", partner);
+      rows.push([`Next best in ${side.toUpperCase()}`, there ? label(side, rival) : "none", taken, score]);
     }
     return element("div", {}, element("h3", {}, "Its rivals"),
-      tableOf(["Which", "Name", "Score"], rows, { right: [2], named: true }));
+      element("p", { class: "soft small" },
+        "The next best partners. One that is linked elsewhere fits another object better, and is a weak rival. " +
+        "One that is linked with nothing could be the right partner: compare the two by eye."),
+      tableOf(["Which", "Name", "Linked with", "Score"], rows, { right: [3], named: true }));
   }
   function nearby(row) {
     const rows = [];

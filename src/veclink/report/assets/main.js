@@ -39,7 +39,7 @@ async function start() {
 
 function controls(data, estimates, threshold) {
   const by = (id) => document.getElementById(id), slider = by("threshold-slider"), facts = data.facts;
-  const between = ([, low, high]) => `${percent(low)} to ${percent(high)}`;
+  const between = ([, low, high]) => (high >= 0.9995 ? `at least ${percent(low)}` : `${percent(low)} to ${percent(high)}`);
   const tell = () => {
     const at = estimates.at(threshold.k);
     slider.value = threshold.k;

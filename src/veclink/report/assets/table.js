@@ -33,16 +33,33 @@ function linkTable(root, data, names, threshold, open) {
     return ranks[side];
   }
   const leads = () => Float32Array.from({ length: n }, (_, row) => { const m = margin(row); return Number.isNaN(m) ? -1 : m; });
+  const limits = { // what the fields of "Filter by column" ask of a row
+    "p-least": (row, x) => p(row) >= x,
+    "p-most": (row, x) => p(row) <= x,
+    "lead-most": (row, x) => margin(row) <= x,
+    a: (row, x) => own("a", row).includes(x),
+    b: (row, x) => own("b", row).includes(x),
+  };
+  const own = (side, row) => Object.values(names(side, c[side][row])).join("\n").toLowerCase();
+  const fields = [...root.querySelectorAll("[data-column]")];
+  function wanted() { // the fields that say something, each as a test of a row
+    return fields.filter((field) => field.value.trim() !== "").map((field) => {
+      const asked = field.type === "number" ? field.valueAsNumber : field.value.trim().toLowerCase();
+      return (row) => limits[field.dataset.column](row, asked);
+    });
+  }
   const keys = { rank: () => c.rank, a: () => alphabetical("a"), b: () => alphabetical("b"), margin: leads };
 
   function searched(row) {
-    return ["a", "b"].map((side) => Object.values(names(side, c[side][row])).join("\n")).join("\n").toLowerCase();
+    return `${own("a", row)}\n${own("b", row)}`;
   }
   function choose() {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean), test = tests[filter.value] || tests.all;
     if (words.length && !hay) hay = Array.from({ length: n }, (_, row) => searched(row));
-    const found = [];
-    for (let row = 0; row < n; row++) if (test(row) && words.every((word) => hay[row].includes(word))) found.push(row);
+    const found = [], asked = wanted();
+    for (let row = 0; row < n; row++) {
+      if (test(row) && words.every((word) => hay[row].includes(word)) && asked.every((fits) => fits(row))) found.push(row);
+    }
     order = Uint32Array.from(found);
     const key = keys[sorted.by](), sign = sorted.down ? -1 : 1;
     if (sorted.by !== "rank" || sorted.down) order.sort((x, y) => sign * (key[x] - key[y]) || x - y);
@@ -54,7 +71,7 @@ function linkTable(root, data, names, threshold, open) {
     page = Math.min(page, pages - 1);
     body.replaceChildren(...Array.from(order.subarray(page * size, (page + 1) * size), line));
     if (!order.length) {
-      const nothing = "No link fits. Clear the search, or choose another filter.";
+      const nothing = "No link fits. Clear the search and the fields by column, or choose another filter.";
       body.append(element("tr", {}, element("td", { colspan: "7" }, nothing)));
     }
     count.textContent = `${whole(order.length)} ${order.length === 1 ? "pair" : "pairs"}`;
@@ -90,7 +107,9 @@ function linkTable(root, data, names, threshold, open) {
     return element("td", { "data-label": side.toUpperCase() }, title || id, below);
   }
   let waiting = 0;
-  search.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(choose, n > 20000 ? 150 : 0); });
+  for (const field of [search, ...fields]) {
+    field.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(choose, n > 20000 ? 150 : 0); });
+  }
   filter.addEventListener("change", choose);
   for (const button of root.querySelectorAll("[data-page]")) {
     button.addEventListener("click", () => { page += Number(button.dataset.page); show(); });
@@ -109,5 +128,6 @@ function linkTable(root, data, names, threshold, open) {
     stale = requestAnimationFrame(() => { const kept = page; choose(); page = kept; show(); });
   });
   choose();
-  return { only(name) { filter.value = name; search.value = ""; choose(); }, order: () => order };
+  const clear = () => { for (const field of [search, ...fields]) field.value = ""; };
+  return { only(name) { filter.value = name; clear(); choose(); }, order: () => order };
 }

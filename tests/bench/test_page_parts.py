@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-from functools import cache
+from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-ROOT = Path(__file__).parent.parent
+import pytest
 
-
-@cache
-def docs_hooks() -> ModuleType:
-    """`docs/hooks.py`, which fills the pages."""
-    spec = importlib.util.spec_from_file_location("docs_hooks", ROOT / "docs" / "hooks.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from veclink.errors import InputError
+from veclink_bench.page_parts import new_rows, promise, starts
+from veclink_bench.pages import filled
+from veclink_bench.places import ROOT
 
 
 def trial(*true: float | None) -> dict[str, Any]:
@@ -32,13 +25,13 @@ TRIALS = {"one": trial(0.9, 0.96, None), "two": trial(0.89, 0.97, None), "three"
 
 
 def test_without_measurements_nothing_is_promised(tmp_path: Path) -> None:
-    made = docs_hooks().promise(tmp_path)
+    made = promise(tmp_path)
     assert made.count("| not measured | 0 |") == 3 and "of 100 |" not in made
 
 
 def test_the_promise_is_the_share_of_measured_cases_that_kept_it(tmp_path: Path) -> None:
     (tmp_path / "real.json").write_text(json.dumps({"cells": TRIALS}))
-    lines = docs_hooks().promise(tmp_path).splitlines()
+    lines = promise(tmp_path).splitlines()
     assert lines[2:] == ["| 0.9 | in 66 of 100 | 3 |", "| 0.95 | in 66 of 100 | 3 |", "| 0.99 | not measured | 0 |"]
 
 
@@ -47,18 +40,25 @@ def test_of_a_case_that_was_measured_twice_the_last_counts_and_the_half_for_choo
     lines = [{"case": "one"} | bad, {"case": "one"} | good, {"case": "two"} | good]
     (tmp_path / "real-report.1-of-1.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     (tmp_path / "real-choose.1-of-1.jsonl").write_text(json.dumps({"case": "three"} | bad) + "\n")
-    assert docs_hooks().promise(tmp_path).splitlines()[2:] == [
+    assert promise(tmp_path).splitlines()[2:] == [
         "| 0.9 | in 100 of 100 | 2 |",
         "| 0.95 | in 100 of 100 | 2 |",
         "| 0.99 | in 100 of 100 | 2 |",
     ]
 
 
-def test_the_page_on_thresholds_has_the_promise() -> None:
-    page = (ROOT / "docs" / "how-to" / "threshold.md").read_text(encoding="utf-8")
-    filled = docs_hooks().filled(page)
-    assert "<!-- the promise -->" not in filled
-    assert docs_hooks().promise() in filled
+@pytest.mark.parametrize(
+    ("page", "part"),
+    [("how-to/threshold.md", promise), ("how-to/no-seeds.md", starts), ("limits.md", starts),
+     ("how-to/new-rows.md", new_rows)],
+)  # fmt: skip
+def test_the_pages_say_it_also_where_they_are_read_as_files(page: str, part: Callable[[], str]) -> None:
+    assert part() in (ROOT / "docs" / page).read_text(encoding="utf-8")
+
+
+def test_a_mark_of_a_part_that_is_not_made_is_refused() -> None:
+    with pytest.raises(InputError, match="'weather'; there are promise"):
+        filled("<!-- made weather -->\n<!-- end -->")
 
 
 def start_trial(data: str, case: str, **f1: float) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def test_how_often_starts_work_is_counted_by_kind_of_data(tmp_path: Path) -> Non
         start_trial("reddit minilm-e5", "nothing shared, few", f0=0.1),
     ]
     (tmp_path / "no_seeds.json").write_text(json.dumps({"rows": rows}))
-    assert docs_hooks().starts(tmp_path).splitlines()[2:] == [
+    assert starts(tmp_path).splitlines()[2:] == [
         f"| abstracts | {half} | nothing | 1 of 1 | 96.0 | 95.0 |",
         f"| films | {half} | 8 seeds | 0 of 1 | 50.0 | 60.0 |",
         "| nothing shared | nothing | nothing | called linkable 1 of 2 times | – | – |",
@@ -89,17 +89,9 @@ def test_how_often_starts_work_is_counted_by_kind_of_data(tmp_path: Path) -> Non
     ]
 
 
-def test_the_pages_on_starts_have_the_measured_table() -> None:
-    for page in ("how-to/no-seeds.md", "limits.md"):
-        filled = docs_hooks().filled((ROOT / "docs" / page).read_text(encoding="utf-8"))
-        assert "<!-- starts without seeds -->" not in filled and "| abstracts |" in filled
-
-
 def test_the_page_on_new_rows_says_what_was_measured_and_nothing_else(tmp_path: Path) -> None:
-    assert "points" not in docs_hooks().new_rows(tmp_path)
+    assert "points" not in new_rows(tmp_path)
     measured = {"days": {"worst_behind": 0.44}, "cost": {"products": 1.187}}
     (tmp_path / "living.json").write_text(json.dumps({"summary": measured}))
-    told = docs_hooks().new_rows(tmp_path)
+    told = new_rows(tmp_path)
     assert "missed by 0.4 points" in told and "1.19 products" in told and "one at a time" not in told
-    page = (ROOT / "docs" / "how-to" / "new-rows.md").read_text(encoding="utf-8")
-    assert "<!-- the new rows -->" in page and "<!-- the new rows -->" not in docs_hooks().filled(page)

@@ -1,0 +1,126 @@
+"""Parts of the pages that are made whole from the results: a table, or a list of sentences.
+
+A page holds them between `<!-- made NAME -->` and `<!-- end -->`; the names are those of `PARTS`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from veclink_bench.places import BENCH
+
+RESULTS = BENCH / "results" / "experiments"
+STARTED_WITHIN = 0.03  # of the F1 from fifteen seeds on the same split
+TITLES = ("reddit", "stackexchange")
+PROMISED = (0.9, 0.95, 0.99)
+
+
+def promise(results: Path = RESULTS) -> str:
+    """For each wanted precision, in how many of 100 measured cases the true one was at least that.
+
+    results: a folder with the trials of `veclink bench real`. Trials in which nothing was kept are left out: no link
+    breaks no promise.
+    """
+    trials = _real_trials(results)
+    lines = ["| wanted precision | the true precision was at least that | measured cases |", "|---|---|---|"]
+    for wanted in PROMISED:
+        kept = [trial["at"][str(wanted)] for trial in trials]
+        true = [each["precision"] for each in kept if each["links"]]
+        if true:
+            reached = sum(precision >= wanted for precision in true)
+            # Rounded down: a promise is not rounded up.
+            lines.append(f"| {wanted:g} | in {100 * reached // len(true)} of 100 | {len(true):,} |")
+        else:
+            lines.append(f"| {wanted:g} | not measured | 0 |")
+    return "\n".join(lines)
+
+
+def starts(results: Path = RESULTS) -> str:
+    """How often linking started, by kind of data and by what it began from: the trials of `veclink bench no-seeds`.
+
+    results: a folder with no_seeds.json.
+    """
+    measured: dict[tuple[str, str, int], list[tuple[dict[str, Any], dict[str, Any] | None]]] = {}
+    for trial in json.loads((results / "no_seeds.json").read_text(encoding="utf-8"))["rows"]:
+        reference = trial["from"].get("15")
+        for count in sorted(int(each) for each in trial["from"] if each != "15"):
+            key = (*_kind_of_data(trial), count)
+            measured.setdefault(key, []).append((trial["from"][str(count)], reference))
+    lines = ["| data | in common | from | started | mean F1 | from 15 seeds |", "|---|---|---|---|---|---|"]
+    lines += [_starts_line(*key, runs) for key, runs in sorted(measured.items())]
+    return "\n".join(lines)
+
+
+def _kind_of_data(trial: dict[str, Any]) -> tuple[str, str]:
+    """The kind of texts and models of a trial, and what its two sides have in common."""
+    corpus, models = trial["data"].split()
+    case = trial["case"]
+    if case.startswith("nothing shared"):
+        return "nothing shared", "nothing"
+    if corpus in TITLES:
+        return ("short titles, e5 on one side" if "e5" in models else "short titles, other models"), case
+    return ("films" if corpus == "movies" else "abstracts"), case
+
+
+def _starts_line(kind: str, case: str, count: int, runs: list[tuple[dict[str, Any], dict[str, Any] | None]]) -> str:
+    begun = f"{count} seeds" if count else "nothing"
+    references = [reference for _, reference in runs if reference is not None]
+    if not references:
+        wrong = sum(found["verdict"] == "linkable" for found, _ in runs)
+        return f"| {kind} | {case} | {begun} | called linkable {wrong} of {len(runs)} times | – | – |"
+    pairs = [(found["f1"], reference["f1"]) for found, reference in runs if reference is not None]
+    started = sum(f1 >= seeded - STARTED_WITHIN for f1, seeded in pairs)
+    mean, seeded = (100 * sum(each) / len(pairs) for each in zip(*pairs, strict=True))
+    return f"| {kind} | {case} | {begun} | {started} of {len(pairs)} | {mean:.1f} | {seeded:.1f} |"
+
+
+def new_rows(results: Path = RESULTS) -> str:
+    """What `veclink bench living` measured, as a list; what was not measured is not in it."""
+    file = results / "living.json"
+    told = json.loads(file.read_text(encoding="utf-8"))["summary"] if file.is_file() else {}
+    lines = []
+    if "batch" in told:
+        batch = told["batch"]
+        mean, worst = _points(-batch["mean_behind"]), _points(-batch["worst_behind"])
+        off, most_off = batch["mean_absolute_single_error"], abs(batch["worst_single_error"])
+        lines += [
+            f"- 100 new rows, 70 of them shared, in {batch['cases']} cases: the F1 of linking everything again is "
+            f"missed by {mean} on average, by {worst} in the worst case.",
+            f"- 200 rows, one at a time: the mean probability is off by {off:.1f} points on average, by "
+            f"{most_off:.1f} in the worst case.",
+        ]
+    if "days" in told:
+        worst = _points(-told["days"]["worst_behind"])
+        lines.append(f"- Ten days of `update`: the F1 of one run at the end is missed by {worst} in the worst case.")
+    if "cost" in told:
+        products = told["cost"]["products"]
+        lines.append(f"- 1,000 new rows against 200,000 take as long as {products:.2f} products of that size.")
+    lines.append("\n`veclink bench living --data DIR` measures it again (bench/results/experiments/living.json).")
+    return "\n".join(lines)
+
+
+def _points(difference: float) -> str:
+    """How much an F1 is missed by, in words."""
+    return f"{max(-difference, 0):.1f} points" if difference < 0 else f"nothing ({difference:.1f} points more)"
+
+
+def _real_trials(results: Path) -> list[dict[str, Any]]:
+    """The trials on the half of the data that nothing was chosen on, the last of each case.
+
+    From `real.json` ({"cells": {case: trial}}), else from the lines of `real-report.*.jsonl`.
+    """
+    whole = results / "real.json"
+    if whole.is_file():
+        return list(json.loads(whole.read_text(encoding="utf-8"))["cells"].values())
+    trials = {}
+    for part in sorted(results.glob("real-report.*.jsonl")):
+        for line in part.read_text(encoding="utf-8").splitlines():
+            trial = json.loads(line)
+            trials[trial["case"]] = trial
+    return list(trials.values())
+
+
+PARTS: dict[str, Callable[[], str]] = {"promise": promise, "starts": starts, "new-rows": new_rows}
