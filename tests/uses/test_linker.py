@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -111,6 +112,11 @@ def test_a_loaded_linker_says_what_it_needs(saved: Path) -> None:
         loaded.match(grown.new)
     with pytest.raises(InputError, match="are not those that the linker was fitted to"):
         loaded.match(grown.new, against=grown.b[::-1])
+    for row in (100, 101):  # every second row was looked at once
+        other = grown.b.copy()
+        other[row] *= 2
+        with pytest.raises(InputError, match="are not those that the linker was fitted to"):
+            loaded.match(grown.new, against=other)
     with pytest.raises(InputError, match="has 499 rows, and the linker knows 500"):
         loaded.match(grown.new, against=grown.b[:-1])
     with pytest.raises(InputError, match="check the side"):
@@ -122,17 +128,33 @@ def test_a_loaded_linker_says_what_it_needs(saved: Path) -> None:
 def test_files_of_two_linkers_are_not_one_linker(linker: Linker, saved: Path, tmp_path: Path) -> None:
     grown = grown_papers()
     folder = tmp_path / "mixed"
-    other = Linker.load(saved)
-    other.update(new_a=grown.new, b=grown.b)
-    other.save(folder)
-    (folder / "rows_a.safetensors").write_bytes((saved / "rows_a.safetensors").read_bytes())
-    with pytest.raises(InputError, match=r"not a sound linker.*not written together"):
-        Linker.load(folder)
+    Linker.load(saved).update(new_a=grown.new, b=grown.b).save(folder)
+    for name in ("rows_a.safetensors", "links.parquet", "a_to_b.safetensors"):
+        mine = (folder / name).read_bytes()
+        other = (saved / name).read_bytes()
+        if other == mine:  # an update leaves the maps as they are: one bit of a number is another
+            other = mine[:-1] + bytes([mine[-1] ^ 1])
+        (folder / name).write_bytes(other)
+        with pytest.raises(InputError, match=r"not a sound linker.*not written together"):
+            Linker.load(folder)
+        (folder / name).write_bytes(mine)
+    assert Linker.load(folder).sizes == (500, 500)
     with pytest.raises(InputError, match="is not a linker"):
         Linker.load(tmp_path)
     (folder / "mine.txt").write_text("mine")
     with pytest.raises(InputError, match=r"other files, which would be lost: 'mine\.txt'"):
         linker.save(folder)
+
+
+@pytest.mark.parametrize(("told", "advice"), [(1, "--continue .*links.parquet"), (99, "use a newer veclink")])
+def test_a_folder_of_another_format_is_refused_with_what_to_do(
+    saved: Path, tmp_path: Path, told: int, advice: str
+) -> None:
+    folder = shutil.copytree(saved, tmp_path / "linker")
+    plain = json.loads((folder / "linker.json").read_text())
+    (folder / "linker.json").write_text(json.dumps({**plain, "format": told}))
+    with pytest.raises(InputError, match=f"has the format {told}.*{advice}"):
+        Linker.load(folder)
 
 
 def test_rows_that_are_taken_in_are_rows_of_the_linker(saved: Path, tmp_path: Path) -> None:
