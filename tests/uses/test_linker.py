@@ -15,6 +15,14 @@ from veclink import Collection, Linker, Links, link
 from veclink.confidence import candidates
 from veclink.data.summary import Summary
 from veclink.errors import InputError
+from veclink.geometry.clouds import Cloud
+from veclink.uses.new_rows.constants import CLEAR_LEAD
+from veclink.uses.new_rows.entering import new_rows
+from veclink.uses.new_rows.judging import judge
+from veclink.uses.new_rows.searching import Signatures, search
+from veclink.uses.new_rows.taking_in import taken_in
+
+SURE = 20
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +91,49 @@ def test_a_row_that_fits_better_takes_a_partner_away() -> None:
     linker.update(new_a=grown.new)
     now = linker.links.pairs
     assert now[now[:, 1] == grown.partner[place]].tolist() == [[440 + place, grown.partner[place]]]
+
+
+def links_after(linker: Linker, probability: float, lead: float) -> tuple[Links, np.ndarray]:
+    """The links once new rows are known whose pairs with rows of the surest links are so probable, and so far ahead.
+
+    Also the surest links so far, of rows that no other new row comes near.
+    """
+    grown, knowledge = grown_papers(), linker.knowledge
+    known = knowledge.sides[1]
+    other = Cloud(Collection.from_array(grown.b), known.rows, known.mean)
+    rows = new_rows(Collection.from_array(grown.new), knowledge, 0)
+    vectors = rows.block(0, len(rows))
+    found = search(knowledge, 0, vectors, Signatures(knowledge, 0, other))
+    judged = judge(knowledge, 0, vectors, found, other)
+    sure = linker.links.pairs[~np.isin(linker.links.pairs[:, 1], known.rows[judged.places])][:SURE]
+    last = np.arange(len(judged.rows)) >= len(judged.rows) - SURE
+    places = judged.places.copy()
+    places[last] = np.searchsorted(known.rows, sure[:, 1])
+    judged = replace(
+        judged,
+        places=places,
+        probability=np.where(last, probability, np.maximum(judged.probability, probability)),
+        lead=np.where(last, lead, judged.lead),
+    )
+    return taken_in(linker.links, knowledge, 0, judged, found, rows, other)[0], sure
+
+
+def held(links: Links, pairs: np.ndarray) -> int:
+    return len({tuple(pair) for pair in links.pairs.tolist()} & {tuple(pair) for pair in pairs.tolist()})
+
+
+def test_a_pair_too_improbable_to_be_a_link_takes_no_partner_away(linker: Linker) -> None:
+    links, sure = links_after(linker, 0.05, lead=10 * CLEAR_LEAD)
+    assert links.probability.min() > 0.05 and held(links, sure) == SURE
+    every = links.considered.pairs
+    assert all(len(np.unique(side)) == len(side) for side in every.T)
+
+
+def test_a_link_that_is_clearly_ahead_takes_a_partner_away_though_it_is_less_probable(linker: Linker) -> None:
+    links, sure = links_after(linker, 0.8, lead=10 * CLEAR_LEAD)
+    assert held(links, sure) == 0 and np.isin(sure[:, 1], links.pairs[:, 1]).all()
+    links, sure = links_after(linker, 0.8, lead=CLEAR_LEAD / 2)
+    assert held(links, sure) == SURE
 
 
 def test_a_large_collection_is_searched_along_one_map_with_the_same_links(monkeypatch: pytest.MonkeyPatch) -> None:

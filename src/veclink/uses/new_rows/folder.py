@@ -110,9 +110,8 @@ def _check_versions(plain: Any, path: Path) -> None:
     again = f"link again from its links (veclink link A B --continue {path / LINKS} -o … --save-linker …)"
     if told != FORMAT:
         is_old = isinstance(told, int) and told < FORMAT
-        raise InputError(
-            f"{path} has the format {told} and this version reads {FORMAT}; {again if is_old else 'use a newer veclink'}."
-        )
+        advice = again if is_old else "use a newer veclink"
+        raise InputError(f"{path} has the format {told} and this version reads {FORMAT}; {advice}.")
     if plain.get("calibration") != CALIBRATION_VERSION:
         raise InputError(
             f"{path} was fitted with the calibration {plain.get('calibration')}, and this version has "
