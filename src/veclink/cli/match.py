@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from veclink.cli.shared import Printing, check_choice, check_output, command
+from veclink.cli.shared import Printing, Threads, check_choice, check_output, command
 
 if TYPE_CHECKING:
     from veclink.data.links import Links
@@ -27,6 +27,7 @@ def match(
         bool,
         typer.Option("--update", help="Take the new rows into the linker, too; the same command once more is safe."),
     ] = False,
+    threads: Threads = None,
 ) -> None:
     """Link the rows of NEW with the other side, in one pass and with probabilities, by what an earlier run learned."""
     from veclink.data.links_files import check_beside
@@ -41,10 +42,8 @@ def match(
         check_place(linker)
     with printing.progress() as listener:
         known = Linker.load(linker)
-        if update:
-            links = known.match_and_update(new, side=side, against=against, progress=listener)
-        else:
-            links = known.match(new, side=side, against=against, progress=listener)
+        links_of = known.match_and_update if update else known.match
+        links = links_of(new, side=side, against=against, threads=threads, progress=listener)
     # First the links, then the linker: a run that was killed between the two finds the linker as it was, and one that
     # was killed after both finds the rows in it.
     links.save(output)

@@ -20,6 +20,7 @@ from veclink.linkers.options import SpanOptions
 from veclink.linkers.verdict import NOT_LINKABLE
 from veclink.progress import Progress, ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
+from veclink.threads import takes_threads
 from veclink.uses.linked_pairs import check_links
 from veclink.uses.new_rows import folder
 from veclink.uses.new_rows.entering import check_ids, check_options, new_rows
@@ -77,6 +78,7 @@ class Linker:
 
     @classmethod
     @shows_progress
+    @takes_threads
     def fit(cls, a: Source, b: Source, *, links: Links | None = None, **options: Any) -> Linker:
         """Link two collections, and learn from the links how new rows are to be judged.
 
@@ -87,8 +89,8 @@ class Linker:
         links : Links, optional
             Links between them that were found before: nothing is linked again.
         **options
-            What `link` takes: seeds, anchors, device, random_state, memory, progress and so on; of the methods "span"
-            alone, and its links one-to-one.
+            What `link` takes: seeds, anchors, device, random_state, memory, threads, progress and so on; of the methods
+            "span" alone, and its links one-to-one.
         """
         check_options(options)
         progress = options.get("progress")
@@ -104,6 +106,7 @@ class Linker:
         return cls.learned(links, left, right, (_address(a), _address(b)), **options)
 
     @classmethod
+    @takes_threads
     def learned(
         cls,
         links: Links,
@@ -134,12 +137,14 @@ class Linker:
         return cls(links, knowledge, translators, Held(sources, ([left], [right]), kept))
 
     @shows_progress
+    @takes_threads
     def match(
         self,
         new: Source,
         *,
         side: str = "a",
         against: Source | None = None,
+        threads: int | None = None,
         progress: ProgressListener | bool | None = None,
     ) -> Links:
         """Links of new rows with the other collection, by what the fit has learned; one row is enough.
@@ -155,6 +160,10 @@ class Linker:
             The side that they are of, whose model made them.
         against : array, Collection, path or URL, optional
             The other collection, as the linker knows it; by default the one in memory, or opened from where it was.
+        threads : int, optional
+            Threads on the CPU, as for `link`. The links are the same.
+        progress : callable or True, optional
+            Hears of every step; True shows them.
 
         Returns
         -------
@@ -171,6 +180,7 @@ class Linker:
         return as_links(self.links, self.knowledge, at, judged, rows, other)
 
     @shows_progress
+    @takes_threads
     def update(
         self,
         *,
@@ -179,6 +189,7 @@ class Linker:
         a: Source | None = None,
         b: Source | None = None,
         refit: bool | str = "auto",
+        threads: int | None = None,
         progress: ProgressListener | bool | None = None,
     ) -> Linker:
         """Take new rows in: they follow the rows that are known, and their links are links of the linker.
@@ -196,6 +207,8 @@ class Linker:
         refit : {"auto", True, False}
             Whether all is linked again from the links so far, which needs both collections. "auto" does so once enough
             rows have come since the last fit, if both collections are there.
+        threads, progress
+            As for `match`.
         """
         if new_a is None and new_b is None:
             raise InputError("There are no new rows; give new_a, new_b or both.")
@@ -220,12 +233,14 @@ class Linker:
         return self
 
     @shows_progress
+    @takes_threads
     def match_and_update(
         self,
         new: Source,
         *,
         side: str = "a",
         against: Source | None = None,
+        threads: int | None = None,
         progress: ProgressListener | bool | None = None,
     ) -> Links:
         """Take new rows in, and give their links as `match` has them.

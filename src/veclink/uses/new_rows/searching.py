@@ -13,7 +13,7 @@ from veclink.geometry.nearest import largest, largest_values
 from veclink.geometry.rows import tiles
 from veclink.geometry.signatures import unit_rows
 from veclink.matching.cpu import kernels
-from veclink.threads import share
+from veclink.threads import multiply, share
 from veclink.uses.new_rows.constants import LISTED_BY_COSINE
 from veclink.uses.new_rows.knowledge import Knowledge
 from veclink.uses.new_rows.learning import source_rows
@@ -58,7 +58,7 @@ class Signatures:
         if fold not in self._made:
             projection = self._maps[fold]
             blocks = [
-                unit_rows(self.other.block(start, stop) @ projection)
+                unit_rows(multiply(self.other.block(start, stop), projection))
                 for start, stop in tiles(len(self.other), BLOCK)
             ]  # fmt: skip
             self._made[fold] = np.concatenate(blocks)
@@ -81,7 +81,7 @@ def _under_each_map(knowledge: Knowledge, side: int, new: np.ndarray, others: Si
     for fold, query in enumerate(queries):
         signature = others.of(fold)
         for start, stop in tiles(len(new), QUERIES):
-            cosine = query[start:stop] @ signature.T
+            cosine = multiply(query[start:stop], signature.T)
             density[start:stop, fold] = largest_values(cosine, knowledge.k).mean(axis=1)
             csls = 2 * cosine - known.density[:, fold]
             best = largest(csls, min(BEST_LISTED, csls.shape[1]))
@@ -143,7 +143,7 @@ def _nearest(queries: np.ndarray, scales: np.ndarray, other: Cloud) -> tuple[np.
         rows = scaled[: stop - start]
         np.multiply(source_rows(other, start, stop), scales[start:stop, :1], out=rows[:, :-1])
         rows[:, -1] = -scales[start:stop, 1]
-        np.matmul(queries, rows.T, out=space[:, : stop - start])
+        multiply(queries, rows.T, out=space[:, : stop - start])
         lists.take_in(space, stop - start, start)
     return lists.best()
 
