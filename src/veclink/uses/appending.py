@@ -19,7 +19,7 @@ from veclink.data.collection import Collection, numbers
 from veclink.data.links import Links
 from veclink.errors import InputError, needed
 from veclink.geometry.magnitudes import fitted
-from veclink.progress import ProgressListener
+from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores import open_store
 from veclink.stores.arrow import id_column, one_table
 from veclink.stores.opening import open_collection
@@ -83,6 +83,7 @@ class Appended:
             return store.write(self.batches(), metadata=self.metadata, replace=True)
 
 
+@shows_progress
 def append(
     new: Source,
     to: str | Path,
@@ -91,7 +92,7 @@ def append(
     side: str = "a",
     sure: float = DEFAULT_SURE,
     against: Source | None = None,
-    progress: ProgressListener | None = None,
+    progress: ProgressListener | bool | None = None,
 ) -> Appended:
     """The merged collection in `to` with new rows of one side; nothing is written until `Appended.write`.
 
@@ -110,9 +111,10 @@ def append(
         Links less probable than this join nothing.
     against : array, Collection, path or URL, optional
         The other collection, where the linker cannot find it.
-    progress : callable, optional
-        Hears how far it is.
+    progress : callable or True, optional
+        Hears how far it is; True shows it.
     """
+    progress = heard(progress)
     if side not in ("a", "b"):
         raise InputError(f"The side is {side!r}; it is 'a' or 'b'.")
     rows, merged = open_collection(new, progress=progress), open_collection(to, progress=progress)
