@@ -17,7 +17,12 @@ class Wanted:
 
     precision: Annotated[
         float | None,
-        typer.Option(min=0.0, max=1.0, help="The surest that reach this precision, by the cautious estimate of link."),
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            help="The surest that reach this precision, by a cautious estimate: each wrong link that the probabilities "
+            "expect counts as several, one to five (`caution` with --json).",
+        ),
     ] = None
     probability: Annotated[
         float | None, typer.Option(min=0.0, max=1.0, help="Those that are at least this probable.")
@@ -53,6 +58,11 @@ def cut(
     lines = [f"{len(chosen):,} links of {judged:,} judged pairs ({len(loaded):,} before), written to {output}."]
     if chosen.summary.precision is not None:
         lines.insert(0, f"Estimated precision {chosen.summary.precision:.1%}.")
-    if loaded.considered is None:
+    if wanted.precision is not None and judged:
+        caution = chosen.summary.caution
+        lines.append(f"To be cautious, each wrong link that the probabilities expect was counted as {caution:.1f}.")
+    if not judged:
+        lines.append(f"{source} holds no pairs, so there is nothing to choose from; look at what the run said of them.")
+    elif source.suffix.lower() == ".csv":
         lines.append(f"{source} holds links only: a larger choice needs the Parquet file of the run.")
     printing.result(told, lambda: typer.echo("\n".join(lines)))
