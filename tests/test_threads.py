@@ -7,11 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
+from grown_papers import first_links, grown_papers
 from span_papers import some_papers
-from veclink import link
+from veclink import Linker, link
 from veclink.errors import InputError
+from veclink.progress import Progress
 from veclink.threads import computing, cores, cpu_quota, multiply, share, thread_count
 
 
@@ -71,9 +73,7 @@ def test_a_quota_of_the_first_version_of_control_groups_counts(tmp_path: Path) -
 
 
 def test_blas_has_one_thread_while_something_is_computed_and_its_own_again_when_all_is_done() -> None:
-    import threadpoolctl
-
-    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+    with threadpool_limits(2, user_api="blas"):
         with computing():
             other = computing()
             other.__enter__()  # another computation begins before the first ends, and ends after it
@@ -146,3 +146,25 @@ def test_links_are_the_same_whatever_the_number_of_threads() -> None:
     links = [link(papers.a, papers.b, seeds=papers.seeds, threads=threads) for threads in (1, 3)]
     assert np.array_equal(links[0].pairs, links[1].pairs)
     assert np.array_equal(links[0].probability, links[1].probability)
+
+
+@pytest.mark.runs
+def test_a_linker_computes_with_the_threads_asked_for_and_blas_with_one() -> None:
+    grown = grown_papers()
+    seen: dict[str, set[tuple[int, ...]]] = {}
+
+    def listen(now: Progress) -> None:
+        seen.setdefault(now.stage, set()).add((thread_count(), *blas_threads()))
+
+    with threadpool_limits(2, user_api="blas"):
+        linker = Linker.fit(grown.a, grown.b, links=first_links(), threads=3, progress=listen)
+        links = linker.match(grown.new, threads=5, progress=listen)
+        assert seen == {"learning": {(3, 1)}, "matching": {(5, 1)}}
+        linker.match_and_update(grown.new, threads=4, progress=listen)
+        assert seen["matching"] == {(5, 1), (4, 1)}
+    assert links == linker_of_one_thread().match(grown.new, threads=1)
+
+
+def linker_of_one_thread() -> Linker:
+    grown = grown_papers()
+    return Linker.fit(grown.a, grown.b, links=first_links(), threads=1)

@@ -10,6 +10,7 @@ The parts of a job are the same however many threads there are, and so is every 
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import threading
@@ -19,7 +20,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -28,6 +29,9 @@ from veclink.errors import InputError
 VARIABLE = "VECLINK_THREADS"
 OTHERS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 ROWS_AT_ONCE = 256  # of a product: fewer run slower, with more the threads wait longer for the last one
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 
 _asked: ContextVar[int | None] = ContextVar("threads that were asked for", default=None)
 
@@ -106,6 +110,18 @@ def computing(threads: int | None = None) -> Iterator[None]:
     finally:
         _blas.release()
         _asked.reset(asked)
+
+
+def takes_threads(function: Callable[Given, Result]) -> Callable[Given, Result]:
+    """Let a function take `threads=`: while it works, it is `computing` with so many."""
+
+    @functools.wraps(function)
+    def limited(*args: Given.args, **keywords: Given.kwargs) -> Result:
+        threads: Any = keywords.get("threads")
+        with computing(threads):
+            return function(*args, **keywords)
+
+    return limited
 
 
 def share(loop: Callable[[int, int], Any], size: int, *, step: int = ROWS_AT_ONCE) -> None:

@@ -13,30 +13,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from grown_papers import fitted, grown_papers
+from killed_steps import KILL_BEFORE
 from own_process import command_alone
 from veclink import Linker, Links
+from veclink.cli.app import app
+from veclink.data.summary import Summary
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "new-rows.md"
 CODE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
-KILLED = """
-import json, os, signal, sys
+KILLED = f"""
+import json
 from veclink.cli.app import main
 import veclink.uses.linker
-
-def kill_before(step):
-    seen = 0
-    def hook(event, arguments):
-        nonlocal seen
-        looked_up = event == "ctypes.dlsym" and arguments[1] == "renameat2"
-        if looked_up or event in ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree"):
-            seen += 1
-            if seen == step:
-                os.kill(os.getpid(), signal.SIGKILL)
-    sys.addaudithook(hook)
-
+{KILL_BEFORE}
 def run(folder, step):
     child = os.fork()
     if not child:
@@ -126,8 +119,21 @@ def test_cut_asks_for_one_wish_and_says_what_a_csv_lacks(files: Path, walked: di
     assert code == 2 and "one of --precision, --probability and --links" in said
     code, said = command_alone("cut", files / "sure.csv", "--probability", "0.1", "-o", tmp_path / "x.csv")
     assert code == 0 and "holds links only" in said
+    code, said = command_alone("cut", files / "links.parquet", "--precision", "0.9", "-o", tmp_path / "x.csv")
+    caution = Links.load(files / "links.parquet").summary.caution
+    assert code == 0 and f"expect was counted as {caution:.1f}." in said and "links only" not in said
     code, said = command_alone("cut", files / "links.parquet", "--links", 10**6, "-o", tmp_path / "x.csv")
     assert code == 1 and "pairs were judged" in said
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+@pytest.mark.parametrize("wish", [("--precision", "0.9"), ("--probability", "0.1"), ("--links", "0")])
+def test_a_cut_of_no_links_is_empty_and_says_why(ending: str, wish: tuple[str, str], tmp_path: Path) -> None:
+    source, cut = tmp_path / f"none{ending}", tmp_path / f"cut{ending}"
+    Links(np.empty((0, 2), int), np.empty(0), Summary("span", 5, 6, 0, verdict="not linkable")).save(source)
+    told = CliRunner().invoke(app, ["cut", str(source), *wish, "-o", str(cut)])
+    assert told.exit_code == 0 and "holds no pairs" in told.stdout and "links only" not in told.stdout
+    assert len(Links.load(cut)) == 0 and Links.load(cut).summary.verdict == "not linkable"
 
 
 def test_match_prints_json_and_refuses_what_it_cannot_use(tmp_path: Path) -> None:
@@ -139,7 +145,7 @@ def test_match_prints_json_and_refuses_what_it_cannot_use(tmp_path: Path) -> Non
     given = ("match", tmp_path / "new.npy", "--linker", tmp_path / "linker", "-o", tmp_path / "new.csv")
     code, said = command_alone(*given)
     assert code == 1 and "--against" in said and not (tmp_path / "new.csv").exists()
-    code, said = command_alone(*given, "--against", tmp_path / "b.npy", "--json", "-q")
+    code, said = command_alone(*given, "--against", tmp_path / "b.npy", "--json", "-q", "--threads", "2")
     assert code == 0 and json.loads(said)["n_links"] == len(linker.match(grown.new))
     code, said = command_alone(*given, "--against", tmp_path / "b.npy", "--side", "b")
     assert code == 1 and "check the side" in said

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from killed_steps import KILL_BEFORE
 from store_kinds import ids_of, rows_of
 from veclink.errors import InputError
 from veclink.files.folders import folder_written_whole
@@ -23,8 +24,9 @@ from veclink.stores.protocol import Batch
 STEPS = 24
 """More than a replacement takes: the last one that is tried ends by itself."""
 
-KILLED = """
-import json, os, signal, sys
+KILLED = f"""
+{KILL_BEFORE}
+import json
 import numpy as np
 import pyarrow.parquet  # this and the others here, not in each child
 from veclink.files import folders
@@ -35,17 +37,6 @@ from veclink.stores.protocol import Batch
 urls, in_one_step = json.loads(sys.argv[1]), sys.argv[2] == "exchange"
 if not in_one_step:
     folders.exchanged = lambda one, other: False  # as on a file system that cannot
-
-def kill_before(step):
-    seen = 0
-    def hook(event, arguments):
-        nonlocal seen
-        looked_up = event == "ctypes.dlsym" and arguments[1] == "renameat2"
-        if looked_up or event in ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree"):
-            seen += 1
-            if seen == step:
-                os.kill(os.getpid(), signal.SIGKILL)
-    sys.addaudithook(hook)
 
 def replace(url):
     with open_store(url, write=True) as store:

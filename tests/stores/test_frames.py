@@ -26,6 +26,8 @@ def pandas_frame() -> pd.DataFrame:
 FRAMES: dict[str, Any] = {
     "pandas": pandas_frame(),
     "pandas with ids as its index": pandas_frame().set_index("id").rename_axis(None),
+    "pandas with a named index": pandas_frame().set_index("id").rename_axis("paper"),
+    "pandas with ids and rows that were chosen": pandas_frame().iloc[[0, 1, 2, 3]],
     "polars": pl.DataFrame({"id": IDS, "title": TITLES, "v": VECTORS}),
     "polars in pieces": pl.concat([pl.DataFrame({"id": [i], "title": [t], "v": [v]})
                                    for i, t, v in zip(IDS, TITLES, VECTORS.tolist(), strict=True)], rechunk=False),
@@ -60,9 +62,42 @@ def test_vectors_alone_are_a_collection(column: Any) -> None:
     assert collection.ids is None and collection.payload is None
 
 
-def test_a_frame_of_dimensions_keeps_its_index_as_ids() -> None:
-    collection = open_collection(pd.DataFrame(VECTORS, index=IDS))
+@pytest.mark.parametrize("called", [None, "paper"])
+def test_a_frame_of_dimensions_keeps_its_index_as_ids(called: str | None) -> None:
+    collection = open_collection(pd.DataFrame(VECTORS, index=pd.Index(IDS, name=called)))
     assert collection.ids is not None and collection.ids.tolist() == IDS
+    np.testing.assert_array_equal(collection.vectors, VECTORS)
+    assert collection.payload is None
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.Index(["new", "new", "old", "old"], name="kind"),
+        pd.Index([0.5, 1.5, 2.5, 3.5], name="weight"),
+        pd.Index(IDS, name="code"),
+    ],
+    ids=["repeats", "is no id", "stands beside ids"],
+)
+def test_a_named_index_that_is_not_the_ids_is_payload(index: pd.Index) -> None:
+    frame = pd.DataFrame({"title": TITLES, "embedding": list(VECTORS)}, index=index)
+    if index.name == "code":
+        frame.insert(0, "id", [7, 8, 9, 10])
+    collection = open_collection(frame)
+    assert collection.payload.to_pydict() == {"title": TITLES, index.name: index.tolist()}
+    assert (collection.ids is None) == (index.name != "code")
+
+
+def test_a_named_index_that_counts_is_the_ids_and_one_without_a_name_is_nothing() -> None:
+    frame = pd.DataFrame({"embedding": list(VECTORS)}, index=pd.RangeIndex(10, 14))
+    assert open_collection(frame).ids is None
+    assert open_collection(frame.rename_axis("paper")).ids.tolist() == [10, 11, 12, 13]
+
+
+def test_an_index_without_a_name_that_repeats_is_refused() -> None:
+    frame = pd.DataFrame({"embedding": list(VECTORS)}, index=[0, 1, 0, 1])
+    with pytest.raises(InputError, match="make every id unique"):
+        open_collection(frame)
 
 
 @pytest.mark.parametrize(

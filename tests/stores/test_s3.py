@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
@@ -65,8 +66,6 @@ def test_what_is_written_to_a_bucket_comes_back_and_is_replaced_only_when_told(p
 
 
 def test_a_folder_of_parquet_objects_of_other_programs_is_read(tmp_path: Path) -> None:
-    import pyarrow as pa
-
     vectors = rows_of(40)
     for part in range(2):
         rows = slice(20 * part, 20 * part + 20)
@@ -81,6 +80,41 @@ def test_a_folder_of_parquet_objects_of_other_programs_is_read(tmp_path: Path) -
         put(f"s3://{BUCKET}/two/table")
     replaced = put(f"s3://{BUCKET}/two/table", replace=True)
     assert np.array_equal(open_collection(f"s3://{BUCKET}/two/table").vectors, replaced)
+
+
+def test_a_folder_below_a_dotted_name_is_read_without_what_is_hidden_in_it(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": np.arange(20), "vector": lists(rows_of(20))}), tmp_path / "x.parquet")
+    for place in ("x.parquet", ".left/x.parquet", "day=1/.left.parquet"):
+        Bucket(BUCKET).upload(tmp_path / "x.parquet", f"six/.cache/table/{place}")
+    assert open_collection(f"s3://{BUCKET}/six/.cache/table").ids.tolist() == list(range(20))
+
+
+@pytest.mark.parametrize("wanted", ["all", "some"])
+def test_objects_are_closed_again_once_they_are_read(
+    wanted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for part in range(3):
+        rows = np.arange(20 * part, 20 * part + 20)
+        pq.write_table(pa.table({"id": rows, "vector": rows_of(20).tolist()}), tmp_path / "x.parquet")
+        Bucket(BUCKET).upload(tmp_path / "x.parquet", f"seven/table/{part}.parquet")
+    opened: list[pa.NativeFile] = []
+    real = Bucket.open
+
+    def watched(self: Bucket, name: str) -> pa.NativeFile:
+        opened.append(real(self, name))
+        return opened[-1]
+
+    monkeypatch.setattr(Bucket, "open", watched)
+    with open_store(f"s3://{BUCKET}/seven/table") as store:
+        assert (store.count(), store.dimension()) == (60, 8)
+        read: list[int] = []
+        for batch in store.batches(size=10):
+            assert batch.ids is not None
+            read += batch.ids.tolist()
+            if wanted == "some":
+                break
+        assert read == list(range(10 if wanted == "some" else 60))
+    assert len(opened) >= 8 and all(each.closed for each in opened)
 
 
 def test_a_write_that_fails_leaves_nothing_to_be_seen() -> None:

@@ -46,6 +46,8 @@ def test_links_alone_say_what_each_way_keeps_and_that_staying_is_safe() -> None:
     assert kept["keep"] < 0.9 and 0.3 < kept["queries"] < 1 and 0.3 < kept["documents"] < 1
     assert told.best == "keep" and told.sentence().startswith("Don't change the model: ")
     assert all(way.ndcg is None for way in told.ways) and told.n_links == 500
+    best = {way.name: way.neighbours for way in advise(old, new[:500], links, map="auto", progress=True).ways}
+    assert best["queries"] >= kept["queries"] - 0.03 and best["documents"] >= kept["documents"] - 0.03
     wrong = np.column_stack([links[:, 0], np.roll(links[:, 1], 5)])
     lost = {way.name: way.neighbours for way in advise(old, new[:500], wrong).ways}
     assert lost["queries"] < kept["queries"] / 2 and lost["documents"] < kept["documents"] - 0.05
@@ -147,7 +149,7 @@ def test_the_command_advises_and_writes_the_adapter(tmp_path: Path) -> None:
     (tmp_path / "qrels.csv").write_text("query,document,relevance\n" + "\n".join(lines) + "\n")
     sides = ["advise", f"{tmp_path}/old.npy", f"{tmp_path}/new.npy", "--links", f"{tmp_path}/links.csv"]
     queries = ["--queries-a", f"{tmp_path}/qa.npy", "--queries-b", f"{tmp_path}/qb.npy"]
-    told = CliRunner().invoke(app, [*sides, "--adapter", f"{tmp_path}/adapter.safetensors"])
+    told = CliRunner().invoke(app, [*sides, "--adapter", f"{tmp_path}/adapter.safetensors", "--map", "auto"])
     assert told.exit_code == 0 and "Don't change the model" in told.stdout
     assert "keep the old model: " in told.stdout and "% of the new model's ten nearest neighbours" in told.stdout
     assert Translator.load(tmp_path / "adapter.safetensors").dimensions == (128, 96)

@@ -89,6 +89,10 @@ def test_new_rows_of_a_join_the_rows_of_b_that_they_are_and_the_others_are_trans
     assert appended.new + appended.joined == NEW and appended.there == 0 and 25 <= appended.joined <= 62
     after = open_collection(to)
     np.testing.assert_array_equal(after.vectors[: len(before)], before.vectors)
+    with open_store(to) as store:
+        told = store.metadata()["merged"]
+    origin = [row["origin"] for row in table(to)]
+    assert (told["rows"], told["linked"], told["translated"]) == (len(after), origin.count("both"), origin.count("a"))
     papers, partner = all_papers(), dict(json.loads((folder / "truth.json").read_text()))
     right = 0
     for place, row in enumerate(table(to)):
@@ -107,7 +111,7 @@ def test_new_rows_of_a_join_the_rows_of_b_that_they_are_and_the_others_are_trans
 
 def test_new_rows_of_b_bring_their_own_vectors_to_rows_that_were_translated(folder: Path, tmp_path: Path) -> None:
     to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
-    appended = append(folder / "new_b.parquet", to, linker, side="b")
+    appended = append(folder / "new_b.parquet", to, linker, side="b", progress=True)
     appended.write(to)
     assert 25 <= appended.joined <= 62 and appended.new == NEW - appended.joined
     after, papers = open_collection(to), all_papers()
@@ -122,6 +126,29 @@ def test_new_rows_of_b_bring_their_own_vectors_to_rows_that_were_translated(fold
     assert seen == NEW
 
 
+def test_new_rows_of_b_have_the_ids_that_a_merge_of_all_rows_gives_them(folder: Path, tmp_path: Path) -> None:
+    """Some of them are called as rows of A are that stand alone: of two rows of one name, B's keeps it."""
+    to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
+    new, a, b = (open_collection(folder / f"{name}.parquet") for name in ("new_b", "old_a", "old_b"))
+    alone = [row["id"] for row in table(to) if row["origin"] == "a"][-30:]
+    called = np.array([*alone, *new.ids[30:].tolist()], object)
+    named = Collection.from_array(new.vectors, called, new.payload)
+    appended = append(named, to, linker, side="b")
+    appended.write(to)
+    assert appended.joined and appended.new and appended.ids_of_a == "with 'a:' before them"
+    whole = Collection.from_array(np.concatenate([b.vectors, new.vectors]), [*b.ids.tolist(), *called.tolist()])
+    pairs = [(row["id_a"], row["id_b"]) for row in table(to) if row["origin"] == "both"]
+    merged = merge(a, whole, pairs, union_only=True).collection()
+    at_once = dict(zip(merged.payload.column("id_b").to_pylist(), merged.ids.tolist(), strict=True))
+    rows = table(to)
+    assert {row["id_b"]: row["id"] for row in rows if row["id_b"] is not None} == {
+        name: its for name, its in at_once.items() if name is not None
+    }
+    of_a = {row["id_a"]: row["id"] for row in rows if row["origin"] == "a"}
+    assert all(its == (f"a:{name}" if name in alone else name) for name, its in of_a.items())
+    assert len({row["id"] for row in rows}) == len(rows) == appended.rows
+
+
 def test_what_is_there_already_is_left_out(folder: Path, tmp_path: Path) -> None:
     to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
     append(folder / "new_a.parquet", to, linker).write(to)
@@ -129,6 +156,9 @@ def test_what_is_there_already_is_left_out(folder: Path, tmp_path: Path) -> None
     again = append(folder / "new_a.parquet", to, linker)
     assert (again.new, again.joined, again.there) == (0, 0, NEW)
     again.write(to)
+    given = ["merge", str(folder / "new_a.parquet"), "--append", "--linker", str(folder / "linker"), "-o", str(to)]
+    said = CliRunner().invoke(app, [*given, "--yes"]).stdout
+    assert "Nothing was written" in said and "all of these rows already" in said and "Written to" not in said
     assert to.read_bytes() == content
 
 
@@ -174,7 +204,7 @@ def test_a_run_that_was_killed_and_run_again_ends_with_the_same_file(folder: Pat
     assert run.returncode == -signal.SIGKILL, run.stderr
     assert (killed.read_bytes() == before) == (moment != "done")
     again = CliRunner().invoke(app, [*given, "--yes", "--json"])
-    assert again.exit_code == 0 and json.loads(again.stdout)["written"] is True
+    assert again.exit_code == 0 and json.loads(again.stdout)["written"] is (moment != "done")
     assert killed.read_bytes() == straight.read_bytes()
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 

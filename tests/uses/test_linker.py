@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,14 @@ from veclink import Collection, Linker, Links, link
 from veclink.confidence import candidates
 from veclink.data.summary import Summary
 from veclink.errors import InputError
+from veclink.geometry.clouds import Cloud
+from veclink.uses.new_rows.constants import CLEAR_LEAD
+from veclink.uses.new_rows.entering import new_rows
+from veclink.uses.new_rows.judging import judge
+from veclink.uses.new_rows.searching import Signatures, search
+from veclink.uses.new_rows.taking_in import taken_in
+
+SURE = 20
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +93,49 @@ def test_a_row_that_fits_better_takes_a_partner_away() -> None:
     assert now[now[:, 1] == grown.partner[place]].tolist() == [[440 + place, grown.partner[place]]]
 
 
+def links_after(linker: Linker, probability: float, lead: float) -> tuple[Links, np.ndarray]:
+    """The links once new rows are known whose pairs with rows of the surest links are so probable, and so far ahead.
+
+    Also the surest links so far, of rows that no other new row comes near.
+    """
+    grown, knowledge = grown_papers(), linker.knowledge
+    known = knowledge.sides[1]
+    other = Cloud(Collection.from_array(grown.b), known.rows, known.mean)
+    rows = new_rows(Collection.from_array(grown.new), knowledge, 0)
+    vectors = rows.block(0, len(rows))
+    found = search(knowledge, 0, vectors, Signatures(knowledge, 0, other))
+    judged = judge(knowledge, 0, vectors, found, other)
+    sure = linker.links.pairs[~np.isin(linker.links.pairs[:, 1], known.rows[judged.places])][:SURE]
+    last = np.arange(len(judged.rows)) >= len(judged.rows) - SURE
+    places = judged.places.copy()
+    places[last] = np.searchsorted(known.rows, sure[:, 1])
+    judged = replace(
+        judged,
+        places=places,
+        probability=np.where(last, probability, np.maximum(judged.probability, probability)),
+        lead=np.where(last, lead, judged.lead),
+    )
+    return taken_in(linker.links, knowledge, 0, judged, found, rows, other)[0], sure
+
+
+def held(links: Links, pairs: np.ndarray) -> int:
+    return len({tuple(pair) for pair in links.pairs.tolist()} & {tuple(pair) for pair in pairs.tolist()})
+
+
+def test_a_pair_too_improbable_to_be_a_link_takes_no_partner_away(linker: Linker) -> None:
+    links, sure = links_after(linker, 0.05, lead=10 * CLEAR_LEAD)
+    assert links.probability.min() > 0.05 and held(links, sure) == SURE
+    every = links.considered.pairs
+    assert all(len(np.unique(side)) == len(side) for side in every.T)
+
+
+def test_a_link_that_is_clearly_ahead_takes_a_partner_away_though_it_is_less_probable(linker: Linker) -> None:
+    links, sure = links_after(linker, 0.8, lead=10 * CLEAR_LEAD)
+    assert held(links, sure) == 0 and np.isin(sure[:, 1], links.pairs[:, 1]).all()
+    links, sure = links_after(linker, 0.8, lead=CLEAR_LEAD / 2)
+    assert held(links, sure) == SURE
+
+
 def test_a_large_collection_is_searched_along_one_map_with_the_same_links(monkeypatch: pytest.MonkeyPatch) -> None:
     grown = grown_papers()
     monkeypatch.setattr(candidates, "FULL_FOLDS", 100)
@@ -111,6 +163,11 @@ def test_a_loaded_linker_says_what_it_needs(saved: Path) -> None:
         loaded.match(grown.new)
     with pytest.raises(InputError, match="are not those that the linker was fitted to"):
         loaded.match(grown.new, against=grown.b[::-1])
+    for row in (100, 101):  # every second row was looked at once
+        other = grown.b.copy()
+        other[row] *= 2
+        with pytest.raises(InputError, match="are not those that the linker was fitted to"):
+            loaded.match(grown.new, against=other)
     with pytest.raises(InputError, match="has 499 rows, and the linker knows 500"):
         loaded.match(grown.new, against=grown.b[:-1])
     with pytest.raises(InputError, match="check the side"):
@@ -122,17 +179,33 @@ def test_a_loaded_linker_says_what_it_needs(saved: Path) -> None:
 def test_files_of_two_linkers_are_not_one_linker(linker: Linker, saved: Path, tmp_path: Path) -> None:
     grown = grown_papers()
     folder = tmp_path / "mixed"
-    other = Linker.load(saved)
-    other.update(new_a=grown.new, b=grown.b)
-    other.save(folder)
-    (folder / "rows_a.safetensors").write_bytes((saved / "rows_a.safetensors").read_bytes())
-    with pytest.raises(InputError, match=r"not a sound linker.*not written together"):
-        Linker.load(folder)
+    Linker.load(saved).update(new_a=grown.new, b=grown.b).save(folder)
+    for name in ("rows_a.safetensors", "links.parquet", "a_to_b.safetensors"):
+        mine = (folder / name).read_bytes()
+        other = (saved / name).read_bytes()
+        if other == mine:  # an update leaves the maps as they are: one bit of a number is another
+            other = mine[:-1] + bytes([mine[-1] ^ 1])
+        (folder / name).write_bytes(other)
+        with pytest.raises(InputError, match=r"not a sound linker.*not written together"):
+            Linker.load(folder)
+        (folder / name).write_bytes(mine)
+    assert Linker.load(folder).sizes == (500, 500)
     with pytest.raises(InputError, match="is not a linker"):
         Linker.load(tmp_path)
     (folder / "mine.txt").write_text("mine")
     with pytest.raises(InputError, match=r"other files, which would be lost: 'mine\.txt'"):
         linker.save(folder)
+
+
+@pytest.mark.parametrize(("told", "advice"), [(1, "--continue .*links.parquet"), (99, "use a newer veclink")])
+def test_a_folder_of_another_format_is_refused_with_what_to_do(
+    saved: Path, tmp_path: Path, told: int, advice: str
+) -> None:
+    folder = shutil.copytree(saved, tmp_path / "linker")
+    plain = json.loads((folder / "linker.json").read_text())
+    (folder / "linker.json").write_text(json.dumps({**plain, "format": told}))
+    with pytest.raises(InputError, match=f"has the format {told}.*{advice}"):
+        Linker.load(folder)
 
 
 def test_rows_that_are_taken_in_are_rows_of_the_linker(saved: Path, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from veclink.errors import InputError, OutputError
 from veclink.geometry.signatures import unit_rows
 from veclink.progress import Progress
 from veclink.uses import translated
+from veclink.uses.merged_rows import ids_with_b
 from veclink.uses.merging import Merged
 
 ROWS = 1950 + 1950 - 900
@@ -150,6 +151,25 @@ def test_ids_stay_those_of_b_are_never_taken_twice_and_what_became_of_a_is_told(
     pairs = np.array([[0, 0]])
     merged = merge(a, b, _by_rows(pairs), union_only=True)
     assert merged.rows.ids.tolist() == expected and merged.summary.ids_of_a == told
+
+
+@pytest.mark.parametrize(
+    ("ids", "of_b", "expected", "told"),
+    [
+        ([0, 1, 2, 3], [9, 4], [0, 1, 9, 3, 4], "as they are"),
+        ([0, 1, 2, 3], [9, 3], [0, 1, 9, 10, 3], "counted on from 10"),
+        (["p", "q", "a:x", "y"], ["x", "y"], ["p", "q", "x", "a:y", "y"], "with 'a:' before them"),
+        (["p", "q", "r", "7"], [8, 7], ["p", "q", "8", "a:7", "7"], "with 'a:' before them"),
+    ],
+)
+def test_new_rows_of_b_keep_their_ids_and_those_of_a_that_are_the_same_change(
+    ids: list[object], of_b: list[object], expected: list[object], told: str
+) -> None:
+    """The first new row takes over row 2, one of A's alone; the other one follows."""
+    before, new = (np.array(some, object if isinstance(some[0], str) else np.int64) for some in (ids, of_b))
+    is_of_a = np.array([False, False, True, True])
+    written, how = ids_with_b(before, is_of_a, new, np.array([2]))
+    assert written.tolist() == expected and how == told
 
 
 def _by_rows(pairs: np.ndarray) -> Links:

@@ -25,7 +25,7 @@ from veclink.geometry.signatures import unit_rows
 from veclink.uses.advising import WAYS, Way, choice, gains, paired_links, with_search
 from veclink.uses.maps import DEFAULT_MAP
 from veclink.uses.searching import Asked, ndcg
-from veclink_bench.arguments import parser
+from veclink_bench.arguments import resumable_parser
 from veclink_bench.corpora import queries
 from veclink_bench.places import results_folder
 from veclink_bench.splits import draw_seeds
@@ -97,11 +97,7 @@ def table(cells: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     """Measure the cells that are missing, or print the table."""
-    arguments = parser(__doc__, data=True)
-    arguments.add_argument("--seconds", type=float, default=600.0, help="begin no cell after this time")
-    arguments.add_argument("--output", type=Path, default=OUTPUT)
-    arguments.add_argument("--table", action="store_true", help="print what is there, measure nothing")
-    options = arguments.parse_args()
+    options = resumable_parser(__doc__, OUTPUT).parse_args()
     cells = json.loads(options.output.read_text())["cells"] if options.output.exists() else []
     if options.table:
         print(table(cells), end="")

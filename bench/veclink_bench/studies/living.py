@@ -1,6 +1,6 @@
 """Collections that grow: new rows judged by a linker, beside linking everything again. Real vectors, several splits.
 
-    veclink bench living --data DIR [--only batch again days once cost] [--most N] [--out FILE]
+    veclink bench living --data DIR [--only batch again days once cost] [--seconds 600] [--table]
 
 * batch: 100 new rows of A, 70 of them shared, against a fitted B; again: the same, when everything is linked again.
   Then one row at a time: 200 rows of which as many are shared as of A ("single"), and the 100, of which more are, so
@@ -27,10 +27,12 @@ import numpy as np
 from veclink import Linker, Links, link
 from veclink.confidence.constants import CALIBRATION_VERSION
 from veclink.data.summary import Summary
-from veclink_bench.arguments import parser
+from veclink_bench.arguments import resumable_parser
 from veclink_bench.corpora import vectors
 from veclink_bench.places import results_folder
+from veclink_bench.studies.living_figures import summary
 
+OUTPUT = results_folder("experiments") / "living.json"
 N_NEW, N_NEW_SHARED, N_SINGLE, N_SEEDS = 100, 70, 200, 15
 DAYS, ROWS_PER_DAY = 10, 60
 LARGE, FITTED_TO_LARGE, NEW_TO_LARGE, REPEATS = 200_000, 3_000, 1_000, 5
@@ -99,21 +101,21 @@ def places(rows: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 def main() -> None:
     """Measure what is not there yet, and write after every case."""
-    arguments = parser(__doc__, data=True)
-    arguments.add_argument("--out", type=Path, default=results_folder("experiments") / "living.json")
+    arguments = resumable_parser(__doc__, OUTPUT, trials=2)
     arguments.add_argument("--only", nargs="*", default=["batch", "again", "days", "once", "cost"])
-    arguments.add_argument("--most", type=int, default=10**6, help="measurements at most, of those that are missing")
-    arguments.add_argument("--trials", type=int, default=2)
     given = arguments.parse_args()
-    kept = json.loads(given.out.read_text()) if given.out.exists() else {}
+    kept = json.loads(given.output.read_text()) if given.output.exists() else {}
+    if given.table:
+        print(json.dumps(kept.get("summary"), indent=1))
+        return
+    ends = time.monotonic() + given.seconds
     kept = {"calibration": CALIBRATION_VERSION, "chosen_on": [case.name for case in CHOSEN_ON], **kept}
     for what, name, measure in asked(given.data, given.trials):
         cells = kept.setdefault(what, {})
-        if what in given.only and name not in cells and given.most > 0:
-            given.most -= 1
+        if what in given.only and name not in cells and time.monotonic() < ends:
             cells[name] = measure()
-            kept["summary"] = summary(kept)
-            given.out.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+            kept["summary"] = summary(kept, tuple(case.name for case in REPORTED))
+            given.output.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
             print(what, name, json.dumps(cells[name]), flush=True)
 
 
@@ -317,39 +319,6 @@ def mean_probability(links: Links) -> float:
 def share_right(links: Links, truth: set[tuple[int, int]]) -> float:
     """Of all judged pairs."""
     return float(np.mean([tuple(pair) in truth for pair in (links.considered or links).pairs.tolist()]))
-
-
-def summary(kept: dict[str, Any]) -> dict[str, Any]:
-    """The figures that matter, of the cases that no constant was chosen on."""
-    names = tuple(case.name for case in REPORTED)
-    linked_again = kept.get("again", {})
-    pairs = [
-        (cell, linked_again[name])
-        for name, cell in kept.get("batch", {}).items()
-        if name.startswith(names) and name in linked_again
-    ]
-    told: dict[str, Any] = {}
-    if pairs:
-        behind = [other["f1"] - cell["f1"] for cell, other in pairs]
-        error = [100 * (cell["single_estimated"] - cell["single_right"]) for cell, _ in pairs]
-        unlike = [100 * (cell["unlike_estimated"] - cell["unlike_right"]) for cell, _ in pairs]
-        told["batch"] = {
-            "cases": len(pairs),
-            "mean_behind": float(np.mean(behind)),
-            "worst_behind": float(np.max(behind)),
-            "mean_single_error": float(np.mean(error)),
-            "mean_absolute_single_error": float(np.mean(np.abs(error))),
-            "worst_single_error": float(max(error, key=abs)),
-            "mean_unlike_error": float(np.mean(unlike)),
-        }
-    at_end = kept.get("once", {})
-    by_day = [(cell, at_end[name]) for name, cell in kept.get("days", {}).items() if name in at_end]
-    if by_day:
-        worst = max(other["f1"] - cell["f1"] for cell, other in by_day)
-        told["days"] = {"cases": len(by_day), "worst_behind": worst}
-    for cell in kept.get("cost", {}).values():
-        told["cost"] = {"products": cell["products"]}
-    return told
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from veclink import link
-from veclink_bench.arguments import parser
+from veclink_bench.arguments import resumable_parser
 from veclink_bench.places import results_folder
 from veclink_bench.real_cases import Builder, Case, Corpora, Pair, even, nothing, unequal
 from veclink_bench.studies.real import code_version, scores
@@ -135,13 +135,9 @@ def _line(data: str, case: str, count: int, trials: list[dict[str, Any]]) -> str
 
 def main() -> None:
     """Measure what the output file lacks, and write it after every trial."""
-    arguments = parser(__doc__, data=True)
-    arguments.add_argument("--trials", type=int, default=5, help="trials of each case")
+    arguments = resumable_parser(__doc__, OUTPUT, trials=5)
     arguments.add_argument("--only", default="", help="cases whose names hold this text")
-    arguments.add_argument("--seconds", type=float, default=600.0, help="begin no trial after this time")
     arguments.add_argument("--processes", type=int, default=1, help="trials at a time")
-    arguments.add_argument("--output", type=Path, default=OUTPUT)
-    arguments.add_argument("--table", action="store_true", help="print what is there, measure nothing")
     options = arguments.parse_args()
     rows = json.loads(options.output.read_text())["rows"] if options.output.exists() else []
     if options.table:

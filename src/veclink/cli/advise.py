@@ -61,7 +61,7 @@ class Advising:
     def __post_init__(self) -> None:
         from veclink.uses.maps import KINDS
 
-        check_choice("--map", self.map, KINDS)
+        check_choice("--map", self.map, ("auto", *KINDS))
         if self.adapter is not None and self.adapter.suffix.lower() != ".safetensors":
             raise typer.BadParameter(f"{self.adapter} does not end in .safetensors.", param_hint="--adapter")
 

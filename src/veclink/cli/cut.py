@@ -21,7 +21,8 @@ class Wanted:
             metavar="P",
             min=0.0,
             max=1.0,
-            help="The surest, as many as are together right to this share, by a cautious estimate.",
+            help="The surest, as many as are together right to this share, by a cautious estimate: each wrong link "
+            "that the probabilities expect counts as several, one to five (`caution` with --json).",
         ),
     ] = None
     probability: Annotated[
@@ -61,6 +62,11 @@ def cut(
     lines = [f"{len(chosen):,} links of {judged:,} judged pairs ({len(loaded):,} before), written to {output}."]
     if chosen.summary.precision is not None:
         lines.insert(0, f"Estimated precision {chosen.summary.precision:.1%}.")
-    if loaded.considered is None:
+    if wanted.precision is not None and judged:
+        caution = chosen.summary.caution
+        lines.append(f"To be cautious, each wrong link that the probabilities expect was counted as {caution:.1f}.")
+    if not judged:
+        lines.append(f"{source} holds no pairs, so there is nothing to choose from; look at what the run said of them.")
+    elif source.suffix.lower() == ".csv":
         lines.append(f"{source} holds links only: a larger choice needs the Parquet file of the run.")
     printing.result(told, lambda: typer.echo("\n".join(lines)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import typer
 
 from veclink.cli.shared import (
-    NOT_LINKABLE,
+    NO_TRUSTED_LINKS,
     Columns,
     Computing,
     Payloads,
@@ -184,7 +184,7 @@ def link(
     names = shlex.join([without_secrets(a), without_secrets(b)])
     printing.result(files | links.summary.to_dict() | {"thresholds": table}, lambda: _print(links, names, **files))
     if links.summary.verdict == "not linkable":
-        raise typer.Exit(NOT_LINKABLE)
+        raise typer.Exit(NO_TRUSTED_LINKS)
 
 
 def _save_linker(

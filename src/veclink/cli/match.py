@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from veclink.cli.shared import Columns, Printing, check_choice, check_columns, check_output, command
+from veclink.cli.shared import Columns, Printing, Threads, check_choice, check_columns, check_output, command
 
 if TYPE_CHECKING:
     from veclink.data.links import Links
+
+
+@dataclass(frozen=True)
+class Where:
+    """The side that the new rows are of, and where the other one is."""
+
+    side: Annotated[str, typer.Option(metavar="a|b", help="The side that the new rows are of.")] = "a"
+    against: Annotated[
+        str | None, typer.Option(metavar="OTHER", help="The other side, where it is no longer where it was.")
+    ] = None
 
 
 @command
@@ -18,16 +29,14 @@ def match(
     new: Annotated[str, typer.Argument(metavar="NEW", help="Vectors of the new rows, in any format that link reads.")],
     linker: Annotated[Path, typer.Option(metavar="FOLDER", help="What veclink link --save-linker kept.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the links go: .csv or .parquet")],
+    where: Where,
     printing: Printing,
-    side: Annotated[str, typer.Option(metavar="a|b", help="The side that the new rows are of.")] = "a",
-    against: Annotated[
-        str | None, typer.Option(metavar="OTHER", help="The other side, where it is no longer where it was.")
-    ] = None,
     update: Annotated[
         bool,
         typer.Option("--update", help="Take the new rows into the linker, too; the same command once more is safe."),
     ] = False,
     columns: Columns = None,
+    threads: Threads = None,
 ) -> None:
     """Link the rows of NEW with the other side, in one pass and with probabilities, by what an earlier run learned."""
     from veclink.data.links_files import check_beside
@@ -35,18 +44,16 @@ def match(
     from veclink.uses.new_rows.folder import check_place
     from veclink.uses.new_rows.knowledge import SIDES
 
-    check_choice("--side", side, SIDES)
-    check_output(output, new, *([against] if against else []))
+    check_choice("--side", where.side, SIDES)
+    check_output(output, new, *([where.against] if where.against else []))
     check_columns(columns, output)
     check_beside(output)
     if update:
         check_place(linker)
     with printing.progress() as listener:
         known = Linker.load(linker)
-        if update:
-            links = known.match_and_update(new, side=side, against=against, progress=listener)
-        else:
-            links = known.match(new, side=side, against=against, progress=listener)
+        links_of = known.match_and_update if update else known.match
+        links = links_of(new, side=where.side, against=where.against, threads=threads, progress=listener)
     # First the links, then the linker: a run that was killed between the two finds the linker as it was, and one that
     # was killed after both finds the rows in it.
     links.save(output, columns)

@@ -156,6 +156,7 @@ def _append(new: str, output: str, appending: Appending, writing: Writing, print
     """Append new rows to a merged collection, or say what that would do."""
     from veclink.uses.appending import append
     from veclink.uses.linker import Linker
+    from veclink.uses.merged_rows import AS_THEY_ARE
 
     assert appending.linker is not None
     yes = writing.yes
@@ -167,16 +168,25 @@ def _append(new: str, output: str, appending: Appending, writing: Writing, print
             _say_before(hidden_by_wrong_links(appended.hidden) if appended.joined else "", printing)
             appended.write(output)
     shown = without_secrets(output)
-    counts = {name: getattr(appended, name) for name in ("rows", "new", "joined", "there", "hidden")}
+    counts = {name: getattr(appended, name) for name in ("rows", "new", "joined", "there", "hidden", "ids_of_a")}
     side = appending.side.upper()
     lines = [
         f"{appended.rows:,} rows: {appended.new:,} new ones of {side}, {appended.joined:,} of {side} joined to rows "
         f"that were there; {appended.there:,} were in it already."
     ]
+    if appended.ids_of_a != AS_THEY_ARE:
+        other = "other rows have" if side == "A" else "new rows of B have"
+        lines.append(
+            f"Rows of A whose ids {other} too are written {appended.ids_of_a}; `id_a` holds them as they were."
+        )
     if not yes and appended.joined:
         lines.append(hidden_by_wrong_links(appended.hidden))
-    lines.append(_what_was_written(shown, yes, ""))
-    printing.result({"output": shown, "written": yes, **counts}, lambda: typer.echo("\n".join(lines)))
+    written = yes and appended.changes
+    if appended.changes:
+        lines.append(_what_was_written(shown, yes, ""))
+    else:
+        lines.append(f"Nothing was written: {shown} has all of these rows already.")
+    printing.result({"output": shown, "written": written, **counts}, lambda: typer.echo("\n".join(lines)))
 
 
 def _dedupe(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from veclink.cli.shared import NOT_LINKABLE, Device, Printing, RandomState, SeedsFile, check_report, command
+from veclink.cli.shared import NO_TRUSTED_LINKS, Device, Printing, RandomState, SeedsFile, check_report, command
 
 
 @command
@@ -37,4 +37,4 @@ def probe(
     page = {} if report is None else {"report": str(report)}
     printing.result(found.to_dict() | page, lambda: print_probe(found, **page))
     if found.verdict == "not linkable":
-        raise typer.Exit(NOT_LINKABLE)
+        raise typer.Exit(NO_TRUSTED_LINKS)

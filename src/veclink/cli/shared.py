@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from veclink.data.collection import Collection
     from veclink.data.links import Links
 
-ERROR, NOT_LINKABLE, INTERRUPTED, TERMINATED = 1, 3, 130, 143  # 2, for wrong usage, is typer's own
+ERROR, NO_TRUSTED_LINKS, INTERRUPTED, TERMINATED = 1, 3, 130, 143  # 2, for wrong usage, is typer's own
 ENDINGS = (".csv", ".parquet")
 PAGE_ENDINGS = (".html", ".htm")
 IDS_BESIDE = (".npy", ".faiss")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from veclink.data.links import Links
     from veclink.data.summary import Summary
 
-LINKED = "linked"
+IS_LINK = "linked"
 """The column that says which of the judged pairs are links; where there is none, all are."""
 
 
@@ -41,7 +41,7 @@ def judged_columns(links: Links) -> dict[str, np.ndarray]:
         return links.all_columns()
     of_all = every.all_columns()
     first = {name: of_all.pop(name) for name in ("a", "b", "probability")}
-    return {**first, LINKED: linked, **of_all}
+    return {**first, IS_LINK: linked, **of_all}
 
 
 def summary_of_all(summary: Summary, probability: np.ndarray) -> Summary:

@@ -10,7 +10,7 @@ import numpy as np
 
 from veclink.data import links_files
 from veclink.data.ids import as_ids
-from veclink.data.judged import LINKED, count_kept, judged_columns, same_column, summary_of_all
+from veclink.data.judged import IS_LINK, count_kept, judged_columns, same_column, summary_of_all
 from veclink.data.links_checks import check_rows, check_trace
 from veclink.data.links_shown import ShownLinks, check_columns
 from veclink.data.summary import Summary, plain_json
@@ -232,7 +232,7 @@ class Links(ShownLinks):
     @classmethod
     def _from_saved(cls, columns: dict[str, np.ndarray], metadata: dict[str, Any]) -> Links:
         summary = Summary.from_dict(metadata.get("summary", {}))
-        linked = columns.pop(LINKED, None)
+        linked = columns.pop(IS_LINK, None)
         left, right, probability = (columns.pop(name) for name in ("a", "b", "probability"))
         row_a, row_b = columns.pop("row_a", None), columns.pop("row_b", None)
         texts = taken_texts(columns)

@@ -67,7 +67,7 @@ def lookup(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 def read_pairs(path: str | Path) -> tuple[np.ndarray, np.ndarray]:
     """The columns `a` and `b` of a CSV or Parquet file; what comes from CSV is text until a collection says more.
 
-    Of a file with all judged pairs (`judged.LINKED`), the links alone.
+    Of a file with all judged pairs (`judged.IS_LINK`), the links alone.
     """
     path = Path(path)
     table_ending(path, "pairs come in such a file with the columns a,b")

@@ -17,7 +17,7 @@ from veclink.data.titles import Names
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.geometry.signatures import canonical_projections, unit_rows
 
-LINKED, ALONE = 2500, 1500  # points at most: links with both their ends, and unlinked rows of either side
+LINKED_POINTS, ALONE_POINTS = 2500, 1500  # points at most: links with both their ends, and unlinked rows of either side
 LEAST, FITTED = 12, 2000  # links that the axes are fitted to: at least, at most
 SURE = 0.5
 
@@ -65,12 +65,12 @@ def map_links(links: Links, a: Collection | None, b: Collection | None) -> Mappe
     clouds = prepare(a, skip_zero=True), prepare(b, skip_zero=True)
     to_plane = _projections(clouds, sure[_evenly(len(sure), FITTED)])
     # Evenly over the ranking: the surest alone would look better than the result is.
-    ranks = _evenly(len(links), LINKED)
+    ranks = _evenly(len(links), LINKED_POINTS)
     rng = np.random.default_rng(0)
     rows, points, unlinked = [], [], []
     for column, cloud in enumerate(clouds):
         alone = np.setdiff1d(cloud.rows, links.pairs[:, column])  # zero vectors have no place
-        some = np.sort(rng.permutation(alone)[:ALONE])
+        some = np.sort(rng.permutation(alone)[:ALONE_POINTS])
         rows.append(np.concatenate([links.pairs[ranks, column], some]))
         points.append(_seen(cloud, rows[column], to_plane[column]))
         unlinked.append(len(cloud.collection) - len(np.unique(links.pairs[:, column])))

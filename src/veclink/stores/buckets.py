@@ -45,13 +45,13 @@ class Bucket:
         return self._info(name).type == self._fs.FileType.File
 
     def below(self, name: str, ending: str) -> list[str]:
-        """The objects below a name that end so, in the order of names; hidden ones are left out."""
+        """The objects below a name that end so, in the order of names; those that are hidden there are left out."""
         if self._info(name).type != self._fs.FileType.Directory:
             return []
         found = self._system.get_file_info(self._fs.FileSelector(f"{self._name}/{name}", recursive=True))
         names = (each.path.partition("/")[2] for each in found if each.type == self._fs.FileType.File)
         kept = (each for each in names if each.endswith(ending))
-        return sorted(each for each in kept if not any(part.startswith(".") for part in each.split("/")))
+        return sorted(each for each in kept if "/." not in each.removeprefix(name.rstrip("/")))
 
     def open(self, name: str) -> Any:
         """An object as pyarrow reads it, in any order."""

@@ -14,8 +14,8 @@ from veclink.stores.fields import id_field, vector_field
 if TYPE_CHECKING:
     import pyarrow as pa
 
-INDEX = "__index_level_0__"
-"""What pandas calls an index without a name when it becomes a column."""
+NAMELESS = "__index_level_"
+"""How pandas begins the names of index columns that have none."""
 
 
 def is_frame(source: Any) -> bool:
@@ -26,20 +26,39 @@ def is_frame(source: Any) -> bool:
 def collection_of(frame: Any) -> Collection:
     """The collection in a frame.
 
-    The vectors are in `vector`, `embedding` or the only column of lists; the ids in `id`, or else in the index of a
-    pandas frame; the other columns are the payload. A column alone is vectors without ids, and a frame of nothing but
-    floats has a column for each dimension.
+    The vectors are in `vector`, `embedding` or the only column of lists, and the other columns are the payload. The ids
+    are in `id`, or else they are the index of a pandas frame, unless it has no name and just counts rows. An index with
+    a name that cannot be ids, as it repeats or holds neither integers nor text, is payload like any column. A column
+    alone is vectors without ids, and a frame of nothing but floats has a column for each dimension.
     """
     name = type(frame).__name__
     table = _table(frame)
-    vectors, rest = _wide(table) or _listed(table, name)
-    ids = None
-    id_name = id_field(rest.column_names) or next((each for each in (INDEX,) if each in rest.column_names), None)
-    if id_name is not None:
-        ids = id_values(rest.column(id_name))
-        rest = rest.drop_columns([id_name])
+    index = _index(table)
+    vectors, rest = _wide(table, index) or _listed(table, name)
+    ids, named = None, id_field(rest.column_names)
+    if named is None and len(index) == 1 and (index[0].startswith(NAMELESS) or _can_be_ids(rest.column(index[0]))):
+        named = index[0]
+    if named is not None:
+        ids = id_values(rest.column(named))
+    gone = {named, *(each for each in index if each.startswith(NAMELESS))}
+    rest = rest.drop_columns([each for each in rest.column_names if each in gone])
     payload = rest.replace_schema_metadata(None) if rest.num_columns else None
     return Collection.from_array(vectors, ids, payload, name=name)
+
+
+def _index(table: pa.Table) -> list[str]:
+    """The columns of a table that were the index of a pandas frame; one that counts the rows is no column."""
+    told = table.schema.pandas_metadata or {}
+    return [each for each in told.get("index_columns", []) if each in table.column_names]
+
+
+def _can_be_ids(column: pa.ChunkedArray) -> bool:
+    """Whether every row has an integer or a text of its own."""
+    types: Any = needed("pyarrow", "A frame of vectors").types
+    kinds = (types.is_integer, types.is_string, types.is_large_string)
+    if column.null_count or not any(is_kind(column.type) for is_kind in kinds):
+        return False
+    return len(column.unique()) == len(column)
 
 
 def _table(frame: Any) -> pa.Table:
@@ -50,6 +69,8 @@ def _table(frame: Any) -> pa.Table:
     if isinstance(frame, (arrow.Array, arrow.ChunkedArray)):
         return arrow.table({"vector": frame})
     try:
+        if hasattr(frame, "columns") and getattr(getattr(frame, "index", None), "name", None) is not None:
+            return arrow.Table.from_pandas(frame, preserve_index=True)  # also an index that counts
         if hasattr(frame, "columns") or isinstance(frame, arrow.RecordBatch):
             return arrow.table(frame)
         return arrow.table({"vector": arrow.chunked_array(frame)})
@@ -60,14 +81,13 @@ def _table(frame: Any) -> pa.Table:
         ) from error
 
 
-def _wide(table: pa.Table) -> tuple[np.ndarray, pa.Table] | None:
+def _wide(table: pa.Table, index: list[str]) -> tuple[np.ndarray, pa.Table] | None:
     """The vectors of a table that has a column for each dimension, and its index; None for any other table."""
     arrow: Any = needed("pyarrow", "A frame of vectors")
-    numbers = [field.name for field in table.schema if arrow.types.is_floating(field.type)]
-    others = [name for name in table.column_names if name not in numbers]
-    if len(numbers) < 2 or any(name != INDEX for name in others):
+    others = [field for field in table.schema if field.name not in index]
+    if len(others) < 2 or not all(arrow.types.is_floating(field.type) for field in others):
         return None
-    return np.column_stack([table.column(name).to_numpy() for name in numbers]), table.select(others)
+    return np.column_stack([table.column(field.name).to_numpy() for field in others]), table.select(index)
 
 
 def _listed(table: pa.Table, name: str) -> tuple[np.ndarray, pa.Table]:

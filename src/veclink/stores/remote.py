@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -38,8 +38,10 @@ class InBucket(ParquetFolder):
         assert self.address.database is not None
         return self.address.database
 
-    def _sources(self) -> Iterable[Any]:
-        return (self._bucket.open(str(each)) for each in self._files)
+    def _sources(self) -> Iterator[Any]:
+        for each in self._files:
+            with self._bucket.open(str(each)) as file:
+                yield file
 
 
 class S3Parquet(InBucket):

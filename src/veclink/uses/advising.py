@@ -16,7 +16,7 @@ from veclink.errors import InputError
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.geometry.nearest import largest
 from veclink.geometry.signatures import unit_rows
-from veclink.progress import Progress, ProgressListener
+from veclink.progress import Progress, ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
 from veclink.uses.linked_pairs import GivenLinks, pairs_of
 from veclink.uses.maps import DEFAULT_MAP, LEAST_LINKS, Moments, Paired, fit_map
@@ -78,6 +78,7 @@ class Advice:
         return f"{said}: {self.why}"
 
 
+@shows_progress
 def advise(
     a: Source,
     b: Source,
@@ -87,7 +88,7 @@ def advise(
     without_old: bool = False,
     map: str = DEFAULT_MAP,
     random_state: int = 0,
-    progress: ProgressListener | None = None,
+    progress: ProgressListener | bool | None = None,
 ) -> Advice:
     """Whether to keep the old model, translate the queries or the documents, or embed all documents again.
 
@@ -103,12 +104,13 @@ def advise(
     without_old : bool
         The old model cannot be asked any more, so that A cannot be kept as it is.
     map : str
-        The kind of map that translates.
+        The kind of map that translates; "auto" takes the best on held-back links, for each direction.
     random_state : int
         The same one gives the same advice.
-    progress : callable, optional
-        Hears of each step.
+    progress : callable or True, optional
+        Hears of each step; True shows them.
     """
+    progress = heard(progress)
     check_map(map)
     paired = paired_links(a, b, links)
     if asked is not None:
@@ -161,10 +163,11 @@ def neighbours_kept(paired: Paired, map: str, random_state: int = 0) -> dict[str
     fold = rng.permutation(len(some)) % FOLDS
     turned = Paired(some.b, some.a, some.pairs[:, ::-1], some.weight)
     for side, moved in ((some, into_b), (turned, into_a)):
+        kind = fit_translator(side, map, random_state=random_state).kind if map == "auto" else map
         parts = [Moments.of(side.only(fold == each)) for each in range(FOLDS)]
         for each in range(FOLDS):
             rest = [part for place, part in enumerate(parts) if place != each]
-            fitted = fit_map(map, side.only(fold != each), rest, random_state=random_state)
+            fitted = fit_map(kind, side.only(fold != each), rest, random_state=random_state)
             moved[fold == each] = unit_rows(fitted.apply(side.only(fold == each).vectors()[0]))
     native = rng.random(len(some)) < share  # documents that B has are not translated
     found = {

@@ -1,8 +1,9 @@
 """append(): new rows for a merged collection, by a linker that knows both sides.
 
 New rows of A that are an object of B are joined to its row; the others are translated and follow. New rows of B that
-are an object of A take over its row, with the vector of B's own model; the others follow as they are. The collection is
-written anew, whole or not at all: after a kill, the same call does the same again; rows that are there are left out.
+are an object of A take over its row, with the id that they have in B and the vector of B's own model; the others follow
+as they are. The collection is written anew, whole or not at all: after a kill, the same call does the same again; rows
+that are there are left out.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from veclink.data.collection import Collection, numbers
 from veclink.data.links import Links
 from veclink.errors import InputError, needed
 from veclink.geometry.magnitudes import fitted
-from veclink.progress import ProgressListener
+from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores import open_store
 from veclink.stores.arrow import id_column, one_table
 from veclink.stores.opening import open_collection
 from veclink.stores.protocol import BATCH, Batch
 from veclink.uses.linker import Linker
-from veclink.uses.merged_rows import RESERVED, coalesced, joined_ids
+from veclink.uses.merged_rows import RESERVED, coalesced, ids_with_b, joined_ids
 from veclink.uses.merging import DEFAULT_SURE
 from veclink.uses.translating import Source
 
@@ -44,6 +45,8 @@ class Appended:
         it already.
     hidden : float
         How many of the joined rows are expected to be wrong: Σ(1 − probability).
+    ids_of_a : str
+        How the ids of A's rows are written that other rows have too, in words; "as they are" where there are none.
     """
 
     vectors: np.ndarray
@@ -54,6 +57,12 @@ class Appended:
     joined: int
     there: int
     hidden: float
+    ids_of_a: str
+
+    @property
+    def changes(self) -> bool:
+        """Whether there is anything to write."""
+        return bool(self.new or self.joined)
 
     @property
     def rows(self) -> int:
@@ -67,13 +76,14 @@ class Appended:
             yield Batch(self.vectors[start:stop], self.ids[start:stop], self.payload.slice(start, stop - start))
 
     def write(self, to: str | Path) -> int:
-        """Put it in the place of the older one, whole or not at all."""
-        if not self.new and not self.joined:
+        """Put it in the place of the older one, whole or not at all; where nothing changes, nothing is written."""
+        if not self.changes:
             return self.rows
         with open_store(to, write=True) as store:
             return store.write(self.batches(), metadata=self.metadata, replace=True)
 
 
+@shows_progress
 def append(
     new: Source,
     to: str | Path,
@@ -82,7 +92,7 @@ def append(
     side: str = "a",
     sure: float = DEFAULT_SURE,
     against: Source | None = None,
-    progress: ProgressListener | None = None,
+    progress: ProgressListener | bool | None = None,
 ) -> Appended:
     """The merged collection in `to` with new rows of one side; nothing is written until `Appended.write`.
 
@@ -101,9 +111,10 @@ def append(
         Links less probable than this join nothing.
     against : array, Collection, path or URL, optional
         The other collection, where the linker cannot find it.
-    progress : callable, optional
-        Hears how far it is.
+    progress : callable or True, optional
+        Hears how far it is; True shows it.
     """
+    progress = heard(progress)
     if side not in ("a", "b"):
         raise InputError(f"The side is {side!r}; it is 'a' or 'b'.")
     rows, merged = open_collection(new, progress=progress), open_collection(to, progress=progress)
@@ -121,9 +132,15 @@ def append(
     if side == "b":
         vectors[at] = fitted(numbers(rows, joined), vectors.dtype) if len(joined) else vectors[at]
     payload = _payload(table, rows, (joined, at, chance[joined]), alone, side)
-    ids, _ = joined_ids(ids, own_ids[alone])
+    if side == "a":
+        ids, ids_of_a = joined_ids(ids, own_ids[alone])
+    else:
+        of_a = np.array([each == "a" for each in table.column("origin").to_pylist()], bool)
+        ids, ids_of_a = ids_with_b(ids, of_a, own_ids[np.concatenate([joined, alone])], at)
     hidden = round(float((1 - chance[joined]).sum()), 2)
-    return Appended(vectors, ids, payload, metadata, len(alone), len(joined), len(rows) - len(fresh), hidden)
+    there = len(rows) - len(fresh)
+    metadata = _counted(metadata, payload, hidden)
+    return Appended(vectors, ids, payload, metadata, len(alone), len(joined), there, hidden, ids_of_a)
 
 
 def _checked(
@@ -207,6 +224,20 @@ def _payload(table: Any, rows: Collection, joined: Joined, alone: np.ndarray, si
     tail = _own_columns(arrow, rows, alone, side)
     tail["origin"] = arrow.array([side] * len(alone), arrow.string())
     return one_table([table, arrow.table(tail)]) if len(alone) else table
+
+
+def _counted(metadata: dict[str, Any], payload: Any, hidden: float) -> dict[str, Any]:
+    """What the store says of itself, with the counts of all rows that it has now."""
+    before = metadata.get("merged") or {}
+    origin = payload.column("origin").to_pylist()
+    counts = {
+        "rows": len(origin),
+        "from_b": len(origin) - origin.count("a"),
+        "linked": origin.count("both"),
+        "translated": origin.count("a"),
+        "hidden": round((before.get("hidden") or 0.0) + hidden, 2),
+    }
+    return {**metadata, "merged": {**before, **counts}}
 
 
 def _own_columns(arrow: Any, rows: Collection, source: np.ndarray, side: str) -> dict[str, Any]:

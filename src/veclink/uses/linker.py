@@ -12,16 +12,18 @@ from veclink.backends.placing import placed_clouds
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.summary import plain_json
-from veclink.errors import InputError, named
-from veclink.geometry.clouds import Cloud, inspected, prepare
+from veclink.errors import InputError
+from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers.copies import grouped
 from veclink.linkers.linking import Source, link
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.verdict import NOT_LINKABLE
 from veclink.progress import Progress, ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
+from veclink.threads import takes_threads
 from veclink.uses.linked_pairs import check_links
 from veclink.uses.new_rows import folder
+from veclink.uses.new_rows.entering import check_ids, check_options, new_rows
 from veclink.uses.new_rows.held import Held, remembered, whole_of
 from veclink.uses.new_rows.judging import judge
 from veclink.uses.new_rows.knowledge import SIDES, Knowledge, Part
@@ -76,6 +78,7 @@ class Linker:
 
     @classmethod
     @shows_progress
+    @takes_threads
     def fit(cls, a: Source, b: Source, *, links: Links | None = None, **options: Any) -> Linker:
         """Link two collections, and learn from the links how new rows are to be judged.
 
@@ -86,10 +89,10 @@ class Linker:
         links : Links, optional
             Links between them that were found before: nothing is linked again.
         **options
-            What `link` takes: seeds, anchors, device, random_state, memory, progress and so on; of the methods "span"
-            alone, and its links one-to-one.
+            What `link` takes: seeds, anchors, device, random_state, memory, threads, progress and so on; of the methods
+            "span" alone, and its links one-to-one.
         """
-        _check_options(options)
+        check_options(options)
         progress = options.get("progress")
         left = open_collection(a, payload=_needs_payload(options), progress=progress)
         right = open_collection(b, payload=_needs_payload(options), progress=progress)
@@ -103,6 +106,7 @@ class Linker:
         return cls.learned(links, left, right, (_address(a), _address(b)), **options)
 
     @classmethod
+    @takes_threads
     def learned(
         cls,
         links: Links,
@@ -133,12 +137,14 @@ class Linker:
         return cls(links, knowledge, translators, Held(sources, ([left], [right]), kept))
 
     @shows_progress
+    @takes_threads
     def match(
         self,
         new: Source,
         *,
         side: str = "a",
         against: Source | None = None,
+        threads: int | None = None,
         progress: ProgressListener | bool | None = None,
     ) -> Links:
         """Links of new rows with the other collection, by what the fit has learned; one row is enough.
@@ -154,6 +160,10 @@ class Linker:
             The side that they are of, whose model made them.
         against : array, Collection, path or URL, optional
             The other collection, as the linker knows it; by default the one in memory, or opened from where it was.
+        threads : int, optional
+            Threads on the CPU, as for `link`. The links are the same.
+        progress : callable or True, optional
+            Hears of every step; True shows them.
 
         Returns
         -------
@@ -162,7 +172,7 @@ class Linker:
             `displaces` of the evidence names the row that the partner was linked with so far, −1 for none.
         """
         at, progress = _side(side), heard(progress)
-        rows = self._new_rows(new, at)
+        rows = new_rows(open_collection(new, payload=False), self.knowledge, at)
         other, signatures = self._other(at, against, progress)
         tell(progress, len(rows), "matching")
         vectors = rows.block(0, len(rows))
@@ -170,6 +180,7 @@ class Linker:
         return as_links(self.links, self.knowledge, at, judged, rows, other)
 
     @shows_progress
+    @takes_threads
     def update(
         self,
         *,
@@ -178,6 +189,7 @@ class Linker:
         a: Source | None = None,
         b: Source | None = None,
         refit: bool | str = "auto",
+        threads: int | None = None,
         progress: ProgressListener | bool | None = None,
     ) -> Linker:
         """Take new rows in: they follow the rows that are known, and their links are links of the linker.
@@ -195,6 +207,8 @@ class Linker:
         refit : {"auto", True, False}
             Whether all is linked again from the links so far, which needs both collections. "auto" does so once enough
             rows have come since the last fit, if both collections are there.
+        threads, progress
+            As for `match`.
         """
         if new_a is None and new_b is None:
             raise InputError("There are no new rows; give new_a, new_b or both.")
@@ -207,8 +221,8 @@ class Linker:
         given = [(at, new) for at, new in enumerate((new_a, new_b)) if new is not None]
         batches = [(at, open_collection(new, payload=False)) for at, new in given]
         for at, batch in batches:  # all is checked before anything changes
-            self._new_rows(batch, at)
-            self._check_ids(batch, at)
+            new_rows(batch, self.knowledge, at)
+            check_ids(batch, self.links, at)
         for at in (0, 1) if refit is True else sorted(1 - at for at, _ in batches):
             if not self.held.parts[at]:
                 self._hold(at, whole_of(self.held, at, progress))
@@ -219,12 +233,14 @@ class Linker:
         return self
 
     @shows_progress
+    @takes_threads
     def match_and_update(
         self,
         new: Source,
         *,
         side: str = "a",
         against: Source | None = None,
+        threads: int | None = None,
         progress: ProgressListener | bool | None = None,
     ) -> Links:
         """Take new rows in, and give their links as `match` has them.
@@ -272,29 +288,6 @@ class Linker:
         """The linker that was saved in a folder. The collections are opened when they are needed."""
         return cls(*folder.read(Path(path)))
 
-    def _new_rows(self, new: Source, side: int) -> Cloud:
-        """New rows in the geometry of their side."""
-        collection = open_collection(new, payload=False)
-        mean = self.knowledge.sides[side].mean
-        label = f"The new rows ({collection.name})"
-        if not len(collection):
-            raise InputError(f"{label} are none; give at least one.")
-        if collection.dimension != len(mean):
-            raise InputError(
-                f"{label} have {collection.dimension:,} numbers each, and side {SIDES[side].upper()} of the linker has "
-                f"{len(mean):,}; check the side (--side) and the model."
-            )
-        zero, _ = inspected(collection, label)
-        if len(zero):
-            raise InputError(f"{label} have zero vectors, which have no direction, in row {named(zero)}; remove them.")
-        return Cloud(collection, np.arange(len(collection)), mean)
-
-    def _check_ids(self, batch: Collection, side: int) -> None:
-        """Refuse new rows without ids where their side has some: all ids of the side would be lost."""
-        ids = (self.links.ids_a, self.links.ids_b)[side]
-        if ids is not None and batch.ids is None:
-            raise InputError(f"Side {SIDES[side].upper()} has ids, and {batch.name} has none; give the new rows ids.")
-
     def _other(self, side: int, against: Source | None, progress: ProgressListener | None) -> tuple[Cloud, Signatures]:
         """The cloud of the other side, and its signatures."""
         other = 1 - side
@@ -315,8 +308,8 @@ class Linker:
         self.held = self.held.with_collection(side, collection, remembered(source))
         self._signatures.pop(1 - side, None)
 
-    def _take_in(self, side: int, new: Source, progress: ProgressListener | None) -> None:
-        rows = self._new_rows(new, side)
+    def _take_in(self, side: int, batch: Collection, progress: ProgressListener | None) -> None:
+        rows = new_rows(batch, self.knowledge, side)
         other, signatures = self._other(side, None, progress)
         tell(progress, len(rows), "matching")
         vectors = rows.block(0, len(rows))
@@ -358,14 +351,3 @@ def _address(source: Source) -> str | None:
 
 def _needs_payload(options: dict[str, Any]) -> bool:
     return options.get("seeds_by") is not None
-
-
-def _check_options(options: dict[str, Any]) -> None:
-    """Refuse what links of new rows cannot follow."""
-    if options.get("method", "span") != "span":
-        raise InputError("A linker for new rows is fitted by method 'span'; leave the method out.")
-    chosen = options.get("options")
-    one_to_one = options.get("one_to_one", chosen is None or getattr(chosen, "one_to_one", True))
-    centred = options.get("centred", chosen is None or getattr(chosen, "centred", True))
-    if not one_to_one or not centred:
-        raise InputError("A linker for new rows is one-to-one and centred; leave those options as they are.")

@@ -135,6 +135,34 @@ def joined_ids(of_b: np.ndarray, of_a: np.ndarray) -> tuple[np.ndarray, str]:
     return ids, f"with {mark!r} before them" if mark else told
 
 
+def ids_with_b(ids: np.ndarray, is_of_a: np.ndarray, of_b: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, str]:
+    """Ids (n + m − j,) of a merged collection with new rows of B, and what was done to those of A that are the same.
+
+    B's ids are as they are, as in a merge of all rows at once; A's stay unless a new row of B has the same one.
+
+    Parameters
+    ----------
+    ids, is_of_a : arrays of shape (n,)
+        The ids so far, and which rows are A's alone.
+    of_b : array of shape (m,)
+        The ids of the new rows: those that take over a row of A first, then those that follow.
+    at : array of shape (j,)
+        The rows that the first j of them take over.
+    """
+    if ids.dtype.kind != of_b.dtype.kind:
+        ids, of_b = (np.array([str(each) for each in some.tolist()], object) for some in (ids, of_b))
+    taken = set(of_b.tolist())
+    same = np.zeros(len(ids) + len(of_b) - len(at), bool)
+    same[: len(ids)] = is_of_a & np.array([each in taken for each in ids.tolist()], bool)
+    same[at] = False
+    every = np.concatenate([ids, of_b[len(at) :]])
+    every[at] = of_b[: len(at)]
+    unique, told = joined_ids(every[~same], every[same])
+    written = np.empty(len(every), unique.dtype)
+    written[~same], written[same] = np.split(unique, [np.count_nonzero(~same)])
+    return written, told
+
+
 def _taken_ids(arrow: Any, collection: Collection, rows: np.ndarray) -> Any:
     """The ids at these rows, missing where a row is −1."""
     ids, missing = names(collection), rows < 0

@@ -14,14 +14,15 @@ from veclink.linkers.span.starts import DEFAULT_OPTIONS
 
 # Rows of A and of B, dimensions; the share that has found the map, and the one at which no other start is tried.
 MARKS = {
-    (3000, 3000, 384): (0.2, 0.3),
-    (1000, 1000, 384): (0.3, 0.4),
-    (1001, 1001, 384): (0.2, 0.3),
-    (300, 300, 63): (0.2, 0.3),
-    (300, 300, 64): (0.3, 0.4),
-    (2000, 6000, 384): (0.3, 0.45),
-    (360, 3600, 384): (0.5455, 0.7273),
-    (100, 4900, 384): (0.588, 0.75),
+    (3000, 3000, 384): (0.18, 0.3),
+    (1000, 1000, 384): (0.35, 0.4),
+    (1001, 1001, 384): (0.18, 0.3),
+    (300, 300, 63): (0.18, 0.3),
+    (300, 300, 64): (0.35, 0.4),
+    (2000, 6000, 384): (0.18, 0.45),
+    (500, 1000, 384): (0.4667, 0.5333),
+    (360, 3600, 384): (0.49, 0.7273),
+    (100, 4900, 384): (0.49, 0.75),
 }
 # Each of the constants that decide it, a little and far off.
 MUTANTS: tuple[tuple[str, Any], ...] = (
@@ -31,8 +32,10 @@ MUTANTS: tuple[tuple[str, Any], ...] = (
     ("CONVERGED_FEW_ROWS", 0.4),
     ("CLEAR", (0.4, 0.2)),
     ("CLEAR", (0.3, 0.3)),
-    ("MAX_MARK", 0.5),
-    ("MAX_MARK", 1.0),
+    ("MAX_CLEAR", 0.5),
+    ("MAX_CLEAR", 1.0),
+    ("MAX_CHANCE", 1.3),
+    ("MAX_CHANCE", 2.0),
     ("FEW_ROWS", 999),
     ("FEW_ROWS", 1001),
     ("FEW_ROWS_MIN_DIMENSION", 63),

@@ -45,12 +45,14 @@ from veclink.linkers.span.constants import (
     MAX_CHANCE,
     MAX_SEEDS_TO_CLEAN,
     MIN_GUESSED,
+    MIN_POOL,
     MIN_POOL_LIMIT,
     MIN_SEEDS_TO_CLEAN,
     PROBE_ROUNDS,
     PROFILE_GUESS,
     SHORT_ROUNDS,
     SHORT_VIEWS,
+    SOFT_MIN_DIMENSION,
 )
 from veclink.linkers.span.growing import Pool, RoundListener, grow, query_order
 from veclink.linkers.span.search import annealed, annealed_from, searched
@@ -239,7 +241,8 @@ def _given(search: Search, anchors: Anchors) -> Attempt:
 def _softly(search: Search, anchors: Anchors) -> Iterator[Attempt]:
     """A pool from the mutual neighbours of two clouds that were brought together softly; none of very many rows."""
     clouds = search.clouds
-    if clouds.large or anchors.outside:
+    few_placed = clouds.extent_of_all < MIN_POOL or not len(anchors)
+    if few_placed or clouds.large or anchors.outside or clouds.dimension < SOFT_MIN_DIMENSION:
         return
     name = f"{anchors.name}, softly"
     search.begin(name)

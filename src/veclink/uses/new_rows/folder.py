@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
@@ -14,18 +15,19 @@ from veclink.backends.cloud_pair import Projections
 from veclink.confidence.constants import CALIBRATION_VERSION
 from veclink.data.links import Links
 from veclink.errors import InputError
-from veclink.files.fingerprints import digest
 from veclink.files.folders import check_replaceable, folder_written_whole, restore
 from veclink.files.safetensors import read_header, read_tensor, write_tensors
 from veclink.uses.new_rows.held import Held
 from veclink.uses.new_rows.knowledge import SIDES, Knowledge, KnownSide, Nearby, Part, model_of, plain_model
 from veclink.uses.translating import Translator
 
-FORMAT = 1
+FORMAT = 2
+"""1 knew rows by a sample of them, and did not seal the links and the translators."""
 PLAIN, MAPS, ANCHORS, LINKS = "linker.json", "maps.safetensors", "anchors.safetensors", "links.parquet"
 ROWS = ("rows_a.safetensors", "rows_b.safetensors")
 TRANSLATORS = ("a_to_b.safetensors", "b_to_a.safetensors")
-FILES = (PLAIN, MAPS, ANCHORS, LINKS, *ROWS, *TRANSLATORS)
+SEALED = (MAPS, ANCHORS, LINKS, *ROWS, *TRANSLATORS)
+FILES = (PLAIN, *SEALED)
 OF_ROWS = ("rows", "fold", "density", "crowding", "rivals", "rival_scores", "scales")
 OF_SIDE = ("mean", "backdrop", "crowding_scale")
 
@@ -65,15 +67,14 @@ def check_place(path: Path) -> None:
 
 def write(path: Path, links: Links, knowledge: Knowledge, translators: Translators, held: Held) -> None:
     """Write the folder, whole or not at all; an older linker there is replaced."""
-    tensors = _tensors(knowledge)
-    plain = {**described(knowledge, held), "fingerprint": _seal(tensors)}
-    text = json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
     with folder_written_whole(path, may_replace=FILES.__contains__) as new:
-        for name, arrays in tensors.items():
+        for name, arrays in _tensors(knowledge).items():
             write_tensors(new / name, arrays, {})
         links.save(new / LINKS)
         for name, translator in zip(TRANSLATORS, translators, strict=True):
             translator.save(new / name)
+        plain = {**described(knowledge, held), "fingerprint": _seal(new)}
+        text = json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
         (new / PLAIN).write_text(text, encoding="utf-8")
 
 
@@ -88,18 +89,11 @@ def read(path: Path) -> tuple[Links, Knowledge, Translators, Held]:
         ) from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path / PLAIN} is not JSON ({error}); save the linker again.") from error
-    if not isinstance(plain, dict) or plain.get("format") != FORMAT:
-        told = plain.get("format") if isinstance(plain, dict) else None
-        raise InputError(f"{path} has the format {told} and this version reads {FORMAT}; use a newer veclink.")
-    if plain.get("calibration") != CALIBRATION_VERSION:
-        raise InputError(
-            f"{path} was fitted with the calibration {plain.get('calibration')}, and this version has "
-            f"{CALIBRATION_VERSION}; fit it again (veclink link … --save-linker)."
-        )
+    _check_versions(plain, path)
     try:
-        tensors = {name: _arrays(path / name) for name in (MAPS, ANCHORS, *ROWS)}
-        if plain["fingerprint"] != _seal(tensors):
+        if plain["fingerprint"] != _seal(path):
             raise ValueError("its files were not written together")
+        tensors = {name: _arrays(path / name) for name in (MAPS, ANCHORS, *ROWS)}
         knowledge = _knowledge(plain, tensors)
         sources = (plain["a"]["source"], plain["b"]["source"])
         held = Held(sources, options=dict(plain["options"]))
@@ -108,6 +102,21 @@ def read(path: Path) -> tuple[Links, Knowledge, Translators, Held]:
     links = Links.load(path / LINKS)
     first, second = (Translator.load(path / name) for name in TRANSLATORS)
     return links, knowledge, (first, second), held
+
+
+def _check_versions(plain: Any, path: Path) -> None:
+    """Refuse a folder of another format or calibration, and say how to get one of this."""
+    told = plain.get("format") if isinstance(plain, dict) else None
+    again = f"link again from its links (veclink link A B --continue {path / LINKS} -o … --save-linker …)"
+    if told != FORMAT:
+        is_old = isinstance(told, int) and told < FORMAT
+        advice = again if is_old else "use a newer veclink"
+        raise InputError(f"{path} has the format {told} and this version reads {FORMAT}; {advice}.")
+    if plain.get("calibration") != CALIBRATION_VERSION:
+        raise InputError(
+            f"{path} was fitted with the calibration {plain.get('calibration')}, and this version has "
+            f"{CALIBRATION_VERSION}; {again}."
+        )
 
 
 def _tensors(knowledge: Knowledge) -> dict[str, Arrays]:
@@ -163,9 +172,13 @@ def _arrays(path: Path) -> Arrays:
     return {name: np.array(read_tensor(path, entry)) for name, entry in tensors.items()}
 
 
-def _seal(tensors: dict[str, Arrays]) -> str:
-    """A digest of all arrays: files of two linkers, or one that was changed, do not make one linker."""
-    return digest(*(array for name in sorted(tensors) for _, array in sorted(tensors[name].items())))
+def _seal(folder: Path) -> str:
+    """A digest of all files but the one that holds it: files of two linkers, or one changed, do not make a linker."""
+    made = hashlib.sha256()
+    for name in SEALED:
+        with (folder / name).open("rb") as file:
+            made.update(hashlib.file_digest(file, "sha256").digest())
+    return made.hexdigest()[:16]
 
 
 def _version() -> str:

@@ -11,14 +11,14 @@ from veclink.backends.cloud_pair import Projections
 from veclink.confidence.calibration import Model
 from veclink.data.collection import Collection
 from veclink.errors import InputError
-from veclink.files.fingerprints import digest, rows_to_compare
+from veclink.files.fingerprints import rows_digest
 
 SIDES = ("a", "b")
 
 
 @dataclass(frozen=True)
 class Part:
-    """Rows that came together: how many, and the fingerprint of their vectors."""
+    """Rows that came together: how many, and the fingerprint of all their vectors."""
 
     rows: int
     fingerprint: str
@@ -26,7 +26,7 @@ class Part:
     @classmethod
     def of(cls, collection: Collection) -> Part:
         """All rows of a collection."""
-        return cls(len(collection), digest(*rows_to_compare(collection.vectors)))
+        return cls(len(collection), rows_digest(collection.vectors))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,7 @@ class KnownSide:
         start = 0
         for part in self.parts:
             rows = collection.vectors[start : start + part.rows]
-            if digest(*rows_to_compare(rows)) != part.fingerprint:
+            if rows_digest(rows) != part.fingerprint:
                 raise InputError(
                     f"Rows {start:,} to {start + part.rows - 1:,} of {collection.name} are not those that the linker "
                     f"was fitted to; give side {side.upper()} as it was, in the same order, or fit again."

@@ -18,6 +18,7 @@ from veclink.geometry.neighbourhoods import DENSITY_NEAREST
 from veclink.geometry.rows import tiles
 from veclink.linkers.span import scoring
 from veclink.linkers.span.constants import MIN_POOL
+from veclink.threads import multiply
 from veclink.uses.new_rows.constants import BACKDROP_ROWS, NEARBY_ANCHORS
 from veclink.uses.new_rows.knowledge import Knowledge, KnownSide, Nearby, Part
 
@@ -96,7 +97,7 @@ def crowding(rows: np.ndarray, backdrop: np.ndarray, own: np.ndarray | None = No
 
     own: (n,) place of each row in the sample, −1 where it is not in it.
     """
-    near = rows @ backdrop.T
+    near = multiply(rows, backdrop.T)
     if own is not None:
         inside = np.flatnonzero(own >= 0)
         near[inside, own[inside]] = EXCLUDED
@@ -162,7 +163,7 @@ def scales_of(cloud: Cloud, projection: np.ndarray | None) -> np.ndarray:
         unit = plain.block(start, stop)
         length = _lengths(source_rows(cloud, start, stop).astype(np.float32))
         centred = np.maximum(_lengths(unit - cloud.mean), NO_DIRECTION)
-        signature = np.maximum(_lengths(cloud.block(start, stop) @ projection), 1e-12)
+        signature = np.maximum(_lengths(multiply(cloud.block(start, stop), projection)), 1e-12)
         scales[start:stop, 1] = 1 / (centred * signature)
         scales[start:stop, 0] = scales[start:stop, 1] / np.maximum(length, 1e-30)
     return scales

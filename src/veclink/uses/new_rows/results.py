@@ -33,7 +33,8 @@ def as_links(
 
     They end where the expected F1 of the links that are known and of these together is largest: one new row is kept or
     not by the same probability as any other. A row of the other side that was linked before goes to the new row if
-    that pair is the more probable one, or clearly ahead: a copy of a row that is known takes nothing away.
+    that pair is the more probable one, or a link itself and clearly ahead: a copy of a row that is known takes nothing
+    away, and neither does a pair that is too improbable to be a link.
 
     Parameters
     ----------
@@ -52,10 +53,13 @@ def as_links(
     every = known.considered or known
     before = every.probability
     partner = other.rows[judged.places]
-    so_far = _probability_so_far(every, 1 - side, partner)
-    judged = judged.only((judged.probability > so_far) | (judged.lead > CLEAR_LEAD))
+    surer = judged.probability > _probability_so_far(every, 1 - side, partner)
+    ahead = judged.lead > CLEAR_LEAD
+    least = lowest_kept(before, judged.probability[surer | ahead], known, overlap)
+    # Pairs below the least that are left out now do not move it: the best F1 ends before them.
+    judged = judged.only(surer | (ahead & (judged.probability >= least)))
     probability = judged.probability
-    kept = int(np.count_nonzero(probability >= lowest_kept(before, probability, known, overlap)))
+    kept = int(np.count_nonzero(probability >= least))
     ids_new, ids_other = _ids(new, judged.rows), _ids(other, other.rows[judged.places])
     pairs = np.column_stack([judged.rows, other.rows[judged.places]])
     ids = (ids_new, ids_other)

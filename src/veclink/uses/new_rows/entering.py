@@ -1,0 +1,48 @@
+"""Entering: what is checked before new rows, or a fit, are let in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from veclink.data.collection import Collection
+from veclink.data.links import Links
+from veclink.errors import InputError, named
+from veclink.geometry.clouds import Cloud, inspected
+from veclink.uses.new_rows.knowledge import SIDES, Knowledge
+
+
+def new_rows(collection: Collection, knowledge: Knowledge, side: int) -> Cloud:
+    """New rows in the geometry of their side: at least one, of its dimension, and none of them zero."""
+    mean = knowledge.sides[side].mean
+    label = f"The new rows ({collection.name})"
+    if not len(collection):
+        raise InputError(f"{label} are none; give at least one.")
+    if collection.dimension != len(mean):
+        raise InputError(
+            f"{label} have {collection.dimension:,} numbers each, and side {SIDES[side].upper()} of the linker has "
+            f"{len(mean):,}; check the side (--side) and the model."
+        )
+    zero, _ = inspected(collection, label)
+    if len(zero):
+        raise InputError(f"{label} have zero vectors, which have no direction, in row {named(zero)}; remove them.")
+    return Cloud(collection, np.arange(len(collection)), mean)
+
+
+def check_ids(batch: Collection, links: Links, side: int) -> None:
+    """Refuse new rows without ids where their side has some: all ids of the side would be lost."""
+    ids = (links.ids_a, links.ids_b)[side]
+    if ids is not None and batch.ids is None:
+        raise InputError(f"Side {SIDES[side].upper()} has ids, and {batch.name} has none; give the new rows ids.")
+
+
+def check_options(options: dict[str, Any]) -> None:
+    """Refuse options of a fit that links of new rows cannot follow."""
+    if options.get("method", "span") != "span":
+        raise InputError("A linker for new rows is fitted by method 'span'; leave the method out.")
+    chosen = options.get("options")
+    one_to_one = options.get("one_to_one", chosen is None or getattr(chosen, "one_to_one", True))
+    centred = options.get("centred", chosen is None or getattr(chosen, "centred", True))
+    if not one_to_one or not centred:
+        raise InputError("A linker for new rows is one-to-one and centred; leave those options as they are.")
