@@ -137,9 +137,14 @@ def _rated(attempt: Attempt, anchors: Anchors | None) -> Bootstrap:
 
 
 def _outlier_seeds(search: Search, anchors: Anchors, pool: Pool) -> np.ndarray:
-    """Positions of the given pairs that look wrong as seen from the pool's best links, themselves left out."""
+    """Positions of the given pairs that look wrong as seen from the pool's best links, themselves left out.
+
+    None where fewer others are left than were given: if all that is shared was given, the others are all wrong.
+    """
     clouds = search.clouds
     links = pool.pairs[sharing_no_row(pool.pairs, anchors.rows)]
+    if len(links) < len(anchors.rows):
+        return np.empty(0, np.int64)
     seen_from = clouds.vectors(links[:OUTLIER_ANCHORS])
     sample = partial(clouds.sample, rng=search.rng)
     as_here = anchors if search.moved is None else anchors_on(clouds, anchors)

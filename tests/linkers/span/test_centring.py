@@ -1,0 +1,57 @@
+"""Centring anew on what is shared, where the rest of a cloud is of another kind."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from veclink import link, sample
+from veclink.data.pairs import resolve_pairs
+from veclink.geometry.clouds import prepare, uncentred
+from veclink.linkers.span import centring
+from veclink.linkers.span.attempts import Search
+from veclink.stores.opening import open_collection
+
+
+def _of_two_kinds() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """A of one kind; B of that kind and, three times as many, of another; the true pairs and some seeds.
+
+    The other kind is the first, moved by as much as the rows are apart: what a model makes of other texts.
+    """
+    left, right = open_collection(sample.A), open_collection(sample.B)
+    truth = resolve_pairs(sample.TRUTH, left, right, what="truth")
+    shared = np.random.default_rng(1).permutation(truth)[:250]
+    a = np.asarray(left.vectors[shared[:, 0]], np.float32)
+    same = np.asarray(right.vectors[shared[:, 1]], np.float32)
+    rest = np.setdiff1d(np.arange(len(right)), shared[:, 1])[:750]
+    other = np.asarray(right.vectors[rest], np.float32)
+    step = np.random.default_rng(2).standard_normal(other.shape[1]).astype(np.float32)
+    other = other + 1.5 * step / np.linalg.norm(step)
+    pairs = np.column_stack([np.arange(len(a)), np.arange(len(same))])
+    return a, np.concatenate([same, other]), pairs, pairs[:10]
+
+
+def test_a_unit_row_comes_back_from_its_centred_one() -> None:
+    vectors = np.asarray(open_collection(sample.A).vectors[:50], np.float32)
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    cloud = prepare(open_collection(vectors))
+    assert cloud.mean is not None
+    assert uncentred(cloud.dense(), cloud.mean) == pytest.approx(unit, abs=1e-5)
+
+
+def test_links_are_found_where_one_side_holds_another_kind_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b, truth, seeds = _of_two_kinds()
+    found = link(a, b, seeds=seeds, device="cpu").evaluate(truth)
+    assert found.f1 > 0.9
+    monkeypatch.setattr(centring, "MOVED_MEAN", np.inf)
+    assert link(a, b, seeds=seeds, device="cpu").evaluate(truth).f1 < found.f1
+
+
+def test_an_even_split_stays_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = sample.A, sample.B
+
+    def refused(*_: object) -> Search:
+        raise AssertionError("the means were moved")
+
+    monkeypatch.setattr(Search, "on", refused)
+    assert link(a, b, seeds=sample.SEEDS, device="cpu").summary.verdict == "linkable"

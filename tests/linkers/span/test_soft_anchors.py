@@ -1,0 +1,75 @@
+"""Growing softly: where a pool of single links cannot, and only on what is there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from small_papers import small_papers
+from veclink import link, sample
+from veclink.data.pairs import resolve_pairs
+from veclink.geometry.clouds import prepare
+from veclink.linkers.span import soft_anchors
+from veclink.linkers.span.soft_anchors import SoftSchedule, grow_softly
+from veclink.stores.opening import open_collection
+
+QUICK = SoftSchedule(rounds=12)
+
+
+def _few_among_many(n_few: int, n_seeds: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of A that are all in B, all of B, seeds, and the row of B that each row of A is."""
+    left, right = open_collection(sample.A), open_collection(sample.B)
+    truth = resolve_pairs(sample.TRUTH, left, right, what="truth")
+    chosen = np.random.default_rng(3).permutation(truth)[:n_few]
+    a = np.asarray(left.vectors[chosen[:, 0]], np.float32)
+    b = np.asarray(right.vectors, np.float32)
+    seeds = np.column_stack([np.arange(n_seeds), chosen[:n_seeds, 1]])
+    return a, b, seeds, chosen[:, 1]
+
+
+def _centred(vectors: np.ndarray) -> np.ndarray:
+    return prepare(open_collection(vectors)).dense()
+
+
+def test_a_few_rows_among_many_find_their_partners_from_a_few_seeds() -> None:
+    a, b, seeds, partner = _few_among_many(120, 8)
+    pairs, score = grow_softly(_centred(a), _centred(b), seeds, np.random.default_rng(0), QUICK)
+    right = partner[pairs[:, 0]] == pairs[:, 1]
+    assert right.sum() > 90
+    assert np.all(np.diff(score) <= 0)
+    assert right[: len(right) // 2].mean() > right[len(right) // 2 :].mean()
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        {"sharpness": (0.05, 0.1)},
+        {"sharpness": (2000.0, 3000.0)},
+        {"anchors": 1},
+        {"rounds": 0},
+    ],
+)
+def test_each_part_of_the_schedule_is_needed(mutant: dict[str, Any]) -> None:
+    a, b, seeds, partner = _few_among_many(120, 5)
+    found = []
+    for schedule in (QUICK, replace(QUICK, **mutant)):
+        pairs, _ = grow_softly(_centred(a), _centred(b), seeds, np.random.default_rng(0), schedule)
+        found.append(int((partner[pairs[:, 0]] == pairs[:, 1]).sum()))
+    assert found[1] < found[0] - 5
+
+
+def test_of_many_rows_some_are_placed_and_the_given_ones_always(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b, seeds, _ = _few_among_many(120, 8)
+    monkeypatch.setattr(soft_anchors, "SOFT_PAIRS", 60 * len(b))
+    pairs, _ = grow_softly(_centred(a), _centred(b), seeds, np.random.default_rng(0), QUICK)
+    assert 30 < len(pairs) <= 60
+    assert np.isin(seeds[:, 0], pairs[:, 0]).mean() > 0.8
+
+
+def test_seeds_that_are_all_that_is_shared_do_not_look_wrong() -> None:
+    a, b, truth = small_papers()
+    links = link(a, b, seeds=truth, device="cpu")
+    assert not any("look wrong" in reason for reason in links.summary.reasons)
