@@ -111,7 +111,9 @@ def test_new_rows_of_a_join_the_rows_of_b_that_they_are_and_the_others_are_trans
 
 def test_new_rows_of_b_bring_their_own_vectors_to_rows_that_were_translated(folder: Path, tmp_path: Path) -> None:
     to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
-    appended = append(folder / "new_b.parquet", to, linker, side="b", progress=True)
+    (tmp_path / "new_b").mkdir()  # a folder is read row by row, and tells how far it is
+    (tmp_path / "new_b" / "part.parquet").write_bytes((folder / "new_b.parquet").read_bytes())
+    appended = append(tmp_path / "new_b", to, linker, side="b", progress=True)
     appended.write(to)
     assert 25 <= appended.joined <= 62 and appended.new == NEW - appended.joined
     after, papers = open_collection(to), all_papers()

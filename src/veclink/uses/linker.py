@@ -23,7 +23,7 @@ from veclink.stores.opening import open_collection
 from veclink.threads import takes_threads
 from veclink.uses.linked_pairs import check_links
 from veclink.uses.new_rows import folder
-from veclink.uses.new_rows.entering import check_ids, check_options, new_rows
+from veclink.uses.new_rows.entering import check_ids, check_options, new_rows, side_of
 from veclink.uses.new_rows.held import Held, remembered, whole_of
 from veclink.uses.new_rows.judging import judge
 from veclink.uses.new_rows.knowledge import SIDES, Knowledge, Part
@@ -171,7 +171,7 @@ class Linker:
             Of rows of `new` with rows of B (side "a"), or of rows of A with rows of `new` (side "b"). The column
             `displaces` of the evidence names the row that the partner was linked with so far, −1 for none.
         """
-        at, progress = _side(side), heard(progress)
+        at, progress = side_of(side), heard(progress)
         rows = new_rows(open_collection(new, payload=False), self.knowledge, at)
         other, signatures = self._other(at, against, progress)
         tell(progress, len(rows), "matching")
@@ -248,7 +248,7 @@ class Linker:
         Where `new` is the batch that was taken in last, nothing changes and the same links come out: what was stopped
         can be run again.
         """
-        at = _side(side)
+        at = side_of(side)
         new = open_collection(new, payload=False)  # once: it is looked at three times
         if against is not None:
             self._hold(1 - at, against)
@@ -265,11 +265,11 @@ class Linker:
 
         It needs no collection. `side` is where they come from.
         """
-        return self.translators[_side(side)].transform(x)
+        return self.translators[side_of(side)].transform(x)
 
     def knows(self, new: Source, *, side: str = "a") -> slice | None:
         """The rows that the last batch of one side became, where `new` is that batch; else None."""
-        known = self.knowledge.sides[_side(side)]
+        known = self.knowledge.sides[side_of(side)]
         collection = open_collection(new, payload=False)
         if len(known.parts) < 2 or known.parts[-1] != Part.of(collection):
             return None
@@ -337,12 +337,6 @@ def tell(progress: ProgressListener | None, rows: int, stage: str) -> None:
     """Say what is being done, if anybody listens."""
     if progress is not None:
         progress(Progress(0, None, rows, None, stage))
-
-
-def _side(side: str) -> int:
-    if side not in SIDES:
-        raise InputError(f"The side is {side!r}; it is 'a' or 'b'.")
-    return SIDES.index(side)
 
 
 def _address(source: Source) -> str | None:

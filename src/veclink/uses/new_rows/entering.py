@@ -30,6 +30,13 @@ def new_rows(collection: Collection, knowledge: Knowledge, side: int) -> Cloud:
     return Cloud(collection, np.arange(len(collection)), mean)
 
 
+def side_of(side: str) -> int:
+    """0 for "a", 1 for "b"."""
+    if side not in SIDES:
+        raise InputError(f"The side is {side!r}; it is 'a' or 'b'.")
+    return SIDES.index(side)
+
+
 def check_ids(batch: Collection, links: Links, side: int) -> None:
     """Refuse new rows without ids where their side has some: all ids of the side would be lost."""
     ids = (links.ids_a, links.ids_b)[side]
