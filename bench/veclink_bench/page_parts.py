@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from veclink_bench.places import BENCH
+from veclink_bench.real_table import kinds_table
 
 RESULTS = BENCH / "results" / "experiments"
 STARTED_WITHIN = 0.03  # of the F1 from fifteen seeds on the same split
@@ -123,4 +124,14 @@ def _real_trials(results: Path) -> list[dict[str, Any]]:
     return list(trials.values())
 
 
-PARTS: dict[str, Callable[[], str]] = {"promise": promise, "starts": starts, "new-rows": new_rows}
+def real_cases(results: Path = RESULTS) -> str:
+    """Means over the trials of collections as users have them, a line for each kind."""
+    return kinds_table(_real_trials(results))
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "promise": promise,
+    "starts": starts,
+    "new-rows": new_rows,
+    "real-cases": real_cases,
+}

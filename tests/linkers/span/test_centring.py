@@ -25,7 +25,7 @@ def _of_two_kinds() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     same = np.asarray(right.vectors[shared[:, 1]], np.float32)
     rest = np.setdiff1d(np.arange(len(right)), shared[:, 1])[:750]
     other = np.asarray(right.vectors[rest], np.float32)
-    step = np.random.default_rng(2).standard_normal(other.shape[1]).astype(np.float32)
+    step = np.asarray(np.random.default_rng(2).normal(size=(other.shape[1],)), np.float32)
     other = other + 1.5 * step / np.linalg.norm(step)
     pairs = np.column_stack([np.arange(len(a)), np.arange(len(same))])
     return a, np.concatenate([same, other]), pairs, pairs[:10]

@@ -27,13 +27,8 @@ from veclink.linkers.span.constants import (
     BEST_OF_UNCLEAR,
     CLEANING_ROUNDS,
     CLEANING_SAMPLE,
-    CLEAR,
-    CONVERGED,
-    CONVERGED_FEW_ROWS,
-    FEW_ROWS,
     FEW_ROWS_FACTOR,
     FEW_ROWS_HELD,
-    FEW_ROWS_MIN_DIMENSION,
     FEW_ROWS_ROUNDS,
     FEW_ROWS_SEEDS_LEFT_OUT,
     FEW_ROWS_SETTLED,
@@ -42,7 +37,6 @@ from veclink.linkers.span.constants import (
     GUESSED_SHARE,
     HOPEFUL,
     MAX_ALIGNED,
-    MAX_CHANCE,
     MAX_SEEDS_TO_CLEAN,
     MIN_GUESSED,
     MIN_POOL,
@@ -55,6 +49,7 @@ from veclink.linkers.span.constants import (
     SOFT_MIN_DIMENSION,
 )
 from veclink.linkers.span.growing import Pool, RoundListener, grow, query_order
+from veclink.linkers.span.marks import clear_share, converged_share, has_few_rows
 from veclink.linkers.span.search import annealed, annealed_from, searched
 from veclink.linkers.span.soft_anchors import grow_softly
 
@@ -73,7 +68,6 @@ FEW_ROWS_SCHEDULE = GrowthSchedule(
 
 Sides = tuple[np.ndarray, np.ndarray]
 Hint = Callable[[np.ndarray, np.ndarray], Sides]  # from rows of both clouds to rows that compare across them
-MAX_CLEAR = 0.75  # of the smaller cloud: more is not asked for, however small it is against the other
 AttemptListener = Callable[[str], None]
 
 
@@ -101,33 +95,20 @@ class Search:
             self.attempt_listener(attempt)
 
     @property
-    def few_rows(self) -> bool:
-        """Whether the smaller cloud is so small that growing has to be careful.
-
-        In few dimensions random clouds follow seeds that stay for longer.
-        """
-        clouds = self.clouds
-        return clouds.extent_of_all <= FEW_ROWS and clouds.dimension >= FEW_ROWS_MIN_DIMENSION
-
-    @property
     def mark(self) -> float:
         """The share of the smaller cloud that a pool which has found the map agrees on."""
-        if not self.few_rows:
-            return CONVERGED
-        return CONVERGED_FEW_ROWS * min(chance_factor(self.clouds), MAX_CHANCE)
+        return converged_share(self.clouds)
 
     @property
     def clear(self) -> float:
         """The share at which other starts need not be tried."""
-        few_rows, others = CLEAR
-        clear = few_rows if self.few_rows else others
-        return min(clear * chance_factor(self.clouds), MAX_CLEAR)
+        return clear_share(self.clouds)
 
     @property
     def seeded(self) -> GrowthSchedule:
         """How to grow from given pairs: carefully where there are few rows, unless something else was told."""
         told = self.options.schedule
-        return FEW_ROWS_SCHEDULE if self.few_rows and told == DEFAULT_SCHEDULE else told
+        return FEW_ROWS_SCHEDULE if has_few_rows(self.clouds) and told == DEFAULT_SCHEDULE else told
 
     def grow(self, anchors: Anchors, schedule: GrowthSchedule | None = None) -> Pool:
         """A pool from these anchors."""
@@ -181,15 +162,6 @@ def clean(
         n_kept = max(MIN_SEEDS_TO_CLEAN, len(anchors) // 2)
         kept = np.sort(order[:n_kept])
     return anchors.subset(kept, name=f"cleaned {anchors.name}")
-
-
-def chance_factor(clouds: CloudPair) -> float:
-    """How much more of the smaller cloud agrees by chance than where both have as many rows: from 1 to 2.
-
-    Of two unrelated clouds, a row of A is the nearest of its nearest row of B with the chance n_b / (n_a + n_b).
-    """
-    larger = max(clouds.n_a, clouds.n_b)
-    return 2 * larger / (clouds.n_a + clouds.n_b)
 
 
 def _from_anchors(search: Search, anchors: Anchors) -> Iterator[Attempt]:
