@@ -26,6 +26,8 @@ CASES = [
     "merge to vdf, replacing",
     "merge to sqlite, replacing",
     "merge to duckdb, replacing",
+    "merge to duckdb",
+    "export to duckdb",
     "link to csv, with a report",
     "review journal",
 ]

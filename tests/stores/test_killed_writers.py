@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from own_process import alone
@@ -84,6 +86,64 @@ def counted(step: Any, name: str, left: dict[str, int]) -> Any:
         step(self, *given)
 
     return run
+
+
+def write_two_to_merge(folder: Path, linked: int) -> None:
+    for side in (0, 1):
+        np.save(folder / f"{'ab'[side]}.npy", rows_of(50, seed=side))
+    (folder / "pairs.csv").write_text("a,b\n" + "".join(f"{row},{row}\n" for row in range(linked)))
+
+
+def merge_and_die(folder: Path, renames: int, output: str, *more: str) -> None:
+    """Merge two files, and die before the rename of this number in the folder."""
+    rename, done = os.replace, []
+
+    def counted_rename(source: Path, target: Path) -> None:
+        if Path(target).parent == folder:
+            done.append(target)
+        if len(done) > renames:
+            os.kill(os.getpid(), signal.SIGKILL)
+        rename(source, target)
+
+    instead: Any = counted_rename
+    os.replace = instead
+    merge_files(folder, output, *more)
+
+
+def merge_files(folder: Path, output: str, *more: str) -> None:
+    from veclink.cli.app import main
+
+    given = ["a.npy", "b.npy", "--links", "pairs.csv", "--map", "procrustes", "-o", output, "--yes"]
+    os.chdir(folder)
+    sys.argv = ["veclink", "merge", *given, *more]
+    main()
+
+
+@pytest.mark.parametrize(("output", "files"), [("m.npy", 4), ("m.npz", 2)])
+def test_a_merge_that_is_killed_between_its_renames_is_finished_by_the_same_command(
+    tmp_path: Path, output: str, files: int
+) -> None:
+    write_two_to_merge(tmp_path, 30)
+    before = set(os.listdir(tmp_path))
+    for renames in range(1, files):
+        assert alone(merge_and_die, tmp_path, renames, output)[0] == -signal.SIGKILL
+        code, said = alone(merge_files, tmp_path, output)
+        assert not code or "is there already" in said, said
+        made = sorted(set(os.listdir(tmp_path)) - before)
+        assert len(made) == files and not any(name.startswith(".") for name in made), made
+        ids = pq.read_table(tmp_path / "m.rows.parquet").column("id").to_pylist()
+        assert [str(each) for each in ids] == [str(each) for each in open_collection(tmp_path / output).ids]
+        for name in made:
+            (tmp_path / name).unlink()
+
+
+def test_the_table_of_a_merge_that_was_killed_at_its_last_rename_is_put_in_place_by_a_reader(tmp_path: Path) -> None:
+    write_two_to_merge(tmp_path, 40)
+    assert alone(merge_files, tmp_path, "m.npy")[0] == 0
+    write_two_to_merge(tmp_path, 30)
+    assert alone(merge_and_die, tmp_path, 3, "m.npy", "--replace")[0] == -signal.SIGKILL
+    assert len(open_collection(tmp_path / "m.npy")) == 70
+    assert pq.read_table(tmp_path / "m.rows.parquet").num_rows == 70
 
 
 @pytest.mark.parametrize("kind", RENAMING, ids=lambda kind: kind.name)

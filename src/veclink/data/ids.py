@@ -1,8 +1,8 @@
 """Ids: what the rows of a collection are called, in the file itself or in a file beside it.
 
 What veclink writes is three files: the vectors `X.npy` (or another ending), `X.ids.txt` with an id a line, and
-`X.ids.json` with the fingerprints of both. A run that is killed between their renames, or a copy of one of them alone,
-leaves vectors with the ids of others; the record shows it, and where the rest was written it is put in place. Files
+`X.ids.json` with the fingerprints of both, and of the table `X.rows.parquet` that a merge has too. A run that is killed
+between their renames, or a copy of one of them alone, leaves vectors with the ids of others; the record shows it, and where the rest was written it is put in place. Files
 without a record are taken as they are.
 """
 
@@ -29,7 +29,7 @@ def as_ids(values: Sequence[Any] | np.ndarray, name: str = "ids") -> np.ndarray:
     """`values` as int64, or else as an object array of str.
 
     Integers stay integers. Strings and UUIDs become str, and so does every id where kinds are mixed or an integer does
-    not fit into 64 bits. Missing values, floats and others are refused: they would not be found again.
+    not fit into 64 bits. Missing values, empty text, floats and others are refused: they would not be found again.
     """
     if isinstance(values, (list, tuple)) and set(map(type, values)) == {int}:  # the usual case, in one step
         try:
@@ -53,6 +53,9 @@ def as_ids(values: Sequence[Any] | np.ndarray, name: str = "ids") -> np.ndarray:
         return np.array(ids, dtype=np.int64)
     text = np.empty(len(ids), dtype=object)
     text[:] = [str(value) for value in ids]
+    empty = np.flatnonzero(text == "").tolist()
+    if empty:  # in a CSV file it could not be told from a value that is missing
+        raise InputError(f"{name} has an empty id in row {named(empty)}; give every row an id.")
     try:
         "".join(text).encode()
     except UnicodeEncodeError as error:
@@ -87,12 +90,14 @@ def read_ids_beside(path: Path) -> np.ndarray | None:
 
 
 def finish_ids_beside(path: Path) -> None:
-    """Put in place the ids and the vectors of a run that was killed after its record was: they are all there."""
+    """Put in place what a run that was killed after its record was had still to rename: all of it is there."""
     record = _read_record(_record_path(path))
     if record is None or record.get("ids") is None:
         return
     target = Path(os.path.realpath(path))
-    parts = ((_ids_path(target), record["ids"], text_digest), (target, record["vectors"], file_digest))
+    parts = [(_ids_path(target), record["ids"], text_digest), (target, record["vectors"], file_digest)]
+    if "table" in record:
+        parts.append((table_path(target), record["table"], file_digest))
     for place, wanted, digest_of in parts:
         finish_killed_write(place, partial(_has_digest, wanted=wanted, digest_of=digest_of))
 
@@ -101,7 +106,7 @@ def _has_digest(path: Path, wanted: str, digest_of: Callable[[Path], str]) -> bo
     return digest_of(path) == wanted
 
 
-def write_ids_beside(path: Path, vectors: Path, ids: Sequence[str], stack: ExitStack) -> None:
+def write_ids_beside(path: Path, vectors: Path, ids: Sequence[str], stack: ExitStack, table: str | None = None) -> None:
     """Write `X.ids.txt` beside `X.npy`, and their fingerprints; both are in place when the stack ends.
 
     Parameters
@@ -114,12 +119,15 @@ def write_ids_beside(path: Path, vectors: Path, ids: Sequence[str], stack: ExitS
         One for each row.
     stack : ExitStack
         What it took up last, it puts in place first: the record, the ids, and at last the vectors.
+    table : str, optional
+        The fingerprint of the table of a merge, which is complete, too, and is put in place after them.
     """
     if any(not each or "\n" in each or each.endswith("\r") for each in ids):
         raise InputError(f"{path} cannot keep empty ids or line breaks; write Parquet instead.")
     file = stack.enter_context(written_whole(_ids_path(path)))
     file.write_text("".join(f"{each}\n" for each in ids), encoding="utf-8")
-    _write_record(path, {"vectors": file_digest(vectors), "ids": text_digest(file)}, stack)
+    content = {"vectors": file_digest(vectors), "ids": text_digest(file)}
+    _write_record(path, content if table is None else {**content, "table": table}, stack)
 
 
 def disown_ids_beside(path: Path, vectors: Path, stack: ExitStack) -> None:
@@ -142,6 +150,11 @@ def _write_record(path: Path, content: dict[str, Any], stack: ExitStack) -> None
         raise InputError(f"{_record_path(path)} is there already and is about something else; choose another name.")
     record = stack.enter_context(written_whole(_record_path(path)))
     record.write_text(json.dumps(content) + "\n", encoding="utf-8")
+
+
+def table_path(path: Path) -> Path:
+    """The table `X.rows.parquet` beside `X.npy`, which says what the rows of a merge are."""
+    return path.with_name(f"{path.stem}.rows.parquet")
 
 
 def _ids_path(path: Path) -> Path:

@@ -29,7 +29,7 @@ from veclink.files.tables import metadata_of, with_metadata
 from veclink.stores.arrow import id_values, records_of
 from veclink.stores.filters import matching
 from veclink.stores.kinds import FILE_ENDINGS, known_endings
-from veclink.stores.protocol import BATCH, Batch, Store
+from veclink.stores.protocol import BATCH, TABLE, Batch, Store
 from veclink.stores.urls import Address
 
 PACKED = (".npz", ".parquet")
@@ -159,7 +159,7 @@ class FileStore(Store):
             if self._ending == ".npy" and first.ids is not None:
                 names = [str(each) for part in ids for each in part.tolist()]
                 # the same stack: either both files are there at the end, or neither
-                write_ids_beside(self._path, path, names, stack)
+                write_ids_beside(self._path, path, names, stack, metadata.get(TABLE))
             elif self._ending == ".npy":
                 disown_ids_beside(self._path, path, stack)
         if self._ending == ".npy" and first.ids is None:

@@ -33,12 +33,15 @@ BATCH = 8192
 PANIC = "PanicException"
 """What an engine in Rust raises when it panics; each engine has a class of this name of its own, beside Exception."""
 # how engines say that a file could not grow
-_NO_ROOM = re.compile(
+NO_ROOM = re.compile(
     r"no space|disk is full|disk I/O error|file too large|write error|err(?:no|or) 2[78]\b",
     re.IGNORECASE,
 )
 
 Id = int | str
+TABLE = "table"
+"""In the metadata of a merge: the fingerprint of the table that is written beside it."""
+
 LINKED, PROBABILITY = "veclink_id", "veclink_probability"
 """The payload fields that `annotate` sets: the linked object of the other collection, and how probable that is."""
 
@@ -265,7 +268,7 @@ class Store(ABC):
             if not isinstance(error, Exception) and type(error).__name__ != PANIC:
                 raise
             reason = self._reason(error)
-            if done == "written" and self.address.path is not None and _NO_ROOM.search(str(error)):
+            if done == "written" and self.address.path is not None and NO_ROOM.search(str(error)):
                 raise OutputError(
                     f"{self.name} could not be written, as there seems to be no room ({reason}); make room there or "
                     "choose another place."

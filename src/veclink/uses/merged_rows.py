@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from veclink.data.collection import Collection
+from veclink.data.ids import table_path
 from veclink.errors import InputError, needed
 from veclink.files.atomic import written_whole
+from veclink.files.fingerprints import file_digest
 from veclink.stores.arrow import id_column
 
 if TYPE_CHECKING:
@@ -89,24 +91,40 @@ class MergedRows:
 
 
 @contextmanager
-def table_beside(path: Path, rows: MergedRows) -> Iterator[None]:
-    """Write what each row is to `X.rows.parquet` beside `X.npy`; it is in place when the block ends well."""
+def table_beside(path: Path, rows: MergedRows, *, replace: bool) -> Iterator[str]:
+    """Write what each row is to `X.rows.parquet` beside `X.npy`, which the block writes; both stay if that ends well.
+
+    Gives the table's fingerprint, for the record of the files that belong together. Beside new vectors it is in place
+    first: a run that is killed before they are can be repeated. Beside those that are replaced it comes last.
+    """
     parquet: Any = needed("pyarrow.parquet", "The table of a merged collection")
-    table = path.with_name(f"{path.stem}.rows.parquet")
+    table = table_path(path)
     if table.exists() and MARK not in (parquet.read_schema(table).metadata or {}):
         raise InputError(f"{table} is there already and is about something else; choose another name.")
     with written_whole(table) as temporary:
-        writer = None
-        for start in range(0, max(len(rows), 1), TABLE_ROWS):
-            stop = min(start + TABLE_ROWS, len(rows))
-            part = rows.payload(start, stop)
-            part = part.add_column(0, "id", id_column(rows.ids[start:stop]))
-            if writer is None:
-                writer = parquet.ParquetWriter(temporary, part.schema.with_metadata({MARK: b"merged rows"}))
-            writer.write_table(part.cast(writer.schema))
-        assert writer is not None
-        writer.close()
-        yield
+        _write_rows(temporary, rows, parquet)
+        fingerprint = file_digest(temporary)
+        if replace:
+            yield fingerprint
+            return
+    try:
+        yield fingerprint
+    except BaseException:
+        table.unlink(missing_ok=True)
+        raise
+
+
+def _write_rows(file: Path, rows: MergedRows, parquet: Any) -> None:
+    writer = None
+    for start in range(0, max(len(rows), 1), TABLE_ROWS):
+        stop = min(start + TABLE_ROWS, len(rows))
+        part = rows.payload(start, stop)
+        part = part.add_column(0, "id", id_column(rows.ids[start:stop]))
+        if writer is None:
+            writer = parquet.ParquetWriter(file, part.schema.with_metadata({MARK: b"merged rows"}))
+        writer.write_table(part.cast(writer.schema))
+    assert writer is not None
+    writer.close()
 
 
 def names(collection: Collection) -> np.ndarray:

@@ -25,7 +25,7 @@ from veclink.geometry.magnitudes import fitted
 from veclink.progress import Progress, ProgressListener, heard, shows_progress
 from veclink.stores import open_store
 from veclink.stores.opening import open_collection
-from veclink.stores.protocol import Batch, Store
+from veclink.stores.protocol import TABLE, Batch, Store
 from veclink.uses.linked_pairs import GivenLinks, pairs_of
 from veclink.uses.maps import DEFAULT_MAP, Paired
 from veclink.uses.merged_rows import MergedRows, names, table_beside
@@ -203,8 +203,8 @@ class Merged(Tabled):
         batches = self._batches(new, store.keeps_payload, progress)
         if store.keeps_payload or store.address.path is None:
             return store.write(batches, metadata=about, replace=replace)
-        with table_beside(store.address.path, self.rows):
-            return store.write(batches, metadata=about, replace=replace)
+        with table_beside(store.address.path, self.rows, replace=replace) as table:
+            return store.write(batches, metadata={**about, TABLE: table}, replace=replace)
 
     def _translated_on_disk(self, translator: Translator, progress: ProgressListener | None) -> Rows:
         """A's unlinked rows, translated beforehand into the workspace."""

@@ -15,7 +15,7 @@ from veclink.stores.arrow import ids_of, matrix, records_of, table_of_records
 from veclink.stores.engines.sql import SqlStore, noted, quoted
 from veclink.stores.fields import choose_id, choose_vector
 from veclink.stores.link_rows import links_table
-from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id
+from veclink.stores.protocol import BATCH, LINKED, NO_ROOM, PROBABILITY, Batch, Id
 
 READING_MEMORY = "256MB"
 _WITHIN_THE_FILE = {
@@ -35,6 +35,8 @@ class DuckdbStore(SqlStore):
 
     needs = ("duckdb", "DuckDB", "veclink[duckdb]")
     _streams = 0
+    _is_begun = False
+    """Whether the file was made here, and nothing is committed to it yet."""
 
     @cached_property
     def _connection(self) -> Any:
@@ -45,7 +47,27 @@ class DuckdbStore(SqlStore):
             # a table is read once from end to end: pages kept for another time would only fill the memory
             options["memory_limit"] = READING_MEMORY
         with self.errors("opened"):
-            return self._package().connect(str(self._path), read_only=not self.writable, config=options)
+            return self._opened(options)
+
+    def _opened(self, options: dict[str, Any]) -> Any:
+        """A connection; where there is no room to make the file, nothing is left of it."""
+        connect = self._package().connect
+        new = self.writable and not self._path.exists()
+        try:
+            connection = connect(str(self._path), read_only=not self.writable, config=options)
+        except Exception as error:
+            if new and NO_ROOM.search(str(error)):  # else another process may have made it meanwhile
+                self._remove_begun()
+            raise
+        self._is_begun = new and not connection.execute("select 1 from duckdb_tables() limit 1").fetchall()
+        return connection
+
+    def _remove_begun(self) -> None:
+        """Remove a file that was made here and could not be finished: it would keep the same command from working."""
+        self._is_begun = False
+        for path in (self._path, self._path.with_name(f"{self._path.name}.wal")):
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
 
     def _run(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self.errors(), self._connection.cursor() as cursor:
@@ -195,6 +217,8 @@ class DuckdbStore(SqlStore):
         if connection is not None and not self._streams:  # else the stream closes it, when it notices
             with suppress(Exception):
                 connection.close()
+            if self._is_begun:
+                self._remove_begun()
 
     @contextmanager
     def _transaction(self) -> Iterator[Any]:
@@ -207,6 +231,7 @@ class DuckdbStore(SqlStore):
                 cursor.execute("rollback")
                 raise
             cursor.execute("commit")
+            self._is_begun = False
 
     @cached_property
     def _vectors(self) -> list[str]:

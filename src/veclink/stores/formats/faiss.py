@@ -27,7 +27,7 @@ from veclink.data.ids import (
 from veclink.errors import InputError, plural
 from veclink.files.atomic import written_whole
 from veclink.files.memory import limited
-from veclink.stores.protocol import BATCH, Batch, Store
+from veclink.stores.protocol import BATCH, TABLE, Batch, Store
 from veclink.stores.urls import Address
 
 SPARE, COPIES = 64_000_000, 4
@@ -178,7 +178,7 @@ class FaissStore(Store):
             path = stack.enter_context(written_whole(self._path))
             faiss.write_index(index, str(path))
             if text:
-                write_ids_beside(self._path, path, names, stack)
+                write_ids_beside(self._path, path, names, stack, metadata.get(TABLE))
             else:
                 disown_ids_beside(self._path, path, stack)
         if not text:
