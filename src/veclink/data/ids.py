@@ -2,8 +2,8 @@
 
 What veclink writes is three files: the vectors `X.npy` (or another ending), `X.ids.txt` with an id a line, and
 `X.ids.json` with the fingerprints of both, and of the table `X.rows.parquet` that a merge has too. A run that is killed
-between their renames, or a copy of one of them alone, leaves vectors with the ids of others; the record shows it, and where the rest was written it is put in place. Files
-without a record are taken as they are.
+between their renames, or a copy of one of them alone, leaves vectors with the ids of others; the record shows it, and
+where the rest was written it is put in place. Files without a record are taken as they are.
 """
 
 from __future__ import annotations
