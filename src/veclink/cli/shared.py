@@ -107,6 +107,11 @@ class Payloads:
         """Those that were given."""
         return [str(each) for each in (self.payload_a, self.payload_b) if each is not None]
 
+    def options(self) -> list[str]:
+        """Those that were given, as another command takes them."""
+        given = {"--payload-a": self.payload_a, "--payload-b": self.payload_b}
+        return [part for name, path in given.items() if path is not None for part in (name, str(path))]
+
 
 def opened(
     source: str,
