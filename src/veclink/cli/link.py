@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
+from veclink.cli.places import check_apart
 from veclink.cli.shared import (
     NO_TRUSTED_LINKS,
     Columns,
@@ -155,6 +156,7 @@ def link(
     check_report(wanted.report, *inputs)
     if written.save_linker is not None:
         check_linker_folder(written.save_linker, method.method, one_to_one=method.one_to_one)
+    check_apart([output, wanted.report], written.save_linker, running.checkpoint)
     options = {"seeds": wanted.seeds, **asdict(start), **asdict(method), **asdict(running)}
     if options.pop("one_to_one") is False:
         options["one_to_one"] = False  # told only where it is asked for: method geh does not know it
