@@ -83,12 +83,12 @@ def test_a_model_is_changed_step_by_step() -> None:
     both = open_collection("lancedb://both#papers")
     table = both.payload.to_pylist()
     hidden = set(titles("a", shared[:450, 0])) - {row["title"] for row in table}
-    assert len(hidden) <= 3 and 447 <= len(both) <= 520
+    assert len(hidden) <= 3 and 447 <= len(both) <= 540
     native = {row["id_b"]: both.vectors[place] for place, row in enumerate(table) if row["id_b"] is not None}
     for row in shared[:260, 1].tolist():
         np.testing.assert_allclose(native[str(b.ids[row])], cut(b.vectors[[row]])[0], atol=2e-3)
     origins = [row["origin"] for row in table]
-    assert origins.count("both") >= 190 and origins.count("a") >= 190
+    assert origins.count("both") >= 170 and origins.count("a") >= 190
 
 
 def test_two_catalogues_are_merged_and_kept_in_step() -> None:

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from grown_papers import fitted, grown_papers
+from grown_papers import first_links, fitted, grown_papers
 from killed_steps import KILL_BEFORE
 from own_process import command_alone
 from veclink import Linker, Links
@@ -47,6 +49,45 @@ for step, folder in folders:
     ended.append(run(folder, step))
     assert run(folder, 0) == 0
 print(json.dumps(ended))
+"""
+
+STOPPED = """
+import json, os, signal, sys, time
+from veclink.cli.app import main
+import veclink.uses.linker
+
+def started(new, *steps):
+    child = os.fork()
+    if not child:
+        left = list(steps)
+        def hook(event, arguments):
+            if left and event == left[0][0] and left[0][1] in map(str, arguments):
+                left.pop(0)
+                if not left:
+                    os.kill(os.getpid(), signal.SIGSTOP)
+        sys.argv = f"veclink match {new}.npy --linker linker --against b.npy -o {new}.csv -q --update".split()
+        sys.addaudithook(hook)
+        main()
+    if steps:
+        assert os.WIFSTOPPED(os.waitpid(child, os.WUNTRACED)[1])
+    return child
+
+def ended(child):
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+OWN_LINKS = ("os.rename", os.path.abspath("tuesday.csv"))
+if sys.argv[1] == "loaded":  # the one has read the linker and found its links; the other comes and goes meanwhile
+    tuesday = started("tuesday", OWN_LINKS)
+    codes = [ended(started("monday"))]
+    os.kill(tuesday, signal.SIGCONT)
+else:  # the one is about to put its linker in place when the other, which has read the older one, comes to save
+    monday = started("monday", ("os.rename", os.path.abspath("monday.csv")), ("ctypes.dlsym", "renameat2"))
+    tuesday = started("tuesday", OWN_LINKS)
+    os.kill(tuesday, signal.SIGCONT)
+    time.sleep(1)
+    os.kill(monday, signal.SIGCONT)
+    codes = [ended(monday)]
+print(json.dumps([*codes, ended(tuesday)]))
 """
 
 
@@ -195,3 +236,62 @@ def content(folder: Path) -> dict[str, Any]:
     left = (path for path in sorted(folder.rglob("*")) if not path.name.startswith(".veclink-"))
     files = [path for path in left if path.is_file()]
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+@pytest.mark.parametrize("moment", ["loaded", "saving"])
+def test_of_two_updates_at_once_none_is_lost_silently(tmp_path: Path, moment: str) -> None:
+    """Two real processes on one linker, one of them held up by a signal."""
+    grown = grown_papers()
+    np.save(tmp_path / "b.npy", grown.b)
+    np.save(tmp_path / "monday.npy", grown.new[:25])
+    np.save(tmp_path / "tuesday.npy", grown.new[25:45])
+    fitted().save(tmp_path / "linker")
+    given = [sys.executable, "-c", STOPPED, moment]
+    run = subprocess.run(given, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout) == [0, 1] and "was changed by another run meanwhile" in run.stderr
+    assert Linker.load(tmp_path / "linker").sizes == (465, 500)
+    again = ("match", "tuesday.npy", "--linker", "linker", "--against", "b.npy", "-o", "tuesday.csv", "--update")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        assert command_alone(*again)[0] == 0
+    assert Linker.load(tmp_path / "linker").sizes == (485, 500)
+
+
+def test_match_refuses_to_write_over_what_its_linker_needs(tmp_path: Path) -> None:
+    grown = grown_papers()
+    a, b, linker = tmp_path / "a.parquet", tmp_path / "b.parquet", tmp_path / "linker"
+    for path, vectors in ((a, grown.a), (b, grown.b)):
+        pq.write_table(pa.table({"vector": list(vectors)}), path)
+    np.save(tmp_path / "new.npy", grown.new)
+    Linker.fit(f"file://{a}", b, links=first_links()).save(linker)
+    before = content(tmp_path)
+    for output in (a, b, linker / "links.parquet", linker / "new.csv", linker / ".." / "linker" / "new.csv"):
+        for more in ([], ["--update"]):
+            given = ["match", str(tmp_path / "new.npy"), "--linker", str(linker), "-o", str(output), *more]
+            told = CliRunner().invoke(app, given)
+            said = "is in the folder of the linker" if "linker" in output.parts else "is one of the inputs"
+            assert told.exit_code == 1 and said in told.stderr
+    assert content(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "-o E/x.csv --save-linker E",
+        "-o x.csv --save-linker x.csv",
+        "-o E/links.parquet --save-linker E",
+        "-o x.csv --report E/page.html --save-linker E",
+        "-o x.csv --checkpoint x.csv",
+        "-o x.csv --checkpoint x.csv/steps",
+        "-o x.csv --save-linker E --checkpoint E",
+    ],
+)
+def test_link_refuses_outputs_in_one_anothers_way_before_it_reads_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "E").mkdir()
+    told = CliRunner().invoke(app, ["link", "missing_a.npy", "missing_b.npy", *given.split()])
+    assert told.exit_code == 1 and "choose another" in told.stderr and "missing" not in told.stderr
+    assert list(tmp_path.rglob("*")) == [tmp_path / "E"]

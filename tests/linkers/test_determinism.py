@@ -78,7 +78,7 @@ WAYS: dict[str, Callable[[Path, pytest.MonkeyPatch], Links]] = {
     "seeds in another order": lambda folder, patch: linked(seeds=shuffled_seeds()),
     "seeds given twice": lambda folder, patch: linked(seeds=np.repeat(shuffled_seeds(), 2, axis=0)),
     "mapped from files": lambda folder, patch: linked(**files(folder)),
-    "read from files when asked": lambda folder, patch: linked(**files(folder), memory="1MB"),
+    "read from files when asked": lambda folder, patch: linked(**files(folder), memory="1500000"),
     "with little memory": lambda folder, patch: linked(memory="3MB"),
     "with a checkpoint": lambda folder, patch: with_a_checkpoint(folder),
     "tiles of 64 by 128": lambda folder, patch: with_tiles(patch, 64, 128),

@@ -51,7 +51,7 @@ def test_hubs_are_rows_that_several_others_prefer() -> None:
 
 def test_a_saved_file_keeps_the_trace_and_one_without_it_still_loads(tmp_path: Path) -> None:
     links = span_papers.linked_cut()
-    links.save(tmp_path / "links.csv")
+    links.save(tmp_path / "links.csv", columns="all")
     assert Links.load(tmp_path / "links.csv").trace == links.trace
     beside = tmp_path / "links.csv.json"
     metadata = json.loads(beside.read_text())

@@ -14,7 +14,7 @@ from grown_papers import first_links, fitted, grown_papers
 from veclink import Collection, Linker, Links, link
 from veclink.confidence import candidates
 from veclink.data.summary import Summary
-from veclink.errors import InputError
+from veclink.errors import InputError, OutputError
 from veclink.geometry.clouds import Cloud
 from veclink.uses.new_rows.constants import CLEAR_LEAD
 from veclink.uses.new_rows.entering import new_rows
@@ -227,6 +227,20 @@ def test_rows_that_are_taken_in_are_rows_of_the_linker(saved: Path, tmp_path: Pa
     again = Linker.load(tmp_path / "grown")
     whole = np.concatenate([grown.a, grown.new])
     assert again.match(grown.b[:5], side="b", against=whole).summary.n_a == 500
+
+
+def test_a_folder_that_another_linker_changed_is_not_written_over(saved: Path, tmp_path: Path) -> None:
+    grown = grown_papers()
+    place = shutil.copytree(saved, tmp_path / "linker")
+    first, second = Linker.load(place), Linker.load(tmp_path / "." / "linker")
+    first.update(new_a=grown.new[:25], b=grown.b, refit=False).save(place)
+    second.update(new_a=grown.new[25:45], b=grown.b, refit=False)
+    with pytest.raises(OutputError, match="was changed by another run meanwhile"):
+        second.save(place)
+    assert Linker.load(place).sizes == (465, 500)
+    first.update(new_a=grown.new[25:45], refit=False).save(place)  # its own state may be replaced
+    second.save(tmp_path / "another")
+    assert (Linker.load(place).sizes, Linker.load(tmp_path / "another").sizes) == ((485, 500), (460, 500))
 
 
 def test_a_refit_links_all_rows_again_from_the_links_so_far() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
+from veclink.cli.places import check_apart
 from veclink.cli.shared import (
     NO_TRUSTED_LINKS,
     Columns,
@@ -52,7 +53,7 @@ class Wanted:
             min=0.0,
             max=1.0,
             help="Keep the surest links, as many as are together right to this share, 0.95 for example, by a cautious "
-            "estimate: usually it is exceeded. Without this, the estimated F1 is made as large as possible.",
+            "estimate. Without this, the estimated F1 is made as large as possible.",
         ),
     ] = None
 
@@ -155,6 +156,7 @@ def link(
     check_report(wanted.report, *inputs)
     if written.save_linker is not None:
         check_linker_folder(written.save_linker, method.method, one_to_one=method.one_to_one)
+    check_apart([output, wanted.report], written.save_linker, running.checkpoint)
     options = {"seeds": wanted.seeds, **asdict(start), **asdict(method), **asdict(running)}
     if options.pop("one_to_one") is False:
         options["one_to_one"] = False  # told only where it is asked for: method geh does not know it
@@ -182,7 +184,8 @@ def link(
     files = {name: str(path) for name, path in places.items() if path is not None}
     table = [asdict(line) for line in thresholds(links)]
     names = shlex.join([without_secrets(a), without_secrets(b)])
-    printing.result(files | links.summary.to_dict() | {"thresholds": table}, lambda: _print(links, names, **files))
+    shown = Shown(names, shlex.join(written.options()))
+    printing.result(files | links.summary.to_dict() | {"thresholds": table}, lambda: _print(links, shown, **files))
     if links.summary.verdict == "not linkable":
         raise typer.Exit(NO_TRUSTED_LINKS)
 
@@ -202,7 +205,20 @@ def _save_linker(
     linker.save(folder)
 
 
-def _print(links: Links, names: str, output: str, report: str | None = None, linker: str | None = None) -> None:
+@dataclass(frozen=True)
+class Shown:
+    """How the next commands name the two collections, and what is told of their objects."""
+
+    names: str
+    payloads: str
+
+    @property
+    def both(self) -> str:
+        """Both, for commands that show objects."""
+        return f"{self.names} {self.payloads}".rstrip()
+
+
+def _print(links: Links, shown: Shown, output: str, report: str | None = None, linker: str | None = None) -> None:
     from veclink.cli.terminal import print_summary, print_thresholds
     from veclink.confidence.threshold import thresholds
 
@@ -214,16 +230,16 @@ def _print(links: Links, names: str, output: str, report: str | None = None, lin
     if report is not None:
         typer.echo(f"The report is {report}; open it in a browser.")
     if len(links):
-        typer.echo("\n".join(["Next:", *_next_steps(links, names, shlex.quote(output), report, linker)]))
+        typer.echo("\n".join(["Next:", *_next_steps(links, shown, shlex.quote(output), report, linker)]))
 
 
-def _next_steps(links: Links, names: str, output: str, report: str | None, linker: str | None) -> list[str]:
+def _next_steps(links: Links, shown: Shown, output: str, report: str | None, linker: str | None) -> list[str]:
     """What to do with the links, or about them; what is in the way is said in the reasons above."""
-    steps = [] if report is not None else [f"  see them:        veclink report {output} {names} -o links.html"]
-    steps.append(f"  check by eye:    veclink review {output} {names}")
+    steps = [] if report is not None else [f"  see them:        veclink report {output} {shown.both} -o links.html"]
+    steps.append(f"  check by eye:    veclink review {output} {shown.both}")
     steps.append(f"  keep sure ones:  veclink cut {output} --precision 0.95 -o sure.csv")
     if linker is not None:
         steps.append(f"  link new rows:   veclink match NEW --linker {shlex.quote(linker)} -o new.csv")
     if links.summary.verdict == "linkable":
-        steps.append(f"  make one store:  veclink merge {names} --links {output} -o merged.parquet --yes")
+        steps.append(f"  make one store:  veclink merge {shown.names} --links {output} -o merged.parquet --yes")
     return steps

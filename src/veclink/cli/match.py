@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from veclink.cli.places import check_outside
 from veclink.cli.shared import Columns, Printing, Threads, check_choice, check_columns, check_output, command
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def match(
     """Link the rows of NEW with the other side, in one pass and with probabilities, by what an earlier run learned."""
     from veclink.data.links_files import check_beside
     from veclink.uses.linker import Linker
-    from veclink.uses.new_rows.folder import check_place
+    from veclink.uses.new_rows.folder import check_place, check_unchanged
     from veclink.uses.new_rows.knowledge import SIDES
 
     check_choice("--side", where.side, SIDES)
@@ -50,12 +51,16 @@ def match(
     check_beside(output)
     if update:
         check_place(linker)
+    known = Linker.load(linker)
+    check_outside(output, linker)
+    check_output(output, *filter(None, known.held.sources))
     with printing.progress() as listener:
-        known = Linker.load(linker)
         links_of = known.match_and_update if update else known.match
         links = links_of(new, side=where.side, against=where.against, threads=threads, progress=listener)
     # First the links, then the linker: a run that was killed between the two finds the linker as it was, and one that
     # was killed after both finds the rows in it.
+    if update:
+        check_unchanged(linker, known.held)
     links.save(output, columns)
     if update:
         known.save(linker)

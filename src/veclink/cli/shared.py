@@ -107,6 +107,11 @@ class Payloads:
         """Those that were given."""
         return [str(each) for each in (self.payload_a, self.payload_b) if each is not None]
 
+    def options(self) -> list[str]:
+        """Those that were given, as another command takes them."""
+        given = {"--payload-a": self.payload_a, "--payload-b": self.payload_b}
+        return [part for name, path in given.items() if path is not None for part in (name, str(path))]
+
 
 def opened(
     source: str,
@@ -239,8 +244,13 @@ def check_output(output: Path, *inputs: str, what: str = "links", endings: tuple
         raise InputError(f"{output} is a folder; name a file in it.")
     if not os.access(output if output.exists() else folder, os.W_OK) or not os.access(folder, os.W_OK):
         raise InputError(f"{output} cannot be written: permission denied; choose another place.")
-    if any(output.exists() and Path(given).exists() and output.samefile(given) for given in inputs):
+    if output.exists() and any(given.exists() and output.samefile(given) for given in map(_file_of, inputs)):
         raise InputError(f"{output} is one of the inputs; choose another name for the {what}.")
+
+
+def _file_of(given: str) -> Path:
+    """The file that an input is, where it is one; a URL of a file names it before its options."""
+    return Path(re.split("[?#]", given[7:])[0] if given.lower().startswith("file://") else given)
 
 
 def check_columns(columns: str | None, output: Path) -> None:

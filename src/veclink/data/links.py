@@ -95,8 +95,8 @@ class Links(ShownLinks):
 
     def at(
         self,
-        *,
         precision: float | None = None,
+        *,
         probability: float | None = None,
         links: int | None = None,
     ) -> Links:

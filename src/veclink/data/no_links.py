@@ -5,8 +5,8 @@ from __future__ import annotations
 # The first reason where no start converged, which pages and terminals put on top.
 NO_LINKS_WITHOUT_SEEDS = "No links found without seeds. That does not mean that nothing is shared."
 NO_LINKS_FROM_GIVEN = (
-    "No links found, neither from what was given nor without it. The plainest reason is that nothing is shared, or too "
-    "little."
+    "No links found, neither from what was given nor without it. The plainest reasons are that nothing is shared, or "
+    "too little, or that several of the given pairs are wrong."
 )
 TOO_FEW_ROWS = "Too few rows"
 # What to do next, in one sentence; it is the last reason there.
@@ -16,8 +16,9 @@ NEXT_WITHOUT_SEEDS = (
     "(veclink anchors) and give those (--anchors)."
 )
 NEXT_FROM_GIVEN = (
-    "Next: if you know that something is shared, check what was given, and give more of it: 15 right pairs are usually "
-    "enough, 60 for hard data; anchors should be a few hundred, of the same kind as the data."
+    "Next: if you know that something is shared, check what was given, leave out pairs that may be wrong, and give "
+    "more right ones: 15 are usually enough, 60 for hard data; anchors should be a few hundred, of the same kind as "
+    "the data."
 )
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -27,6 +29,41 @@ def locked(path: Path, *, shared: bool = False) -> int | None:
             return None
         raise
     if lock_open(descriptor, shared=shared):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Hold the lock on a folder, which is waited for; nothing is held where it is not there, or has no locks.
+
+    A folder may be replaced as a whole while it is waited for: then the new one is locked.
+    """
+    held = None
+    while held is None and sys.platform != "win32" and folder.is_dir():
+        with suppress(FileNotFoundError):  # replaced in two steps, and this is between them
+            held = _waited_for(folder)
+    try:
+        yield
+    finally:
+        if held is not None:
+            os.close(held)
+
+
+def _waited_for(folder: Path) -> int | None:
+    """A descriptor with the lock on the folder of this name; None where another folder has the name by now."""
+    import fcntl
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network file systems lock no folders
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        is_same = os.path.samestat(os.fstat(descriptor), os.stat(folder))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    if is_same:
         return descriptor
     os.close(descriptor)
     return None

@@ -80,7 +80,10 @@ def _headline_without_links(reasons: tuple[str, ...], between: str) -> tuple[str
     if reasons[0] == NO_LINKS_WITHOUT_SEEDS:
         unknown = f"That does not mean that nothing is shared. No start led to links {between}."
         return "No links found without seeds.", unknown
-    plainest = f"The plainest reason is that nothing is shared, or too little. No start led to links {between}."
+    plainest = (
+        "The plainest reasons are that nothing is shared, or too little, or that several of the given pairs are wrong. "
+        f"No start led to links {between}."
+    )
     return "No links found from what was given.", plainest
 
 

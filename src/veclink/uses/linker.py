@@ -280,7 +280,7 @@ class Linker:
         return folder.described(self.knowledge, self.held)
 
     def save(self, path: str | Path) -> None:
-        """Write a folder of safetensors and JSON, whole or not at all; it replaces an older linker only."""
+        """Write a folder, whole or not at all; it replaces a linker, unless another run changed that after `load`."""
         folder.write(Path(path), self.links, self.knowledge, self.translators, self.held)
 
     @classmethod

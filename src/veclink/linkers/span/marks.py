@@ -6,17 +6,20 @@ from veclink.backends.cloud_pair import CloudPair
 from veclink.linkers.span.constants import (
     CLEAR,
     CONVERGED,
+    CONVERGED_FEW_DIMENSIONS,
     CONVERGED_FEW_ROWS,
     FEW_ROWS,
     FEW_ROWS_MIN_DIMENSION,
     MAX_CHANCE,
 )
 
-MAX_CLEAR = 0.75  # of the smaller cloud: more is not asked for, however small it is against the other
+MAX_SHARE = 0.75  # of the smaller cloud: more is not asked for, however small it is against the other
 
 
 def converged_share(clouds: CloudPair) -> float:
     """The share of the smaller cloud that a pool which has found the map agrees on."""
+    if clouds.dimension < FEW_ROWS_MIN_DIMENSION:
+        return min(CONVERGED_FEW_DIMENSIONS * chance_factor(clouds), MAX_SHARE)
     if not has_few_rows(clouds):
         return CONVERGED
     return CONVERGED_FEW_ROWS * min(chance_factor(clouds), MAX_CHANCE)
@@ -26,7 +29,7 @@ def clear_share(clouds: CloudPair) -> float:
     """The share at which other starts need not be tried."""
     few_rows, others = CLEAR
     clear = few_rows if has_few_rows(clouds) else others
-    return min(clear * chance_factor(clouds), MAX_CLEAR)
+    return min(clear * chance_factor(clouds), MAX_SHARE)
 
 
 def has_few_rows(clouds: CloudPair) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,8 +15,10 @@ import numpy as np
 from veclink.backends.cloud_pair import Projections
 from veclink.confidence.constants import CALIBRATION_VERSION
 from veclink.data.links import Links
-from veclink.errors import InputError
+from veclink.errors import InputError, OutputError
+from veclink.files.fingerprints import digest
 from veclink.files.folders import check_replaceable, folder_written_whole, restore
+from veclink.files.locks import alone_in
 from veclink.files.safetensors import read_header, read_tensor, write_tensors
 from veclink.uses.new_rows.held import Held
 from veclink.uses.new_rows.knowledge import SIDES, Knowledge, KnownSide, Nearby, Part, model_of, plain_model
@@ -66,8 +69,13 @@ def check_place(path: Path) -> None:
 
 
 def write(path: Path, links: Links, knowledge: Knowledge, translators: Translators, held: Held) -> None:
-    """Write the folder, whole or not at all; an older linker there is replaced."""
-    with folder_written_whole(path, may_replace=FILES.__contains__) as new:
+    """Write the folder, whole or not at all; an older linker there is replaced.
+
+    The linker that was read from there is: one that another run has put there since is not.
+    """
+    restore(path)
+    with alone_in(path), folder_written_whole(path, may_replace=FILES.__contains__) as new:
+        check_unchanged(path, held)
         for name, arrays in _tensors(knowledge).items():
             write_tensors(new / name, arrays, {})
         links.save(new / LINKS)
@@ -76,13 +84,25 @@ def write(path: Path, links: Links, knowledge: Knowledge, translators: Translato
         plain = {**described(knowledge, held), "fingerprint": _seal(new)}
         text = json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
         (new / PLAIN).write_text(text, encoding="utf-8")
+    held.folders[os.path.realpath(path)] = digest(text)
+
+
+def check_unchanged(path: Path, held: Held) -> None:
+    """Refuse a folder that is not as it was when this linker was read from it, or written to it."""
+    known = held.folders.get(os.path.realpath(path))
+    if known is not None and path.exists() and known != digest((path / PLAIN).read_text(encoding="utf-8")):
+        raise OutputError(
+            f"{path} was changed by another run meanwhile, and stays as that left it; run the same command again "
+            "(in Python: load it and update it again)."
+        )
 
 
 def read(path: Path) -> tuple[Links, Knowledge, Translators, Held]:
     """All that `write` wrote."""
     restore(path)
     try:
-        plain = json.loads((path / PLAIN).read_text(encoding="utf-8"))
+        text = (path / PLAIN).read_text(encoding="utf-8")
+        plain = json.loads(text)
     except OSError as error:
         raise InputError(
             f"{path} is not a linker, as {PLAIN} cannot be read ({error.strerror}); check the name."
@@ -96,7 +116,7 @@ def read(path: Path) -> tuple[Links, Knowledge, Translators, Held]:
         tensors = {name: _arrays(path / name) for name in (MAPS, ANCHORS, *ROWS)}
         knowledge = _knowledge(plain, tensors)
         sources = (plain["a"]["source"], plain["b"]["source"])
-        held = Held(sources, options=dict(plain["options"]))
+        held = Held(sources, options=dict(plain["options"]), folders={os.path.realpath(path): digest(text)})
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise InputError(f"{path} is not a sound linker ({error}); save it again.") from error
     links = Links.load(path / LINKS)

@@ -27,11 +27,14 @@ class Held:
         Each side as it is in memory, batch after batch; empty where it is not.
     options : dict
         How the two were linked, for the next fit: plain values.
+    folders : dict
+        What tells the content of each folder that the linker was read from or written to, as it was then.
     """
 
     sources: tuple[str | None, str | None] = (None, None)
     parts: tuple[list[Collection], list[Collection]] = field(default_factory=lambda: ([], []))
     options: dict[str, Any] = field(default_factory=dict)
+    folders: dict[str, str] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
