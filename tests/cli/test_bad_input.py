@@ -95,16 +95,6 @@ def test_empty_ids_are_named_by_their_line(tmp_path: Path, name: str, content: s
         read_ids(tmp_path / name)
 
 
-def test_empty_ids_are_refused_wherever_they_come_from(tmp_path: Path) -> None:
-    """In the CSV file of links they could not be told from missing ones, and `eval` refused what `link` had written."""
-    table = pa.table({"id": ["x", "", "y"], "vector": vectors(3).tolist()})
-    pq.write_table(table, tmp_path / "A.parquet")
-    with pytest.raises(InputError, match=r"A\.parquet has an empty id in row 1; give every row an id\."):
-        open_collection(tmp_path / "A.parquet")
-    with pytest.raises(InputError, match="array has an empty id in row 1;"):
-        Collection.from_array(vectors(2), ids=["x", ""])
-
-
 def test_ids_that_are_not_unique() -> None:
     with pytest.raises(InputError, match="more than one row: 'x', 'y';"):
         Collection.from_array(vectors(5), ids=["x", "y", "x", "y", "z"])

@@ -57,8 +57,7 @@ def any_links(draw: st.DrawFn) -> Links:
 
     def ids() -> np.ndarray | None:
         kind = draw(st.sampled_from(["none", "int", "str"]))
-        text = texts.filter(bool)
-        return None if kind == "none" else column(integers, np.int64) if kind == "int" else column(text, object)
+        return None if kind == "none" else column(integers, np.int64) if kind == "int" else column(texts, object)
 
     share = st.none() | st.floats(0, 1)
     ranges = st.none() | st.tuples(st.floats(0, 0.5), st.floats(0.5, 1))

@@ -29,7 +29,7 @@ def as_ids(values: Sequence[Any] | np.ndarray, name: str = "ids") -> np.ndarray:
     """`values` as int64, or else as an object array of str.
 
     Integers stay integers. Strings and UUIDs become str, and so does every id where kinds are mixed or an integer does
-    not fit into 64 bits. Missing values, empty text, floats and others are refused: they would not be found again.
+    not fit into 64 bits. Missing values, floats and others are refused: they would not be found again.
     """
     if isinstance(values, (list, tuple)) and set(map(type, values)) == {int}:  # the usual case, in one step
         try:
@@ -53,9 +53,6 @@ def as_ids(values: Sequence[Any] | np.ndarray, name: str = "ids") -> np.ndarray:
         return np.array(ids, dtype=np.int64)
     text = np.empty(len(ids), dtype=object)
     text[:] = [str(value) for value in ids]
-    empty = np.flatnonzero(text == "").tolist()
-    if empty:  # in a CSV file it could not be told from a value that is missing
-        raise InputError(f"{name} has an empty id in row {named(empty)}; give every row an id.")
     try:
         "".join(text).encode()
     except UnicodeEncodeError as error:
