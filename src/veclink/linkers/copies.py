@@ -60,9 +60,7 @@ class Grouped:
             pairs=pairs,
             probability=links.probability[source],
             summary=replace(links.summary, n_links=len(pairs)),
-            evidence={
-                name: column[source] for name, column in links.evidence.items()
-            },
+            evidence={name: column[source] for name, column in links.evidence.items()},
             ids_a=None if ids_a is None else ids_a[pairs[:, 0]],
             ids_b=None if ids_b is None else ids_b[pairs[:, 1]],
         )
@@ -81,18 +79,14 @@ def grouped(a: Cloud, b: Cloud) -> Grouped:
     )
 
 
-def _chosen_rows(
-    rows: np.ndarray, source: np.ndarray, groups: Groups
-) -> np.ndarray:
+def _chosen_rows(rows: np.ndarray, source: np.ndarray, groups: Groups) -> np.ndarray:
     """The rows of a collection that stand for these (m,); a row that is not in the cloud stays as it is."""
     place = np.minimum(np.searchsorted(source, rows), len(source) - 1)
     known = source[place] == rows
     return np.where(known, source[groups.first[place]], rows)
 
 
-def _all_members(
-    rows: np.ndarray, source: np.ndarray, groups: Groups
-) -> tuple[np.ndarray, np.ndarray]:
+def _all_members(rows: np.ndarray, source: np.ndarray, groups: Groups) -> tuple[np.ndarray, np.ndarray]:
     """All rows of the groups that these rows (m,) stand for, group by group, and where each starts: (m + 1,)."""
     order, spans = groups.members()
     span = spans[np.searchsorted(source, rows)]

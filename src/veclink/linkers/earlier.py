@@ -16,9 +16,7 @@ SURE = 0.5
 """Earlier links that are less probable are no start."""
 
 
-def earlier_pairs(
-    links: Links | str | Path, a: Collection, b: Collection
-) -> np.ndarray:
+def earlier_pairs(links: Links | str | Path, a: Collection, b: Collection) -> np.ndarray:
     """Rows (m, 2) of the two collections that earlier links name and that are still there.
 
     By ids where the links and a collection have them; else by row, which a collection with fewer rows cannot have.
@@ -35,13 +33,7 @@ def earlier_pairs(
     return np.column_stack([rows_a, rows_b])[there]
 
 
-def _rows(
-    rows: np.ndarray,
-    ids: np.ndarray | None,
-    size: int,
-    collection: Collection,
-    side: str,
-) -> np.ndarray:
+def _rows(rows: np.ndarray, ids: np.ndarray | None, size: int, collection: Collection, side: str) -> np.ndarray:
     """The row of each linked object (n,) in a collection; −1 where it is gone."""
     if ids is None or collection.ids is None:
         if len(collection) < size:

@@ -33,13 +33,7 @@ from veclink.linkers.options import OPTIONS, Options, differing, options_of
 from veclink.linkers.run import Run
 from veclink.linkers.stages import Watch
 from veclink.matching.cpu import is_compiled
-from veclink.progress import (
-    COMPILING,
-    Progress,
-    ProgressListener,
-    heard,
-    shows_progress,
-)
+from veclink.progress import COMPILING, Progress, ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
 from veclink.threads import computing
 
@@ -131,14 +125,8 @@ def link(
         run = Run(chosen, place, memory, random_state, machines, told)
         payload = seeds_by is not None
         left = open_collection(a, payload=payload, memory=memory, progress=progress)
-        right = open_collection(
-            b, payload=payload, memory=memory, progress=progress
-        )
-        known = (
-            None
-            if seeds is None
-            else resolve_seeds(seeds, left, right, strict=strict)
-        )
+        right = open_collection(b, payload=payload, memory=memory, progress=progress)
+        known = None if seeds is None else resolve_seeds(seeds, left, right, strict=strict)
         matches = None if seeds_by is None else match_column(seeds_by, left, right)
         clouds = run.prepared(left, right, skip_zero)
         groups = run.grouped(*clouds)
@@ -146,13 +134,9 @@ def link(
             clouds = groups.a, groups.b
         given = _anchors(*clouds, _stand_for(known, groups), anchors)
         if continued is not None:
-            given = anchors_from_links(
-                *clouds, earlier_pairs(continued, left, right), random_state
-            )
+            given = anchors_from_links(*clouds, earlier_pairs(continued, left, right), random_state)
         if matches is not None:
-            given = anchors_from_column(
-                *clouds, _without_copies(matches, groups), random_state
-            )
+            given = anchors_from_column(*clouds, _without_copies(matches, groups), random_state)
         watch = Watch(progress, run.checkpoint(checkpoint, *clouds, given))
         _tell_of_compiling(place, progress)
         links = run.links(*clouds, given, watch)
@@ -165,9 +149,7 @@ def link(
     links = with_agreement(links, left, right)
     summary = replace(
         links.summary,
-        contradicting_seeds=()
-        if known is None
-        else tuple(map(tuple, _ascending(known.contradicting).tolist())),
+        contradicting_seeds=() if known is None else tuple(map(tuple, _ascending(known.contradicting).tolist())),
         seconds=time.perf_counter() - began,
     )
     return with_ranges(with_texts(replace(links, summary=summary), left, right))
@@ -192,9 +174,7 @@ def with_texts(links: Links, a: Collection, b: Collection) -> Links:
     if links.considered is None:
         return replace(links, texts=texts)
     # `at` takes its links from there
-    return replace(
-        links, texts=texts, considered=replace(links.considered, texts=texts)
-    )
+    return replace(links, texts=texts, considered=replace(links.considered, texts=texts))
 
 
 def _tell_of_compiling(device: str, progress: ProgressListener | None) -> None:
@@ -204,17 +184,11 @@ def _tell_of_compiling(device: str, progress: ProgressListener | None) -> None:
 
 def _check_call(method: str, random_state: int, cluster: str | None) -> None:
     if method not in METHODS:
-        raise InputError(
-            f"The method {method!r} is unknown; it is one of {named(METHODS)}."
-        )
+        raise InputError(f"The method {method!r} is unknown; it is one of {named(METHODS)}.")
     if not isinstance(random_state, (int, np.integer)) or random_state < 0:
-        raise InputError(
-            f"The random state is {random_state!r}; it is a whole number from 0."
-        )
+        raise InputError(f"The random state is {random_state!r}; it is a whole number from 0.")
     if method == "geh" and cluster is not None:
-        raise InputError(
-            "Method 'geh' runs on one machine; leave out the cluster, or use method 'span'."
-        )
+        raise InputError("Method 'geh' runs on one machine; leave out the cluster, or use method 'span'.")
 
 
 def _check_start(
@@ -227,17 +201,11 @@ def _check_start(
     if continued is not None:
         _check_continued(method, (seeds, seeds_by, anchors))
     if seeds is not None and anchors is not None:
-        raise InputError(
-            "Seeds and anchors were both given; a run starts from one of them."
-        )
+        raise InputError("Seeds and anchors were both given; a run starts from one of them.")
     if seeds_by is not None and (seeds is not None or anchors is not None):
-        raise InputError(
-            "Seeds or anchors were given, and a column to take seeds from; a run starts from one of them."
-        )
+        raise InputError("Seeds or anchors were given, and a column to take seeds from; a run starts from one of them.")
     if seeds_by is not None and method == "geh":
-        raise InputError(
-            "Method 'geh' believes every seed, and those of a column may be wrong; use method 'span'."
-        )
+        raise InputError("Method 'geh' believes every seed, and those of a column may be wrong; use method 'span'.")
     if method == "geh" and seeds is None and anchors is None and continued is None:
         raise InputError(
             "Neither seeds nor anchors were given, and method 'geh' needs one; 'span' starts from nothing too."
@@ -246,18 +214,12 @@ def _check_start(
 
 def _check_continued(method: str, others: tuple[Any, ...]) -> None:
     if any(each is not None for each in others):
-        raise InputError(
-            "Earlier links were given, and another start with them; a run starts from one of them."
-        )
+        raise InputError("Earlier links were given, and another start with them; a run starts from one of them.")
     if method == "geh":
-        raise InputError(
-            "Method 'geh' believes every pair it starts from, and earlier links may be wrong; use 'span'."
-        )
+        raise InputError("Method 'geh' believes every pair it starts from, and earlier links may be wrong; use 'span'.")
 
 
-def _with_column(
-    links: Links, matches: ColumnMatches | None, used: Anchors | None
-) -> Links:
+def _with_column(links: Links, matches: ColumnMatches | None, used: Anchors | None) -> Links:
     """The links, with a word on the column that they were started from."""
     summary, trace = links.summary, links.trace
     if matches is None or used is None:
@@ -267,22 +229,12 @@ def _with_column(
             f"{len(used):,} of the {len(matches):,} pairs of rows with equal {matches.name} were the start. They count "
             "as possibly wrong: the vectors decide."
         )
-        taken = {
-            "columns": matches.columns,
-            "matches": len(matches),
-            "used": len(used),
-        }
+        taken = {"columns": matches.columns, "matches": len(matches), "used": len(used)}
         trace = {**trace, "seeds_by": taken}
-    return replace(
-        links,
-        summary=replace(summary, reasons=(*summary.reasons, told)),
-        trace=trace,
-    )
+    return replace(links, summary=replace(summary, reasons=(*summary.reasons, told)), trace=trace)
 
 
-def _stand_for(
-    known: KnownPairs | None, groups: Grouped | None
-) -> np.ndarray | None:
+def _stand_for(known: KnownPairs | None, groups: Grouped | None) -> np.ndarray | None:
     """The known pairs (m, 2), those of copies by the rows that stand for them; in whatever order they were given."""
     if known is None:
         return None
@@ -295,23 +247,15 @@ def _ascending(pairs: np.ndarray) -> np.ndarray:
     return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
 
 
-def _without_copies(
-    matches: ColumnMatches, groups: Grouped | None
-) -> ColumnMatches:
+def _without_copies(matches: ColumnMatches, groups: Grouped | None) -> ColumnMatches:
     """The matches, those of copies by the rows that stand for them."""
-    return (
-        matches
-        if groups is None
-        else replace(matches, pairs=groups.seeds(matches.pairs))
-    )
+    return matches if groups is None else replace(matches, pairs=groups.seeds(matches.pairs))
 
 
 def _plain(keywords: Mapping[str, Any]) -> dict[str, Any]:
     """Options as they were given, as plain values."""
     return {
-        name: asdict(value)
-        if is_dataclass(value) and not isinstance(value, type)
-        else value
+        name: asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
         for name, value in keywords.items()
     }
 
@@ -328,9 +272,7 @@ def _anchors(
     if anchors is None:
         return None
     if not isinstance(anchors, (tuple, list)) or len(anchors) != 2:
-        raise InputError(
-            "Anchors are two sets of vectors, one for each side; give (anchors of A, anchors of B)."
-        )
+        raise InputError("Anchors are two sets of vectors, one for each side; give (anchors of A, anchors of B).")
     return anchors_from_vectors(
         a,
         b,

@@ -12,15 +12,9 @@ import numpy as np
 
 from veclink.backends.cloud_pair import Projections
 from veclink.geometry.signatures import span_projection, unit_rows
-from veclink.linkers.span.constants import (
-    OUTLIER_ANCHORS,
-    OUTLIER_SAMPLE,
-    OUTLIER_SHARE,
-)
+from veclink.linkers.span.constants import OUTLIER_ANCHORS, OUTLIER_SAMPLE, OUTLIER_SHARE
 
-SampleRows = Callable[
-    [str, int], np.ndarray
-]  # rows of one cloud ("a" or "b"), at most so many
+SampleRows = Callable[[str, int], np.ndarray]  # rows of one cloud ("a" or "b"), at most so many
 Sides = tuple[np.ndarray, np.ndarray]  # vectors of A and of B
 
 
@@ -49,9 +43,7 @@ def find_outlier_seeds(
     )
     clouds = sample("a", OUTLIER_SAMPLE), sample("b", OUTLIER_SAMPLE)
     signatures = _projected(clouds, projections)
-    return np.flatnonzero(
-        shares_nearer(signatures, pairs, projections) > OUTLIER_SHARE
-    )
+    return np.flatnonzero(shares_nearer(signatures, pairs, projections) > OUTLIER_SHARE)
 
 
 def held_out_shares(
@@ -79,9 +71,7 @@ def held_out_shares(
     return shares
 
 
-def shares_nearer(
-    signatures: Sides, pairs: Sides, projections: Projections
-) -> np.ndarray:
+def shares_nearer(signatures: Sides, pairs: Sides, projections: Projections) -> np.ndarray:
     """For pairs (left, right): the share of B nearer to left than right is, and of A to right; their geometric mean.
 
     signatures: those of the clouds along the projections.

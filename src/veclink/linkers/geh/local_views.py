@@ -23,34 +23,14 @@ import math
 import numpy as np
 
 from veclink.geometry import signatures
-from veclink.geometry.arrays import (
-    Array,
-    asarray,
-    concat,
-    doubles,
-    floats,
-    is_numpy,
-    to_numpy,
-)
+from veclink.geometry.arrays import Array, asarray, concat, doubles, floats, is_numpy, to_numpy
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.kmeans import COSINES, spherical_kmeans
 from veclink.geometry.nearest import largest, nearest_rows
 from veclink.geometry.rows import Rows, tiles
 from veclink.linkers.anchors import Anchors
-from veclink.linkers.geh.constants import (
-    CLUSTERS_PER_LINK,
-    KMEANS_LINKS,
-    KMEANS_STEPS,
-)
-from veclink.linkers.geh.views import (
-    BLOCK,
-    Proposal,
-    Proposals,
-    Round,
-    Settings,
-    signature,
-    spaced,
-)
+from veclink.linkers.geh.constants import CLUSTERS_PER_LINK, KMEANS_LINKS, KMEANS_STEPS
+from veclink.linkers.geh.views import BLOCK, Proposal, Proposals, Round, Settings, signature, spaced
 
 DEVICE_BLOCK = 1 << 16  # rows of a cloud at a time on a GPU
 
@@ -81,9 +61,7 @@ class LocalPath:
         self.near_b.search(pool[:, 1])
         left = Ends(self.anchors.left, self.a, pool[:, 0])
         right = Ends(self.anchors.right, self.b, pool[:, 1])
-        most = self.settings.options.links_per_view or max(
-            left.shape[1], right.shape[1]
-        )
+        most = self.settings.options.links_per_view or max(left.shape[1], right.shape[1])
         views = clustered(left, most, rng)
         anchors = round(sum(map(len, views)) / len(views))
         return Round(len(views), anchors, self._proposals(left, right, pool, views))
@@ -97,10 +75,7 @@ class LocalPath:
     def state(self) -> dict[str, np.ndarray]:
         """What has to be kept to go on later."""
         # The neighbours too: searched in another company, two that are equally near could change places.
-        kept: dict[str, np.ndarray] = {
-            "looked_a": self.looked_a,
-            "looked_b": self.looked_b,
-        }
+        kept: dict[str, np.ndarray] = {"looked_a": self.looked_a, "looked_b": self.looked_b}
         for side, near in self._near():
             kept[f"near_{side}_place"] = near.place
             kept[f"near_{side}_kept"] = near.kept
@@ -177,9 +152,7 @@ class Ends:
     def take(self, positions: np.ndarray) -> Array:
         """The vectors at these positions, the seeds among them first."""
         n_seeds = len(self.seeds)
-        of_cloud = self.cloud.take(
-            self.rows[positions[positions >= n_seeds] - n_seeds]
-        )
+        of_cloud = self.cloud.take(self.rows[positions[positions >= n_seeds] - n_seeds])
         of_seeds = asarray(self.seeds[positions[positions < n_seeds]], of_cloud)
         return concat([of_seeds, of_cloud])
 
@@ -230,15 +203,11 @@ def clustered(
     fitted = np.arange(n)
     if n > KMEANS_LINKS:
         fitted = np.sort(rng.choice(n, max(KMEANS_LINKS, count), replace=False))
-    centres = spherical_kmeans(
-        to_numpy(vectors.take(fitted)), count, KMEANS_STEPS, rng
-    )
+    centres = spherical_kmeans(to_numpy(vectors.take(fitted)), count, KMEANS_STEPS, rng)
     nearest = np.empty((n, CLUSTERS_PER_LINK), np.int64)
     for start, stop in tiles(n, max(1, COSINES // count)):
         block = vectors.block(start, stop)
-        nearest[start:stop] = to_numpy(
-            largest(block @ asarray(centres, block).T, CLUSTERS_PER_LINK)
-        )
+        nearest[start:stop] = to_numpy(largest(block @ asarray(centres, block).T, CLUSTERS_PER_LINK))
     # Positions by cluster, ascending in each.
     order = np.argsort(nearest.ravel(), kind="stable")
     ends = np.cumsum(np.bincount(nearest.ravel(), minlength=count))

@@ -169,15 +169,9 @@ def signature(
     encoding: str,
 ) -> Array:
     """Rows of unit length from distances to anchors; the rows of the sample set the width of the kernel."""
-    width = (
-        1.0 if encoding == "raw" else signatures.kernel_width(to_numpy(r[sample]))
-    )
+    width = 1.0 if encoding == "raw" else signatures.kernel_width(to_numpy(r[sample]))
     if is_numpy(r):
-        return (
-            signatures.raw(r)
-            if encoding == "raw"
-            else signatures.kernel_hash(r, width)
-        )
+        return signatures.raw(r) if encoding == "raw" else signatures.kernel_hash(r, width)
     h = r if encoding == "raw" else namespace(r).exp(r * (-1.0 / width))
     return h / (h * h).sum(axis=1)[:, None].sqrt().clip(signatures.SMALLEST_NORM)
 

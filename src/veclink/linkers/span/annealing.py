@@ -16,18 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from veclink.geometry.signatures import singular, unit_rows
-from veclink.linkers.span.constants import (
-    ANNEALED_POWER,
-    HINT_LET_GO,
-    NARROWEST,
-    PLAN_SCALINGS,
-    WIDER,
-)
+from veclink.linkers.span.constants import ANNEALED_POWER, HINT_LET_GO, NARROWEST, PLAN_SCALINGS, WIDER
 from veclink.threads import multiply
 
-FLOOR = np.float32(
-    1e-30
-)  # of a sum of weights: rows that nothing is like stay finite
+FLOOR = np.float32(1e-30)  # of a sum of weights: rows that nothing is like stay finite
 
 
 @dataclass(frozen=True)
@@ -50,11 +42,7 @@ class Schedule:
         """Directions, β and the weight of the hint in one round."""
         done = min(step / max(self.rounds - 1, 1), 1.0)
         count = round(_between(self.directions, done))
-        return (
-            count,
-            _between(self.sharpness, done),
-            self.held * max(0.0, 1.0 - done / self.let_go),
-        )
+        return count, _between(self.sharpness, done), self.held * max(0.0, 1.0 - done / self.let_go)
 
     def width(self, step: int, most: int) -> int:
         """Principal directions that are looked at in one round."""
@@ -80,9 +68,7 @@ def anneal(
         count, sharpness, hinted = schedule.at(step)
         width = schedule.width(step, most)
         block = joint[:width, :width]
-        of_p, of_q = turned(
-            p[:, :width], q[:, :width], block, count, schedule.power
-        )
+        of_p, of_q = turned(p[:, :width], q[:, :width], block, count, schedule.power)
         scale = np.float32(sharpness * np.sqrt(count))
         exponent = multiply(scale * of_p, of_q.T)
         exponent -= scale
@@ -90,25 +76,19 @@ def anneal(
             exponent += np.float32(hinted) * hint
         plan = np.exp(exponent, out=exponent)
         wider = schedule.width(step + 1, most)
-        found, columns = _averaged(
-            p[:, :wider], q[:, :wider], plan, columns, schedule.scalings
-        )
+        found, columns = _averaged(p[:, :wider], q[:, :wider], plan, columns, schedule.scalings)
         joint = np.zeros((most, most), np.float32)
         joint[:wider, :wider] = found
     return joint
 
 
-def turned(
-    p: np.ndarray, q: np.ndarray, joint: np.ndarray, count: int, power: float
-) -> tuple[np.ndarray, np.ndarray]:
+def turned(p: np.ndarray, q: np.ndarray, joint: np.ndarray, count: int, power: float) -> tuple[np.ndarray, np.ndarray]:
     """Rows of both clouds along the leading directions of a cross-covariance, of unit length."""
     axes_p, axes_q = leading(joint, count, power)
     return unit_rows(p @ axes_p), unit_rows(q @ axes_q)
 
 
-def leading(
-    joint: np.ndarray, count: int, power: float
-) -> tuple[np.ndarray, np.ndarray]:
+def leading(joint: np.ndarray, count: int, power: float) -> tuple[np.ndarray, np.ndarray]:
     """The leading singular vectors (d, count) of both sides, each weighted by its singular value to the power."""
     left, value, right = singular(joint)
     weight = (value[:count] / max(value[0], 1e-12)) ** np.float32(power)
@@ -122,17 +102,11 @@ def agreement(joint: np.ndarray) -> float:
 
 def first_joint(p: np.ndarray, q: np.ndarray, hint: np.ndarray) -> np.ndarray:
     """The cross-covariance of rows with their soft partners by a hint alone."""
-    return _averaged(
-        p, q, np.exp(hint), np.ones(len(q), np.float32), PLAN_SCALINGS
-    )[0]
+    return _averaged(p, q, np.exp(hint), np.ones(len(q), np.float32), PLAN_SCALINGS)[0]
 
 
 def _averaged(
-    p: np.ndarray,
-    q: np.ndarray,
-    plan: np.ndarray,
-    columns: np.ndarray,
-    scalings: int,
+    p: np.ndarray, q: np.ndarray, plan: np.ndarray, columns: np.ndarray, scalings: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """`Pᵀ T Q` with T the plan scaled so that its rows and columns have the same sums; the scales of the columns."""
     for _ in range(scalings):

@@ -31,9 +31,7 @@ def means_near(clouds: CloudPair, pairs: np.ndarray) -> Means | None:
     return moved_means(clouds, near[0], near[1])
 
 
-def moved_means(
-    clouds: CloudPair, rows_a: np.ndarray, rows_b: np.ndarray
-) -> Means | None:
+def moved_means(clouds: CloudPair, rows_a: np.ndarray, rows_b: np.ndarray) -> Means | None:
     """The means of some rows of both clouds, before centring; None where those of the clouds do as well."""
     old_a, old_b = clouds.means
     if clouds.centred_on is None or clouds.large or old_a is None or old_b is None:
@@ -47,9 +45,7 @@ def moved_means(
 
 def centred(clouds: CloudPair, means: Means) -> CloudPair:
     """The same clouds with other means subtracted."""
-    assert clouds.centred_on is not None, (
-        "moved_means gives none where it cannot be done"
-    )
+    assert clouds.centred_on is not None, "moved_means gives none where it cannot be done"
     return clouds.centred_on(*means)
 
 

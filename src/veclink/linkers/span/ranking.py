@@ -9,11 +9,7 @@ import numpy as np
 from veclink.backends.cloud_pair import CloudPair
 from veclink.confidence.calibration import Calibrated
 from veclink.confidence.candidates import Candidates
-from veclink.confidence.evidence import (
-    evidence_columns,
-    neighbourhood_evidence,
-    score_evidence,
-)
+from veclink.confidence.evidence import evidence_columns, neighbourhood_evidence, score_evidence
 from veclink.data.pairs import one_to_one as choose_one_to_one
 from veclink.data.pairs import pair_keys, positions_of
 from veclink.linkers.span.growing import Pool
@@ -67,9 +63,7 @@ def ranked_pairs(
     positions, probability = calibrated.positions, calibrated.probability
     if not one_to_one:
         positions, probability = calibrated.ranked()
-    pairs = np.column_stack(
-        [candidates.rows_a[positions], candidates.rows_b[positions]]
-    )
+    pairs = np.column_stack([candidates.rows_a[positions], candidates.rows_b[positions]])
     n_b = len(candidates.best_b)
     keys, given_keys = pair_keys(pairs, n_b), pair_keys(given, n_b)
     found = positions_of(given_keys, keys)
@@ -175,9 +169,7 @@ def _rival_columns(
     }
 
 
-def _neighbour_columns(
-    clouds: CloudPair, pairs: np.ndarray, links: np.ndarray
-) -> Columns:
+def _neighbour_columns(clouds: CloudPair, pairs: np.ndarray, links: np.ndarray) -> Columns:
     """The nearest links around each pair, and how near they are."""
     columns: Columns = {}
     nearest, similarity = clouds.nearest_links(pairs, links)

@@ -17,21 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from veclink.geometry.profiles import (
-    Reading,
-    broad_profiles,
-    in_one_basis,
-    read,
-    short_profiles,
-)
+from veclink.geometry.profiles import Reading, broad_profiles, in_one_basis, read, short_profiles
 from veclink.geometry.signatures import singular, span_projection, unit_rows
-from veclink.linkers.span.annealing import (
-    Schedule,
-    agreement,
-    anneal,
-    first_joint,
-    leading,
-)
+from veclink.linkers.span.annealing import Schedule, agreement, anneal, first_joint, leading
 from veclink.linkers.span.constants import (
     ALONE,
     ANNEALED,
@@ -60,9 +48,7 @@ from veclink.threads import thread_count
 RoundListener = Callable[[int, int, float], None]
 Sides = tuple[np.ndarray, np.ndarray]
 Means = tuple[np.ndarray | None, np.ndarray | None]
-Beginning = tuple[
-    np.ndarray, np.ndarray | None
-]  # a first cross-covariance, and a hint for its first rounds
+Beginning = tuple[np.ndarray, np.ndarray | None]  # a first cross-covariance, and a hint for its first rounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,12 +70,7 @@ class Sampled:
     chosen: Sides
 
 
-def searched(
-    clouds: Sides,
-    means: Means,
-    rng: np.random.Generator,
-    listener: RoundListener | None = None,
-) -> Sides:
+def searched(clouds: Sides, means: Means, rng: np.random.Generator, listener: RoundListener | None = None) -> Sides:
     """Projections (d1, r) and (d2, r) on which two clouds of unit rows look alike, from many beginnings.
 
     Of all beginnings the best are carried on, of those the best to the end: early on the sum says little, and halfway
@@ -106,9 +87,7 @@ def searched(
 
     carried = Schedule(*CARRIED)
     halfway = partial(anneal, p, q, schedule=carried, rounds=range(HALFWAY))
-    to_the_end = partial(
-        anneal, p, q, schedule=carried, rounds=range(HALFWAY, carried.rounds)
-    )
+    to_the_end = partial(anneal, p, q, schedule=carried, rounds=range(HALFWAY, carried.rounds))
     found = _in_parallel(tried, beginnings, len(p), listener)
     found = _best(found, CARRIED_HALFWAY, NARROWEST)
     found = _in_parallel(halfway, found, len(p), listener)
@@ -123,31 +102,19 @@ def annealed(clouds: Sides, means: Means, rng: np.random.Generator) -> Sides:
     Slow runs on as many rows as there is time for: what a hint that is nearly good enough needs is more rows. How much
     the profiles should weigh differs by data; the sum tells.
     """
-    hints = in_one_basis(
-        *_broad(clouds, _readings(clouds, rng), means), SEARCH_RIDGE
-    )
+    hints = in_one_basis(*_broad(clouds, _readings(clouds, rng), means), SEARCH_RIDGE)
     sampled = sample(clouds, ANNEALED_PAIRS, rng)
     p, q = sampled.rows
     hint = _exponent(hints, sampled)
 
     def run(held: float) -> np.ndarray:
         schedule = Schedule(*ANNEALED, let_go=1.0, held=held)
-        return anneal(
-            p, q, first_joint(p, q, np.float32(held) * hint), schedule, hint
-        )
+        return anneal(p, q, first_joint(p, q, np.float32(held) * hint), schedule, hint)
 
-    return _projections(
-        sampled, max(_in_parallel(run, HELD, len(p)), key=agreement)
-    )
+    return _projections(sampled, max(_in_parallel(run, HELD, len(p)), key=agreement))
 
 
-def annealed_from(
-    given: Sides,
-    clouds: Sides,
-    means: Means,
-    ridge: float,
-    rng: np.random.Generator,
-) -> Sides:
+def annealed_from(given: Sides, clouds: Sides, means: Means, ridge: float, rng: np.random.Generator) -> Sides:
     """Projections on which two clouds look alike, from given pairs too few to place a row, with and without profiles.
 
     Which of the two helps differs by data; the sum tells which ended right.
@@ -156,28 +123,17 @@ def annealed_from(
     """
     sampled = sample(clouds, SEARCHED_PAIRS, rng)
     p, q = sampled.rows
-    by_profiles = _exponent(
-        in_one_basis(*_broad(clouds, _readings(clouds, rng), means), SEARCH_RIDGE),
-        sampled,
-    )
-    of_a = unit_rows(
-        clouds[0][sampled.chosen[0]] @ span_projection(given[0], ridge)
-    )
-    of_b = unit_rows(
-        clouds[1][sampled.chosen[1]] @ span_projection(given[1], ridge)
-    )
+    by_profiles = _exponent(in_one_basis(*_broad(clouds, _readings(clouds, rng), means), SEARCH_RIDGE), sampled)
+    of_a = unit_rows(clouds[0][sampled.chosen[0]] @ span_projection(given[0], ridge))
+    of_b = unit_rows(clouds[1][sampled.chosen[1]] @ span_projection(given[1], ridge))
     by_given = of_a @ of_b.T - np.float32(1.0)
     schedule = Schedule(*ANNEALED, let_go=1.0)
 
     def run(weights: tuple[float, float]) -> np.ndarray:
-        hint = (
-            np.float32(weights[0]) * by_given + np.float32(weights[1]) * by_profiles
-        )
+        hint = np.float32(weights[0]) * by_given + np.float32(weights[1]) * by_profiles
         return anneal(p, q, first_joint(p, q, hint), schedule, hint)
 
-    return _projections(
-        sampled, max(_in_parallel(run, SEEDED, len(p)), key=agreement)
-    )
+    return _projections(sampled, max(_in_parallel(run, SEEDED, len(p)), key=agreement))
 
 
 def sample(clouds: Sides, pairs: int, rng: np.random.Generator) -> Sampled:
@@ -194,14 +150,10 @@ def sample(clouds: Sides, pairs: int, rng: np.random.Generator) -> Sampled:
     return Sampled((_of_mean_square_1(p), _of_mean_square_1(q)), whitening, chosen)
 
 
-def _beginnings(
-    clouds: Sides, means: Means, sampled: Sampled, rng: np.random.Generator
-) -> Iterator[Beginning]:
+def _beginnings(clouds: Sides, means: Means, sampled: Sampled, rng: np.random.Generator) -> Iterator[Beginning]:
     """Guesses from broad profiles, at random, and from short profiles, which stay for the first rounds."""
     p, q = sampled.rows
-    broad, short = (
-        _exponent(hints, sampled) for hints in _hints(clouds, means, rng)
-    )
+    broad, short = (_exponent(hints, sampled) for hints in _hints(clouds, means, rng))
     from_broad = first_joint(p, q, np.float32(ALONE) * broad)
     from_short = first_joint(p, q, np.float32(ALONE) * short)
     while True:
@@ -212,9 +164,7 @@ def _beginnings(
             yield _noisy(from_broad, noise, rng), None
 
 
-def _hints(
-    clouds: Sides, means: Means, rng: np.random.Generator
-) -> tuple[Sides, Sides]:
+def _hints(clouds: Sides, means: Means, rng: np.random.Generator) -> tuple[Sides, Sides]:
     """Broad and short profiles of the rows of both clouds."""
     readings = _readings(clouds, rng)
     short_a = short_profiles(readings[0], len(clouds[0]), SEARCH_HOPS)
@@ -233,9 +183,7 @@ def _readings(clouds: Sides, rng: np.random.Generator) -> tuple[Reading, Reading
 
 def _broad(clouds: Sides, readings: tuple[Reading, Reading], means: Means) -> Sides:
     """Broad profiles of both clouds, with the nearness to the mean where both means are known."""
-    mean_a, mean_b = (
-        means if means[0] is not None and means[1] is not None else (None, None)
-    )
+    mean_a, mean_b = means if means[0] is not None and means[1] is not None else (None, None)
     of_a = broad_profiles(clouds[0], readings[0], mean_a, SEARCH_HOPS)
     of_b = broad_profiles(clouds[1], readings[1], mean_b, SEARCH_HOPS)
     return of_a, of_b
@@ -259,25 +207,15 @@ def _random_turn(width: int, rng: np.random.Generator) -> np.ndarray:
     """Leading directions that keep their order roughly, with random signs: neighbouring ones are mixed most."""
     count = min(RANDOM_DIRECTIONS, width)
     place = np.arange(count)
-    mixing = np.triu(
-        rng.normal(size=(count, count))
-        * MIXED
-        / (1.0 + np.abs(place[:, None] - place) / 3.0),
-        1,
-    )
+    mixing = np.triu(rng.normal(size=(count, count)) * MIXED / (1.0 + np.abs(place[:, None] - place) / 3.0), 1)
     half, one = (mixing - mixing.T) / 2.0, np.eye(count)
     joint = np.zeros((width, width), np.float32)
-    joint[:count, :count] = np.linalg.solve(one - half, one + half) * rng.choice(
-        [-1.0, 1.0], count
-    )  # Cayley's form
+    joint[:count, :count] = np.linalg.solve(one - half, one + half) * rng.choice([-1.0, 1.0], count)  # Cayley's form
     return joint
 
 
 def _in_parallel(
-    run: Callable[[Any], np.ndarray],
-    of: Iterable[Any],
-    n_rows: int,
-    listener: RoundListener | None = None,
+    run: Callable[[Any], np.ndarray], of: Iterable[Any], n_rows: int, listener: RoundListener | None = None
 ) -> list[np.ndarray]:
     """Cross-covariances of independent runs, on all processors, in the order of what they are made of."""
     found = []
@@ -289,9 +227,7 @@ def _in_parallel(
     return found
 
 
-def _best(
-    joints: list[np.ndarray], count: int, width: int | None = None
-) -> list[np.ndarray]:
+def _best(joints: list[np.ndarray], count: int, width: int | None = None) -> list[np.ndarray]:
     """Those that make most of the two clouds agree, as seen along the first `width` directions."""
     order = sorted(joints, key=lambda joint: -agreement(joint[:width, :width]))
     return order[:count]
@@ -303,16 +239,12 @@ def _projections(sampled: Sampled, joint: np.ndarray) -> Sides:
 
 
 def _some(n: int, most: int, rng: np.random.Generator) -> np.ndarray:
-    return (
-        np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
-    )
+    return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
 
 
 def _whitening(points: np.ndarray) -> np.ndarray:
     """The leading principal directions (d, 60), each divided by the root of its variance plus the mean variance."""
-    values, directions = np.linalg.eigh(
-        points.T.astype(np.float64) @ points / len(points)
-    )
+    values, directions = np.linalg.eigh(points.T.astype(np.float64) @ points / len(points))
     values, directions = np.maximum(values[::-1], 0.0), directions[:, ::-1]
     scaled = directions / np.sqrt(values + values.mean())
     return scaled[:, :SHARED_DIRECTIONS].astype(np.float32)

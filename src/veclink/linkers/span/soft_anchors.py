@@ -90,9 +90,7 @@ def grow_softly(
         folds = rng.integers(schedule.folds, size=len(rows))
         for fold in range(schedule.folds):
             placed = np.flatnonzero(folds == fold)
-            anchors = _drawn(
-                images, folds != fold, pairs[:, 0], schedule.anchors, rng
-            )
+            anchors = _drawn(images, folds != fold, pairs[:, 0], schedule.anchors, rng)
             weighted = _weighted(rows, images, anchors)
             of_placed = _signatures((rows[placed], many), weighted, schedule.ridge)
             csls[placed] = _csls(of_placed, part=len(placed) / len(rows))
@@ -103,9 +101,7 @@ def grow_softly(
     return found, score
 
 
-def _asked(
-    few: np.ndarray, many: np.ndarray, given: np.ndarray, rng: np.random.Generator
-) -> Sides:
+def _asked(few: np.ndarray, many: np.ndarray, given: np.ndarray, rng: np.random.Generator) -> Sides:
     """Rows of the smaller cloud that are placed: the given ones and as many others as there is room for.
 
     Returns them, and where the given ones are among them.
@@ -119,16 +115,12 @@ def _asked(
     return asked, np.searchsorted(asked, given[:, 0])
 
 
-def _images(
-    csls: np.ndarray, many: np.ndarray, sharpness: float, given: np.ndarray
-) -> np.ndarray:
+def _images(csls: np.ndarray, many: np.ndarray, sharpness: float, given: np.ndarray) -> np.ndarray:
     """The mean of each row's likely partners (n, d): shorter, the less is known of where it is.
 
     A partner is as likely as the geometric mean of what the row's own best and the partner's best say.
     """
-    likely = np.exp(
-        np.float32(sharpness) * (csls - csls.max(axis=1, keepdims=True))
-    )
+    likely = np.exp(np.float32(sharpness) * (csls - csls.max(axis=1, keepdims=True)))
     likely /= likely.sum(axis=1, keepdims=True)
     back = np.exp(np.float32(sharpness) * (csls - csls.max(axis=0)))
     back /= back.sum(axis=0)
@@ -153,10 +145,7 @@ def _drawn(
     is_given[given] = True
     others = np.flatnonzero(outside & ~is_given)
     if len(others) > most:
-        weight = (
-            np.einsum("ij,ij->i", images[others], images[others]).astype(np.float64)
-            + 1e-12
-        )
+        weight = np.einsum("ij,ij->i", images[others], images[others]).astype(np.float64) + 1e-12
         others = rng.choice(others, most, replace=False, p=weight / weight.sum())
     return np.concatenate([given, others])
 

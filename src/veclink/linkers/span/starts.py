@@ -17,21 +17,9 @@ from veclink.data.pairs import sharing_no_row
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.outlier_seeds import find_outlier_seeds
-from veclink.linkers.span.attempts import (
-    FROM_NOTHING,
-    Attempt,
-    AttemptListener,
-    Search,
-    attempts,
-    centred_on_pool,
-)
+from veclink.linkers.span.attempts import FROM_NOTHING, Attempt, AttemptListener, Search, attempts, centred_on_pool
 from veclink.linkers.span.centring import Means, anchors_on
-from veclink.linkers.span.constants import (
-    COMPARED_STARTS,
-    CONVERGED,
-    MAX_OUTLIER_SHARE,
-    OUTLIER_ANCHORS,
-)
+from veclink.linkers.span.constants import COMPARED_STARTS, CONVERGED, MAX_OUTLIER_SHARE, OUTLIER_ANCHORS
 from veclink.linkers.span.growing import Pool, RoundListener
 
 DEFAULT_OPTIONS = SpanOptions()
@@ -115,25 +103,16 @@ def best_pool(
     return replace(best, tried=tuple(tried))
 
 
-def _is_enough(
-    search: Search, best: Bootstrap, tried: list[tuple[str, float]]
-) -> bool:
+def _is_enough(search: Search, best: Bootstrap, tried: list[tuple[str, float]]) -> bool:
     """Whether no further start has to be tried."""
     if not best.converged:
         return False
     from_nothing = tried[-1][0] == FROM_NOTHING
     compared = len(tried) >= COMPARED_STARTS
-    return (
-        best.share >= search.clear
-        or from_nothing
-        or compared
-        or search.clouds.large
-    )
+    return best.share >= search.clear or from_nothing or compared or search.clouds.large
 
 
-def _centred(
-    attempt: Attempt, anchors: Anchors | None, rated: Bootstrap
-) -> Bootstrap:
+def _centred(attempt: Attempt, anchors: Anchors | None, rated: Bootstrap) -> Bootstrap:
     """The same where the clouds are centred on the links of the pool, if that moves their means."""
     moved = centred_on_pool(attempt)
     if moved is attempt:
@@ -152,13 +131,9 @@ def _rated(attempt: Attempt, anchors: Anchors | None) -> Bootstrap:
     outliers = np.empty(0, np.int64)
     if share >= search.mark and anchors is not None:
         outliers = _outlier_seeds(search, anchors, pool)
-        if attempt.name != FROM_NOTHING and len(outliers) > MAX_OUTLIER_SHARE * len(
-            anchors
-        ):
+        if attempt.name != FROM_NOTHING and len(outliers) > MAX_OUTLIER_SHARE * len(anchors):
             share = 0.0
-    return Bootstrap(
-        pool, attempt.name, share, outliers, search.mark, means=search.moved
-    )
+    return Bootstrap(pool, attempt.name, share, outliers, search.mark, means=search.moved)
 
 
 def _outlier_seeds(search: Search, anchors: Anchors, pool: Pool) -> np.ndarray:
