@@ -96,6 +96,13 @@ def test_the_links_are_the_same_to_the_last_bit(tmp_path: Path, monkeypatch: pyt
     assert found.summary == expected().summary
 
 
+def test_signatures_that_are_made_block_by_block_give_the_same_pairs(tmp_path: Path) -> None:
+    """A product of other rows rounds otherwise, so that probabilities are not the same to the last bit there."""
+    found = linked(**files(tmp_path), memory="1MB")
+    assert np.array_equal(found.pairs, expected().pairs)
+    np.testing.assert_allclose(found.probability, expected().probability, atol=1e-6)
+
+
 @pytest.mark.parametrize("threads", ["1", "2"])
 def test_the_links_are_the_same_on_any_number_of_threads(threads: str) -> None:
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")

@@ -183,9 +183,9 @@ def link(
     places = {"output": output, "report": wanted.report, "linker": folder}
     files = {name: str(path) for name, path in places.items() if path is not None}
     table = [asdict(line) for line in thresholds(links)]
-    names = shlex.join([without_secrets(a), without_secrets(b)])
-    shown = Shown(names, shlex.join(written.options()))
-    printing.result(files | links.summary.to_dict() | {"thresholds": table}, lambda: _print(links, shown, **files))
+    steps = _next_steps(links, [without_secrets(a), without_secrets(b)], written.options(), **files)
+    told = files | links.summary.to_dict() | {"thresholds": table}
+    printing.result(told, lambda: _print(links, steps, str(output), wanted.report))
     if links.summary.verdict == "not linkable":
         raise typer.Exit(NO_TRUSTED_LINKS)
 
@@ -205,20 +205,7 @@ def _save_linker(
     linker.save(folder)
 
 
-@dataclass(frozen=True)
-class Shown:
-    """How the next commands name the two collections, and what is told of their objects."""
-
-    names: str
-    payloads: str
-
-    @property
-    def both(self) -> str:
-        """Both, for commands that show objects."""
-        return f"{self.names} {self.payloads}".rstrip()
-
-
-def _print(links: Links, shown: Shown, output: str, report: str | None = None, linker: str | None = None) -> None:
+def _print(links: Links, steps: list[str], output: str, report: Path | None) -> None:
     from veclink.cli.terminal import print_summary, print_thresholds
     from veclink.confidence.threshold import thresholds
 
@@ -230,16 +217,24 @@ def _print(links: Links, shown: Shown, output: str, report: str | None = None, l
     if report is not None:
         typer.echo(f"The report is {report}; open it in a browser.")
     if len(links):
-        typer.echo("\n".join(["Next:", *_next_steps(links, shown, shlex.quote(output), report, linker)]))
+        typer.echo("\n".join(["Next:", *steps]))
 
 
-def _next_steps(links: Links, shown: Shown, output: str, report: str | None, linker: str | None) -> list[str]:
+def _next_steps(
+    links: Links,
+    names: list[str],
+    payloads: list[str],
+    output: str,
+    report: str | None = None,
+    linker: str | None = None,
+) -> list[str]:
     """What to do with the links, or about them; what is in the way is said in the reasons above."""
-    steps = [] if report is not None else [f"  see them:        veclink report {output} {shown.both} -o links.html"]
-    steps.append(f"  check by eye:    veclink review {output} {shown.both}")
+    both, shown, output = shlex.join(names), shlex.join([*names, *payloads]), shlex.quote(output)
+    steps = [] if report is not None else [f"  see them:        veclink report {output} {shown} -o links.html"]
+    steps.append(f"  check by eye:    veclink review {output} {shown}")
     steps.append(f"  keep sure ones:  veclink cut {output} --precision 0.95 -o sure.csv")
     if linker is not None:
         steps.append(f"  link new rows:   veclink match NEW --linker {shlex.quote(linker)} -o new.csv")
     if links.summary.verdict == "linkable":
-        steps.append(f"  make one store:  veclink merge {shown.names} --links {output} -o merged.parquet --yes")
+        steps.append(f"  make one store:  veclink merge {both} --links {output} -o merged.parquet --yes")
     return steps

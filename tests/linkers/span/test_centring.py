@@ -9,7 +9,7 @@ from veclink import link, sample
 from veclink.data.pairs import resolve_pairs
 from veclink.geometry.clouds import prepare, uncentred
 from veclink.linkers.span import centring
-from veclink.linkers.span.attempts import Search
+from veclink.linkers.span.attempt import Search
 from veclink.stores.opening import open_collection
 
 

@@ -10,7 +10,7 @@ from veclink import link
 from veclink.backends.cloud_pair import CloudPair
 from veclink.data.scores import score
 from veclink.linkers.options import GrowthSchedule
-from veclink.linkers.span.attempts import FEW_ROWS_SCHEDULE
+from veclink.linkers.span.attempt import FEW_ROWS_SCHEDULE
 from veclink.linkers.span.marks import chance_factor
 from veclink.linkers.span.views import Members, ViewRule
 

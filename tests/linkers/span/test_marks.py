@@ -9,7 +9,7 @@ import pytest
 
 from veclink.backends.cloud_pair import CloudPair
 from veclink.linkers.span import marks
-from veclink.linkers.span.attempts import Search
+from veclink.linkers.span.attempt import Search
 from veclink.linkers.span.starts import DEFAULT_OPTIONS
 
 # Rows of A and of B, dimensions; the share that has found the map, and the one at which no other start is tried.

@@ -14,6 +14,7 @@ import numpy as np
 
 from veclink.backends.cloud_pair import CloudPair
 from veclink.geometry.clouds import uncentred
+from veclink.geometry.nearest import largest
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.span.constants import CENTRED_NEAREST, MOVED_MEAN
 
@@ -22,22 +23,17 @@ Means = tuple[np.ndarray, np.ndarray]
 
 def means_near(clouds: CloudPair, pairs: np.ndarray) -> Means | None:
     """The means of the rows nearest to the given pairs (m, 2), where they differ from those of the clouds."""
-    if clouds.large:
-        return None
-    near = [
-        _nearest(clouds.all_rows(side), pairs[:, place])
-        for place, side in enumerate("ab")
-    ]  # fmt: skip
-    return moved_means(clouds, near[0], near[1])
+    near_a = _nearest(clouds.all_rows("a"), pairs[:, 0])
+    near_b = _nearest(clouds.all_rows("b"), pairs[:, 1])
+    return moved_means(clouds, near_a, near_b)
 
 
-def moved_means(clouds: CloudPair, rows_a: np.ndarray, rows_b: np.ndarray) -> Means | None:
-    """The means of some rows of both clouds, before centring; None where those of the clouds do as well."""
+def moved_means(clouds: CloudPair, some_a: np.ndarray, some_b: np.ndarray) -> Means | None:
+    """The means of some rows of both clouds (m, d), before centring; None where those of the clouds do as well."""
     old_a, old_b = clouds.means
     if clouds.centred_on is None or clouds.large or old_a is None or old_b is None:
         return None
-    new_a = _mean(clouds.all_rows("a")[rows_a], old_a)
-    new_b = _mean(clouds.all_rows("b")[rows_b], old_b)
+    new_a, new_b = _mean(some_a, old_a), _mean(some_b, old_b)
     if max(_moved(old_a, new_a), _moved(old_b, new_b)) < MOVED_MEAN:
         return None
     return new_a, new_b
@@ -56,10 +52,9 @@ def anchors_on(clouds: CloudPair, anchors: Anchors) -> Anchors:
 
 
 def _nearest(rows: np.ndarray, to: np.ndarray) -> np.ndarray:
-    """Positions of the rows nearest to some of them, themselves included, each once."""
+    """The rows (m, d) nearest to those at these positions, these included, each once."""
     count = min(CENTRED_NEAREST, len(rows))
-    cosine = rows[to] @ rows.T
-    return np.unique(np.argpartition(-cosine, count - 1, axis=1)[:, :count])
+    return rows[np.unique(largest(rows[to] @ rows.T, count))]
 
 
 def _mean(rows: np.ndarray, old: np.ndarray) -> np.ndarray:

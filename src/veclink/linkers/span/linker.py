@@ -7,7 +7,7 @@ the probable candidates as anchors, and `decide` says which pairs are links and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -18,70 +18,22 @@ from veclink.confidence.candidates import Candidates, crossfit
 from veclink.confidence.evidence import neighbourhood_features
 from veclink.data.pairs import pair_keys, sharing_no_row
 from veclink.errors import InputError
-from veclink.linkers.anchors import Anchors, no_pairs
+from veclink.linkers.anchors import Anchors
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.result import Decision
 from veclink.linkers.span import keeping, scoring
-from veclink.linkers.span.centring import centred
 from veclink.linkers.span.constants import MIN_POOL
 from veclink.linkers.span.growing import widen
 from veclink.linkers.span.ranking import explaining_columns, ranked_pairs
 from veclink.linkers.span.results import Estimated, Grown, Matched, Scored
-from veclink.linkers.span.starts import DEFAULT_OPTIONS, Bootstrap, best_pool
+from veclink.linkers.span.starts import DEFAULT_OPTIONS, best_pool
+from veclink.linkers.span.task import Growing, SpanTask
 from veclink.linkers.stages import NOBODY, Kept, Stage, Watch, run_stages
 from veclink.linkers.trace import trace_of_calibration, trace_of_candidates, trace_of_growth
 from veclink.linkers.verdict import NOT_LINKABLE, SeedCheck, Verdict, not_converged, span_verdict
 from veclink.progress import Progress
 
 UNCALIBRATED = 0.5  # the probability of every candidate where none is estimated
-
-
-@dataclass(frozen=True, eq=False)
-class SpanTask:
-    """What every stage is given: two centred clouds, the anchors if any, the options, the generator, who listens."""
-
-    clouds: CloudPair
-    anchors: Anchors | None
-    options: SpanOptions
-    rng: np.random.Generator
-    watch: Watch
-
-    @property
-    def given(self) -> np.ndarray:
-        """The given pairs of rows, (m, 2)."""
-        if self.anchors is None or not self.anchors.marked:
-            return no_pairs()
-        return self.anchors.rows
-
-    def on(self, bootstrap: Bootstrap) -> SpanTask:
-        """The same on clouds that are centred where the pool grew."""
-        if bootstrap.means is None:
-            return self
-        return replace(self, clouds=centred(self.clouds, bootstrap.means))
-
-    def tell_rows(self, links: int, done: int, of: int) -> None:
-        """Say how many rows of the final pass are matched."""
-        self.watch.tell(Progress(done, of, links, None, "matching"))
-
-
-@dataclass
-class Growing:
-    """Tells whoever watches of the rounds of one start after another, by its name from the second start on."""
-
-    watch: Watch
-    attempts: int = 0
-    stage: str = "growing"
-
-    def begin(self, attempt: str) -> None:
-        """Say which start is tried from now on."""
-        self.attempts += 1
-        if self.attempts > 1:
-            self.stage = f"growing ({attempt})"
-        self.tell(0, 0, None)
-
-    def tell(self, step: int, links: int, agreement: float | None) -> None:
-        """Say that a round is done."""
-        self.watch.tell(Progress(step, None, links, agreement, self.stage))
 
 
 def span(

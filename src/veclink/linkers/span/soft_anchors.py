@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from veclink.geometry.nearest import largest_values
 from veclink.geometry.signatures import span_projection, unit_rows
 from veclink.linkers.span.constants import (
     NEIGHBOURS,
@@ -90,6 +91,8 @@ def grow_softly(
         folds = rng.integers(schedule.folds, size=len(rows))
         for fold in range(schedule.folds):
             placed = np.flatnonzero(folds == fold)
+            if not len(placed):
+                continue
             anchors = _drawn(images, folds != fold, pairs[:, 0], schedule.anchors, rng)
             weighted = _weighted(rows, images, anchors)
             of_placed = _signatures((rows[placed], many), weighted, schedule.ridge)
@@ -172,19 +175,12 @@ def _csls(signatures: Sides, part: float = 1.0) -> np.ndarray:
     many fewer neighbours.
     """
     cosine = multiply(signatures[0], signatures[1].T)
-    own = _density(cosine, NEIGHBOURS, axis=1)
-    other = _density(cosine, max(1, round(NEIGHBOURS * part)), axis=0)
+    own = largest_values(cosine, NEIGHBOURS).mean(axis=1)
+    other = largest_values(cosine.T, max(1, round(NEIGHBOURS * part))).mean(axis=1)
     cosine *= 2
     cosine -= own[:, None]
     cosine -= other
     return cosine
-
-
-def _density(cosine: np.ndarray, count: int, axis: int) -> np.ndarray:
-    """The mean of the largest cosines along an axis."""
-    count = min(count, cosine.shape[axis])
-    largest = np.partition(cosine, -count, axis=axis)
-    return largest.take(range(-count, 0), axis=axis).mean(axis=axis)
 
 
 def _mutual(csls: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

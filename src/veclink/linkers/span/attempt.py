@@ -1,0 +1,147 @@
+"""One attempt: what every start is given, and how a pool grows from what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from veclink.backends.cloud_pair import CloudPair, Projections
+from veclink.linkers.anchors import Anchors, anchors_from_rows
+from veclink.linkers.options import GrowthSchedule, SpanOptions
+from veclink.linkers.span.centring import Means, centred, moved_means
+from veclink.linkers.span.constants import (
+    BEST_OF_UNCLEAR,
+    FEW_ROWS_FACTOR,
+    FEW_ROWS_HELD,
+    FEW_ROWS_ROUNDS,
+    FEW_ROWS_SEEDS_LEFT_OUT,
+    FEW_ROWS_SETTLED,
+    FEW_ROWS_SETTLED_FACTOR,
+    FEW_ROWS_VIEWS,
+    GUESSED_SHARE,
+    HOPEFUL,
+    MIN_GUESSED,
+    MIN_POOL_LIMIT,
+    PROBE_ROUNDS,
+    SHORT_ROUNDS,
+    SHORT_VIEWS,
+)
+from veclink.linkers.span.growing import Pool, RoundListener, grow, query_order
+from veclink.linkers.span.marks import clear_share, converged_share, has_few_rows
+
+AttemptListener = Callable[[str], None]
+DEFAULT_SCHEDULE = GrowthSchedule()
+FEW_ROWS_SCHEDULE = GrowthSchedule(
+    rounds=FEW_ROWS_ROUNDS,
+    factor=FEW_ROWS_FACTOR,
+    views=FEW_ROWS_VIEWS,
+    held=FEW_ROWS_HELD,
+    seeds_left_out=FEW_ROWS_SEEDS_LEFT_OUT,
+    least=0,
+    settled=FEW_ROWS_SETTLED,
+    settled_factor=FEW_ROWS_SETTLED_FACTOR,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """What every start needs: the clouds, the generator, how to grow, and who hears of the rounds.
+
+    moved: the means that the clouds are centred on, where these are not their own.
+    """
+
+    clouds: CloudPair
+    rng: np.random.Generator
+    options: SpanOptions
+    listener: RoundListener | None
+    attempt_listener: AttemptListener | None = None
+    moved: Means | None = None
+
+    def on(self, means: Means) -> Search:
+        """The same on clouds that are centred elsewhere."""
+        return replace(self, clouds=centred(self.clouds, means), moved=means)
+
+    def begin(self, attempt: str) -> None:
+        """Say which attempt is running from now on."""
+        if self.attempt_listener is not None:
+            self.attempt_listener(attempt)
+
+    @property
+    def mark(self) -> float:
+        """The share of the smaller cloud that a pool which has found the map agrees on."""
+        return converged_share(self.clouds)
+
+    @property
+    def clear(self) -> float:
+        """The share at which other starts need not be tried."""
+        return clear_share(self.clouds)
+
+    @property
+    def seeded(self) -> GrowthSchedule:
+        """How to grow from given pairs: carefully where there are few rows, unless something else was told."""
+        told = self.options.schedule
+        return FEW_ROWS_SCHEDULE if has_few_rows(self.clouds) and told == DEFAULT_SCHEDULE else told
+
+    def grow(self, anchors: Anchors, schedule: GrowthSchedule | None = None) -> Pool:
+        """A pool from these anchors."""
+        return grow(
+            self.clouds,
+            anchors,
+            self.rng,
+            schedule=schedule or self.options.schedule,
+            out_of_bag=self.options.out_of_bag,
+            listener=self.listener,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """A pool, the name of the start that it grew from, and the search that it grew in."""
+
+    name: str
+    pool: Pool
+    search: Search
+
+
+def grown_along(search: Search, projections: Projections) -> Pool:
+    """A pool from the mutual neighbours under the projections that an alignment found."""
+    clouds, rng = search.clouds, search.rng
+    queries = clouds.sample_queries(rng, first=True)
+    pairs, score = clouds.propose(projections, queries)
+    pairs = pairs[np.argsort(-score, kind="stable")]
+    schedule = search.options.schedule
+    if clouds.large:
+        pairs = pairs[: max(MIN_GUESSED, int(GUESSED_SHARE * queries.extent))]
+        holds = clouds.confirmed(projections, pairs, queries, query_order())
+        short = replace(schedule, rounds=SHORT_ROUNDS, views=SHORT_VIEWS)
+        return search.grow(guessed(clouds, pairs[holds]), short)
+    short = replace(schedule, rounds=PROBE_ROUNDS)
+    probed = search.grow(guessed(clouds, pairs), short)
+    if probed.agreed < HOPEFUL * queries.extent:
+        return probed
+    grown = search.grow(guessed(clouds, probed.pairs))
+    hopeless = grown.agreed < HOPEFUL * queries.extent
+    if hopeless or grown.agreed >= search.clear * queries.extent:
+        return grown
+    # A pool that began with all pairs may stay half wrong: the best of it grow into a better one.
+    best = grown.pairs[: max(MIN_POOL_LIMIT, int(BEST_OF_UNCLEAR * len(grown.pairs)))]
+    again = search.grow(guessed(clouds, best))
+    return max(grown, again, key=lambda pool: pool.agreed)
+
+
+def centred_on_pool(attempt: Attempt) -> Attempt:
+    """The pool grown once more on clouds that are centred on its links; as it is where that changes little."""
+    search, pairs = attempt.search, attempt.pool.pairs
+    means = moved_means(search.clouds, *search.clouds.vectors(pairs))
+    if means is None:
+        return attempt
+    there = search.on(means)
+    pool = there.grow(guessed(there.clouds, pairs), there.seeded)
+    return Attempt(attempt.name, pool, there)
+
+
+def guessed(clouds: CloudPair, pairs: np.ndarray) -> Anchors:
+    """Pairs of rows (m, 2) that nobody gave, as anchors."""
+    return anchors_from_rows(clouds, pairs, trusted=False)
