@@ -12,9 +12,11 @@ from veclink.data.collection import Collection
 from veclink.geometry.clouds import prepare
 from veclink.geometry.signatures import unit_rows
 from veclink.linkers.span import search
-from veclink.linkers.span.annealing import Schedule, agreement, anneal, turned
+from veclink.linkers.span.annealing import Schedule, anneal, turned
 from veclink.linkers.span.constants import SEARCHED_PAIRS
-from veclink.linkers.span.search import Sampled, annealed, annealed_from, sample, searched
+from veclink.linkers.span.directions import agreement
+from veclink.linkers.span.samples import Sampled, sample
+from veclink.linkers.span.search import annealed, annealed_from, searched
 from veclink.matching import match
 
 SHORT = Schedule(30, (6, 32), (1.0, 3.0))

@@ -10,7 +10,9 @@ import numpy as np
 from veclink.geometry import signatures
 from veclink.geometry.arrays import Array, is_numpy, namespace, to_numpy
 from veclink.geometry.clouds import Cloud
+from veclink.geometry.rows import tiles
 from veclink.linkers.anchors import Anchors
+from veclink.linkers.checkpoint import State
 from veclink.linkers.geh.constants import WIDTH_SAMPLE
 from veclink.linkers.geh.sampling import draw_views, plan
 from veclink.linkers.options import GehOptions
@@ -99,7 +101,9 @@ class GlobalPath:
         anchors: Anchors,
         settings: Settings,
     ) -> None:
-        self.a, self.b, self.settings = a, b, settings
+        self.a = a
+        self.b = b
+        self.settings = settings
         self.seed_a, self.seed_b, self.a_first = in_own_order(anchors)
         self.sample_a = _spaced_rows(a, self.seed_a)
         self.sample_b = _spaced_rows(b, self.seed_b)
@@ -126,7 +130,7 @@ class GlobalPath:
             budget=self.settings.budget,
         )
         self.n_views += count
-        held = [pool[view[view >= n_seeds] - n_seeds] for view in views]
+        held = [links_of_view(view, pool, n_seeds) for view in views]
         proposals = self._proposals(left, right, views, held, count)
         return Round(count, size, proposals)
 
@@ -134,11 +138,11 @@ class GlobalPath:
         """The views that could propose each pair: all of them."""
         return np.full(len(pairs), self.n_views)
 
-    def state(self) -> dict[str, np.ndarray]:
+    def state(self) -> State:
         """What has to be kept to go on later."""
         return {"n_views": np.array(self.n_views)}
 
-    def restore(self, state: dict[str, np.ndarray]) -> None:
+    def restore(self, state: State) -> None:
         """Go on from what was kept."""
         self.n_views = int(state["n_views"])
 
@@ -150,7 +154,8 @@ class GlobalPath:
         held: list[np.ndarray],
         count: int,
     ) -> Proposals:
-        budget, encoding = self.settings.budget, self.settings.options.encoding
+        budget = self.settings.budget
+        encoding = self.settings.options.encoding
         from_a = _AnchorDistances(self.a, left, budget)
         from_b = _AnchorDistances(self.b, right, budget)
         # Where all views are the same one, it is matched once and votes for all.
@@ -163,22 +168,37 @@ class GlobalPath:
             yield Proposal(pairs, score, links, times)
 
 
+def links_of_view(view: np.ndarray, pool: np.ndarray, n_seeds: int) -> np.ndarray:
+    """The links (h, 2) beyond the seeds that a view of positions among seeds, then links of the pool, holds."""
+    beyond = view[view >= n_seeds]
+    return pool[beyond - n_seeds]
+
+
 def signature(
     r: Array,
     sample: np.ndarray,
     encoding: str,
 ) -> Array:
     """Rows of unit length from distances to anchors; the rows of the sample set the width of the kernel."""
-    width = 1.0 if encoding == "raw" else signatures.kernel_width(to_numpy(r[sample]))
+    if encoding == "raw":
+        return signatures.raw(r) if is_numpy(r) else _unit_rows(r)
+    width = signatures.kernel_width(to_numpy(r[sample]))
     if is_numpy(r):
-        return signatures.raw(r) if encoding == "raw" else signatures.kernel_hash(r, width)
-    h = r if encoding == "raw" else namespace(r).exp(r * (-1.0 / width))
-    return h / (h * h).sum(axis=1)[:, None].sqrt().clip(signatures.SMALLEST_NORM)
+        return signatures.kernel_hash(r, width)
+    h = namespace(r).exp(r * (-1.0 / width))
+    return _unit_rows(h)
+
+
+def _unit_rows(h: Array) -> Array:
+    """`signatures.unit_rows` of torch, which leaves what it is given as it is."""
+    length = (h * h).sum(axis=1).sqrt()
+    return h / length[:, None].clip(signatures.SMALLEST_NORM)
 
 
 def spaced(r: Array) -> np.ndarray:
     """Rows evenly spaced in the order of their mean distance to the anchors, of the distances (n, s)."""
-    order = np.argsort(to_numpy(r.mean(axis=1)), kind="stable")
+    mean = to_numpy(r.mean(axis=1))
+    order = np.argsort(mean, kind="stable")
     count = min(WIDTH_SAMPLE, len(order))
     spots = np.linspace(0, len(order) - 1, count)
     return order[spots.astype(np.int64)]
@@ -200,7 +220,8 @@ def in_own_order(anchors: Anchors) -> tuple[np.ndarray, np.ndarray, bool]:
 
 
 def _mean_distances(vectors: np.ndarray) -> np.ndarray:
-    return signatures.distances(vectors, vectors).mean(axis=1, dtype=np.float64)
+    apart = signatures.distances(vectors, vectors)
+    return apart.mean(axis=1, dtype=np.float64)
 
 
 class _AnchorDistances:
@@ -230,8 +251,7 @@ class _AnchorDistances:
     def _measure(self, anchors: np.ndarray) -> np.ndarray:
         n = self._cloud.shape[0]
         r = np.empty((n, len(anchors)), np.float32)
-        for start in range(0, n, BLOCK):
-            stop = min(start + BLOCK, n)
+        for start, stop in tiles(n, BLOCK):
             block = self._cloud.block(start, stop)
             r[start:stop] = signatures.distances(block, anchors)
         return r
