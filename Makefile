@@ -36,8 +36,8 @@ LOWEST_TESTS := tests/cli/test_app.py tests/cli/test_uses.py tests/data tests/fi
 lowest: $(VENV)/installed-for-checks
 	$(PIP) uv
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)-lowest
-	$(LOWEST_INSTALL) --editable . 'pytest>=8' 'hypothesis>=6.100'
-	NUMBA_NUM_THREADS=1 $(LOWEST) -m pytest -q -m unit -p no:cacheprovider $(LOWEST_TESTS)
+	$(LOWEST_INSTALL) --editable . 'pytest>=8' 'pytest-xdist>=3.6' 'hypothesis>=6.100'
+	$(LOWEST) -m pytest -q -m unit --numprocesses 2 -p no:cacheprovider $(LOWEST_TESTS)
 	$(LOWEST_INSTALL) --editable '.[stores]' 'pytest>=8' 'hypothesis>=6.100' 'pgserver>=0.1.4' 'safetensors>=0.4'
 	$(LOWEST) -m pytest -q -p no:cacheprovider tests/stores/test_contract.py -k what_is_written_comes_back
 
