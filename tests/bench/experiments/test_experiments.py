@@ -68,7 +68,7 @@ def test_grid_gets_better_with_overlap(measured: Measured) -> None:
 
 def test_ablation_shows_what_growing_and_judging_bring(measured: Measured) -> None:
     kept = {("geh", "full"), ("geh", "no bootstrapping")} | {
-        ("span", variant) for variant in ("full", "kernel hash", "one round", "no judging", "not centred")
+        ("span", variant) for variant in ("full", "one round", "no judging")
     }
     cells = measured("ablation", lambda s: (s["method"], s["variant"]) in kept)
     precision = {cell["variant"]: cell["precision"] for cell in cells if cell["method"] == "span"}
