@@ -180,25 +180,16 @@ def signature(
     encoding: str,
 ) -> Array:
     """Rows of unit length from distances to anchors; the rows of the sample set the width of the kernel."""
-    if encoding == "raw":
-        return signatures.raw(r) if is_numpy(r) else _unit_rows(r)
-    width = signatures.kernel_width(to_numpy(r[sample]))
+    width = 1.0 if encoding == "raw" else signatures.kernel_width(to_numpy(r[sample]))
     if is_numpy(r):
-        return signatures.kernel_hash(r, width)
-    h = namespace(r).exp(r * (-1.0 / width))
-    return _unit_rows(h)
-
-
-def _unit_rows(h: Array) -> Array:
-    """`signatures.unit_rows` of torch, which leaves what it is given as it is."""
-    length = (h * h).sum(axis=1).sqrt()
-    return h / length[:, None].clip(signatures.SMALLEST_NORM)
+        return signatures.raw(r) if encoding == "raw" else signatures.kernel_hash(r, width)
+    h = r if encoding == "raw" else namespace(r).exp(r * (-1.0 / width))
+    return h / (h * h).sum(axis=1)[:, None].sqrt().clip(signatures.SMALLEST_NORM)
 
 
 def spaced(r: Array) -> np.ndarray:
     """Rows evenly spaced in the order of their mean distance to the anchors, of the distances (n, s)."""
-    mean = to_numpy(r.mean(axis=1))
-    order = np.argsort(mean, kind="stable")
+    order = np.argsort(to_numpy(r.mean(axis=1)), kind="stable")
     count = min(WIDTH_SAMPLE, len(order))
     spots = np.linspace(0, len(order) - 1, count)
     return order[spots.astype(np.int64)]
