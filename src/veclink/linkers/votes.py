@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from veclink.data.pairs import lookup, pair_keys
+from veclink.data.pairs import pair_keys
 from veclink.linkers.checkpoint import State
 
 
@@ -40,12 +40,12 @@ class Votes:
         order = np.argsort(keys, kind="stable")
         keys = keys[order]
         gains = times * scores[order].astype(np.float64)
-        place = lookup(self.keys, keys)
-        known = place >= 0
-        self.counts[place[known]] += times
-        self._score_sums[place[known]] += gains[known]
+        spot = np.searchsorted(self.keys, keys)
+        known = self._are_at(spot, keys)
+        self.counts[spot[known]] += times
+        self._score_sums[spot[known]] += gains[known]
         new = ~known
-        before = np.searchsorted(self.keys, keys[new])
+        before = spot[new]
         self.keys = np.insert(self.keys, before, keys[new])
         self.counts = np.insert(self.counts, before, times)
         self._score_sums = np.insert(self._score_sums, before, gains[new])
@@ -80,13 +80,21 @@ class Votes:
 
     def of(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Votes and mean scores of the given pairs; 0 votes and a score of NaN for one that was never proposed."""
-        place = lookup(self.keys, self.key(pairs))
-        known = place >= 0
-        counts = np.zeros(len(pairs), np.int64)
-        scores = np.full(len(pairs), np.nan)
-        counts[known] = self.counts[place[known]]
-        scores[known] = self.mean_scores()[place[known]]
+        keys = self.key(pairs)
+        spot = np.searchsorted(self.keys, keys)
+        known = self._are_at(spot, keys)
+        counts = np.zeros(len(keys), np.int64)
+        scores = np.full(len(keys), np.nan)
+        counts[known] = self.counts[spot[known]]
+        scores[known] = self.mean_scores()[spot[known]]
         return counts, scores
+
+    def _are_at(self, spot: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        """Whether each key stands where it would have to be inserted."""
+        known = np.zeros(len(keys), bool)
+        inside = spot < len(self.keys)
+        known[inside] = self.keys[spot[inside]] == keys[inside]
+        return known
 
 
 def posterior(votes: np.ndarray, views: int | np.ndarray) -> np.ndarray:

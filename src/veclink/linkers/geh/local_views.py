@@ -242,37 +242,19 @@ def clustered(
     count = math.ceil(n / most)
     if count == 1:
         return [np.arange(n)]
-    centres = _centres(vectors, count, rng)
-    cluster = _nearest_centres(vectors, centres).ravel()
-    # Positions by cluster, ascending in each.
-    order = np.argsort(cluster, kind="stable")
-    ends = np.cumsum(np.bincount(cluster, minlength=count))
-    views = np.split(order // CLUSTERS_PER_LINK, ends[:-1])
-    return [view for view in views if len(view)]
-
-
-def _centres(vectors: Rows, count: int, rng: np.random.Generator) -> np.ndarray:
-    """The centres (count, d) of clusters of the vectors, of very many of them fitted to a sample."""
-    n = vectors.shape[0]
     fitted = np.arange(n)
     if n > KMEANS_LINKS:
-        enough = max(KMEANS_LINKS, count)
-        some = rng.choice(n, enough, replace=False)
-        fitted = np.sort(some)
-    points = to_numpy(vectors.take(fitted))
-    return spherical_kmeans(points, count, KMEANS_STEPS, rng)
-
-
-def _nearest_centres(vectors: Rows, centres: np.ndarray) -> np.ndarray:
-    """The two centres nearest to each vector (n, 2)."""
-    n = vectors.shape[0]
+        fitted = np.sort(rng.choice(n, max(KMEANS_LINKS, count), replace=False))
+    centres = spherical_kmeans(to_numpy(vectors.take(fitted)), count, KMEANS_STEPS, rng)
     nearest = np.empty((n, CLUSTERS_PER_LINK), np.int64)
-    at_once = max(1, COSINES // len(centres))
-    for start, stop in tiles(n, at_once):
+    for start, stop in tiles(n, max(1, COSINES // count)):
         block = vectors.block(start, stop)
-        cosine = block @ asarray(centres, block).T
-        nearest[start:stop] = to_numpy(largest(cosine, CLUSTERS_PER_LINK))
-    return nearest
+        nearest[start:stop] = to_numpy(largest(block @ asarray(centres, block).T, CLUSTERS_PER_LINK))
+    # Positions by cluster, ascending in each.
+    order = np.argsort(nearest.ravel(), kind="stable")
+    ends = np.cumsum(np.bincount(nearest.ravel(), minlength=count))
+    views = np.split(order // CLUSTERS_PER_LINK, ends[:-1])
+    return [view for view in views if len(view)]
 
 
 def _hash(points: Array, anchors: Array, encoding: str) -> Array:

@@ -154,8 +154,7 @@ class GlobalPath:
         held: list[np.ndarray],
         count: int,
     ) -> Proposals:
-        budget = self.settings.budget
-        encoding = self.settings.options.encoding
+        budget, encoding = self.settings.budget, self.settings.options.encoding
         from_a = _AnchorDistances(self.a, left, budget)
         from_b = _AnchorDistances(self.b, right, budget)
         # Where all views are the same one, it is matched once and votes for all.
