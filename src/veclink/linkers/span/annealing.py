@@ -56,8 +56,7 @@ class Schedule:
 
 
 def anneal(
-    p: np.ndarray,
-    q: np.ndarray,
+    rows: Sides,
     joint: np.ndarray,
     schedule: Schedule,
     hint: np.ndarray | None = None,
@@ -68,36 +67,37 @@ def anneal(
     hint: (n1, n2), added to the exponents of the plan in the first rounds.
     rounds: which of the schedule to run; all of them where not given.
     """
-    columns = np.ones(len(q), np.float32)
+    p, q = rows
     most = p.shape[1]
+    columns = np.ones(len(q), np.float32)
     if rounds is None:
         rounds = range(schedule.rounds)
     for step in rounds:
-        plan = _plan(p, q, joint, schedule, step, hint)
+        plan = _plan(rows, joint, schedule, step, hint)
         width = schedule.width(step + 1, most)
-        seen = p[:, :width], q[:, :width]
-        found, columns = _averaged(*seen, plan, columns, schedule.scalings)
+        seen = _first_columns(rows, width)
+        found, columns = _averaged(seen, plan, columns, schedule.scalings)
         joint = np.zeros((most, most), np.float32)
         joint[:width, :width] = found
     return joint
 
 
-def turned(p: np.ndarray, q: np.ndarray, joint: np.ndarray, count: int, power: float) -> Sides:
+def turned(rows: Sides, joint: np.ndarray, count: int, power: float) -> Sides:
     """Rows of both clouds along the leading directions of a cross-covariance, of unit length."""
-    return both(projected, (p, q), leading(joint, count, power))
+    shared = leading(joint, count, power)
+    return both(projected, rows, shared)
 
 
-def first_joint(p: np.ndarray, q: np.ndarray, hint: np.ndarray) -> np.ndarray:
+def first_joint(rows: Sides, hint: np.ndarray) -> np.ndarray:
     """The cross-covariance of rows with their soft partners by a hint alone."""
     plan = np.exp(hint)
-    columns = np.ones(len(q), np.float32)
-    joint, _ = _averaged(p, q, plan, columns, PLAN_SCALINGS)
+    columns = np.ones(hint.shape[1], np.float32)
+    joint, _ = _averaged(rows, plan, columns, PLAN_SCALINGS)
     return joint
 
 
 def _plan(
-    p: np.ndarray,
-    q: np.ndarray,
+    rows: Sides,
     joint: np.ndarray,
     schedule: Schedule,
     step: int,
@@ -105,10 +105,10 @@ def _plan(
 ) -> np.ndarray:
     """`exp(β⟨P u, Q v⟩)` of all rows (n1, n2) in one round, largest 1, before its rows and columns are scaled."""
     count, sharpness, hinted = schedule.at(step)
-    width = schedule.width(step, p.shape[1])
+    width = schedule.width(step, len(joint))
     block = joint[:width, :width]
-    seen = p[:, :width], q[:, :width]
-    of_p, of_q = turned(*seen, block, count, schedule.power)
+    seen = _first_columns(rows, width)
+    of_p, of_q = turned(seen, block, count, schedule.power)
     scale = np.float32(sharpness * np.sqrt(count))
     exponent = multiply(scale * of_p, of_q.T)
     exponent -= scale
@@ -118,18 +118,23 @@ def _plan(
 
 
 def _averaged(
-    p: np.ndarray,
-    q: np.ndarray,
+    sides: Sides,
     plan: np.ndarray,
     columns: np.ndarray,
     scalings: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """`Pᵀ T Q` with T the plan scaled so that its rows and columns have the same sums; the scales of the columns."""
+    p, q = sides
     for _ in range(scalings):
         rows = _inverse(plan @ columns, len(p))
         columns = _inverse(rows @ plan, len(q))
     partners = multiply(plan, columns[:, None] * q)
     return p.T @ (rows[:, None] * partners), columns
+
+
+def _first_columns(rows: Sides, width: int) -> Sides:
+    p, q = rows
+    return p[:, :width], q[:, :width]
 
 
 def _inverse(sums: np.ndarray, count: int) -> np.ndarray:

@@ -44,8 +44,8 @@ def beginnings(clouds: Sides, means: Means, sampled: Sampled, rng: np.random.Gen
     readings = _readings(clouds, rng)
     broad = profile_exponent(_broad(clouds, readings, means), sampled)
     short = profile_exponent(_short(clouds, readings), sampled)
-    from_broad = first_joint(*sampled.rows, np.float32(ALONE) * broad)
-    from_short = first_joint(*sampled.rows, np.float32(ALONE) * short)
+    from_broad = first_joint(sampled.rows, np.float32(ALONE) * broad)
+    from_short = first_joint(sampled.rows, np.float32(ALONE) * short)
     width = len(from_broad)
     while True:
         for noise in NOISE:

@@ -55,23 +55,24 @@ def searched(clouds: Sides, means: Means, rng: np.random.Generator, listener: Ro
     means: what was subtracted from the rows of either side, where it is known.
     """
     sampled = sample(clouds, SEARCHED_PAIRS, rng)
-    p, q = sampled.rows
+    rows = sampled.rows
     short = Schedule(*TRIED)
     carried = Schedule(*CARRIED)
+    first_half = range(HALFWAY)
     rest = range(HALFWAY, carried.rounds)
 
     def tried(begun: Beginning) -> np.ndarray:
-        return anneal(p, q, begun.joint, short, begun.hint)
+        return anneal(rows, begun.joint, short, begun.hint)
 
     def halfway(joint: np.ndarray) -> np.ndarray:
-        return anneal(p, q, joint, carried, rounds=range(HALFWAY))
+        return anneal(rows, joint, carried, rounds=first_half)
 
     def to_the_end(joint: np.ndarray) -> np.ndarray:
-        return anneal(p, q, joint, carried, rounds=rest)
+        return anneal(rows, joint, carried, rounds=rest)
 
     every = beginnings(clouds, means, sampled, rng)
     first = list(islice(every, BEGINNINGS))
-    in_parallel = partial(_in_parallel, n_rows=len(p), listener=listener)
+    in_parallel = partial(_in_parallel, n_rows=len(rows[0]), listener=listener)
     found = in_parallel(tried, first)
     found = in_parallel(halfway, _best(found, CARRIED_HALFWAY, NARROWEST))
     found = in_parallel(to_the_end, _best(found, CARRIED_THROUGH))
@@ -90,8 +91,8 @@ def annealed(clouds: Sides, means: Means, rng: np.random.Generator) -> Sides:
 
     def run(held: float) -> np.ndarray:
         schedule = Schedule(*ANNEALED, let_go=1.0, held=held)
-        first = first_joint(*sampled.rows, np.float32(held) * hint)
-        return anneal(*sampled.rows, first, schedule, hint)
+        first = first_joint(sampled.rows, np.float32(held) * hint)
+        return anneal(sampled.rows, first, schedule, hint)
 
     found = _in_parallel(run, HELD, len(hint))
     return _best_projections(sampled, found)
@@ -115,8 +116,8 @@ def annealed_from(given: Sides, clouds: Sides, means: Means, ridge: float, rng: 
     def run(weights: tuple[float, float]) -> np.ndarray:
         of_given, of_profiles = map(np.float32, weights)
         hint = of_given * by_given + of_profiles * by_profiles
-        first = first_joint(*sampled.rows, hint)
-        return anneal(*sampled.rows, first, schedule, hint)
+        first = first_joint(sampled.rows, hint)
+        return anneal(sampled.rows, first, schedule, hint)
 
     found = _in_parallel(run, SEEDED, len(by_given))
     return _best_projections(sampled, found)

@@ -102,12 +102,14 @@ def _asked(few: np.ndarray, many: np.ndarray, given: np.ndarray, rng: np.random.
     Returns them, and where the given ones are among them.
     """
     most = max(SOFT_PAIRS // len(many), len(given))
+    every = np.arange(len(few))
+    known = given[:, 0]
     if len(few) <= most:
-        return np.arange(len(few)), given[:, 0]
-    others = np.setdiff1d(np.arange(len(few)), given[:, 0])
+        return every, known
+    others = np.setdiff1d(every, known)
     drawn = rng.choice(others, most - len(given), replace=False)
-    asked = np.unique(np.concatenate([given[:, 0], drawn]))
-    return asked, np.searchsorted(asked, given[:, 0])
+    asked = np.union1d(known, drawn)
+    return asked, np.searchsorted(asked, known)
 
 
 def _place(
