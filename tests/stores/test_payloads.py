@@ -113,6 +113,10 @@ def test_a_frame_in_another_order_finds_its_rows_by_id(where: str) -> None:
 def test_a_frame_that_was_filtered_goes_by_its_order() -> None:
     frame = pd.DataFrame({"title": ["left out", *TITLES]})[1:]
     assert with_payload(NAMED, frame).payload.to_pydict() == {"title": TITLES}
+    numbers = Collection.from_array(np.eye(3), ids=[3, 2, 7])
+    assert with_payload(numbers, frame).payload.to_pydict() == {"title": TITLES}
+    turned = frame.set_index(pd.Index([2, 7, 3]))
+    assert with_payload(numbers, turned).payload.to_pydict() == {"title": [TITLES[2], TITLES[0], TITLES[1]]}
 
 
 def test_payload_replaces_a_files_own_and_bad_payload_is_refused(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def with_payload(collection: Collection, payload: Any) -> Collection:
     """The collection with other payload than its own.
 
     A column `id` finds each object's line, where the collection has ids, and so does the index of a pandas frame that
-    holds some of them; else line i is row i.
+    holds them; else line i is row i.
 
     Parameters
     ----------
@@ -75,9 +75,13 @@ def _key(table: Any, collection: Collection) -> str | None:
     if "id" in table.column_names:
         return "id"
     index = next((each for each in table.column_names if each.startswith(NAMELESS)), None)
-    if index is None or set(collection.ids.tolist()).isdisjoint(table.column(index).to_pylist()):
+    if index is None:
         return None
-    return index
+    ids = set(collection.ids.tolist())
+    found = ids.intersection(table.column(index).to_pylist())
+    # row numbers that a filter left in a frame may be some of the ids by chance
+    by_chance = collection.ids.dtype != object and found != ids
+    return index if found and not by_chance else None
 
 
 def _read(path: Path) -> Any:
