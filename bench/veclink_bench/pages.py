@@ -11,9 +11,9 @@ A page holds marks that no reader sees, and between them what they stand for:
 
 A number is `REDUCE FILE.MEASURE NAME=VALUE … [by=NAME] [digits=N]` of the cells of results/experiments/FILE.json whose
 settings have these values ("/" joins a list, "_" is a space, "|" means or). REDUCE is one of `REDUCTIONS`; with `by`
-the cells are averaged within each group first. `at FILE PATH` reads one number of any result file (a path of keys and
-positions, joined by "."), `code MODULE.NAME … [percent]` a constant of the code or the product of several, and
-`figure NAME` one of `claims.FIGURES`.
+the cells are averaged within each group first. `at FILE PATH [digits=N [percent]]` reads one number of any result
+file (a path of keys and positions, joined by "."), `code MODULE.NAME … [percent]` a constant of the code or the
+product of several, and `figure NAME` one of `claims.FIGURES`.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def number(query: str) -> str:
     if kind == "figure":
         return f"{FIGURES[rest[0]](cells_of):.{int(_option(rest, 'digits') or 1)}f}"
     if kind == "at":
-        return _at(rest[0], rest[1], _option(rest, "digits"))
+        return _at(rest[0], rest[1], _option(rest, "digits"), 100 if PERCENT in rest else 1)
     if kind not in REDUCTIONS:
         known = ", ".join((*REDUCTIONS, "at", "code", "figure"))
         raise InputError(f"A mark asks for {kind!r}; it can ask for {known}.")
@@ -179,7 +179,7 @@ def _read(file: str) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def _at(file: str, path: str, digits: str | None) -> str:
+def _at(file: str, path: str, digits: str | None, factor: int) -> str:
     value = _read(file)
     for step in path.split("."):
         value = (
@@ -187,7 +187,7 @@ def _at(file: str, path: str, digits: str | None) -> str:
             if isinstance(value, list)
             else value[step.replace("_", " ") if step not in value else step]
         )
-    return f"{value:,.{int(digits)}f}" if digits is not None else _plain(value)
+    return f"{factor * value:,.{int(digits)}f}" if digits is not None else _plain(value)
 
 
 def _option(parts: list[str], name: str) -> str | None:
