@@ -48,6 +48,8 @@ def span_figures() -> dict[str, Callable[[], float]]:
     return {
         "span-f1-5-percent": lambda: _percent(trials_of("main", "0.05"), "f1").mean(),
         "span-error-5-percent": lambda: _errors(trials_of("main", "0.05")).mean(),
+        "films-f1-least": lambda: _percent(trials_of("movies30"), "f1").min(),
+        "films-f1-most": lambda: _percent(trials_of("movies30"), "f1").max(),
         "span-found-nothing": lambda: sum(not trial["links"] for trial in trials_of("others", "0.15")),
         "span-others": lambda: len(trials_of("others", "0.15")),
         "wrong-seeds-trials": lambda: len(trials_of("wrong")),
