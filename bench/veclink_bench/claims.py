@@ -12,6 +12,7 @@ import numpy as np
 
 from veclink_bench.experiments.tables import Cell, grouped, values
 from veclink_bench.real_figures import nothing_shared_is_not_linkable, real_figures
+from veclink_bench.span_figures import no_right_seed_is_named, span_figures
 
 CellsOf = Callable[[str], list[Cell]]
 Claim = Callable[[CellsOf], bool]
@@ -137,6 +138,7 @@ CLAIMS: dict[str, Claim] = {
     )
 }
 CLAIMS["nothing-shared-is-not-linkable"] = lambda _: nothing_shared_is_not_linkable()
+CLAIMS["no-right-seed-is-named"] = lambda _: no_right_seed_is_named()
 
 
 def _gaps_of_the_oracle(cells_of: CellsOf) -> np.ndarray:
@@ -172,12 +174,12 @@ def _neighbours_shared(cells_of: CellsOf, k: int, glove: bool) -> np.ndarray:
     return np.array([np.mean([cell["jaccard"][k - 1] for cell in group]) for group in grouped(chosen, "pair").values()])
 
 
-def _of_real(figure: Callable[[], float]) -> Callable[[CellsOf], float]:
+def _of_trials(figure: Callable[[], float]) -> Callable[[CellsOf], float]:
     return lambda _: figure()
 
 
 FIGURES: dict[str, Callable[[CellsOf], float]] = {
-    **{name: _of_real(figure) for name, figure in real_figures().items()},
+    **{name: _of_trials(figure) for name, figure in (real_figures() | span_figures()).items()},
     "oracle-gap-least": lambda cells_of: _gaps_of_the_oracle(cells_of).min(),
     "oracle-gap-most": lambda cells_of: _gaps_of_the_oracle(cells_of).max(),
     "centroids-gap-least": lambda cells_of: _gaps_of_centroids(cells_of).min(),

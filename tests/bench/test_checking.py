@@ -84,7 +84,10 @@ def test_marks_ask_for_means_ranges_and_constants() -> None:
     assert number("count factorial.f1 votes=own") == "400"
     assert number("code veclink.linkers.geh.constants.GROWTH") == f"{constants.GROWTH:g}"
     table = constants_table("veclink.linkers.geh.constants")
-    assert f"| `NEIGHBOURS` | {constants.NEIGHBOURS} | Growth c and share" in table
+    assert f"| `GROWTH` | {constants.GROWTH} | Growth c and share" in table
+    assert f"| `NEIGHBOURS` | {constants.NEIGHBOURS} | as above |" in table
+    both = [f"veclink.linkers.geh.constants.{name}" for name in ("GROWTH", "SHARE")]
+    assert number(f"code {' '.join(both)} percent") == f"{100 * constants.GROWTH * constants.SHARE:g}"
     for wrong in ("mean factorial.f1 votes=none", "median factorial.f1", "mean nowhere.f1"):
         with pytest.raises(InputError):
             number(wrong)

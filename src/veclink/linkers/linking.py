@@ -50,6 +50,8 @@ def link(
     seeds_by: str | tuple[str, str] | None = None,
     anchors: tuple[Source, Source] | None = None,
     continued: Links | str | Path | None = None,
+    payload_a: Any = None,
+    payload_b: Any = None,
     method: str = "span",
     device: str = "auto",
     random_state: int = 0,
@@ -69,7 +71,7 @@ def link(
 
     Parameters
     ----------
-    a, b : array of shape (n, d), Collection, path or URL
+    a, b : array of shape (n, d), frame, Collection, path or URL
         The two collections: n and d may differ.
     seeds : pairs of shape (m, 2) or path, optional
         Known pairs (ids where the collections have ids, else rows), or a CSV or Parquet file of them.
@@ -84,6 +86,9 @@ def link(
         Instead of seeds: links that were found earlier between these collections, which may have grown since. Rows are
         found again by their ids; without ids, rows have to be where they were, and new ones after them. They are the
         start and may be wrong: the vectors decide.
+    payload_a, payload_b : path, frame, mapping or (n,) titles, optional
+        What is known of the objects, where the collections do not carry it: titles for tables and cards, columns for
+        `seeds_by` and to compare, in the forms that `open_collection` takes.
     method : {"span", "geh"}
         The linker.
     device : {"auto", "cpu", "cuda"}
@@ -123,9 +128,11 @@ def link(
         if machines is not None:
             place = "cpu"  # what a cluster computes on is its own matter
         run = Run(chosen, place, memory, random_state, machines, told)
-        payload = seeds_by is not None
-        left = open_collection(a, payload=payload, memory=memory, progress=progress)
-        right = open_collection(b, payload=payload, memory=memory, progress=progress)
+        reads = seeds_by is not None
+        left, right = (
+            open_collection(side, payload=reads if payload is None else payload, memory=memory, progress=progress)
+            for side, payload in ((a, payload_a), (b, payload_b))
+        )
         known = None if seeds is None else resolve_seeds(seeds, left, right, strict=strict)
         matches = None if seeds_by is None else match_column(seeds_by, left, right)
         clouds = run.prepared(left, right, skip_zero)
