@@ -22,7 +22,7 @@ from threading import Lock, Thread
 from typing import Any
 
 from veclink_bench.arguments import parser
-from veclink_bench.experiments import EXPERIMENTS
+from veclink_bench.experiments import EXPERIMENTS, load
 from veclink_bench.experiments.main import TRIALS
 from veclink_bench.experiments.running import Cell, Job, Store, key_of, run_jobs
 from veclink_bench.experiments.setup import Setup
@@ -44,7 +44,8 @@ def main() -> None:
     if options.take:
         for name in options.tables:
             committed = Store(results_folder("experiments") / f"{name}.json", name, setup)
-            take(committed, Store(options.take / f"{name}.json", name, setup).measured)
+            brought = Store(options.take / f"{name}.json", name, setup).measured
+            take(committed, brought, partly=options.partly)
         return
     stores = {name: Store(options.out / f"{name}.json", name, setup) for name in options.tables}
     jobs = in_order([Job(name, setup, each) for name, store in stores.items() for each in store.missing()])
@@ -180,18 +181,25 @@ def _walls(stores: dict[str, Store]) -> list[str]:
     return [*means, f"missing: {left}"]
 
 
-def take(committed: Store, brought: dict[str, Cell]) -> None:
-    """Put another machine's cells into the committed ones, and drop all that are of another version."""
-    if not brought:
-        print(f"{committed.name}: nothing was brought.")
-        return
+def take(committed: Store, brought: dict[str, Cell], *, partly: bool = False) -> None:
+    """Put another machine's cells into the committed ones, and drop all that are of another version.
+
+    partly: even where some cell then has no trial at all; else the table is left as it is.
+    """
     kept = {key: cell for key, cell in (committed.measured | brought).items() if is_current(cell)}
+    wanted = in_order(
+        [Job(committed.name, committed.setup, each) for each in load(committed.name).cells(committed.setup)]
+    )
+    missing = [job for job in wanted if key_of(job.settings) not in kept]
+    without = [job for job in missing if job.settings.get("state", 0) == 0]
     other = {method_of(cell): cell.get("version") for cell in brought.values() if not is_current(cell)}
+    told = f"{len(brought)} brought, {len(kept)} of this version, {len(missing)} missing"
+    print(f"{committed.name}: {told}; brought of other versions: {other}")
+    if not brought or (without and not partly):
+        print(f"{committed.name}: left as it is; {len(without)} cells would have no trial (--partly takes the others).")
+        return
     committed.measured = kept
     committed.save()
-    jobs = [Job(committed.name, committed.setup, each) for each in committed.missing()]
-    told = f"{len(brought)} brought, {len(kept)} kept, {len(in_order(jobs))} missing"
-    print(f"{committed.name}: {told}; brought of other versions: {other}")
 
 
 def _options() -> Namespace:
@@ -203,4 +211,5 @@ def _options() -> Namespace:
     arguments.add_argument("--gpu-jobs", type=int, default=0, help="processes that share the GPU")
     arguments.add_argument("--minutes", type=float, default=8.0, help="stop then")
     arguments.add_argument("--take", type=Path, metavar="DIR", help="bring in what was measured elsewhere")
+    arguments.add_argument("--partly", action="store_true", help="take in a table of which some cells are missing")
     return arguments.parse_args()

@@ -72,4 +72,6 @@ def test_cells_of_another_version_are_dropped_with_those_that_are_brought(setup:
     take(store, {})
     assert list(store.measured) == [key_of(old)], "where nothing is brought, nothing is lost"
     take(store, brought)
+    assert list(store.measured) == [key_of(old)], "nor where a cell would have no trial"
+    take(store, brought, partly=True)
     assert list(Store(tmp_path / "main.json", "main", setup).measured) == [key_of(new)]
