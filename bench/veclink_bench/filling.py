@@ -105,7 +105,8 @@ class Filling:
             yield replace(job, setup=replace(job.setup, device=device))
 
     def _on_gpu(self, job: Job) -> bool:
-        return self._gpu and _method(job) in GPU_METHODS
+        # Seconds are compared there, so all methods have the same device.
+        return self._gpu and (_method(job) in GPU_METHODS or job.experiment == "scalability")
 
     def _keep(self, job: Job, measured: dict[str, Any]) -> None:
         self.stores[job.experiment].add(job.settings, measured)

@@ -58,7 +58,7 @@ def test_parts_of_any_size_propose_the_same(monkeypatch: pytest.MonkeyPatch) -> 
     papers = some_papers()
     monkeypatch.setattr(together, "MOST_BYTES", 8 * len(papers.a) * len(papers.b))
     assert _same(_views("torch:cpu", k=10), whole) > 0.99
-    monkeypatch.setattr(together, "MOST_BYTES", 8 * len(papers.a) * len(papers.b) - 1)
+    monkeypatch.setattr(together, "LARGEST", 8 * len(papers.a) * len(papers.b) - 1)
     assert not together.Together.can_hold(len(papers.a), len(papers.b))
     assert _same(_views("torch:cpu", k=10), whole) > 0.99, "one by one, where even one view is too much"
 

@@ -18,6 +18,7 @@ from veclink.linkers.options import GehOptions
 from veclink.matching.torch_backend import torch_device
 
 MOST_BYTES = 1 << 30  # of the cosines of the views that are matched at once, in float64
+LARGEST = 2 << 30  # of those of one view
 Mutual = tuple[np.ndarray, np.ndarray]
 """Pairs (p, 2) of rows and their csls (p,)."""
 
@@ -52,7 +53,7 @@ class Together:
     @staticmethod
     def can_hold(n_a: int, n_b: int) -> bool:
         """Whether the cosines of one view are few enough."""
-        return 8 * n_a * n_b <= MOST_BYTES
+        return 8 * n_a * n_b <= LARGEST
 
     def mutual(self, ends: tuple[np.ndarray, np.ndarray], views: list[np.ndarray]) -> Iterator[Mutual]:
         """What each view proposes.
