@@ -1,7 +1,8 @@
 """Views of an iteration matched together on a torch device that can hold the cosines of all rows.
 
 One view is little work for a GPU, and many small steps. Here the distances, hashes and cosines of several views are
-made at once. Inner products are summed in float64, as on the CPU: what is found differs by the rounding of `exp` alone.
+made at once. Inner products are summed in float64, as on the CPU: what is found differs by the rounding of `exp` and of
+csls alone.
 """
 
 from __future__ import annotations
@@ -104,22 +105,21 @@ def _distances(points: torch.Tensor, anchors: torch.Tensor) -> torch.Tensor:
 
 def _mutual(cosine: torch.Tensor, k: int) -> Iterator[Mutual]:
     """Pairs that are each other's best by csls in each of v matrices (v, n1, n2), ties to the lower row."""
-    n_a = cosine.shape[1]
     density_a = _density(cosine, k)
     density_b = _density(cosine.transpose(1, 2), k)
-    worth = 2.0 * cosine.double() - density_b[:, None, :]
+    worth = (2.0 * cosine).sub_(density_b[:, None, :])
     best_a = worth.argmax(dim=2)
-    value = worth.gather(2, best_a[:, :, None])[:, :, 0]
-    worth = 2.0 * cosine.double() - density_a[:, :, None]
+    score = worth.gather(2, best_a[:, :, None])[:, :, 0] - density_a
+    worth = (2.0 * cosine).sub_(density_a[:, :, None])
     best_b = worth.argmax(dim=1)
-    both = best_b.gather(1, best_a) == torch.arange(n_a, device=cosine.device)
-    found = (each.cpu().numpy() for each in (both, best_a, (value - density_a).float()))
+    both = best_b.gather(1, best_a) == torch.arange(cosine.shape[1], device=cosine.device)
+    found = (each.cpu().numpy() for each in (both, best_a, score))
     for agreed, partner, score in zip(*found, strict=True):
         rows = np.flatnonzero(agreed)
         yield np.column_stack([rows, partner[rows]]), score[rows]
 
 
 def _density(cosine: torch.Tensor, k: int) -> torch.Tensor:
-    """Mean of the k largest cosines of each row, rounded to float32 as on the CPU, as float64."""
+    """Mean of the k largest cosines of each row."""
     largest = cosine.topk(min(k, cosine.shape[2]), dim=2, sorted=False).values
-    return largest.double().mean(dim=2).float().double()
+    return largest.double().mean(dim=2).float()
