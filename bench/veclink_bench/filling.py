@@ -1,11 +1,11 @@
 """Measure the missing cells of several tables at once, the most important first, on all cores and a GPU.
 
     veclink bench fill main grid --data DIR --out DIR --jobs 10 --gpu-jobs 6 --minutes 8
-    veclink bench fill main grid --take DIR
+    veclink bench fill main grid --take DIR [DIR …]
 
 `veclink bench NAME --jobs N` does one table after another, on one device. Here the cells of all tables wait in one
-queue: span and GEH at its best, then the first trial of all others, GEH to the letter, further trials of the rivals,
-then the tables named last. Methods that a GPU is much quicker for run there, the others on a core each; a process that
+queue: span and GEH at its best, then the first trial of all others, GEH to the letter and GloVe, further trials of the
+rivals, then other tables. Methods that a GPU is much quicker for run there, the others on a core each; a process that
 finds nothing of its own kind takes what is left. Each cell is kept as it ends, and the next run goes on. `--take`
 brings the cells that another machine measured with this very code into the committed results, drops those of other
 versions, and leaves the pages to `veclink bench results`.
@@ -32,7 +32,8 @@ from veclink_bench.versions import is_current, method_of, version_of
 FIRST = ("span", "geh tuned")
 TRIALS_OF_RIVALS = 2
 GPU_METHODS = ("geh", "geh tuned", "ugw", "ugw tuned")  # tens of times as quick there
-FIRST_TABLES = ("main", "grid", "glove")
+FIRST_TABLES = ("main", "grid")
+LAST = 3  # the rank from which on cells may be cut off
 # Seconds of one cell on one core, where they are many.
 SECONDS = {"centroids": 27, "ao": 17, "self-learning cut": 10, "self-learning tuned": 10, "mlp": 6}
 HARD = ("movies", "glove")  # corpora and models of which a cell takes several times as long
@@ -45,7 +46,9 @@ def main() -> None:
     if options.take:
         for name in options.tables:
             committed = Store(results_folder("experiments") / f"{name}.json", name, setup)
-            brought = Store(options.take / f"{name}.json", name, setup).measured
+            brought: dict[str, Cell] = {}
+            for folder in options.take:
+                brought |= Store(folder / f"{name}.json", name, setup).measured
             take(committed, brought, partly=options.partly)
         return
     stores = {name: Store(options.out / f"{name}.json", name, setup) for name in options.tables}
@@ -129,9 +132,13 @@ class Filling:
 
 
 def in_order(jobs: list[Job]) -> list[Job]:
-    """The cells that are wanted, the most important first, of equally important ones the longest."""
+    """The cells that are wanted, the most important first.
+
+    Of equally important ones the longest are first, so that no process waits for one at the end; of those that may be
+    cut off the shortest, so that most of them are done.
+    """
     wanted = [job for job in jobs if _trials(job) > job.settings.get("state", 0)]
-    return sorted(wanted, key=lambda job: (_rank(job), -_seconds(job)))
+    return sorted(wanted, key=lambda job: (_rank(job), _seconds(job) * (1 if _rank(job) >= LAST else -1)))
 
 
 def _trials(job: Job) -> int:
@@ -142,13 +149,13 @@ def _trials(job: Job) -> int:
 def _rank(job: Job) -> int:
     """Span and GEH at its best; the first trial of all others, so that no row is empty; GEH; rivals; other tables."""
     method, state = _method(job), job.settings.get("state", 0)
-    if job.experiment not in FIRST_TABLES:
-        return 4 + state
-    if method in FIRST:
-        return 0
-    if state == 0:
-        return 1
-    return 2 if method == "geh" else 3
+    if job.experiment in FIRST_TABLES:
+        if method in FIRST:
+            return 0
+        if state == 0:
+            return 1
+        return 2 if method == "geh" else LAST
+    return 2 if job.experiment == "glove" else LAST + 1 + state
 
 
 def _seconds(job: Job) -> float:
@@ -215,6 +222,6 @@ def _options() -> Namespace:
     arguments.add_argument("--jobs", type=int, default=2, help="processes of one thread each")
     arguments.add_argument("--gpu-jobs", type=int, default=0, help="processes that share the GPU")
     arguments.add_argument("--minutes", type=float, default=8.0, help="stop then")
-    arguments.add_argument("--take", type=Path, metavar="DIR", help="bring in what was measured elsewhere")
+    arguments.add_argument("--take", type=Path, nargs="+", metavar="DIR", help="bring in what was measured elsewhere")
     arguments.add_argument("--partly", action="store_true", help="take in a table of which some cells are missing")
     return arguments.parse_args()

@@ -25,7 +25,7 @@ CORPORA = ("scifact", "nfcorpus", "papers", "reddit", "stackexchange")
 MODEL = "mpnet"
 WAYS = ("fps", "random")
 ANCHORS = (15, 30, 60, 120)
-NEIGHBOURS, DIRECTIONS, POINTS, TRIALS = 50, 10, 200, 3
+NEIGHBOURS, DIRECTIONS, POINTS, TRIALS = 50, 10, 100, 3
 
 
 def cells(setup: Setup) -> list[Settings]:
