@@ -30,7 +30,7 @@ def _clouds() -> tuple[Cloud, Cloud]:
 def _views(device: str, links: int = 60, **options: Any) -> list[Proposal]:
     papers = some_papers()
     a, b = _clouds()
-    settings = Settings(GehOptions(view_choice="random", **options), None, device)
+    settings = Settings(GehOptions(**({"view_choice": "random"} | options)), None, device)
     path = GlobalPath(a, b, anchors_from_pairs(a, b, papers.seeds), settings)
     return list(path.round(papers.truth[:links], np.random.default_rng(0)).proposals)
 
@@ -45,7 +45,7 @@ def _same(one: list[Proposal], other: list[Proposal]) -> float:
 
 
 @pytest.mark.parametrize("links", [0, 60])
-@pytest.mark.parametrize("options", [{"k": 10}, {"k": 10, "encoding": "raw"}, {"k": 5000}])
+@pytest.mark.parametrize("options", [{"k": 10}, {"k": 10, "encoding": "raw"}, {"k": 5000, "view_choice": "fps"}])
 def test_views_together_propose_what_they_do_one_by_one(links: int, options: dict[str, Any]) -> None:
     here, there = (_views(device, links, **options) for device in ("cpu", "torch:cpu"))
     assert len(here) == len(there) == (8 if links else 1)

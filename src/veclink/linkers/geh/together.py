@@ -56,6 +56,10 @@ class Together:
         """Whether the cosines of one view are few enough."""
         return 8 * n_a * n_b <= LARGEST
 
+    def distances(self, points: np.ndarray, anchors: np.ndarray) -> np.ndarray:
+        """`signatures.distances`, computed there."""
+        return _distances(self._placed(points).double(), self._placed(anchors).double()).cpu().numpy()
+
     def mutual(self, ends: tuple[np.ndarray, np.ndarray], views: list[np.ndarray]) -> Iterator[Mutual]:
         """What each view proposes.
 

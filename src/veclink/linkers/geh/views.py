@@ -129,6 +129,7 @@ class GlobalPath:
             self.settings.options,
             rng,
             budget=self.settings.budget,
+            distances=signatures.distances if self.together is None else self.together.distances,
         )
         self.n_views += count
         held = [pool[view[view >= n_seeds] - n_seeds] for view in views]
