@@ -6,6 +6,7 @@ check of that name does not hold.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -155,17 +156,25 @@ def _of_real(figure: Callable[[], float]) -> Callable[[CellsOf], float]:
     return lambda _: figure()
 
 
+def _least(numbers: np.ndarray) -> float:
+    return float(numbers.min()) if len(numbers) else math.nan
+
+
+def _most(numbers: np.ndarray) -> float:
+    return float(numbers.max()) if len(numbers) else math.nan
+
+
 FIGURES: dict[str, Callable[[CellsOf], float]] = {
     **{name: _of_real(figure) for name, figure in real_figures().items()},
     **TABLE_FIGURES,
-    "oracle-gap-least": lambda cells_of: _gaps_of_the_oracle(cells_of).min(),
-    "oracle-gap-most": lambda cells_of: _gaps_of_the_oracle(cells_of).max(),
-    "centroids-gap-least": lambda cells_of: _gaps_of_centroids(cells_of).min(),
-    "centroids-gap-most": lambda cells_of: _gaps_of_centroids(cells_of).max(),
-    "outside-gap-least": lambda cells_of: _gaps_outside(cells_of).min(),
-    "outside-gap-most": lambda cells_of: _gaps_outside(cells_of).max(),
-    "neighbours-least": lambda cells_of: _neighbours_shared(cells_of, 10, glove=False).min(),
-    "neighbours-most": lambda cells_of: _neighbours_shared(cells_of, 10, glove=False).max(),
-    "neighbours-glove-least": lambda cells_of: _neighbours_shared(cells_of, 10, glove=True).min(),
-    "neighbours-glove-most": lambda cells_of: _neighbours_shared(cells_of, 10, glove=True).max(),
+    "oracle-gap-least": lambda cells_of: _least(_gaps_of_the_oracle(cells_of)),
+    "oracle-gap-most": lambda cells_of: _most(_gaps_of_the_oracle(cells_of)),
+    "centroids-gap-least": lambda cells_of: _least(_gaps_of_centroids(cells_of)),
+    "centroids-gap-most": lambda cells_of: _most(_gaps_of_centroids(cells_of)),
+    "outside-gap-least": lambda cells_of: _least(_gaps_outside(cells_of)),
+    "outside-gap-most": lambda cells_of: _most(_gaps_outside(cells_of)),
+    "neighbours-least": lambda cells_of: _least(_neighbours_shared(cells_of, 10, glove=False)),
+    "neighbours-most": lambda cells_of: _most(_neighbours_shared(cells_of, 10, glove=False)),
+    "neighbours-glove-least": lambda cells_of: _least(_neighbours_shared(cells_of, 10, glove=True)),
+    "neighbours-glove-most": lambda cells_of: _most(_neighbours_shared(cells_of, 10, glove=True)),
 }
