@@ -101,6 +101,26 @@ def rebuild_is_within_a_point(cells_of: CellsOf) -> bool:
     return {page for page, _ in of} == {"first", "mended"} and max(gaps) <= 1
 
 
+def _conditioning(cells_of: CellsOf, measure: str) -> np.ndarray:
+    """A measure of random views over that of furthest-point ones, of every corpus and number of anchors, (c, a)."""
+    of = means_of(cells_of("conditioning"), "pair", "views", "anchors", measure=measure)
+    ratios: dict[str, list[float]] = {}
+    for (pair, views, anchors), value in of.items():
+        if views == "fps":
+            ratios.setdefault(pair, []).append(of[pair, "random", anchors] / value)
+    return np.array(list(ratios.values()))
+
+
+def fps_is_better_conditioned(cells_of: CellsOf) -> bool:
+    """Furthest-point views of true links, on every corpus and with every number of anchors."""
+    return bool((_conditioning(cells_of, "condition") > 1).all())
+
+
+def fps_senses_no_more_with_few_anchors(cells_of: CellsOf) -> bool:
+    """With 15 and 30 anchors their least singular value is lower than that of random views, on every corpus."""
+    return bool((_conditioning(cells_of, "least")[:, :2] > 1).all())
+
+
 CLAIMS: dict[str, Claim] = {
     check.__name__.replace("_", "-"): check
     for check in (
@@ -114,6 +134,8 @@ CLAIMS: dict[str, Claim] = {
         together_is_better_everywhere,
         clusters_within_a_point,
         rebuild_is_within_a_point,
+        fps_is_better_conditioned,
+        fps_senses_no_more_with_few_anchors,
     )
 }
 CLAIMS["nothing-shared-is-not-linkable"] = lambda _: nothing_shared_is_not_linkable()
@@ -167,6 +189,8 @@ def _most(numbers: np.ndarray) -> float:
 FIGURES: dict[str, Callable[[CellsOf], float]] = {
     **{name: _of_real(figure) for name, figure in real_figures().items()},
     **TABLE_FIGURES,
+    "conditioning-gain-least": lambda cells_of: _least(_conditioning(cells_of, "condition").ravel()),
+    "conditioning-gain-most": lambda cells_of: _most(_conditioning(cells_of, "condition").ravel()),
     "oracle-gap-least": lambda cells_of: _least(_gaps_of_the_oracle(cells_of)),
     "oracle-gap-most": lambda cells_of: _most(_gaps_of_the_oracle(cells_of)),
     "centroids-gap-least": lambda cells_of: _least(_gaps_of_centroids(cells_of)),

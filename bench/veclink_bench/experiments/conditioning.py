@@ -75,7 +75,8 @@ def _singular_values(cloud: np.ndarray, point: int, anchors: np.ndarray) -> np.n
     near = np.argpartition(-(cloud @ cloud[point]), NEIGHBOURS)[: NEIGHBOURS + 1]
     steps = cloud[near] - cloud[point]
     steps -= np.outer(steps @ cloud[point], cloud[point])
-    directions = np.linalg.svd(steps, full_matrices=False)[2][:DIRECTIONS]
+    squares, sides = np.linalg.eigh(steps @ steps.T)
+    directions = (sides[:, -DIRECTIONS:] / np.sqrt(squares[-DIRECTIONS:])).T @ steps
     return np.linalg.svd(anchors @ directions.T, compute_uv=False)
 
 
