@@ -31,6 +31,7 @@ TIERS = {
     "backends/test_out_of_core.py": "runs",
     "backends/test_ray.py": "ray",
     "backends/test_torch_clouds.py": "extras",
+    "linkers/geh/test_together.py": "extras",
     "cli/test_demo.py": "runs",
     "cli/test_new_rows.py": "runs",
     "files/test_folders.py": "runs",

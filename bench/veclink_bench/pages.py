@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 import tokenize
 from collections.abc import Callable
@@ -88,7 +89,7 @@ def number(query: str) -> str:
     if kind == "code":
         return _constant(rest)
     if kind == "figure":
-        return f"{FIGURES[rest[0]](cells_of):.{int(_option(rest, 'digits') or 1)}f}"
+        return _figure(FIGURES[rest[0]](cells_of), int(_option(rest, "digits") or 1))
     if kind == "at":
         return _at(rest[0], rest[1], _option(rest, "digits"), 100 if PERCENT in rest else 1)
     if kind not in REDUCTIONS:
@@ -188,6 +189,13 @@ def _at(file: str, path: str, digits: str | None, factor: int) -> str:
             else value[step.replace("_", " ") if step not in value else step]
         )
     return f"{factor * value:,.{int(digits)}f}" if digits is not None else _plain(value)
+
+
+def _figure(value: float, digits: int) -> str:
+    """A count, a number, or that nothing was measured yet."""
+    if math.isnan(value):
+        return "(not measured)"
+    return str(value) if isinstance(value, int) else f"{value:.{digits}f}"
 
 
 def _option(parts: list[str], name: str) -> str | None:

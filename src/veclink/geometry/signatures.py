@@ -13,6 +13,7 @@ import numpy as np
 from veclink.geometry.sides import Sides, both
 
 SMALLEST_NORM = 1e-12
+SAME = 1e-10  # squared gaps up to this are rounding where the true gap is zero
 CHUNK = 1024  # rows at a time in float64
 RIDGE = 0.3  # λ of the span signature, as in its first trials: F1 hardly moves between 0.03 and 3
 
@@ -38,7 +39,7 @@ def kernel_width(r: np.ndarray) -> float:
     squares = np.einsum("ij,ij->i", r, r)
     gaps = squares[:, None] + squares[None, :] - 2.0 * (r @ r.T)
     # The subtraction above leaves rounding where the true gap is zero; it must not count as a distance.
-    apart = np.triu(gaps > 1e-10 * (1.0 + squares.max(initial=0.0)), 1)
+    apart = np.triu(gaps > SAME * (1.0 + squares.max(initial=0.0)), 1)
     return float(np.sqrt(np.median(gaps[apart]))) if apart.any() else 1.0
 
 

@@ -142,6 +142,13 @@ def test_consistency_is_lost_with_dimensions(measured: Measured) -> None:
     assert whole["all"] > 0.5 and whole["nearest"] > few["nearest"]
 
 
+def test_views_are_better_conditioned_with_more_anchors_and_by_furthest_points(measured: Measured) -> None:
+    cells = measured("conditioning", lambda s: s["anchors"] <= 60)
+    of = {(cell["views"], cell["anchors"]): cell["condition"] for cell in cells}
+    assert all(of[way, 15] > of[way, 60] for way in ("fps", "random"))
+    assert all(of["fps", size] < of["random", size] for size in (15, 30, 60))
+
+
 def test_neighbours_agree_far_more_than_by_chance(measured: Measured) -> None:
     (cell,) = measured("jaccard")
     assert len(cell["jaccard"]) == 50 and cell["jaccard"][9] > 5 * 10 / 420

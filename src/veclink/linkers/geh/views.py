@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from veclink.linkers.geh.constants import WIDTH_SAMPLE
 from veclink.linkers.geh.sampling import draw_views, plan
 from veclink.linkers.options import GehOptions
 from veclink.matching import match
+
+if TYPE_CHECKING:
+    from veclink.linkers.geh.together import Together
 
 BLOCK = 8192  # rows of a cloud at a time
 
@@ -108,6 +112,7 @@ class GlobalPath:
         self.sample_a = _spaced_rows(a, self.seed_a)
         self.sample_b = _spaced_rows(b, self.seed_b)
         self.n_views = 0
+        self.together = self._on_device()
 
     def round(self, pool: np.ndarray, rng: np.random.Generator) -> Round:
         """The views of an iteration that begins with this pool (m, 2) of links beyond the seeds."""
@@ -128,6 +133,7 @@ class GlobalPath:
             self.settings.options,
             rng,
             budget=self.settings.budget,
+            distances=signatures.distances if self.together is None else self.together.distances,
         )
         self.n_views += count
         held = [links_of_view(view, pool, n_seeds) for view in views]
@@ -154,17 +160,41 @@ class GlobalPath:
         held: list[np.ndarray],
         count: int,
     ) -> Proposals:
+        # Where all views are the same one, it is matched once and votes for all.
+        times = count // len(views)
+        if self.together is None:
+            found = self._one_by_one(left, right, views)
+        else:
+            found = self.together.mutual((left, right), views)
+        for (pairs, score), links in zip(found, held, strict=True):
+            yield Proposal(pairs, score, links, times)
+
+    def _one_by_one(
+        self,
+        left: np.ndarray,
+        right: np.ndarray,
+        views: list[np.ndarray],
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """What each view proposes."""
         budget, encoding = self.settings.budget, self.settings.options.encoding
         from_a = _AnchorDistances(self.a, left, budget)
         from_b = _AnchorDistances(self.b, right, budget)
-        # Where all views are the same one, it is matched once and votes for all.
-        times = count // len(views)
-        for view, links in zip(views, held, strict=True):
+        for view in views:
             hash_a = signature(from_a.columns(view), self.sample_a, encoding)
             hash_b = signature(from_b.columns(view), self.sample_b, encoding)
             in_use = from_a.nbytes + from_b.nbytes + hash_a.nbytes + hash_b.nbytes
-            pairs, score = self.settings.mutual(hash_a, hash_b, in_use)
-            yield Proposal(pairs, score, links, times)
+            yield self.settings.mutual(hash_a, hash_b, in_use)
+
+    def _on_device(self) -> Together | None:
+        """What matches several views at once: on a torch device, where no bytes are counted and clouds are small."""
+        settings = self.settings
+        if settings.device == "cpu" or settings.budget is not None:
+            return None
+        from veclink.linkers.geh.together import Together
+
+        if not Together.can_hold(len(self.a), len(self.b)):
+            return None
+        return Together((self.a, self.b), (self.sample_a, self.sample_b), settings.options, settings.device)
 
 
 def links_of_view(view: np.ndarray, pool: np.ndarray, n_seeds: int) -> np.ndarray:
