@@ -11,8 +11,9 @@ import pytest
 import torch
 
 from matching.directions import unit_rows
-from veclink.matching import reference, torch_backend, triton_kernel
+from veclink.matching import lists, reference, torch_backend, triton_kernel, triton_products
 from veclink.matching.certify import Ranks
+from veclink.matching.torch_rows import DeviceRows
 
 SMALL = triton_kernel.Tuning(rows=64, columns=32, step=16, warps=4, stages=1, tiles=2)
 
@@ -80,3 +81,13 @@ def test_more_survivors_than_there_is_room_for_at_first_are_kept_in_a_second_run
     tuning = triton_kernel.Tuning(rows=16, columns=64, step=16, warps=4, stages=1, tiles=2)
     near, _ = triton_kernel.nearest(left, right, 600, tuning=tuning)
     assert (near.index.sort(dim=1).values == torch.arange(600)).all()
+
+
+@pytest.mark.parametrize("n1, n2, dimension, width", [(1, 1, 2, 1), (65, 63, 15, 18), (40, 90, 300, 7)])
+def test_inner_products_where_the_rows_lie_are_those_of_gathered_rows(n1, n2, dimension, width):
+    rows, others = (torch.from_numpy(unit_rows(n, dimension, seed=n)) for n in (n1, n2))
+    index = torch.from_numpy(np.random.default_rng(0).integers(-1, n2, (n1, width)).astype(np.int32))
+    sides = (DeviceRows(side, torch.device("cpu")) for side in (rows, others))
+    expected = lists.inner_products(*sides, index, memory=1 << 20)
+    found = triton_products.inner_products(rows, others, index)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-7)

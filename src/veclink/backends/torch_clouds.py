@@ -30,8 +30,18 @@ LARGEST = 1 << 28  # numbers in one tile
 class TorchCloudPair(CloudPair):
     """Two clouds of unit rows on a torch device."""
 
-    def __init__(self, a: torch.Tensor, b: torch.Tensor, *, ridge: float = RIDGE, k: int = 10, device: str) -> None:
-        super().__init__(DeviceRows(a, a.device), DeviceRows(b, b.device), ridge=ridge, k=k, device=device)
+    def __init__(
+        self,
+        a: torch.Tensor,
+        b: torch.Tensor,
+        *,
+        ridge: float = RIDGE,
+        k: int = 10,
+        device: str,
+        memory: int | None = None,
+    ) -> None:
+        sides = DeviceRows(a, a.device), DeviceRows(b, b.device)
+        super().__init__(*sides, ridge=ridge, k=k, device=device, memory=memory)
         self.place = a.device
 
     def signature(self, side: str, projection: np.ndarray, rows: np.ndarray | None = None) -> Any:
@@ -43,7 +53,13 @@ class TorchCloudPair(CloudPair):
     def matched(self, left: Any, right: Any, depth: int = 1) -> Matches:
         """Exact CSLS rankings, on the device."""
         ranks = Ranks(self.k, depth, 1 if self.large else None)
-        return match(left, right, ranks, device=self.device)
+        return match(left, right, ranks, memory=self._room(), device=self.device)
+
+    def _room(self) -> int | None:
+        """Bytes of the device that are left of what this pair may take; None where nothing was said."""
+        if self.memory is None or self.place.type != "cuda":
+            return self.memory
+        return max(self.memory - torch.cuda.memory_allocated(self.place), 1)
 
     def cosines(self, projections: Projections, rows_a: np.ndarray, rows_b: np.ndarray) -> np.ndarray:
         """The cosine of each pair of rows under the projections, (c,) float32."""
@@ -105,16 +121,15 @@ def resident(cloud: Cloud, device: str) -> torch.Tensor:
     return out
 
 
-def fits(a: tuple[int, int], b: tuple[int, int], device: str) -> bool:
-    """Whether both clouds, their signatures, and what matching them takes, fit on the device."""
+def fits(a: tuple[int, int], b: tuple[int, int], device: str, memory: int | None = None) -> bool:
+    """Whether both clouds, their signatures, and what matching them takes, fit on the device, or in so many bytes."""
     place = torch_device(device)
     if place.type != "cuda":
         return True
     seen = (a[0] + b[0]) * min(a[1], b[1])  # in float32, in float16, and padded for the kernel
-    return (
-        4 * (a[0] * a[1] + b[0] * b[1]) + 8 * seen + 2500 * (a[0] + b[0]) + 16 * LARGEST
-        < torch.cuda.mem_get_info(place)[0]
-    )
+    needed = 4 * (a[0] * a[1] + b[0] * b[1]) + 8 * seen + 2500 * (a[0] + b[0]) + 16 * LARGEST
+    free = torch.cuda.mem_get_info(place)[0]
+    return needed < (free if memory is None else min(free, memory))
 
 
 def _sent(collection: Collection, where: slice | np.ndarray, place: torch.device) -> torch.Tensor:

@@ -33,6 +33,8 @@ MOST_COMPARED = 20_000
 """Rows of a cloud up to which each is compared with all others; of more, only equal ones are found."""
 
 BLOCK = 256
+HASHED = 4096  # rows at a time
+WORD = 8  # bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,10 +141,35 @@ def _root(first: np.ndarray, row: int) -> int:
 
 def _equal_rows(cloud: Cloud) -> np.ndarray:
     """The first row that each row is equal to, to the last bit of what the collection holds: (n,)."""
+    first = np.arange(len(cloud))
     seen: dict[bytes, int] = {}
-    first = np.empty(len(cloud), np.int64)
-    for start in range(0, len(cloud), BLOCK):
-        source = np.ascontiguousarray(cloud.collection.vectors[cloud.rows[start : start + BLOCK]])
-        for place, row in enumerate(source):
-            first[start + place] = seen.setdefault(row.tobytes(), start + place)
+    for row in _sharing_a_value(_hashes(cloud)):
+        source = cloud.collection.vectors[cloud.rows[row]]
+        first[row] = seen.setdefault(source.tobytes(), row)
     return first
+
+
+def _hashes(cloud: Cloud) -> np.ndarray:
+    """A number for each row, (n,) uint64: the same for equal rows, nearly always another for others."""
+    vectors = cloud.collection.vectors
+    n_bytes = vectors.shape[1] * vectors.itemsize
+    n_words = -(-n_bytes // WORD)
+    factors = np.random.default_rng(0).integers(1, 2**63, n_words).astype(np.uint64)
+    hashes = np.empty(len(cloud), np.uint64)
+
+    def look(start: int, stop: int) -> None:
+        padded = np.zeros((stop - start, n_words * WORD), np.uint8)
+        source = np.ascontiguousarray(vectors[cloud.rows[start:stop]])
+        padded[:, :n_bytes] = source.view(np.uint8).reshape(len(source), -1)
+        hashes[start:stop] = padded.view(np.uint64) @ factors
+
+    share(look, len(cloud), step=HASHED)
+    return hashes
+
+
+def _sharing_a_value(values: np.ndarray) -> np.ndarray:
+    """Positions, ascending, of the values (n,) that occur more than once."""
+    order = np.argsort(values, kind="stable")
+    same_as_next = values[order[:-1]] == values[order[1:]]
+    shared = np.r_[same_as_next, False] | np.r_[False, same_as_next]
+    return np.sort(order[shared])

@@ -141,7 +141,7 @@ def scan(rows: Rows, others: Rows, wanted: Wanted, *, tile: tuple[int, int], mem
     pairs_at_once = max(1, memory // (_PAIR_COST * rows.shape[1]))
     for top, bottom in tiles(count, tile[0]):
         own = rows.take(wanted.rows[top:bottom])
-        for first, last in tiles(others.shape[0], tile[1]):
+        for first, last in tiles(others.shape[0], _columns_at_once(own, tile, memory)):
             block = others.block(first, last)
             rough = product(own, 2 * block)
             rough -= floats(wanted.penalty[first:last])
@@ -152,6 +152,15 @@ def scan(rows: Rows, others: Rows, wanted: Wanted, *, tile: tuple[int, int], mem
                 exact = 2.0 * cosine - wanted.penalty[first + j]
                 _merge(value[top:bottom], index[top:bottom], i, first + j, exact)
     return value, index
+
+
+def _columns_at_once(own: Array, tile: tuple[int, int], memory: int) -> int:
+    """Columns of a tile for these rows: on a device more where the rows are few, since every tile is waited for."""
+    if is_numpy(own):
+        return tile[1]
+    wide = tile[0] * tile[1] // len(own)
+    held = memory // (8 * own.shape[1])  # bytes of a row of others, twice in float32
+    return max(tile[1], min(wide, held))
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """CSLS rankings with torch, on CUDA or the CPU: the same lists and proofs as `cpu`, all of them on the device.
 
-The lists come from a Triton kernel where there is one for the device, else from the plain code of `lists`.
+The lists come from a Triton kernel where there is one for the device, else from the plain code of `lists`. Of few rows
+on CUDA all cosines are held at once (`torch_dense`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import torch
 
 from veclink.errors import InputError
 from veclink.geometry.rows import RowSource
+from veclink.matching import torch_dense
 from veclink.matching.certify import Ranks, rank
 from veclink.matching.cpu import DEFAULT_MEMORY, TILE_COLUMNS, TILE_ROWS, tile_shape
 from veclink.matching.lists import Nearest, inner_products, nearest
@@ -19,6 +21,7 @@ from veclink.matching.rankings import Matches
 from veclink.matching.torch_rows import DeviceRows
 
 CUDA_TILE_ROWS, CUDA_TILE_COLUMNS = 16384, 32768
+USEFUL = 1 << 33  # bytes to work in: more make nothing quicker
 
 
 def match(
@@ -34,15 +37,20 @@ def match(
 
     Tensors are taken as they are, wherever they lie.
     memory: bytes to use on the device, by default half of what is free there (on the CPU, as the CPU matcher).
-    fused: whether the Triton kernel makes the lists; by default where it can.
+    fused: whether the Triton kernel makes the lists; by default where it can, and where there are too many for
+    `torch_dense`.
     """
     place = torch_device(device)
     budget = free_memory(place) // 2 if memory is None else memory
     rows, columns = (DeviceRows(side, place, budget // 4) for side in (left, right))
-    tile = device_tile(rows, columns, budget // 4)
+    held = rows.whole is not None and columns.whole is not None
+    if fused is None and held and place.type == "cuda" and torch_dense.fits(len(rows), len(columns), budget // 2):
+        return torch_dense.match(rows.whole, columns.whole, ranks)
+    room = min(budget // 4, USEFUL)
+    tile = device_tile(rows, columns, room)
     near = complete(rows, columns, ranks, tile, fused)
-    exact = partial(inner_products, memory=budget // 4)
-    return rank((rows, columns), near, ranks, exact, tile=tile, memory=budget // 4)
+    exact = partial(exact_products, memory=room, fused=fused)
+    return rank((rows, columns), near, ranks, exact, tile=tile, memory=room)
 
 
 def device_tile(rows: DeviceRows, columns: DeviceRows, memory: int) -> tuple[int, int]:
@@ -69,11 +77,27 @@ def _fused(rows: DeviceRows, columns: DeviceRows, width: int, wanted: bool | Non
     if wanted is False or (wanted is None and rows.device.type != "cuda"):
         return None
     left, right = rows.halves(), columns.halves()
-    if left is None or right is None or importlib.util.find_spec("triton") is None:
+    if left is None or right is None or not _has_triton():
         return None
     from veclink.matching import triton_kernel
 
     return triton_kernel.nearest(left, right, width) if triton_kernel.fits(*map(len, (rows, columns))) else None
+
+
+def exact_products(
+    rows: DeviceRows, others: DeviceRows, index: torch.Tensor, memory: int, fused: bool | None = None
+) -> torch.Tensor:
+    """`lists.inner_products`, by a Triton kernel where that can run."""
+    wanted = rows.device.type == "cuda" if fused is None else fused
+    if not wanted or rows.whole is None or others.whole is None or not _has_triton():
+        return inner_products(rows, others, index, memory)
+    from veclink.matching import triton_products
+
+    return triton_products.inner_products(rows.whole, others.whole, index)
+
+
+def _has_triton() -> bool:
+    return importlib.util.find_spec("triton") is not None
 
 
 def torch_device(name: str) -> torch.device:
