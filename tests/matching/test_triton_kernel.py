@@ -91,3 +91,14 @@ def test_inner_products_where_the_rows_lie_are_those_of_gathered_rows(n1, n2, di
     expected = lists.inner_products(*sides, index, memory=1 << 20)
     found = triton_products.inner_products(rows, others, index)
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-7)
+
+
+def test_pairs_above_are_those_of_the_product():
+    left, right = (torch.from_numpy(unit_rows(n, 20, seed=n)).half() for n in (130, 97))
+    product = left.float() @ right.float().T
+    least = product.topk(4, dim=1).values[:, -1] + 1e-3
+    row, column = triton_kernel.pairs_above(left, right, least, tuning=SMALL, slab=64)
+    found = torch.zeros(product.shape, dtype=torch.bool)
+    found[row, column] = True
+    assert len(row) == found.sum() == (product > least[:, None]).sum() > 300
+    assert torch.equal(found, product > least[:, None])

@@ -22,8 +22,10 @@ from veclink.matching import Matches
 from veclink.matching.certify import Ranks
 from veclink.matching.torch_backend import match, torch_device
 from veclink.matching.torch_rows import DeviceRows
+from veclink.threads import share
 
 SENT = 1 << 17  # rows at a time
+COPIED = 1 << 13  # of them by one thread at a time
 LARGEST = 1 << 28  # numbers in one tile
 
 
@@ -140,13 +142,26 @@ def _sent(collection: Collection, where: slice | np.ndarray, place: torch.device
     if scale_is_large(collection):
         source, scale = numbers(collection, where), None
     else:
-        source = np.array(collection.vectors[where], order="C", subok=False)
+        source = _gathered(collection.vectors, where)
         scale = scale_of(collection, where)
     if source.dtype == np.float64:  # scaled first, so that large numbers stay in the range of float32
         peak = np.abs(source).max(axis=1, keepdims=True)
         source = (source / np.where(peak > 0, peak, 1.0)).astype(np.float32)
     sent = torch.from_numpy(source).to(place).float()
     return _in_range(sent if scale is None else sent.mul_(torch.from_numpy(scale).to(place)))
+
+
+def _gathered(vectors: np.ndarray, where: slice | np.ndarray) -> np.ndarray:
+    """Rows as an array that can be sent: a copy, made by several threads."""
+    rows = range(*where.indices(len(vectors))) if isinstance(where, slice) else where
+    out = np.empty((len(rows), vectors.shape[1]), vectors.dtype)
+
+    def copy(start: int, stop: int) -> None:
+        part = slice(rows[start], rows[stop - 1] + 1) if isinstance(where, slice) else where[start:stop]
+        out[start:stop] = vectors[part]
+
+    share(copy, len(out), step=COPIED)
+    return out
 
 
 def _in_range(rows: torch.Tensor) -> torch.Tensor:

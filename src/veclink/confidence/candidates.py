@@ -13,9 +13,9 @@ from functools import cached_property
 import numpy as np
 
 from veclink.backends.cloud_pair import CloudPair, Projections
-from veclink.confidence.constants import BEST_LISTED, FOLDS, FULL_FOLDS, NO_RIVAL_SCORE
+from veclink.confidence.constants import BEST_LISTED, DIRECTIONS_OF_LARGE, FOLDS, FULL_FOLDS, NO_RIVAL_SCORE
 from veclink.confidence.folds import Folds
-from veclink.geometry.canonical import JOINED_RULES, scaled_projections, side_by_side
+from veclink.geometry.canonical import JOINED_RULES, MAX_DIRECTIONS, scaled_projections, side_by_side
 from veclink.matching import Matches
 
 Densities = tuple[np.ndarray, np.ndarray]
@@ -72,6 +72,10 @@ class Candidates:
 
     def mutual(self) -> np.ndarray:
         """Positions of the candidates that are the best of both their rows: mutual nearest neighbours."""
+        return self._mutual
+
+    @cached_property
+    def _mutual(self) -> np.ndarray:
         every = np.arange(len(self.rows_a))
         best_of_a = self.best_a[self.rows_a, 0] == every
         best_of_b = self.best_b[self.rows_b, 0] == every
@@ -215,11 +219,13 @@ def _fitted(
     links: np.ndarray,
 ) -> list[Projections]:
     """The canonical maps, one for each rule, of the links of the pool at these places (f,)."""
-    left, right = clouds.vectors(pool[links])
+    left = clouds.a.take(pool[links, 0])
+    right = clouds.b.take(pool[links, 1])
     # Joined maps make a pass as many times as long; large clouds have links enough for one map.
     is_large = max(clouds.n_a, clouds.n_b) > FULL_FOLDS
     rules = JOINED_RULES[:1] if is_large else JOINED_RULES
-    return scaled_projections(left, right, weights[links], rules)
+    directions = DIRECTIONS_OF_LARGE if is_large else MAX_DIRECTIONS
+    return scaled_projections(left, right, weights[links], rules, directions)
 
 
 def _fitted_to(split: Folds) -> list[np.ndarray]:

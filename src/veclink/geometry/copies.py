@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from veclink.data.pairs import lookup
 from veclink.geometry.clouds import LEAST_ROWS, Cloud
 from veclink.threads import share
 
@@ -169,7 +170,6 @@ def _hashes(cloud: Cloud) -> np.ndarray:
 
 def _sharing_a_value(values: np.ndarray) -> np.ndarray:
     """Positions, ascending, of the values (n,) that occur more than once."""
-    order = np.argsort(values, kind="stable")
-    same_as_next = values[order[:-1]] == values[order[1:]]
-    shared = np.r_[same_as_next, False] | np.r_[False, same_as_next]
-    return np.sort(order[shared])
+    ordered = np.sort(values)
+    shared = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    return np.flatnonzero(lookup(shared, values) >= 0)

@@ -12,15 +12,17 @@ from functools import partial
 import torch
 
 from veclink.errors import InputError
+from veclink.geometry.arrays import floats
 from veclink.geometry.rows import RowSource
 from veclink.matching import torch_dense
-from veclink.matching.certify import Ranks, rank
+from veclink.matching.certify import Ranks, Wanted, rank
 from veclink.matching.cpu import DEFAULT_MEMORY, TILE_COLUMNS, TILE_ROWS, tile_shape
 from veclink.matching.lists import Nearest, inner_products, nearest
 from veclink.matching.rankings import Matches
 from veclink.matching.torch_rows import DeviceRows
 
 CUDA_TILE_ROWS, CUDA_TILE_COLUMNS = 16384, 32768
+LENGTHENED = 8  # numbers that a row is lengthened by: tensor cores take multiples of this
 USEFUL = 1 << 33  # bytes to work in: more make nothing quicker
 
 
@@ -50,7 +52,8 @@ def match(
     tile = device_tile(rows, columns, room)
     near = complete(rows, columns, ranks, tile, fused)
     exact = partial(exact_products, memory=room, fused=fused)
-    return rank((rows, columns), near, ranks, exact, tile=tile, memory=room)
+    find = likely_pairs if _runs_triton(rows, columns, fused) else None
+    return rank((rows, columns), near, ranks, exact, tile=tile, memory=room, find=find)
 
 
 def device_tile(rows: DeviceRows, columns: DeviceRows, memory: int) -> tuple[int, int]:
@@ -74,30 +77,57 @@ def complete(
 
 def _fused(rows: DeviceRows, columns: DeviceRows, width: int, wanted: bool | None) -> tuple[Nearest, Nearest] | None:
     """Lists by the Triton kernel, or None where it cannot run or the rows do not fit on the device."""
-    if wanted is False or (wanted is None and rows.device.type != "cuda"):
-        return None
-    left, right = rows.halves(), columns.halves()
-    if left is None or right is None or not _has_triton():
+    if not _runs_triton(rows, columns, wanted):
         return None
     from veclink.matching import triton_kernel
 
-    return triton_kernel.nearest(left, right, width) if triton_kernel.fits(*map(len, (rows, columns))) else None
+    return triton_kernel.nearest(rows.halves(), columns.halves(), width)
 
 
 def exact_products(
     rows: DeviceRows, others: DeviceRows, index: torch.Tensor, memory: int, fused: bool | None = None
 ) -> torch.Tensor:
     """`lists.inner_products`, by a Triton kernel where that can run."""
-    wanted = rows.device.type == "cuda" if fused is None else fused
-    if not wanted or rows.whole is None or others.whole is None or not _has_triton():
+    if not _runs_triton(rows, others, fused):
         return inner_products(rows, others, index, memory)
     from veclink.matching import triton_products
 
     return triton_products.inner_products(rows.whole, others.whole, index)
 
 
-def _has_triton() -> bool:
-    return importlib.util.find_spec("triton") is not None
+def likely_pairs(rows: DeviceRows, others: DeviceRows, wanted: Wanted) -> tuple[torch.Tensor, torch.Tensor]:
+    """Pairs that may reach what is wanted: places among the wanted rows (p,), and others (p,); by the Triton kernel.
+
+    The penalty stands beside the others as further numbers, so that the kernel's product is cos − penalty/2.
+    """
+    from veclink.matching import triton_kernel
+
+    asked, columns = with_penalty(rows.take(wanted.rows).half(), others.halves(), floats(wanted.penalty))
+    return triton_kernel.pairs_above(asked, columns, wanted.reached() / 2)
+
+
+def with_penalty(
+    asked: torch.Tensor, rows: torch.Tensor, penalty: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Both sides lengthened so that their product is cos − penalty/2; two numbers hold what one rounds off."""
+    coarse = (penalty / 2).to(rows.dtype)
+    fine = (penalty / 2 - coarse.float()).to(rows.dtype)
+    beside_rows = rows.new_zeros((len(rows), LENGTHENED))
+    beside_rows[:, 0], beside_rows[:, 1] = -coarse, -fine
+    beside_asked = asked.new_zeros((len(asked), LENGTHENED))
+    beside_asked[:, :2] = 1
+    return torch.cat([asked, beside_asked], dim=1), torch.cat([rows, beside_rows], dim=1)
+
+
+def _runs_triton(rows: DeviceRows, columns: DeviceRows, wanted: bool | None) -> bool:
+    """Whether the Triton kernels are wanted, by default on CUDA, and can run: all rows lie on the device."""
+    if wanted is False or (wanted is None and rows.device.type != "cuda"):
+        return False
+    if rows.whole is None or columns.whole is None or importlib.util.find_spec("triton") is None:
+        return False
+    from veclink.matching import triton_kernel
+
+    return triton_kernel.fits(len(rows), len(columns))
 
 
 def torch_device(name: str) -> torch.device:

@@ -12,7 +12,7 @@ from veclink.geometry.arrays import to_numpy
 from veclink.matching.certify import Ranks
 from veclink.matching.rankings import Matches, Ranking
 
-MOST_COSINES = 1 << 27  # that are held at once
+MOST_COSINES = 1 << 29  # that are held at once
 BYTES_EACH = 24  # in float64 and float32, and less the density
 
 
@@ -41,9 +41,8 @@ def _ranking(cosine: torch.Tensor, density: torch.Tensor, density_other: torch.T
     index = torch.full((len(cosine), depth), -1, device=cosine.device)
     score = torch.full((len(cosine), depth), -torch.inf, device=cosine.device)
     for place in range(min(depth, cosine.shape[1])):
-        best = value.max(dim=1, keepdim=True)
-        # Of those that tie, the lowest row.
-        index[:, place] = (value == best.values).int().argmax(dim=1)
-        score[:, place] = best.values[:, 0] - density
-        value.scatter_(1, index[:, place, None], -torch.inf)
+        best = value.max(dim=1)  # of those that tie, the lowest row
+        index[:, place] = best.indices
+        score[:, place] = best.values - density
+        value.scatter_(1, best.indices[:, None], -torch.inf)
     return Ranking(to_numpy(index), to_numpy(score), to_numpy(density))

@@ -103,6 +103,29 @@ def nearest(
     return _joined(by_row), by_column
 
 
+def pairs_above(
+    left: torch.Tensor,
+    right: torch.Tensor,
+    least: torch.Tensor,
+    tuning: Tuning | None = None,
+    slab: int = SLAB,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows of left (n1, d) and right (n2, d), both float16, whose product is above what the left one asks, (n1,)."""
+    tuning = tuning or tuning_for(left.device)
+    n1, n2 = len(left), len(right)
+    left, right = _padded(left, tuning.rows, tuning.step), _padded(right, tuning.columns * tuning.tiles, tuning.step)
+    floor = torch.full((len(left),), float("inf"), device=left.device)
+    floor[:n1] = least
+    nothing = torch.full((len(right),), float("inf"), device=left.device)
+    slab = max(1, slab // tuning.rows) * tuning.rows
+    found = []
+    for start in range(0, len(left), slab):
+        survivors = _survivors(left[start : start + slab], right, floor[start : start + slab], nothing, tuning)
+        row, column, _ = _unpacked(*survivors, n1 - start, n2, tuning)
+        found.append((row + start, column))
+    return torch.cat([row for row, _ in found]), torch.cat([column for _, column in found])
+
+
 def _joined(lists: list[Nearest]) -> Nearest:
     return Nearest(*(torch.cat([getattr(part, name) for part in lists]) for name in ("cosine", "index", "floor")))
 
