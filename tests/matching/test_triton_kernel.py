@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from matching.directions import unit_rows
-from veclink.matching import lists, reference, torch_backend, triton_kernel, triton_products
+from veclink.matching import lists, reference, torch_backend, torch_search, triton_kernel, triton_products, triton_search
 from veclink.matching.certify import Ranks
 from veclink.matching.torch_rows import DeviceRows
 
@@ -102,3 +102,15 @@ def test_pairs_above_are_those_of_the_product():
     found[row, column] = True
     assert len(row) == found.sum() == (product > least[:, None]).sum() > 300
     assert torch.equal(found, product > least[:, None])
+
+
+@pytest.mark.parametrize("q, n, k", [(333, 700, 10), (3, 40, 10), (130, 64, 1)])
+def test_the_quick_search_finds_what_it_finds_in_torch(q, n, k):
+    queries, others = (torch.from_numpy(unit_rows(rows, 24, seed=rows)).half().float() for rows in (q, n))
+    grouped = triton_kernel.Tuning(rows=32, columns=32, step=16, warps=4, stages=1)
+    best, index, nearest = triton_search.searched(queries, others, k, tuning=SMALL, grouped=grouped)
+    expected = torch_search.searched(queries, others, k, 512)
+    assert (index == expected[1]).mean() > 0.99  # sums of another order
+    np.testing.assert_allclose(best, expected[0], atol=1e-5)
+    np.testing.assert_allclose(nearest[:, -1], (queries @ others.T).amax(dim=1), atol=1e-5)
+    assert (nearest[:, 1:] >= nearest[:, :-1]).all()

@@ -76,9 +76,9 @@ DIRECTIONS_OF_LARGE = 384
 MAX_FITTED_CANDIDATES = 20_000
 """Mutual candidates that a regression of a few features is fitted to at most: more cost time and change nothing."""
 
-FITTED_OF_MANY = 8_000
-"""Of more than MAX_FITTED_CANDIDATES, so many are drawn to fit it to: the share of wrong ones among them is off by less
-than a tenth of itself, and the fit takes 1 s instead of 3."""
+FITTED_OF_MANY = 6_000
+"""Of more than MAX_FITTED_CANDIDATES, so many are drawn to fit it to: where a tenth of them is wrong, chance changes that
+share by a twentieth of itself."""
 
 MAX_ROUNDS = 40
 """Rounds of expectation–maximisation at most. Of small problems not all end before: that of the golden numbers ends

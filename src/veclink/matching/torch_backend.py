@@ -52,7 +52,7 @@ def match(
     tile = device_tile(rows, columns, room)
     near = complete(rows, columns, ranks, tile, fused)
     exact = partial(exact_products, memory=room, fused=fused)
-    find = likely_pairs if _runs_triton(rows, columns, fused) else None
+    find = likely_pairs if runs_triton(rows, columns, fused) else None
     return rank((rows, columns), near, ranks, exact, tile=tile, memory=room, find=find)
 
 
@@ -77,18 +77,18 @@ def complete(
 
 def _fused(rows: DeviceRows, columns: DeviceRows, width: int, wanted: bool | None) -> tuple[Nearest, Nearest] | None:
     """Lists by the Triton kernel, or None where it cannot run or the rows do not fit on the device."""
-    if not _runs_triton(rows, columns, wanted):
+    if not runs_triton(rows, columns, wanted):
         return None
     from veclink.matching import triton_kernel
 
-    return triton_kernel.nearest(rows.halves(), columns.halves(), width)
+    return triton_kernel.nearest(rows.whole, columns.whole, width)
 
 
 def exact_products(
     rows: DeviceRows, others: DeviceRows, index: torch.Tensor, memory: int, fused: bool | None = None
 ) -> torch.Tensor:
     """`lists.inner_products`, by a Triton kernel where that can run."""
-    if not _runs_triton(rows, others, fused):
+    if not runs_triton(rows, others, fused):
         return inner_products(rows, others, index, memory)
     from veclink.matching import triton_products
 
@@ -119,7 +119,7 @@ def with_penalty(
     return torch.cat([asked, beside_asked], dim=1), torch.cat([rows, beside_rows], dim=1)
 
 
-def _runs_triton(rows: DeviceRows, columns: DeviceRows, wanted: bool | None) -> bool:
+def runs_triton(rows: DeviceRows, columns: DeviceRows, wanted: bool | None = None) -> bool:
     """Whether the Triton kernels are wanted, by default on CUDA, and can run: all rows lie on the device."""
     if wanted is False or (wanted is None and rows.device.type != "cuda"):
         return False

@@ -73,7 +73,7 @@ def nearest(
     sample: int = SAMPLE,
     slab: int = SLAB,
 ) -> tuple[Nearest, Nearest]:
-    """Lists of up to `width` nearest rows for each row of left (n1, d) and right (n2, d), both float16.
+    """Lists of up to `width` nearest rows for each row of left (n1, d) and right (n2, d), by products in float16.
 
     Lists may be shorter than `width`; their floors hold in any case. The survivors of `slab` rows of left are held at a
     time, since those of millions would not fit.
@@ -221,7 +221,7 @@ def _lists(row: torch.Tensor, other: torch.Tensor, cosine: torch.Tensor, floor: 
 
 
 def _padded(rows: torch.Tensor, block: int, step: int) -> torch.Tensor:
-    """Rows with zeros up to whole blocks and steps, so that the kernels need no bounds."""
+    """Rows in float16, with zeros up to whole blocks and steps, so that the kernels need no bounds."""
     n, d = rows.shape
     padded = torch.zeros((-(-n // block) * block, -(-d // step) * step), dtype=torch.float16, device=rows.device)
     padded[:n, :d] = rows
