@@ -11,7 +11,15 @@ import pytest
 import torch
 
 from matching.directions import unit_rows
-from veclink.matching import lists, reference, torch_backend, torch_search, triton_kernel, triton_products, triton_search
+from veclink.matching import (
+    lists,
+    reference,
+    torch_backend,
+    torch_search,
+    triton_kernel,
+    triton_products,
+    triton_search,
+)
 from veclink.matching.certify import Ranks
 from veclink.matching.torch_rows import DeviceRows
 
@@ -87,8 +95,8 @@ def test_more_survivors_than_there_is_room_for_at_first_are_kept_in_a_second_run
 def test_inner_products_where_the_rows_lie_are_those_of_gathered_rows(n1, n2, dimension, width):
     rows, others = (torch.from_numpy(unit_rows(n, dimension, seed=n)) for n in (n1, n2))
     index = torch.from_numpy(np.random.default_rng(0).integers(-1, n2, (n1, width)).astype(np.int32))
-    sides = (DeviceRows(side, torch.device("cpu")) for side in (rows, others))
-    expected = lists.inner_products(*sides, index, memory=1 << 20)
+    left, right = (DeviceRows(side, torch.device("cpu")) for side in (rows, others))
+    expected = lists.inner_products(left, right, index, memory=1 << 20)
     found = triton_products.inner_products(rows, others, index)
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-7)
 

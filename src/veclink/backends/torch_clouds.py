@@ -142,7 +142,7 @@ def _sent(collection: Collection, where: slice | np.ndarray, place: torch.device
     if scale_is_large(collection):
         source, scale = numbers(collection, where), None
     else:
-        source = _gathered(collection.vectors, where)
+        source = _gathered(collection.vectors, where, place)
         scale = scale_of(collection, where)
     if source.dtype == np.float64:  # scaled first, so that large numbers stay in the range of float32
         peak = np.abs(source).max(axis=1, keepdims=True)
@@ -151,10 +151,11 @@ def _sent(collection: Collection, where: slice | np.ndarray, place: torch.device
     return _in_range(sent if scale is None else sent.mul_(torch.from_numpy(scale).to(place)))
 
 
-def _gathered(vectors: np.ndarray, where: slice | np.ndarray) -> np.ndarray:
-    """Rows as an array that can be sent: a copy, made by several threads."""
+def _gathered(vectors: np.ndarray, where: slice | np.ndarray, place: torch.device) -> np.ndarray:
+    """Rows as an array that can be sent: a copy, made by several threads, for CUDA where it reads it quickest."""
     rows = range(*where.indices(len(vectors))) if isinstance(where, slice) else where
-    out = np.empty((len(rows), vectors.shape[1]), vectors.dtype)
+    dtype = torch.from_numpy(np.empty(0, vectors.dtype)).dtype
+    out = torch.empty((len(rows), vectors.shape[1]), dtype=dtype, pin_memory=place.type == "cuda").numpy()
 
     def copy(start: int, stop: int) -> None:
         part = slice(rows[start], rows[stop - 1] + 1) if isinstance(where, slice) else where[start:stop]

@@ -77,8 +77,8 @@ MAX_FITTED_CANDIDATES = 20_000
 """Mutual candidates that a regression of a few features is fitted to at most: more cost time and change nothing."""
 
 FITTED_OF_MANY = 6_000
-"""Of more than MAX_FITTED_CANDIDATES, so many are drawn to fit it to: where a tenth of them is wrong, chance changes that
-share by a twentieth of itself."""
+"""Of more than MAX_FITTED_CANDIDATES, so many are drawn to fit it to: where a tenth of them is wrong, chance changes
+that share by a twentieth of itself."""
 
 MAX_ROUNDS = 40
 """Rounds of expectation–maximisation at most. Of small problems not all end before: that of the golden numbers ends

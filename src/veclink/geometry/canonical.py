@@ -134,8 +134,11 @@ def canonical_maps(
 
 
 def _singular(matrix: Array) -> tuple[Array, Array, Array]:
-    """`signatures.singular` of numpy or of torch."""
-    return singular(matrix) if is_numpy(matrix) else namespace(matrix).linalg.svd(matrix, full_matrices=False)
+    """`signatures.singular` of numpy or of torch: on the CPU, where it takes less time than on a GPU."""
+    if is_numpy(matrix):
+        return singular(matrix)
+    u, values, vt = singular(to_numpy(matrix))
+    return asarray(u, matrix), asarray(values, matrix), asarray(vt, matrix)
 
 
 def _principal(scaled: Array, most: int) -> tuple[Array, Array]:

@@ -39,7 +39,7 @@ class Votes:
         Every call copies all votes so far: many small views are better counted together.
         """
         keys = self.key(pairs)
-        self._make_room(np.unique(keys))
+        self._make_room(keys)
         spot = np.searchsorted(self.keys, keys)
         np.add.at(self.counts, spot, times)
         np.add.at(self._score_sums, spot, times * scores.astype(np.float64))
@@ -84,9 +84,11 @@ class Votes:
         return counts, scores
 
     def _make_room(self, keys: np.ndarray) -> None:
-        """Take in those of the distinct, ascending keys that are not there yet, without a vote."""
+        """Take in those of the keys that are not there yet, without a vote."""
+        keys = np.sort(keys)
         spot = np.searchsorted(self.keys, keys)
-        new = ~self._are_at(spot, keys)
+        is_first = np.diff(keys, prepend=-1) > 0
+        new = is_first & ~self._are_at(spot, keys)
         before = spot[new]
         self.keys = np.insert(self.keys, before, keys[new])
         self.counts = np.insert(self.counts, before, 0)

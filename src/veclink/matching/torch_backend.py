@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from functools import partial
+from typing import Any
 
 import torch
 
@@ -45,14 +46,15 @@ def match(
     place = torch_device(device)
     budget = free_memory(place) // 2 if memory is None else memory
     rows, columns = (DeviceRows(side, place, budget // 4) for side in (left, right))
-    held = rows.whole is not None and columns.whole is not None
-    if fused is None and held and place.type == "cuda" and torch_dense.fits(len(rows), len(columns), budget // 2):
-        return torch_dense.match(rows.whole, columns.whole, ranks)
+    held = both_held(rows, columns)
+    is_default = fused is None and place.type == "cuda"
+    if held is not None and is_default and torch_dense.fits(len(rows), len(columns), budget // 2):
+        return torch_dense.match(*held, ranks)
     room = min(budget // 4, USEFUL)
     tile = device_tile(rows, columns, room)
     near = complete(rows, columns, ranks, tile, fused)
     exact = partial(exact_products, memory=room, fused=fused)
-    find = likely_pairs if runs_triton(rows, columns, fused) else None
+    find = None if for_triton(rows, columns, fused) is None else likely_pairs
     return rank((rows, columns), near, ranks, exact, tile=tile, memory=room, find=find)
 
 
@@ -77,28 +79,35 @@ def complete(
 
 def _fused(rows: DeviceRows, columns: DeviceRows, width: int, wanted: bool | None) -> tuple[Nearest, Nearest] | None:
     """Lists by the Triton kernel, or None where it cannot run or the rows do not fit on the device."""
-    if not runs_triton(rows, columns, wanted):
+    held = for_triton(rows, columns, wanted)
+    if held is None:
         return None
     from veclink.matching import triton_kernel
 
-    return triton_kernel.nearest(rows.whole, columns.whole, width)
+    return triton_kernel.nearest(*held, width)
 
 
 def exact_products(
     rows: DeviceRows, others: DeviceRows, index: torch.Tensor, memory: int, fused: bool | None = None
 ) -> torch.Tensor:
     """`lists.inner_products`, by a Triton kernel where that can run."""
-    if not runs_triton(rows, others, fused):
+    held = for_triton(rows, others, fused)
+    if held is None:
         return inner_products(rows, others, index, memory)
     from veclink.matching import triton_products
 
-    return triton_products.inner_products(rows.whole, others.whole, index)
+    return triton_products.inner_products(*held, index)
 
 
-def likely_pairs(rows: DeviceRows, others: DeviceRows, wanted: Wanted) -> tuple[torch.Tensor, torch.Tensor]:
+def likely_pairs(rows: Any, others: Any, wanted: Wanted) -> tuple[torch.Tensor, torch.Tensor]:
     """Pairs that may reach what is wanted: places among the wanted rows (p,), and others (p,); by the Triton kernel.
 
     The penalty stands beside the others as further numbers, so that the kernel's product is cos − penalty/2.
+
+    Parameters
+    ----------
+    rows, others : DeviceRows
+        Held on the device.
     """
     from veclink.matching import triton_kernel
 
@@ -106,9 +115,7 @@ def likely_pairs(rows: DeviceRows, others: DeviceRows, wanted: Wanted) -> tuple[
     return triton_kernel.pairs_above(asked, columns, wanted.reached() / 2)
 
 
-def with_penalty(
-    asked: torch.Tensor, rows: torch.Tensor, penalty: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
+def with_penalty(asked: torch.Tensor, rows: torch.Tensor, penalty: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Both sides lengthened so that their product is cos − penalty/2; two numbers hold what one rounds off."""
     coarse = (penalty / 2).to(rows.dtype)
     fine = (penalty / 2 - coarse.float()).to(rows.dtype)
@@ -119,15 +126,25 @@ def with_penalty(
     return torch.cat([asked, beside_asked], dim=1), torch.cat([rows, beside_rows], dim=1)
 
 
-def runs_triton(rows: DeviceRows, columns: DeviceRows, wanted: bool | None = None) -> bool:
-    """Whether the Triton kernels are wanted, by default on CUDA, and can run: all rows lie on the device."""
+def both_held(rows: DeviceRows, columns: DeviceRows) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """All rows of both sides, where both are held on the device."""
+    if rows.whole is None or columns.whole is None:
+        return None
+    return rows.whole, columns.whole
+
+
+def for_triton(
+    rows: DeviceRows, columns: DeviceRows, wanted: bool | None = None
+) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """The rows of both sides, where the Triton kernels are wanted, by default on CUDA, and can run; else None."""
     if wanted is False or (wanted is None and rows.device.type != "cuda"):
-        return False
-    if rows.whole is None or columns.whole is None or importlib.util.find_spec("triton") is None:
-        return False
+        return None
+    held = both_held(rows, columns)
+    if held is None or importlib.util.find_spec("triton") is None:
+        return None
     from veclink.matching import triton_kernel
 
-    return triton_kernel.fits(len(rows), len(columns))
+    return held if triton_kernel.fits(len(rows), len(columns)) else None
 
 
 def torch_device(name: str) -> torch.device:

@@ -2,7 +2,7 @@
 
 The first gives the densities of the others and the largest cosines of the rows asked; of both only means matter, so it
 is kept in float16. In the second the density stands beside the others as further numbers, so that the product is what
-is to be compared. Every number that a product writes is read as seldom as that allows: on a GPU this is what takes time.
+is to be compared. What a product writes is read as seldom as that allows: on a GPU this is what takes time.
 """
 
 from __future__ import annotations

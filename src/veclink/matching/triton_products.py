@@ -39,7 +39,7 @@ def inner_products(rows: torch.Tensor, others: torch.Tensor, index: torch.Tensor
 
 
 @triton.jit
-def _listed_products(  # noqa: PLR0913
+def _listed_products(
     rows, others, index, exact, width,
     D: tl.constexpr, WIDTH: tl.constexpr, STEP: tl.constexpr,
 ):  # fmt: skip
