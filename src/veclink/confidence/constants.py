@@ -73,8 +73,8 @@ MIN_CANDIDATES = 3
 DIRECTIONS_OF_LARGE = 384
 """Principal directions in which the one map of large clouds is fitted.
 
-With 256, as for small ones, F1 of 1.18M titles fell from 91.3 to 90.1. Of six corpora (minilm–e5, 9,000 links, one in 25
-wrong), each row beside a near twin, 92.0 % found their partner with 256 directions and 93.4 % with all 384.
+With 256, as for small ones, F1 of 1.18M titles fell from 91.3 to 90.1. Of six corpora (minilm–e5, 9,000 links, one in
+25 wrong), each row beside a near twin, 92.0 % found their partner with 256 directions and 93.4 % with all 384.
 """
 
 MAX_FITTED_CANDIDATES = 20_000
