@@ -180,10 +180,15 @@ def cross_fitted_score(
     """
     weights = split.weights(rows_a, rows_b)
     score = np.zeros(len(rows_a), np.float32)
+    looked_up: Densities | None = None
     # Projected a second time, fold by fold: the signatures of all folds at once would be several times the clouds.
-    for fold, (density_a, density_b) in enumerate(densities):
+    for fold, of_fold in enumerate(densities):
         cosine = clouds.cosines(maps[fold], rows_a, rows_b)
-        csls = 2 * cosine - density_a[rows_a] - density_b[rows_b]
+        if of_fold is not looked_up:  # large clouds have the same ones for all folds
+            looked_up = of_fold
+            density_a = of_fold[0][rows_a]
+            density_b = of_fold[1][rows_b]
+        csls = 2 * cosine - density_a - density_b
         score += weights[:, fold] * csls
     score /= weights.sum(axis=1)
     return score

@@ -27,6 +27,10 @@ Chosen on scifact, minilm–mpnet: nothing was lost against all 768.
 MIN_AXIS_WEIGHT = 0.02
 """Of the heaviest axis: lighter ones are left out."""
 
+MAX_AXES = 256
+"""Axes of a map, the heaviest: of 384 directions about as many are not too light, and a pass takes as long as its axes,
+rounded up to what a GPU's kernel was compiled for."""
+
 
 @dataclass(frozen=True)
 class MapRule:
@@ -129,6 +133,7 @@ def canonical_maps(
         axes_a, correlation, axes_b = solved[rule.ridge]
         weight = correlation**rule.power
         heavy = weight > MIN_AXIS_WEIGHT * weight[0]
+        heavy[MAX_AXES:] = False
         maps.append(((axes_a * weight)[:, heavy], (axes_b * weight)[:, heavy]))
     return maps
 
