@@ -55,9 +55,7 @@ def main() -> None:
 
 
 @computing()
-def grown(
-    left: np.ndarray, right: np.ndarray, cut: Split, device: str, seconds: float, n_seeds: int
-) -> dict[str, Any]:
+def grown(left: np.ndarray, right: np.ndarray, cut: Split, device: str, seconds: float, n_seeds: int) -> dict[str, Any]:
     """One run, from arrays in host memory on."""
     seeds = draw_seeds(cut.truth, n_seeds, np.random.default_rng(0))
     if device == "cuda":

@@ -34,8 +34,12 @@ MOST_COMPARED = 20_000
 """Rows of a cloud up to which each is compared with all others; of more, only equal ones are found."""
 
 BLOCK = 256
-HASHED = 4096  # rows at a time
-WORD = 8  # bytes
+
+HASHED = 4096
+"""Rows that are hashed at a time."""
+
+WORD = 8
+"""Bytes of a row that a hash takes in as one number."""
 
 
 @dataclass(frozen=True, eq=False)
