@@ -7,11 +7,13 @@ the decoys' rate that of everyone's. So copies are grouped before linking, and o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import Lock
 
 import numpy as np
 
 from veclink.data.pairs import lookup
 from veclink.geometry.clouds import LEAST_ROWS, Cloud
+from veclink.geometry.nearest import EXCLUDED
 from veclink.threads import share
 
 COPY_GAP = 0.16
@@ -104,16 +106,21 @@ def _nearest_gaps(cloud: Cloud) -> np.ndarray:
     """1 − cosine of each row to its nearest other row, (n,) float32."""
     n = len(cloud)
     points = cloud.block(0, n)
-    gaps = np.empty(n, np.float32)
+    nearest = np.full(n, EXCLUDED, np.float32)
+    one_at_a_time = Lock()
 
     def look(start: int, stop: int) -> None:
-        cosine = points[start:stop] @ points.T
+        # Every pair once: of rows before these, the cosines are known from their own blocks.
+        cosine = points[start:stop] @ points[start:].T
         own = np.arange(len(cosine))
-        cosine[own, start + own] = -2.0
-        gaps[start:stop] = 1 - cosine.max(axis=1)
+        cosine[own, own] = EXCLUDED
+        of_rows, of_columns = cosine.max(axis=1), cosine.max(axis=0)
+        with one_at_a_time:
+            np.maximum(nearest[start:stop], of_rows, out=nearest[start:stop])
+            np.maximum(nearest[start:], of_columns, out=nearest[start:])
 
     share(look, n, step=BLOCK)
-    return gaps
+    return 1 - nearest
 
 
 def _joined(cloud: Cloud, gaps: np.ndarray, limit: float) -> np.ndarray:
