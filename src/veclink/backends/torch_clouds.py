@@ -14,6 +14,7 @@ from veclink.backends.cloud_pair import CloudPair, Projections
 from veclink.data.collection import Collection, numbers, scale_is_large, scale_of
 from veclink.errors import SHOWN
 from veclink.geometry.arrays import to_numpy
+from veclink.geometry.canonical import MAX_AXES
 from veclink.geometry.clouds import NO_DIRECTION, Cloud
 from veclink.geometry.magnitudes import LONG, SHORT
 from veclink.geometry.rows import tiles
@@ -128,7 +129,7 @@ def fits(a: tuple[int, int], b: tuple[int, int], device: str, memory: int | None
     place = torch_device(device)
     if place.type != "cuda":
         return True
-    seen = (a[0] + b[0]) * min(a[1], b[1])  # in float32, in float16, and padded for the kernel
+    seen = (a[0] + b[0]) * min(a[1], b[1], MAX_AXES)  # in float32, in float16, and padded for the kernel
     needed = 4 * (a[0] * a[1] + b[0] * b[1]) + 8 * seen + 2500 * (a[0] + b[0]) + 16 * LARGEST
     free = torch.cuda.mem_get_info(place)[0]
     return needed < (free if memory is None else min(free, memory))
