@@ -40,6 +40,7 @@ STUDIES = {
 SPEED = {
     "memory": Entry("speed.memory", "resident memory of `veclink link --memory`"),
     "geh-local-memory": Entry("speed.geh_local", "GEH's local path: time, and memory beside the vectors"),
+    "geh-titles": Entry("speed.geh_titles", "GEH's local path on hundreds of thousands of titles on one GPU"),
     "out-of-core": Entry("speed.out_of_core", "peak memory of collections that do not fit the budget"),
     "busy": Entry("speed.busy", "link() beside 0, 1 and 4 processes that never rest"),
     "gpu-matching": Entry("speed.gpu_matching", "exact matching on one GPU: right, tuned, timed"),

@@ -43,17 +43,18 @@ def one_to_one(pairs: np.ndarray, *weights: np.ndarray) -> np.ndarray:
     both their rows are still free.
     """
     order = np.lexsort((pairs[:, 1], pairs[:, 0], *(-w for w in reversed(weights))))
-    if len(pairs) and all(np.bincount(side).max() == 1 for side in pairs.T):
-        return order
+    # A pair that shares no row is chosen in any case.
+    alone = [np.bincount(side)[side] == 1 for side in pairs.T]
+    chosen = alone[0] & alone[1]
+    contested = order[~chosen[order]]
     taken_a: set[int] = set()
     taken_b: set[int] = set()
-    chosen = []
-    for position, (row_a, row_b) in zip(order.tolist(), pairs[order].tolist(), strict=True):
+    for position, (row_a, row_b) in zip(contested.tolist(), pairs[contested].tolist(), strict=True):
         if row_a not in taken_a and row_b not in taken_b:
             taken_a.add(row_a)
             taken_b.add(row_b)
-            chosen.append(position)
-    return np.array(chosen, np.int64)
+            chosen[position] = True
+    return order[chosen[order]]
 
 
 def lookup(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:

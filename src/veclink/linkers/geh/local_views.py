@@ -25,7 +25,7 @@ import numpy as np
 from veclink.geometry import signatures
 from veclink.geometry.arrays import Array, asarray, concat, doubles, floats, is_numpy, to_numpy
 from veclink.geometry.clouds import Cloud
-from veclink.geometry.kmeans import COSINES, spherical_kmeans
+from veclink.geometry.kmeans import cosines_at_once, spherical_kmeans
 from veclink.geometry.nearest import largest, nearest_rows
 from veclink.geometry.rows import Rows, tiles
 from veclink.linkers.anchors import Anchors
@@ -245,11 +245,11 @@ def clustered(
     fitted = np.arange(n)
     if n > KMEANS_LINKS:
         fitted = np.sort(rng.choice(n, max(KMEANS_LINKS, count), replace=False))
-    centres = spherical_kmeans(to_numpy(vectors.take(fitted)), count, KMEANS_STEPS, rng)
+    centres = spherical_kmeans(vectors.take(fitted), count, KMEANS_STEPS, rng)
     nearest = np.empty((n, CLUSTERS_PER_LINK), np.int64)
-    for start, stop in tiles(n, max(1, COSINES // count)):
+    for start, stop in tiles(n, max(1, cosines_at_once(centres) // count)):
         block = vectors.block(start, stop)
-        nearest[start:stop] = to_numpy(largest(block @ asarray(centres, block).T, CLUSTERS_PER_LINK))
+        nearest[start:stop] = to_numpy(largest(block @ centres.T, CLUSTERS_PER_LINK))
     # Positions by cluster, ascending in each.
     order = np.argsort(nearest.ravel(), kind="stable")
     ends = np.cumsum(np.bincount(nearest.ravel(), minlength=count))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from veclink.data.pairs import pair_keys
 from veclink.geometry import signatures
-from veclink.geometry.arrays import Array, is_numpy, namespace, to_numpy
+from veclink.geometry.arrays import Array, asarray, is_numpy, namespace, order_of
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.rows import tiles
 from veclink.linkers.anchors import Anchors
@@ -45,6 +46,11 @@ class Proposal:
     score: np.ndarray
     held: np.ndarray
     times: int = 1
+
+    def without_own(self, n_b: int) -> Proposal:
+        """The same without the pairs that the view holds as anchors itself."""
+        own = np.isin(pair_keys(self.pairs, n_b), pair_keys(self.held, n_b))
+        return replace(self, pairs=self.pairs[~own], score=self.score[~own])
 
 
 Proposals = Iterator[Proposal]
@@ -205,23 +211,33 @@ def links_of_view(view: np.ndarray, pool: np.ndarray, n_seeds: int) -> np.ndarra
 
 def signature(
     r: Array,
-    sample: np.ndarray,
+    sample: Array,
     encoding: str,
 ) -> Array:
     """Rows of unit length from distances to anchors; the rows of the sample set the width of the kernel."""
-    width = 1.0 if encoding == "raw" else signatures.kernel_width(to_numpy(r[sample]))
-    if is_numpy(r):
-        return signatures.raw(r) if encoding == "raw" else signatures.kernel_hash(r, width)
-    h = r if encoding == "raw" else namespace(r).exp(r * (-1.0 / width))
+    if not is_numpy(r):
+        return _signature_on_device(r, sample, encoding)
+    width = 1.0 if encoding == "raw" else signatures.kernel_width(r[sample])
+    return signatures.raw(r) if encoding == "raw" else signatures.kernel_hash(r, width)
+
+
+def _signature_on_device(r: Array, sample: Array, encoding: str) -> Array:
+    """As `signature`, of tensors."""
+    h = r
+    if encoding != "raw":
+        gaps = namespace(r).pdist(r[sample].double())
+        gaps = gaps[gaps > 0]
+        width = float(gaps.median()) if len(gaps) else 1.0
+        h = namespace(r).exp(r * (-1.0 / width))
     return h / (h * h).sum(axis=1)[:, None].sqrt().clip(signatures.SMALLEST_NORM)
 
 
-def spaced(r: Array) -> np.ndarray:
+def spaced(r: Array) -> Array:
     """Rows evenly spaced in the order of their mean distance to the anchors, of the distances (n, s)."""
-    order = np.argsort(to_numpy(r.mean(axis=1)), kind="stable")
+    order = order_of(r.mean(axis=1))
     count = min(WIDTH_SAMPLE, len(order))
     spots = np.linspace(0, len(order) - 1, count)
-    return order[spots.astype(np.int64)]
+    return order[asarray(spots.astype(np.int64), order)]
 
 
 def _spaced_rows(cloud: Cloud, seeds: np.ndarray) -> np.ndarray:

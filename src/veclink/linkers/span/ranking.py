@@ -128,10 +128,12 @@ def explaining_columns(
         The links around which neighbours are looked for.
     """
     at = ranked.positions
-    columns: Columns = evidence_columns(score_evidence(), candidates, features, at)
+    of_scores, near = score_evidence(), neighbourhood_evidence()
+    evidence = evidence_columns((*of_scores, *near), candidates, features, at)
+    columns = {entry.name: evidence[entry.name] for entry in of_scores if entry.is_column}
     columns |= _vote_columns(ranked, pool, clouds.n_b)
     columns["given"] = ranked.given
-    columns |= evidence_columns(neighbourhood_evidence(), candidates, features, at)
+    columns |= {entry.name: evidence[entry.name] for entry in near if entry.is_column}
     rows_a, rows_b = ranked.pairs.T
     columns |= _rival_columns("b", candidates, candidates.best_a[rows_a], at)
     columns |= _rival_columns("a", candidates, candidates.best_b[rows_b], at)
