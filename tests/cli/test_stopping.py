@@ -35,6 +35,26 @@ def stopped_while_writing(folder: Path, number: int) -> None:
     main()
 
 
+def stopped_in_a_query(folder: Path) -> None:
+    """Runs inspect on a DuckDB view that takes minutes to read, and is stopped in the middle of a query."""
+    import sys
+    from threading import Timer
+
+    from veclink.cli.app import main
+    from veclink.stores.engines.duckdb import DuckdbStore
+
+    begun = DuckdbStore._run
+
+    def run(store: Any, query: str, *values: Any) -> Any:
+        if "slow" in query:
+            Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        return begun(store, query, *values)
+
+    DuckdbStore._run = run
+    sys.argv = ["veclink", "inspect", f"duckdb://{folder}/slow.duckdb#slow"]
+    main()
+
+
 def print_to_nobody(folder: Path) -> None:
     """Runs inspect, whose output nobody reads."""
     import sys
@@ -63,6 +83,17 @@ def test_a_signal_ends_a_command_with_its_own_code_and_leaves_nothing(folder: Pa
     ended, said = alone(stopped_while_writing, folder, number)
     assert ended == code and "veclink: Stopped; what was not finished was not written." in said
     assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.stores
+def test_ctrl_c_in_the_middle_of_a_query_of_duckdb_ends_a_command_as_everywhere_else(tmp_path: Path) -> None:
+    import duckdb
+
+    one_row = "select sum(x.range * y.range) as id, [1, 2]::FLOAT[2] as vector"
+    with duckdb.connect(str(tmp_path / "slow.duckdb")) as connection:
+        connection.execute(f"create view slow as {one_row} from range(900000) x, range(900000) y having id > 0")
+    ended, said = alone(stopped_in_a_query, tmp_path, kill_after=30)
+    assert ended == 130 and "veclink: Stopped" in said, said
 
 
 def test_output_that_nobody_reads_is_no_traceback(folder: Path) -> None:
