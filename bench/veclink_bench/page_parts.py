@@ -88,7 +88,7 @@ def new_rows(results: Path = RESULTS) -> str:
         mean, worst = _points(-batch["mean_behind"]), _points(-batch["worst_behind"])
         off, most_off = batch["mean_absolute_single_error"], abs(batch["worst_single_error"])
         lines += [
-            f"- 100 new rows, 70 of them shared, in {batch['cases']} cases: the F1 of linking everything again is "
+            f"- 100 new rows, 70 of them shared, in {_cases(batch)}: the F1 of linking everything again is "
             f"missed by {mean} on average, by {worst} in the worst case.",
             f"- 200 rows, one at a time: the mean probability is off by {off:.1f} points on average, by "
             f"{most_off:.1f} in the worst case.",
@@ -101,6 +101,12 @@ def new_rows(results: Path = RESULTS) -> str:
         lines.append(f"- 1,000 new rows against 200,000 take as long as {products:.2f} products of that size.")
     lines.append("\n`veclink bench living --data DIR` measures it again (bench/results/experiments/living.json).")
     return "\n".join(lines)
+
+
+def _cases(told: dict[str, Any]) -> str:
+    """How many cases there are, and of how many trials each is the mean."""
+    trials = told.get("trials", told["cases"]) / told["cases"]
+    return f"{told['cases']} cases" if trials == 1 else f"{told['cases']} cases of {trials:.0f} trials"
 
 
 def _points(difference: float) -> str:

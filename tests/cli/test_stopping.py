@@ -50,7 +50,7 @@ def stopped_in_a_query(folder: Path) -> None:
             Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
         return begun(store, query, *values)
 
-    DuckdbStore._run = run
+    DuckdbStore._run = run  # type: ignore[assignment]
     sys.argv = ["veclink", "inspect", f"duckdb://{folder}/slow.duckdb#slow"]
     main()
 

@@ -6,7 +6,7 @@ A corpus is split in two that share α of it, linked from 30 seeds, and merged w
 B's model are asked. A document counts as found by a row of its own only: one that a wrong link hides is lost. Both
 defaults are chosen on the cells of SciFact (the least `sure` that hides at most 0.5 % of A in each cell of α = 0.3, and
 the map with the best NDCG); those of NFCorpus chose nothing. Cells are kept in
-results/experiments/merge_sure.json; those that are there are not run again.
+results/experiments/merge_sure.json; those that this version of the code has measured are not run again.
 
 What was tried for the map and brought nothing on SciFact: with true links, the blend with other gains and strengths,
 its mean with la2m, and a kernel ridge of its held-out residuals; with links of a run, the residuals of the nearest
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import time
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ from veclink_bench.corpora import queries
 from veclink_bench.experiments.retrieval import searched
 from veclink_bench.places import results_folder
 from veclink_bench.splits import draw_seeds, split
+from veclink_bench.together import Cell
+from veclink_bench.versions import version_of
 
 OUTPUT = results_folder("experiments") / "merge_sure.json"
 CORPORA = ("scifact", "nfcorpus")
@@ -64,6 +67,10 @@ def cell(data: Path, corpus: str, models: tuple[str, str], overlap: float, state
 
     translators = {kind: Translator.fit(links, a, b, map=kind, check=False) for kind in KINDS}
     return {
+        "corpus": corpus,
+        "models": list(models),
+        "overlap": overlap,
+        "state": state,
         "links": len(links),
         "rows_a": len(a),
         "native": native,
@@ -107,17 +114,38 @@ def table(cells: list[dict[str, Any]], what: str) -> str:
 def main() -> None:
     """Measure the cells that are missing, or print the tables."""
     options = resumable_parser(__doc__, OUTPUT, trials=2).parse_args()
-    cells = json.loads(options.output.read_text())["cells"] if options.output.exists() else []
+    kept = json.loads(options.output.read_text())["cells"] if options.output.exists() else []
     if options.table:
-        print(table(cells, "sure"), table(cells, "maps"), sep="\n", end="")
+        print(table(kept, "sure"), table(kept, "maps"), sep="\n", end="")
         return
     ends = time.monotonic() + options.seconds
-    done = {(each["corpus"], *each["models"], each["overlap"], each["state"]) for each in cells}
-    for state, overlap, models, corpus in product(range(options.trials), OVERLAPS, MODELS, CORPORA):
-        if (corpus, *models, overlap, state) in done or time.monotonic() > ends:
-            continue
-        about = {"corpus": corpus, "models": models, "overlap": overlap, "state": state}
-        cells.append({**about, **cell(options.data, corpus, models, overlap, state)})
-        with written_whole(options.output) as temporary:
-            temporary.write_text(json.dumps({"cells": cells}) + "\n")
-        print(about, flush=True)
+    version = version_of("merge-sure")
+    done = {_name(each) for each in kept if each.get("version") == version}
+    for each in cells(options.data, options.trials):
+        if each.name not in done and time.monotonic() < ends:
+            take({each.name: each.measure() | {"version": version}}, options.output)
+            print(each.name, flush=True)
+
+
+def cells(data: Path, trials: int) -> list[Cell]:
+    """All cells; those of α = 0.3 in all trials, which what is required is about, of others two."""
+    every = []
+    for state, overlap, models, corpus in product(range(trials), OVERLAPS, MODELS, CORPORA):
+        if overlap == OVERLAPS[0] or state < 2:
+            about = {"corpus": corpus, "models": models, "overlap": overlap, "state": state}
+            rank = state + (0 if overlap == OVERLAPS[0] else trials)
+            every.append(Cell(_name(about), rank, partial(cell, data, corpus, models, overlap, state)))
+    return every
+
+
+def take(measured: dict[str, dict[str, Any]], output: Path = OUTPUT) -> None:
+    """Put cells into the results, without those of other versions."""
+    kept = json.loads(output.read_text())["cells"] if output.exists() else []
+    version = version_of("merge-sure")
+    kept = [each for each in kept if each.get("version") == version and _name(each) not in measured]
+    with written_whole(output) as temporary:
+        temporary.write_text(json.dumps({"cells": [*kept, *measured.values()]}) + "\n")
+
+
+def _name(about: dict[str, Any]) -> str:
+    return f"{about['corpus']} {'–'.join(about['models'])} {about['overlap']:g}, {about['state']}"
