@@ -12,6 +12,7 @@ from typing import Any
 
 from veclink_bench.places import BENCH
 from veclink_bench.real_table import kinds_table
+from veclink_bench.studies import advise, merge_sure
 
 RESULTS = BENCH / "results" / "experiments"
 STARTED_WITHIN = 0.03  # of the F1 from fifteen seeds on the same split
@@ -135,9 +136,23 @@ def real_cases(results: Path = RESULTS) -> str:
     return kinds_table(_real_trials(results))
 
 
+def merge_choices(results: Path = RESULTS) -> str:
+    """What each `--probability` and each map of a merge hides and finds, by `veclink bench merge-sure`."""
+    cells = json.loads((results / "merge_sure.json").read_text(encoding="utf-8"))["cells"]
+    return merge_sure.tables(cells).rstrip()
+
+
+def advice(results: Path = RESULTS) -> str:
+    """What `veclink advise` said in each cell of `veclink bench advise`, and how often it was right."""
+    cells = json.loads((results / "advise.json").read_text(encoding="utf-8"))["cells"]
+    return advise.table(cells).rstrip()
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "promise": promise,
     "starts": starts,
     "new-rows": new_rows,
     "real-cases": real_cases,
+    "merge-choices": merge_choices,
+    "advice": advice,
 }

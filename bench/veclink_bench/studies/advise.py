@@ -106,8 +106,11 @@ def table(cells: list[dict[str, Any]]) -> str:
             f"| {name} | {values} | {each['alone']} ({100 * behind['alone']:.1f}) | "
             f"{named} ({100 * behind['with queries']:.1f}) |"
         )
+    told = {"alone": "from links alone", "with queries": "with queries"}
+    lines.append("")
     for (corpus, name), right in good.items():
-        lines.append(f"\n{corpus}, {name}: best or within 1 point in {sum(right)} of {len(right)}")
+        share = f"{sum(right)} of {len(right)} cells"
+        lines.append(f"- {corpus}, {told[name]}: the best way or within a point of it in {share}")
     return "\n".join(lines) + "\n"
 
 

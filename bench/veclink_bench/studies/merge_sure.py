@@ -27,13 +27,13 @@ import numpy as np
 from veclink import link
 from veclink.files.atomic import written_whole
 from veclink.uses.maps import DEFAULT_MAP, KINDS
-from veclink.uses.merging import Merged, merge
+from veclink.uses.merging import DEFAULT_SURE, Merged, merge
 from veclink.uses.translating import Translator
 from veclink_bench.arguments import resumable_parser
 from veclink_bench.corpora import queries
 from veclink_bench.experiments.retrieval import searched
 from veclink_bench.places import results_folder
-from veclink_bench.splits import draw_seeds, split
+from veclink_bench.splits import Split, draw_seeds, split
 from veclink_bench.together import Cell
 from veclink_bench.versions import version_of
 
@@ -66,6 +66,18 @@ def cell(data: Path, corpus: str, models: tuple[str, str], overlap: float, state
         return {**hidden(merged, cut.rows_a, cut.rows_b), **found}
 
     translators = {kind: Translator.fit(links, a, b, map=kind, check=False) for kind in KINDS}
+    joined = merge(a, b, links, translator=translators[DEFAULT_MAP], sure=DEFAULT_SURE).rows.alone
+    by_truth = Translator.fit(cut.truth, a, b, check=False)
+    moved = {"run": translators[DEFAULT_MAP].transform(a), "true": by_truth.transform(a)}
+    lost = {
+        name: searched(
+            asked,
+            np.concatenate([b, moved[by][rows]]),
+            np.concatenate([cut.rows_b, cut.rows_a[rows]])[:, None],
+            graded,
+        )
+        for name, (by, rows) in kept_of_a(cut, joined).items()
+    }
     return {
         "corpus": corpus,
         "models": list(models),
@@ -76,7 +88,22 @@ def cell(data: Path, corpus: str, models: tuple[str, str], overlap: float, state
         "native": native,
         "sure": {str(sure): measured(DEFAULT_MAP, sure) for sure in SURE},
         "maps": {kind: measured(kind, MAPS_AT) for kind in KINDS},
+        "lost": lost,
         "old": searched(queries(data, corpus, models[0])[0], left, np.arange(len(left))[:, None], graded),
+    }
+
+
+def kept_of_a(cut: Split, joined: np.ndarray) -> dict[str, tuple[str, np.ndarray]]:
+    """Merges from which more and more of what is lost is taken away: whose map, and which rows of A stand there.
+
+    joined: (m,) rows of A that the default leaves standing, of which some are copies of rows of B.
+    """
+    is_in_b = np.isin(cut.rows_a, cut.rows_b)
+    return {
+        "as merged": ("run", joined),
+        "without copies": ("run", joined[~is_in_b[joined]]),
+        "and nothing hidden": ("run", np.flatnonzero(~is_in_b)),
+        "and the map of true links": ("true", np.flatnonzero(~is_in_b)),
     }
 
 
@@ -111,12 +138,44 @@ def table(cells: list[dict[str, Any]], what: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def losses_table(cells: list[dict[str, Any]], corpus: str) -> str:
+    """What Recall@100 would be without copies, without wrong links, and with the map of true links; and the old model.
+
+    By pair of models, in percent of all documents in B's model; "" where it was not measured.
+    """
+    mine = [each for each in cells if (each["corpus"], each["overlap"]) == (corpus, OVERLAPS[0]) and "lost" in each]
+    if not mine:
+        return ""
+    steps = [*mine[0]["lost"]]
+    lines = [f"| {corpus} α {OVERLAPS[0]:g} | {' | '.join(steps)} | the old model itself |"]
+    lines.append("|---" * (len(steps) + 2) + "|")
+    for pair in MODELS:
+        of_pair = [each for each in mine if tuple(each["models"]) == pair]
+        if of_pair:
+            values = [_recall([each["lost"][step] for each in of_pair], of_pair) for step in steps]
+            values.append(_recall([each["old"] for each in of_pair], of_pair))
+            lines.append(f"| {' → '.join(pair)} | " + " | ".join(f"{value:.1f}" for value in values) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _recall(found: list[dict[str, float]], cells: list[dict[str, Any]]) -> float:
+    """The mean of a recall in percent of that of all documents in B's model."""
+    shares = [row["recall"] / each["native"]["recall"] for row, each in zip(found, cells, strict=True)]
+    return 100 * float(np.mean(shares))
+
+
+def tables(cells: list[dict[str, Any]]) -> str:
+    """All tables, one after the other."""
+    losses = [losses_table(cells, corpus) for corpus in CORPORA]
+    return "\n".join(each for each in (table(cells, "sure"), table(cells, "maps"), *losses) if each)
+
+
 def main() -> None:
     """Measure the cells that are missing, or print the tables."""
     options = resumable_parser(__doc__, OUTPUT, trials=2).parse_args()
     kept = json.loads(options.output.read_text())["cells"] if options.output.exists() else []
     if options.table:
-        print(table(kept, "sure"), table(kept, "maps"), sep="\n", end="")
+        print(tables(kept), end="")
         return
     ends = time.monotonic() + options.seconds
     version = version_of("merge-sure")
