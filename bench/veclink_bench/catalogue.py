@@ -40,6 +40,7 @@ STUDIES = {
 SPEED = {
     "memory": Entry("speed.memory", "resident memory of `veclink link --memory`"),
     "geh-local-memory": Entry("speed.geh_local", "GEH's local path: time, and memory beside the vectors"),
+    "geh-titles": Entry("speed.geh_titles", "GEH's local path on hundreds of thousands of titles on one GPU"),
     "out-of-core": Entry("speed.out_of_core", "peak memory of collections that do not fit the budget"),
     "busy": Entry("speed.busy", "link() beside 0, 1 and 4 processes that never rest"),
     "gpu-matching": Entry("speed.gpu_matching", "exact matching on one GPU: right, tuned, timed"),
@@ -55,6 +56,7 @@ PAGES = {
     "check": Entry("checking", "fail where a page is not what the results and the code say"),
     "pictures": Entry("pictures.method", "the pictures of the page on how it works"),
     "report-pictures": Entry("pictures.report_page", "the pictures of the report and of the probe's page"),
+    "sample": Entry("studies.sample", "what the commands of the start page print of the bundled sample"),
     "gallery": Entry("pictures.gallery", "the gallery of reports: small cuts of the bundled sample"),
     "review-picture": Entry("pictures.review_page", "the picture of the review page"),
     "make-sample": Entry("make_sample", "cut the bundled sample out of a folder of papers"),

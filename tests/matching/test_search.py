@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from matching.directions import unit_rows
+from veclink.geometry.rows import ArrayRows
 from veclink.matching import numba_kernels, search
 from veclink.matching.search import best_partners
 
@@ -54,3 +55,17 @@ def test_few_rows_on_either_side_are_searched_too(n: int, more: int, k: int, dev
     queries, others = _copies(n, more)
     found, score = best_partners(queries, others, k=k, device=device)
     assert np.all((found >= 0) & (found < len(others))) and np.isfinite(score).all()
+
+
+@pytest.mark.extras
+def test_rows_that_are_sent_block_by_block_find_what_those_on_the_device_find() -> None:
+    import torch
+
+    from veclink.matching import torch_search
+
+    queries, others = (torch.from_numpy(side) for side in _copies(333, 1500))
+    best, index, nearest = torch_search.searched(queries, others, 10, 512)
+    expected = search._plain(queries.numpy(), ArrayRows(others.numpy()), 10, 512)
+    assert np.array_equal(index, expected[1])
+    np.testing.assert_allclose(best, expected[0], atol=1e-6)
+    np.testing.assert_allclose(nearest, expected[2], atol=1e-6)

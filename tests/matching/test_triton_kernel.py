@@ -11,8 +11,17 @@ import pytest
 import torch
 
 from matching.directions import unit_rows
-from veclink.matching import reference, torch_backend, triton_kernel
+from veclink.matching import (
+    lists,
+    reference,
+    torch_backend,
+    torch_search,
+    triton_kernel,
+    triton_products,
+    triton_search,
+)
 from veclink.matching.certify import Ranks
+from veclink.matching.torch_rows import DeviceRows
 
 SMALL = triton_kernel.Tuning(rows=64, columns=32, step=16, warps=4, stages=1, tiles=2)
 
@@ -80,3 +89,36 @@ def test_more_survivors_than_there_is_room_for_at_first_are_kept_in_a_second_run
     tuning = triton_kernel.Tuning(rows=16, columns=64, step=16, warps=4, stages=1, tiles=2)
     near, _ = triton_kernel.nearest(left, right, 600, tuning=tuning)
     assert (near.index.sort(dim=1).values == torch.arange(600)).all()
+
+
+@pytest.mark.parametrize("n1, n2, dimension, width", [(1, 1, 2, 1), (65, 63, 15, 18), (40, 90, 300, 7)])
+def test_inner_products_where_the_rows_lie_are_those_of_gathered_rows(n1, n2, dimension, width):
+    rows, others = (torch.from_numpy(unit_rows(n, dimension, seed=n)) for n in (n1, n2))
+    index = torch.from_numpy(np.random.default_rng(0).integers(-1, n2, (n1, width)).astype(np.int32))
+    left, right = (DeviceRows(side, torch.device("cpu")) for side in (rows, others))
+    expected = lists.inner_products(left, right, index, memory=1 << 20)
+    found = triton_products.inner_products(rows, others, index)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-7)
+
+
+def test_pairs_above_are_those_of_the_product():
+    left, right = (torch.from_numpy(unit_rows(n, 20, seed=n)).half() for n in (130, 97))
+    product = left.float() @ right.float().T
+    least = product.topk(4, dim=1).values[:, -1] + 1e-3
+    row, column = triton_kernel.pairs_above(left, right, least, tuning=SMALL, slab=64)
+    found = torch.zeros(product.shape, dtype=torch.bool)
+    found[row, column] = True
+    assert len(row) == found.sum() == (product > least[:, None]).sum() > 300
+    assert torch.equal(found, product > least[:, None])
+
+
+@pytest.mark.parametrize("q, n, k", [(333, 700, 10), (3, 40, 10), (130, 64, 1)])
+def test_the_quick_search_finds_what_it_finds_in_torch(q, n, k):
+    queries, others = (torch.from_numpy(unit_rows(rows, 24, seed=rows)).half().float() for rows in (q, n))
+    grouped = triton_kernel.Tuning(rows=32, columns=32, step=16, warps=4, stages=1)
+    best, index, nearest = triton_search.searched(queries, others, k, tuning=SMALL, grouped=grouped)
+    expected = torch_search.searched(queries, others, k, 512)
+    assert (index == expected[1]).mean() > 0.99  # sums of another order
+    np.testing.assert_allclose(best, expected[0], atol=1e-5)
+    np.testing.assert_allclose(nearest[:, -1], (queries @ others.T).amax(dim=1), atol=1e-5)
+    assert (nearest[:, 1:] >= nearest[:, :-1]).all()

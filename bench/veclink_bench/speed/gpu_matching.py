@@ -158,7 +158,7 @@ def whole(left: torch.Tensor, right: torch.Tensor, k: int, tuning: Tuning, produ
         (triton_kernel, "_unpacked"),
         (triton_kernel, "_lists"),
         (lists.Nearest, "complete"),
-        (torch_backend, "inner_products"),
+        (torch_backend, "exact_products"),
         (certify, "scan"),
         (certify._Search, "density"),
         (certify._Search, "ranking"),

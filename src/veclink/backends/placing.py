@@ -36,7 +36,7 @@ def placed_clouds(
 
         clouds: CloudPair = RayCloudPair(a, b, cluster, ridge=ridge, k=k, memory=budget)
     else:
-        resident = None if device == "cpu" else _resident_clouds(a, b, device, k, ridge)
+        resident = None if device == "cpu" else _resident_clouds(a, b, device, budget, k=k, ridge=ridge)
         clouds = resident or _on_this_machine(a, b, budget, ridge=ridge, k=k, device=device)
     clouds.means = a.mean, b.mean
     if a.mean is not None and b.mean is not None:
@@ -77,11 +77,12 @@ def machines_at(address: str | None, device: str) -> AbstractContextManager[Clus
     return connected(address, device)
 
 
-def _resident_clouds(a: Cloud, b: Cloud, device: str, k: int, ridge: float) -> CloudPair | None:
+def _resident_clouds(a: Cloud, b: Cloud, device: str, budget: int | None, **options: Any) -> CloudPair | None:
+    """The clouds on a GPU; None where they do not fit there, or take more than the budget."""
     from veclink.backends import torch_clouds
 
-    if not torch_clouds.fits(a.shape, b.shape, device):
+    if not torch_clouds.fits(a.shape, b.shape, device, budget):
         return None
     left = torch_clouds.resident(a, device)
     right = torch_clouds.resident(b, device)
-    return torch_clouds.TorchCloudPair(left, right, ridge=ridge, k=k, device=device)
+    return torch_clouds.TorchCloudPair(left, right, device=device, memory=budget, **options)

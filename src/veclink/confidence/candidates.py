@@ -13,9 +13,9 @@ from functools import cached_property
 import numpy as np
 
 from veclink.backends.cloud_pair import CloudPair, Projections
-from veclink.confidence.constants import BEST_LISTED, FOLDS, FULL_FOLDS, NO_RIVAL_SCORE
+from veclink.confidence.constants import BEST_LISTED, DIRECTIONS_OF_LARGE, FOLDS, FULL_FOLDS, NO_RIVAL_SCORE
 from veclink.confidence.folds import Folds
-from veclink.geometry.canonical import JOINED_RULES, scaled_projections, side_by_side
+from veclink.geometry.canonical import JOINED_RULES, MAX_DIRECTIONS, scaled_projections, side_by_side
 from veclink.matching import Matches
 
 Densities = tuple[np.ndarray, np.ndarray]
@@ -72,6 +72,10 @@ class Candidates:
 
     def mutual(self) -> np.ndarray:
         """Positions of the candidates that are the best of both their rows: mutual nearest neighbours."""
+        return self._mutual
+
+    @cached_property
+    def _mutual(self) -> np.ndarray:
         every = np.arange(len(self.rows_a))
         best_of_a = self.best_a[self.rows_a, 0] == every
         best_of_b = self.best_b[self.rows_b, 0] == every
@@ -176,10 +180,15 @@ def cross_fitted_score(
     """
     weights = split.weights(rows_a, rows_b)
     score = np.zeros(len(rows_a), np.float32)
+    looked_up: Densities | None = None
     # Projected a second time, fold by fold: the signatures of all folds at once would be several times the clouds.
-    for fold, (density_a, density_b) in enumerate(densities):
+    for fold, of_fold in enumerate(densities):
         cosine = clouds.cosines(maps[fold], rows_a, rows_b)
-        csls = 2 * cosine - density_a[rows_a] - density_b[rows_b]
+        if of_fold is not looked_up:  # large clouds have the same ones for all folds
+            looked_up = of_fold
+            density_a = of_fold[0][rows_a]
+            density_b = of_fold[1][rows_b]
+        csls = 2 * cosine - density_a - density_b
         score += weights[:, fold] * csls
     score /= weights.sum(axis=1)
     return score
@@ -215,11 +224,13 @@ def _fitted(
     links: np.ndarray,
 ) -> list[Projections]:
     """The canonical maps, one for each rule, of the links of the pool at these places (f,)."""
-    left, right = clouds.vectors(pool[links])
+    left = clouds.a.take(pool[links, 0])
+    right = clouds.b.take(pool[links, 1])
     # Joined maps make a pass as many times as long; large clouds have links enough for one map.
     is_large = max(clouds.n_a, clouds.n_b) > FULL_FOLDS
     rules = JOINED_RULES[:1] if is_large else JOINED_RULES
-    return scaled_projections(left, right, weights[links], rules)
+    directions = DIRECTIONS_OF_LARGE if is_large else MAX_DIRECTIONS
+    return scaled_projections(left, right, weights[links], rules, directions)
 
 
 def _fitted_to(split: Folds) -> list[np.ndarray]:

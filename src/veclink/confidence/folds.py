@@ -55,12 +55,16 @@ class Folds:
 
         Those that neither row had a part in; where there is none, those that one of the two had no part in.
         """
+        weights = np.ones((len(rows_a), self.count), np.float32)
+        # Of large clouds few rows are in the pool: all maps score the others.
+        in_pool = np.flatnonzero((self.of_a[rows_a] >= 0) | (self.of_b[rows_b] >= 0))
         every = np.arange(self.count)
-        of_a = self.of_a[rows_a][:, None]
-        of_b = self.of_b[rows_b][:, None]
+        of_a = self.of_a[rows_a[in_pool]][:, None]
+        of_b = self.of_b[rows_b[in_pool]][:, None]
         free_a = (of_a == every) | (of_a < 0)
         free_b = (of_b == every) | (of_b < 0)
         both = free_a & free_b
         either = free_a | free_b
         has_both = both.any(axis=1, keepdims=True)
-        return np.where(has_both, both, either).astype(np.float32)
+        weights[in_pool] = np.where(has_both, both, either)
+        return weights

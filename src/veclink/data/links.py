@@ -66,14 +66,16 @@ class Links(ShownLinks):
         _check_pairs(pairs, probability, self.summary)
         columns = {name: _evidence(name, values, len(pairs)) for name, values in self.evidence.items()}
         ids = {side: _linked_ids(side, getattr(self, side), len(pairs)) for side in ("ids_a", "ids_b")}
-        order = np.lexsort((pairs[:, 1], pairs[:, 0], -probability))
-        object.__setattr__(self, "pairs", pairs[order])
-        object.__setattr__(self, "probability", probability[order])
-        object.__setattr__(self, "evidence", {name: values[order] for name, values in columns.items()})
+        arrays = {"pairs": pairs, "probability": probability, **ids}
+        if not _surest_first(pairs, probability):
+            order = np.lexsort((pairs[:, 1], pairs[:, 0], -probability))
+            arrays = {name: None if values is None else values[order] for name, values in arrays.items()}
+            columns = {name: values[order] for name, values in columns.items()}
+        for name, values in arrays.items():
+            object.__setattr__(self, name, values)
+        object.__setattr__(self, "evidence", columns)
         object.__setattr__(self, "options", plain_json(self.options))
         object.__setattr__(self, "trace", plain_json(self.trace))
-        for side, values in ids.items():
-            object.__setattr__(self, side, None if values is None else values[order])
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -278,6 +280,16 @@ def _table_of(metadata: dict[str, Any], name: str) -> dict[str, Any]:
     if not isinstance(table, dict):
         raise InputError(f"Its {name} are a {type(table).__name__}, and have to be named values; save the links again.")
     return table
+
+
+def _surest_first(pairs: np.ndarray, probability: np.ndarray) -> bool:
+    """Whether the pairs (n, 2) fall by probability and, where that is the same, ascend by row of A, then of B."""
+    falls = probability[:-1] > probability[1:]
+    ties = probability[:-1] == probability[1:]
+    lower_a = pairs[:-1, 0] < pairs[1:, 0]
+    same_a = pairs[:-1, 0] == pairs[1:, 0]
+    lower_b = pairs[:-1, 1] <= pairs[1:, 1]
+    return bool((falls | (ties & (lower_a | (same_a & lower_b)))).all())
 
 
 def _check_pairs(pairs: np.ndarray, probability: np.ndarray, summary: Summary) -> None:

@@ -43,17 +43,18 @@ def one_to_one(pairs: np.ndarray, *weights: np.ndarray) -> np.ndarray:
     both their rows are still free.
     """
     order = np.lexsort((pairs[:, 1], pairs[:, 0], *(-w for w in reversed(weights))))
-    if len(pairs) and all(np.bincount(side).max() == 1 for side in pairs.T):
-        return order
+    # A pair that shares no row is chosen in any case.
+    alone = [np.bincount(side)[side] == 1 for side in pairs.T]
+    chosen = alone[0] & alone[1]
+    contested = order[~chosen[order]]
     taken_a: set[int] = set()
     taken_b: set[int] = set()
-    chosen = []
-    for position, (row_a, row_b) in zip(order.tolist(), pairs[order].tolist(), strict=True):
+    for position, (row_a, row_b) in zip(contested.tolist(), pairs[contested].tolist(), strict=True):
         if row_a not in taken_a and row_b not in taken_b:
             taken_a.add(row_a)
             taken_b.add(row_b)
-            chosen.append(position)
-    return np.array(chosen, np.int64)
+            chosen[position] = True
+    return order[chosen[order]]
 
 
 def lookup(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
@@ -64,10 +65,11 @@ def lookup(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     return np.where(keys[position] == wanted, position, -1)
 
 
-def read_pairs(path: str | Path) -> tuple[np.ndarray, np.ndarray]:
+def read_pairs(path: str | Path, *, empty_ids: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """The columns `a` and `b` of a CSV or Parquet file; what comes from CSV is text until a collection says more.
 
-    Of a file with all judged pairs (`judged.IS_LINK`), the links alone.
+    Of a file with all judged pairs (`judged.IS_LINK`), the links alone. An empty text is refused as a value that was
+    forgotten, unless `empty_ids` says that an object may be called so.
     """
     path = Path(path)
     table_ending(path, "pairs come in such a file with the columns a,b")
@@ -79,7 +81,7 @@ def read_pairs(path: str | Path) -> tuple[np.ndarray, np.ndarray]:
         raise InputError(f"{path} has the columns {names}; pairs are in two columns called a and b.")
     left, right = table.values["a"], table.values["b"]
     rows = zip(table.places, left, right, strict=True)
-    lacking = [place for place, *pair in rows if None in pair or "" in pair]
+    lacking = [place for place, *pair in rows if None in pair or ("" in pair and not empty_ids)]
     if lacking:
         raise InputError(
             f"{path} lacks a value for a or b in {table.unit} {named(lacking)}; fill or remove those {table.unit}s."

@@ -2,14 +2,18 @@
 
 No ridge and power fit every pool: with a hundred links a strong ridge is best, with thousands a weak one. Seen along
 several maps side by side, a pair is scored by all of them together, in one pass.
+
+Anchors are arrays of numpy or of torch, and the maps are fitted where they lie; what comes back is numpy.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from veclink.geometry.arrays import Array, asarray, doubles, floats, is_numpy, namespace, to_numpy
 from veclink.geometry.signatures import singular
 
 Sides = tuple[np.ndarray, np.ndarray]
@@ -22,6 +26,10 @@ Chosen on scifact, minilm–mpnet: nothing was lost against all 768.
 
 MIN_AXIS_WEIGHT = 0.02
 """Of the heaviest axis: lighter ones are left out."""
+
+MAX_AXES = 256
+"""Axes of a map, the heaviest: of 384 directions about as many are not too light, and a pass takes as long as its axes,
+rounded up to what a GPU's kernel was compiled for."""
 
 
 @dataclass(frozen=True)
@@ -42,20 +50,23 @@ scifact, e5–granite 69.1 → 70.0; reddit, minilm–e5 81.0 → 82.2."""
 
 
 def scaled_projections(
-    left: np.ndarray,
-    right: np.ndarray,
+    left: Array,
+    right: Array,
     weights: np.ndarray | None = None,
     rules: tuple[MapRule, ...] = JOINED_RULES,
+    directions: int = MAX_DIRECTIONS,
 ) -> list[Sides]:
     """The canonical maps of these rules, each scaled so that it counts alike beside the others.
 
     Parameters
     ----------
     left, right : (m, d1) and (m, d2) float32
-        The two ends of the anchors.
+        The two ends of the anchors, of numpy or torch.
     weights : (m,) float64, optional
         How much each anchor counts; all alike where not given.
     rules : tuple of MapRule
+    directions : int
+        Principal directions of each side in which they are fitted, at most.
 
     Returns
     -------
@@ -63,12 +74,12 @@ def scaled_projections(
     """
     if weights is None:
         weights = np.ones(len(left))
-    share = weights / weights.sum()
+    share = asarray(weights / weights.sum(), left)
     scaled = []
-    for map_a, map_b in canonical_maps(left, right, share, rules):
+    for map_a, map_b in canonical_maps(left, right, share, rules, directions):
         of_a = map_a / _mean_length(left @ map_a, share)
         of_b = map_b / _mean_length(right @ map_b, share)
-        scaled.append((of_a.astype(np.float32), of_b.astype(np.float32)))
+        scaled.append((to_numpy(floats(of_a)), to_numpy(floats(of_b))))
     return scaled
 
 
@@ -89,53 +100,65 @@ def joined_projections(
 
 
 def canonical_maps(
-    left: np.ndarray,
-    right: np.ndarray,
-    share: np.ndarray,
+    left: Array,
+    right: Array,
+    share: Array,
     rules: tuple[MapRule, ...],
-) -> list[Sides]:
+    directions: int = MAX_DIRECTIONS,
+) -> list[tuple[Array, Array]]:
     """A canonical map for each rule: (d1, r) and (d2, r) float32, axes weighted by their correlation.
 
     share: (m,) of each anchor in the covariances; they sum to 1. See `signatures.canonical_projections`.
     """
     # Of unit vectors, float32 is exact enough: the ridge is far above its rounding. It takes half the time.
-    root = np.sqrt(share).astype(np.float32)[:, None]
-    scaled_left = left.astype(np.float32) * root
-    scaled_right = right.astype(np.float32) * root
-    values_a, directions_a = _principal(scaled_left)
-    values_b, directions_b = _principal(scaled_right)
+    xp = namespace(left)
+    root = floats(xp.sqrt(share))[:, None]
+    scaled_left = floats(left) * root
+    scaled_right = floats(right) * root
+    values_a, directions_a = _principal(scaled_left, directions)
+    values_b, directions_b = _principal(scaled_right, directions)
     cross = (scaled_left @ directions_a).T @ (scaled_right @ directions_b)
-    solved: dict[float, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+    solved: dict[float, tuple[Array, Array, Array]] = {}
     maps = []
     for rule in rules:
         if rule.ridge not in solved:
-            white_a = 1 / np.sqrt(values_a + rule.ridge * _mean_variance(scaled_left))
-            white_b = 1 / np.sqrt(values_b + rule.ridge * _mean_variance(scaled_right))
-            u, correlation, vt = singular(white_a[:, None] * cross * white_b)
+            white_a = 1 / xp.sqrt(values_a + rule.ridge * _mean_variance(scaled_left))
+            white_b = 1 / xp.sqrt(values_b + rule.ridge * _mean_variance(scaled_right))
+            u, correlation, vt = _singular(white_a[:, None] * cross * white_b)
             solved[rule.ridge] = (
                 (directions_a * white_a) @ u,
-                np.clip(correlation, 0.0, 1.0),
+                correlation.clip(0.0, 1.0),
                 (directions_b * white_b) @ vt.T,
             )
         axes_a, correlation, axes_b = solved[rule.ridge]
         weight = correlation**rule.power
         heavy = weight > MIN_AXIS_WEIGHT * weight[0]
+        heavy[MAX_AXES:] = False
         maps.append(((axes_a * weight)[:, heavy], (axes_b * weight)[:, heavy]))
     return maps
 
 
-def _principal(scaled: np.ndarray) -> Sides:
-    """The largest variances (p,) and their directions (d, p)."""
-    values, directions = np.linalg.eigh(scaled.T @ scaled)
-    kept = min(MAX_DIRECTIONS, len(values))
-    return np.maximum(values[::-1][:kept], 0.0), directions[:, ::-1][:, :kept]
+def _singular(matrix: Array) -> tuple[Array, Array, Array]:
+    """`signatures.singular` of numpy or of torch: on the CPU, where it takes less time than on a GPU."""
+    if is_numpy(matrix):
+        return singular(matrix)
+    u, values, vt = singular(to_numpy(matrix))
+    return asarray(u, matrix), asarray(values, matrix), asarray(vt, matrix)
 
 
-def _mean_variance(scaled: np.ndarray) -> float:
+def _principal(scaled: Array, most: int) -> tuple[Array, Array]:
+    """The largest variances (p,) and their directions (d, p), p at most `most`."""
+    xp = namespace(scaled)
+    values, directions = xp.linalg.eigh(scaled.T @ scaled)
+    values, directions = xp.flip(values, (0,)), xp.flip(directions, (1,))
+    return values[:most].clip(0.0), directions[:, :most]
+
+
+def _mean_variance(scaled: Array) -> float:
     """Of all directions, those that are left out too."""
     return max(float((scaled * scaled).sum() / scaled.shape[1]), 1e-12)
 
 
-def _mean_length(signature: np.ndarray, share: np.ndarray) -> float:
-    squares = np.einsum("ij,ij->i", signature, signature)
-    return max(float(np.sqrt(squares @ share)), 1e-12)
+def _mean_length(signature: Array, share: Array) -> float:
+    squares = namespace(signature).einsum("ij,ij->i", signature, signature)
+    return max(math.sqrt(doubles(squares) @ share), 1e-12)

@@ -7,10 +7,13 @@ the decoys' rate that of everyone's. So copies are grouped before linking, and o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import Lock
 
 import numpy as np
 
+from veclink.data.pairs import lookup
 from veclink.geometry.clouds import LEAST_ROWS, Cloud
+from veclink.geometry.nearest import EXCLUDED
 from veclink.threads import share
 
 COPY_GAP = 0.16
@@ -33,6 +36,12 @@ MOST_COMPARED = 20_000
 """Rows of a cloud up to which each is compared with all others; of more, only equal ones are found."""
 
 BLOCK = 256
+
+HASHED = 4096
+"""Rows that are hashed at a time."""
+
+WORD = 8
+"""Bytes of a row that a hash takes in as one number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,16 +106,21 @@ def _nearest_gaps(cloud: Cloud) -> np.ndarray:
     """1 − cosine of each row to its nearest other row, (n,) float32."""
     n = len(cloud)
     points = cloud.block(0, n)
-    gaps = np.empty(n, np.float32)
+    nearest = np.full(n, EXCLUDED, np.float32)
+    one_at_a_time = Lock()
 
     def look(start: int, stop: int) -> None:
-        cosine = points[start:stop] @ points.T
+        # Every pair once: of rows before these, the cosines are known from their own blocks.
+        cosine = points[start:stop] @ points[start:].T
         own = np.arange(len(cosine))
-        cosine[own, start + own] = -2.0
-        gaps[start:stop] = 1 - cosine.max(axis=1)
+        cosine[own, own] = EXCLUDED
+        of_rows, of_columns = cosine.max(axis=1), cosine.max(axis=0)
+        with one_at_a_time:
+            np.maximum(nearest[start:stop], of_rows, out=nearest[start:stop])
+            np.maximum(nearest[start:], of_columns, out=nearest[start:])
 
     share(look, n, step=BLOCK)
-    return gaps
+    return 1 - nearest
 
 
 def _joined(cloud: Cloud, gaps: np.ndarray, limit: float) -> np.ndarray:
@@ -139,10 +153,34 @@ def _root(first: np.ndarray, row: int) -> int:
 
 def _equal_rows(cloud: Cloud) -> np.ndarray:
     """The first row that each row is equal to, to the last bit of what the collection holds: (n,)."""
+    first = np.arange(len(cloud))
     seen: dict[bytes, int] = {}
-    first = np.empty(len(cloud), np.int64)
-    for start in range(0, len(cloud), BLOCK):
-        source = np.ascontiguousarray(cloud.collection.vectors[cloud.rows[start : start + BLOCK]])
-        for place, row in enumerate(source):
-            first[start + place] = seen.setdefault(row.tobytes(), start + place)
+    for row in _sharing_a_value(_hashes(cloud)):
+        source = cloud.collection.vectors[cloud.rows[row]]
+        first[row] = seen.setdefault(source.tobytes(), row)
     return first
+
+
+def _hashes(cloud: Cloud) -> np.ndarray:
+    """A number for each row, (n,) uint64: the same for equal rows, nearly always another for others."""
+    vectors = cloud.collection.vectors
+    n_bytes = vectors.shape[1] * vectors.itemsize
+    n_words = -(-n_bytes // WORD)
+    factors = np.random.default_rng(0).integers(1, 2**63, n_words).astype(np.uint64)
+    hashes = np.empty(len(cloud), np.uint64)
+
+    def look(start: int, stop: int) -> None:
+        padded = np.zeros((stop - start, n_words * WORD), np.uint8)
+        source = np.ascontiguousarray(vectors[cloud.rows[start:stop]])
+        padded[:, :n_bytes] = source.view(np.uint8).reshape(len(source), -1)
+        hashes[start:stop] = padded.view(np.uint64) @ factors
+
+    share(look, len(cloud), step=HASHED)
+    return hashes
+
+
+def _sharing_a_value(values: np.ndarray) -> np.ndarray:
+    """Positions, ascending, of the values (n,) that occur more than once."""
+    ordered = np.sort(values)
+    shared = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    return np.flatnonzero(lookup(shared, values) >= 0)

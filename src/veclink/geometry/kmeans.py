@@ -4,38 +4,61 @@ from __future__ import annotations
 
 import numpy as np
 
+from veclink.geometry.arrays import Array, asarray, concat, is_numpy, namespace
 from veclink.geometry.rows import tiles
-from veclink.geometry.signatures import unit_rows
+from veclink.geometry.signatures import SMALLEST_NORM, unit_rows
 
 COSINES = 1 << 21  # of vectors to centres at a time: the largest thing here
+DEVICE_COSINES = 1 << 28  # the same on a torch device
 
 
-def spherical_kmeans(vectors: np.ndarray, count: int, steps: int, rng: np.random.Generator) -> np.ndarray:
+def spherical_kmeans(vectors: Array, count: int, steps: int, rng: np.random.Generator) -> Array:
     """Centres of clusters of unit vectors, from randomly chosen vectors on.
 
     Parameters
     ----------
-    vectors : ndarray of shape (n, d)
+    vectors : array of shape (n, d)
+        Of numpy or torch.
     count : int
         Clusters, at most n. One that loses all its vectors keeps its centre.
     steps : int
 
     Returns
     -------
-    ndarray of shape (count, d)
-        Of unit length.
+    array of shape (count, d)
+        Of unit length, where the vectors are.
     """
-    centres = vectors[rng.choice(len(vectors), count, replace=False)]
+    centres = vectors[asarray(rng.choice(len(vectors), count, replace=False), vectors)]
     for _ in range(steps):
         nearest = _nearest_centre(vectors, centres)
-        order = np.argsort(nearest, kind="stable")
-        taken, first = np.unique(nearest[order], return_index=True)
-        centres[taken] = unit_rows(np.add.reduceat(vectors[order], first, axis=0))
+        move = _move_centres if is_numpy(vectors) else _move_centres_on_device
+        move(vectors, nearest, centres)
     return centres
 
 
-def _nearest_centre(vectors: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    nearest = np.empty(len(vectors), np.int64)
-    for start, stop in tiles(len(vectors), max(1, COSINES // len(centres))):
-        nearest[start:stop] = np.argmax(vectors[start:stop] @ centres.T, axis=1)
-    return nearest
+def cosines_at_once(like: Array) -> int:
+    """How many cosines of vectors to centres are held where `like` is."""
+    return COSINES if is_numpy(like) else DEVICE_COSINES
+
+
+def _nearest_centre(vectors: Array, centres: Array) -> Array:
+    at_once = max(1, cosines_at_once(vectors) // len(centres))
+    parts = [(vectors[start:stop] @ centres.T).argmax(axis=1) for start, stop in tiles(len(vectors), at_once)]
+    return concat(parts)
+
+
+def _move_centres(vectors: np.ndarray, nearest: np.ndarray, centres: np.ndarray) -> None:
+    order = np.argsort(nearest, kind="stable")
+    taken, first = np.unique(nearest[order], return_index=True)
+    centres[taken] = unit_rows(np.add.reduceat(vectors[order], first, axis=0))
+
+
+def _move_centres_on_device(vectors: Array, nearest: Array, centres: Array) -> None:
+    """The same in torch, summed in a fixed order: the same clusters on every run."""
+    torch = namespace(vectors)
+    order = nearest.argsort(stable=True)
+    lengths = torch.bincount(nearest, minlength=len(centres))
+    sums = torch.segment_reduce(vectors[order], "sum", lengths=lengths)
+    norms = torch.linalg.vector_norm(sums, dim=1, keepdim=True).clip(SMALLEST_NORM)
+    taken = lengths > 0
+    centres[taken] = (sums / norms)[taken]

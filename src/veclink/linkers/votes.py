@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from veclink.data.pairs import pair_keys
+from veclink.linkers.checkpoint import State
 
 
 class Votes:
@@ -32,24 +33,19 @@ class Votes:
         pairs: np.ndarray,
         scores: np.ndarray,
         *,
-        times: int = 1,
+        times: int | np.ndarray = 1,
     ) -> None:
-        """Give each of the distinct `pairs` (p, 2) a vote; `times` counts views that all propose the same."""
-        keys = self.key(pairs)
-        order = np.argsort(keys, kind="stable")
-        keys = keys[order]
-        gains = times * scores[order].astype(np.float64)
-        spot = np.searchsorted(self.keys, keys)
-        known = self._are_at(spot, keys)
-        self.counts[spot[known]] += times
-        self._score_sums[spot[known]] += gains[known]
-        new = ~known
-        before = spot[new]
-        self.keys = np.insert(self.keys, before, keys[new])
-        self.counts = np.insert(self.counts, before, times)
-        self._score_sums = np.insert(self._score_sums, before, gains[new])
+        """Give each of the `pairs` (p, 2) a vote, or as many as `times` says; of several views, those of all at once.
 
-    def state(self) -> dict[str, np.ndarray]:
+        Every call copies all votes so far: many small views are better counted together.
+        """
+        keys = self.key(pairs)
+        self._make_room(keys)
+        spot = np.searchsorted(self.keys, keys)
+        np.add.at(self.counts, spot, times)
+        np.add.at(self._score_sums, spot, times * scores.astype(np.float64))
+
+    def state(self) -> State:
         """What has to be kept to count on later."""
         return {
             "keys": self.keys,
@@ -57,7 +53,7 @@ class Votes:
             "score_sums": self._score_sums,
         }
 
-    def restore(self, state: dict[str, np.ndarray]) -> None:
+    def restore(self, state: State) -> None:
         """Count on from what was kept."""
         self.keys = state["keys"]
         self.counts = state["counts"]
@@ -87,6 +83,17 @@ class Votes:
         counts[known] = self.counts[spot[known]]
         scores[known] = self.mean_scores()[spot[known]]
         return counts, scores
+
+    def _make_room(self, keys: np.ndarray) -> None:
+        """Take in those of the keys that are not there yet, without a vote."""
+        keys = np.sort(keys)
+        spot = np.searchsorted(self.keys, keys)
+        is_first = np.diff(keys, prepend=-1) > 0
+        new = is_first & ~self._are_at(spot, keys)
+        before = spot[new]
+        self.keys = np.insert(self.keys, before, keys[new])
+        self.counts = np.insert(self.counts, before, 0)
+        self._score_sums = np.insert(self._score_sums, before, 0.0)
 
     def _are_at(self, spot: np.ndarray, keys: np.ndarray) -> np.ndarray:
         """Whether each key stands where it would have to be inserted."""

@@ -77,7 +77,12 @@ class Wanted(NamedTuple):
     width: int
     error: float
 
+    def reached(self) -> Array:
+        """A value for each row, (m,) float32, that the best reach as the tiles compute it."""
+        return floats(self.least - 2 * self.error - 1e-6)
 
+
+Find = Callable[[Rows, Rows, Wanted], tuple[Array, Array]]
 Scan = Callable[[Wanted], tuple[Array, Array]]
 Lists = tuple[Nearest, Nearest]
 
@@ -91,14 +96,18 @@ def rank(
     tile: tuple[int, int],
     memory: int,
     rounding: float = _INF,
+    find: Find | None = None,
 ) -> Matches:
     """Exact rankings from the lists of both sides.
 
     inner_products(rows, others, index) gives the cosines that count; memory: bytes for rows gathered along the way.
+    find: finds the pairs that may reach what is wanted, where something is quicker than the tiles of `scan`.
     """
     left, right = sides
     exact = inner_products(left, right, near[0].index), inner_products(right, left, near[1].index)
     again = partial(scan, tile=tile, memory=memory)
+    if find is not None:
+        again = partial(scan_found, find=find, memory=memory)
     return proven(near, exact, (partial(again, left, right), partial(again, right, left)), ranks, rounding)
 
 
@@ -137,11 +146,11 @@ def scan(rows: Rows, others: Rows, wanted: Wanted, *, tile: tuple[int, int], mem
     count = len(wanted.rows)
     value = full((count, wanted.width), -_INF, "float64", wanted.penalty)
     index = full((count, wanted.width), -1, "int64", wanted.penalty)
-    least = floats(wanted.least - 2 * wanted.error - 1e-6)
+    least = wanted.reached()
     pairs_at_once = max(1, memory // (_PAIR_COST * rows.shape[1]))
     for top, bottom in tiles(count, tile[0]):
         own = rows.take(wanted.rows[top:bottom])
-        for first, last in tiles(others.shape[0], tile[1]):
+        for first, last in tiles(others.shape[0], _columns_at_once(own, tile, memory)):
             block = others.block(first, last)
             rough = product(own, 2 * block)
             rough -= floats(wanted.penalty[first:last])
@@ -152,6 +161,28 @@ def scan(rows: Rows, others: Rows, wanted: Wanted, *, tile: tuple[int, int], mem
                 exact = 2.0 * cosine - wanted.penalty[first + j]
                 _merge(value[top:bottom], index[top:bottom], i, first + j, exact)
     return value, index
+
+
+def scan_found(rows: Rows, others: Rows, wanted: Wanted, *, find: Find, memory: int) -> tuple[Array, Array]:
+    """As `scan`, of pairs that are found elsewhere: places among the wanted rows (p,), and others (p,)."""
+    shape = len(wanted.rows), wanted.width
+    value = full(shape, -_INF, "float64", wanted.penalty)
+    index = full(shape, -1, "int64", wanted.penalty)
+    place, other = find(rows, others, wanted)
+    for start, stop in tiles(len(place), max(1, memory // (_PAIR_COST * rows.shape[1]))):
+        i, j = place[start:stop], other[start:stop]
+        cosine = floats((doubles(rows.take(wanted.rows[i])) * doubles(others.take(j))).sum(axis=1))
+        _merge(value, index, i, j, 2.0 * cosine - wanted.penalty[j])
+    return value, index
+
+
+def _columns_at_once(own: Array, tile: tuple[int, int], memory: int) -> int:
+    """Columns of a tile for these rows: on a device more where the rows are few, since every tile is waited for."""
+    if is_numpy(own):
+        return tile[1]
+    wide = tile[0] * tile[1] // len(own)
+    held = memory // (8 * own.shape[1])  # bytes of a row of others, twice in float32
+    return max(tile[1], min(wide, held))
 
 
 @dataclass

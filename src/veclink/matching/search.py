@@ -115,10 +115,19 @@ def _plain(queries: Array, others: Rows, k: int, tile: int) -> Found:
 
 
 def _on_device(queries: Array, others: Any, k: int, device: str) -> Found:
-    from veclink.matching.torch_backend import free_memory, torch_device
+    from veclink.matching import torch_search
+    from veclink.matching.torch_backend import both_held, for_triton, free_memory, torch_device
     from veclink.matching.torch_rows import DeviceRows
 
     place = torch_device(device)
     asked, rows = (DeviceRows(side, place, free_memory(place) // 4) for side in (queries, others))
     tile = max(PIECES, DEVICE_TILE // len(asked) // PIECES * PIECES)
+    held = for_triton(asked, rows)
+    if held is not None:
+        from veclink.matching import triton_search
+
+        return triton_search.searched(*held, k)
+    held = both_held(asked, rows)
+    if held is not None:
+        return torch_search.searched(*held, k, tile)
     return _plain(asked.block(0, len(asked)), rows, k, tile)

@@ -73,7 +73,7 @@ def nearest(
     sample: int = SAMPLE,
     slab: int = SLAB,
 ) -> tuple[Nearest, Nearest]:
-    """Lists of up to `width` nearest rows for each row of left (n1, d) and right (n2, d), both float16.
+    """Lists of up to `width` nearest rows for each row of left (n1, d) and right (n2, d), by products in float16.
 
     Lists may be shorter than `width`; their floors hold in any case. The survivors of `slab` rows of left are held at a
     time, since those of millions would not fit.
@@ -101,6 +101,29 @@ def nearest(
         by_column = found if by_column is None else replace(found, floor=torch.maximum(found.floor, by_column.floor))
     assert by_column is not None
     return _joined(by_row), by_column
+
+
+def pairs_above(
+    left: torch.Tensor,
+    right: torch.Tensor,
+    least: torch.Tensor,
+    tuning: Tuning | None = None,
+    slab: int = SLAB,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows of left (n1, d) and right (n2, d), both float16, whose product is above what the left one asks, (n1,)."""
+    tuning = tuning or tuning_for(left.device)
+    n1, n2 = len(left), len(right)
+    left, right = _padded(left, tuning.rows, tuning.step), _padded(right, tuning.columns * tuning.tiles, tuning.step)
+    floor = torch.full((len(left),), float("inf"), device=left.device)
+    floor[:n1] = least
+    nothing = torch.full((len(right),), float("inf"), device=left.device)
+    slab = max(1, slab // tuning.rows) * tuning.rows
+    found = []
+    for start in range(0, len(left), slab):
+        survivors = _survivors(left[start : start + slab], right, floor[start : start + slab], nothing, tuning)
+        row, column, _ = _unpacked(*survivors, n1 - start, n2, tuning)
+        found.append((row + start, column))
+    return torch.cat([row for row, _ in found]), torch.cat([column for _, column in found])
 
 
 def _joined(lists: list[Nearest]) -> Nearest:
@@ -198,7 +221,7 @@ def _lists(row: torch.Tensor, other: torch.Tensor, cosine: torch.Tensor, floor: 
 
 
 def _padded(rows: torch.Tensor, block: int, step: int) -> torch.Tensor:
-    """Rows with zeros up to whole blocks and steps, so that the kernels need no bounds."""
+    """Rows in float16, with zeros up to whole blocks and steps, so that the kernels need no bounds."""
     n, d = rows.shape
     padded = torch.zeros((-(-n // block) * block, -(-d // step) * step), dtype=torch.float16, device=rows.device)
     padded[:n, :d] = rows

@@ -28,17 +28,19 @@ from veclink.data.pairs import one_to_one, sharing_no_row
 from veclink.files.memory import parse_memory
 from veclink.geometry.clouds import Cloud
 from veclink.linkers.anchors import Anchors, no_pairs
+from veclink.linkers.checkpoint import Packed
 from veclink.linkers.geh.constants import BURN_IN, LOCAL_ABOVE, STEADY_COVERAGE, STEADY_ITERATIONS
 from veclink.linkers.geh.local_views import LocalPath
 from veclink.linkers.geh.views import GlobalPath, Proposal, Settings
 from veclink.linkers.options import GehOptions
 from veclink.linkers.result import Decision
-from veclink.linkers.stages import NOBODY, Packed, Watch, run_rounds
+from veclink.linkers.stages import NOBODY, Watch, run_rounds
 from veclink.linkers.verdict import geh_verdict
 from veclink.linkers.votes import Votes, otsu, posterior
 from veclink.progress import Progress
 
 DEFAULT_OPTIONS = GehOptions()
+COUNTED_TOGETHER = 1 << 20  # pairs of several views whose votes are counted at once
 OnView = Callable[[int, Proposal], None]
 
 
@@ -197,12 +199,17 @@ class Growing:
         n_a, n_b = self.sizes
         seen_a = np.zeros(n_a, bool)
         seen_b = np.zeros(n_b, bool)
+        waiting: list[Proposal] = []
         for proposal in now.proposals:
-            self._count(proposal)
+            waiting.append(proposal)
+            if sum(len(each.pairs) for each in waiting) >= COUNTED_TOGETHER:
+                self._count(waiting)
+                waiting = []
             seen_a[proposal.pairs[:, 0]] = True
             seen_b[proposal.pairs[:, 1]] = True
             if self.on_view is not None:
                 self.on_view(len(self.history), proposal)
+        self._count(waiting)
         n_seen = int(seen_a.sum()) + int(seen_b.sum())
         coverage = n_seen / max(n_a, n_b)
         chances = self._chances(self.votes.pairs())
@@ -231,7 +238,8 @@ class Growing:
         """Go on from what was kept."""
         arrays, iterations = packed
         self.votes.restore(arrays)
-        self.held.restore({name: arrays[f"held_{name}"] for name in self.held.state()})
+        held = {name: arrays[f"held_{name}"] for name in self.held.state()}
+        self.held.restore(held)
         self.path.restore(arrays)
         self.pool = arrays["pool"]
         self.history = [Iteration(*each) for each in iterations]
@@ -264,19 +272,25 @@ class Growing:
             chances,
         )
 
-    def _count(self, proposal: Proposal) -> None:
-        """Count the votes of a view: all of them, or those for pairs that it does not hold as anchors itself."""
-        pairs, score, times = proposal.pairs, proposal.score, proposal.times
-        if not self.own_votes and len(proposal.held):
-            held = self.held.key(proposal.held)
-            others = ~np.isin(self.votes.key(pairs), held)
-            pairs, score = pairs[others], score[others]
-            self.held.add(proposal.held, np.zeros(len(held)), times=times)
-        self.votes.add(pairs, score, times=times)
+    def _count(self, proposals: list[Proposal]) -> None:
+        """Count the votes of views: all of them, or those for pairs that a view does not hold as anchors itself."""
+        if not proposals:
+            return
+        if not self.own_votes:
+            held = np.concatenate([each.held for each in proposals])
+            times = np.repeat([each.times for each in proposals], [len(each.held) for each in proposals])
+            self.held.add(held, np.zeros(len(held)), times=times)
+            proposals = [each.without_own(self.sizes[1]) for each in proposals]
+        self.votes.add(
+            np.concatenate([each.pairs for each in proposals]),
+            np.concatenate([each.score for each in proposals]),
+            times=np.repeat([each.times for each in proposals], [len(each.pairs) for each in proposals]),
+        )
 
     def _chances(self, pairs: np.ndarray) -> np.ndarray:
         """The views that had a vote on each pair: of those that looked at it, all but the ones that held it."""
-        return self.path.chances(pairs) - self.held.of(pairs)[0]
+        held, _ = self.held.of(pairs)
+        return self.path.chances(pairs) - held
 
     def _n_links(self) -> int:
         return len(self.seeds) + len(self.pool)

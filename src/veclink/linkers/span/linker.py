@@ -164,6 +164,7 @@ def decide(task: SpanTask, estimated: Estimated) -> Decision:
         certain=task.anchors is None or task.anchors.trusted,
     )
     kept = len(ranked.pairs)
+    shown = scoring.nearby_links(grown.links, task.rng) if clouds.large else grown.links
     if options.thresholded:
         kept = best_threshold(ranked.probability, calibrated.overlap)
     return Decision(
@@ -177,7 +178,7 @@ def decide(task: SpanTask, estimated: Estimated) -> Decision:
             scored.features,
             ranked,
             bootstrap.pool,
-            grown.links,
+            shown,
         ),
         kept=kept,
         overlap=calibrated.overlap,

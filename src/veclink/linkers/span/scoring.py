@@ -7,6 +7,7 @@ import numpy as np
 from veclink.backends.cloud_pair import CloudPair
 from veclink.confidence.calibration import FITTED
 from veclink.confidence.candidates import FOLDS, Candidates
+from veclink.confidence.constants import FITTED_OF_MANY
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.span.constants import (
     FEW_LINKS,
@@ -34,7 +35,7 @@ def fitted_links(candidates: Candidates, rng: np.random.Generator) -> np.ndarray
     links = candidates.mutual()
     if len(links) <= FITTED:
         return links
-    return np.sort(rng.choice(links, FITTED, replace=False))
+    return np.sort(rng.choice(links, FITTED_OF_MANY, replace=False))
 
 
 def nearby_links(pool: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -1,0 +1,108 @@
+"""The two products of `torch_search` on CUDA without ever writing the cosines to memory.
+
+1. The largest cosine of each of the others in each group of the rows asked, from which its density follows.
+2. For each row asked the best of 2·cos − density over a run of tiles, and the largest cosine of each tile.
+"""
+
+# The arguments of a kernel are pointers and compile-time constants, and triton is untyped.
+# mypy: disable-error-code="no-untyped-def, import-untyped"
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from veclink.geometry.arrays import to_numpy
+from veclink.matching.search import Found
+from veclink.matching.triton_kernel import Tuning, _described, _padded, _product, tuning_for
+
+GROUPED = Tuning(rows=128, columns=128, step=64, warps=8, stages=3)  # of the first product, which holds two tiles
+
+
+def searched(
+    queries: torch.Tensor, others: torch.Tensor, k: int, tuning: Tuning | None = None, grouped: Tuning = GROUPED
+) -> Found:
+    """As `search.searched`, of queries (q, s) and others (n, s) on the same device."""
+    tuning = tuning or tuning_for(queries.device)
+    asked = _padded(queries, max(tuning.rows, grouped.rows), tuning.step)
+    rows = _padded(others, tuning.columns * tuning.tiles, tuning.step)
+    density = _densities(asked, len(queries), rows, k, grouped)
+    density[len(others) :] = float("inf")  # what is padding is no partner
+    best, index, largest = _best(asked, rows, density, tuning)
+    best, index, largest = (each[: len(queries)] for each in (best, index, largest))
+    tiles = -(-len(others) // tuning.columns)
+    nearest = largest[:, :tiles].topk(min(k, tiles), dim=1).values.flip(1)
+    return to_numpy(best), to_numpy(index), to_numpy(nearest)
+
+
+def _densities(asked: torch.Tensor, q: int, rows: torch.Tensor, k: int, tuning: Tuning) -> torch.Tensor:
+    """The mean over groups of consecutive queries of the largest cosine in each: (n,)."""
+    groups = min(k, q)
+    maxima = torch.empty((groups, len(rows)), dtype=torch.float32, device=rows.device)
+    _group_maxima[(len(rows) // tuning.columns, groups)](
+        _described(asked, tuning.rows, tuning.step), _described(rows, tuning.columns, tuning.step),
+        maxima, q // groups, len(rows),
+        D=rows.shape[1], ROWS=tuning.rows, COLUMNS=tuning.columns, STEP=tuning.step,
+        num_warps=tuning.warps, num_stages=tuning.stages,
+    )  # fmt: skip
+    return maxima.mean(dim=0)
+
+
+def _best(
+    asked: torch.Tensor, rows: torch.Tensor, density: torch.Tensor, tuning: Tuning
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The best value of each row asked and where, (q,) each, and its largest cosine in each tile: (q, tiles)."""
+    tiles = len(rows) // tuning.columns
+    runs = tiles // tuning.tiles
+    value = torch.empty((len(asked), runs), dtype=torch.float32, device=rows.device)
+    index = torch.empty((len(asked), runs), dtype=torch.int32, device=rows.device)
+    largest = torch.empty((len(asked), tiles), dtype=torch.float32, device=rows.device)
+    _best_of_tiles[(len(asked) // tuning.rows, runs)](
+        _described(asked, tuning.rows, tuning.step), _described(rows, tuning.columns, tuning.step),
+        density, (value, index, largest),
+        D=rows.shape[1], ROWS=tuning.rows, COLUMNS=tuning.columns, STEP=tuning.step, TILES=tuning.tiles,
+        num_warps=tuning.warps, num_stages=tuning.stages,
+    )  # fmt: skip
+    best = value.max(dim=1)
+    return best.values, index.gather(1, best.indices[:, None])[:, 0].long(), largest
+
+
+@triton.jit
+def _group_maxima(  # noqa: PLR0913
+    asked, rows, maxima, size, n,
+    D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr,
+):  # fmt: skip
+    """maxima[group, column]: the largest cosine of the column with the rows of a group."""
+    first = tl.program_id(0) * COLUMNS
+    group = tl.program_id(1)
+    best = tl.full((ROWS, COLUMNS), -3.0, tl.float32)
+    for top in range(0, size, ROWS):
+        cosine = _product(asked, rows, group * size + top, first, D, ROWS, COLUMNS, STEP)
+        in_group = (top + tl.arange(0, ROWS)) < size
+        best = tl.where(in_group[:, None], tl.maximum(best, cosine), best)
+    tl.store(maxima + group.to(tl.int64) * n + first + tl.arange(0, COLUMNS), tl.max(best, axis=0))
+
+
+@triton.jit
+def _best_of_tiles(  # noqa: PLR0913
+    asked, rows, density, found,
+    D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr, TILES: tl.constexpr,
+):  # fmt: skip
+    """The best of TILES tiles beside each other for a block of rows asked, and the largest cosine in each of them."""
+    best, index, largest = found
+    run = tl.program_id(1)
+    runs = tl.num_programs(1)
+    row = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)
+    value = tl.full((ROWS,), float("-inf"), tl.float32)
+    place = tl.zeros((ROWS,), tl.int32)
+    for tile in tl.range(0, TILES):
+        first = (run * TILES + tile) * COLUMNS
+        cosine = _product(asked, rows, tl.program_id(0) * ROWS, first, D, ROWS, COLUMNS, STEP)
+        tl.store(largest + row * (runs * TILES) + run * TILES + tile, tl.max(cosine, axis=1))
+        worth = 2 * cosine - tl.load(density + first + tl.arange(0, COLUMNS))[None, :]
+        here, at = tl.max(worth, axis=1, return_indices=True)
+        place = tl.where(here > value, first + at, place)
+        value = tl.maximum(here, value)
+    tl.store(best + row * runs + run, value)
+    tl.store(index + row * runs + run, place)
