@@ -51,6 +51,7 @@ SPEED = {
 }
 PAGES = {
     "fill": Entry("filling", "measure what several tables lack, the most important first, on cores and a GPU at once"),
+    "together": Entry("together", "measure the cells of several studies at once on many cores, and take them in"),
     "results": Entry("results_page", "fill the numbers and tables of all pages from the results, draw all figures"),
     "check": Entry("checking", "fail where a page is not what the results and the code say"),
     "pictures": Entry("pictures.method", "the pictures of the page on how it works"),

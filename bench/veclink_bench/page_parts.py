@@ -14,6 +14,7 @@ from typing import Any
 from veclink_bench.places import BENCH
 from veclink_bench.real_table import kinds_table
 from veclink_bench.span_figures import span_trials
+from veclink_bench.studies import advise, merge_sure
 
 RESULTS = BENCH / "results" / "experiments"
 SPEED = BENCH / "results" / "speed"
@@ -91,7 +92,7 @@ def new_rows(results: Path = RESULTS) -> str:
         mean, worst = _points(-batch["mean_behind"]), _points(-batch["worst_behind"])
         off, most_off = batch["mean_absolute_single_error"], abs(batch["worst_single_error"])
         lines += [
-            f"- 100 new rows, 70 of them shared, in {batch['cases']} cases: the F1 of linking everything again is "
+            f"- 100 new rows, 70 of them shared, in {_cases(batch)}: the F1 of linking everything again is "
             f"missed by {mean} on average, by {worst} in the worst case.",
             f"- 200 rows, one at a time: the mean probability is off by {off:.1f} points on average, by "
             f"{most_off:.1f} in the worst case.",
@@ -104,6 +105,12 @@ def new_rows(results: Path = RESULTS) -> str:
         lines.append(f"- 1,000 new rows against 200,000 take as long as {products:.2f} products of that size.")
     lines.append("\n`veclink bench living --data DIR` measures it again (bench/results/experiments/living.json).")
     return "\n".join(lines)
+
+
+def _cases(told: dict[str, Any]) -> str:
+    """How many cases there are, and of how many trials each is the mean."""
+    trials = told.get("trials", told["cases"]) / told["cases"]
+    return f"{told['cases']} cases" if trials == 1 else f"{told['cases']} cases of {trials:.0f} trials"
 
 
 def _points(difference: float) -> str:
@@ -130,6 +137,18 @@ def _real_trials(results: Path) -> list[dict[str, Any]]:
 def real_cases(results: Path = RESULTS) -> str:
     """Means over the trials of collections as users have them, a line for each kind."""
     return kinds_table(_real_trials(results))
+
+
+def merge_choices(results: Path = RESULTS) -> str:
+    """What each `--probability` and each map of a merge hides and finds, by `veclink bench merge-sure`."""
+    cells = json.loads((results / "merge_sure.json").read_text(encoding="utf-8"))["cells"]
+    return merge_sure.tables(cells).rstrip()
+
+
+def advice(results: Path = RESULTS) -> str:
+    """What `veclink advise` said in each cell of `veclink bench advise`, and how often it was right."""
+    cells = json.loads((results / "advise.json").read_text(encoding="utf-8"))["cells"]
+    return advise.table(cells).rstrip()
 
 
 def gpu_linking(results: Path = SPEED) -> str:
@@ -160,6 +179,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "starts": starts,
     "new-rows": new_rows,
     "real-cases": real_cases,
+    "merge-choices": merge_choices,
+    "advice": advice,
     "span-trials": span_trials,
     "gpu-linking": gpu_linking,
     "sample-demo": partial(printed_by, "demo"),

@@ -21,9 +21,14 @@ BEFORE_VERSIONS = "0.1"
 _PRODUCT = Path(veclink.__file__).parent
 _BASELINES = Path(__file__).parent / "baselines"
 _SHARED = (_PRODUCT / "geometry",)
+_SPAN = (*_SHARED, _PRODUCT / "linkers" / "span", _PRODUCT / "linkers" / "votes.py", _PRODUCT / "confidence")
+_USES = _PRODUCT / "uses"
 _DECIDING: dict[str, tuple[Path, ...]] = {
     "geh": (*_SHARED, _PRODUCT / "linkers" / "geh", _PRODUCT / "linkers" / "votes.py"),
-    "span": (*_SHARED, _PRODUCT / "linkers" / "span", _PRODUCT / "linkers" / "votes.py", _PRODUCT / "confidence"),
+    "span": _SPAN,
+    "living": (*_SPAN, _USES / "new_rows", _USES / "linker.py"),
+    "merge-sure": (*_SPAN, _USES / "maps", _USES / "translating.py", _USES / "merging.py"),
+    "advise": (*_SPAN, _USES / "maps", _USES / "translating.py", _USES / "advising.py", _USES / "searching.py"),
 }
 
 

@@ -123,9 +123,8 @@ class Room:
             said = f"it ended with {code}: {said}"
         found = _judged(self.look(case, folder), expected, case)
         code, again = self.run(case, folder)
-        there_already = found == NEW and code == 1 and "is there already" in again
         after = self.look(case, folder)
-        equal = after == expected.new and (code == 0 or there_already)
+        equal = after == expected.new and code == 0
         left = left_over(folder)
         good = equal and found in (NOTHING, OLDER, NEW, PART, REFUSED)
         told = "" if good else f"{said[-1500:]}\n--- again: {code} {after}\n{again[-1500:]}"

@@ -53,6 +53,18 @@ def test_links_alone_say_what_each_way_keeps_and_that_staying_is_safe() -> None:
     assert lost["queries"] < kept["queries"] / 2 and lost["documents"] < kept["documents"] - 0.05
 
 
+def test_an_old_model_that_knows_far_less_is_seen_from_the_links_alone() -> None:
+    """Sixteen directions of a model, stretched and shifted as averaged word vectors are, are no match for all of it."""
+    _, new, links = old_and_new()
+    rng = np.random.default_rng(0)
+    weak = new @ (rng.normal(size=(128, 16)) * np.geomspace(1, 0.05, 16)).astype(np.float32) + 2.0
+    told = advise(weak, new[:500], links)
+    assert told.foretold is not None and told.foretold.old_by_new > told.foretold.new_by_old + 0.2
+    assert told.best == "embed" and told.sentence().startswith("Embed all documents again: ")
+    back = advise(new, weak[:500], links)
+    assert back.best == "keep" and "Don't" in back.sentence()
+
+
 def test_without_the_old_model_the_way_that_keeps_more_neighbours_is_named() -> None:
     old, new, links = old_and_new()
     told = advise(old, new[:500], links, without_old=True)

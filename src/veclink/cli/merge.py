@@ -24,6 +24,9 @@ from veclink.cli.shared import (
 )
 from veclink.errors import InputError, WrongLinksWarning, without_secrets
 
+THERE = "Nothing had to be written: {} holds just this already."
+"""Of a run whose work an earlier one had done, and was perhaps stopped right after it."""
+
 
 @dataclass(frozen=True)
 class Merging:
@@ -125,8 +128,8 @@ def merge(
 def _merge(
     inputs: tuple[str, str, Path], output: str, options: dict[str, Any], writing: Writing, printing: Printing
 ) -> None:
-    from veclink.stores.opening import open_target
-    from veclink.uses.merging import check_free
+    from veclink.stores.opening import open_collection, open_target
+    from veclink.uses.already import holds_merged, may_hold
     from veclink.uses.merging import merge as merged_of
 
     with (
@@ -134,20 +137,28 @@ def _merge(
         printing.progress() as listener,
         warnings.catch_warnings(action="ignore", category=WrongLinksWarning),  # told below, without its place
     ):
-        check_free(store, writing.replace or not writing.yes)
-        merged = merged_of(*inputs, progress=listener, **options)
         in_the_way = None if writing.replace else store.in_the_way()
-        if writing.yes:
+        refused = writing.yes and in_the_way is not None
+        if refused and not may_hold(store, *(open_collection(each, payload=False) for each in inputs[:2])):
+            store.check_free()
+        merged = merged_of(*inputs, progress=listener, **options)
+        there = refused and holds_merged(store, merged)
+        if there:
+            merged.discard_work()
+        elif refused:
+            store.check_free()
+        if writing.yes and not there:
             _say_before(hidden_by_wrong_links(merged.summary.hidden), printing)
             merged.write(store, replace=writing.replace, progress=listener)
     print_warning(merged.summary.warning)
-    told = {"output": without_secrets(output), "written": writing.yes, **asdict(merged.summary)}
+    told = {"output": without_secrets(output), "written": writing.yes and not there, **asdict(merged.summary)}
     lines = _sentences(told)
     if merged.translator is not None:
         told["translator"] = merged.translator.describe()
         if merged.translator.quality is not None:
             lines.append(merged.translator.quality.sentence())
-    lines.append(_what_was_written(told["output"], writing.yes, without_secrets(in_the_way or "")))
+    way = without_secrets(in_the_way or "")
+    lines.append(THERE.format(way) if there else _what_was_written(told["output"], writing.yes, way))
     printing.result(told, lambda: typer.echo("\n".join(lines)))
 
 
@@ -202,19 +213,21 @@ def _dedupe(
 ) -> None:
     """Write which rows of A are in B."""
     from veclink.files.tables import write_table
+    from veclink.uses.already import table_is_there
     from veclink.uses.merging import merge as merged_of
 
     in_the_way = str(output) if output.exists() and not writing.replace else ""
-    if writing.yes and in_the_way:
-        raise InputError(f"{output} is there already; choose another name, or replace it (--replace).")
     with printing.progress() as listener:
         merged = merged_of(*inputs, progress=listener, **options)
-    if writing.yes:
+    there = bool(writing.yes and in_the_way) and table_is_there(output, merged.duplicates())
+    if writing.yes and in_the_way and not there:
+        raise InputError(f"{output} is there already; choose another name, or replace it (--replace).")
+    if writing.yes and not there:
         write_table(output, merged.duplicates())
     rows, linked = len(merged.rows.a), merged.summary.linked
-    told = {"output": str(output), "written": writing.yes, **asdict(merged.summary)}
+    told = {"output": str(output), "written": writing.yes and not there, **asdict(merged.summary)}
     said = f"{linked:,} of the {rows:,} rows of A are in B already, {rows - linked:,} are new."
-    lines = [said, _what_was_written(str(output), writing.yes, in_the_way)]
+    lines = [said, THERE.format(output) if there else _what_was_written(str(output), writing.yes, in_the_way)]
     printing.result(told, lambda: typer.echo("\n".join(lines)))
 
 

@@ -62,23 +62,30 @@ def translate(
     """Translate vectors (queries, say) from A's space to B's, by a saved translator or one fitted to links."""
     from veclink.stores import open_store
     from veclink.stores.opening import open_collection
-    from veclink.uses.merging import check_free
+    from veclink.uses.already import holds_translated
     from veclink.uses.translating import translated_batches
 
     check_no_input(output, vectors, fitting.a, fitting.b, fitting.links, fitting.with_)
     source = open_collection(vectors)
     _check_directions(source)
     with printing.progress() as listener, open_store(output, write=True) as store:
-        check_free(store, replace)
+        in_the_way = None if replace else store.in_the_way()
+        if in_the_way is not None and (not store.exists() or store.count() != len(source)):
+            store.check_free()
         translator = fitting.translator({vectors: source}, listener)
-        batches = translated_batches(translator, source, payload=store.keeps_payload)
+        there = in_the_way is not None and holds_translated(store, source, translator)
+        if not there and not replace:
+            store.check_free()
         if fitting.save is not None:
-            translator.save(fitting.save)  # before the output, whose presence would stop a second run
-        rows = store.write(batches, metadata={"translator": translator.describe()}, replace=replace)
+            translator.save(fitting.save)
+        if not there:
+            batches = translated_batches(translator, source, payload=store.keeps_payload)
+            store.write(batches, metadata={"translator": translator.describe()}, replace=replace)
     print_warning(translator.warning)
     shown = without_secrets(output)
-    told = {"output": shown, "rows": rows, "warning": translator.warning, **translator.describe()}
-    lines = [f"{rows:,} vectors of {translator.dimensions[0]:,} numbers translated to {shown}."]
+    told = {"output": shown, "rows": len(source), "warning": translator.warning, **translator.describe()}
+    rows = f"{len(source):,} vectors of {translator.dimensions[0]:,} numbers"
+    lines = [f"{shown} holds just these {rows}, translated, already." if there else f"{rows} translated to {shown}."]
     if translator.quality is not None:
         lines.append(translator.quality.sentence())
     printing.result(told, lambda: typer.echo("\n".join(lines)))

@@ -193,8 +193,13 @@ class Merged(Tabled):
             self._workspace.release()
         return written
 
+    def discard_work(self) -> None:
+        """Remove what a killed run of this merge left, where its output is known to be whole."""
+        self._workspace.discard()
+
     def _write(self, store: Store, replace: bool, progress: ProgressListener | None) -> int:
-        check_free(store, replace)
+        if not replace:
+            store.check_free()
         about = {"merged": asdict(self.summary)}
         new: Rows = self._translated_now
         if self.translator is not None:
@@ -298,12 +303,6 @@ def merge(
     if to is not None:
         merged.write(to, replace=replace, progress=progress)
     return merged
-
-
-def check_free(store: Store, replace: bool) -> None:
-    """Refuse to write over a collection that is there, unless it may be replaced."""
-    if not replace:
-        store.check_free()
 
 
 def _paired(pairs: np.ndarray, probability: np.ndarray, cloud: Cloud, b: Collection) -> Paired:

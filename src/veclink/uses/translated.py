@@ -19,7 +19,13 @@ from veclink.errors import InputError, OutputError, readable_size
 from veclink.files.atomic import written_whole
 from veclink.files.fingerprints import digest, file_digest, rows_digest
 from veclink.files.memory_maps import forget_pages
-from veclink.files.scratch_folders import ScratchFolder, check_room, hold, left_behind
+from veclink.files.scratch_folders import (
+    ScratchFolder,
+    check_room,
+    hold,
+    left_behind,
+    remove_unless_held,
+)
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.magnitudes import fitted
 from veclink.progress import Progress, ProgressListener
@@ -95,6 +101,12 @@ class Workspace:
         """Take the folder away."""
         if self._held is not None:
             self._held.remove()
+
+    def discard(self) -> None:
+        """Take away what an earlier run left, unless one is at it."""
+        folder = left_behind(self._name)
+        if folder is not None:
+            remove_unless_held(folder)
 
     def release(self) -> None:
         """Let another run use the folder."""

@@ -18,6 +18,7 @@ from veclink.stores.link_rows import links_table
 from veclink.stores.protocol import BATCH, LINKED, NO_ROOM, PROBABILITY, Batch, Id
 
 READING_MEMORY = "256MB"
+INTERRUPTED = "Query interrupted"  # the RuntimeError that DuckDB makes of a signal
 _WITHIN_THE_FILE = {
     "enable_external_access": False,  # a view can read other files, and the network
     "autoinstall_known_extensions": False,
@@ -68,6 +69,17 @@ class DuckdbStore(SqlStore):
         for path in (self._path, self._path.with_name(f"{self._path.name}.wal")):
             with suppress(OSError):
                 path.unlink(missing_ok=True)
+
+    @contextmanager
+    def errors(self, done: str = "read") -> Iterator[None]:
+        """As for every store; Ctrl-C during a query, of which DuckDB makes an error of its own, stays Ctrl-C."""
+        with super().errors(done):
+            try:
+                yield
+            except RuntimeError as error:
+                if str(error) != INTERRUPTED:
+                    raise
+                raise KeyboardInterrupt from None
 
     def _run(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self.errors(), self._connection.cursor() as cursor:

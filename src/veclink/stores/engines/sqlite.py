@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -28,6 +28,7 @@ from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id
 _VEC0 = re.compile(r"\busing\s+vec0\s*\((?P<columns>.*)\)", re.IGNORECASE | re.DOTALL)
 STEPS = 100_000
 """Steps of SQLite's machine after which Python is asked whether to go on: a view may never end, but Ctrl-C ends it."""
+ROLLED_BACK = "cannot rollback - no transaction is active"
 _NUMBERS = re.compile(r"\b(float|f32|int8|i8|bit)\s*\[\s*(\d+)\s*\]", re.IGNORECASE)
 
 
@@ -58,6 +59,17 @@ class SqliteStore(SqlStore):
             connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
             connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
         return connection
+
+    @contextmanager
+    def errors(self, done: str = "read") -> Iterator[None]:
+        """As for every store. Where SQLite has rolled back by itself, the error before the vain second try is told."""
+        with super().errors(done):
+            try:
+                yield
+            except Exception as error:
+                if ROLLED_BACK not in str(error) or error.__context__ is None:
+                    raise
+                raise error.__context__ from None
 
     def _run(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self.errors():
