@@ -31,6 +31,7 @@ TIERS = {
     "backends/test_out_of_core.py": "runs",
     "backends/test_ray.py": "ray",
     "backends/test_torch_clouds.py": "extras",
+    "linkers/geh/test_together.py": "extras",
     "cli/test_demo.py": "runs",
     "cli/test_new_rows.py": "runs",
     "files/test_folders.py": "runs",
@@ -104,10 +105,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test that says nothing of its tier with that of its file."""
+    """Mark every test that says nothing of its tier with that of its file, and put the unit tests last.
+
+    Files of long tests first, of quick ones in the end: two processes then end at about the same time.
+    """
     for item in items:
         if not any(mark.name in NAMES for mark in item.iter_markers()):
             item.add_marker(_own_tier(item) or tier_of(item.path))
+    items.sort(key=lambda item: tier_of(item.path) == "unit")
 
 
 def _own_tier(item: pytest.Item) -> str | None:

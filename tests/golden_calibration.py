@@ -27,7 +27,15 @@ from veclink.confidence.decoys import Decoys, remove_partners
 from veclink.confidence.evidence import feature_matrix, neighbourhood_features
 from veclink.confidence.features import candidate_pairs
 from veclink.confidence.intervals import ranges
-from veclink.confidence.mixture import _trust, first_guess, wrong_count
+from veclink.confidence.mixture import (
+    Mixture,
+    Sample,
+    _tempered,
+    _trust,
+    count_among_decoys,
+    first_guess,
+    wrong_count,
+)
 from veclink.confidence.threshold import best_threshold, false_discovery_inflation
 from veclink.data.collection import Collection
 from veclink.data.pairs import resolve_pairs
@@ -120,6 +128,8 @@ def numbers(candidates: Candidates, neighbourhoods: np.ndarray) -> dict[str, Any
         "decoys": {side: _decoys(remove_partners(candidates, mutual, K, side), guess, by_position) for side in "ab"},
         "expected wrong": (1 - whole.probability).sum(),
         "wrong counts": [_wrong(candidates, neighbourhoods, each) for each in (guess, by_position)],
+        "among decoys": _among_decoys(_sample(candidates, neighbourhoods, mutual, K, 1.0), by_position),
+        "tempered": _tempered_parts(),
         "kept": best_threshold(whole.probability, whole.overlap),
         "inflation": false_discovery_inflation(whole.probability),
         "small sides": [_small_side(*sizes) for sizes in ((60, 90), (90, 60))],
@@ -175,7 +185,28 @@ def _wrong(candidates: Candidates, neighbourhoods: np.ndarray, probability: np.n
     count = wrong_count(_sample(candidates, neighbourhoods, mutual, K, 1.0), probability)
     n = len(mutual)
     others = [-10.0 * n, 0.3 * n, 10.0 * n]
-    return asdict(count) | {"mixed": [count.mixed(other) for other in others]}
+    among_decoys = (None, 0.1 * n, 0.45 * n, 0.58 * n, 0.7 * n)
+    return asdict(count) | {"mixed": [count.mixed(other, among) for other in others for among in among_decoys]}
+
+
+def _among_decoys(sample: Sample, probability: np.ndarray) -> dict[str, Any]:
+    """The count among the decoys, by the score alone and by all features."""
+    n_features = sample.features.shape[1]
+    by_score = np.r_[0.0, 1.0, np.zeros(n_features - 1)]
+    by_all = np.r_[0.5, np.linspace(1.0, 0.1, n_features)]
+    ways = (by_score, by_all)
+    weights = (probability, np.ones(len(probability)), np.zeros(len(probability)))
+    return {"counts": [count_among_decoys(sample, way, weight) for way in ways for weight in weights]}
+
+
+def _tempered_parts() -> dict[str, Any]:
+    """What tempering makes of candidates of which a tenth, a third and a half is right."""
+    parts = {}
+    for share in (0.1, 0.33, 0.5):
+        probability = np.clip(np.linspace(0.0, 2 * share, 9), 1e-6, 1 - 1e-6)
+        mixture = _tempered(Mixture(probability, np.array([-1.0, 2.0]), np.ones(3)))
+        parts[str(share)] = {"probability": mixture.probability, "coefficients": mixture.coefficients}
+    return parts
 
 
 def plain(value: Any) -> Any:

@@ -72,14 +72,21 @@ def test_every_page_is_built_and_the_reference_is_filled_in(site: Path) -> None:
     assert "<!-- the" not in commands + python
 
 
-def test_no_page_asks_anything_of_another_machine(browser: Browser, site: Path, address: str) -> None:
+def test_every_page_fits_a_phone_and_asks_nothing_of_another_machine(
+    browser: Browser, site: Path, address: str
+) -> None:
     from playwright.sync_api import expect
 
     asked: list[str] = []
-    page = browser.new_page()
+    too_wide: list[str] = []
+    page = browser.new_page(viewport={"width": 360, "height": 740})
     page.on("request", lambda request: asked.append(request.url))
     for file in sorted(site.rglob("*.html")):
         page.goto(address + str(file.relative_to(site)))
+        if page.evaluate("document.documentElement.scrollWidth") > 360:
+            too_wide.append(str(file.relative_to(site)))
+    assert too_wide == []
+    page.set_viewport_size({"width": 1280, "height": 720})
     page.goto(address)
     page.get_by_role("textbox", name="Search").press_sequentially("threshold")
     expect(page.locator(".md-search-result__item").first).to_be_visible()
@@ -99,17 +106,6 @@ def test_the_search_works_on_pages_from_the_disk(browser: Browser, site: Path) -
     expect(page.locator(".md-search-result__item").first).to_be_visible()
     page.close()
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
-
-
-def test_every_page_fits_a_phone(browser: Browser, site: Path) -> None:
-    page = browser.new_page(viewport={"width": 360, "height": 740})
-    too_wide = []
-    for file in sorted(site.rglob("*.html")):
-        page.goto(file.as_uri())
-        if page.evaluate("document.documentElement.scrollWidth") > 360:
-            too_wide.append(str(file.relative_to(site)))
-    page.close()
-    assert too_wide == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -10,8 +10,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from grown_papers import first_links, grown_papers
-from span_papers import some_papers
-from veclink import Linker, link
+from veclink import Linker
 from veclink.errors import InputError
 from veclink.progress import Progress
 from veclink.threads import computing, cores, cpu_quota, multiply, share, thread_count
@@ -138,14 +137,6 @@ def test_what_is_done_after_a_product_is_done_to_each_of_its_rows_once() -> None
         block *= 2
 
     assert (multiply(left, right, after=doubled) == 4).all()
-
-
-@pytest.mark.runs
-def test_links_are_the_same_whatever_the_number_of_threads() -> None:
-    papers = some_papers()
-    links = [link(papers.a, papers.b, seeds=papers.seeds, threads=threads) for threads in (1, 3)]
-    assert np.array_equal(links[0].pairs, links[1].pairs)
-    assert np.array_equal(links[0].probability, links[1].probability)
 
 
 @pytest.mark.runs

@@ -55,6 +55,7 @@ PAGES = {
     "check": Entry("checking", "fail where a page is not what the results and the code say"),
     "pictures": Entry("pictures.method", "the pictures of the page on how it works"),
     "report-pictures": Entry("pictures.report_page", "the pictures of the report and of the probe's page"),
+    "sample": Entry("studies.sample", "what the commands of the start page print of the bundled sample"),
     "gallery": Entry("pictures.gallery", "the gallery of reports: small cuts of the bundled sample"),
     "review-picture": Entry("pictures.review_page", "the picture of the review page"),
     "make-sample": Entry("make_sample", "cut the bundled sample out of a folder of papers"),

@@ -6,73 +6,56 @@ check of that name does not hold.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable
 
 import numpy as np
 
-from veclink_bench.experiments.tables import Cell, grouped, values
+from veclink_bench.experiments.tables import grouped, values
 from veclink_bench.real_figures import nothing_shared_is_not_linkable, real_figures
+from veclink_bench.span_figures import no_right_seed_is_named, span_figures
+from veclink_bench.table_figures import CONVERGED, TABLE_FIGURES, CellsOf, chosen, means_of
 
-CellsOf = Callable[[str], list[Cell]]
 Claim = Callable[[CellsOf], bool]
-
-CONVERGED = 50.0  # F1: what fails ends far below, what does not above
-
-
-def _means(cells: Iterable[Cell], *by: str, measure: str = "f1") -> dict[tuple, float]:
-    return {place: float(values(group, measure).mean()) for place, group in grouped(cells, *by).items()}
-
-
-def _of(cells: Iterable[Cell], **wanted: object) -> list[Cell]:
-    return [cell for cell in cells if all(cell.get(name) == value for name, value in wanted.items())]
-
-
-def span_has_the_highest_mean(cells_of: CellsOf) -> bool:
-    """Of every pair of the main table."""
-    means = _means(cells_of("main"), "pair", "method")
-    pairs = {pair for pair, _ in means}
-    return all(means[pair, "span"] >= max(v for (p, _), v in means.items() if p == pair) for pair in pairs)
 
 
 def span_leads_geh_tuned(cells_of: CellsOf) -> bool:
-    """On every pair that GEH's best settings are reported on."""
-    span = _means(_of(cells_of("main"), method="span"), "pair")
-    tuned = _means(_of(cells_of("tuning"), purpose="report", variant="tuned"), "pair")
-    return bool(tuned) and all(span[pair] > mean for pair, mean in tuned.items())
-
-
-def geh_converges_on_larger_corpora_alone(cells_of: CellsOf) -> bool:
-    """GEH to the letter: for minilm–mpnet on scifact, nfcorpus and papers above 50, everywhere else below 30."""
-    for (pair,), mean in _means(_of(cells_of("main"), method="geh"), "pair").items():
-        larger = pair[0] in ("scifact", "nfcorpus", "papers") and pair[1:] == ("minilm", "mpnet")
-        if larger != (mean > 50) or (not larger and mean > 30):
-            return False
-    return True
+    """On every pair that GEH's best settings are reported on, and on all of the main table and cells of the grid."""
+    of = means_of(cells_of("main"), "method", "pair")
+    tuned = means_of(chosen(cells_of("tuning"), purpose="report", variant="tuned"), "pair")
+    pairs = [*tuned.items(), *((place, mean) for (method, *place), mean in of.items() if method == "geh tuned")]
+    in_grid = means_of(cells_of("grid"), "method", "pair", "overlap", "seeds")
+    cells = [(place, mean) for (method, *place), mean in in_grid.items() if method == "geh tuned"]
+    return (
+        bool(tuned)
+        and all(of[("span", *place)] > mean for place, mean in pairs)
+        and all(in_grid[("span", *place)] > mean for place, mean in cells)
+    )
 
 
 def ao_tuned_is_the_best_baseline(cells_of: CellsOf) -> bool:
     """By its mean over all pairs, among the paper's baselines."""
     names = ("linear", "cca", "mlp", "rcsls", "procrustes", "ugw", "ao")
     known = [f"{name}{ending}" for name in names for ending in ("", " tuned")]
-    means = {method: v for (method,), v in _means(cells_of("main"), "method").items() if method in known}
+    means = {method: v for (method,), v in means_of(cells_of("main"), "method").items() if method in known}
     return max(means, key=lambda method: means[method]) == "ao tuned"
 
 
 def encoding_is_no_help(cells_of: CellsOf) -> bool:
     """The kernel is no better than raw distances, by mean, at either overlap."""
-    means = _means(cells_of("factorial"), "overlap", "encoding")
+    means = means_of(cells_of("factorial"), "overlap", "encoding")
     return all(means[overlap, "kernel"] <= means[overlap, "raw"] for overlap in (0.15, 0.3))
 
 
 def out_of_bag_always_gains(cells_of: CellsOf) -> bool:
     """Whatever the views and the encoding, at both overlaps, by mean over the corpora."""
-    means = _means(cells_of("factorial"), "overlap", "views", "encoding", "votes")
+    means = means_of(cells_of("factorial"), "overlap", "views", "encoding", "votes")
     return all(v > means[(*place[:-1], "own")] for place, v in means.items() if place[-1] == "out-of-bag")
 
 
 def random_beats_fps(cells_of: CellsOf) -> bool:
     """With the seeds in every view and from all links, whatever the encoding and the votes."""
-    means = _means(cells_of("factorial"), "overlap", "views", "encoding", "votes")
+    means = means_of(cells_of("factorial"), "overlap", "views", "encoding", "votes")
     return all(
         v > means[(place[0], place[1].replace("random", "fps"), *place[2:])]
         for place, v in means.items()
@@ -82,7 +65,7 @@ def random_beats_fps(cells_of: CellsOf) -> bool:
 
 def seeds_in_views_always_help(cells_of: CellsOf) -> bool:
     """Views that hold all seeds are better than those drawn from all links."""
-    means = _means(cells_of("factorial"), "overlap", "views", "encoding", "votes")
+    means = means_of(cells_of("factorial"), "overlap", "views", "encoding", "votes")
     return all(
         v < means[(place[0], place[1].removesuffix(" from L"), *place[2:])]
         for place, v in means.items()
@@ -92,21 +75,21 @@ def seeds_in_views_always_help(cells_of: CellsOf) -> bool:
 
 def hard_pair_needs_centring(cells_of: CellsOf) -> bool:
     """On the hard pair span finds nothing uncentred."""
-    hard = _of(cells_of("ablation"), pair=["nfcorpus", "mpnet", "e5"], method="span", variant="not centred")
+    hard = chosen(cells_of("ablation"), pair=["nfcorpus", "mpnet", "e5"], method="span", variant="not centred")
     return bool(hard) and not np.any(values(hard))
 
 
 def together_is_better_everywhere(cells_of: CellsOf) -> bool:
     """Three collections at once against each two alone, on every corpus."""
-    return all(mean > 0 for mean in _means(cells_of("many"), "collections", measure="gain").values())
+    return all(mean > 0 for mean in means_of(cells_of("many"), "collections", measure="gain").values())
 
 
 def clusters_within_a_point(cells_of: CellsOf) -> bool:
     """V-measure with span's links against the mean of both models alone, of every pair at α = 0.3 with 20 seeds."""
     cells = cells_of("clustering")
-    alone = _means([cell for cell in cells if cell.get("links_by") == "one model"], "pair", measure="v")
+    alone = means_of([cell for cell in cells if cell.get("links_by") == "one model"], "pair", measure="v")
     of_model = {(pair[0], pair[1]): mean for (pair,), mean in alone.items()}
-    linked = _means(_of(cells, links_by="span", overlap=0.3, seeds=20), "pair", measure="v")
+    linked = means_of(chosen(cells, links_by="span", overlap=0.3, seeds=20), "pair", measure="v")
     return all(
         mean >= (of_model[pair[0], pair[1]] + of_model[pair[0], pair[2]]) / 2 - 1 for (pair,), mean in linked.items()
     )
@@ -119,12 +102,30 @@ def rebuild_is_within_a_point(cells_of: CellsOf) -> bool:
     return {page for page, _ in of} == {"first", "mended"} and max(gaps) <= 1
 
 
+def _conditioning(cells_of: CellsOf, measure: str) -> np.ndarray:
+    """A measure of random views over that of furthest-point ones, of every corpus and number of anchors, (c, a)."""
+    of = means_of(cells_of("conditioning"), "pair", "views", "anchors", measure=measure)
+    ratios: dict[str, list[float]] = {}
+    for (pair, views, anchors), value in of.items():
+        if views == "fps":
+            ratios.setdefault(pair, []).append(of[pair, "random", anchors] / value)
+    return np.array(list(ratios.values()))
+
+
+def fps_is_better_conditioned(cells_of: CellsOf) -> bool:
+    """Furthest-point views of true links, on every corpus and with every number of anchors."""
+    return bool((_conditioning(cells_of, "condition") > 1).all())
+
+
+def fps_senses_no_more_with_few_anchors(cells_of: CellsOf) -> bool:
+    """With 15 and 30 anchors their least singular value is lower than that of random views, on every corpus."""
+    return bool((_conditioning(cells_of, "least")[:, :2] > 1).all())
+
+
 CLAIMS: dict[str, Claim] = {
     check.__name__.replace("_", "-"): check
     for check in (
-        span_has_the_highest_mean,
         span_leads_geh_tuned,
-        geh_converges_on_larger_corpora_alone,
         ao_tuned_is_the_best_baseline,
         encoding_is_no_help,
         out_of_bag_always_gains,
@@ -134,22 +135,25 @@ CLAIMS: dict[str, Claim] = {
         together_is_better_everywhere,
         clusters_within_a_point,
         rebuild_is_within_a_point,
+        fps_is_better_conditioned,
+        fps_senses_no_more_with_few_anchors,
     )
 }
 CLAIMS["nothing-shared-is-not-linkable"] = lambda _: nothing_shared_is_not_linkable()
+CLAIMS["no-right-seed-is-named"] = lambda _: no_right_seed_is_named()
 
 
 def _gaps_of_the_oracle(cells_of: CellsOf) -> np.ndarray:
     """Points by which span leads tuned self-learning with an oracle's threshold, where the latter converges."""
-    span = _means(_of(cells_of("main"), method="span"), "pair")
-    other = _means(_of(cells_of("main"), method="self-learning tuned"), "pair", measure="f1_oracle")
+    span = means_of(chosen(cells_of("main"), method="span"), "pair")
+    other = means_of(chosen(cells_of("main"), method="self-learning tuned"), "pair", measure="f1_oracle")
     return np.array([span[pair] - mean for pair, mean in other.items() if mean > CONVERGED + 5])
 
 
 def _gaps_of_centroids(cells_of: CellsOf) -> np.ndarray:
     """Points by which tuned self-learning leads centroids on scifact, in the grid."""
-    scifact = _of(cells_of("grid"), pair=["scifact", "minilm", "mpnet"])
-    means = _means(scifact, "method", "overlap", "seeds")
+    scifact = chosen(cells_of("grid"), pair=["scifact", "minilm", "mpnet"])
+    means = means_of(scifact, "method", "overlap", "seeds")
     return np.array(
         [means[("self-learning tuned", *place[1:])] - v for place, v in means.items() if place[0] == "centroids"]
     )
@@ -157,7 +161,7 @@ def _gaps_of_centroids(cells_of: CellsOf) -> np.ndarray:
 
 def _gaps_outside(cells_of: CellsOf) -> np.ndarray:
     """Points by which span leads tuned self-learning from anchors of other corpora, where the latter converges."""
-    means = _means(cells_of("outside"), "method", "pair", "outside")
+    means = means_of(chosen(cells_of("outside"), seeds=30), "method", "pair", "outside")
     found = []
     for (method, *place), mean in means.items():
         if method == "self-learning tuned" and mean > CONVERGED:
@@ -168,24 +172,35 @@ def _gaps_outside(cells_of: CellsOf) -> np.ndarray:
 def _neighbours_shared(cells_of: CellsOf, k: int, glove: bool) -> np.ndarray:
     """Mean Jaccard index of the k nearest neighbours of every pair, with GloVe or without; movies left out."""
     known = [cell for cell in cells_of("jaccard") if cell["pair"][0] != "movies"]
-    chosen = [cell for cell in known if ("glove" in cell["pair"]) == glove]
-    return np.array([np.mean([cell["jaccard"][k - 1] for cell in group]) for group in grouped(chosen, "pair").values()])
+    kept = [cell for cell in known if ("glove" in cell["pair"]) == glove]
+    return np.array([np.mean([cell["jaccard"][k - 1] for cell in group]) for group in grouped(kept, "pair").values()])
 
 
-def _of_real(figure: Callable[[], float]) -> Callable[[CellsOf], float]:
+def _of_trials(figure: Callable[[], float]) -> Callable[[CellsOf], float]:
     return lambda _: figure()
 
 
+def _least(numbers: np.ndarray) -> float:
+    return float(numbers.min()) if len(numbers) else math.nan
+
+
+def _most(numbers: np.ndarray) -> float:
+    return float(numbers.max()) if len(numbers) else math.nan
+
+
 FIGURES: dict[str, Callable[[CellsOf], float]] = {
-    **{name: _of_real(figure) for name, figure in real_figures().items()},
-    "oracle-gap-least": lambda cells_of: _gaps_of_the_oracle(cells_of).min(),
-    "oracle-gap-most": lambda cells_of: _gaps_of_the_oracle(cells_of).max(),
-    "centroids-gap-least": lambda cells_of: _gaps_of_centroids(cells_of).min(),
-    "centroids-gap-most": lambda cells_of: _gaps_of_centroids(cells_of).max(),
-    "outside-gap-least": lambda cells_of: _gaps_outside(cells_of).min(),
-    "outside-gap-most": lambda cells_of: _gaps_outside(cells_of).max(),
-    "neighbours-least": lambda cells_of: _neighbours_shared(cells_of, 10, glove=False).min(),
-    "neighbours-most": lambda cells_of: _neighbours_shared(cells_of, 10, glove=False).max(),
-    "neighbours-glove-least": lambda cells_of: _neighbours_shared(cells_of, 10, glove=True).min(),
-    "neighbours-glove-most": lambda cells_of: _neighbours_shared(cells_of, 10, glove=True).max(),
+    **{name: _of_trials(figure) for name, figure in (real_figures() | span_figures()).items()},
+    **TABLE_FIGURES,
+    "conditioning-gain-least": lambda cells_of: _least(_conditioning(cells_of, "condition").ravel()),
+    "conditioning-gain-most": lambda cells_of: _most(_conditioning(cells_of, "condition").ravel()),
+    "oracle-gap-least": lambda cells_of: _least(_gaps_of_the_oracle(cells_of)),
+    "oracle-gap-most": lambda cells_of: _most(_gaps_of_the_oracle(cells_of)),
+    "centroids-gap-least": lambda cells_of: _least(_gaps_of_centroids(cells_of)),
+    "centroids-gap-most": lambda cells_of: _most(_gaps_of_centroids(cells_of)),
+    "outside-gap-least": lambda cells_of: _least(_gaps_outside(cells_of)),
+    "outside-gap-most": lambda cells_of: _most(_gaps_outside(cells_of)),
+    "neighbours-least": lambda cells_of: _least(_neighbours_shared(cells_of, 10, glove=False)),
+    "neighbours-most": lambda cells_of: _most(_neighbours_shared(cells_of, 10, glove=False)),
+    "neighbours-glove-least": lambda cells_of: _least(_neighbours_shared(cells_of, 10, glove=True)),
+    "neighbours-glove-most": lambda cells_of: _most(_neighbours_shared(cells_of, 10, glove=True)),
 }

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from veclink_bench.places import BENCH
 from veclink_bench.real_table import kinds_table
+from veclink_bench.span_figures import span_trials
 
 RESULTS = BENCH / "results" / "experiments"
+SPEED = BENCH / "results" / "speed"
 STARTED_WITHIN = 0.03  # of the F1 from fifteen seeds on the same split
 TITLES = ("reddit", "stackexchange")
 PROMISED = (0.9, 0.95, 0.99)
@@ -129,9 +132,37 @@ def real_cases(results: Path = RESULTS) -> str:
     return kinds_table(_real_trials(results))
 
 
+def gpu_linking(results: Path = SPEED) -> str:
+    """Millions of titles linked on one GPU: `veclink bench gpu-linking`, a line for each size."""
+    head = "| rows on each side | seconds | of them until the pool is grown | precision | recall | F1 | GPU memory |"
+    lines = [head, "|---|---|---|---|---|---|---|"]
+    for run in json.loads((results / "gpu_linking.json").read_text(encoding="utf-8"))["runs"]:
+        shares = " | ".join(f"{100 * run[measure]:.1f}" for measure in ("precision", "recall", "f1"))
+        seconds = f"{run['seconds']:.1f} | {run['stages']['growing']:.1f}"
+        lines.append(f"| {run['rows']:,} | {seconds} | {shares} | {run['peak_gpu_gb']:.0f} GB |")
+    return "\n".join(lines)
+
+
+def printed_by(command: str, results: Path = RESULTS) -> str:
+    """What a command prints of the bundled sample, as `veclink bench sample` kept it; of `demo` its table alone."""
+    lines = json.loads((results / "sample.json").read_text(encoding="utf-8"))["printed"][command]
+    if command == "demo":
+        first = next(place for place, line in enumerate(lines) if "precision" in line and "shared" in line)
+        last = next(place for place, line in enumerate(lines) if line.startswith(" by the truth"))
+        lines = lines[first : last + 1]
+    ends = [place for place, line in enumerate(lines) if line == "Next:"]
+    shown = lines[: ends[0]] if ends else lines
+    return "\n".join(["```text", *(line.rstrip() for line in shown), "```"])
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "promise": promise,
     "starts": starts,
     "new-rows": new_rows,
     "real-cases": real_cases,
+    "span-trials": span_trials,
+    "gpu-linking": gpu_linking,
+    "sample-demo": partial(printed_by, "demo"),
+    "sample-link": partial(printed_by, "link"),
+    "sample-eval": partial(printed_by, "eval"),
 }

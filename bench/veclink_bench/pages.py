@@ -11,20 +11,23 @@ A page holds marks that no reader sees, and between them what they stand for:
 
 A number is `REDUCE FILE.MEASURE NAME=VALUE … [by=NAME] [digits=N]` of the cells of results/experiments/FILE.json whose
 settings have these values ("/" joins a list, "_" is a space, "|" means or). REDUCE is one of `REDUCTIONS`; with `by`
-the cells are averaged within each group first. `at FILE PATH` reads one number of any result file (a path of keys and
-positions, joined by "."), `code MODULE.NAME` a constant of the code, `figure NAME` one of `claims.FIGURES`.
+the cells are averaged within each group first. `at FILE PATH [digits=N [percent]]` reads one number of any result
+file (a path of keys and positions, joined by "."), `code MODULE.NAME … [percent]` a constant of the code or the
+product of several, and `figure NAME` one of `claims.FIGURES`.
 """
 
 from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 import tokenize
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from io import StringIO
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +41,7 @@ from veclink_bench.page_parts import PARTS
 from veclink_bench.places import BENCH, PAGE, ROOT
 
 RESULTS = BENCH / "results"
+PERCENT = "percent"
 NUMBER = re.compile(r"<!-- = (.+?) -->(.*?)<!-- /= -->", re.DOTALL)
 CLAIM = re.compile(r"<!-- claim ([\w-]+) -->(.*?)<!-- /claim -->", re.DOTALL)
 TABLE = re.compile(r"<!-- table ([\w-]+) (\d+) -->\n.*?<!-- end -->", re.DOTALL)
@@ -83,12 +87,11 @@ def number(query: str) -> str:
     """The number that a mark stands for, as text."""
     kind, *rest = query.split()
     if kind == "code":
-        module, _, name = rest[0].rpartition(".")
-        return _plain(getattr(import_module(module), name))
+        return _constant(rest)
     if kind == "figure":
-        return f"{FIGURES[rest[0]](cells_of):.{int(_option(rest, 'digits') or 1)}f}"
+        return _figure(FIGURES[rest[0]](cells_of), int(_option(rest, "digits") or 1))
     if kind == "at":
-        return _at(rest[0], rest[1], _option(rest, "digits"))
+        return _at(rest[0], rest[1], _option(rest, "digits"), 100 if PERCENT in rest else 1)
     if kind not in REDUCTIONS:
         known = ", ".join((*REDUCTIONS, "at", "code", "figure"))
         raise InputError(f"A mark asks for {kind!r}; it can ask for {known}.")
@@ -106,6 +109,15 @@ def number(query: str) -> str:
     return f"{value:.0f}" if kind == "count" else f"{value:.{digits}f}"
 
 
+def _constant(parts: list[str]) -> str:
+    """A constant of the code, or the product of several; in percent where that is asked for."""
+    places = [part.rpartition(".") for part in parts if part != PERCENT]
+    found = [getattr(import_module(module), name) for module, _, name in places]
+    if PERCENT in parts:
+        return _plain(100 * prod(found))
+    return _plain(found[0] if len(found) == 1 else prod(found))
+
+
 @cache
 def cells_of(file: str) -> list[Cell]:
     """The cells of a result file."""
@@ -113,7 +125,7 @@ def cells_of(file: str) -> list[Cell]:
 
 
 def constants_table(module: str) -> str:
-    """The constants of a module: name, value, and what the comment above or the text below them says."""
+    """The constants of a module: name, value, and what the comment above or the text below them says, once for each."""
     source = Path(str(import_module(module).__file__)).read_text(encoding="utf-8")
     lines = [
         f"<!-- constants {module} -->",
@@ -121,7 +133,7 @@ def constants_table(module: str) -> str:
         "|---|---|---|",
     ]
     comments = _comments(source)
-    told = ""
+    told = before = ""
     body = ast.parse(source).body
     for node, following in zip(body, [*body[1:], None], strict=True):
         name = _assigned(node)
@@ -130,8 +142,10 @@ def constants_table(module: str) -> str:
         above = _comment_above(comments, node.lineno)
         told = above or (told if node.lineno - 1 in _assigned_lines(source) else "")
         words = " ".join(filter(None, (told, comments.get(node.lineno, ""), _text_of(following))))
+        shown = "as above" if words and words == before else words
+        before = words
         value = _plain(getattr(import_module(module), name))
-        lines.append(f"| `{name}` | {value} | {words.replace('|', '&#124;')} |")
+        lines.append(f"| `{name}` | {value} | {shown.replace('|', '&#124;')} |")
     return "\n".join(lines) + "\n<!-- end -->"
 
 
@@ -166,7 +180,7 @@ def _read(file: str) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def _at(file: str, path: str, digits: str | None) -> str:
+def _at(file: str, path: str, digits: str | None, factor: int) -> str:
     value = _read(file)
     for step in path.split("."):
         value = (
@@ -174,7 +188,14 @@ def _at(file: str, path: str, digits: str | None) -> str:
             if isinstance(value, list)
             else value[step.replace("_", " ") if step not in value else step]
         )
-    return f"{value:,.{int(digits)}f}" if digits is not None else _plain(value)
+    return f"{factor * value:,.{int(digits)}f}" if digits is not None else _plain(value)
+
+
+def _figure(value: float, digits: int) -> str:
+    """A count, a number, or that nothing was measured yet."""
+    if math.isnan(value):
+        return "(not measured)"
+    return str(value) if isinstance(value, int) else f"{value:.{digits}f}"
 
 
 def _option(parts: list[str], name: str) -> str | None:

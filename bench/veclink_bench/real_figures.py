@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import cache, partial
+from pathlib import Path
 
 import numpy as np
 
@@ -12,13 +13,17 @@ from veclink_bench.places import BENCH
 from veclink_bench.real_table import Trial, Trials, f1, recall_at_95
 
 REPORT = BENCH / "results" / "experiments" / "real-report.1-of-1.jsonl"
-KINDS = ("even 0.3", "even 0.15", "even 0.05", "copies", "half of 600")
+FIRST_RELEASE = REPORT.with_name("real-0.1.jsonl")
+CHOICES = REPORT.with_name("calibration_choices.json")
+CHOSEN = "6 more, ridge 3, inflation 4"  # of the choices of the calibration, the one that was taken
+EVEN = ("even 0.3", "even 0.15", "even 0.05")
+KINDS = (*EVEN, "copies", "half of 600")
 
 
 @cache
-def real_trials() -> Trials:
+def real_trials(file: Path = REPORT) -> Trials:
     """Of each case the trial that was measured last."""
-    trials = map(json.loads, REPORT.read_text(encoding="utf-8").splitlines())
+    trials = map(json.loads, file.read_text(encoding="utf-8").splitlines())
     by_case: dict[str, Trial] = {trial["case"]: trial for trial in trials}
     return list(by_case.values())
 
@@ -36,7 +41,42 @@ def real_figures() -> dict[str, Callable[[], float]]:
         for kind in KINDS:
             name = f"real-{measure.__name__.removesuffix('_at_95')}-{kind.replace(' ', '-')}"
             figures[name] = partial(_measured, measure, kind)
+    for kind in EVEN:
+        name = kind.replace(" ", "-")
+        figures[f"first-release-f1-{name}"] = partial(_f1_then, kind)
+        figures[f"since-then-f1-{name}"] = partial(_f1_now, kind)
+    figures["first-release-splits"] = lambda: float(sum(len(_compared(kind)[0]) for kind in EVEN))
+    figures["chosen-runs"] = partial(_chosen, "runs")
+    figures["chosen-kept-95"] = partial(_chosen, "kept 0.95")
+    figures["worst-estimate-of-a-tenth"] = partial(_worst_estimate, "tenth of 2000")
     return figures
+
+
+def _chosen(measure: str) -> float:
+    """A figure of the runs that the calibration was chosen on."""
+    return float(json.loads(CHOICES.read_text(encoding="utf-8"))["variants"][CHOSEN][measure])
+
+
+def _f1_then(kind: str) -> float:
+    return f1(_compared(kind)[0])
+
+
+def _f1_now(kind: str) -> float:
+    return f1(_compared(kind)[1])
+
+
+def _compared(kind: str) -> tuple[Trials, Trials]:
+    """Trials of the first release, and of this one on the same splits."""
+    then = {trial["case"]: trial for trial in real_trials(FIRST_RELEASE) if trial["kind"] == kind}
+    now = {trial["case"]: trial for trial in _of(kind)}
+    both = [case for case in then if case in now]
+    return [then[case] for case in both], [now[case] for case in both]
+
+
+def _worst_estimate(kind: str) -> float:
+    """The most points by which the estimated precision exceeds the true one."""
+    found = [trial for trial in _of(kind) if trial["links"]]
+    return 100 * max(trial["estimated"]["precision"] - trial["true"]["precision"] for trial in found)
 
 
 def precision_at_95(trials: Trials) -> float:

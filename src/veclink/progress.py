@@ -39,6 +39,9 @@ class Progress:
 
 ProgressListener = Callable[[Progress], None]
 
+RoundListener = Callable[[int, int, float], None]
+"""Hears of a round: which it is, how many links it has or rows it looked at, and the share of them that is steady."""
+
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from span_papers import all_papers, linked, linked_cut, some_papers
+from span_papers import all_papers, linked
 from veclink.backends import cloud_pair
 from veclink.backends.cloud_pair import CloudPair
 from veclink.data.collection import Collection
@@ -68,7 +68,7 @@ def test_all_rows_of_small_clouds_are_asked_and_nothing_is_drawn() -> None:
 
 def test_nothing_is_found_between_large_clouds_that_share_nothing(large: None) -> None:
     rng = np.random.default_rng(0)
-    a, b = (rng.standard_normal((800, 64)).astype(np.float32) for _ in range(2))
+    a, b = (rng.standard_normal((520, 48)).astype(np.float32) for _ in range(2))
     found = link(a, b, seeds=np.column_stack([np.arange(15), np.arange(15)]), device="cpu")
     assert found.summary.verdict == "not linkable" and len(found) == 0
 
@@ -81,12 +81,3 @@ def test_rows_are_seen_the_same_whole_in_blocks_or_singly() -> None:
     seen = ProjectedRows(cloud, axes)
     assert np.allclose(seen.block(100, 164), whole[100:164], atol=1e-6)
     assert np.allclose(seen.take(np.array([7, 3])), whole[[7, 3]], atol=1e-6)
-
-
-def test_clouds_read_from_disk_when_asked_give_links_as_good(tmp_path_factory: pytest.TempPathFactory) -> None:
-    papers, folder = some_papers(), tmp_path_factory.mktemp("rows")
-    for name, vectors in (("a", papers.a), ("b", papers.b)):
-        np.save(folder / f"{name}.npy", vectors)
-    found = link(folder / "a.npy", folder / "b.npy", seeds=papers.seeds, device="cpu", memory="3MB")
-    # Not the same ones: products of blocks round otherwise, and growing amplifies the last digit.
-    assert score(found.pairs, papers.truth).f1 > score(linked_cut().pairs, papers.truth).f1 - 0.01

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from span_papers import linked_cut, some_papers
+from span_papers import some_papers
 from veclink.backends.cloud_pair import CloudPair
 from veclink.backends.placing import placed_clouds
 from veclink.confidence import candidates
@@ -35,15 +35,6 @@ def test_a_small_budget_reads_rows_when_asked_and_a_large_one_holds_them(tmp_pat
     a, b = _clouds(tmp_path)
     assert isinstance(placed_clouds(a, b, "cpu", "1MB", k=10, ridge=0.3).a, Cloud) and a._dense is None
     assert not isinstance(placed_clouds(a, b, "cpu", "100MB", k=10, ridge=0.3).a, Cloud)
-
-
-def test_a_memory_map_with_a_small_budget_gives_the_links_of_arrays_in_memory(tmp_path: Path) -> None:
-    a, b = _files(tmp_path)
-    links, expected = link(a, b, seeds=some_papers().seeds, memory="1MB", device="cpu"), linked_cut()
-    order, expected_order = (np.lexsort(each.pairs.T) for each in (links, expected))
-    assert np.array_equal(links.pairs[order], expected.pairs[expected_order])
-    # Products of other shapes round otherwise.
-    assert np.allclose(links.probability[order], expected.probability[expected_order], atol=1e-3)
 
 
 def test_large_clouds_are_linked_from_their_files_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

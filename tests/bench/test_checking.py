@@ -57,9 +57,9 @@ def test_a_number_typed_into_prose_is_found(changed: Path) -> None:
 
 
 def test_a_sentence_that_the_results_contradict_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    sentence = "<!-- claim span-has-the-highest-mean -->No pair is lost.<!-- /claim -->"
+    sentence = "<!-- claim ao-tuned-is-the-best-baseline -->No pair is lost.<!-- /claim -->"
     assert broken_claims(sentence) == []
-    monkeypatch.setitem(CLAIMS, "span-has-the-highest-mean", lambda _: False)
+    monkeypatch.setitem(CLAIMS, "ao-tuned-is-the-best-baseline", lambda _: False)
     assert "No pair is lost." in broken_claims(sentence)[0]
     assert "no check" in broken_claims("<!-- claim of-nothing -->All.<!-- /claim -->")[0]
 
@@ -84,7 +84,10 @@ def test_marks_ask_for_means_ranges_and_constants() -> None:
     assert number("count factorial.f1 votes=own") == "400"
     assert number("code veclink.linkers.geh.constants.GROWTH") == f"{constants.GROWTH:g}"
     table = constants_table("veclink.linkers.geh.constants")
-    assert f"| `NEIGHBOURS` | {constants.NEIGHBOURS} | Growth c and share" in table
+    assert f"| `GROWTH` | {constants.GROWTH} | Growth c and share" in table
+    assert f"| `NEIGHBOURS` | {constants.NEIGHBOURS} | as above |" in table
+    both = [f"veclink.linkers.geh.constants.{name}" for name in ("GROWTH", "SHARE")]
+    assert number(f"code {' '.join(both)} percent") == f"{100 * constants.GROWTH * constants.SHARE:g}"
     for wrong in ("mean factorial.f1 votes=none", "median factorial.f1", "mean nowhere.f1"):
         with pytest.raises(InputError):
             number(wrong)

@@ -43,10 +43,22 @@ def test_a_device_that_fails_leaves_its_cells_to_the_cpu(setup: Setup, tmp_path:
     store = Store(tmp_path / "main.json", "main", setup)
     jobs = [job(setup, "span"), job(setup, "geh"), job(setup, "geh", 1)]
     # On a machine with a GPU nothing fails, and the cells come from there.
-    Filling({"main": store}, list(jobs)).run([Lane("cpu", 1), Lane("cuda", 1)], 60)
+    Filling({"main": store}, list(jobs)).run([Lane(1), Lane(1, gpu=True)], 60)
     measured = Store(tmp_path / "main.json", "main", setup).measured
     assert sorted(measured) == sorted(key_of(each.settings) for each in jobs)
     assert all("f1" in cell and cell["device"] in ("cpu", "cuda") for cell in measured.values())
+
+
+def test_cells_for_a_gpu_and_others_are_taken_by_their_own_lanes_and_none_is_left(setup: Setup) -> None:
+    methods = ("span", "geh", "ugw", "linear")
+    filling = Filling({}, [job(setup, method) for method in methods])
+    filling._gpu = True
+    of_gpu, of_cores = filling._taken_by(Lane(1, gpu=True)), filling._taken_by(Lane(1))
+    taken = [next(of_gpu), next(of_gpu), next(of_gpu), next(of_cores)]
+    assert [(each.settings["method"], each.setup.device) for each in taken] == [
+        ("geh", "cuda"), ("ugw", "cuda"), ("span", "cpu"), ("linear", "cpu")
+    ]  # fmt: skip
+    assert not list(of_gpu) and not list(of_cores)
 
 
 def test_cells_of_another_version_are_dropped_with_those_that_are_brought(setup: Setup, tmp_path: Path) -> None:
@@ -60,4 +72,6 @@ def test_cells_of_another_version_are_dropped_with_those_that_are_brought(setup:
     take(store, {})
     assert list(store.measured) == [key_of(old)], "where nothing is brought, nothing is lost"
     take(store, brought)
+    assert list(store.measured) == [key_of(old)], "nor where a cell would have no trial"
+    take(store, brought, partly=True)
     assert list(Store(tmp_path / "main.json", "main", setup).measured) == [key_of(new)]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from veclink.errors import InputError
-from veclink_bench.page_parts import new_rows, promise, starts
+from veclink_bench.page_parts import gpu_linking, new_rows, printed_by, promise, starts
 from veclink_bench.pages import filled
 from veclink_bench.places import ROOT
+from veclink_bench.span_figures import LINES, span_trials
 
 
 def trial(*true: float | None) -> dict[str, Any]:
@@ -50,7 +52,8 @@ def test_of_a_case_that_was_measured_twice_the_last_counts_and_the_half_for_choo
 @pytest.mark.parametrize(
     ("page", "part"),
     [("how-to/threshold.md", promise), ("how-to/no-seeds.md", starts), ("limits.md", starts),
-     ("how-to/new-rows.md", new_rows)],
+     ("how-to/new-rows.md", new_rows), ("limits.md", span_trials), ("how-well.md", span_trials),
+     ("scale.md", gpu_linking), ("start.md", partial(printed_by, "demo")), ("start.md", partial(printed_by, "link"))],
 )  # fmt: skip
 def test_the_pages_say_it_also_where_they_are_read_as_files(page: str, part: Callable[[], str]) -> None:
     assert part() in (ROOT / "docs" / page).read_text(encoding="utf-8")
@@ -95,3 +98,22 @@ def test_the_page_on_new_rows_says_what_was_measured_and_nothing_else(tmp_path: 
     (tmp_path / "living.json").write_text(json.dumps({"summary": measured}))
     told = new_rows(tmp_path)
     assert "missed by 0.4 points" in told and "1.19 products" in told and "one at a time" not in told
+
+
+def test_the_table_of_even_splits_has_means_worst_cases_and_errors_where_there_are_links(tmp_path: Path) -> None:
+    found = {"f1": 0.9, "links": 9, "estimated_precision": 0.97, "precision": 0.95, "precision_at_95": 0.96}
+    nothing = {"f1": 0.0, "links": 0, "estimated_precision": None, "precision": 0.0, "precision_at_95": None}
+    trials = {}
+    for name, overlap, _ in LINES:
+        for state, trial in enumerate((found, nothing)):
+            trials[f"{name} pair=x-y-z overlap={overlap} seeds=15 state={state}"] = trial
+    (tmp_path / "span.json").write_text(json.dumps(trials))
+    assert span_trials(tmp_path).count("| 2 | 45.0 (0.0) | 2.0 points | 96.0 |") == len(LINES)
+
+
+def test_of_the_demo_its_table_is_shown_and_of_linking_all_but_the_next_steps(tmp_path: Path) -> None:
+    demo = ["Verdict: linkable.", "   precision   shared papers  ", " by the truth   98.2 %", "", "Next, with your own"]
+    link = ["905 links", "Written to /tmp/links.parquet.", "Next:", "  veclink cut"]
+    (tmp_path / "sample.json").write_text(json.dumps({"printed": {"demo": demo, "link": link}}))
+    assert printed_by("demo", tmp_path) == "```text\n   precision   shared papers\n by the truth   98.2 %\n```"
+    assert printed_by("link", tmp_path) == "```text\n905 links\nWritten to /tmp/links.parquet.\n```"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import veclink
+from cli.test_app import run
 from veclink.data.collection import Collection
 from veclink.data.ids import read_ids
 from veclink.data.links import Links
@@ -277,6 +279,37 @@ def test_a_file_url_of_another_machine_is_refused() -> None:
 def test_an_unknown_ending_says_what_is_known(name: str) -> None:
     with pytest.raises(InputError, match=rf"{name} is not a kind of file that is known; known are \.npy, .*\.jsonl"):
         open_collection(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [("", "name of a collection is empty"), (" ", "is empty"), (".", "a folder"), ("/", "a folder")],
+)
+def test_a_name_that_names_nothing_is_told_in_a_sentence(name: str, sentence: str) -> None:
+    code, out, err = run("inspect", name)
+    assert (code, out) == (1, "") and sentence in err and err.count("\n") == 1
+
+
+def test_a_folder_of_parquet_files_may_be_where_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pa.table({"id": ["x", "y", "z"], "vector": vectors(3).tolist()})
+    pq.write_table(table, tmp_path / "part-0.parquet")
+    monkeypatch.chdir(tmp_path)
+    assert len(open_collection(".")) == 3
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_an_empty_id_is_evaluated_like_any_other_and_as_a_seed_it_is_refused(tmp_path: Path, ending: str) -> None:
+    links, truth = tmp_path / f"links{ending}", tmp_path / "truth.csv"
+    columns = {"a": ["x", "", "y"], "b": ["1", "2", "3"]}
+    if ending == ".csv":
+        links.write_text("a,b\n" + "".join(f"{a},{b}\n" for a, b in zip(*columns.values(), strict=True)))
+    else:
+        pq.write_table(pa.table(columns), links)
+    truth.write_text("a,b\nx,1\n,2\n")
+    code, out, _ = run("eval", links, "--truth", truth, "--json")
+    assert code == 0 and (json.loads(out)["right"], json.loads(out)["found"], json.loads(out)["true"]) == (2, 3, 2)
+    with pytest.raises(InputError, match="lacks a value for a or b"):
+        read_pairs(links)
 
 
 ENDINGS = [".npy", ".npz", ".parquet", ".safetensors", ".jsonl"]

@@ -90,6 +90,27 @@ def test_a_report_is_made_of_saved_links(files: Path, tmp_path: Path) -> None:
     assert told == {"report": str(bare), "links": len(Links.load(links)), "verdict": "linkable"}
 
 
+def test_bare_files_are_evaluated_and_merged_by_titles_in_tables(files: Path, tmp_path: Path) -> None:
+    links, merged = tmp_path / "links.parquet", tmp_path / "merged.parquet"
+    order = {int(line["b"]): int(line["a"]) for line in csv.DictReader((files / "truth.csv").open())}
+    for side, row_of in (("a", dict(enumerate(range(120)))), ("b", order)):
+        lines = [f"Paper number {row_of[row]}\n" for row in range(120)]
+        (tmp_path / f"{side}.csv").write_text("title\n" + "".join(lines))
+    collections = (files / "a.npy", files / "b.npy")
+    payload = ("--payload-a", tmp_path / "a.csv", "--payload-b", tmp_path / "b.csv")
+    told = link(files, links, *payload)[1]
+    code, out, _ = run("eval", links, *collections, "--by", "title", *payload, "--json")
+    assert code == 0 and json.loads(out)["agree"] == json.loads(out)["compared"] > 100
+    merging = shlex.split(told.splitlines()[-1].partition("store:")[2])
+    code, _, _ = run(*(merged if word == "merged.parquet" else word for word in merging[1:]))
+    table = veclink.open_collection(merged).payload.to_pydict()
+    assert code == 0 and sorted(set(table["title"])) == sorted(f"Paper number {row}" for row in range(120))
+    code, _, told = run("eval", links, "--truth", files / "truth.csv", *payload)
+    assert code == 2 and "are for --by" in told
+    code, _, told = run("merge", *collections, "--links", links, "-o", tmp_path / "d.csv", "--dedupe", *payload)
+    assert code == 2 and "writes ids alone" in told
+
+
 def test_a_report_names_both_collections_or_none(files: Path, tmp_path: Path) -> None:
     link(files, tmp_path / "links.csv", "-q")
     code, _, told = run("report", tmp_path / "links.csv", files / "a.npy", "-o", tmp_path / "page.html")

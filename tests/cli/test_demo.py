@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 import span_papers
 from veclink.cli.demo_run import Demo
 from veclink.cli.terminal import print_demo
 from veclink.confidence.threshold import thresholds
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -19,6 +24,14 @@ def test_demo_links_most_shown_papers_rightly_and_knows_which(demo: Demo) -> Non
     assert demo.n_shared == 900 and demo.n_seeds == 15
     assert demo.scores.f1 > 0.9
     assert [each.right for each in demo.shown] == [each.title_a == each.title_b for each in demo.shown]
+
+
+def test_the_pages_tell_what_the_demo_gives_today(demo: Demo) -> None:
+    """Where this fails, `veclink bench sample` and `veclink bench results --pages-only` tell it anew."""
+    kept = json.loads((ROOT / "bench" / "results" / "experiments" / "sample.json").read_text(encoding="utf-8"))
+    assert abs(len(demo.links) - kept["links"]) <= 2  # another numerical library may move a link at the threshold
+    assert 100 * demo.scores.recall == pytest.approx(kept["recall"], abs=0.3)
+    assert demo.links.summary.caution == pytest.approx(kept["caution"], abs=0.02)
 
 
 def test_demo_shows_sure_links_doubtful_ones_and_one_that_was_left_out(demo: Demo) -> None:

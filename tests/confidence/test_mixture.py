@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from veclink.confidence.mixture import Mixture, first_guess
+from veclink.confidence.decoys import Decoys
+from veclink.confidence.features import Standard
+from veclink.confidence.mixture import Mixture, Sample, _tempered, count_among_decoys, first_guess
 
 
 def test_the_log_odds_of_new_candidates_follow_from_the_coefficients() -> None:
@@ -19,3 +21,44 @@ def test_the_first_guess_rises_from_0_to_1_between_two_quantiles_of_the_score() 
     assert guess[95] == pytest.approx(1) and guess[100] == 1
     assert guess[62] == pytest.approx(((0.62 - 0.3) / 0.65) ** 2)
     assert first_guess(np.ones(5)).tolist() == [0.0] * 5
+
+
+def sample_of(places: np.ndarray, decoy_places: np.ndarray, sources: np.ndarray) -> Sample:
+    """Candidates and decoys with one feature; all decoys are of side A."""
+    features, decoy_features = places[:, None], decoy_places[:, None]
+    none = np.empty(0, np.int64)
+    decoys = Decoys("a", sources, sources, sources, len(places)), Decoys("b", none, none, none, len(places))
+    n = float(len(places))
+    return Sample(places, Standard.of(features), features, decoys, decoy_features, n, n)
+
+
+def test_candidates_that_lie_among_the_decoys_are_counted_as_wrong() -> None:
+    rng = np.random.default_rng(0)
+    places = np.r_[rng.normal(6, 1, 700), rng.normal(0, 1, 300)]
+    probability = np.r_[np.ones(700), np.zeros(300)]
+    sample = sample_of(places, rng.normal(0, 1, 700), np.arange(700))
+    assert count_among_decoys(sample, np.array([0.0, 1.0]), probability) == pytest.approx(300, rel=0.15)
+
+
+def test_decoys_of_wrong_links_do_not_count() -> None:
+    rng = np.random.default_rng(0)
+    places = np.r_[rng.normal(6, 1, 700), rng.normal(0, 1, 300)]
+    probability = np.r_[np.ones(700), np.zeros(300)]
+    decoy_places = np.r_[rng.normal(0, 1, 700), rng.normal(-3, 1, 300)]
+    sample = sample_of(places, decoy_places, np.arange(1000))
+    assert count_among_decoys(sample, np.array([0.0, 1.0]), probability) == pytest.approx(300, rel=0.15)
+
+
+def test_where_few_are_right_log_odds_are_drawn_together_and_as_many_stay_right() -> None:
+    probability = np.r_[np.full(10, 0.99), np.full(90, 0.01)]
+    tempered = _tempered(Mixture(probability, np.array([0.0, 1.0]), np.empty(0)))
+    assert tempered.probability.sum() == pytest.approx(probability.sum())
+    assert tempered.probability[0] < 0.97 and tempered.probability[-1] > 0.01
+    assert tempered.coefficients[1] == pytest.approx(0.65 + 0.85 * probability.mean())
+
+
+def test_where_many_are_right_nothing_is_tempered() -> None:
+    probability = np.r_[np.full(60, 0.99), np.full(40, 0.01)]
+    tempered = _tempered(Mixture(probability, np.array([0.0, 1.0]), np.empty(0)))
+    assert tempered.probability == pytest.approx(probability, abs=1e-9)
+    assert tempered.coefficients.tolist() == [0.0, 1.0]

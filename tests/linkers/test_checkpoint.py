@@ -232,9 +232,8 @@ def test_archives_with_odd_arrays_are_done_again(folder: Path) -> None:
         assert kept.load(path.stem.split("-")[2], rng) is None, (path.stem, name, changed)
         assert rng.bit_generator.state == np.random.default_rng(5).bit_generator.state
         if number < 2:
-            links = _linked(folder, SPAN, checkpoint=folder / "again")
             shutil.copytree(folder / "kept", folder / "again", dirs_exist_ok=True)
-            assert links == _linked(folder, SPAN, checkpoint=folder / "again") == _uninterrupted("span")
+            assert _linked(folder, SPAN, checkpoint=folder / "again") == _uninterrupted("span")
         path.write_bytes(original)
     assert kept.load(path.stem.split("-")[2], rng) is not None
 

@@ -46,6 +46,16 @@ def test_arrays_collections_and_files_give_the_same_links(tmp_path: Path) -> Non
     assert link(tmp_path / "a.npy", str(tmp_path / "b.npy"), seeds=tmp_path / "seeds.csv", **OPTIONS) == expected
 
 
+def test_arrays_and_their_titles_make_a_table_that_people_read() -> None:
+    a, b, _ = small_papers()
+    titles = [[f"{side} {row}" for row in range(len(rows))] for side, rows in (("left", a), ("right", b))]
+    links = link(a, b, seeds=SEEDS, payload_a={"title": titles[0]}, payload_b=titles[1], **OPTIONS)
+    assert np.array_equal(links.pairs, link(a, b, seeds=SEEDS, **OPTIONS).pairs)
+    row_a, row_b = links.pairs[0].tolist()
+    assert links[0].titles == (f"left {row_a}", f"right {row_b}")
+    assert links.summary.agreement.agree == 0  # no title is the same
+
+
 def test_links_are_one_to_one_with_seeds_first_and_evidence_for_each() -> None:
     a, b, _ = small_papers()
     links = link(a, b, seeds=SEEDS, **OPTIONS)

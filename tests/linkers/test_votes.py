@@ -26,8 +26,8 @@ def test_views_counted_together_count_as_one_after_another(views: list[tuple[lis
     scores = [np.sqrt(1.0 + pairs[:, 0] + 3 * pairs[:, 1]) for pairs in arrays]
     for (_, times), pairs, score in zip(views, arrays, scores, strict=True):
         in_turn.add(pairs, score, times=times)
-    of_pairs = np.repeat([times for _, times in views], [len(pairs) for pairs in arrays])
-    together.add(np.concatenate(arrays), np.concatenate(scores), times=of_pairs)
+    repeats = np.repeat([times for _, times in views], [len(pairs) for pairs in arrays])
+    together.add(np.concatenate(arrays), np.concatenate(scores), times=repeats)
     assert np.array_equal(together.keys, in_turn.keys) and np.array_equal(together.counts, in_turn.counts)
     assert np.array_equal(together.mean_scores(), in_turn.mean_scores())
 

@@ -50,7 +50,8 @@ def test_groups_of_copies_are_those_that_linking_groups_and_the_largest_comes_fi
     vectors[7] = vectors[3]
     groups = inspect_collection(Collection.from_array(vectors)).copies
     assert groups == [[30, 90, 91, 92], [3, 7]]
-    linked = veclink.link(vectors, papers(sample.B)[:300], device="cpu", seeds=[[i, i] for i in range(100, 140)])
+    seeds = [[i, i] for i in range(100, 140)]
+    linked = veclink.link(vectors, papers(sample.B)[:300], device="cpu", seeds=seeds, fallbacks=False)
     assert linked.summary.copies[0] == sum(len(group) - 1 for group in groups)
     np.save(tmp_path / "rows.npy", vectors)
     said = CliRunner().invoke(app, ["inspect", str(tmp_path / "rows.npy")]).output

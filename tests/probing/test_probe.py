@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from functools import cache
 from pathlib import Path
 
@@ -115,6 +116,19 @@ def test_seeds_that_agree_on_nothing_make_it_doubtful() -> None:
     assert found.verdict == "doubtful"
 
 
+def test_eight_right_seeds_are_called_near_or_too_few_to_tell_and_never_doubtful() -> None:
+    papers, rng = span_papers.some_papers(), np.random.default_rng(3)
+    told = []
+    for _ in range(12):
+        seeds = papers.truth[rng.permutation(len(papers.truth))[:8]]
+        wrong = np.column_stack([seeds[:, 0], np.roll(seeds[:, 1], 1)])
+        told += [probe(papers.a, papers.b, seeds=each, forecast=False) for each in (seeds, wrong)]
+    right, torn = told[::2], told[1::2]
+    assert {each.verdict for each in right} <= {"linkable", "unknown"}
+    assert sum(each.verdict == "linkable" for each in right) >= 9
+    assert all(each.sentence.startswith("Unknown: 8 seeds alone cannot tell") for each in torn)
+
+
 def test_one_model_on_both_sides_needs_no_linking() -> None:
     vectors = span_papers.all_papers().a
     found = probe(vectors[:1200], vectors[800:])
@@ -180,6 +194,8 @@ def test_the_command_prints_one_verdict_line_first_or_one_json_object(tmp_path: 
     arguments = ("probe", tmp_path / "a.npy", tmp_path / "b.npy", "--seeds", tmp_path / "seeds.csv", "--no-forecast")
     code, out, _ = run(*arguments)
     assert code == 0 and out.splitlines()[0].startswith("Probably linkable")
+    step = ["link", *map(str, arguments[1:5]), "-o", "links.parquet", "--report", "links.html"]
+    assert shlex.split(out.splitlines()[-1])[1:] == step and "a verdict on all of them" in out
     code, out, _ = run(*arguments, "--json", "--report", tmp_path / "p.html")
     told = json.loads(out)
     assert told["verdict"] == "linkable" and told["seeds"]["count"] == 15 and told["forecast"] is None

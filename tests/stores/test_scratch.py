@@ -23,7 +23,7 @@ from veclink.stores import open_store
 from veclink.stores.opening import open_collection
 from veclink.stores.protocol import Batch
 
-MANY, SOME = 100_000, 40_000
+MANY, SOME = 50_000, 20_000
 SLOW = ("qdrant", "chroma", "milvus")
 """Engines that write a few thousand rows a second."""
 

@@ -20,10 +20,10 @@ from store_kinds import rows_of
 from veclink.data.collection import Collection
 from veclink.errors import InputError, StoreError
 from veclink.files import memory as limits
-from veclink.review.payloads import with_payload
 from veclink.stores import open_store, scratch
 from veclink.stores.engines.panics import without_panics
 from veclink.stores.opening import open_collection
+from veclink.stores.payloads import with_payload
 from veclink.stores.protocol import Batch
 
 

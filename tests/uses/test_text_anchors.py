@@ -157,3 +157,16 @@ def test_a_sentence_transformers_model_embeds_them(tmp_path: Path) -> None:
     assert cosine.max() < 0.7, "they are on all sorts of things"
     with pytest.raises(InputError, match="cannot be loaded"):
         embed(texts, str(tmp_path / "no-model"))
+
+
+@pytest.mark.extras
+def test_a_model_that_cannot_be_downloaded_is_one_sentence_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")  # nobody listens there
+    given = ("anchors", "--model-a", "no-such-model", "--model-b", "no-such-model", "-o", tmp_path / "anchors")
+    code, out, err = run(*given)
+    assert (code, out) == (1, "") and len(err.splitlines()) == 1 and not caplog.records
+    assert "is not on this machine" in err and "give the folder of a model" in err

@@ -26,6 +26,7 @@ EXPERIMENTS = {
     "votes": "votes of true and of spurious pairs",
     "distance": "precision and confidence by distance to the nearest seed",
     "consistency": "correlation of distances in two spaces, by distance",
+    "conditioning": "how unevenly furthest-point and random views tell directions apart",
     "glove": "linking with GloVe means, which no contrastive loss made",
     "jaccard": "overlap of the k nearest neighbours in two spaces",
     "merging": "retrieval from a merged collection, by overlap",

@@ -11,8 +11,8 @@ from veclink_bench.experiments.trials import run_trial
 
 TITLE = "GloVe"
 PAIRS = (("scifact", "glove", "minilm"), ("nfcorpus", "glove", "minilm"))
-METHODS = ("geh tuned", "span")
-OVERLAPS, SEEDS, TRIALS = (0.15, 0.3), 15, 3
+METHODS = ("geh", "geh tuned", "span")
+OVERLAPS, SEEDS, TRIALS = (0.15, 0.3), 15, 5
 
 
 def cells(setup: Setup) -> list[Settings]:

@@ -164,7 +164,8 @@ def _work(job: Job) -> dict[str, Any]:
         if job.setup.device == "cpu" or isinstance(error, VeclinkError):
             raise
         # A shared GPU can be out of memory for a moment; the CPU gives the same figures, only later.
-        measured = module.run(replace(job.setup, device="cpu"), job.settings) | {"device": "cpu"}
+        told = f"{type(error).__name__}: {str(error)[:300]}"
+        measured = module.run(replace(job.setup, device="cpu"), job.settings) | {"device": "cpu", "gpu_error": told}
     return measured | {
         "version": version_of(method_of(job.settings)),
         "wall": round(time.perf_counter() - began, 2),

@@ -111,6 +111,7 @@ def _fixed(cells: list[Cell]) -> list[str]:
         "collections",
         "overlap",
         "seeds",
+        "anchors",
         "method",
         "how",
         "outside",

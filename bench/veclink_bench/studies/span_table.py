@@ -40,7 +40,7 @@ def merged() -> dict[str, Trial]:
 
 def rows(trials: dict[str, Trial]) -> Iterator[tuple[str, str]]:
     """(figure, value) for everything that was measured."""
-    cells = [({"name": key.split()[0], **_settings(key)}, trial) for key, trial in trials.items()]
+    cells = [({"name": key.split()[0], **settings_of(key)}, trial) for key, trial in trials.items()]
 
     def of(name: str, **wanted: str) -> list[tuple[dict[str, str], Trial]]:
         return [(s, t) for s, t in cells if s["name"] == name and all(s.get(k) == v for k, v in wanted.items())]
@@ -82,7 +82,7 @@ def rows(trials: dict[str, Trial]) -> Iterator[tuple[str, str]]:
         yield "nothing to link: not linkable, no links", f"{none} of {len(found)}"
 
 
-def _settings(key: str) -> dict[str, str]:
+def settings_of(key: str) -> dict[str, str]:
     """The settings in a trial's key, "name pair=… overlap=… …"; a value may hold spaces."""
     parts = [part.rsplit(" ", 1) for part in key.split("=")]
     names = [part[-1] for part in parts[:-1]]

@@ -229,12 +229,12 @@ def _next_steps(
     linker: str | None = None,
 ) -> list[str]:
     """What to do with the links, or about them; what is in the way is said in the reasons above."""
-    both, shown, output = shlex.join(names), shlex.join([*names, *payloads]), shlex.quote(output)
+    shown, output = shlex.join([*names, *payloads]), shlex.quote(output)
     steps = [] if report is not None else [f"  see them:        veclink report {output} {shown} -o links.html"]
     steps.append(f"  check by eye:    veclink review {output} {shown}")
     steps.append(f"  keep sure ones:  veclink cut {output} --precision 0.95 -o sure.csv")
     if linker is not None:
         steps.append(f"  link new rows:   veclink match NEW --linker {shlex.quote(linker)} -o new.csv")
     if links.summary.verdict == "linkable":
-        steps.append(f"  make one store:  veclink merge {both} --links {output} -o merged.parquet --yes")
+        steps.append(f"  make one store:  veclink merge {shown} --links {output} -o merged.parquet --yes")
     return steps

@@ -11,6 +11,7 @@ import typer
 
 from veclink.cli.shared import (
     MapKind,
+    Payloads,
     Printing,
     RandomState,
     SkipZero,
@@ -18,6 +19,7 @@ from veclink.cli.shared import (
     check_no_input,
     check_output,
     command,
+    opened,
     print_warning,
 )
 from veclink.errors import InputError, WrongLinksWarning, without_secrets
@@ -91,6 +93,7 @@ def merge(
     ],
     writing: Writing,
     printing: Printing,
+    payloads: Payloads,
     appending: Appending,
     merging: Merging,
     b: Annotated[str | None, typer.Argument(metavar="[B]", help="The collection whose model stays.")] = None,
@@ -102,36 +105,37 @@ def merge(
     options = {**asdict(merging), "sure": writing.probability}
     links = writing.links
     if appending.append:
-        _check_append(b, writing)
-        check_no_input(output, a, appending.against)
-        _append(a, output, appending, writing, printing)
+        _check_append(b, writing, payloads)
+        check_no_input(output, a, appending.against, *payloads.files())
+        _append((a, payloads.payload_a), output, appending, writing, printing)
         return
     if b is None or links is None:
         raise typer.BadParameter("Give A, B and --links; or new rows, --append and --linker.")
     if writing.dedupe:
+        if payloads.files():
+            raise typer.BadParameter("--dedupe writes ids alone; leave --payload-a and --payload-b out.")
         check_output(Path(output), a, b, str(links))
         _dedupe((a, b, links), Path(output), {**options, "union_only": True}, writing, printing)
     else:
-        check_no_input(output, a, b, links)
+        check_no_input(output, a, b, links, *payloads.files())
+        options |= {"payload_a": payloads.payload_a, "payload_b": payloads.payload_b}
         _merge((a, b, links), output, options, writing, printing)
 
 
 def _merge(
     inputs: tuple[str, str, Path], output: str, options: dict[str, Any], writing: Writing, printing: Printing
 ) -> None:
-    from veclink.stores.opening import open_collection, open_target
+    from veclink.stores.opening import open_target
     from veclink.uses.merging import check_free
     from veclink.uses.merging import merge as merged_of
 
-    a, b, links = inputs
     with (
         open_target(output, write=writing.yes) as store,  # an unknown kind is told before the long work
         printing.progress() as listener,
         warnings.catch_warnings(action="ignore", category=WrongLinksWarning),  # told below, without its place
     ):
-        left, right = (open_collection(each, progress=listener) for each in (a, b))
         check_free(store, writing.replace or not writing.yes)
-        merged = merged_of(left, right, links, progress=listener, **options)
+        merged = merged_of(*inputs, progress=listener, **options)
         in_the_way = None if writing.replace else store.in_the_way()
         if writing.yes:
             _say_before(hidden_by_wrong_links(merged.summary.hidden), printing)
@@ -147,13 +151,16 @@ def _merge(
     printing.result(told, lambda: typer.echo("\n".join(lines)))
 
 
-def _check_append(b: str | None, writing: Writing) -> None:
-    if b is not None or writing.links is not None or writing.dedupe or writing.replace:
+def _check_append(b: str | None, writing: Writing, payloads: Payloads) -> None:
+    given = (b, writing.links, payloads.payload_b)
+    if any(each is not None for each in given) or writing.dedupe or writing.replace:
         raise typer.BadParameter("With --append there are new rows, --linker and -o; leave B and what it needs out.")
 
 
-def _append(new: str, output: str, appending: Appending, writing: Writing, printing: Printing) -> None:
-    """Append new rows to a merged collection, or say what that would do."""
+def _append(
+    new: tuple[str, Path | None], output: str, appending: Appending, writing: Writing, printing: Printing
+) -> None:
+    """Append new rows to a merged collection, or say what that would do. new: where they are, and their payload."""
     from veclink.uses.appending import append
     from veclink.uses.linker import Linker
     from veclink.uses.merged_rows import AS_THEY_ARE
@@ -163,7 +170,8 @@ def _append(new: str, output: str, appending: Appending, writing: Writing, print
     with printing.progress() as listener:
         linker = Linker.load(appending.linker)
         asked: dict[str, Any] = {"side": appending.side, "sure": writing.probability, "against": appending.against}
-        appended = append(new, output, linker, progress=listener, **asked)
+        rows = opened(*new, progress=listener)
+        appended = append(rows, output, linker, progress=listener, **asked)
         if yes:
             _say_before(hidden_by_wrong_links(appended.hidden) if appended.joined else "", printing)
             appended.write(output)

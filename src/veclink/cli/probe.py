@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from veclink.cli.shared import NO_TRUSTED_LINKS, Device, Printing, RandomState, SeedsFile, check_report, command
+from veclink.errors import without_secrets
 
 
 @command
@@ -23,7 +25,10 @@ def probe(
     device: Device = "auto",
     random_state: RandomState = 0,
 ) -> None:
-    """Say whether A and B can be linked, what may be in the way, and what linking them will give."""
+    """Say whether A and B can be linked, what may be in the way, and what linking them will give.
+
+    veclink link gives the verdict too, with the links: look first where linking takes long, or where it did not work.
+    """
     from veclink.cli.probe_printing import print_probe
     from veclink.probing import probe as look
 
@@ -35,6 +40,9 @@ def probe(
 
         save_probe(report, found)
     page = {} if report is None else {"report": str(report)}
-    printing.result(found.to_dict() | page, lambda: print_probe(found, **page))
+    given = [] if seeds is None else ["--seeds", str(seeds)]
+    both = [without_secrets(a), without_secrets(b)]
+    step = shlex.join(["veclink", "link", *both, *given, "-o", "links.parquet", "--report", "links.html"])
+    printing.result(found.to_dict() | page, lambda: print_probe(found, step, **page))
     if found.verdict == "not linkable":
         raise typer.Exit(NO_TRUSTED_LINKS)

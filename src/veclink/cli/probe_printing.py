@@ -13,10 +13,10 @@ from veclink.probing import Probe
 from veclink.report.markup import duration, percent
 
 
-def print_probe(probe: Probe, report: str | None = None) -> None:
+def print_probe(probe: Probe, step: str | None = None, report: str | None = None) -> None:
     """The verdict in one line, then what both collections are like, what the seeds say, and the forecast.
 
-    report: where the page of the probe was written, if it was.
+    step: the command that links them. report: where the page of the probe was written, if it was.
     """
     console = Console(highlight=False)
     console.print(escape(probe.sentence))
@@ -37,6 +37,15 @@ def print_probe(probe: Probe, report: str | None = None) -> None:
         _print_forecast(console, probe)
     if report is not None:
         console.print(f"The page is {escape(report)}; open it in a browser.", soft_wrap=True)
+    if step is not None and probe.verdict not in ("same space", "not linkable"):
+        console.print(f"{_what_linking_adds(probe)}\n  {escape(step)}", soft_wrap=True)
+
+
+def _what_linking_adds(probe: Probe) -> str:
+    """Why to link now, though a trial may have linked already."""
+    if probe.forecast is not None and probe.forecast.whole:
+        return "Next, the same run once more, which writes the links; of so few rows it can be the first command:"
+    return "Next, link them: that gives the links, and a verdict on all of them:"
 
 
 def _print_seeds(console: Console, probe: Probe) -> None:
@@ -44,7 +53,7 @@ def _print_seeds(console: Console, probe: Probe) -> None:
     assert seeds is not None
     console.print(
         f"Seeds: {seeds.count:,}. Projected on the others, {percent(seeds.typical)} of the other collection is nearer "
-        "to a seed than its partner (median; 50 % is chance)."
+        "to a seed than its partner is (wrong pairs: about 40 %)."
     )
     if seeds.correlation is not None:
         curve = ", ".join(f"{value:.2f}" for _, value, _ in seeds.curve)

@@ -99,7 +99,7 @@ class Payloads:
 
     PANEL: ClassVar[str] = "What is written and shown"
     payload_a: Annotated[
-        Path | None, typer.Option(help="What to show of A's objects: CSV, Parquet or JSONL, a line each, or by `id`.")
+        Path | None, typer.Option(help="Columns of A's objects: CSV, Parquet or JSONL, a line each, or by `id`.")
     ] = None
     payload_b: Annotated[Path | None, typer.Option(help="The same for B.")] = None
 
@@ -122,11 +122,10 @@ def opened(
     progress: ProgressListener | None = None,
 ) -> Collection:
     """A collection, with the payload of a file where one is given; the rest as in `open_collection`."""
-    from veclink.review.payloads import with_payload
     from veclink.stores.opening import open_collection
 
-    collection = open_collection(source, payload=payload, memory=memory, progress=progress)
-    return collection if payload_file is None else with_payload(collection, payload_file)
+    chosen = payload if payload_file is None else payload_file
+    return open_collection(source, payload=chosen, memory=memory, progress=progress)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,9 @@ A logistic regression separates the candidates from decoys; its output weighs th
 nothing moves (expectation–maximisation). The number of wrong candidates comes from the regression itself and,
 independently, from the decoys' rate; the two counts are weighed by their errors. The first is the better one where many
 links are right, and gives way where few are. Where right and wrong ones stand clearly apart, a third count, by the
-shape of the log odds alone (`bimodal`), corrects both.
+shape of the log odds alone (`bimodal`), corrects both. And where many are right, a fourth one has half the say: how
+many candidates lie where most decoys do (`count_among_decoys`). Where few are right, the log odds are drawn together in
+the end: a regression that teaches itself is too sure of what it found.
 """
 
 from __future__ import annotations
@@ -20,10 +22,14 @@ from veclink.confidence.constants import (
     MAX_ROUNDS,
     MIN_WRONG_SHARE,
     MIXTURE_CONVERGED,
+    MOST_DECOYS,
     MUTUAL_SHARE,
     OWN_DOUBT_SHARE,
     RATE_ERROR,
     REGRESSION_ERROR,
+    SAY_OF_DECOYS,
+    SHARES_OF_SAY,
+    TEMPERATURE,
     UNDAMPED_ROUNDS,
 )
 from veclink.confidence.decoys import Decoys
@@ -102,14 +108,24 @@ class WrongCount:
     n_candidates: int
     shape: Bimodal
 
-    def mixed(self, by_regression: float) -> float:
-        """All counts in one; some are always wrong, and some right."""
+    def mixed(self, by_regression: float, among_decoys: float | None) -> float:
+        """All counts in one; some are always wrong, and some right.
+
+        among_decoys: `count_among_decoys`; None before there is a regression to place the decoys by.
+        """
         count = self.trust * self.by_rate + (1 - self.trust) * by_regression
-        weight = self.shape.weight(count)
-        count = max(count, 1.0) ** (1 - weight) * max(self.shape.wrong, 1.0) ** weight
+        count = _between(count, self.shape.wrong, self.shape.weight(count))
+        if among_decoys is not None:
+            count = _between(count, among_decoys, self._say_of_decoys(among_decoys))
         least = MIN_WRONG_SHARE * self.n_candidates
         most = (1 - MIN_WRONG_SHARE) * self.n_candidates
         return float(np.clip(count, least, most))
+
+    def _say_of_decoys(self, among_decoys: float) -> float:
+        """The weight of the count among the decoys: none where it says that few candidates are right."""
+        share_right = 1 - among_decoys / self.n_candidates
+        low, high = SHARES_OF_SAY
+        return SAY_OF_DECOYS * float(np.clip((share_right - low) / (high - low), 0.0, 1.0))
 
 
 def fit_mixture(sample: Sample) -> Mixture:
@@ -117,14 +133,16 @@ def fit_mixture(sample: Sample) -> Mixture:
     n = len(sample)
     probability = first_guess(sample.score)
     right_by_regression = probability.sum()
+    among_decoys = None
     for done in range(MAX_ROUNDS):
         count = wrong_count(sample, probability)
         decoy_weight = sample.decoy_weights(probability)
-        wrong = count.mixed(n - right_by_regression)
+        wrong = count.mixed(n - right_by_regression, among_decoys)
         coefficients = _regression(sample, probability, decoy_weight, wrong)
         log_odds = coefficients[0] + sample.features @ coefficients[1:]
+        among_decoys = count_among_decoys(sample, coefficients, probability)
         right_by_regression = sigmoid(log_odds).sum()
-        wrong = count.mixed(n - right_by_regression)
+        wrong = count.mixed(n - right_by_regression, among_decoys)
         fresh = with_total(log_odds, n - wrong)
         moved = np.abs(fresh - probability).mean()
         if done < UNDAMPED_ROUNDS:
@@ -133,7 +151,21 @@ def fit_mixture(sample: Sample) -> Mixture:
             probability = 0.5 * (fresh + probability)
         if moved < MIXTURE_CONVERGED:
             break
-    return Mixture(probability, coefficients, decoy_weight)
+    return _tempered(Mixture(probability, coefficients, decoy_weight))
+
+
+def _tempered(mixture: Mixture) -> Mixture:
+    """The mixture with log odds drawn together where few candidates are right; as many are right as before."""
+    probability = mixture.probability
+    least, by_share = TEMPERATURE
+    temper = min(1.0, least + by_share * float(probability.mean()))
+    bounded = np.clip(probability, 1e-9, 1 - 1e-9)
+    log_odds = np.log(bounded / (1 - bounded))
+    return Mixture(
+        with_total(temper * log_odds, float(probability.sum())),
+        temper * mixture.coefficients,
+        mixture.decoy_weight,
+    )
 
 
 def first_guess(score: np.ndarray) -> np.ndarray:
@@ -165,6 +197,44 @@ def wrong_count(sample: Sample, probability: np.ndarray) -> WrongCount:
         alone=0.5 * (alone_a + alone_b),
     )
     return WrongCount(by_rate, trust, n, bimodal(probability))
+
+
+def count_among_decoys(
+    sample: Sample,
+    coefficients: np.ndarray,
+    probability: np.ndarray,
+) -> float:
+    """How many candidates are wrong by where the decoys lie.
+
+    Below the log odds that MOST_DECOYS of the decoys do not reach, right candidates are rare: what lies there is that
+    share of the wrong ones. A decoy counts by how likely the link is right that it was made of: decoys of wrong links
+    lie too low.
+
+    Parameters
+    ----------
+    sample : Sample
+    coefficients : (1 + f,) float64
+        Of the regression that places candidates and decoys.
+    probability : (n,) float64
+        Of the candidates.
+    """
+    sources = np.concatenate([decoys.source for decoys in sample.decoys])
+    weight = probability[sources]
+    if not weight.sum() > 0:
+        return 0.0
+    place = sample.decoy_features @ coefficients[1:]
+    order = np.argsort(place)
+    reached = np.cumsum(weight[order]) / weight.sum()
+    at = min(int(np.searchsorted(reached, MOST_DECOYS)), len(order) - 1)
+    bound = place[order[at]]
+    decoys_below = weight[place < bound].sum() / weight.sum()
+    candidates_below = np.count_nonzero(sample.features @ coefficients[1:] < bound)
+    return candidates_below / max(float(decoys_below), MIN_WRONG_SHARE)
+
+
+def _between(count: float, other: float, weight: float) -> float:
+    """The geometric mean of two counts, of which the other has this weight."""
+    return max(count, 1.0) ** (1 - weight) * max(other, 1.0) ** weight
 
 
 def _trust(rate: float, right: float, wrong: float, alone: float) -> float:

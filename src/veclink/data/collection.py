@@ -53,6 +53,12 @@ class Collection:
                 )
             _check_unique(ids, self.name)
             object.__setattr__(self, "ids", ids)
+        if self.payload is not None and not hasattr(self.payload, "num_rows"):
+            kind = type(self.payload).__name__
+            raise InputError(
+                f"{self.name} has payload that is a {kind}, and here it is an Arrow table; "
+                "veclink.open_collection(vectors, payload=...) takes frames, lists and files too."
+            )
         if self.payload is not None and self.payload.num_rows != n:
             raise InputError(
                 f"{self.name} has {plural(n, 'row')} but {self.payload.num_rows:,} of payload; give one per vector."

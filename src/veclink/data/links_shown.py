@@ -99,7 +99,7 @@ class ShownLinks(Tabled):
             with these columns.
         """
         if isinstance(truth, (str, Path)):
-            truth = np.column_stack(read_pairs(truth))
+            truth = np.column_stack(read_pairs(truth, empty_ids=True))
         columns = self.columns()
         found, true = ({(str(a), str(b)) for a, b in zip(*each, strict=True)} for each in (
             (columns["a"], columns["b"]), _two_columns(truth)

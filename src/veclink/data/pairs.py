@@ -65,10 +65,11 @@ def lookup(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     return np.where(keys[position] == wanted, position, -1)
 
 
-def read_pairs(path: str | Path) -> tuple[np.ndarray, np.ndarray]:
+def read_pairs(path: str | Path, *, empty_ids: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """The columns `a` and `b` of a CSV or Parquet file; what comes from CSV is text until a collection says more.
 
-    Of a file with all judged pairs (`judged.IS_LINK`), the links alone.
+    Of a file with all judged pairs (`judged.IS_LINK`), the links alone. An empty text is refused as a value that was
+    forgotten, unless `empty_ids` says that an object may be called so.
     """
     path = Path(path)
     table_ending(path, "pairs come in such a file with the columns a,b")
@@ -80,7 +81,7 @@ def read_pairs(path: str | Path) -> tuple[np.ndarray, np.ndarray]:
         raise InputError(f"{path} has the columns {names}; pairs are in two columns called a and b.")
     left, right = table.values["a"], table.values["b"]
     rows = zip(table.places, left, right, strict=True)
-    lacking = [place for place, *pair in rows if None in pair or "" in pair]
+    lacking = [place for place, *pair in rows if None in pair or ("" in pair and not empty_ids)]
     if lacking:
         raise InputError(
             f"{path} lacks a value for a or b in {table.unit} {named(lacking)}; fill or remove those {table.unit}s."

@@ -67,7 +67,8 @@ def table_ending(path: Path, otherwise: str) -> str:
     """`.csv` or `.parquet`, as the name of a file ends; `otherwise` tells what to do where it ends differently."""
     ending = path.suffix.lower()
     if ending not in (".csv", ".parquet"):
-        raise InputError(f"{path} does not end in .csv or .parquet; {otherwise}.")
+        told = path if path.name else "An empty name"
+        raise InputError(f"{told} does not end in .csv or .parquet; {otherwise}.")
     return ending
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from veclink.geometry.clouds import uncentred
 from veclink.geometry.nearest import largest
+from veclink.geometry.sides import Sides
 from veclink.geometry.signatures import unit_rows
 from veclink.threads import share
 
@@ -26,8 +27,6 @@ BLOCK = 256  # rows at a time
 # Of how generic a row is, against 64 numbers of a profile; 4 to 16 do as well (reddit, scifact, papers, films).
 GENERIC_WEIGHT = 8.0
 FORM_WEIGHT = 0.5
-
-Sides = tuple[np.ndarray, np.ndarray]
 
 
 def paired_profiles(a: np.ndarray, b: np.ndarray, *, hops: int, ridge: float) -> Sides:

@@ -6,9 +6,14 @@ inner product. A signature has one coordinate per anchor and rows of unit length
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
+from veclink.geometry.sides import Sides, both
+
 SMALLEST_NORM = 1e-12
+SAME = 1e-10  # squared gaps up to this are rounding where the true gap is zero
 CHUNK = 1024  # rows at a time in float64
 RIDGE = 0.3  # λ of the span signature, as in its first trials: F1 hardly moves between 0.03 and 3
 
@@ -34,7 +39,7 @@ def kernel_width(r: np.ndarray) -> float:
     squares = np.einsum("ij,ij->i", r, r)
     gaps = squares[:, None] + squares[None, :] - 2.0 * (r @ r.T)
     # The subtraction above leaves rounding where the true gap is zero; it must not count as a distance.
-    apart = np.triu(gaps > 1e-10 * (1.0 + squares.max(initial=0.0)), 1)
+    apart = np.triu(gaps > SAME * (1.0 + squares.max(initial=0.0)), 1)
     return float(np.sqrt(np.median(gaps[apart]))) if apart.any() else 1.0
 
 
@@ -66,9 +71,19 @@ def span_projection(anchors: np.ndarray, ridge: float = RIDGE) -> np.ndarray:
     return (whitening @ basis).T.astype(np.float32)
 
 
+def span_projections(anchors: Sides, ridge: float) -> Sides:
+    """The projections of both sides' anchors."""
+    return both(partial(span_projection, ridge=ridge), anchors)
+
+
+def projected(points: np.ndarray, projection: np.ndarray) -> np.ndarray:
+    """Points (n, d) along a projection (d, m), of unit length."""
+    return unit_rows(points @ projection)
+
+
 def canonical_projections(
     left: np.ndarray, right: np.ndarray, ridge: float = RIDGE, power: float = 2.0
-) -> tuple[np.ndarray, np.ndarray]:
+) -> Sides:
     """Canonical projections from paired anchors, (d1, r) and (d2, r) float32, each axis weighted by its ρ^power.
 
     With C the covariance of a side's anchors, whitened by `(C + ridge·mean eigenvalue·I)^{-1/2}`, the cross-covariance

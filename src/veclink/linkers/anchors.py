@@ -109,13 +109,8 @@ def anchors_from_column(
     random_state: int,
 ) -> Anchors:
     """Anchors that are rows with equal values in a column: a random part of them, which may be wrong."""
-    there_a = lookup(a.rows, matches.pairs[:, 0]) >= 0
-    there_b = lookup(b.rows, matches.pairs[:, 1]) >= 0
-    pairs = matches.pairs[there_a & there_b]  # zero vectors that were skipped have no partner
-    rng = np.random.default_rng(random_state)
-    chosen = rng.permutation(len(pairs))[:MAX_FROM_COLUMN]
-    found = anchors_from_pairs(a, b, pairs[np.sort(chosen)])
-    return replace(found, trusted=False, name=f"equal {matches.name}")
+    found = _some_pairs(a, b, matches.pairs, random_state)
+    return replace(found, name=f"equal {matches.name}")
 
 
 def anchors_from_links(
@@ -128,12 +123,19 @@ def anchors_from_links(
 
     pairs: (m, 2) rows of the two collections.
     """
-    there = (lookup(a.rows, pairs[:, 0]) >= 0) & (lookup(b.rows, pairs[:, 1]) >= 0)
-    pairs = pairs[there]
+    found = _some_pairs(a, b, pairs, random_state)
+    return replace(found, name="earlier links", marked=False)
+
+
+def _some_pairs(a: Cloud, b: Cloud, pairs: np.ndarray, random_state: int) -> Anchors:
+    """A random part of pairs (m, 2) of rows of the two collections, as anchors that may be wrong."""
+    there_a = lookup(a.rows, pairs[:, 0]) >= 0
+    there_b = lookup(b.rows, pairs[:, 1]) >= 0
+    pairs = pairs[there_a & there_b]  # zero vectors that were skipped have no partner
     rng = np.random.default_rng(random_state)
     chosen = rng.permutation(len(pairs))[:MAX_FROM_COLUMN]
     found = anchors_from_pairs(a, b, pairs[np.sort(chosen)])
-    return replace(found, trusted=False, name="earlier links", marked=False)
+    return replace(found, trusted=False)
 
 
 def anchors_from_vectors(

@@ -31,6 +31,10 @@ SAVE_EVERY = 60.0  # seconds between two saves of an unfinished pass over all ro
 SHARE_OF_TIME = 0.05  # that saving it may take
 UNFINISHED = "pass"  # the stage that an unfinished pass is kept as
 
+State = dict[str, np.ndarray]
+"""Arrays by name, as they are kept."""
+Packed = tuple[State, Any]
+"""Arrays, and plain values beside them."""
 
 DAMAGED = (*UNREADABLE, MemoryError, RuntimeError, zipfile.BadZipFile, zlib.error)
 """What numpy, zipfile and json complain with when a file is not what was written."""
@@ -54,7 +58,7 @@ class Checkpoint:
         self,
         stage: str,
         rng: np.random.Generator,
-        arrays: dict[str, np.ndarray],
+        arrays: State,
         plain: Any = None,
     ) -> None:
         """Keep a stage: arrays, plain values, and the state of the generator after it."""
@@ -68,7 +72,7 @@ class Checkpoint:
         self,
         stage: str,
         rng: np.random.Generator,
-    ) -> tuple[dict[str, np.ndarray], Any] | None:
+    ) -> Packed | None:
         """What was kept of a stage, the generator set to its state after it; None where there is nothing of use."""
         try:
             with np.load(self._path(stage), allow_pickle=False) as file:
@@ -114,7 +118,7 @@ class UnfinishedPass:
         self._rng = np.random.default_rng(0)  # a pass draws nothing
         self._due = time.monotonic() + SAVE_EVERY
 
-    def load(self) -> dict[str, np.ndarray] | None:
+    def load(self) -> State | None:
         """The lists saved last."""
         held = self._checkpoint.load(UNFINISHED, self._rng)
         return None if held is None else held[0]
@@ -123,7 +127,7 @@ class UnfinishedPass:
         self,
         done: int,
         of: int,
-        lists: Callable[[], dict[str, np.ndarray]],
+        lists: Callable[[], State],
     ) -> None:
         """Hear that so many of the rows are done, and save the lists if it is time to."""
         began = time.monotonic()
@@ -135,7 +139,7 @@ class UnfinishedPass:
             self._told(done, of)
 
 
-def _seal(said: str, arrays: dict[str, np.ndarray]) -> str:
+def _seal(said: str, arrays: State) -> str:
     """A digest of all that a file holds: one that was changed since, though it can be read, is not gone on from."""
     return digest(said, sorted(arrays), *(np.asarray(arrays[name]) for name in sorted(arrays)))
 

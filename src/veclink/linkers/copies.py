@@ -7,40 +7,72 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from veclink.data.links import Links
+from veclink.data.pairs import lookup
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.copies import Groups, copy_groups, without_copies
 
 
 @dataclass(frozen=True, eq=False)
-class Grouped:
-    """Two clouds of which one row of each group of copies is left.
+class WithoutCopies:
+    """A cloud of which one row of each group of copies is left.
 
     Attributes
     ----------
-    a, b : Cloud
+    cloud : Cloud
         Without copies.
-    groups_a, groups_b : Groups
-        Of the rows that they had.
-    rows_a, rows_b : (n,) int64
-        The rows of the collections that those were.
+    groups : Groups
+        Of the rows that it had.
+    rows : (n,) int64
+        The rows of the collection that those were, ascending.
     """
 
-    a: Cloud
-    b: Cloud
-    groups_a: Groups
-    groups_b: Groups
-    rows_a: np.ndarray
-    rows_b: np.ndarray
+    cloud: Cloud
+    groups: Groups
+    rows: np.ndarray
+
+    def stand_for(self, rows: np.ndarray) -> np.ndarray:
+        """The rows of the collection that stand for these (m,); a row that is not in the cloud stays as it is."""
+        place = lookup(self.rows, rows)
+        chosen = self.rows[self.groups.first[place]]
+        return np.where(place >= 0, chosen, rows)
+
+    def members(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """All rows of the groups that these rows (m,) stand for, group by group, and where each starts: (m + 1,)."""
+        order, spans = self.groups.members()
+        first, last = spans[np.searchsorted(self.rows, rows)].T
+        sizes = last - first
+        starts = np.r_[0, np.cumsum(sizes)]
+        offset = np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
+        members = order[np.repeat(first, sizes) + offset]
+        return self.rows[members], starts
+
+    def ids(self, rows: np.ndarray) -> np.ndarray | None:
+        """What the collection calls these rows (m,), where it has ids."""
+        ids = self.cloud.collection.ids
+        return None if ids is None else ids[rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """Two clouds without their copies."""
+
+    left: WithoutCopies
+    right: WithoutCopies
+
+    @property
+    def clouds(self) -> tuple[Cloud, Cloud]:
+        """Those of A and of B."""
+        return self.left.cloud, self.right.cloud
 
     @property
     def copies(self) -> tuple[int, int]:
         """How many rows of A and of B are left out."""
-        return self.groups_a.copies, self.groups_b.copies
+        return self.left.groups.copies, self.right.groups.copies
 
     def seeds(self, pairs: np.ndarray) -> np.ndarray:
         """Pairs of rows of the collections (m, 2) as pairs of the rows that stand for them, each row once."""
-        of_a = _chosen_rows(pairs[:, 0], self.rows_a, self.groups_a)
-        of_b = _chosen_rows(pairs[:, 1], self.rows_b, self.groups_b)
+        of_a = self.left.stand_for(pairs[:, 0])
+        of_b = self.right.stand_for(pairs[:, 1])
         stand = np.column_stack([of_a, of_b])
         for side in (0, 1):
             _, first = np.unique(stand[:, side], return_index=True)
@@ -51,63 +83,46 @@ class Grouped:
         """The links with all rows of both groups, each as probable as the one that was found."""
         if links.considered is not None:
             links = replace(links, considered=self.expanded(links.considered))
-        rows_a, at_a = _all_members(links.pairs[:, 0], self.rows_a, self.groups_a)
-        rows_b, at_b = _all_members(links.pairs[:, 1], self.rows_b, self.groups_b)
-        pairs, source = _products(rows_a, at_a, rows_b, at_b)
-        ids_a, ids_b = self.a.collection.ids, self.b.collection.ids
+        rows_a, rows_b = links.pairs.T
+        pairs, source = _products(self.left.members(rows_a), self.right.members(rows_b))
+        evidence = {name: column[source] for name, column in links.evidence.items()}
         return replace(
             links,
             pairs=pairs,
             probability=links.probability[source],
             summary=replace(links.summary, n_links=len(pairs)),
-            evidence={name: column[source] for name, column in links.evidence.items()},
-            ids_a=None if ids_a is None else ids_a[pairs[:, 0]],
-            ids_b=None if ids_b is None else ids_b[pairs[:, 1]],
+            evidence=evidence,
+            ids_a=self.left.ids(pairs[:, 0]),
+            ids_b=self.right.ids(pairs[:, 1]),
         )
 
 
 def grouped(a: Cloud, b: Cloud) -> Grouped:
     """Both clouds without their copies."""
-    groups_a, groups_b = copy_groups(a), copy_groups(b)
-    return Grouped(
-        without_copies(a, groups_a),
-        without_copies(b, groups_b),
-        groups_a,
-        groups_b,
-        a.rows,
-        b.rows,
-    )
+    return Grouped(_without_copies(a), _without_copies(b))
 
 
-def _chosen_rows(rows: np.ndarray, source: np.ndarray, groups: Groups) -> np.ndarray:
-    """The rows of a collection that stand for these (m,); a row that is not in the cloud stays as it is."""
-    place = np.minimum(np.searchsorted(source, rows), len(source) - 1)
-    known = source[place] == rows
-    return np.where(known, source[groups.first[place]], rows)
-
-
-def _all_members(rows: np.ndarray, source: np.ndarray, groups: Groups) -> tuple[np.ndarray, np.ndarray]:
-    """All rows of the groups that these rows (m,) stand for, group by group, and where each starts: (m + 1,)."""
-    order, spans = groups.members()
-    span = spans[np.searchsorted(source, rows)]
-    sizes = span[:, 1] - span[:, 0]
-    starts = np.r_[0, np.cumsum(sizes)]
-    offset = np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
-    members = order[np.repeat(span[:, 0], sizes) + offset]
-    return source[members], starts
+def _without_copies(cloud: Cloud) -> WithoutCopies:
+    groups = copy_groups(cloud)
+    return WithoutCopies(without_copies(cloud, groups), groups, cloud.rows)
 
 
 def _products(
-    rows_a: np.ndarray,
-    at_a: np.ndarray,
-    rows_b: np.ndarray,
-    at_b: np.ndarray,
+    of_a: tuple[np.ndarray, np.ndarray],
+    of_b: tuple[np.ndarray, np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Every row of group i of A with every row of group i of B: pairs (p, 2), and the i of each (p,)."""
+    """Every row of group i of A with every row of group i of B: pairs (p, 2), and the i of each (p,).
+
+    of_a, of_b: the rows of all groups, and where each group starts among them.
+    """
+    rows_a, at_a = of_a
+    rows_b, at_b = of_b
     sizes_a, sizes_b = np.diff(at_a), np.diff(at_b)
     counts = sizes_a * sizes_b
+    ends = np.cumsum(counts)
     source = np.repeat(np.arange(len(counts)), counts)
-    within = np.arange(len(source)) - np.repeat(np.cumsum(counts) - counts, counts)
-    left = rows_a[at_a[source] + within // sizes_b[source]]
-    right = rows_b[at_b[source] + within % sizes_b[source]]
+    within = np.arange(len(source)) - np.repeat(ends - counts, counts)
+    size_b = sizes_b[source]
+    left = rows_a[at_a[source] + within // size_b]
+    right = rows_b[at_b[source] + within % size_b]
     return np.column_stack([left, right]), source

@@ -24,16 +24,24 @@ def earlier_pairs(links: Links | str | Path, a: Collection, b: Collection) -> np
     found = links if isinstance(links, Links) else Links.load(links)
     rows_a = _rows(found.pairs[:, 0], found.ids_a, found.summary.n_a, a, "A")
     rows_b = _rows(found.pairs[:, 1], found.ids_b, found.summary.n_b, b, "B")
-    there = (rows_a >= 0) & (rows_b >= 0) & (found.probability >= SURE)
-    if there.sum() < LEAST:
+    pairs = np.column_stack([rows_a, rows_b])
+    there = (pairs >= 0).all(axis=1) & (found.probability >= SURE)
+    count = np.count_nonzero(there)
+    if count < LEAST:
         raise InputError(
-            f"Of {plural(len(found), 'earlier link')}, {int(there.sum()):,} are probable and name rows that are still "
+            f"Of {plural(len(found), 'earlier link')}, {count:,} are probable and name rows that are still "
             f"there, and a run goes on from {LEAST}; check the collections, or start from seeds."
         )
-    return np.column_stack([rows_a, rows_b])[there]
+    return pairs[there]
 
 
-def _rows(rows: np.ndarray, ids: np.ndarray | None, size: int, collection: Collection, side: str) -> np.ndarray:
+def _rows(
+    rows: np.ndarray,
+    ids: np.ndarray | None,
+    size: int,
+    collection: Collection,
+    side: str,
+) -> np.ndarray:
     """The row of each linked object (n,) in a collection; −1 where it is gone."""
     if ids is None or collection.ids is None:
         if len(collection) < size:
@@ -42,5 +50,7 @@ def _rows(rows: np.ndarray, ids: np.ndarray | None, size: int, collection: Colle
                 "them by; give a collection that has grown, or one with ids."
             )
         return rows
-    place = {key: row for row, key in enumerate(collection.ids.tolist())}
-    return np.array([place.get(key, -1) for key in ids.tolist()], np.int64)
+    now = collection.ids.tolist()
+    place = dict(zip(now, range(len(now)), strict=True))
+    rows_now = [place.get(key, -1) for key in ids.tolist()]
+    return np.array(rows_now, np.int64)

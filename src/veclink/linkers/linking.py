@@ -50,6 +50,8 @@ def link(
     seeds_by: str | tuple[str, str] | None = None,
     anchors: tuple[Source, Source] | None = None,
     continued: Links | str | Path | None = None,
+    payload_a: Any = None,
+    payload_b: Any = None,
     method: str = "span",
     device: str = "auto",
     random_state: int = 0,
@@ -69,7 +71,7 @@ def link(
 
     Parameters
     ----------
-    a, b : array of shape (n, d), Collection, path or URL
+    a, b : array of shape (n, d), frame, Collection, path or URL
         The two collections: n and d may differ.
     seeds : pairs of shape (m, 2) or path, optional
         Known pairs (ids where the collections have ids, else rows), or a CSV or Parquet file of them.
@@ -84,6 +86,9 @@ def link(
         Instead of seeds: links that were found earlier between these collections, which may have grown since. Rows are
         found again by their ids; without ids, rows have to be where they were, and new ones after them. They are the
         start and may be wrong: the vectors decide.
+    payload_a, payload_b : path, frame, mapping or (n,) titles, optional
+        What is known of the objects, where the collections do not carry it: titles for tables and cards, columns for
+        `seeds_by` and to compare, in the forms that `open_collection` takes.
     method : {"span", "geh"}
         The linker.
     device : {"auto", "cpu", "cuda"}
@@ -123,20 +128,26 @@ def link(
         if machines is not None:
             place = "cpu"  # what a cluster computes on is its own matter
         run = Run(chosen, place, memory, random_state, machines, told)
-        payload = seeds_by is not None
-        left = open_collection(a, payload=payload, memory=memory, progress=progress)
-        right = open_collection(b, payload=payload, memory=memory, progress=progress)
+        reads = seeds_by is not None
+        left, right = (
+            open_collection(side, payload=reads if payload is None else payload, memory=memory, progress=progress)
+            for side, payload in ((a, payload_a), (b, payload_b))
+        )
         known = None if seeds is None else resolve_seeds(seeds, left, right, strict=strict)
         matches = None if seeds_by is None else match_column(seeds_by, left, right)
         clouds = run.prepared(left, right, skip_zero)
         groups = run.grouped(*clouds)
         if groups is not None:
-            clouds = groups.a, groups.b
-        given = _anchors(*clouds, _stand_for(known, groups), anchors)
+            clouds = groups.clouds
+        given: Anchors | None
         if continued is not None:
-            given = anchors_from_links(*clouds, earlier_pairs(continued, left, right), random_state)
-        if matches is not None:
-            given = anchors_from_column(*clouds, _without_copies(matches, groups), random_state)
+            earlier = earlier_pairs(continued, left, right)
+            given = anchors_from_links(*clouds, earlier, random_state)
+        elif matches is not None:
+            matches_left = _without_copies(matches, groups)
+            given = anchors_from_column(*clouds, matches_left, random_state)
+        else:
+            given = _anchors(*clouds, _stand_for(known, groups), anchors)
         watch = Watch(progress, run.checkpoint(checkpoint, *clouds, given))
         _tell_of_compiling(place, progress)
         links = run.links(*clouds, given, watch)
@@ -147,34 +158,38 @@ def link(
     if seeds_by is not None:
         links = _with_column(links, matches, given)
     links = with_agreement(links, left, right)
+    links = with_texts(links, left, right)
     summary = replace(
         links.summary,
-        contradicting_seeds=() if known is None else tuple(map(tuple, _ascending(known.contradicting).tolist())),
+        contradicting_seeds=_contradicting(known),
         seconds=time.perf_counter() - began,
     )
-    return with_ranges(with_texts(replace(links, summary=summary), left, right))
+    return with_ranges(replace(links, summary=summary))
 
 
 def with_agreement(links: Links, a: Collection, b: Collection) -> Links:
     """The links, and in how many of them the payload of the two collections says the same, where it can be compared."""
     columns = links.trace.get("seeds_by", {}).get("columns")
+    if columns is not None:
+        columns = columns[0], columns[1]  # a list, where the links were read from a file
     agreement = agreement_of(
         links.pairs,
         a,
         b,
         given=links.evidence.get("given"),
-        columns=None if columns is None else (columns[0], columns[1]),
+        columns=columns,
     )
-    return replace(links, summary=replace(links.summary, agreement=agreement))
+    summary = replace(links.summary, agreement=agreement)
+    return replace(links, summary=summary)
 
 
 def with_texts(links: Links, a: Collection, b: Collection) -> Links:
     """The links, with what the two collections call their rows, where the payload was read."""
     texts = texts_of(a, b)
-    if links.considered is None:
-        return replace(links, texts=texts)
-    # `at` takes its links from there
-    return replace(links, texts=texts, considered=replace(links.considered, texts=texts))
+    considered = links.considered
+    if considered is not None:
+        considered = replace(considered, texts=texts)  # `at` takes its links from there
+    return replace(links, texts=texts, considered=considered)
 
 
 def _tell_of_compiling(device: str, progress: ProgressListener | None) -> None:
@@ -231,7 +246,8 @@ def _with_column(links: Links, matches: ColumnMatches | None, used: Anchors | No
         )
         taken = {"columns": matches.columns, "matches": len(matches), "used": len(used)}
         trace = {**trace, "seeds_by": taken}
-    return replace(links, summary=replace(summary, reasons=(*summary.reasons, told)), trace=trace)
+    summary = replace(summary, reasons=(*summary.reasons, told))
+    return replace(links, summary=summary, trace=trace)
 
 
 def _stand_for(known: KnownPairs | None, groups: Grouped | None) -> np.ndarray | None:
@@ -242,14 +258,26 @@ def _stand_for(known: KnownPairs | None, groups: Grouped | None) -> np.ndarray |
     return ascending if groups is None else groups.seeds(ascending)
 
 
+def _contradicting(known: KnownPairs | None) -> tuple[tuple[int, int], ...]:
+    """The known pairs that contradict one another, as the summary names them."""
+    if known is None:
+        return ()
+    rows_a, rows_b = _ascending(known.contradicting).T.tolist()
+    return tuple(zip(rows_a, rows_b, strict=True))
+
+
 def _ascending(pairs: np.ndarray) -> np.ndarray:
     """Pairs of rows (m, 2) by row of A, then of B: what is drawn from them does not depend on a file's order."""
-    return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+    rows_a, rows_b = pairs.T
+    order = np.lexsort((rows_b, rows_a))
+    return pairs[order]
 
 
 def _without_copies(matches: ColumnMatches, groups: Grouped | None) -> ColumnMatches:
     """The matches, those of copies by the rows that stand for them."""
-    return matches if groups is None else replace(matches, pairs=groups.seeds(matches.pairs))
+    if groups is None:
+        return matches
+    return replace(matches, pairs=groups.seeds(matches.pairs))
 
 
 def _plain(keywords: Mapping[str, Any]) -> dict[str, Any]:

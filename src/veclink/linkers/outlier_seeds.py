@@ -10,12 +10,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from veclink.backends.cloud_pair import Projections
-from veclink.geometry.signatures import span_projection, unit_rows
+from veclink.geometry.sides import Sides, both
+from veclink.geometry.signatures import projected, span_projections
 from veclink.linkers.span.constants import OUTLIER_ANCHORS, OUTLIER_SAMPLE, OUTLIER_SHARE
 
 SampleRows = Callable[[str, int], np.ndarray]  # rows of one cloud ("a" or "b"), at most so many
-Sides = tuple[np.ndarray, np.ndarray]  # vectors of A and of B
 
 
 def find_outlier_seeds(
@@ -37,13 +36,13 @@ def find_outlier_seeds(
     ridge : float
         λ of the span signature.
     """
-    projections = (
-        span_projection(anchors[0][:OUTLIER_ANCHORS], ridge),
-        span_projection(anchors[1][:OUTLIER_ANCHORS], ridge),
-    )
+    left, right = anchors
+    seen_from = left[:OUTLIER_ANCHORS], right[:OUTLIER_ANCHORS]
+    projections = span_projections(seen_from, ridge)
     clouds = sample("a", OUTLIER_SAMPLE), sample("b", OUTLIER_SAMPLE)
-    signatures = _projected(clouds, projections)
-    return np.flatnonzero(shares_nearer(signatures, pairs, projections) > OUTLIER_SHARE)
+    signatures = both(projected, clouds, projections)
+    shares = shares_nearer(signatures, pairs, projections)
+    return np.flatnonzero(shares > OUTLIER_SHARE)
 
 
 def held_out_shares(
@@ -61,23 +60,20 @@ def held_out_shares(
     shares = np.empty(len(left))
     for i in range(len(left)):
         others = kept[kept != i]
-        projections = (
-            span_projection(left[others], ridge),
-            span_projection(right[others], ridge),
-        )
-        signatures = _projected(clouds, projections)
+        projections = span_projections((left[others], right[others]), ridge)
+        signatures = both(projected, clouds, projections)
         own = left[i, None], right[i, None]
         shares[i] = shares_nearer(signatures, own, projections)[0]
     return shares
 
 
-def shares_nearer(signatures: Sides, pairs: Sides, projections: Projections) -> np.ndarray:
+def shares_nearer(signatures: Sides, pairs: Sides, projections: Sides) -> np.ndarray:
     """For pairs (left, right): the share of B nearer to left than right is, and of A to right; their geometric mean.
 
     signatures: those of the clouds along the projections.
     """
     of_a, of_b = signatures
-    left, right = _projected(pairs, projections)
+    left, right = both(projected, pairs, projections)
     own = np.einsum("ij,ij->i", left, right)[:, None]
     in_b = _share_above(left @ of_b.T, own)
     in_a = _share_above(right @ of_a.T, own)
@@ -88,10 +84,3 @@ def _share_above(cosine: np.ndarray, own: np.ndarray) -> np.ndarray:
     """The share of each row's cosines above its own; one more is counted, so that it is never 0."""
     above = np.sum(cosine > own, axis=1)
     return (above + 1) / (cosine.shape[1] + 1)
-
-
-def _projected(vectors: Sides, projections: Projections) -> Sides:
-    """Both sides along their projections, unit length."""
-    of_a = unit_rows(vectors[0] @ projections[0])
-    of_b = unit_rows(vectors[1] @ projections[1])
-    return of_a, of_b

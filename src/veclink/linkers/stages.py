@@ -12,11 +12,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from veclink.linkers.checkpoint import Checkpoint, UnfinishedPass
+from veclink.linkers.checkpoint import Checkpoint, Packed, UnfinishedPass
 from veclink.linkers.result import Decision
 from veclink.progress import Progress, ProgressListener
-
-Packed = tuple[dict[str, np.ndarray], Any]  # arrays and plain values
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from veclink.data.pairs import pair_keys
+from veclink.linkers.checkpoint import State
 
 
 class Votes:
@@ -44,7 +45,7 @@ class Votes:
         np.add.at(self.counts, spot, times)
         np.add.at(self._score_sums, spot, times * scores.astype(np.float64))
 
-    def state(self) -> dict[str, np.ndarray]:
+    def state(self) -> State:
         """What has to be kept to count on later."""
         return {
             "keys": self.keys,
@@ -52,7 +53,7 @@ class Votes:
             "score_sums": self._score_sums,
         }
 
-    def restore(self, state: dict[str, np.ndarray]) -> None:
+    def restore(self, state: State) -> None:
         """Count on from what was kept."""
         self.keys = state["keys"]
         self.counts = state["counts"]

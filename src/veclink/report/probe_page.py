@@ -19,7 +19,7 @@ HEADLINES = {
     "doubtful": "Doubtful: linking may not work here.",
     "not linkable": "Not linkable as they are.",
     "same space": "No linking needed: both are in one space.",
-    "unknown": "Unknown: give some known pairs.",
+    "unknown": "Unknown: nothing tried so far can tell.",
 }
 
 
@@ -119,7 +119,7 @@ that the trial found without them, the two are far apart. Linking leaves them ou
         }"""
     return f"""<section id="seeds" aria-labelledby="seeds-head"><h2 id="seeds-head">The seeds</h2>
 <p>{seeds.count:,} known pairs. Projected on the others, {percent(seeds.typical)} of a collection is nearer to a seed
-than its partner is (median; 50 % is chance).</p><div class="two">{"".join(charts)}</div>{suspects}</section>"""
+than its partner is (wrong pairs: about 40 %).</p><div class="two">{"".join(charts)}</div>{suspects}</section>"""
 
 
 def _name(name: str) -> str:

@@ -23,6 +23,11 @@ def is_frame(source: Any) -> bool:
     return hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__")
 
 
+def is_table(source: Any) -> bool:
+    """Whether `source` is such a frame, and no column alone."""
+    return is_frame(source) and hasattr(source, "columns")
+
+
 def collection_of(frame: Any) -> Collection:
     """The collection in a frame.
 
@@ -32,7 +37,7 @@ def collection_of(frame: Any) -> Collection:
     alone is vectors without ids, and a frame of nothing but floats has a column for each dimension.
     """
     name = type(frame).__name__
-    table = _table(frame)
+    table = arrow_table(frame)
     index = _index(table)
     vectors, rest = _wide(table, index) or _listed(table, name)
     ids, named = None, id_field(rest.column_names)
@@ -61,7 +66,7 @@ def _can_be_ids(column: pa.ChunkedArray) -> bool:
     return len(column.unique()) == len(column)
 
 
-def _table(frame: Any) -> pa.Table:
+def arrow_table(frame: Any) -> pa.Table:
     """Anything that speaks Arrow as a table; a column alone becomes its only column."""
     arrow: Any = needed("pyarrow", "A frame of vectors")
     if isinstance(frame, arrow.Table):

@@ -19,6 +19,7 @@ from veclink.progress import ProgressListener
 from veclink.stores.files import read_file
 from veclink.stores.frames import collection_of, is_frame
 from veclink.stores.kinds import CLASSES, FILE_ENDINGS, STORE_ENDINGS
+from veclink.stores.payloads import with_payload
 from veclink.stores.protocol import BATCH, Batch, Id, Store
 from veclink.stores.scratch import read_store
 from veclink.stores.urls import Address, is_url, of_path, parse_url
@@ -28,7 +29,7 @@ def open_collection(
     source: Any,
     *,
     ids: str | Path | Sequence[Any] | np.ndarray | None = None,
-    payload: bool = True,
+    payload: Any = True,
     memory: int | str | None = None,
     progress: ProgressListener | None = None,
 ) -> Collection:
@@ -42,8 +43,10 @@ def open_collection(
     ids : path or (n,) ids, optional
         The ids themselves, or a file of them (.txt with one a line, .csv with a column `id`, .npy); they replace the
         collection's own. Without it, a file `X.ids.txt` beside `X.npy` (or any other ending) is used where X has none.
-    payload : bool
-        Whether a store's payload is read, too.
+    payload : bool, path, frame, mapping or (n,) titles
+        Whether a store's payload is read, too; or what to take instead of the collection's own: a CSV, Parquet or JSONL
+        file, a frame, columns by their names, or a list of titles. A column `id` finds each object's line where there
+        are ids, else line i is row i.
     memory : int or str, optional
         What reading may take on top of the size of the input, such as "500MB"; what would unpack to more is refused.
         Without it, what the machine has.
@@ -54,17 +57,17 @@ def open_collection(
     if isinstance(source, Collection):
         collection = source
     elif isinstance(source, (str, Path)):
-        collection, path = read(source, payload=payload, memory=memory, progress=progress)
+        collection, path = read(source, payload=payload is True, memory=memory, progress=progress)
     elif is_frame(source):
         collection = collection_of(source)
     else:
         collection = Collection.from_array(source)
     if ids is None and path is not None and collection.ids is None:
         ids = read_ids_beside(path)
-    if ids is None:
-        return collection
-    given: Any = read_ids(ids) if isinstance(ids, (str, Path)) else ids
-    return replace(collection, ids=given)
+    if ids is not None:
+        given: Any = read_ids(ids) if isinstance(ids, (str, Path)) else ids
+        collection = replace(collection, ids=given)
+    return collection if isinstance(payload, bool) else with_payload(collection, payload)
 
 
 def open_store(source: str | Path, *, write: bool = False) -> Store:
@@ -173,6 +176,8 @@ def address_of(source: str | Path) -> Address:
     """The address of a URL, of a file by its ending, or of a folder by what is in it."""
     if isinstance(source, str) and is_url(source):
         return parse_url(source)
+    if not str(source).strip():
+        raise InputError("The name of a collection is empty; give a file, or the URL of a store.")
     path = Path(source)
     ending = path.suffix.lower()
     if ending in STORE_ENDINGS:
@@ -184,4 +189,6 @@ def address_of(source: str | Path) -> Address:
             return of_path(path, "vdf")
         if any(not each.name.startswith(".") for each in path.glob("*.parquet")):
             return of_path(path, "parquet_folder")
+    if not path.name:  # ".", or the top of the disk
+        raise InputError(f"{source} is a folder, and no collection; name a file in it.")
     return of_path(path, "files")

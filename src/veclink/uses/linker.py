@@ -127,8 +127,8 @@ class Linker:
             prepare(right, skip_zero=True, side="B"),
         )
         plain = SpanOptions()
-        clouds = placed_clouds(groups.a, groups.b, "cpu", options.get("memory"), k=plain.k, ridge=plain.ridge)
-        knowledge = learn(links, clouds, groups.a, groups.b, random_state)
+        clouds = placed_clouds(*groups.clouds, "cpu", options.get("memory"), k=plain.k, ridge=plain.ridge)
+        knowledge = learn(links, clouds, *groups.clouds, random_state)
         translators = (
             Translator.fit(links, left, right, map=MAP, check=False, random_state=random_state),
             Translator.fit(links, left, right, map=MAP, check=False, random_state=random_state, reverse=True),

@@ -239,6 +239,8 @@ def merge(
     links: GivenLinks,
     to: str | Path | None = None,
     *,
+    payload_a: Any = None,
+    payload_b: Any = None,
     replace: bool = False,
     progress: ProgressListener | bool | None = None,
     **options: Any,
@@ -252,12 +254,14 @@ def merge(
 
     Parameters
     ----------
-    a, b : array of shape (n, d), Collection, path or URL
+    a, b : array of shape (n, d), frame, Collection, path or URL
         The two collections.
     links : Links, pairs of shape (m, 2), or path
         Pairs name rows or ids.
     to : path or URL, optional
         Where to write it; without it nothing is written until `Merged.write`.
+    payload_a, payload_b : path, frame, mapping or (n,) titles, optional
+        Columns of the rows, where the collections do not carry them, in the forms that `open_collection` takes.
     replace : bool
         Whether a collection that is there already may be replaced.
     progress : callable or True, optional
@@ -267,7 +271,10 @@ def merge(
     """
     how = MergeOptions(**options)
     progress = heard(progress)
-    left, right = (open_collection(side, progress=progress) for side in (a, b))
+    left, right = (
+        open_collection(side, payload=True if payload is None else payload, progress=progress)
+        for side, payload in ((a, payload_a), (b, payload_b))
+    )
     pairs, probability = pairs_of(links, left, right)
     cloud = prepare(left, centre=False, skip_zero=how.skip_zero, side="A")
     forget_pages(left.vectors)

@@ -21,6 +21,7 @@ from veclink.files.atomic import flush, flush_folder, written_whole
 COMMAND = "command:"
 NPY = b"\x93NUMPY"
 MIN_TEXTS = 30  # fewer anchors than this place hardly any row
+REACHED_WITHIN = 10  # seconds
 FIELDS = ("vector", "embedding")  # of a JSON line that is an object
 
 
@@ -79,14 +80,42 @@ def anchor_files(prefix: Path) -> tuple[Path, Path]:
 def _by_sentence_transformers(texts: list[str], name: str) -> np.ndarray:
     package: Any = needed("sentence_transformers", f"The model {name}", "sentence-transformers")
     try:
-        model = package.SentenceTransformer(name)
+        model = _model(package, name)
     except (OSError, ValueError) as error:
+        if isinstance(error, VeclinkError):
+            raise
         first = str(error).strip().splitlines()[0]
         raise InputError(
             f"The model {name} cannot be loaded ({first}); give a name or a folder that sentence-transformers knows, "
             f'or "{COMMAND} …".'
         ) from error
     return np.asarray(model.encode(texts, show_progress_bar=False))
+
+
+def _model(package: Any, name: str) -> Any:
+    """The model on this machine, else the one that is downloaded under this name."""
+    if (Path(name).is_absolute() or name.startswith(".")) and not Path(name).exists():
+        raise InputError(f"The model {name} cannot be loaded, as there is no such folder; check the name.")
+    try:
+        return package.SentenceTransformer(name, local_files_only=True)
+    except (OSError, ValueError):
+        if Path(name).exists():
+            raise
+    _check_reachable(name)
+    return package.SentenceTransformer(name)
+
+
+def _check_reachable(name: str) -> None:
+    """Ask once whether models can be downloaded: where there is no network, the library asks for minutes."""
+    hub: Any = needed("huggingface_hub", f"The model {name}", "sentence-transformers")
+    place = hub.constants.ENDPOINT
+    try:
+        hub.get_session().head(place, timeout=REACHED_WITHIN)
+    except Exception as error:  # of whichever client the library uses
+        raise InputError(
+            f"The model {name} is not on this machine, and {place} cannot be reached to download it ({error}); give "
+            f'the folder of a model, or "{COMMAND} …", or run this once where there is a network.'
+        ) from error
 
 
 def _by_command(texts: list[str], command: str) -> np.ndarray:

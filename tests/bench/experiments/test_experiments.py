@@ -68,7 +68,7 @@ def test_grid_gets_better_with_overlap(measured: Measured) -> None:
 
 def test_ablation_shows_what_growing_and_judging_bring(measured: Measured) -> None:
     kept = {("geh", "full"), ("geh", "no bootstrapping")} | {
-        ("span", variant) for variant in ("full", "kernel hash", "one round", "no judging", "not centred")
+        ("span", variant) for variant in ("full", "one round", "no judging")
     }
     cells = measured("ablation", lambda s: (s["method"], s["variant"]) in kept)
     precision = {cell["variant"]: cell["precision"] for cell in cells if cell["method"] == "span"}
@@ -140,6 +140,13 @@ def test_consistency_is_lost_with_dimensions(measured: Measured) -> None:
     cells = measured("consistency")
     whole, few = (next(c for c in cells if c["dimensions"] == size) for size in (0, 16))
     assert whole["all"] > 0.5 and whole["nearest"] > few["nearest"]
+
+
+def test_views_are_better_conditioned_with_more_anchors_and_by_furthest_points(measured: Measured) -> None:
+    cells = measured("conditioning", lambda s: s["anchors"] <= 60)
+    of = {(cell["views"], cell["anchors"]): cell["condition"] for cell in cells}
+    assert all(of[way, 15] > of[way, 60] for way in ("fps", "random"))
+    assert all(of["fps", size] < of["random", size] for size in (15, 30, 60))
 
 
 def test_neighbours_agree_far_more_than_by_chance(measured: Measured) -> None:

@@ -12,9 +12,11 @@ from veclink.data.collection import Collection
 from veclink.geometry.clouds import prepare
 from veclink.geometry.signatures import unit_rows
 from veclink.linkers.span import search
-from veclink.linkers.span.annealing import Schedule, agreement, anneal, turned
+from veclink.linkers.span.annealing import Schedule, anneal, turned
 from veclink.linkers.span.constants import SEARCHED_PAIRS
-from veclink.linkers.span.search import Sampled, annealed, annealed_from, sample, searched
+from veclink.linkers.span.directions import agreement
+from veclink.linkers.span.samples import Sampled, sample
+from veclink.linkers.span.search import annealed, annealed_from, searched
 from veclink.matching import match
 
 SHORT = Schedule(30, (6, 32), (1.0, 3.0))
@@ -47,10 +49,10 @@ def _share_right(a: np.ndarray, b: np.ndarray, projections: tuple[np.ndarray, np
 
 def test_a_right_turn_agrees_more_than_a_wrong_one() -> None:
     p, q = _paired().rows
-    right = anneal(p, q, p.T @ q / len(p), SHORT)
+    right = anneal((p, q), p.T @ q / len(p), SHORT)
     flipped = (p.T @ q / len(p)) * np.where(np.arange(p.shape[1]) % 2, -1, 1).astype(np.float32)
-    wrong = anneal(p, q, flipped, SHORT)
-    of_p, of_q = turned(p, q, right, 32, SHORT.power)
+    wrong = anneal((p, q), flipped, SHORT)
+    of_p, of_q = turned((p, q), right, 32, SHORT.power)
     assert np.mean((of_p @ of_q.T).argmax(axis=1) == np.arange(len(p))) > 0.5
     assert agreement(right) > 1.05 * agreement(wrong)
 
@@ -75,9 +77,9 @@ def test_beginnings_that_run_side_by_side_end_as_one_after_another(monkeypatch: 
 
 def test_a_schedule_run_in_two_parts_is_nearly_the_whole() -> None:
     p, q = _paired().rows
-    whole = anneal(p, q, p.T @ q / len(p), SHORT)
-    half = anneal(p, q, p.T @ q / len(p), SHORT, rounds=range(15))
-    rest = anneal(p, q, half, SHORT, rounds=range(15, 30))
+    whole = anneal((p, q), p.T @ q / len(p), SHORT)
+    half = anneal((p, q), p.T @ q / len(p), SHORT, rounds=range(15))
+    rest = anneal((p, q), half, SHORT, rounds=range(15, 30))
     assert agreement(half) < 0.8 * agreement(whole)
     assert np.isclose(agreement(rest), agreement(whole), rtol=0.02)
 

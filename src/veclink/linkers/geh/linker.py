@@ -28,12 +28,13 @@ from veclink.data.pairs import one_to_one, sharing_no_row
 from veclink.files.memory import parse_memory
 from veclink.geometry.clouds import Cloud
 from veclink.linkers.anchors import Anchors, no_pairs
+from veclink.linkers.checkpoint import Packed
 from veclink.linkers.geh.constants import BURN_IN, LOCAL_ABOVE, STEADY_COVERAGE, STEADY_ITERATIONS
 from veclink.linkers.geh.local_views import LocalPath
 from veclink.linkers.geh.views import GlobalPath, Proposal, Settings
 from veclink.linkers.options import GehOptions
 from veclink.linkers.result import Decision
-from veclink.linkers.stages import NOBODY, Packed, Watch, run_rounds
+from veclink.linkers.stages import NOBODY, Watch, run_rounds
 from veclink.linkers.verdict import geh_verdict
 from veclink.linkers.votes import Votes, otsu, posterior
 from veclink.progress import Progress
@@ -237,7 +238,8 @@ class Growing:
         """Go on from what was kept."""
         arrays, iterations = packed
         self.votes.restore(arrays)
-        self.held.restore({name: arrays[f"held_{name}"] for name in self.held.state()})
+        held = {name: arrays[f"held_{name}"] for name in self.held.state()}
+        self.held.restore(held)
         self.path.restore(arrays)
         self.pool = arrays["pool"]
         self.history = [Iteration(*each) for each in iterations]
@@ -287,7 +289,8 @@ class Growing:
 
     def _chances(self, pairs: np.ndarray) -> np.ndarray:
         """The views that had a vote on each pair: of those that looked at it, all but the ones that held it."""
-        return self.path.chances(pairs) - self.held.of(pairs)[0]
+        held, _ = self.held.of(pairs)
+        return self.path.chances(pairs) - held
 
     def _n_links(self) -> int:
         return len(self.seeds) + len(self.pool)

@@ -29,8 +29,18 @@ from veclink.geometry.kmeans import cosines_at_once, spherical_kmeans
 from veclink.geometry.nearest import largest, nearest_rows
 from veclink.geometry.rows import Rows, tiles
 from veclink.linkers.anchors import Anchors
+from veclink.linkers.checkpoint import State
 from veclink.linkers.geh.constants import CLUSTERS_PER_LINK, KMEANS_LINKS, KMEANS_STEPS
-from veclink.linkers.geh.views import BLOCK, Proposal, Proposals, Round, Settings, signature, spaced
+from veclink.linkers.geh.views import (
+    BLOCK,
+    Proposal,
+    Proposals,
+    Round,
+    Settings,
+    links_of_view,
+    signature,
+    spaced,
+)
 
 DEVICE_BLOCK = 1 << 16  # rows of a cloud at a time on a GPU
 
@@ -46,51 +56,37 @@ class LocalPath:
         settings: Settings,
     ) -> None:
         self.settings = settings
-        self.a, self.b = placed(a, settings), placed(b, settings)
-        self.anchors = anchors
-        self.near_a = Neighbours(self.a, settings.options.neighbours)
-        self.near_b = Neighbours(self.b, settings.options.neighbours)
-        self.around_a = self.near_a.of_vectors(anchors.left)
-        self.around_b = self.near_b.of_vectors(anchors.right)
-        self.looked_a = np.zeros(len(a), np.int64)
-        self.looked_b = np.zeros(len(b), np.int64)
+        rows_a, rows_b = placed(a, settings), placed(b, settings)
+        self.a = _Side(rows_a, anchors.left, settings.options.neighbours)
+        self.b = _Side(rows_b, anchors.right, settings.options.neighbours)
 
     def round(self, pool: np.ndarray, rng: np.random.Generator) -> Round:
         """The views of an iteration that begins with this pool (m, 2) of links beyond the seeds."""
-        self.near_a.search(pool[:, 0])
-        self.near_b.search(pool[:, 1])
-        left = Ends(self.anchors.left, self.a, pool[:, 0])
-        right = Ends(self.anchors.right, self.b, pool[:, 1])
-        most = self.settings.options.links_per_view or max(left.shape[1], right.shape[1])
+        left = self.a.ends(pool[:, 0])
+        right = self.b.ends(pool[:, 1])
+        larger = max(left.shape[1], right.shape[1])
+        most = self.settings.options.links_per_view or larger
         views = clustered(left, most, rng)
-        anchors = round(sum(map(len, views)) / len(views))
-        return Round(len(views), anchors, self._proposals(left, right, pool, views))
+        in_all = sum(map(len, views))
+        anchors = round(in_all / len(views))
+        proposals = self._proposals(left, right, pool, views)
+        return Round(len(views), anchors, proposals)
 
     def chances(self, pairs: np.ndarray) -> np.ndarray:
         """The views that could propose each pair, at most: those that its row of A, or of B, was in."""
-        views_of_a = self.looked_a[pairs[:, 0]]
-        views_of_b = self.looked_b[pairs[:, 1]]
+        rows_a, rows_b = pairs.T
+        views_of_a = self.a.looked[rows_a]
+        views_of_b = self.b.looked[rows_b]
         return np.minimum(views_of_a, views_of_b)
 
-    def state(self) -> dict[str, np.ndarray]:
+    def state(self) -> State:
         """What has to be kept to go on later."""
-        # The neighbours too: searched in another company, two that are equally near could change places.
-        kept: dict[str, np.ndarray] = {"looked_a": self.looked_a, "looked_b": self.looked_b}
-        for side, near in self._near():
-            kept[f"near_{side}_place"] = near.place
-            kept[f"near_{side}_kept"] = near.kept
-        return kept
+        return self.a.state("a") | self.b.state("b")
 
-    def restore(self, state: dict[str, np.ndarray]) -> None:
+    def restore(self, state: State) -> None:
         """Go on from what was kept."""
-        self.looked_a = state["looked_a"]
-        self.looked_b = state["looked_b"]
-        for side, near in self._near():
-            near.place = state[f"near_{side}_place"]
-            near.kept = state[f"near_{side}_kept"]
-
-    def _near(self) -> tuple[tuple[str, Neighbours], tuple[str, Neighbours]]:
-        return ("a", self.near_a), ("b", self.near_b)
+        self.a.restore("a", state)
+        self.b.restore("b", state)
 
     def _proposals(
         self,
@@ -101,21 +97,61 @@ class LocalPath:
     ) -> Proposals:
         """What each view of seeds and links proposes."""
         encoding = self.settings.options.encoding
-        n_seeds = len(self.anchors.left)
+        n_seeds = len(left.seeds)
         for view in views:
-            links = pool[view[view >= n_seeds] - n_seeds]
             seeds = view[view < n_seeds]
-            rows_a = _union(self.around_a[seeds], self.near_a.of_rows(links[:, 0]))
-            rows_b = _union(self.around_b[seeds], self.near_b.of_rows(links[:, 1]))
-            self.looked_a[rows_a] += 1
-            self.looked_b[rows_b] += 1
-            hash_a = _hash(self.a.take(rows_a), left.take(view), encoding)
-            hash_b = _hash(self.b.take(rows_b), right.take(view), encoding)
+            links = links_of_view(view, pool, n_seeds)
+            rows_a = self.a.around(seeds, links[:, 0])
+            rows_b = self.b.around(seeds, links[:, 1])
+            points_a = self.a.rows.take(rows_a)
+            points_b = self.b.rows.take(rows_b)
+            hash_a = _hash(points_a, left.take(view), encoding)
+            hash_b = _hash(points_b, right.take(view), encoding)
             in_use = hash_a.nbytes + hash_b.nbytes
-            pairs, score = self.settings.mutual(hash_a, hash_b, in_use)
-            in_a = rows_a[pairs[:, 0]]
-            in_b = rows_b[pairs[:, 1]]
-            yield Proposal(np.column_stack([in_a, in_b]), score, links)
+            found, score = self.settings.mutual(hash_a, hash_b, in_use)
+            in_a = rows_a[found[:, 0]]
+            in_b = rows_b[found[:, 1]]
+            pairs = np.column_stack([in_a, in_b])
+            yield Proposal(pairs, score, links)
+
+
+class _Side:
+    """One cloud of the local path: its seeds, what is near any anchor, and in how many views each row was."""
+
+    def __init__(self, rows: Rows, seeds: np.ndarray, neighbours: int) -> None:
+        self.rows = rows
+        self.seeds = seeds
+        self.near = Neighbours(rows, neighbours)
+        self.near_seeds = self.near.of_vectors(seeds)
+        self.looked = np.zeros(rows.shape[0], np.int64)
+
+    def ends(self, linked: np.ndarray) -> Ends:
+        """The vectors of the seeds and of linked rows (m,), whose neighbours are searched."""
+        self.near.search(linked)
+        return Ends(self.seeds, self.rows, linked)
+
+    def around(self, seeds: np.ndarray, linked: np.ndarray) -> np.ndarray:
+        """The rows that a view of some seeds and linked rows looks at, ascending; they are counted."""
+        near_seeds = self.near_seeds[seeds]
+        near_links = self.near.of_rows(linked)
+        rows = np.union1d(near_seeds, near_links)
+        self.looked[rows] += 1
+        return rows
+
+    def state(self, side: str) -> State:
+        """What has to be kept of it, under names of its own."""
+        # The neighbours too: searched in another company, two that are equally near could change places.
+        return {
+            f"looked_{side}": self.looked,
+            f"near_{side}_place": self.near.place,
+            f"near_{side}_kept": self.near.kept,
+        }
+
+    def restore(self, side: str, state: State) -> None:
+        """Go on from what was kept of it."""
+        self.looked = state[f"looked_{side}"]
+        self.near.place = state[f"near_{side}_place"]
+        self.near.kept = state[f"near_{side}_kept"]
 
 
 def placed(cloud: Cloud, settings: Settings) -> Rows:
@@ -142,7 +178,9 @@ class Ends:
     """
 
     def __init__(self, seeds: np.ndarray, cloud: Rows, rows: np.ndarray) -> None:
-        self.seeds, self.cloud, self.rows = seeds, cloud, rows
+        self.seeds = seeds
+        self.cloud = cloud
+        self.rows = rows
         self.shape = (len(seeds) + len(rows), int(cloud.shape[1]))
 
     def block(self, start: int, stop: int) -> Array:
@@ -152,8 +190,10 @@ class Ends:
     def take(self, positions: np.ndarray) -> Array:
         """The vectors at these positions, the seeds among them first."""
         n_seeds = len(self.seeds)
-        of_cloud = self.cloud.take(self.rows[positions[positions >= n_seeds] - n_seeds])
-        of_seeds = asarray(self.seeds[positions[positions < n_seeds]], of_cloud)
+        is_seed = positions < n_seeds
+        linked = self.rows[positions[~is_seed] - n_seeds]
+        of_cloud = self.cloud.take(linked)
+        of_seeds = asarray(self.seeds[positions[is_seed]], of_cloud)
         return concat([of_seeds, of_cloud])
 
 
@@ -161,9 +201,10 @@ class Neighbours:
     """The nearest rows of a cloud to some of its rows, or to other vectors: searched once, then kept."""
 
     def __init__(self, cloud: Rows, count: int) -> None:
+        n = cloud.shape[0]
         self.cloud = cloud
-        self.count = min(count, cloud.shape[0])
-        self.place = np.full(cloud.shape[0], -1, np.int64)
+        self.count = min(count, n)
+        self.place = np.full(n, -1, np.int64)
         self.kept = np.empty((0, self.count), np.int32)
 
     def search(self, rows: np.ndarray) -> None:
@@ -174,7 +215,8 @@ class Neighbours:
         self.place[new] = len(self.kept) + np.arange(len(new))
         parts = [self.kept]
         for start, stop in tiles(len(new), BLOCK):
-            parts.append(self.of_vectors(self.cloud.take(new[start:stop])))
+            vectors = self.cloud.take(new[start:stop])
+            parts.append(self.of_vectors(vectors))
         self.kept = np.concatenate(parts)
 
     def of_rows(self, rows: np.ndarray) -> np.ndarray:
@@ -215,10 +257,6 @@ def clustered(
     return [view for view in views if len(view)]
 
 
-def _union(of_seeds: np.ndarray, of_links: np.ndarray) -> np.ndarray:
-    return np.unique(np.concatenate([of_seeds.ravel(), of_links.ravel()]))
-
-
 def _hash(points: Array, anchors: Array, encoding: str) -> Array:
     r = distances(points, anchors)
     return signature(r, spaced(r), encoding)
@@ -228,4 +266,5 @@ def distances(points: Array, anchors: Array) -> Array:
     """`signatures.distances` of numpy or of torch."""
     if is_numpy(points):
         return signatures.distances(points, anchors)
-    return floats((1.0 - doubles(points) @ doubles(anchors).T).clip(0.0))
+    cosine = doubles(points) @ doubles(anchors).T
+    return floats((1.0 - cosine).clip(0.0))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from veclink.geometry import signatures
 from veclink.linkers.options import GehOptions
+
+Distances = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def plan(n_links: int, n_seeds: int, options: GehOptions) -> tuple[int, int]:
@@ -31,6 +34,7 @@ def furthest_points(
     count: int,
     *,
     budget: int | None = None,
+    distances: Distances = signatures.distances,
 ) -> np.ndarray:
     """Furthest-point samples of unit vectors, one for each start, all at once: positions (len(starts), count).
 
@@ -39,7 +43,7 @@ def furthest_points(
     the `budget` of bytes.
     """
     fits = budget is None or 4 * len(vectors) ** 2 <= budget // 4
-    apart = signatures.distances(vectors, vectors) if fits else None
+    apart = distances(vectors, vectors) if fits else None
     chosen = np.empty((len(starts), count), np.int64)
     chosen[:, 0] = starts
     nearest = np.full(
@@ -51,7 +55,7 @@ def furthest_points(
     for i in range(1, count):
         newest = chosen[:, i - 1]
         if apart is None:
-            gaps = signatures.distances(vectors[newest], vectors)
+            gaps = distances(vectors[newest], vectors)
         else:
             gaps = apart[newest]
         np.minimum(nearest, gaps, out=nearest)
@@ -78,6 +82,7 @@ def draw_views(
     rng: np.random.Generator,
     *,
     budget: int | None = None,
+    distances: Distances = signatures.distances,
 ) -> list[np.ndarray]:
     """Positions of each view's anchors; one view when all would be the same.
 
@@ -95,6 +100,8 @@ def draw_views(
         Draws it.
     budget : int, optional
         Bytes that furthest-point sampling may take.
+    distances : callable
+        `signatures.distances`, or the same on a device.
     """
     count, size = planned
     fixed = n_seeds if options.seeds_in_views else 0
@@ -114,6 +121,7 @@ def draw_views(
                 starts[turn::2],
                 extra,
                 budget=budget,
+                distances=distances,
             )
     seeds = np.arange(fixed)
     return [np.concatenate([seeds, fixed + links]) for links in drawn]

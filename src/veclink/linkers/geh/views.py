@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,11 +12,16 @@ from veclink.data.pairs import pair_keys
 from veclink.geometry import signatures
 from veclink.geometry.arrays import Array, asarray, is_numpy, namespace, order_of
 from veclink.geometry.clouds import Cloud
+from veclink.geometry.rows import tiles
 from veclink.linkers.anchors import Anchors
+from veclink.linkers.checkpoint import State
 from veclink.linkers.geh.constants import WIDTH_SAMPLE
 from veclink.linkers.geh.sampling import draw_views, plan
 from veclink.linkers.options import GehOptions
 from veclink.matching import match
+
+if TYPE_CHECKING:
+    from veclink.linkers.geh.together import Together
 
 BLOCK = 8192  # rows of a cloud at a time
 
@@ -105,11 +111,14 @@ class GlobalPath:
         anchors: Anchors,
         settings: Settings,
     ) -> None:
-        self.a, self.b, self.settings = a, b, settings
+        self.a = a
+        self.b = b
+        self.settings = settings
         self.seed_a, self.seed_b, self.a_first = in_own_order(anchors)
         self.sample_a = _spaced_rows(a, self.seed_a)
         self.sample_b = _spaced_rows(b, self.seed_b)
         self.n_views = 0
+        self.together = self._on_device()
 
     def round(self, pool: np.ndarray, rng: np.random.Generator) -> Round:
         """The views of an iteration that begins with this pool (m, 2) of links beyond the seeds."""
@@ -130,9 +139,10 @@ class GlobalPath:
             self.settings.options,
             rng,
             budget=self.settings.budget,
+            distances=signatures.distances if self.together is None else self.together.distances,
         )
         self.n_views += count
-        held = [pool[view[view >= n_seeds] - n_seeds] for view in views]
+        held = [links_of_view(view, pool, n_seeds) for view in views]
         proposals = self._proposals(left, right, views, held, count)
         return Round(count, size, proposals)
 
@@ -140,11 +150,11 @@ class GlobalPath:
         """The views that could propose each pair: all of them."""
         return np.full(len(pairs), self.n_views)
 
-    def state(self) -> dict[str, np.ndarray]:
+    def state(self) -> State:
         """What has to be kept to go on later."""
         return {"n_views": np.array(self.n_views)}
 
-    def restore(self, state: dict[str, np.ndarray]) -> None:
+    def restore(self, state: State) -> None:
         """Go on from what was kept."""
         self.n_views = int(state["n_views"])
 
@@ -156,17 +166,47 @@ class GlobalPath:
         held: list[np.ndarray],
         count: int,
     ) -> Proposals:
+        # Where all views are the same one, it is matched once and votes for all.
+        times = count // len(views)
+        if self.together is None:
+            found = self._one_by_one(left, right, views)
+        else:
+            found = self.together.mutual((left, right), views)
+        for (pairs, score), links in zip(found, held, strict=True):
+            yield Proposal(pairs, score, links, times)
+
+    def _one_by_one(
+        self,
+        left: np.ndarray,
+        right: np.ndarray,
+        views: list[np.ndarray],
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """What each view proposes."""
         budget, encoding = self.settings.budget, self.settings.options.encoding
         from_a = _AnchorDistances(self.a, left, budget)
         from_b = _AnchorDistances(self.b, right, budget)
-        # Where all views are the same one, it is matched once and votes for all.
-        times = count // len(views)
-        for view, links in zip(views, held, strict=True):
+        for view in views:
             hash_a = signature(from_a.columns(view), self.sample_a, encoding)
             hash_b = signature(from_b.columns(view), self.sample_b, encoding)
             in_use = from_a.nbytes + from_b.nbytes + hash_a.nbytes + hash_b.nbytes
-            pairs, score = self.settings.mutual(hash_a, hash_b, in_use)
-            yield Proposal(pairs, score, links, times)
+            yield self.settings.mutual(hash_a, hash_b, in_use)
+
+    def _on_device(self) -> Together | None:
+        """What matches several views at once: on a torch device, where no bytes are counted and clouds are small."""
+        settings = self.settings
+        if settings.device == "cpu" or settings.budget is not None:
+            return None
+        from veclink.linkers.geh.together import Together
+
+        if not Together.can_hold(len(self.a), len(self.b)):
+            return None
+        return Together((self.a, self.b), (self.sample_a, self.sample_b), settings.options, settings.device)
+
+
+def links_of_view(view: np.ndarray, pool: np.ndarray, n_seeds: int) -> np.ndarray:
+    """The links (h, 2) beyond the seeds that a view of positions among seeds, then links of the pool, holds."""
+    beyond = view[view >= n_seeds]
+    return pool[beyond - n_seeds]
 
 
 def signature(
@@ -216,7 +256,8 @@ def in_own_order(anchors: Anchors) -> tuple[np.ndarray, np.ndarray, bool]:
 
 
 def _mean_distances(vectors: np.ndarray) -> np.ndarray:
-    return signatures.distances(vectors, vectors).mean(axis=1, dtype=np.float64)
+    apart = signatures.distances(vectors, vectors)
+    return apart.mean(axis=1, dtype=np.float64)
 
 
 class _AnchorDistances:
@@ -246,8 +287,7 @@ class _AnchorDistances:
     def _measure(self, anchors: np.ndarray) -> np.ndarray:
         n = self._cloud.shape[0]
         r = np.empty((n, len(anchors)), np.float32)
-        for start in range(0, n, BLOCK):
-            stop = min(start + BLOCK, n)
+        for start, stop in tiles(n, BLOCK):
             block = self._cloud.block(start, stop)
             r[start:stop] = signatures.distances(block, anchors)
         return r

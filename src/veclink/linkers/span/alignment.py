@@ -11,10 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from operator import matmul
 
 import numpy as np
 
-from veclink.geometry.signatures import singular, unit_rows
+from veclink.geometry.sides import Sides, both
+from veclink.geometry.signatures import unit_rows
 from veclink.linkers.span.constants import (
     ALIGNMENT_ROUNDS,
     ALIGNMENT_STEADY,
@@ -25,11 +28,10 @@ from veclink.linkers.span.constants import (
     PRINCIPAL_DIRECTIONS,
     SHARED_DIRECTIONS,
 )
+from veclink.linkers.span.directions import leading, whitening
 from veclink.matching import Matches
+from veclink.progress import RoundListener
 from veclink.threads import multiply
-
-RoundListener = Callable[[int, int, float], None]  # round, rows looked at, share of guesses that stayed the same
-Sides = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,8 @@ def align(
     -------
     ndarrays of shape (d1, r) and (d2, r)
     """
-    whitening = _whitening(clouds[0]), _whitening(clouds[1])
-    whitened = multiply(clouds[0], whitening[0]), multiply(clouds[1], whitening[1])
+    whitened_by = both(partial(whitening, count=PRINCIPAL_DIRECTIONS), clouds)
+    whitened = both(multiply, clouds, whitened_by)
     signatures = hints
     n = len(clouds[0])
     half = _random_half(n, rng)
@@ -93,7 +95,7 @@ def align(
         if listener is not None:
             listener(step + 1, len(half), unchanged[-1])
         directions = _shared_directions(whitened, half, found, rule.power)
-        signatures = _along(whitened, directions)
+        signatures = both(partial(multiply, after=unit_rows), whitened, directions)
         if step > HINTED_ROUNDS + ALIGNMENT_STEADY_ROUNDS and _is_steady(unchanged):
             break
         if step < HINTED_ROUNDS:
@@ -103,9 +105,7 @@ def align(
             half = np.setdiff1d(np.arange(n), half)
         else:
             half = _random_half(n, rng)
-    of_a = whitening[0] @ directions[0]
-    of_b = whitening[1] @ directions[1]
-    return of_a, of_b
+    return both(matmul, whitened_by, directions)
 
 
 def _random_half(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -124,36 +124,17 @@ def _shared_directions(
     partners_of_b = p[half[found.backward.index]].mean(axis=1)
     joint = p[half].T @ partners_of_a / len(half)
     joint += partners_of_b.T @ q / len(q)
-    left, value, right = singular(joint)
-    relative = value[:SHARED_DIRECTIONS] / max(value[0], 1e-12)
-    weight = relative ** np.float32(power)
-    of_a = left[:, :SHARED_DIRECTIONS] * weight
-    of_b = right[:SHARED_DIRECTIONS].T * weight
-    return of_a, of_b
-
-
-def _along(whitened: Sides, directions: Sides) -> Sides:
-    of_a = multiply(whitened[0], directions[0], after=unit_rows)
-    of_b = multiply(whitened[1], directions[1], after=unit_rows)
-    return of_a, of_b
+    return leading(joint, SHARED_DIRECTIONS, power)
 
 
 def _joined(signatures: Sides, hints: Sides) -> Sides:
-    weight = np.float32(HINT_WEIGHT)
-    of_a = np.hstack([signatures[0], weight * hints[0]])
-    of_b = np.hstack([signatures[1], weight * hints[1]])
-    return unit_rows(of_a), unit_rows(of_b)
+    joined = both(_beside, signatures, hints)
+    return both(unit_rows, joined)
+
+
+def _beside(signature: np.ndarray, hint: np.ndarray) -> np.ndarray:
+    return np.hstack([signature, np.float32(HINT_WEIGHT) * hint])
 
 
 def _is_steady(unchanged: list[float]) -> bool:
     return bool(np.mean(unchanged[-ALIGNMENT_STEADY_ROUNDS:]) >= ALIGNMENT_STEADY)
-
-
-def _whitening(points: np.ndarray) -> np.ndarray:
-    """The leading principal directions (d, 200), each divided by the root of its variance plus the mean variance."""
-    covariance = points.T.astype(np.float64) @ points / len(points)
-    values, directions = np.linalg.eigh(covariance)
-    values = np.maximum(values[::-1], 0.0)
-    directions = directions[:, ::-1]
-    scaled = directions / np.sqrt(values + values.mean())
-    return scaled[:, :PRINCIPAL_DIRECTIONS].astype(np.float32)

@@ -15,8 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.geometry.signatures import singular, unit_rows
+from veclink.geometry.sides import Sides, both
+from veclink.geometry.signatures import projected
 from veclink.linkers.span.constants import ANNEALED_POWER, HINT_LET_GO, NARROWEST, PLAN_SCALINGS, WIDER
+from veclink.linkers.span.directions import leading
 from veclink.threads import multiply
 
 FLOOR = np.float32(1e-30)  # of a sum of weights: rows that nothing is like stay finite
@@ -42,16 +44,19 @@ class Schedule:
         """Directions, β and the weight of the hint in one round."""
         done = min(step / max(self.rounds - 1, 1), 1.0)
         count = round(_between(self.directions, done))
-        return count, _between(self.sharpness, done), self.held * max(0.0, 1.0 - done / self.let_go)
+        sharpness = _between(self.sharpness, done)
+        hinted = self.held * max(0.0, 1.0 - done / self.let_go)
+        return count, sharpness, hinted
 
     def width(self, step: int, most: int) -> int:
         """Principal directions that are looked at in one round."""
-        return min(most, max(NARROWEST, round(WIDER * self.at(step)[0])))
+        count, _, _ = self.at(step)
+        wide = max(NARROWEST, round(WIDER * count))
+        return min(most, wide)
 
 
 def anneal(
-    p: np.ndarray,
-    q: np.ndarray,
+    rows: Sides,
     joint: np.ndarray,
     schedule: Schedule,
     hint: np.ndarray | None = None,
@@ -62,59 +67,81 @@ def anneal(
     hint: (n1, n2), added to the exponents of the plan in the first rounds.
     rounds: which of the schedule to run; all of them where not given.
     """
-    columns = np.ones(len(q), np.float32)
+    p, q = rows
     most = p.shape[1]
-    for step in range(schedule.rounds) if rounds is None else rounds:
-        count, sharpness, hinted = schedule.at(step)
-        width = schedule.width(step, most)
-        block = joint[:width, :width]
-        of_p, of_q = turned(p[:, :width], q[:, :width], block, count, schedule.power)
-        scale = np.float32(sharpness * np.sqrt(count))
-        exponent = multiply(scale * of_p, of_q.T)
-        exponent -= scale
-        if hint is not None and hinted > 0:
-            exponent += np.float32(hinted) * hint
-        plan = np.exp(exponent, out=exponent)
-        wider = schedule.width(step + 1, most)
-        found, columns = _averaged(p[:, :wider], q[:, :wider], plan, columns, schedule.scalings)
+    columns = np.ones(len(q), np.float32)
+    if rounds is None:
+        rounds = range(schedule.rounds)
+    for step in rounds:
+        plan = _plan(rows, joint, schedule, step, hint)
+        width = schedule.width(step + 1, most)
+        seen = _first_columns(rows, width)
+        found, columns = _averaged(seen, plan, columns, schedule.scalings)
         joint = np.zeros((most, most), np.float32)
-        joint[:wider, :wider] = found
+        joint[:width, :width] = found
     return joint
 
 
-def turned(p: np.ndarray, q: np.ndarray, joint: np.ndarray, count: int, power: float) -> tuple[np.ndarray, np.ndarray]:
+def turned(rows: Sides, joint: np.ndarray, count: int, power: float) -> Sides:
     """Rows of both clouds along the leading directions of a cross-covariance, of unit length."""
-    axes_p, axes_q = leading(joint, count, power)
-    return unit_rows(p @ axes_p), unit_rows(q @ axes_q)
+    shared = leading(joint, count, power)
+    return both(projected, rows, shared)
 
 
-def leading(joint: np.ndarray, count: int, power: float) -> tuple[np.ndarray, np.ndarray]:
-    """The leading singular vectors (d, count) of both sides, each weighted by its singular value to the power."""
-    left, value, right = singular(joint)
-    weight = (value[:count] / max(value[0], 1e-12)) ** np.float32(power)
-    return left[:, :count] * weight, right[:count].T * weight
-
-
-def agreement(joint: np.ndarray) -> float:
-    """How much of two clouds a map makes agree: the sum of the singular values of its cross-covariance."""
-    return float(singular(joint)[1].sum())
-
-
-def first_joint(p: np.ndarray, q: np.ndarray, hint: np.ndarray) -> np.ndarray:
+def first_joint(rows: Sides, hint: np.ndarray) -> np.ndarray:
     """The cross-covariance of rows with their soft partners by a hint alone."""
-    return _averaged(p, q, np.exp(hint), np.ones(len(q), np.float32), PLAN_SCALINGS)[0]
+    plan = np.exp(hint)
+    columns = np.ones(hint.shape[1], np.float32)
+    joint, _ = _averaged(rows, plan, columns, PLAN_SCALINGS)
+    return joint
+
+
+def _plan(
+    rows: Sides,
+    joint: np.ndarray,
+    schedule: Schedule,
+    step: int,
+    hint: np.ndarray | None,
+) -> np.ndarray:
+    """`exp(β⟨P u, Q v⟩)` of all rows (n1, n2) in one round, largest 1, before its rows and columns are scaled."""
+    count, sharpness, hinted = schedule.at(step)
+    width = schedule.width(step, len(joint))
+    block = joint[:width, :width]
+    seen = _first_columns(rows, width)
+    of_p, of_q = turned(seen, block, count, schedule.power)
+    scale = np.float32(sharpness * np.sqrt(count))
+    exponent = multiply(scale * of_p, of_q.T)
+    exponent -= scale
+    if hint is not None and hinted > 0:
+        exponent += np.float32(hinted) * hint
+    return np.exp(exponent, out=exponent)
 
 
 def _averaged(
-    p: np.ndarray, q: np.ndarray, plan: np.ndarray, columns: np.ndarray, scalings: int
+    sides: Sides,
+    plan: np.ndarray,
+    columns: np.ndarray,
+    scalings: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """`Pᵀ T Q` with T the plan scaled so that its rows and columns have the same sums; the scales of the columns."""
+    p, q = sides
     for _ in range(scalings):
-        rows = 1.0 / np.maximum((plan @ columns) * np.float32(len(p)), FLOOR)
-        columns = 1.0 / np.maximum((rows @ plan) * np.float32(len(q)), FLOOR)
+        rows = _inverse(plan @ columns, len(p))
+        columns = _inverse(rows @ plan, len(q))
     partners = multiply(plan, columns[:, None] * q)
     return p.T @ (rows[:, None] * partners), columns
 
 
+def _first_columns(rows: Sides, width: int) -> Sides:
+    p, q = rows
+    return p[:, :width], q[:, :width]
+
+
+def _inverse(sums: np.ndarray, count: int) -> np.ndarray:
+    """What each of so many sums has to be multiplied by, so that together they are 1."""
+    return 1.0 / np.maximum(sums * np.float32(count), FLOOR)
+
+
 def _between(ends: tuple[float, float], share: float) -> float:
-    return ends[0] * (ends[1] / ends[0]) ** share
+    low, high = ends
+    return low * (high / low) ** share

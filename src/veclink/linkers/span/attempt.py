@@ -28,8 +28,9 @@ from veclink.linkers.span.constants import (
     SHORT_ROUNDS,
     SHORT_VIEWS,
 )
-from veclink.linkers.span.growing import Pool, RoundListener, grow, query_order
+from veclink.linkers.span.growing import Pool, grow, query_order
 from veclink.linkers.span.marks import clear_share, converged_share, has_few_rows
+from veclink.progress import RoundListener
 
 AttemptListener = Callable[[str], None]
 DEFAULT_SCHEDULE = GrowthSchedule()
@@ -113,7 +114,8 @@ def grown_along(search: Search, projections: Projections) -> Pool:
     pairs = pairs[np.argsort(-score, kind="stable")]
     schedule = search.options.schedule
     if clouds.large:
-        pairs = pairs[: max(MIN_GUESSED, int(GUESSED_SHARE * queries.extent))]
+        count = max(MIN_GUESSED, int(GUESSED_SHARE * queries.extent))
+        pairs = pairs[:count]
         holds = clouds.confirmed(projections, pairs, queries, query_order())
         short = replace(schedule, rounds=SHORT_ROUNDS, views=SHORT_VIEWS)
         return search.grow(guessed(clouds, pairs[holds]), short)
@@ -126,7 +128,8 @@ def grown_along(search: Search, projections: Projections) -> Pool:
     if hopeless or grown.agreed >= search.clear * queries.extent:
         return grown
     # A pool that began with all pairs may stay half wrong: the best of it grow into a better one.
-    best = grown.pairs[: max(MIN_POOL_LIMIT, int(BEST_OF_UNCLEAR * len(grown.pairs)))]
+    count = max(MIN_POOL_LIMIT, int(BEST_OF_UNCLEAR * len(grown.pairs)))
+    best = grown.pairs[:count]
     again = search.grow(guessed(clouds, best))
     return max(grown, again, key=lambda pool: pool.agreed)
 

@@ -13,9 +13,10 @@ from functools import partial
 
 import numpy as np
 
-from veclink.backends.cloud_pair import CloudPair, Projections
+from veclink.backends.cloud_pair import CloudPair
 from veclink.geometry.profiles import paired_profiles
-from veclink.geometry.signatures import span_projection, unit_rows
+from veclink.geometry.sides import Sides, both
+from veclink.geometry.signatures import projected, span_projections
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.outlier_seeds import held_out_shares
 from veclink.linkers.span.alignment import AlignmentRule, align
@@ -40,7 +41,6 @@ from veclink.linkers.span.search import annealed, annealed_from, searched
 from veclink.linkers.span.soft_anchors import grow_softly
 
 FROM_NOTHING = "no seeds"
-Sides = tuple[np.ndarray, np.ndarray]
 Hint = Callable[[np.ndarray, np.ndarray], Sides]  # from rows of both clouds to rows that compare across them
 
 
@@ -120,13 +120,16 @@ def _centred_on_anchors(search: Search, anchors: Anchors) -> tuple[Search, Ancho
 
 def _are_held(clouds: CloudPair) -> bool:
     """Whether all rows of both clouds can be held at once, and are enough to judge links between them."""
-    return clouds.extent_of_all >= MIN_POOL and not clouds.large and max(clouds.n_a, clouds.n_b) <= HELD_ROWS
+    if clouds.large or clouds.extent_of_all < MIN_POOL:
+        return False
+    return max(clouds.n_a, clouds.n_b) <= HELD_ROWS
 
 
 def _given(search: Search, anchors: Anchors) -> Attempt:
     """A pool from the anchors as they are."""
     search.begin(anchors.name)
-    return Attempt(anchors.name, search.grow(anchors, search.seeded), search)
+    pool = search.grow(anchors, search.seeded)
+    return Attempt(anchors.name, pool, search)
 
 
 def _softly(search: Search, anchors: Anchors) -> Iterator[Attempt]:
@@ -136,12 +139,20 @@ def _softly(search: Search, anchors: Anchors) -> Iterator[Attempt]:
         return
     name = f"{anchors.name}, softly"
     search.begin(name)
-    sides = "ab" if clouds.n_a <= clouds.n_b else "ba"
-    few, many = (clouds.all_rows(side) for side in sides)
-    given = anchors.rows if sides == "ab" else anchors.rows[:, ::-1]
-    pairs, _ = grow_softly(few, many, given, search.rng, listener=search.listener)
-    pairs = pairs if sides == "ab" else pairs[:, ::-1]
-    yield Attempt(name, search.grow(guessed(clouds, pairs), search.seeded), search)
+    pairs = _soft_pairs(search, anchors.rows)
+    pool = search.grow(guessed(clouds, pairs), search.seeded)
+    yield Attempt(name, pool, search)
+
+
+def _soft_pairs(search: Search, given: np.ndarray) -> np.ndarray:
+    """Mutual neighbours (p, 2) of rows of A and of B, grown softly from given ones, the smaller cloud first."""
+    clouds = search.clouds
+    a, b = clouds.all_rows("a"), clouds.all_rows("b")
+    if clouds.n_a <= clouds.n_b:
+        pairs, _ = grow_softly(a, b, given, search.rng, listener=search.listener)
+        return pairs
+    pairs, _ = grow_softly(b, a, given[:, ::-1], search.rng, listener=search.listener)
+    return pairs[:, ::-1]
 
 
 def _by_annealing(search: Search) -> Pool:
@@ -149,7 +160,8 @@ def _by_annealing(search: Search) -> Pool:
     search.begin("no seeds, aligning slowly")
     clouds = search.clouds
     sampled = _sampled(clouds, MAX_ALIGNED, search.rng)
-    return grown_along(search, annealed(sampled, clouds.means, search.rng))
+    projections = annealed(sampled, clouds.means, search.rng)
+    return grown_along(search, projections)
 
 
 def _by_profiles(search: Search) -> Pool:
@@ -163,7 +175,8 @@ def _by_search(search: Search) -> Pool:
     search.begin("no seeds, searching")
     clouds = search.clouds
     sampled = _sampled(clouds, MAX_ALIGNED, search.rng)
-    return grown_along(search, searched(sampled, clouds.means, search.rng, search.listener))
+    projections = searched(sampled, clouds.means, search.rng, search.listener)
+    return grown_along(search, projections)
 
 
 def _annealed_anchors(search: Search, anchors: Anchors) -> Attempt:
@@ -182,8 +195,11 @@ def _aligned_anchors(search: Search, anchors: Anchors, power: float) -> Attempt:
     name = f"{anchors.name}, aligned"
     search.begin(name)
     ridge = search.clouds.ridge
-    projections = span_projection(anchors.left, ridge), span_projection(anchors.right, ridge)
-    hint = partial(_signatures, projections)
+    projections = span_projections((anchors.left, anchors.right), ridge)
+
+    def hint(a: np.ndarray, b: np.ndarray) -> Sides:
+        return both(projected, (a, b), projections)
+
     return Attempt(name, _aligned(search, hint, power), search)
 
 
@@ -208,14 +224,5 @@ def _aligned(search: Search, hint: Hint, power: float) -> Pool:
     return grown_along(search, projections)
 
 
-def _signatures(projections: Projections, a: np.ndarray, b: np.ndarray) -> Sides:
-    """Span signatures of rows of both clouds, as a hint."""
-    of_a = unit_rows(a @ projections[0])
-    of_b = unit_rows(b @ projections[1])
-    return of_a, of_b
-
-
 def _sampled(clouds: CloudPair, most: int, rng: np.random.Generator) -> Sides:
-    of_a = clouds.sample("a", most, rng)
-    of_b = clouds.sample("b", most, rng)
-    return of_a, of_b
+    return clouds.sample("a", most, rng), clouds.sample("b", most, rng)

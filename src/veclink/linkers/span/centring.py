@@ -15,10 +15,11 @@ import numpy as np
 from veclink.backends.cloud_pair import CloudPair
 from veclink.geometry.clouds import uncentred
 from veclink.geometry.nearest import largest
+from veclink.geometry.sides import Sides, both
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.span.constants import CENTRED_NEAREST, MOVED_MEAN
 
-Means = tuple[np.ndarray, np.ndarray]
+Means = Sides
 
 
 def means_near(clouds: CloudPair, pairs: np.ndarray) -> Means | None:
@@ -30,13 +31,12 @@ def means_near(clouds: CloudPair, pairs: np.ndarray) -> Means | None:
 
 def moved_means(clouds: CloudPair, some_a: np.ndarray, some_b: np.ndarray) -> Means | None:
     """The means of some rows of both clouds (m, d), before centring; None where those of the clouds do as well."""
-    old_a, old_b = clouds.means
-    if clouds.centred_on is None or clouds.large or old_a is None or old_b is None:
+    old = clouds.means
+    if clouds.centred_on is None or clouds.large or old[0] is None or old[1] is None:
         return None
-    new_a, new_b = _mean(some_a, old_a), _mean(some_b, old_b)
-    if max(_moved(old_a, new_a), _moved(old_b, new_b)) < MOVED_MEAN:
-        return None
-    return new_a, new_b
+    new = both(_mean, (some_a, some_b), old)
+    moved = both(_moved, old, new)
+    return None if max(moved) < MOVED_MEAN else new
 
 
 def centred(clouds: CloudPair, means: Means) -> CloudPair:
@@ -54,14 +54,18 @@ def anchors_on(clouds: CloudPair, anchors: Anchors) -> Anchors:
 def _nearest(rows: np.ndarray, to: np.ndarray) -> np.ndarray:
     """The rows (m, d) nearest to those at these positions, these included, each once."""
     count = min(CENTRED_NEAREST, len(rows))
-    return rows[np.unique(largest(rows[to] @ rows.T, count))]
+    cosine = rows[to] @ rows.T
+    near = np.unique(largest(cosine, count))
+    return rows[near]
 
 
 def _mean(rows: np.ndarray, old: np.ndarray) -> np.ndarray:
-    return uncentred(rows, old).mean(axis=0).astype(np.float32)
+    as_they_were = uncentred(rows, old)
+    return as_they_were.mean(axis=0).astype(np.float32)
 
 
 def _moved(old: np.ndarray, new: np.ndarray) -> float:
     """How far a mean of unit vectors moved, squared, in units of their variance."""
     step = new - old
-    return float(step @ step) / max(1.0 - float(old @ old), 1e-6)
+    variance = 1.0 - float(old @ old)
+    return float(step @ step) / max(variance, 1e-6)

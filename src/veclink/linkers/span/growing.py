@@ -8,7 +8,6 @@ as many as before, so that its precision rises while it grows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,10 +28,9 @@ from veclink.linkers.span.constants import (
 )
 from veclink.linkers.span.views import Members, ViewRule, Views, draw_views
 from veclink.linkers.votes import Votes
+from veclink.progress import RoundListener
 
 DEFAULT_SCHEDULE = GrowthSchedule()
-
-RoundListener = Callable[[int, int, float], None]  # round, links in the pool, their mean share of the votes
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,10 +6,10 @@ from dataclasses import fields
 from typing import Any
 
 from veclink.confidence.candidates import Candidates
+from veclink.linkers.checkpoint import Packed
 from veclink.linkers.span.growing import Pool
 from veclink.linkers.span.results import Grown, Matched
 from veclink.linkers.span.starts import Bootstrap
-from veclink.linkers.stages import Packed
 
 
 def pack_grown(grown: Grown) -> Packed:

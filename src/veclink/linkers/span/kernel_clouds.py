@@ -56,4 +56,5 @@ def kernel_clouds(a: Cloud, b: Cloud, options: SpanOptions, device: str) -> Kern
 def _hashed(points: np.ndarray, anchors: np.ndarray) -> np.ndarray:
     r = distances(points, anchors)
     step = max(1, len(r) // WIDTH_SAMPLE)
-    return kernel_hash(r, kernel_width(r[::step][:WIDTH_SAMPLE]))
+    sample = r[::step][:WIDTH_SAMPLE]
+    return kernel_hash(r, kernel_width(sample))

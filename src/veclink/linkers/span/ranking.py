@@ -47,6 +47,15 @@ class Ranked:
             self.given[chosen],
         )
 
+    def before(self, others: Ranked) -> Ranked:
+        """These, then the others."""
+        return Ranked(
+            np.concatenate([self.pairs, others.pairs]),
+            np.concatenate([self.probability, others.probability]),
+            np.concatenate([self.positions, others.positions]),
+            np.concatenate([self.given, others.given]),
+        )
+
 
 def ranked_pairs(
     candidates: Candidates,
@@ -63,20 +72,25 @@ def ranked_pairs(
     positions, probability = calibrated.positions, calibrated.probability
     if not one_to_one:
         positions, probability = calibrated.ranked()
-    pairs = np.column_stack([candidates.rows_a[positions], candidates.rows_b[positions]])
+    rows_a = candidates.rows_a[positions]
+    rows_b = candidates.rows_b[positions]
+    pairs = np.column_stack([rows_a, rows_b])
     n_b = len(candidates.best_b)
-    keys, given_keys = pair_keys(pairs, n_b), pair_keys(given, n_b)
-    found = positions_of(given_keys, keys)
-    others = ~np.isin(keys, given_keys)
-    if not certain:
-        return _in_order(Ranked(pairs, probability, positions, ~others), one_to_one)
-    ranked = Ranked(
-        np.concatenate([given, pairs[others]]),
-        np.concatenate([np.ones(len(given)), probability[others]]),
-        np.concatenate([_taken(positions, found), positions[others]]),
-        np.arange(len(given) + others.sum()) < len(given),
-    )
+    keys = pair_keys(pairs, n_b)
+    given_keys = pair_keys(given, n_b)
+    is_given = np.isin(keys, given_keys)
+    ranked = Ranked(pairs, probability, positions, is_given)
+    if certain:
+        found = positions_of(given_keys, keys)
+        sure = _certain(given, _taken(positions, found))
+        ranked = sure.before(ranked.only(np.flatnonzero(~is_given)))
     return _in_order(ranked, one_to_one)
+
+
+def _certain(given: np.ndarray, positions: np.ndarray) -> Ranked:
+    """The given pairs (m, 2), as certain as can be."""
+    count = len(given)
+    return Ranked(given, np.ones(count), positions, np.ones(count, bool))
 
 
 def _in_order(ranked: Ranked, one_to_one: bool) -> Ranked:
@@ -84,7 +98,8 @@ def _in_order(ranked: Ranked, one_to_one: bool) -> Ranked:
     if one_to_one:
         return ranked.only(choose_one_to_one(ranked.pairs, ranked.probability))
     rows_a, rows_b = ranked.pairs.T
-    return ranked.only(np.lexsort((rows_b, rows_a, -ranked.probability)))
+    order = np.lexsort((rows_b, rows_a, -ranked.probability))
+    return ranked.only(order)
 
 
 def explaining_columns(
@@ -134,7 +149,8 @@ def _taken(values: np.ndarray, found: np.ndarray) -> np.ndarray:
 
 def _known(values: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Values as float32, NaN where nothing is known."""
-    return np.where(known, values, np.nan).astype(np.float32)
+    filled = np.where(known, values, np.nan)
+    return filled.astype(np.float32)
 
 
 def _vote_columns(ranked: Ranked, pool: Pool, n_b: int) -> Columns:
@@ -176,7 +192,9 @@ def _neighbour_columns(clouds: CloudPair, pairs: np.ndarray, links: np.ndarray) 
     columns: Columns = {}
     nearest, similarity = clouds.nearest_links(pairs, links)
     for i in range(nearest.shape[1]):
-        columns[f"near{i + 1}_a"] = links[nearest[:, i], 0]
-        columns[f"near{i + 1}_b"] = links[nearest[:, i], 1]
-        columns[f"near{i + 1}_similarity"] = similarity[:, i]
+        near = links[nearest[:, i]]
+        name = f"near{i + 1}"
+        columns[f"{name}_a"] = near[:, 0]
+        columns[f"{name}_b"] = near[:, 1]
+        columns[f"{name}_similarity"] = similarity[:, i]
     return columns

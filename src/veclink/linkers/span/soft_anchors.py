@@ -11,13 +11,13 @@ A row must not confirm itself: rows are cut into folds, and those of one fold ar
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from veclink.geometry.nearest import largest_values
-from veclink.geometry.signatures import span_projection, unit_rows
+from veclink.geometry.sides import Sides, both
+from veclink.geometry.signatures import span_projections, unit_rows
 from veclink.linkers.span.constants import (
     NEIGHBOURS,
     SOFT_ANCHORS,
@@ -27,10 +27,8 @@ from veclink.linkers.span.constants import (
     SOFT_ROUNDS,
     SOFT_SHARPNESS,
 )
+from veclink.progress import RoundListener
 from veclink.threads import multiply
-
-RoundListener = Callable[[int, int, float], None]
-Sides = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,8 @@ class SoftSchedule:
     def at(self, step: int) -> float:
         """β in one round."""
         low, high = self.sharpness
-        return low * (high / low) ** (step / max(self.rounds - 1, 1))
+        done = step / max(self.rounds - 1, 1)
+        return low * (high / low) ** done
 
 
 DEFAULT = SoftSchedule()
@@ -84,19 +83,12 @@ def grow_softly(
     asked, given_asked = _asked(few, many, given, rng)
     rows = few[asked]
     pairs = np.column_stack([given_asked, given[:, 1]])
-    known = rows[pairs[:, 0]], many[pairs[:, 1]]
+    placed, partners = pairs.T
+    known = rows[placed], many[partners]
     csls = _csls(_signatures((rows, many), known, schedule.ridge))
     for step in range(schedule.rounds):
         images = _images(csls, many, schedule.at(step), pairs)
-        folds = rng.integers(schedule.folds, size=len(rows))
-        for fold in range(schedule.folds):
-            placed = np.flatnonzero(folds == fold)
-            if not len(placed):
-                continue
-            anchors = _drawn(images, folds != fold, pairs[:, 0], schedule.anchors, rng)
-            weighted = _weighted(rows, images, anchors)
-            of_placed = _signatures((rows[placed], many), weighted, schedule.ridge)
-            csls[placed] = _csls(of_placed, part=len(placed) / len(rows))
+        _place((rows, many), images, placed, schedule, rng, csls)
         if listener is not None:
             listener(step + 1, len(rows), 0.0)
     found, score = _mutual(csls)
@@ -110,12 +102,36 @@ def _asked(few: np.ndarray, many: np.ndarray, given: np.ndarray, rng: np.random.
     Returns them, and where the given ones are among them.
     """
     most = max(SOFT_PAIRS // len(many), len(given))
+    every = np.arange(len(few))
+    known = given[:, 0]
     if len(few) <= most:
-        return np.arange(len(few)), given[:, 0]
-    others = np.setdiff1d(np.arange(len(few)), given[:, 0])
+        return every, known
+    others = np.setdiff1d(every, known)
     drawn = rng.choice(others, most - len(given), replace=False)
-    asked = np.unique(np.concatenate([given[:, 0], drawn]))
-    return asked, np.searchsorted(asked, given[:, 0])
+    asked = np.union1d(known, drawn)
+    return asked, np.searchsorted(asked, known)
+
+
+def _place(
+    sides: Sides,
+    images: np.ndarray,
+    given: np.ndarray,
+    schedule: SoftSchedule,
+    rng: np.random.Generator,
+    csls: np.ndarray,
+) -> None:
+    """Place the rows of the first side anew, those of a fold by the images of the others: writes their csls."""
+    rows, many = sides
+    folds = rng.integers(schedule.folds, size=len(rows))
+    for fold in range(schedule.folds):
+        placed = np.flatnonzero(folds == fold)
+        if not len(placed):
+            continue
+        outside = folds != fold
+        anchors = _drawn(images, outside, given, schedule.anchors, rng)
+        weighted = _weighted(rows, images, anchors)
+        of_placed = _signatures((rows[placed], many), weighted, schedule.ridge)
+        csls[placed] = _csls(of_placed, part=len(placed) / len(rows))
 
 
 def _images(csls: np.ndarray, many: np.ndarray, sharpness: float, given: np.ndarray) -> np.ndarray:
@@ -123,17 +139,28 @@ def _images(csls: np.ndarray, many: np.ndarray, sharpness: float, given: np.ndar
 
     A partner is as likely as the geometric mean of what the row's own best and the partner's best say.
     """
-    likely = np.exp(np.float32(sharpness) * (csls - csls.max(axis=1, keepdims=True)))
-    likely /= likely.sum(axis=1, keepdims=True)
-    back = np.exp(np.float32(sharpness) * (csls - csls.max(axis=0)))
-    back /= back.sum(axis=0)
-    likely *= back
+    likely = _softmax(csls, sharpness, axis=1)
+    likely *= _softmax(csls, sharpness, axis=0)
     np.sqrt(likely, out=likely)
     images = multiply(likely, many)
-    length = np.sqrt(np.einsum("ij,ij->i", images, images))
+    length = np.sqrt(_squares(images))
     images /= np.maximum(length, 1.0)[:, None]
-    images[given[:, 0]] = many[given[:, 1]]
+    rows, partners = given.T
+    images[rows] = many[partners]
     return images
+
+
+def _softmax(csls: np.ndarray, sharpness: float, axis: int) -> np.ndarray:
+    """How likely each pair is among those of its row (axis 1) or of its column (axis 0)."""
+    below_best = csls - csls.max(axis=axis, keepdims=True)
+    likely = np.exp(np.float32(sharpness) * below_best)
+    likely /= likely.sum(axis=axis, keepdims=True)
+    return likely
+
+
+def _squares(rows: np.ndarray) -> np.ndarray:
+    """Squared lengths of rows (n,)."""
+    return np.einsum("ij,ij->i", rows, rows)
 
 
 def _drawn(
@@ -148,24 +175,24 @@ def _drawn(
     is_given[given] = True
     others = np.flatnonzero(outside & ~is_given)
     if len(others) > most:
-        weight = np.einsum("ij,ij->i", images[others], images[others]).astype(np.float64) + 1e-12
-        others = rng.choice(others, most, replace=False, p=weight / weight.sum())
+        weight = _squares(images[others]).astype(np.float64) + 1e-12
+        chance = weight / weight.sum()
+        others = rng.choice(others, most, replace=False, p=chance)
     return np.concatenate([given, others])
 
 
 def _weighted(rows: np.ndarray, images: np.ndarray, anchors: np.ndarray) -> Sides:
     """The anchors on both sides: a row counts by the length of its image."""
     right = images[anchors]
-    length = np.sqrt(np.einsum("ij,ij->i", right, right))[:, None]
-    return length * rows[anchors], right
+    length = np.sqrt(_squares(right))
+    return length[:, None] * rows[anchors], right
 
 
 def _signatures(sides: Sides, anchors: Sides, ridge: float) -> Sides:
     """Span signatures of rows of both sides; the ridge is for each anchor: many weigh more against it than few."""
     ridge *= len(anchors[0])
-    left = unit_rows(multiply(sides[0], span_projection(anchors[0], ridge)))
-    right = unit_rows(multiply(sides[1], span_projection(anchors[1], ridge)))
-    return left, right
+    along = both(multiply, sides, span_projections(anchors, ridge))
+    return both(unit_rows, along)
 
 
 def _csls(signatures: Sides, part: float = 1.0) -> np.ndarray:
@@ -174,9 +201,11 @@ def _csls(signatures: Sides, part: float = 1.0) -> np.ndarray:
     part: share of the rows of the first side that are here; the density of the second side's rows is taken over as
     many fewer neighbours.
     """
-    cosine = multiply(signatures[0], signatures[1].T)
+    left, right = signatures
+    cosine = multiply(left, right.T)
     own = largest_values(cosine, NEIGHBOURS).mean(axis=1)
-    other = largest_values(cosine.T, max(1, round(NEIGHBOURS * part))).mean(axis=1)
+    fewer = max(1, round(NEIGHBOURS * part))
+    other = largest_values(cosine.T, fewer).mean(axis=1)
     cosine *= 2
     cosine -= own[:, None]
     cosine -= other
@@ -186,7 +215,9 @@ def _csls(signatures: Sides, part: float = 1.0) -> np.ndarray:
 def _mutual(csls: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Pairs that are each other's best (p, 2), and their csls, the best first."""
     best = csls.argmax(axis=1)
-    rows = np.flatnonzero(csls.argmax(axis=0)[best] == np.arange(len(csls)))
+    best_back = csls.argmax(axis=0)
+    rows = np.flatnonzero(best_back[best] == np.arange(len(csls)))
+    pairs = np.column_stack([rows, best[rows]])
     score = csls[rows, best[rows]]
     order = np.argsort(-score, kind="stable")
-    return np.column_stack([rows, best[rows]])[order], score[order]
+    return pairs[order], score[order]

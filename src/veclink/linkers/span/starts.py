@@ -21,9 +21,11 @@ from veclink.linkers.span.attempt import Attempt, AttemptListener, Search, centr
 from veclink.linkers.span.attempts import FROM_NOTHING, attempts
 from veclink.linkers.span.centring import Means, anchors_on
 from veclink.linkers.span.constants import COMPARED_STARTS, CONVERGED, MAX_OUTLIER_SHARE, OUTLIER_ANCHORS
-from veclink.linkers.span.growing import Pool, RoundListener
+from veclink.linkers.span.growing import Pool
+from veclink.progress import RoundListener
 
 DEFAULT_OPTIONS = SpanOptions()
+Tried = tuple[str, float]  # the name of a start, and the share that it agrees on
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +55,7 @@ class Bootstrap:
     share: float
     outlier_seeds: np.ndarray
     mark: float = CONVERGED
-    tried: tuple[tuple[str, float], ...] = ()
+    tried: tuple[Tried, ...] = ()
     means: Means | None = None
 
     @property
@@ -90,7 +92,7 @@ def best_pool(
     """
     search = Search(clouds, rng, options, listener, attempt_listener)
     best: Bootstrap | None = None
-    tried: list[tuple[str, float]] = []
+    tried: list[Tried] = []
     for attempt in attempts(search, anchors):
         rated = _rated(attempt, anchors)
         if rated.converged:
@@ -104,13 +106,14 @@ def best_pool(
     return replace(best, tried=tuple(tried))
 
 
-def _is_enough(search: Search, best: Bootstrap, tried: list[tuple[str, float]]) -> bool:
+def _is_enough(search: Search, best: Bootstrap, tried: list[Tried]) -> bool:
     """Whether no further start has to be tried."""
     if not best.converged:
         return False
-    from_nothing = tried[-1][0] == FROM_NOTHING
-    compared = len(tried) >= COMPARED_STARTS
-    return best.share >= search.clear or from_nothing or compared or search.clouds.large
+    last, _ = tried[-1]
+    if last == FROM_NOTHING or len(tried) >= COMPARED_STARTS:
+        return True
+    return search.clouds.large or best.share >= search.clear
 
 
 def _centred(attempt: Attempt, anchors: Anchors | None, rated: Bootstrap) -> Bootstrap:
@@ -132,7 +135,8 @@ def _rated(attempt: Attempt, anchors: Anchors | None) -> Bootstrap:
     outliers = np.empty(0, np.int64)
     if share >= search.mark and anchors is not None:
         outliers = _outlier_seeds(search, anchors, pool)
-        if attempt.name != FROM_NOTHING and len(outliers) > MAX_OUTLIER_SHARE * len(anchors):
+        too_many = len(outliers) > MAX_OUTLIER_SHARE * len(anchors)
+        if too_many and attempt.name != FROM_NOTHING:
             share = 0.0
     return Bootstrap(pool, attempt.name, share, outliers, search.mark, means=search.moved)
 

@@ -1,11 +1,14 @@
-"""Payload from a file beside the vectors: the right line for each row, or a sentence."""
+"""Payload that is given apart from the vectors: the right line for each row, or a sentence."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -13,8 +16,9 @@ import pytest
 
 from veclink.data.collection import Collection
 from veclink.errors import InputError
-from veclink.review.payloads import with_payload
 from veclink.review.shown import side
+from veclink.stores.opening import open_collection
+from veclink.stores.payloads import with_payload
 
 PLAIN = Collection.from_array(np.eye(3), name="a.npy")
 NAMED = Collection.from_array(np.eye(3), ids=["7", "x", "08"], name="a.npy")
@@ -74,3 +78,53 @@ def test_a_file_that_is_not_a_table_is_refused(tmp_path: Path) -> None:
     for name, said in (("broken.parquet", "cannot be read"), ("none.csv", "does not exist"), ("a.txt", "does not end")):
         with pytest.raises(InputError, match=said):
             with_payload(PLAIN, tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        pd.DataFrame({"title": TITLES}),
+        pl.DataFrame({"title": TITLES}),
+        pa.table({"title": TITLES}),
+        {"title": TITLES},
+        TITLES,
+        np.array(TITLES),
+        pd.Series(TITLES),
+        pl.Series(TITLES),
+    ],
+    ids=lambda payload: type(payload).__module__ + "." + type(payload).__name__,
+)
+def test_what_a_notebook_holds_is_payload_as_it_is(payload: Any) -> None:
+    found = open_collection(np.eye(3), payload=payload)
+    assert found.payload.to_pydict() == {"title": TITLES}
+
+
+@pytest.mark.parametrize("where", ["index", "named index", "column"])
+def test_a_frame_in_another_order_finds_its_rows_by_id(where: str) -> None:
+    frame = pd.DataFrame({"title": TITLES}, index=["08", "other", "7"])
+    if where == "named index":
+        frame = frame.rename_axis("id")
+    elif where == "column":
+        frame = frame.rename_axis("id").reset_index()
+    found = with_payload(NAMED, frame)
+    assert found.payload.to_pydict() == {"title": ["three", None, "one"]}
+
+
+def test_a_frame_that_was_filtered_goes_by_its_order() -> None:
+    frame = pd.DataFrame({"title": ["left out", *TITLES]})[1:]
+    assert with_payload(NAMED, frame).payload.to_pydict() == {"title": TITLES}
+    numbers = Collection.from_array(np.eye(3), ids=[3, 2, 7])
+    assert with_payload(numbers, frame).payload.to_pydict() == {"title": TITLES}
+    turned = frame.set_index(pd.Index([2, 7, 3]))
+    assert with_payload(numbers, turned).payload.to_pydict() == {"title": [TITLES[2], TITLES[0], TITLES[1]]}
+
+
+def test_payload_replaces_a_files_own_and_bad_payload_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.parquet", {"id": ["7", "x"], "vector": [[1.0, 2.0], [2.0, 1.0]], "title": ["p", "q"]})
+    assert open_collection(path, payload={"name": ["r", "s"]}).payload.to_pydict() == {"name": ["r", "s"]}
+    with pytest.raises(InputError, match=r"1 line and .* 2 rows"):
+        open_collection(path, payload=["r"])
+    with pytest.raises(InputError, match=r"cannot be read .*; give a file, a frame"):
+        open_collection(path, payload=7)
+    with pytest.raises(InputError, match=r"open_collection.vectors, payload"):
+        Collection.from_array(np.eye(3), payload=pd.DataFrame({"title": TITLES}))

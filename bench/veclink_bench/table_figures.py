@@ -1,0 +1,159 @@
+"""Counts and extremes that prose draws from the main table, the grid and the sweeps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+from veclink_bench.experiments.tables import Cell, grouped, values
+
+CellsOf = Callable[[str], list[Cell]]
+CONVERGED = 50.0  # F1: what fails ends far below, what does not above
+MAPS = ("linear", "cca", "mlp", "rcsls", "procrustes")
+FILMS = ["movies", "minilm", "e5"]
+
+
+def means_of(cells: Iterable[Cell], *by: str, measure: str = "f1") -> dict[tuple, float]:
+    """The mean of a measure in each group of cells."""
+    return {place: float(values(group, measure).mean()) for place, group in grouped(cells, *by).items()}
+
+
+def chosen(cells: Iterable[Cell], **wanted: object) -> list[Cell]:
+    """The cells with these settings."""
+    return [cell for cell in cells if all(cell.get(name) == value for name, value in wanted.items())]
+
+
+def pairs_lost(cells_of: CellsOf) -> float:
+    """Pairs of the main table on which another method has a higher mean than span."""
+    of = means_of(cells_of("main"), "pair", "method")
+    lost = {pair for (pair, _), mean in of.items() if mean > of[pair, "span"]}
+    return len(lost)
+
+
+def cells_lost(cells_of: CellsOf) -> float:
+    """The same of the cells of the grid."""
+    of = means_of(cells_of("grid"), "pair", "overlap", "seeds", "method")
+    lost = {tuple(place) for (*place, _), mean in of.items() if mean > of[(*place, "span")]}
+    return len(lost)
+
+
+def pairs_converged(method: str) -> Callable[[CellsOf], float]:
+    """Pairs of the main table on which a method's mean F1 is above 50; NaN where it was not measured."""
+
+    def found(cells_of: CellsOf) -> float:
+        of = means_of(chosen(cells_of("main"), method=method), "pair").values()
+        return sum(mean > CONVERGED for mean in of) if of else math.nan
+
+    return found
+
+
+def trials(table: str, reduce: Callable[[Iterable[int]], int], *, of_rivals: bool) -> Callable[[CellsOf], float]:
+    """The least or most trials that a cell of span and GEH has, or one of the rivals."""
+
+    def found(cells_of: CellsOf) -> float:
+        ours = ("span", "geh", "geh tuned")
+        own = [cell for cell in cells_of(table) if (cell["method"] not in ours) == of_rivals]
+        return reduce(len(group) for group in grouped(own, "pair", "overlap", "seeds", "method").values())
+
+    return found
+
+
+def highest_map(ending: str) -> Callable[[CellsOf], float]:
+    """The highest mean of any map from seeds on any pair; ending: " tuned", or nothing for the paper's settings."""
+    names = [f"{name}{ending}" for name in MAPS]
+    return lambda cells_of: max(
+        mean for (method, _), mean in means_of(cells_of("main"), "method", "pair").items() if method in names
+    )
+
+
+def failed_films(cells_of: CellsOf) -> float:
+    """Trials of span on the films that do not converge."""
+    return int((values(chosen(cells_of("main"), pair=FILMS, method="span")) < CONVERGED).sum())
+
+
+def best_rival_on_films(cells_of: CellsOf) -> float:
+    """The highest mean of any other method there."""
+    of = means_of(chosen(cells_of("main"), pair=FILMS), "method")
+    return max(mean for (method,), mean in of.items() if method != "span")
+
+
+def time_of_self_learning(cells_of: CellsOf) -> float:
+    """Seconds of tuned self-learning in percent of span's, over the trials of the main table that have both."""
+    of = grouped(cells_of("main"), "method", "pair", "state")
+    both = [place for method, *place in of if method == "span" and ("self-learning tuned", *place) in of]
+    own, other = (
+        sum(float(of[(method, *place)][0]["seconds"]) for place in both) for method in ("self-learning tuned", "span")
+    )
+    return 100 * own / other
+
+
+def outside_span_gap(cells_of: CellsOf) -> float:
+    """Points that span loses at most by anchors of another corpus, against seeds of the corpus itself."""
+    of = means_of(chosen(cells_of("outside"), method="span", seeds=30), "target", "outside")
+    return max(of[target, target] - mean for (target, _), mean in of.items())
+
+
+def outside_failed(method: str) -> Callable[[CellsOf], float]:
+    """Cells of target and source in which a method's mean is below 50, from 30 anchors."""
+
+    def found(cells_of: CellsOf) -> float:
+        of = means_of(chosen(cells_of("outside"), method=method, seeds=30), "target", "outside")
+        return sum(mean < CONVERGED for mean in of.values())
+
+    return found
+
+
+def seeding_change(method: str) -> Callable[[CellsOf], float]:
+    """What 15 seeds around one point change at worst, against those drawn at random, at α 0.3."""
+
+    def found(cells_of: CellsOf) -> float:
+        cells = chosen(cells_of("seeding"), method=method, overlap=0.3, seeds=15)
+        of = means_of(cells, "pair", "how")
+        return min(of[pair, "nearest"] - mean for (pair, how), mean in of.items() if how == "uniform")
+
+    return found
+
+
+def moved(method: str, reduce: Callable[[Iterable[float]], float]) -> Callable[[CellsOf], float]:
+    """By how many points of F1 each setting of the sensitivity table moves a method: the least, or the most."""
+
+    def found(cells_of: CellsOf) -> float:
+        of = grouped(chosen(cells_of("sensitivity"), method=method), "variant").values()
+        means = [list(means_of(group, "value").values()) for group in of]
+        return reduce(max(each) - min(each) for each in means)
+
+    return found
+
+
+TABLE_FIGURES: dict[str, Callable[[CellsOf], float]] = {
+    "pairs": lambda cells_of: len(grouped(cells_of("main"), "pair")),
+    "pairs-lost": pairs_lost,
+    "grid-cells": lambda cells_of: len(grouped(cells_of("grid"), "pair", "overlap", "seeds")),
+    "grid-cells-lost": cells_lost,
+    **{
+        f"pairs-converged-{method.replace(' ', '-')}": pairs_converged(method)
+        for method in ("span", "geh", "geh tuned", "self-learning tuned", "centroids")
+    },
+    **{
+        f"trials-{table}-{name}-{kind}": trials(table, reduce, of_rivals=kind == "rivals")
+        for table in ("main", "grid")
+        for name, reduce in (("least", min), ("most", max))
+        for kind in ("ours", "rivals")
+    },
+    "maps-most": highest_map(""),
+    "maps-tuned-most": highest_map(" tuned"),
+    "films-failed": failed_films,
+    "films-best-rival": best_rival_on_films,
+    "time-of-self-learning": time_of_self_learning,
+    "outside-span-gap": outside_span_gap,
+    **{
+        f"outside-failed-{method.replace(' ', '-')}": outside_failed(method)
+        for method in ("geh", "self-learning tuned")
+    },
+    **{
+        f"sensitivity-{method}-{name}": moved(method, reduce)
+        for method in ("span", "geh")
+        for name, reduce in (("least", min), ("most", max))
+    },
+    **{f"seeding-change-{method}": seeding_change(method) for method in ("span", "geh")},
+}

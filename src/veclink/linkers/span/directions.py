@@ -1,0 +1,34 @@
+"""Directions of a cloud, and those that two clouds share: principal ones, and singular ones of a cross-covariance."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from veclink.geometry.sides import Sides
+from veclink.geometry.signatures import singular
+
+
+def whitening(points: np.ndarray, count: int) -> np.ndarray:
+    """The leading principal directions (d, count), each divided by the root of its variance plus the mean variance."""
+    covariance = points.T.astype(np.float64) @ points / len(points)
+    values, directions = np.linalg.eigh(covariance)
+    values = np.maximum(values[::-1], 0.0)
+    directions = directions[:, ::-1]
+    scaled = directions / np.sqrt(values + values.mean())
+    return scaled[:, :count].astype(np.float32)
+
+
+def leading(joint: np.ndarray, count: int, power: float) -> Sides:
+    """The leading singular vectors (d, count) of both sides, each weighted by its singular value to the power."""
+    left, value, right = singular(joint)
+    relative = value[:count] / max(value[0], 1e-12)
+    weight = relative ** np.float32(power)
+    of_a = left[:, :count] * weight
+    of_b = right[:count].T * weight
+    return of_a, of_b
+
+
+def agreement(joint: np.ndarray) -> float:
+    """How much of two clouds a map makes agree: the sum of the singular values of its cross-covariance."""
+    _, values, _ = singular(joint)
+    return float(values.sum())

@@ -1,0 +1,129 @@
+"""Payload that is given apart from the vectors: a table in a file beside a `.npy` file, a frame, a list of titles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from veclink.data.collection import Collection
+from veclink.errors import InputError, VeclinkError, named, needed, plural
+from veclink.files.tables import UNREADABLE, read_parquet
+from veclink.stores.frames import NAMELESS, arrow_table, is_table
+
+ENDINGS = (".csv", ".parquet", ".jsonl")
+TITLE = "title"
+"""The column that values without a name become."""
+
+
+def with_payload(collection: Collection, payload: Any) -> Collection:
+    """The collection with other payload than its own.
+
+    A column `id` finds each object's line, where the collection has ids, and so does the index of a pandas frame that
+    holds them; else line i is row i.
+
+    Parameters
+    ----------
+    collection : Collection
+        The vectors, of n rows.
+    payload : path, frame, mapping or (n,) values
+        A CSV, Parquet or JSONL file; a frame of pandas or polars, or an Arrow table; columns by their names; or one
+        column of values, which are then called `title`.
+    """
+    if isinstance(payload, (str, Path)):
+        table, name = _read(Path(payload)), str(payload)
+    else:
+        table, name = _table_of(payload), "The payload"
+    key = _key(table, collection)
+    if key is not None:
+        table = _by_id(table, key, collection, name)
+    elif table.num_rows != len(collection):
+        raise InputError(
+            f"{name} has {plural(table.num_rows, 'line')} and {collection.name} {plural(len(collection), 'row')}; "
+            "give one line for each, or a column `id` where the collection has ids."
+        )
+    index = [each for each in table.column_names if each.startswith(NAMELESS)]
+    return replace(collection, payload=table.drop_columns(index).replace_schema_metadata(None))
+
+
+def _table_of(payload: Any) -> Any:
+    """What is given in memory, as a table."""
+    if is_table(payload):
+        return arrow_table(payload)
+    arrow: Any = needed("pyarrow", "Payload")
+    columns = payload if isinstance(payload, Mapping) else {TITLE: payload}
+    try:
+        return arrow.table({str(name): _column(values) for name, values in columns.items()})
+    except (arrow.ArrowException, TypeError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"The payload is a {type(payload).__name__} that cannot be read ({reason}); give a file, a frame, columns "
+            "by their names, or a list of titles."
+        ) from error
+
+
+def _column(values: Any) -> Any:
+    arrow: Any = needed("pyarrow", "Payload")
+    return arrow.chunked_array(values) if hasattr(values, "__arrow_c_stream__") else arrow.array(values)
+
+
+def _key(table: Any, collection: Collection) -> str | None:
+    """The column that names the objects, where the collection has ids: `id`, or an index without a name."""
+    if collection.ids is None:
+        return None
+    if "id" in table.column_names:
+        return "id"
+    index = next((each for each in table.column_names if each.startswith(NAMELESS)), None)
+    if index is None:
+        return None
+    ids = set(collection.ids.tolist())
+    found = ids.intersection(table.column(index).to_pylist())
+    # row numbers that a filter left in a frame may be some of the ids by chance
+    by_chance = collection.ids.dtype != object and found != ids
+    return index if found and not by_chance else None
+
+
+def _read(path: Path) -> Any:
+    if path.suffix.lower() not in ENDINGS:
+        raise InputError(f"{path} does not end in {', '.join(ENDINGS)}; payload is read from one of these.")
+    if not path.is_file():
+        raise InputError(f"{path} does not exist or is not a file; check the name.")
+    arrow: Any = needed("pyarrow", "Reading payload")
+    reader = {".csv": "csv", ".parquet": "parquet", ".jsonl": "json"}[path.suffix.lower()]
+    module: Any = needed(f"pyarrow.{reader}", "Reading payload")
+    try:
+        if reader == "csv":
+            quoted = module.ParseOptions(newlines_in_values=True)
+            # ids stay text: 08 is not 8
+            table = module.read_csv(
+                path, parse_options=quoted, convert_options=module.ConvertOptions(column_types={"id": arrow.string()})
+            )
+        else:
+            table = module.read_json(path) if reader == "json" else read_parquet(path)
+        _ = table.column_names  # a name that is no UTF-8 shows only when it is asked for
+        return table
+    except VeclinkError:
+        raise
+    except (*UNREADABLE, arrow.ArrowException) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"{path} cannot be read as {path.suffix.lower()} ({reason}); check or write it again."
+        ) from error
+
+
+def _by_id(table: Any, key: str, collection: Collection, name: str) -> Any:
+    """The lines in the order of the collection's rows; a row without a line has empty payload."""
+    arrow: Any = needed("pyarrow", "Reading payload")
+    assert collection.ids is not None
+    # as text on both sides: a file may hold as text what the collection holds as integers
+    keys = [str(value) for value in table.column(key).to_pylist()]
+    line_of = {value: line for line, value in enumerate(keys)}
+    if len(line_of) < len(keys):
+        repeated = [value for line, value in enumerate(keys) if line_of[value] != line]
+        raise InputError(f"{name} has more than one line for the id {named(repeated)}; keep one for each.")
+    lines = [line_of.get(str(value)) for value in collection.ids.tolist()]
+    if all(line is None for line in lines):
+        raise InputError(f"{name} has no line for any of the {len(lines):,} ids of {collection.name}; check the ids.")
+    rest = table.drop_columns([key])
+    return rest.take(arrow.array(lines, type=arrow.int64()))
