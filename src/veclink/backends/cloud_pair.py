@@ -28,7 +28,7 @@ ALL_ASKED = LARGE  # rows of the smaller cloud up to which all of them are asked
 ASKED = 2048  # of a larger one, once the map is found; before that, more: only the clearest few of them are right then
 ASKED_FIRST, SHARE_ASKED_FIRST = 32_768, 0.06
 BACKDROP = 512  # rows that stand for the whole larger cloud when a density is taken on the way back
-PAIRS_AT_ONCE = 1 << 15  # whose cosines are taken at a time
+PAIRS_AT_ONCE = 1 << 12  # whose cosines are taken at a time: what is gathered for them is the largest thing there
 DENSE = 512_000_000  # bytes of signatures that are held at once; more are made block by block, again each time
 
 
