@@ -14,6 +14,7 @@ import torch
 
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.rows import tiles
+from veclink.geometry.sides import both
 from veclink.geometry.signatures import SAME, SMALLEST_NORM
 from veclink.linkers.options import GehOptions
 from veclink.matching.torch_backend import torch_device
@@ -48,8 +49,8 @@ class Together:
     ) -> None:
         self.place = torch_device(device)
         self.options = options
-        self.clouds = [self._placed(cloud.block(0, len(cloud))).double() for cloud in clouds]
-        self.samples = [self._placed(sample) for sample in samples]
+        self.clouds = both(self._whole, clouds)
+        self.samples = both(self._placed, samples)
 
     @staticmethod
     def can_hold(n_a: int, n_b: int) -> bool:
@@ -58,72 +59,125 @@ class Together:
 
     def distances(self, points: np.ndarray, anchors: np.ndarray) -> np.ndarray:
         """`signatures.distances`, computed there."""
-        return _distances(self._placed(points).double(), self._placed(anchors).double()).cpu().numpy()
+        apart = _distances(
+            self._vectors(points),
+            self._vectors(anchors),
+        )
+        return apart.cpu().numpy()
 
-    def mutual(self, ends: tuple[np.ndarray, np.ndarray], views: list[np.ndarray]) -> Iterator[Mutual]:
+    def mutual(
+        self,
+        ends: tuple[np.ndarray, np.ndarray],
+        views: list[np.ndarray],
+    ) -> Iterator[Mutual]:
         """What each view proposes.
 
         ends: vectors of all anchors, (l, d1) in A and (l, d2) in B. views: positions of equally many of them.
         """
-        sides = zip(self.clouds, ends, strict=True)
-        apart = [_distances(cloud, self._placed(end).double()) for cloud, end in sides]
-        n_a, n_b = (len(cloud) for cloud in self.clouds)
-        at_once = max(1, MOST_BYTES // (8 * n_a * n_b))
-        for start, stop in tiles(len(views), at_once):
+        apart_a, apart_b = both(self._from_anchors, self.clouds, ends)
+        sample_a, sample_b = self.samples
+        for start, stop in tiles(len(views), self._at_once()):
             anchors = self._placed(np.stack(views[start:stop]))
-            left, right = (self._hashes(*side, anchors) for side in zip(apart, self.samples, strict=True))
-            yield from _mutual((left @ right.transpose(1, 2)).float(), self.options.k)
+            left = self._hashes(apart_a, sample_a, anchors)
+            right = self._hashes(apart_b, sample_b, anchors)
+            cosine = left @ right.transpose(1, 2)
+            yield from _mutual(cosine.float(), self.options.k)
 
-    def _hashes(self, apart: torch.Tensor, sample: torch.Tensor, anchors: torch.Tensor) -> torch.Tensor:
-        """Signatures (v, n, s) of all rows for views (v, s), in float64, of the precision of float32."""
-        r = apart[:, anchors].transpose(0, 1)
+    def _at_once(self) -> int:
+        """How many views are matched at once."""
+        left, right = self.clouds
+        bytes_of_view = 8 * len(left) * len(right)
+        return max(1, MOST_BYTES // bytes_of_view)
+
+    def _from_anchors(self, cloud: torch.Tensor, ends: np.ndarray) -> torch.Tensor:
+        """Distances (n, l) of a cloud's rows to all anchors."""
+        return _distances(cloud, self._vectors(ends))
+
+    def _hashes(
+        self,
+        apart: torch.Tensor,
+        sample: torch.Tensor,
+        anchors: torch.Tensor,
+    ) -> torch.Tensor:
+        """Signatures (v, n, s) of all rows for views (v, s), in float64, of the precision of float32.
+
+        apart: distances (n, l) of the rows to all anchors.
+        """
+        signature = apart[:, anchors].transpose(0, 1)
         if self.options.encoding != "raw":
-            widths = kernel_widths(r[:, sample])
-            r = torch.exp(r * (-1.0 / widths).float()[:, None, None])
-        length = r.double().square().sum(dim=2, keepdim=True).sqrt()
-        return (r / length.clip(SMALLEST_NORM).float()).double()
+            widths = kernel_widths(signature[:, sample])
+            scale = (-1.0 / widths).float()
+            signature = torch.exp(signature * scale[:, None, None])
+        square = signature.double().square()
+        length = square.sum(dim=2, keepdim=True).sqrt()
+        bounded = length.clip(SMALLEST_NORM).float()
+        return (signature / bounded).double()
+
+    def _whole(self, cloud: Cloud) -> torch.Tensor:
+        return self._vectors(cloud.block(0, len(cloud)))
+
+    def _vectors(self, array: np.ndarray) -> torch.Tensor:
+        return self._placed(array).double()
 
     def _placed(self, array: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.place)
 
 
-def kernel_widths(r: torch.Tensor) -> torch.Tensor:
+def kernel_widths(distances: torch.Tensor) -> torch.Tensor:
     """`signatures.kernel_width` of the distances (v, m, s) of each view: (v,) float64."""
-    r = r.double()
-    squares = r.square().sum(dim=2)
-    gaps = squares[:, :, None] + squares[:, None, :] - 2.0 * (r @ r.transpose(1, 2))
-    row, column = torch.triu_indices(r.shape[1], r.shape[1], 1, device=r.device)
-    gaps = gaps[:, row, column]
-    least = SAME * (1.0 + squares.amax(dim=1, keepdim=True))
-    apart = gaps > least
-    ordered = torch.where(apart, gaps, torch.inf).sort(dim=1).values
-    count = apart.sum(dim=1, keepdim=True)
-    middle = torch.cat([(count - 1).clip(0) // 2, count // 2], dim=1).clip(max=ordered.shape[1] - 1)
+    gaps, least = _squared_gaps(distances.double())
+    differ = gaps > least
+    count = differ.sum(dim=1)
+    ordered = torch.where(differ, gaps, torch.inf).sort(dim=1).values
+    lower = (count - 1).clip(0) // 2
+    upper = (count // 2).clip(max=ordered.shape[1] - 1)
+    middle = torch.stack([lower, upper], dim=1)
     median = ordered.gather(1, middle).mean(dim=1)
-    return torch.where(count[:, 0] > 0, median.sqrt(), 1.0)
+    return torch.where(count > 0, median.sqrt(), 1.0)
+
+
+def _squared_gaps(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Squared distances of each two of m rows (v, m, s), and those up to which two rows are the same, (v, 1)."""
+    m = rows.shape[1]
+    squares = rows.square().sum(dim=2)
+    products = rows @ rows.transpose(1, 2)
+    gaps = squares[:, :, None] + squares[:, None, :] - 2.0 * products
+    first, second = torch.triu_indices(m, m, 1, device=rows.device)
+    largest = squares.amax(dim=1, keepdim=True)
+    return gaps[:, first, second], SAME * (1.0 + largest)
 
 
 def _distances(points: torch.Tensor, anchors: torch.Tensor) -> torch.Tensor:
-    return (1.0 - points @ anchors.T).clip(0.0).float()
+    cosine = points @ anchors.T
+    return (1.0 - cosine).clip(0.0).float()
 
 
 def _mutual(cosine: torch.Tensor, k: int) -> Iterator[Mutual]:
     """Pairs that are each other's best by csls in each of v matrices (v, n1, n2), ties to the lower row."""
     density_a = _density(cosine, k)
     density_b = _density(cosine.transpose(1, 2), k)
-    worth = (2.0 * cosine).sub_(density_b[:, None, :])
-    best_a = worth.argmax(dim=2)
-    score = worth.gather(2, best_a[:, :, None])[:, :, 0] - density_a
-    worth = (2.0 * cosine).sub_(density_a[:, :, None])
-    best_b = worth.argmax(dim=1)
-    both = best_b.gather(1, best_a) == torch.arange(cosine.shape[1], device=cosine.device)
-    found = (each.cpu().numpy() for each in (both, best_a, score))
-    for agreed, partner, score in zip(*found, strict=True):
+    of_a = (2.0 * cosine).sub_(density_b[:, None, :])
+    best_a = of_a.argmax(dim=2)
+    score = of_a.gather(2, best_a[:, :, None])[:, :, 0] - density_a
+    del of_a
+    of_b = (2.0 * cosine).sub_(density_a[:, :, None])
+    best_b = of_b.argmax(dim=1)
+    every_row = torch.arange(cosine.shape[1], device=cosine.device)
+    agrees = best_b.gather(1, best_a) == every_row
+    views = zip(
+        agrees.cpu().numpy(),
+        best_a.cpu().numpy(),
+        score.cpu().numpy(),
+        strict=True,
+    )
+    for agreed, partner, scores in views:
         rows = np.flatnonzero(agreed)
-        yield np.column_stack([rows, partner[rows]]), score[rows]
+        pairs = np.column_stack([rows, partner[rows]])
+        yield pairs, scores[rows]
 
 
 def _density(cosine: torch.Tensor, k: int) -> torch.Tensor:
     """Mean of the k largest cosines of each row."""
-    largest = cosine.topk(min(k, cosine.shape[2]), dim=2, sorted=False).values
+    listed = min(k, cosine.shape[2])
+    largest = cosine.topk(listed, dim=2, sorted=False).values
     return largest.double().mean(dim=2).float()
