@@ -157,8 +157,8 @@ MOST_DECOYS = 0.75
 
 This and the next three were chosen on 89 runs over scifact, reddit and movies under four encoders (even splits, unequal
 sizes, few rows, other domains around), by what each kind gained: mean F1 78.3 → 79.4, mean error of the estimated
-precision 6.1 → 4.8 points (few rows +5.6 → +1.3, half of 600 rows +5.2 → +1.9, a tenth of 2,000 +11.8 → +4.7). On 34
-runs of other corpora 6.0 → 4.7. Of 0.6, 0.7, 0.75 and 0.8 the lower ones left more of the error, 0.8 said too little
+precision 6.1 → 4.8 points (few rows +5.5 → +0.6, half of 600 rows +5.1 → +1.0, a tenth of 2,000 +11.8 → +4.7). On 34
+runs of other corpora 6.0 → 4.7 (`calibration_counts.json` of the results). Of 0.6, 0.7, 0.75 and 0.8 the lower ones left more of the error, 0.8 said too little
 of films and of even splits.
 """
 
