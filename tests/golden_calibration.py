@@ -195,7 +195,7 @@ def _among_decoys(sample: Sample, probability: np.ndarray) -> dict[str, Any]:
     by_score = np.r_[0.0, 1.0, np.zeros(n_features - 1)]
     by_all = np.r_[0.5, np.linspace(1.0, 0.1, n_features)]
     ways = (by_score, by_all)
-    weights = (probability, np.ones(len(probability)), np.zeros(len(probability)))
+    weights = (probability, np.ones(len(probability)), probability**2)
     return {"counts": [count_among_decoys(sample, way, weight) for way in ways for weight in weights]}
 
 

@@ -153,12 +153,13 @@ def advice(results: Path = RESULTS) -> str:
 
 def gpu_linking(results: Path = SPEED) -> str:
     """Millions of titles linked on one GPU: `veclink bench gpu-linking`, a line for each size."""
-    head = "| rows on each side | seconds | of them until the pool is grown | precision | recall | F1 | GPU memory |"
-    lines = [head, "|---|---|---|---|---|---|---|"]
+    names = ("rows on each side", "seconds", "of them until the pool is grown", "precision", "recall", "F1", "GPU memory")
+    head = f"| {' | '.join((*names, 'calibration'))} |"
+    lines = [head, "|---|---|---|---|---|---|---|---|"]
     for run in json.loads((results / "gpu_linking.json").read_text(encoding="utf-8"))["runs"]:
         shares = " | ".join(f"{100 * run[measure]:.1f}" for measure in ("precision", "recall", "f1"))
         seconds = f"{run['seconds']:.1f} | {run['stages']['growing']:.1f}"
-        lines.append(f"| {run['rows']:,} | {seconds} | {shares} | {run['peak_gpu_gb']:.0f} GB |")
+        lines.append(f"| {run['rows']:,} | {seconds} | {shares} | {run['peak_gpu_gb']:.0f} GB | {run['version']} |")
     return "\n".join(lines)
 
 

@@ -194,6 +194,36 @@ def test_a_merge_whose_rows_are_there_with_other_partners_is_not_taken_for_done(
     assert code == 1 and "there already" in err
 
 
+def test_a_merge_with_other_columns_or_probabilities_is_not_taken_for_done(files: Path, tmp_path: Path) -> None:
+    output = tmp_path / "m.parquet"
+    titles = tmp_path / "titles.csv"
+    rows = len(np.load(files / "b.npy"))
+    titles.write_text("title\n" + "\n".join(f"paper {place}" for place in range(rows)) + "\n")
+    assert merge(files, output, "--yes")[0] == 0
+    code, _, err = merge(files, output, "--yes", "--payload-b", titles)
+    assert code == 1 and "there already" in err, "its titles would be lost"
+    assert merge(files, output, "--yes", "--replace", "--payload-b", titles)[0] == 0
+    assert merge(files, output, "--yes", "--payload-b", titles)[0] == 0
+    titles.write_text(titles.read_text().replace("paper 7", "another"))
+    code, _, err = merge(files, output, "--yes", "--payload-b", titles)
+    assert code == 1 and "there already" in err
+
+
+def test_a_translation_of_another_length_is_not_taken_for_done(files: Path, tmp_path: Path) -> None:
+    given = ("translate", files / "a.npy", "-o", tmp_path / "t.npy", "--links", files / "links.csv")
+    sides = ("--a", files / "a.npy", "--b", files / "b.npy", "--map", "procrustes")
+    assert run(*given, *sides)[0] == 0
+    np.save(tmp_path / "t.npy", 7 * np.load(tmp_path / "t.npy"))
+    code, _, err = run(*given, *sides)
+    assert code == 1 and "there already" in err
+
+
+def test_what_cannot_be_read_is_in_the_way_of_a_merge(files: Path, tmp_path: Path) -> None:
+    (tmp_path / "m.parquet").write_text("no table")
+    code, _, err = merge(files, tmp_path / "m.parquet", "--yes")
+    assert code == 1 and "there already" in err and "--replace" in err
+
+
 def test_a_translation_that_is_there_already_is_not_made_again(files: Path, tmp_path: Path) -> None:
     given = ("translate", files / "a.npy", "-o", tmp_path / "t.npy", "--links", files / "links.csv")
     sides = ("--a", files / "a.npy", "--b", files / "b.npy")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import replace
 
 import numpy as np
@@ -129,6 +130,7 @@ def test_what_lowers_the_log_odds_by_a_third_or_so_is_worth_a_word() -> None:
     assert changes[8] == pytest.approx({"score": 4 * (0.1 - 0.5), "density": -1.0}, abs=1e-6)
     assert changes[9] == pytest.approx({"score": 4 * (0.0 - 0.5)}, abs=1e-6), "a density below the centre speaks for it"
     assert [name for name, _ in against(links, 8, most=1)] == ["score"]
+    assert inspect.signature(against).parameters["most"].default == 2, "two reasons are as many as a person reads"
     slight = replace(links, trace={"model": links.trace["model"] | {"weights": [0.7, 0.0]}})
     assert against(slight, 7) == [("score", pytest.approx(-0.42, abs=1e-6))]
     assert against(slight, 6) == [], "0.28 is not"

@@ -40,6 +40,13 @@ def test_candidates_that_lie_among_the_decoys_are_counted_as_wrong() -> None:
     assert count_among_decoys(sample, np.array([0.0, 1.0]), probability) == pytest.approx(300, rel=0.15)
 
 
+def test_without_decoys_nothing_is_counted_among_them() -> None:
+    none = sample_of(np.arange(50.0), np.empty(0), np.empty(0, np.int64))
+    assert count_among_decoys(none, np.array([0.0, 1.0]), np.ones(50)) is None
+    one = sample_of(np.arange(50.0), np.zeros(1), np.zeros(1, np.int64))
+    assert count_among_decoys(one, np.array([0.0, 1.0]), np.ones(50)) is None
+
+
 def test_decoys_of_wrong_links_do_not_count() -> None:
     rng = np.random.default_rng(0)
     places = np.r_[rng.normal(6, 1, 700), rng.normal(0, 1, 300)]

@@ -51,6 +51,14 @@ def test_ids_find_their_lines_whatever_the_order(tmp_path: Path, ending: str) ->
     assert [side(found, row)["headline"] for row in range(3)] == ["three", "x", "one"]
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_row_numbers_find_their_rows_where_there_are_no_ids(tmp_path: Path, ending: str) -> None:
+    path = write(tmp_path / f"t.{ending}", {"id": [2, 0, 1], "title": TITLES})
+    assert with_payload(PLAIN, path).payload.column("title").to_pylist() == [TITLES[1], TITLES[2], TITLES[0]]
+    other = write(tmp_path / f"o.{ending}", {"id": [2, 0, 7], "title": TITLES})
+    assert with_payload(PLAIN, other).payload.column("title").to_pylist() == TITLES, "these are names, not rows"
+
+
 def test_ids_of_digits_keep_their_noughts_and_match_integers(tmp_path: Path) -> None:
     (tmp_path / "titles.csv").write_text("id,title\n08,eight\n7,seven\n")
     assert [side(with_payload(NAMED, tmp_path / "titles.csv"), row)["headline"] for row in (0, 2)] == ["seven", "eight"]
@@ -108,6 +116,13 @@ def test_a_frame_in_another_order_finds_its_rows_by_id(where: str) -> None:
         frame = frame.rename_axis("id").reset_index()
     found = with_payload(NAMED, frame)
     assert found.payload.to_pydict() == {"title": ["three", None, "one"]}
+
+
+def test_an_index_of_another_name_and_a_series_find_their_rows_too() -> None:
+    frame = pd.DataFrame({"title": TITLES}, index=pd.Index(["08", "other", "7"], name="doc"))
+    for payload in (frame, frame["title"], frame["title"].rename(None)):
+        found = with_payload(NAMED, payload).payload
+        assert found.column("title").to_pylist() == ["three", None, "one"]
 
 
 def test_a_frame_that_was_filtered_goes_by_its_order() -> None:

@@ -62,7 +62,7 @@ def translate(
     """Translate vectors (queries, say) from A's space to B's, by a saved translator or one fitted to links."""
     from veclink.stores import open_store
     from veclink.stores.opening import open_collection
-    from veclink.uses.already import holds_translated
+    from veclink.uses.already import holds_translated, rows_of
     from veclink.uses.translating import translated_batches
 
     check_no_input(output, vectors, fitting.a, fitting.b, fitting.links, fitting.with_)
@@ -70,7 +70,7 @@ def translate(
     _check_directions(source)
     with printing.progress() as listener, open_store(output, write=True) as store:
         in_the_way = None if replace else store.in_the_way()
-        if in_the_way is not None and (not store.exists() or store.count() != len(source)):
+        if in_the_way is not None and rows_of(store) != len(source):
             store.check_free()
         translator = fitting.translator({vectors: source}, listener)
         there = in_the_way is not None and holds_translated(store, source, translator)

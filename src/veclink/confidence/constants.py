@@ -73,7 +73,7 @@ MIN_CANDIDATES = 3
 DIRECTIONS_OF_LARGE = 384
 """Principal directions in which the one map of large clouds is fitted.
 
-With 256, as for small ones, F1 of 1.18M titles fell from 91.3 to 90.1. Of six corpora (minilm–e5, 9,000 links, one in
+With 256, as for small ones, F1 of 1.18M titles fell from 91.4 to 90.1. Of six corpora (minilm–e5, 9,000 links, one in
 25 wrong), each row beside a near twin, 92.0 % found their partner with 256 directions and 93.4 % with all 384.
 """
 
@@ -158,8 +158,8 @@ MOST_DECOYS = 0.75
 This and the next three were chosen on 89 runs over scifact, reddit and movies under four encoders (even splits, unequal
 sizes, few rows, other domains around), by what each kind gained: mean F1 78.3 → 79.4, mean error of the estimated
 precision 6.1 → 4.8 points (few rows +5.5 → +0.6, half of 600 rows +5.1 → +1.0, a tenth of 2,000 +11.8 → +4.7). On 34
-runs of other corpora 6.0 → 4.7 (`calibration_counts.json` of the results). Of 0.6, 0.7, 0.75 and 0.8 the lower ones left more of the error, 0.8 said too little
-of films and of even splits.
+runs of other corpora 6.0 → 4.7 (`calibration_counts.json` of the results). Of 0.6, 0.7, 0.75 and 0.8, the lower ones
+left more of the error, and 0.8 promised too little on even splits.
 """
 
 SAY_OF_DECOYS = 0.5

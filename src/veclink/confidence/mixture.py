@@ -82,7 +82,7 @@ class Mixture:
     probability : (n,) float64
         That each candidate is right.
     coefficients : (1 + f,) float64
-        Of the last regression, the intercept first.
+        Of the last regression, the intercept first, tempered.
     decoy_weight : (d,) float64
         How much each decoy counted in it.
     """
@@ -92,7 +92,7 @@ class Mixture:
     decoy_weight: np.ndarray
 
     def log_odds(self, features: np.ndarray) -> np.ndarray:
-        """By the last regression, before they are shifted to the expected total: (m,) of features (m, f)."""
+        """By these coefficients, before they are shifted to the expected total: (m,) of features (m, f)."""
         return self.coefficients[0] + features @ self.coefficients[1:]
 
 
@@ -111,7 +111,7 @@ class WrongCount:
     def mixed(self, by_regression: float, among_decoys: float | None) -> float:
         """All counts in one; some are always wrong, and some right.
 
-        among_decoys: `count_among_decoys`; None before there is a regression to place the decoys by.
+        among_decoys: `count_among_decoys`; None where there is none, as before the first regression.
         """
         count = self.trust * self.by_rate + (1 - self.trust) * by_regression
         count = _between(count, self.shape.wrong, self.shape.weight(count))
@@ -203,8 +203,8 @@ def count_among_decoys(
     sample: Sample,
     coefficients: np.ndarray,
     probability: np.ndarray,
-) -> float:
-    """How many candidates are wrong by where the decoys lie.
+) -> float | None:
+    """How many candidates are wrong by where the decoys lie; None where there are too few decoys to say.
 
     Below the log odds that MOST_DECOYS of the decoys do not reach, right candidates are rare: what lies there is that
     share of the wrong ones. A decoy counts by how likely the link is right that it was made of: decoys of wrong links
@@ -221,15 +221,17 @@ def count_among_decoys(
     sources = np.concatenate([decoys.source for decoys in sample.decoys])
     weight = probability[sources]
     if not weight.sum() > 0:
-        return 0.0
+        return None
     place = sample.decoy_features @ coefficients[1:]
     order = np.argsort(place)
     reached = np.cumsum(weight[order]) / weight.sum()
     at = min(int(np.searchsorted(reached, MOST_DECOYS)), len(order) - 1)
     bound = place[order[at]]
-    decoys_below = weight[place < bound].sum() / weight.sum()
+    decoys_below = float(weight[place < bound].sum() / weight.sum())
+    if decoys_below < MIN_WRONG_SHARE:
+        return None
     candidates_below = np.count_nonzero(sample.features @ coefficients[1:] < bound)
-    return candidates_below / max(float(decoys_below), MIN_WRONG_SHARE)
+    return candidates_below / decoys_below
 
 
 def _between(count: float, other: float, weight: float) -> float:

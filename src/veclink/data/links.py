@@ -67,7 +67,9 @@ class Links(ShownLinks):
         columns = {name: _evidence(name, values, len(pairs)) for name, values in self.evidence.items()}
         ids = {side: _linked_ids(side, getattr(self, side), len(pairs)) for side in ("ids_a", "ids_b")}
         arrays = {"pairs": pairs, "probability": probability, **ids}
-        if not _surest_first(pairs, probability):
+        if _surest_first(pairs, probability):
+            arrays = {name: None if values is None else values.copy() for name, values in arrays.items()}
+        else:
             order = np.lexsort((pairs[:, 1], pairs[:, 0], -probability))
             arrays = {name: None if values is None else values[order] for name, values in arrays.items()}
             columns = {name: values[order] for name, values in columns.items()}

@@ -56,7 +56,7 @@ def searched(queries: Array, others: Any, *, k: int, memory: int | None = None, 
     (q,), (q,), (q, at most k) and ascending: parts of whole tiles are merged by `merged` to the same as all at once.
     """
     if device != "cpu":
-        return _on_device(queries, others, k, device)
+        return _on_device(queries, others, k, device, memory)
     rows = ArrayRows(others, HELD if memory is None else min(HELD, memory // 4))
     checked(queries, 0, "Left")
     return _plain(queries, rows, k, TILE) if kernels is None else _compiled(queries, rows, k)
@@ -114,14 +114,16 @@ def _plain(queries: Array, others: Rows, k: int, tile: int) -> Found:
     return to_numpy(best), to_numpy(index), np.sort(nearest, axis=1)
 
 
-def _on_device(queries: Array, others: Any, k: int, device: str) -> Found:
+def _on_device(queries: Array, others: Any, k: int, device: str, memory: int | None) -> Found:
     from veclink.matching import torch_search
     from veclink.matching.torch_backend import both_held, for_triton, free_memory, torch_device
     from veclink.matching.torch_rows import DeviceRows
 
     place = torch_device(device)
-    asked, rows = (DeviceRows(side, place, free_memory(place) // 4) for side in (queries, others))
-    tile = max(PIECES, DEVICE_TILE // len(asked) // PIECES * PIECES)
+    room = free_memory(place) if memory is None else min(memory, free_memory(place))
+    asked, rows = (DeviceRows(side, place, room // 4) for side in (queries, others))
+    cosines = DEVICE_TILE if memory is None else min(DEVICE_TILE, room // 16)
+    tile = max(PIECES, cosines // len(asked) // PIECES * PIECES)
     held = for_triton(asked, rows)
     if held is not None:
         from veclink.matching import triton_search

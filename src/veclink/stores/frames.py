@@ -38,7 +38,7 @@ def collection_of(frame: Any) -> Collection:
     """
     name = type(frame).__name__
     table = arrow_table(frame)
-    index = _index(table)
+    index = index_columns(table)
     vectors, rest = _wide(table, index) or _listed(table, name)
     ids, named = None, id_field(rest.column_names)
     if named is None and len(index) == 1 and (index[0].startswith(NAMELESS) or _can_be_ids(rest.column(index[0]))):
@@ -51,7 +51,7 @@ def collection_of(frame: Any) -> Collection:
     return Collection.from_array(vectors, ids, payload, name=name)
 
 
-def _index(table: pa.Table) -> list[str]:
+def index_columns(table: pa.Table) -> list[str]:
     """The columns of a table that were the index of a pandas frame; one that counts the rows is no column."""
     told = table.schema.pandas_metadata or {}
     return [each for each in told.get("index_columns", []) if each in table.column_names]

@@ -7,10 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from veclink.data.collection import Collection
 from veclink.errors import InputError, VeclinkError, named, needed, plural
 from veclink.files.tables import UNREADABLE, read_parquet
-from veclink.stores.frames import NAMELESS, arrow_table, is_table
+from veclink.stores.frames import NAMELESS, arrow_table, index_columns, is_table
 
 ENDINGS = (".csv", ".parquet", ".jsonl")
 TITLE = "title"
@@ -38,6 +40,10 @@ def with_payload(collection: Collection, payload: Any) -> Collection:
     key = _key(table, collection)
     if key is not None:
         table = _by_id(table, key, collection, name)
+    elif _has_row_numbers(table, collection):
+        numbers = _numbers(table.column("id"))
+        assert numbers is not None
+        table = table.take(np.argsort(numbers))
     elif table.num_rows != len(collection):
         raise InputError(
             f"{name} has {plural(table.num_rows, 'line')} and {collection.name} {plural(len(collection), 'row')}; "
@@ -49,6 +55,8 @@ def with_payload(collection: Collection, payload: Any) -> Collection:
 
 def _table_of(payload: Any) -> Any:
     """What is given in memory, as a table."""
+    if hasattr(payload, "to_frame") and hasattr(payload, "index"):
+        payload = payload.to_frame(TITLE)  # a Series of pandas: its index may hold the ids
     if is_table(payload):
         return arrow_table(payload)
     arrow: Any = needed("pyarrow", "Payload")
@@ -69,12 +77,12 @@ def _column(values: Any) -> Any:
 
 
 def _key(table: Any, collection: Collection) -> str | None:
-    """The column that names the objects, where the collection has ids: `id`, or an index without a name."""
+    """The column that names the objects, where the collection has ids: `id`, or the index of a pandas frame."""
     if collection.ids is None:
         return None
     if "id" in table.column_names:
         return "id"
-    index = next((each for each in table.column_names if each.startswith(NAMELESS)), None)
+    index = next(iter(index_columns(table)), None)
     if index is None:
         return None
     ids = set(collection.ids.tolist())
@@ -82,6 +90,23 @@ def _key(table: Any, collection: Collection) -> str | None:
     # row numbers that a filter left in a frame may be some of the ids by chance
     by_chance = collection.ids.dtype != object and found != ids
     return index if found and not by_chance else None
+
+
+def _has_row_numbers(table: Any, collection: Collection) -> bool:
+    """Whether a column `id` holds the numbers of all rows of a collection without ids, in whatever order."""
+    if collection.ids is not None or "id" not in table.column_names:
+        return False
+    numbers = _numbers(table.column("id"))
+    return numbers is not None and np.array_equal(np.sort(numbers), np.arange(len(collection)))
+
+
+def _numbers(column: Any) -> np.ndarray | None:
+    """The values of a column as integers; None where they are none."""
+    arrow: Any = needed("pyarrow", "Reading payload")
+    try:
+        return np.asarray(column.cast(arrow.int64()).to_numpy())
+    except (arrow.ArrowException, TypeError, ValueError):
+        return None
 
 
 def _read(path: Path) -> Any:

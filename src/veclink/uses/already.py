@@ -15,17 +15,18 @@ import numpy as np
 
 from veclink.data.collection import Collection, numbers
 from veclink.data.ids import table_path
-from veclink.errors import needed
+from veclink.errors import VeclinkError, needed
 from veclink.files.fingerprints import file_digest
 from veclink.files.tables import write_table
 from veclink.geometry.signatures import unit_rows
 from veclink.stores.protocol import Batch, Store
-from veclink.uses.merged_rows import names
 from veclink.uses.merging import Merged
 from veclink.uses.translating import Translator
 
-ALIKE = 0.999
-"""The least cosine of a row and of what a store made of it: half precision and other rounding lose far less."""
+ALIKE = 0.99999
+"""The least cosine of a row and of what a store made of it: half precision loses a tenth of that."""
+AS_LONG = 0.01
+"""By how much of itself the length of a row may have changed; stores that normalise make it 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,24 +41,32 @@ class Wanted:
         What each is called; None where it is its place.
     vectors : callable
         The vectors (m, d) of the rows at some places (m,).
-    objects_of_a : (n,) array of str, optional
-        Of a merge: the id that each row has in A, "" where it has none.
+    payload : pyarrow.Table, optional
+        A line for each row: all that would be written beside it.
     """
 
     count: int
     dimension: int
     ids: np.ndarray | None
     vectors: Callable[[np.ndarray], np.ndarray]
-    objects_of_a: np.ndarray | None = None
+    payload: Any = None
 
 
 def may_hold(store: Store, a: Collection, b: Collection) -> bool:
     """Whether a store is of a size that a merge of A and B may have; tells most other collections without any work."""
-    return store.exists() and max(len(a), len(b)) <= store.count() <= len(a) + len(b)
+    return max(len(a), len(b)) <= rows_of(store) <= len(a) + len(b)
+
+
+def rows_of(store: Store) -> int:
+    """How many rows a store holds; −1 where there is none, or something else that cannot be read."""
+    try:
+        return store.count() if store.exists() else -1
+    except VeclinkError:
+        return -1
 
 
 def holds_merged(store: Store, merged: Merged) -> bool:
-    """Whether a store holds just the rows of a merge: their ids, their vectors and what they are in A."""
+    """Whether a store holds just the rows of a merge: their ids, their vectors and all that is kept beside them."""
     rows, n_b = merged.rows, len(merged.rows.b)
     width = merged.summary.dimension
 
@@ -71,9 +80,8 @@ def holds_merged(store: Store, merged: Merged) -> bool:
         found[~of_b, : new.shape[1]] = new
         return found
 
-    in_a = np.concatenate([rows.partner, rows.alone])
-    known = np.where(in_a < 0, "", names(rows.a).astype(str)[in_a])
-    return holds(store, Wanted(len(rows), width, rows.ids, vectors, known))
+    payload = rows.payload(0, len(rows))
+    return holds(store, Wanted(len(rows), width, rows.ids, vectors, payload))
 
 
 def holds_translated(store: Store, source: Collection, translator: Translator) -> bool:
@@ -82,7 +90,8 @@ def holds_translated(store: Store, source: Collection, translator: Translator) -
     def vectors(places: np.ndarray) -> np.ndarray:
         return translator.transform(numbers(source, places))
 
-    return holds(store, Wanted(len(source), translator.dimensions[1], source.ids, vectors))
+    payload = source.payload if store.keeps_payload else None
+    return holds(store, Wanted(len(source), translator.dimensions[1], source.ids, vectors, payload))
 
 
 def table_is_there(path: Path, columns: dict[str, np.ndarray]) -> bool:
@@ -95,10 +104,10 @@ def table_is_there(path: Path, columns: dict[str, np.ndarray]) -> bool:
 
 def holds(store: Store, wanted: Wanted) -> bool:
     """Whether a store holds just these rows, in any order."""
-    if not store.exists() or store.count() != wanted.count or store.dimension() != wanted.dimension:
+    if rows_of(store) != wanted.count or store.dimension() != wanted.dimension:
         return False
     place = _places(wanted.ids)
-    objects_beside = _objects_beside(store)
+    beside = _table_beside(store)
     start = 0
     with store.errors():
         for batch in store.batches(payload=store.keeps_payload):
@@ -106,8 +115,8 @@ def holds(store: Store, wanted: Wanted) -> bool:
             stop = start + len(batch)
             if (at < 0).any() or not _alike(batch.vectors, wanted.vectors(at)):
                 return False
-            objects = _objects(batch) if store.keeps_payload else objects_beside[start:stop]
-            if wanted.objects_of_a is not None and not np.array_equal(objects, wanted.objects_of_a[at]):
+            kept = batch.payload if store.keeps_payload else _lines(beside, start, stop)
+            if wanted.payload is not None and not _same_columns(kept, wanted.payload.take(at)):
                 return False
             start = stop
     return True
@@ -125,25 +134,46 @@ def _places_of(batch: Batch, place: dict[str, int] | None, start: int) -> np.nda
 
 
 def _alike(there: np.ndarray, wanted: np.ndarray) -> bool:
-    """Whether rows (n, d) point the same way; zero vectors count as alike."""
-    cosine = np.einsum("ij,ij->i", unit_rows(there.astype(np.float32)), unit_rows(wanted))
-    return bool(((cosine >= ALIKE) | ~wanted.any(axis=1)).all())
+    """Whether rows (n, d) are the same but for rounding, or for their length where a store made all of them 1."""
+    there = there.astype(np.float32)
+    cosine = np.einsum("ij,ij->i", unit_rows(there), unit_rows(wanted))
+    length, wanted_length = (np.linalg.norm(rows, axis=1) for rows in (there, wanted))
+    as_long = np.abs(length - wanted_length) <= AS_LONG * wanted_length
+    normalised = np.abs(length - 1) <= AS_LONG
+    is_zero = ~wanted.any(axis=1)
+    return bool(((cosine >= ALIKE) & (as_long | normalised) | is_zero & ~there.any(axis=1)).all())
 
 
-def _objects(batch: Batch) -> np.ndarray:
-    if batch.payload is None or "id_a" not in batch.payload.column_names:
-        return _texts([])
-    return _texts(batch.payload.column("id_a").to_pylist())
+def _same_columns(there: Any, wanted: Any) -> bool:
+    """Whether a table has all columns that are wanted, with the same values; an empty column may be missing."""
+    for name in wanted.column_names:
+        texts = _texts(wanted.column(name))
+        if there is None or name not in there.column_names:
+            if any(texts):
+                return False
+        elif _texts(there.column(name)) != texts:
+            return False
+    return True
 
 
-def _objects_beside(store: Store) -> np.ndarray:
-    """The ids in A by the table beside a file that keeps vectors only; empty where there is none."""
+def _table_beside(store: Store) -> Any:
+    """The table beside a file that keeps vectors only; None where there is none."""
     if store.keeps_payload or store.address.path is None or not table_path(store.address.path).exists():
-        return _texts([])
+        return None
     parquet: Any = needed("pyarrow.parquet", "The table of a merged collection")
-    table = parquet.read_table(table_path(store.address.path), columns=["id_a"])
-    return _texts(table.column("id_a").to_pylist())
+    return parquet.read_table(table_path(store.address.path))
 
 
-def _texts(values: list[Any]) -> np.ndarray:
-    return np.array(["" if value is None else str(value) for value in values], dtype=str)
+def _lines(table: Any, start: int, stop: int) -> Any:
+    return None if table is None else table.slice(start, stop - start)
+
+
+def _texts(column: Any) -> list[str]:
+    """The values of a column as stores of all kinds keep them: numbers to six digits, nothing as an empty text."""
+    return [_text(value) for value in column.to_pylist()]
+
+
+def _text(value: Any) -> str:
+    if value is None or value != value:
+        return ""
+    return f"{value:.6g}" if isinstance(value, (int, float)) else str(value)
