@@ -153,7 +153,7 @@ def advice(results: Path = RESULTS) -> str:
 
 def gpu_linking(results: Path = SPEED) -> str:
     """Millions of titles linked on one GPU: `veclink bench gpu-linking`, a line for each size."""
-    names = ("rows on each side", "seconds", "of them until the pool is grown", "precision", "recall", "F1", "GPU memory")
+    names = ("rows on each side", "seconds", "of them growing", "precision", "recall", "F1", "GPU memory")
     head = f"| {' | '.join((*names, 'calibration'))} |"
     lines = [head, "|---|---|---|---|---|---|---|---|"]
     for run in json.loads((results / "gpu_linking.json").read_text(encoding="utf-8"))["runs"]:
