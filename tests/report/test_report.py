@@ -119,6 +119,15 @@ def test_titles_come_from_the_payload_and_ids_stand_in_where_there_are_none() ->
     assert gather(span_papers.linked(), None, None).close_calls[0].a.count(".") >= 2  # an id of the anthology
 
 
+def test_bare_arrays_get_their_titles_from_payload_that_is_given(tmp_path: Path) -> None:
+    papers, path = span_papers.some_papers(), tmp_path / "r.html"
+    titles = [f"The paper number {row}" for row in range(500)]
+    span_papers.linked_cut().report(path, papers.a, papers.b, payload_a=titles, payload_b=titles)
+    shown = str(unpacked(path.read_text(encoding="utf-8")))
+    assert titles[int(span_papers.linked_cut().pairs[0, 0])] in shown
+    assert titles[0] not in str(unpacked(cut_report(tmp_path / "without.html")))
+
+
 def test_a_report_without_the_collections_has_no_map_but_all_the_rest(tmp_path: Path) -> None:
     save_report(tmp_path / "r.html", span_papers.linked())
     page = (tmp_path / "r.html").read_text()

@@ -106,9 +106,21 @@ class ShownLinks(Tabled):
         ))  # fmt: skip
         return score(list(found), list(true))
 
-    def report(self, path: str | Path, a: Any = None, b: Any = None, *, truth: Any = None) -> None:
-        """Write the report of these links, one HTML file; `a` and `b` give it titles and a map."""
-        view("report")(path, self, a, b, truth=truth)
+    def report(
+        self,
+        path: str | Path,
+        a: Any = None,
+        b: Any = None,
+        *,
+        truth: Any = None,
+        payload_a: Any = True,
+        payload_b: Any = True,
+    ) -> None:
+        """Write the report of these links, one HTML file; `a` and `b` give it titles and a map.
+
+        payload_a, payload_b: the titles of bare vectors, as in `link`.
+        """
+        view("report")(path, self, a, b, truth=truth, payload_a=payload_a, payload_b=payload_b)
 
     def plot(self) -> Any:
         """The charts of the report as a matplotlib figure, which shows itself in a notebook and has `savefig`."""

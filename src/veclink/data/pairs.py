@@ -280,7 +280,10 @@ def _whole_numbers(values: np.ndarray, side: str, what: str, kind: str) -> np.nd
         except (ValueError, TypeError, OverflowError):
             strange.append(value)
     if strange:
-        raise InputError(f"The {what} name things in {side} that are not {kind}: {named(strange)}; check the {what}.")
+        way = f"check the {what}"
+        if "no ids" in kind:
+            way = f"give row numbers, or {side}'s ids in NAME.ids.txt beside NAME.npy"
+        raise InputError(f"The {what} name things in {side} that are not {kind}: {named(strange)}; {way}.")
     return numbers
 
 

@@ -215,7 +215,7 @@ def named_columns(column: str | Columns, a: Collection, b: Collection) -> Column
     for side, collection, name in (("A", a, columns[0]), ("B", b, columns[1])):
         kinds = _column_kinds(collection)
         if name not in kinds:
-            there = f"it has {named(list(kinds))}" if kinds else "it has no payload"
+            there = f"it has {named(list(kinds))}" if kinds else "it has no payload (--payload-a, --payload-b)"
             raise InputError(f"{side} has no column {name!r}: {there}; name a column of both, or A's=B's.")
         if not _is_comparable(kinds[name]):
             raise InputError(f"The column {name!r} of {side} holds {kinds[name]}; only text and integers are compared.")

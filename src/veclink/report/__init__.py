@@ -15,14 +15,25 @@ from veclink.report.page import render
 from veclink.stores.opening import open_collection
 
 
-def save_report(path: str | os.PathLike[str], links: Links, a: Any = None, b: Any = None, *, truth: Any = None) -> None:
+def save_report(
+    path: str | os.PathLike[str],
+    links: Links,
+    a: Any = None,
+    b: Any = None,
+    *,
+    truth: Any = None,
+    payload_a: Any = True,
+    payload_b: Any = True,
+) -> None:
     """Write the report of `links` to `path`, whole or not at all.
 
     a, b: the linked collections (arrays, collections or files), for titles and the map; without them the report shows
     ids and has no map. truth: the true pairs, where they are known (as seeds are given): links are then marked as right
-    or wrong, and true precision and recall stand next to the estimates.
+    or wrong, and true precision and recall stand next to the estimates. payload_a, payload_b: titles and other columns
+    of collections that do not carry them, as in `link`.
     """
-    left, right = (None if each is None else open_collection(each) for each in (a, b))
+    left = None if a is None else open_collection(a, payload=payload_a)
+    right = None if b is None else open_collection(b, payload=payload_b)
     rows = None
     if truth is not None:
         if left is None or right is None:

@@ -172,7 +172,9 @@ def paired_links(a: Source, b: Source, links: GivenLinks) -> Paired:
     usable = np.isin(pairs[:, 0], cloud_a.rows) & np.isin(pairs[:, 1], cloud_b.rows)
     rows = np.column_stack([cloud_a.positions(pairs[usable, 0]), cloud_b.positions(pairs[usable, 1])])
     if len(rows) < LEAST_LINKS:
-        raise InputError(f"There are {len(rows):,} links; advice needs at least {LEAST_LINKS}.")
+        raise InputError(
+            f"There are {len(rows):,} links; advice needs at least {LEAST_LINKS}. Link again with more known pairs."
+        )
     return Paired(cloud_a, cloud_b, rows, probability[usable])
 
 

@@ -199,7 +199,10 @@ def fit_translator(
 ) -> Translator:
     """A translator from paired rows; see `Translator.fit`."""
     if len(paired) < LEAST_LINKS:
-        raise InputError(f"There are {plural(len(paired), 'link')}; a map needs at least {LEAST_LINKS}.")
+        raise InputError(
+            f"There are {plural(len(paired), 'link')}; a map needs at least {LEAST_LINKS}. "
+            "Link again with more known pairs."
+        )
     rng = np.random.default_rng(random_state)
     fitted = paired.only(np.sort(rng.permutation(len(paired))[:ENOUGH_LINKS]))
     fold = rng.permutation(len(fitted)) % FOLDS
