@@ -85,6 +85,7 @@ def span_verdict(
     smaller: int,
     dimension: int,
     seeds: SeedCheck,
+    told: float | None = None,
 ) -> Verdict:
     """The verdict on calibrated links.
 
@@ -93,20 +94,23 @@ def span_verdict(
     bootstrap : Bootstrap
         The pool that the maps were fitted to.
     overlap : float
-        Estimated number of shared objects.
+        Estimated number of shared objects, by the probabilities alone.
     smaller : int
         Rows of the smaller cloud.
     dimension : int
         Of the smaller space: in few dimensions neighbours agree by chance.
     seeds : SeedCheck
         How the given pairs fared.
+    told : float, optional
+        The number of shared objects that is told, where it takes into account how the given pairs fared.
     """
     shared = overlap / smaller
+    told = overlap if told is None else told
     least = max(MIN_OVERLAP_FRACTION, LOW_DIM_OVERLAP_FACTOR / dimension)
     reasons = [
         f"Starting from {bootstrap.started_from}, views agree on pairs for {bootstrap.share:.0%} of the smaller "
         "collection.",
-        f"About {overlap:,.0f} objects seem to be in both, {shared:.0%} of the smaller collection.",
+        f"About {told:,.0f} objects seem to be in both, {told / smaller:.0%} of the smaller collection.",
         *seeds.reasons(),
     ]
     borne_out = bootstrap.started_from != FROM_NOTHING or shared >= MIN_BORNE_OUT * bootstrap.share

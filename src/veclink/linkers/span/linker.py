@@ -15,6 +15,7 @@ import numpy as np
 from veclink.backends.cloud_pair import CloudPair
 from veclink.confidence.calibration import Calibrated, best_threshold, calibrate
 from veclink.confidence.candidates import Candidates, crossfit
+from veclink.confidence.constants import MUTUAL_SHARE
 from veclink.confidence.evidence import neighbourhood_features
 from veclink.data.pairs import pair_keys, sharing_no_row
 from veclink.errors import InputError
@@ -181,7 +182,7 @@ def decide(task: SpanTask, estimated: Estimated) -> Decision:
             shown,
         ),
         kept=kept,
-        overlap=calibrated.overlap,
+        overlap=_told_overlap(task, estimated),
         outlier_seeds=bootstrap.outlier_seeds,
         rounds=rounds,
     )
@@ -229,7 +230,16 @@ def _verdict(task: SpanTask, estimated: Estimated) -> Verdict:
         smaller=min(clouds.n_a, clouds.n_b),
         dimension=clouds.dimension,
         seeds=_check_seeds(task.given, estimated),
+        told=_told_overlap(task, estimated),
     )
+
+
+def _told_overlap(task: SpanTask, estimated: Estimated) -> float:
+    """How many objects are shared, given how many of the given pairs come out as candidates when left out."""
+    matched = estimated.scored.matched
+    share = scoring.mutual_share(matched.candidates, matched.grown.given)
+    overlap = estimated.calibrated.overlap * MUTUAL_SHARE / share
+    return min(overlap, task.clouds.n_a, task.clouds.n_b)
 
 
 def _give_up(grown: Grown) -> Decision | None:

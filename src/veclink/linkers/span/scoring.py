@@ -7,7 +7,8 @@ import numpy as np
 from veclink.backends.cloud_pair import CloudPair
 from veclink.confidence.calibration import FITTED
 from veclink.confidence.candidates import FOLDS, Candidates
-from veclink.confidence.constants import FITTED_OF_MANY
+from veclink.confidence.constants import FITTED_OF_MANY, MUTUAL_SHARE
+from veclink.data.pairs import pair_keys
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.span.constants import (
     FEW_LINKS,
@@ -17,6 +18,7 @@ from veclink.linkers.span.constants import (
     MANY_LINKS,
     MIN_ANCHOR_WEIGHT,
     MIN_NEARBY_LINKS,
+    MUTUAL_PRIOR,
     NEIGHBOURHOOD_LINKS,
 )
 
@@ -49,6 +51,15 @@ def nearby_links(pool: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def folds_of_refit(links: np.ndarray) -> int:
     """Into how many folds the links (m, 2) of a refit are cut."""
     return FOLDS_OF_REFIT if len(links) >= MANY_LINKS else FOLDS
+
+
+def mutual_share(candidates: Candidates, given: np.ndarray) -> float:
+    """Share of the true pairs that are mutual candidates: of the given pairs (m, 2), and as usual with few of those."""
+    n_b = len(candidates.best_b)
+    mutual = candidates.mutual()
+    found = pair_keys(np.column_stack([candidates.rows_a[mutual], candidates.rows_b[mutual]]), n_b)
+    recovered = np.count_nonzero(np.isin(pair_keys(given, n_b), found))
+    return float(recovered + MUTUAL_PRIOR * MUTUAL_SHARE) / (len(given) + MUTUAL_PRIOR)
 
 
 def anchor_weights(probability: np.ndarray) -> np.ndarray:
