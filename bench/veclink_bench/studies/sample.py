@@ -100,7 +100,8 @@ def _printed(folder: str, *arguments: object) -> list[str]:
         text=True,
         check=True,
     )
-    return told.stdout.replace(folder, "/tmp").splitlines()
+    beside = f"{Path(sample.A).parent}{os.sep}"
+    return told.stdout.replace(folder, "/tmp").replace(beside, "").splitlines()
 
 
 if __name__ == "__main__":
