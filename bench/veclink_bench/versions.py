@@ -28,7 +28,10 @@ _DECIDING: dict[str, tuple[Path, ...]] = {
     "span": _SPAN,
     "living": (*_SPAN, _USES / "new_rows", _USES / "linker.py"),
     "merge-sure": (*_SPAN, _USES / "maps", _USES / "translating.py", _USES / "merging.py"),
-    "advise": (*_SPAN, _USES / "maps", _USES / "translating.py", _USES / "advising.py", _USES / "searching.py"),
+    "advise": (
+        *_SPAN,
+        *(_USES / name for name in ("maps", "advice", "translating.py", "advising.py", "searching.py")),
+    ),
 }
 
 

@@ -15,7 +15,7 @@ from veclink.cli.app import app
 from veclink.data.collection import Collection
 from veclink.errors import InputError
 from veclink.geometry.signatures import unit_rows
-from veclink.uses.advising import Way, choice
+from veclink.uses.advice.ways import Way, choice
 from veclink.uses.searching import Asked, ndcg, read_answers
 
 

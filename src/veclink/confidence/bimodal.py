@@ -22,6 +22,7 @@ from veclink.confidence.constants import (
     OTHER_COUNT_DISAGREEMENT,
     OTHER_COUNT_ERROR,
 )
+from veclink.confidence.logistic import logit
 
 MAX_STEPS = 200
 COMPONENTS_CONVERGED = 1e-4
@@ -67,8 +68,7 @@ def bimodal(probability: np.ndarray) -> Bimodal:
     """
     if len(probability) < MIN_BIMODAL:
         return Bimodal(wrong=0.0, apart=0.0)
-    bounded = np.clip(probability, 1e-6, 1 - 1e-6)
-    log_odds = np.log(bounded / (1 - bounded))
+    log_odds = logit(probability, least=1e-6)
     upper = probability.astype(float)
     means, variances = _components(log_odds, upper)
     for _ in range(MAX_STEPS):

@@ -20,7 +20,7 @@ from veclink.confidence.constants import (
 from veclink.confidence.decoys import decoy_pairs, remove_partners
 from veclink.confidence.evidence import feature_matrix, model_evidence
 from veclink.confidence.features import Standard, candidate_pairs
-from veclink.confidence.logistic import logistic_regression, sigmoid, with_total
+from veclink.confidence.logistic import logistic_regression, logit, sigmoid, with_total
 from veclink.confidence.mixture import Mixture, Sample, fit_mixture
 from veclink.confidence.threshold import best_threshold
 
@@ -181,8 +181,7 @@ def _sample(
 
 def _model(sample: Sample, mixture: Mixture, part: float) -> Model:
     weights = mixture.coefficients[1:]
-    certain = np.clip(mixture.probability, 1e-9, 1 - 1e-9)
-    log_odds = np.log(certain / (1 - certain))
+    log_odds = logit(mixture.probability)
     # The intercept and the shift that brought the sum to its total, as one number (the median: rounds are damped).
     base = float(np.median(log_odds - sample.features @ weights))
     expected_wrong = float((1 - mixture.probability).sum())

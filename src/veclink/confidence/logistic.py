@@ -21,6 +21,12 @@ def sigmoid(log_odds: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-bounded))
 
 
+def logit(probability: np.ndarray, least: float = 1e-9) -> np.ndarray:
+    """The log odds of these probabilities, which are taken to be at least `least` from 0 and from 1."""
+    bounded = np.clip(probability, least, 1 - least)
+    return np.log(bounded / (1 - bounded))
+
+
 def with_total(log_odds: np.ndarray, total: float) -> np.ndarray:
     """Probabilities with these log odds (n,), all shifted alike so that they sum to `total`; by bisection."""
     low = -LARGEST_SHIFT

@@ -34,7 +34,7 @@ from veclink.confidence.constants import (
 )
 from veclink.confidence.decoys import Decoys
 from veclink.confidence.features import Standard
-from veclink.confidence.logistic import logistic_regression, sigmoid, with_total
+from veclink.confidence.logistic import logistic_regression, logit, sigmoid, with_total
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,10 +159,9 @@ def _tempered(mixture: Mixture) -> Mixture:
     probability = mixture.probability
     least, by_share = TEMPERATURE
     temper = min(1.0, least + by_share * float(probability.mean()))
-    bounded = np.clip(probability, 1e-9, 1 - 1e-9)
-    log_odds = np.log(bounded / (1 - bounded))
+    log_odds = temper * logit(probability)
     return Mixture(
-        with_total(temper * log_odds, float(probability.sum())),
+        with_total(log_odds, float(probability.sum())),
         temper * mixture.coefficients,
         mixture.decoy_weight,
     )

@@ -245,13 +245,16 @@ def _rows_of(values: np.ndarray, collection: Collection, side: str, what: str) -
     """The row of each value in a collection."""
     n, ids = len(collection), collection.ids
     if ids is None:
-        rows = _whole_numbers(values, side, what, "row numbers, as it has no ids")
+        way = f"give row numbers, or {side}'s ids in NAME.ids.txt beside NAME.npy"
+        strange = f"The {what} name things in {side} that are not row numbers, as it has no ids"
+        rows = _whole_numbers(values, strange, way)
         unknown = (rows < 0) | (rows >= n)
     else:
         keys = {key: row for row, key in enumerate(ids.tolist())}
         integers = ids.dtype == np.int64
+        strange = f"The {what} name things in {side} that are not integer ids"
         wanted = (
-            _whole_numbers(values, side, what, "integer ids").tolist() if integers else map(str, map(_plain, values))
+            _whole_numbers(values, strange, f"check the {what}").tolist() if integers else map(str, map(_plain, values))
         )
         rows = np.array([keys.get(value, -1) for value in wanted], dtype=np.int64)
         unknown = rows < 0
@@ -267,7 +270,8 @@ def _rows_of(values: np.ndarray, collection: Collection, side: str, what: str) -
     return rows
 
 
-def _whole_numbers(values: np.ndarray, side: str, what: str, kind: str) -> np.ndarray:
+def _whole_numbers(values: np.ndarray, otherwise: str, way: str) -> np.ndarray:
+    """The values as integers; `otherwise` says what is wrong where some are none, and `way` what to do."""
     if values.dtype.kind in "iu":
         return values.astype(np.int64)
     numbers, strange = np.full(len(values), -1, np.int64), []
@@ -280,10 +284,7 @@ def _whole_numbers(values: np.ndarray, side: str, what: str, kind: str) -> np.nd
         except (ValueError, TypeError, OverflowError):
             strange.append(value)
     if strange:
-        way = f"check the {what}"
-        if "no ids" in kind:
-            way = f"give row numbers, or {side}'s ids in NAME.ids.txt beside NAME.npy"
-        raise InputError(f"The {what} name things in {side} that are not {kind}: {named(strange)}; {way}.")
+        raise InputError(f"{otherwise}: {named(strange)}; {way}.")
     return numbers
 
 

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from veclink.geometry.arrays import Array, asarray, doubles, floats, is_numpy, namespace, to_numpy
+from veclink.geometry.sides import Sides
 from veclink.geometry.signatures import singular
-
-Sides = tuple[np.ndarray, np.ndarray]
 
 MAX_DIRECTIONS = 256
 """Principal directions of a side's anchors in which maps are fitted: five times as fast in 768 dimensions.

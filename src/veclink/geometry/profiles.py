@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from veclink.geometry.clouds import uncentred
-from veclink.geometry.nearest import largest
+from veclink.geometry.nearest import EXCLUDED, largest
 from veclink.geometry.sides import Sides
 from veclink.geometry.signatures import unit_rows
 from veclink.threads import share
@@ -96,7 +96,7 @@ def read(points: np.ndarray, references: np.ndarray | None = None) -> Reading:
         cosine = points[start:stop] @ others
         itself = place[start:stop]
         there = np.flatnonzero(itself >= 0)
-        cosine[there, itself[there]] = -2.0  # last in the order, even among duplicates
+        cosine[there, itself[there]] = EXCLUDED  # last in the order, even among duplicates
         nearest[start:stop] = chosen[largest(cosine, nearest.shape[1])]
         cosine.sort(axis=1)
         similarities[start:stop] = cosine[:, -ranks]

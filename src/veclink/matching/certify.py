@@ -81,6 +81,11 @@ class Wanted(NamedTuple):
         """A value for each row, (m,) float32, that the best reach as the tiles compute it."""
         return floats(self.least - 2 * self.error - 1e-6)
 
+    def nothing_found(self) -> tuple[Array, Array]:
+        """Values and indices (m, width) to begin a search with."""
+        shape = len(self.rows), self.width
+        return full(shape, -_INF, "float64", self.penalty), full(shape, -1, "int64", self.penalty)
+
 
 Find = Callable[[Rows, Rows, Wanted], tuple[Array, Array]]
 Scan = Callable[[Wanted], tuple[Array, Array]]
@@ -144,8 +149,7 @@ def scan(rows: Rows, others: Rows, wanted: Wanted, *, tile: tuple[int, int], mem
         Best first; −inf and −1 where fewer reach `wanted.least`.
     """
     count = len(wanted.rows)
-    value = full((count, wanted.width), -_INF, "float64", wanted.penalty)
-    index = full((count, wanted.width), -1, "int64", wanted.penalty)
+    value, index = wanted.nothing_found()
     least = wanted.reached()
     pairs_at_once = max(1, memory // (_PAIR_COST * rows.shape[1]))
     for top, bottom in tiles(count, tile[0]):
@@ -157,23 +161,25 @@ def scan(rows: Rows, others: Rows, wanted: Wanted, *, tile: tuple[int, int], mem
             row, column = nonzero(rough >= least[top:bottom, None])
             for start, stop in tiles(len(row), pairs_at_once):
                 i, j = row[start:stop], column[start:stop]
-                cosine = floats((doubles(own[i]) * doubles(block[j])).sum(axis=1))
-                exact = 2.0 * cosine - wanted.penalty[first + j]
+                exact = 2.0 * _exact_cosines(own[i], block[j]) - wanted.penalty[first + j]
                 _merge(value[top:bottom], index[top:bottom], i, first + j, exact)
     return value, index
 
 
 def scan_found(rows: Rows, others: Rows, wanted: Wanted, *, find: Find, memory: int) -> tuple[Array, Array]:
     """As `scan`, of pairs that are found elsewhere: places among the wanted rows (p,), and others (p,)."""
-    shape = len(wanted.rows), wanted.width
-    value = full(shape, -_INF, "float64", wanted.penalty)
-    index = full(shape, -1, "int64", wanted.penalty)
+    value, index = wanted.nothing_found()
     place, other = find(rows, others, wanted)
     for start, stop in tiles(len(place), max(1, memory // (_PAIR_COST * rows.shape[1]))):
         i, j = place[start:stop], other[start:stop]
-        cosine = floats((doubles(rows.take(wanted.rows[i])) * doubles(others.take(j))).sum(axis=1))
+        cosine = _exact_cosines(rows.take(wanted.rows[i]), others.take(j))
         _merge(value, index, i, j, 2.0 * cosine - wanted.penalty[j])
     return value, index
+
+
+def _exact_cosines(left: Array, right: Array) -> Array:
+    """The product of row i of the one with row i of the other, summed in float64, (p,) float32."""
+    return floats((doubles(left) * doubles(right)).sum(axis=1))
 
 
 def _columns_at_once(own: Array, tile: tuple[int, int], memory: int) -> int:

@@ -24,16 +24,18 @@ def fits(rows: int, columns: int, memory: int) -> bool:
 def match(left: torch.Tensor, right: torch.Tensor, ranks: Ranks) -> Matches:
     """Matches of `left` (n1, s) and `right` (n2, s), rows of unit length on the same device."""
     cosine = (left.double() @ right.double().T).float()
-    density_left, density_right = _density(cosine, ranks.k), _density(cosine.T, ranks.k)
+    density_left, density_right = densities(cosine, ranks.k), densities(cosine.T, ranks.k)
     return Matches(
         forward=_ranking(cosine, density_left, density_right, ranks.depth),
         backward=_ranking(cosine.T, density_right, density_left, ranks.depth),
     )
 
 
-def _density(cosine: torch.Tensor, k: int) -> torch.Tensor:
-    nearest = cosine.topk(min(k, cosine.shape[1]), dim=1).values
-    return nearest.double().mean(dim=1).float()
+def densities(cosine: torch.Tensor, k: int) -> torch.Tensor:
+    """Mean of the k largest cosines of each row, of one matrix (n1, n2) or of several (v, n1, n2)."""
+    listed = min(k, cosine.shape[-1])
+    nearest = cosine.topk(listed, dim=-1, sorted=False).values
+    return nearest.double().mean(dim=-1).float()
 
 
 def _ranking(cosine: torch.Tensor, density: torch.Tensor, density_other: torch.Tensor, depth: int) -> Ranking:

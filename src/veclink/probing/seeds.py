@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from veclink.geometry.clouds import Cloud
+from veclink.geometry.nearest import EXCLUDED
 from veclink.geometry.signatures import RIDGE
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.outlier_seeds import held_out_shares
@@ -100,7 +101,7 @@ def _neighbours(left: np.ndarray, right: np.ndarray) -> tuple[tuple[int, float, 
     orders = []
     for points in (left, right):
         near = points @ points.T
-        np.fill_diagonal(near, -2.0)
+        np.fill_diagonal(near, EXCLUDED)
         orders.append(np.argsort(-near, axis=1, kind="stable"))
     told = []
     for k in (1, 2, 3, 5, 10, 20, 50):

@@ -9,7 +9,7 @@ import numpy as np
 from veclink.data.collection import numbers
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.magnitudes import lengths
-from veclink.geometry.nearest import largest
+from veclink.geometry.nearest import EXCLUDED, largest
 from veclink.geometry.signatures import unit_rows
 from veclink.probing.inspecting import count_duplicates
 
@@ -97,7 +97,7 @@ def look_at(cloud: Cloud, rng: np.random.Generator) -> Side:
     rows = _sample(len(cloud), rng)
     points = cloud.take(rows)
     near = points @ points.T
-    np.fill_diagonal(near, -2.0)
+    np.fill_diagonal(near, EXCLUDED)
     k = min(NEAREST, len(rows) - 1)
     nearest = largest(near, k)
     listed = np.bincount(nearest.ravel(), minlength=len(rows)).astype(float)
@@ -127,7 +127,7 @@ def compare_spaces(a: Cloud, b: Cloud, rng: np.random.Generator) -> SameSpace:
     rows_a, rows_b = _sample(len(a), rng), _sample(len(b), rng)
     of_a, of_b = a.take(rows_a), b.take(rows_b)
     own = of_b @ of_b.T
-    np.fill_diagonal(own, -2.0)
+    np.fill_diagonal(own, EXCLUDED)
     # What unrelated directions of that spread reach by chance: the coordinates of one side, dealt out again.
     chance = of_a[:, rng.permutation(of_a.shape[1])] @ of_b.T
     nearest, within, low = (float(np.median(each.max(axis=1))) for each in (of_a @ of_b.T, own, chance))

@@ -18,6 +18,7 @@ from veclink.geometry.sides import both
 from veclink.geometry.signatures import SAME, SMALLEST_NORM
 from veclink.linkers.options import GehOptions
 from veclink.matching.torch_backend import torch_device
+from veclink.matching.torch_dense import densities
 
 MOST_BYTES = 1 << 30  # of the cosines of the views that are matched at once, in float64
 LARGEST = 2 << 30  # of those of one view
@@ -154,8 +155,8 @@ def _distances(points: torch.Tensor, anchors: torch.Tensor) -> torch.Tensor:
 
 def _mutual(cosine: torch.Tensor, k: int) -> Iterator[Mutual]:
     """Pairs that are each other's best by csls in each of v matrices (v, n1, n2), ties to the lower row."""
-    density_a = _density(cosine, k)
-    density_b = _density(cosine.transpose(1, 2), k)
+    density_a = densities(cosine, k)
+    density_b = densities(cosine.transpose(1, 2), k)
     of_a = (2.0 * cosine).sub_(density_b[:, None, :])
     best_a = of_a.argmax(dim=2)
     score = of_a.gather(2, best_a[:, :, None])[:, :, 0] - density_a
@@ -174,10 +175,3 @@ def _mutual(cosine: torch.Tensor, k: int) -> Iterator[Mutual]:
         rows = np.flatnonzero(agreed)
         pairs = np.column_stack([rows, partner[rows]])
         yield pairs, scores[rows]
-
-
-def _density(cosine: torch.Tensor, k: int) -> torch.Tensor:
-    """Mean of the k largest cosines of each row."""
-    listed = min(k, cosine.shape[2])
-    largest = cosine.topk(listed, dim=2, sorted=False).values
-    return largest.double().mean(dim=2).float()

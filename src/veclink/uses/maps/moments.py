@@ -30,6 +30,10 @@ class Paired:
         """Some of the pairs."""
         return Paired(self.a, self.b, self.pairs[chosen], self.weight[chosen])
 
+    def turned(self) -> Paired:
+        """The same pairs from B to A."""
+        return Paired(self.b, self.a, self.pairs[:, ::-1], self.weight)
+
     def vectors(self) -> tuple[np.ndarray, np.ndarray]:
         """Both sides of all pairs, float32."""
         return self.a.take(self.pairs[:, 0]), self.b.take(self.pairs[:, 1])
