@@ -30,6 +30,7 @@ from veclink.confidence.intervals import ranges
 from veclink.confidence.mixture import (
     Mixture,
     Sample,
+    _recounted,
     _tempered,
     _trust,
     count_among_decoys,
@@ -130,6 +131,7 @@ def numbers(candidates: Candidates, neighbourhoods: np.ndarray) -> dict[str, Any
         "wrong counts": [_wrong(candidates, neighbourhoods, each) for each in (guess, by_position)],
         "among decoys": _among_decoys(_sample(candidates, neighbourhoods, mutual, K, 1.0), by_position),
         "tempered": _tempered_parts(),
+        "recounted": [_recounted_total(n, share) for n in (30, 300, 3000) for share in (0.15, 0.5, 0.95)],
         "kept": best_threshold(whole.probability, whole.overlap),
         "inflation": false_discovery_inflation(whole.probability),
         "small sides": [_small_side(*sizes) for sizes in ((60, 90), (90, 60))],
@@ -207,6 +209,12 @@ def _tempered_parts() -> dict[str, Any]:
         mixture = _tempered(Mixture(probability, np.array([-1.0, 2.0]), np.ones(3)))
         parts[str(share)] = {"probability": mixture.probability, "coefficients": mixture.coefficients}
     return parts
+
+
+def _recounted_total(n: int, share: float) -> float:
+    """How many of n candidates are right, when this share of them was counted."""
+    probability = np.clip(np.linspace(2 * share - 1, 1.0, n), 0.01, 0.99)
+    return float(_recounted(Mixture(probability, np.empty(0), np.empty(0))).probability.sum())
 
 
 def plain(value: Any) -> Any:

@@ -19,6 +19,7 @@ from veclink.linkers.linking import link
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clouds of more than 500 rows count as large."""
+    linked()  # kept for every test: it is made before anything counts as large
     monkeypatch.setattr(cloud_pair, "ALL_ASKED", 500)
     monkeypatch.setattr(cloud_pair, "ASKED", 600)
 

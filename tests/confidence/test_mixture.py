@@ -7,7 +7,7 @@ import pytest
 
 from veclink.confidence.decoys import Decoys
 from veclink.confidence.features import Standard
-from veclink.confidence.mixture import Mixture, Sample, _tempered, count_among_decoys, first_guess
+from veclink.confidence.mixture import Mixture, Sample, _recounted, _tempered, count_among_decoys, first_guess
 
 
 def test_the_log_odds_of_new_candidates_follow_from_the_coefficients() -> None:
@@ -69,3 +69,22 @@ def test_where_many_are_right_nothing_is_tempered() -> None:
     tempered = _tempered(Mixture(probability, np.array([0.0, 1.0]), np.empty(0)))
     assert tempered.probability == pytest.approx(probability, abs=1e-9)
     assert tempered.coefficients.tolist() == [0.0, 1.0]
+
+
+def test_of_few_candidates_the_share_that_is_right_moves_away_from_a_half() -> None:
+    for share in (0.2, 0.4, 0.95):
+        before = Mixture(np.full(100, share), np.empty(0), np.empty(0))
+        after = _recounted(before).probability.mean()
+        assert after < share - 0.05 if share < 0.5 else after > share + 0.01
+
+
+def test_of_many_candidates_nothing_is_recounted() -> None:
+    probability = np.r_[np.full(1200, 0.9), np.full(2800, 0.05)]
+    after = _recounted(Mixture(probability, np.empty(0), np.empty(0))).probability
+    assert after == pytest.approx(probability, abs=1e-4)
+
+
+def test_candidates_that_are_all_right_or_all_wrong_stay_so() -> None:
+    for every in (0.0, 1.0):
+        after = _recounted(Mixture(np.full(50, every), np.empty(0), np.empty(0))).probability
+        assert after == pytest.approx(np.full(50, every), abs=0.01)

@@ -6,18 +6,20 @@ independently, from the decoys' rate; the two counts are weighed by their errors
 links are right, and gives way where few are. Where right and wrong ones stand clearly apart, a third count, by the
 shape of the log odds alone (`bimodal`), corrects both. And where many are right, a fourth one has half the say: how
 many candidates lie where most decoys do (`count_among_decoys`). Where few are right, the log odds are drawn together in
-the end: a regression that teaches itself is too sure of what it found.
+the end: a regression that teaches itself is too sure of what it found. And of few candidates the share that is right is
+counted too near to a half, which is mended last.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from veclink.confidence.bimodal import Bimodal, bimodal
 from veclink.confidence.constants import (
     DECOY_RATE_INFLATION,
+    FEW_CANDIDATES,
     FIRST_GUESS_QUANTILES,
     MAX_ROUNDS,
     MIN_WRONG_SHARE,
@@ -27,6 +29,7 @@ from veclink.confidence.constants import (
     OWN_DOUBT_SHARE,
     RATE_ERROR,
     REGRESSION_ERROR,
+    RIGHT_OF_FEW,
     SAY_OF_DECOYS,
     SHARES_OF_SAY,
     TEMPERATURE,
@@ -151,7 +154,7 @@ def fit_mixture(sample: Sample) -> Mixture:
             probability = 0.5 * (fresh + probability)
         if moved < MIXTURE_CONVERGED:
             break
-    return _tempered(Mixture(probability, coefficients, decoy_weight))
+    return _recounted(_tempered(Mixture(probability, coefficients, decoy_weight)))
 
 
 def _tempered(mixture: Mixture) -> Mixture:
@@ -165,6 +168,17 @@ def _tempered(mixture: Mixture) -> Mixture:
         temper * mixture.coefficients,
         mixture.decoy_weight,
     )
+
+
+def _recounted(mixture: Mixture) -> Mixture:
+    """The mixture with the share that is right moved away from a half where there are few candidates."""
+    probability = mixture.probability
+    n = len(probability)
+    share = logit(probability.mean(), least=MIN_WRONG_SHARE)
+    start, slope = RIGHT_OF_FEW
+    moved = share + np.exp(-n / FEW_CANDIDATES) * (start + slope * share)
+    total = n * float(sigmoid(moved))
+    return replace(mixture, probability=with_total(logit(probability), total))
 
 
 def first_guess(score: np.ndarray) -> np.ndarray:

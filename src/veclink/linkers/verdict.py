@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from veclink.confidence.intervals import Interval
 from veclink.data.no_links import (
     NEXT_FROM_GIVEN,
     NEXT_WITHOUT_SEEDS,
@@ -17,6 +18,7 @@ from veclink.linkers.geh.constants import AGREED, DISPUTED
 from veclink.linkers.span.attempts import FROM_NOTHING
 from veclink.linkers.span.constants import (
     CLEAR_OVERLAP_FACTOR,
+    LEAST_RIGHT,
     LOW_DIM_OVERLAP_FACTOR,
     MIN_BORNE_OUT,
     MIN_DIM_FOR_SEED_CHECK,
@@ -30,6 +32,10 @@ from veclink.linkers.span.starts import Bootstrap
 NOT_BORNE_OUT = (
     "Views agree on far more pairs than seem to be shared, and no given pair vouches for either: look at the links "
     "before use, or give some pairs that you know (--seeds)."
+)
+FEW_MAY_BE_RIGHT = (
+    "So few pairs to compare say little about how many are right: it may be {least:.0%} of these links. Look at them "
+    "before use, keep the surest only (`veclink cut --precision 0.95`), or give more known pairs."
 )
 LINKABLE, DOUBTFUL, NOT_LINKABLE = "linkable", "doubtful", "not linkable"
 
@@ -124,6 +130,13 @@ def span_verdict(
         return Verdict(DOUBTFUL, tuple(reasons))
     reasons.append("That is no more than what near neighbours alone bring about: no shared object is certain.")
     return Verdict(NOT_LINKABLE, tuple(reasons))
+
+
+def heeding_range(verdict: Verdict, precision: Interval) -> Verdict:
+    """The verdict on links of which this share seems to be right: doubtful where it may be less than a half."""
+    if verdict.name != LINKABLE or precision.low >= LEAST_RIGHT:
+        return verdict
+    return Verdict(DOUBTFUL, (*verdict.reasons, FEW_MAY_BE_RIGHT.format(least=precision.low)))
 
 
 def not_converged(bootstrap: Bootstrap) -> Verdict:

@@ -95,7 +95,7 @@ def test_swapping_the_collections_swaps_the_columns() -> None:
     papers = some_papers()
     swapped = link(papers.b, papers.a, seeds=papers.seeds[:, ::-1], device="cpu")
     same = as_set(swapped.pairs[:, ::-1]) & as_set(linked_cut().pairs)
-    assert len(same) >= 0.96 * max(len(swapped), len(linked_cut()))
+    assert len(same) >= 0.95 * max(len(swapped), len(linked_cut()))
 
 
 def test_no_seeds_link_as_well_as_fifteen() -> None:

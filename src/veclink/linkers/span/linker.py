@@ -17,6 +17,7 @@ from veclink.confidence.calibration import Calibrated, best_threshold, calibrate
 from veclink.confidence.candidates import Candidates, crossfit
 from veclink.confidence.constants import MUTUAL_SHARE
 from veclink.confidence.evidence import neighbourhood_features
+from veclink.confidence.intervals import Interval, ranges
 from veclink.data.pairs import pair_keys, sharing_no_row
 from veclink.errors import InputError
 from veclink.linkers.anchors import Anchors
@@ -31,7 +32,7 @@ from veclink.linkers.span.starts import DEFAULT_OPTIONS, best_pool
 from veclink.linkers.span.task import Growing, SpanTask
 from veclink.linkers.stages import NOBODY, Kept, Stage, Watch, run_stages
 from veclink.linkers.trace import trace_of_calibration, trace_of_candidates, trace_of_growth
-from veclink.linkers.verdict import NOT_LINKABLE, SeedCheck, Verdict, not_converged, span_verdict
+from veclink.linkers.verdict import NOT_LINKABLE, SeedCheck, Verdict, heeding_range, not_converged, span_verdict
 from veclink.progress import Progress
 
 UNCALIBRATED = 0.5  # the probability of every candidate where none is estimated
@@ -168,6 +169,9 @@ def decide(task: SpanTask, estimated: Estimated) -> Decision:
     shown = scoring.nearby_links(grown.links, task.rng) if clouds.large else grown.links
     if options.thresholded:
         kept = best_threshold(ranked.probability, calibrated.overlap)
+    overlap = _told_overlap(task, estimated)
+    if options.calibrated and kept:
+        verdict = heeding_range(verdict, _precision(clouds, ranked.probability[:kept], overlap))
     return Decision(
         "span",
         verdict,
@@ -182,7 +186,7 @@ def decide(task: SpanTask, estimated: Estimated) -> Decision:
             shown,
         ),
         kept=kept,
-        overlap=_told_overlap(task, estimated),
+        overlap=overlap,
         outlier_seeds=bootstrap.outlier_seeds,
         rounds=rounds,
     )
@@ -232,6 +236,13 @@ def _verdict(task: SpanTask, estimated: Estimated) -> Verdict:
         seeds=_check_seeds(task.given, estimated),
         told=_told_overlap(task, estimated),
     )
+
+
+def _precision(clouds: CloudPair, probability: np.ndarray, overlap: float) -> Interval:
+    """Which share of the links with these probabilities is right, where so many objects seem to be shared."""
+    n = len(probability)
+    expected_wrong = n - float(probability.sum())
+    return ranges(n, expected_wrong, overlap, min(clouds.n_a, clouds.n_b)).precision
 
 
 def _told_overlap(task: SpanTask, estimated: Estimated) -> float:
