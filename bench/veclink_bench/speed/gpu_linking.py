@@ -1,10 +1,12 @@
 """Linking millions of vectors on one GPU, from arrays in host memory to links.
 
-    veclink bench gpu-linking TITLES [--sizes 200000 600000 1817862] [--few 40000] [--fever] [--out gpu_linking.json]
+    veclink bench gpu-linking TITLES [--sizes 200000 600000 1817862] [--few 40000] [--fever] [--seeds 30]
+        [--out gpu_linking.json]
 
 TITLES holds titles.minilm.npy and titles.e5.npy, row i of both being the same title. For each size: the first so many
-titles, overlap 0.3, 30 seeds; seconds of each stage, precision, recall and F1, beside the estimates. The exponent says
-how the time until the pool is grown rises with the size. `--few` links so many titles, all of them among 1.2M others.
+titles, overlap 0.3, 30 seeds (`--seeds 0`: none); seconds of each stage, precision, recall and F1, beside the
+estimates. The exponent says how the time until the pool is grown rises with the size. `--few` links so many titles, all
+of them among 1.2M others.
 `--fever` links 3.5M × 1,024 with 3.5M × 1,536 made vectors (clustered points seen through two random maps): a test of
 throughput alone. `--profile DIR` keeps what cProfile saw of each run; with CUDA_LAUNCH_BLOCKING=1 in the
 environment, the seconds stand where the work is asked for, and not where its result is waited for.
@@ -43,12 +45,13 @@ def main() -> None:
     arguments.add_argument("--few", type=int)
     arguments.add_argument("--fever", action="store_true")
     arguments.add_argument("--rows", type=int, default=3_500_000)
+    arguments.add_argument("--seeds", type=int, default=SEEDS)
     arguments.add_argument("--memory", help="of link(), such as 40GB")
     arguments.add_argument("--profile", type=Path)
     arguments.add_argument("--device", default="cuda")
     arguments.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")) / "gpu_linking.json")
     given = arguments.parse_args()
-    watched = Watched(given.device, given.memory, given.profile)
+    watched = Watched(given.device, given.memory, given.profile, given.seeds)
     name = torch.cuda.get_device_name() if given.device == "cuda" else given.device
     result: dict[str, Any] = {"device": name, "torch": torch.__version__, "version": version_of("span"), "runs": []}
 
@@ -82,12 +85,18 @@ def exponent(first: dict[str, Any], last: dict[str, Any]) -> float:
 class Watched:
     """Runs of link() with the seconds of their stages."""
 
-    def __init__(self, device: str, memory: str | None = None, profile: Path | None = None) -> None:
-        self.device, self.memory, self.profile = device, memory, profile
+    def __init__(
+        self,
+        device: str,
+        memory: str | None = None,
+        profile: Path | None = None,
+        n_seeds: int = SEEDS,
+    ) -> None:
+        self.device, self.memory, self.profile, self.n_seeds = device, memory, profile, n_seeds
 
     def link(self, a: np.ndarray, b: np.ndarray, cut: Split, *, state: int = 0) -> dict[str, Any]:
-        """One run of link() from seeds."""
-        seeds = draw_seeds(cut.truth, SEEDS, np.random.default_rng(state))
+        """One run of link() from seeds, or from nothing."""
+        seeds = draw_seeds(cut.truth, self.n_seeds, np.random.default_rng(state)) if self.n_seeds else None
         stages: dict[str, float] = {}
         watch = cProfile.Profile()
         if self.device == "cuda":
@@ -117,6 +126,7 @@ class Watched:
             "objects": len(a) + len(b) - len(cut.truth),
             "rows": len(a),
             "rows_b": len(b),
+            "seeds": self.n_seeds,
             "memory": self.memory,
             "seconds": round(seconds, 2),
             "stages": {name: round(value, 2) for name, value in stages.items()},
