@@ -222,3 +222,12 @@ def test_what_cannot_be_appended_to_is_refused(folder: Path, tmp_path: Path) -> 
     merge(a, b, [(str(a.ids[0]), str(b.ids[0]))], to=tmp_path / "union.parquet", union_only=True)
     with pytest.raises(InputError, match="union-only"):
         append(folder / "new_a.parquet", tmp_path / "union.parquet", linker)
+
+
+@pytest.mark.extras
+def test_a_store_that_cannot_be_replaced_is_refused_before_new_rows_are_read(folder: Path, tmp_path: Path) -> None:
+    to = f"qdrant://{tmp_path}/store#merged"
+    with open_store(to, write=True) as store:
+        store.write([Batch(np.ones((2, 3), np.float32), np.array([1, 2]))])
+    with pytest.raises(InputError, match="cannot be replaced as a whole"):
+        append(tmp_path / "missing.npy", to, Linker.load(folder / "linker"))

@@ -117,9 +117,11 @@ def append(
     progress = heard(progress)
     if side not in ("a", "b"):
         raise InputError(f"The side is {side!r}; it is 'a' or 'b'.")
-    rows, merged = open_collection(new, progress=progress), open_collection(to, progress=progress)
     with open_store(to) as store:
+        if not store.is_replaced:
+            raise InputError(f"{store.name} cannot be replaced as a whole; merge to another kind of store.")
         metadata = store.metadata()
+    rows, merged = open_collection(new, progress=progress), open_collection(to, progress=progress)
     table, ids, own_ids = _checked(rows, merged, metadata, str(to))
     known = {str(each) for each in table.column(f"id_{side}").to_pylist() if each is not None}
     fresh = np.array([row for row, name in enumerate(own_ids.tolist()) if str(name) not in known], np.int64)
