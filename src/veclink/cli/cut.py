@@ -44,7 +44,7 @@ def cut(
 
     A Parquet file of links holds all judged pairs; a CSV file holds the links alone, which can only become fewer.
     """
-    from veclink.confidence.intervals import with_ranges
+    from veclink.cli.terminal import estimates_in_words
     from veclink.data.links import Links
     from veclink.data.links_files import check_beside
 
@@ -55,13 +55,14 @@ def cut(
     check_columns(columns, output)
     check_beside(output)
     loaded = Links.load(source)
-    chosen = with_ranges(loaded.at(**given))
+    chosen = loaded.at(**given)
     chosen.save(output, columns)
     judged = len(loaded) if loaded.considered is None else len(loaded.considered)
     told = {"output": str(output), "judged": judged, "before": len(loaded), **chosen.summary.to_dict()}
     lines = [f"{len(chosen):,} links of {judged:,} judged pairs ({len(loaded):,} before), written to {output}."]
-    if chosen.summary.precision is not None:
-        lines.insert(0, f"Estimated precision {chosen.summary.precision:.1%}.")
+    estimates = estimates_in_words(chosen.summary)
+    if estimates:
+        lines.insert(0, estimates)
     if wanted.precision is not None and judged:
         caution = chosen.summary.caution
         lines.append(f"To be cautious, each wrong link that the probabilities expect was counted as {caution:.1f}.")
