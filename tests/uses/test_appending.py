@@ -151,6 +151,19 @@ def test_new_rows_of_b_have_the_ids_that_a_merge_of_all_rows_gives_them(folder: 
     assert len({row["id"] for row in rows}) == len(rows) == appended.rows
 
 
+def test_rows_that_the_linker_took_in_before_others_are_joined_as_they_would_have_been_then(
+    folder: Path, tmp_path: Path
+) -> None:
+    to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
+    new = open_collection(folder / "new_a.parquet")
+    first, rest = (Collection.from_array(new.vectors[part], new.ids[part]) for part in (slice(60), slice(60, NEW)))
+    linker.update(new_a=first, refit=False)
+    at_once = append(first, to, linker)
+    linker.update(new_a=rest, refit=False)
+    later = append(first, to, linker)
+    assert later.joined >= at_once.joined - 1 > 10
+
+
 def test_what_is_there_already_is_left_out(folder: Path, tmp_path: Path) -> None:
     to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
     append(folder / "new_a.parquet", to, linker).write(to)
