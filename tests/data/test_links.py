@@ -14,8 +14,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from veclink.data.agreement import Agreement
 from veclink.data.links import Links
-from veclink.data.payload_pairs import Agreement
 from veclink.data.summary import Summary
 from veclink.errors import InputError, OutputError
 

@@ -17,7 +17,7 @@ from veclink.errors import named
 if TYPE_CHECKING:
     from veclink.cli.demo_run import Demo
     from veclink.confidence.threshold import Threshold
-    from veclink.data.payload_pairs import ColumnScores
+    from veclink.data.agreement import ColumnScores
     from veclink.data.scores import Scores
     from veclink.data.summary import Range, Summary
     from veclink.report.examples import Example

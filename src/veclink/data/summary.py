@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from veclink.data.agreement import Agreement
 from veclink.data.links_checks import check_summary
-from veclink.data.payload_pairs import Agreement
 from veclink.errors import InputError, named
 
 VERDICTS = ("linkable", "doubtful", "not linkable")
