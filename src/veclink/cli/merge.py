@@ -23,7 +23,7 @@ from veclink.cli.shared import (
     opened,
     print_warning,
 )
-from veclink.errors import InputError, WrongLinksWarning, without_secrets
+from veclink.errors import InputError, WrongLinksWarning, named, without_secrets
 
 if TYPE_CHECKING:
     from veclink.uses.linked_pairs import GivenLinks
@@ -201,7 +201,8 @@ def _append(
             _say_before(hidden_by_wrong_links(appended.hidden) if appended.joined else "", printing)
             appended.write(output)
     shown = without_secrets(output)
-    counts = {name: getattr(appended, name) for name in ("rows", "new", "joined", "there", "hidden", "ids_of_a")}
+    named_counts = ("rows", "new", "joined", "there", "filled", "lacking", "hidden", "ids_of_a")
+    counts = {name: getattr(appended, name) for name in named_counts}
     side = appending.side.upper()
     lines = [
         f"{appended.rows:,} rows: {appended.new:,} new ones of {side}, {appended.joined:,} of {side} joined to rows "
@@ -211,6 +212,13 @@ def _append(
         other = "other rows have" if side == "A" else "new rows of B have"
         lines.append(
             f"Rows of A whose ids {other} too are written {appended.ids_of_a}; `id_a` holds them as they were."
+        )
+    if appended.filled:
+        lines.append(f"{appended.filled:,} of those that were in it already get values that they lacked.")
+    if appended.lacking:
+        lines.append(
+            f"Rows of {side} there have {named(appended.lacking)}, which the new ones lack; the same command with "
+            "--payload-a gives it to them, now or later."
         )
     if not yes and appended.joined:
         lines.append(hidden_by_wrong_links(appended.hidden))
