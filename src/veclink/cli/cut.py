@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -56,13 +56,14 @@ def cut(
     check_beside(output)
     loaded = Links.load(source)
     chosen = loaded.at(**given)
+    agreement = chosen.agreement()
+    chosen = replace(chosen, summary=replace(chosen.summary, agreement=agreement))
     chosen.save(output, columns)
     judged = len(loaded) if loaded.considered is None else len(loaded.considered)
     told = {"output": str(output), "judged": judged, "before": len(loaded), **chosen.summary.to_dict()}
     lines = [f"{len(chosen):,} links of {judged:,} judged pairs ({len(loaded):,} before), written to {output}."]
-    estimates = estimates_in_words(chosen.summary)
-    if estimates:
-        lines.insert(0, estimates)
+    told_first = [estimates_in_words(chosen.summary), "" if agreement is None else agreement.sentence]
+    lines = [*filter(None, told_first), *lines]
     if wanted.precision is not None and judged:
         caution = chosen.summary.caution
         lines.append(f"To be cautious, each wrong link that the probabilities expect was counted as {caution:.1f}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from veclink.data.payload_pairs import (
     column_values,
     comparable_columns,
     match_column,
+    normalised,
     same_name,
 )
 from veclink.data.scores import Scores
@@ -158,6 +160,27 @@ def agreement_of(
     return replace(best, possible=_possible(pairs[given], a, b, best.columns))
 
 
+def agreement_of_titles(titles: Mapping[str, np.ndarray], given: np.ndarray | None) -> Agreement | None:
+    """The same by the titles that links carry, where the collections are not at hand.
+
+    None where fewer agree than not: the titles may be of columns that hold different things, or all have been seeds.
+
+    Parameters
+    ----------
+    titles : mapping of str to (m,) array
+        The texts of the links; `title_a` and `title_b` are looked at.
+    given : ndarray of shape (m,), bool, optional
+        As in `agreement_of`.
+    """
+    if "title_a" not in titles or "title_b" not in titles:
+        return None
+    counted = np.ones(len(titles["title_a"]), bool) if given is None else ~given
+    left, right = ([normalised(text) for text in titles[side][counted]] for side in ("title_a", "title_b"))
+    seeds = len(counted) - int(counted.sum())
+    found = _counted(("title", "title"), left, right, seeds)
+    return found if found.compared and not found.is_low else None
+
+
 def _agreement(
     pairs: np.ndarray,
     a: Collection,
@@ -167,6 +190,11 @@ def _agreement(
 ) -> Agreement:
     left = column_values(a, columns[0], pairs[:, 0])
     right = column_values(b, columns[1], pairs[:, 1])
+    return _counted(columns, left, right, seeds)
+
+
+def _counted(columns: Columns, left: list[str], right: list[str], seeds: int) -> Agreement:
+    """How many of the values of links, normalised, are equal, of those that are there on both sides."""
     both = [(x, y) for x, y in zip(left, right, strict=True) if x and y]
     agree = sum(x == y for x, y in both)
     return Agreement(*columns, agree, len(both), seeds)

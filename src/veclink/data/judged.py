@@ -66,8 +66,8 @@ def summary_of_first(summary: Summary, probability: np.ndarray) -> Summary:
     expected = float(probability.sum())
     overlap = summary.overlap
     known = None
-    if kept and overlap:
-        known = view("ranges")(kept, kept - expected, overlap, min(summary.n_a, summary.n_b))
+    if kept and overlap is not None and overlap > 0:
+        known = view("ranges")(kept, kept - expected, float(overlap), min(summary.n_a, summary.n_b))
     return replace(
         summary,
         n_links=kept,

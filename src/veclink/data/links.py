@@ -109,7 +109,7 @@ class Links(ShownLinks):
         were loaded from a Parquet file. A CSV file holds the links alone, which can only become fewer.
 
         The estimates in the summary and their ranges are those of the chosen links. In how many of them the payload
-        agrees is not known without the collections, and left out.
+        agrees is not counted before `agreement()` is asked.
 
         Parameters
         ----------
