@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from span_papers import some_papers
+from veclink.geometry import canonical
 from veclink.geometry.canonical import JOINED_RULES, MapRule, canonical_maps, joined_projections
 from veclink.geometry.signatures import canonical_projections, unit_rows
 
@@ -56,3 +57,16 @@ def test_every_map_counts_alike_in_the_joined_projection() -> None:
     parts = np.split(left @ of_a, np.cumsum(widths)[:-1], axis=1)
     lengths = [np.sqrt((part**2).sum(axis=1).mean()) for part in parts]
     assert lengths == pytest.approx([1.0, 1.0, 1.0], rel=1e-3)
+
+
+@pytest.mark.parametrize("anchors", [20, 60, 64, 65])
+def test_of_fewer_anchors_than_dimensions_the_same_directions_are_found(anchors: int) -> None:
+    rng = np.random.default_rng(0)
+    scaled = (rng.standard_normal((anchors, 64)) * np.arange(1, 65) ** -0.5).astype(np.float32)
+    scaled[-1] = scaled[0]  # what two anchors share is no direction more
+    values, directions = canonical._principal(scaled, 40)
+    squares, axes = np.linalg.eigh((scaled.T @ scaled).astype(np.float64))
+    least = min(40, anchors - 1)
+    assert np.allclose(values[:least], squares[::-1][:least], rtol=1e-4)
+    assert np.allclose(np.abs((directions[:, :least] * axes[:, ::-1][:, :least]).sum(axis=0)), 1.0, atol=1e-3)
+    assert len(values) <= 40 and np.isfinite(directions).all()

@@ -30,6 +30,9 @@ MAX_AXES = 256
 """Axes of a map, the heaviest: of 384 directions about as many are not too light, and a pass takes as long as its axes,
 rounded up to what a GPU's kernel was compiled for."""
 
+SMALLEST_VARIANCE = 1e-10
+"""Of the largest: what lies below is rounding, in which no anchor extends."""
+
 
 @dataclass(frozen=True)
 class MapRule:
@@ -146,11 +149,24 @@ def _singular(matrix: Array) -> tuple[Array, Array, Array]:
 
 
 def _principal(scaled: Array, most: int) -> tuple[Array, Array]:
-    """The largest variances (p,) and their directions (d, p), p at most `most`."""
+    """The largest variances (p,) and their directions (d, p), p at most `most` and the number of anchors."""
     xp = namespace(scaled)
+    if scaled.shape[0] < scaled.shape[1]:
+        return _principal_of_few(scaled, most)
     values, directions = xp.linalg.eigh(scaled.T @ scaled)
     values, directions = xp.flip(values, (0,)), xp.flip(directions, (1,))
     return values[:most].clip(0.0), directions[:, :most]
+
+
+def _principal_of_few(scaled: Array, most: int) -> tuple[Array, Array]:
+    """As `_principal`, from the products of the anchors (m, d), which are fewer than the dimensions."""
+    xp = namespace(scaled)
+    exact = doubles(scaled)
+    values, places = xp.linalg.eigh(exact @ exact.T)
+    values, places = xp.flip(values, (0,))[:most], xp.flip(places, (1,))[:, :most]
+    spanned = values > SMALLEST_VARIANCE * values[0]
+    values, places = values[spanned], places[:, spanned]
+    return floats(values), floats(exact.T @ places / xp.sqrt(values))
 
 
 def _mean_variance(scaled: Array) -> float:

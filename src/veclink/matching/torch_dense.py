@@ -12,7 +12,7 @@ from veclink.geometry.arrays import to_numpy
 from veclink.matching.certify import Ranks
 from veclink.matching.rankings import Matches, Ranking
 
-MOST_COSINES = 1 << 29  # that are held at once
+MOST_COSINES = 1 << 30  # that are held at once
 BYTES_EACH = 24  # in float64 and float32, and less the density
 
 
