@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 COMMANDS, EVIDENCE = "<!-- the commands -->", "<!-- the evidence -->"
+FILE_ALONE = re.compile(r"<!-- in the file alone -->.*?<!-- end -->\n*", re.DOTALL)  # for readers of the source
 EMPTY_HEAD = re.compile(r"<thead>\s*<tr>\s*(?:<th[^>]*></th>\s*)+</tr>\s*</thead>")
 OUTSIDE = re.compile(r"(!?)\[([^\]]+)\]\(((?:\.\./)+[^)#]+)\)")
 FIGURES = "figures"  # where the site keeps pictures that lie outside docs
@@ -100,6 +101,7 @@ def named(page: str) -> str:
 
 def filled(markdown: str) -> str:
     """The page with its lists of commands and of evidence; what was measured stands in the pages themselves."""
+    markdown = FILE_ALONE.sub("", markdown)
     for place, made in ((COMMANDS, commands), (EVIDENCE, evidence_table)):
         if place in markdown:
             markdown = markdown.replace(place, made())

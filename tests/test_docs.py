@@ -70,6 +70,8 @@ def test_every_page_is_built_and_the_reference_is_filled_in(site: Path) -> None:
     for name in veclink.__all__:
         assert f"veclink.{name}" in python or name.startswith("__")
     assert "<!-- the" not in commands + python
+    source = (ROOT / "docs/reference/command-line.md").read_text()
+    assert "veclink COMMAND --help" in source and "veclink COMMAND --help" not in commands, "for whoever reads the file"
 
 
 def test_every_page_fits_a_phone_and_asks_nothing_of_another_machine(

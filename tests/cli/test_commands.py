@@ -65,7 +65,8 @@ def test_a_csv_of_links_has_what_people_read_and_all_else_where_it_is_asked_for(
     link(files, every, "--columns", "all")
     assert short.read_text().splitlines()[0] == "a,b,probability,score,given,rival_id_a,rival_id_b"
     assert "near1_similarity" in every.read_text().splitlines()[0]
-    assert run("cut", short, "--precision", 0.9, "-o", sure)[0] == 0
+    code, out, _ = run("cut", short, "--precision", 0.9, "-o", sure)
+    assert code == 0 and re.match(r"Estimated without labels: precision .* \(likely .*, recall .* \(likely ", out)
     collections = (files / "a.npy", files / "b.npy")
     assert run("merge", *collections, "--links", sure, "-o", tmp_path / "m.npz", "--yes", "--probability", 0.5)[0] == 0
     for file, told in ((short, True), (every, False)):
@@ -144,9 +145,22 @@ def test_the_summary_ends_with_what_to_do_next(files: Path, tmp_path: Path) -> N
     told = link(files, output)[1]
     merging = shlex.split(told.splitlines()[-1].partition("store:")[2])
     assert merging[:4] == ["veclink", "merge", str(files / "a.npy"), str(files / "b.npy")]
-    cutting = shlex.split(next(line for line in told.splitlines() if "veclink cut" in line).partition("ones:")[2])
-    assert run(*cutting[1:-1], tmp_path / "sure.csv")[0] == 0 and (tmp_path / "sure.csv").is_file()
+    assert "veclink cut" not in told, "all of these links are sure"
     assert "Next" not in link(files, output, "--quiet")[1]
+
+
+def test_a_threshold_is_proposed_where_it_keeps_fewer_links_and_none_was_chosen(files: Path, tmp_path: Path) -> None:
+    for name in ("a.npy", "seeds.csv"):
+        (tmp_path / name).symlink_to(files / name)
+    b = np.load(files / "b.npy")
+    np.save(tmp_path / "b.npy", b + 0.07 * np.random.default_rng(0).standard_normal(b.shape).astype(np.float32))
+    output, sure = tmp_path / "links.csv", tmp_path / "sure.csv"
+    told = link(tmp_path, output)[1]
+    cutting = shlex.split(next(line for line in told.splitlines() if "veclink cut" in line).partition("ones:")[2])
+    assert run(*cutting[1:-1], sure)[0] == 0 and 0 < len(Links.load(sure)) < len(Links.load(output))
+    told = link(tmp_path, output, "--precision", 0.8)[1]
+    assert "veclink review" in told and "veclink cut" not in told
+    assert 0 < len(Links.load(output).at(precision=0.95)) < len(Links.load(output))
 
 
 def test_three_collections_become_one_list_of_objects(files: Path, tmp_path: Path) -> None:

@@ -194,6 +194,32 @@ def test_match_prints_json_and_refuses_what_it_cannot_use(tmp_path: Path) -> Non
     assert code == 1 and "is not a linker" in said
 
 
+def test_match_says_that_it_knew_the_rows_before_and_not_why_the_first_run_was_trusted(tmp_path: Path) -> None:
+    grown = grown_papers()
+    fitted().save(tmp_path / "linker")
+    np.save(tmp_path / "b.npy", grown.b)
+    np.save(tmp_path / "monday.npy", grown.new[:25])
+    np.save(tmp_path / "tuesday.npy", grown.new[25:45])
+
+    def match(day: str, *more: str) -> str:
+        given = ["match", f"{tmp_path}/{day}.npy", "--linker", f"{tmp_path}/linker", "-o", f"{tmp_path}/{day}.csv"]
+        told = CliRunner().invoke(app, [*given, "--against", f"{tmp_path}/b.npy", *more])
+        assert told.exit_code == 0, told.stderr
+        return " ".join(told.stdout.split())
+
+    first = match("monday", "--update")
+    assert "of the 25 new rows seem to have a partner" in first and "Starting from seeds" not in first
+    assert "knows the new rows now" in first and "knew these rows before" not in first
+    written = (tmp_path / "monday.csv").read_bytes()
+    match("tuesday", "--update")
+    for more in ([], ["--update"]):
+        again = match("monday", *more)
+        assert "knew these rows before" in again and "knows the new rows now" not in again and " 0 links" not in again
+        assert (tmp_path / "monday.csv").read_bytes() == written
+    assert json.loads(match("monday", "--json"))["known_before"] is True
+    assert Linker.load(tmp_path / "linker").sizes == (485, 500)
+
+
 def test_link_refuses_a_place_for_the_linker_before_it_works(files: Path, tmp_path: Path) -> None:
     (tmp_path / "kept.txt").write_text("mine")
     given = ("link", files / "a.npy", files / "b.npy", "--seeds", files / "seeds.csv", "-o", tmp_path / "links.csv")

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+import veclink
 from scratch_left import left_in
 from span_papers import some_papers
 from veclink import Translator, open_collection
@@ -259,6 +260,51 @@ def test_merge_refuses_what_makes_no_sense(
     given = merge(files, tmp_path / output, "--yes", *more)
     assert given[:2] == (code, "") and said in given[2]
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("--links none.csv -o m.npy", "none.csv"),
+        ("--links other.csv -o m.npy", "other.csv"),
+        ("--links links.csv -o none/m.npy --yes", "folder none for the output"),
+        ("--links links.csv -o none/m.parquet", "folder none for the output"),
+        ("--links links.csv -o sqlite://none/m.db#x", "folder none for the output"),
+        ("--links links.csv -o m.npy --payload-b none.csv", "none.csv"),
+        ("--links links.csv -o v.npy --yes --replace", "v.rows.parquet is there already"),
+        ("--links links.csv -o other.csv --dedupe --yes", "other.csv is there already"),
+        ("--links links.csv -o m.npy --side b", "--side and --against are about --append"),
+        ("--append --linker none -o m.parquet --map ridge", "leave --map, --union-only"),
+    ],
+)
+def test_merge_refuses_a_wrong_option_before_it_reads_collections(
+    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "links.csv").write_bytes((files / "links.csv").read_bytes())
+    (tmp_path / "other.csv").write_text("x,y\n1,2\n")
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "v.rows.parquet")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    sides = ["missing_a.npy"] if "--append" in given else ["missing_a.npy", "missing_b.npy"]
+    code, out, err = run("merge", *sides, *given.split())
+    assert code in (1, 2) and out == "" and said in " ".join(err.replace("│", " ").split()) and "missing_" not in err
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_dedupe_refuses_a_list_of_other_rows_before_it_reads_b(files: Path, tmp_path: Path) -> None:
+    known = tmp_path / "known.csv"
+    known.write_text("a,b,probability\na1,b1,1.0\n")
+    given = ("--links", files / "links.csv", "-o", known, "--dedupe", "--yes")
+    code, _, err = run("merge", files / "a.npy", tmp_path / "missing_b.npy", *given)
+    assert code == 1 and "known.csv is there already" in err and "missing_b" not in err
+
+
+def test_merge_in_python_refuses_what_is_there_before_it_reads_collections(files: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "m.npy", np.ones((2, 2)))
+    with pytest.raises(InputError, match=r"m\.npy is there already"):
+        veclink.merge("missing_a.npy", "missing_b.npy", files / "links.csv", to=tmp_path / "m.npy")
+    with pytest.raises(InputError, match=r"none\.csv cannot be read"):
+        veclink.merge("missing_a.npy", "missing_b.npy", "none.csv")
 
 
 def test_merge_never_writes_over_an_input(files: Path) -> None:

@@ -60,7 +60,10 @@ def test_nothing_is_estimated_where_the_method_estimates_nothing() -> None:
 def test_the_ranges_in_the_summary_are_those_of_the_links_that_are_kept() -> None:
     links = span_papers.linked()
     assert with_ranges(links) == links, "linking has put them there"
-    sure = with_ranges(links.at(precision=0.99))
+    sure = links.at(precision=0.99)
+    assert with_ranges(sure) == sure
+    low, high = sure.summary.precision_range
+    assert f"({low:.3f}–{high:.3f})" in repr(sure) and f"{100 * low:.0f}" in sure._repr_html_().partition("recall")[0]
     found = estimate(links.at(precision=0.99))
     assert sure.summary.precision_range == (found.precision.low, found.precision.high)
     assert sure.summary.recall_range == (found.recall.low, found.recall.high)

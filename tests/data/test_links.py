@@ -14,8 +14,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from veclink.data.agreement import Agreement
 from veclink.data.links import Links
-from veclink.data.payload_pairs import Agreement
 from veclink.data.summary import Summary
 from veclink.errors import InputError, OutputError
 
@@ -372,13 +372,14 @@ def test_a_range_that_is_none_is_refused(wrong: Any) -> None:
         Summary("span", 5, 5, 0, precision_range=wrong)
 
 
-def test_another_threshold_leaves_out_the_ranges_that_are_no_longer_true() -> None:
+def test_another_threshold_has_ranges_of_its_own() -> None:
     links = some_links()
     known = {"precision_range": (0.5, 0.9), "recall_range": (0.4, 0.8), "overlap_range": (5.0, 9.0)}
     links = replace(links, summary=replace(links.summary, **known, calibration="7"))
     moved = links.at(precision=0.5).summary
-    assert moved.precision_range is None and moved.recall_range is None
-    assert moved.overlap_range == (5.0, 9.0) and moved.calibration == "7"
+    assert moved.precision_range[0] < moved.precision <= moved.precision_range[1] and moved.calibration == "7"
+    assert moved.recall_range[0] < moved.recall <= moved.recall_range[1] and moved.recall_range != (0.4, 0.8)
+    assert moved.overlap_range[0] < moved.overlap <= moved.overlap_range[1]
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_how_many_titles_agree_is_saved_and_not_kept_for_other_links(tmp_path: Path, ending: str) -> None:
     agreement = Agreement("title", "Name", 4, 5, seeds=1)

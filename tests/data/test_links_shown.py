@@ -8,7 +8,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
+from veclink.cli.app import app
+from veclink.data.agreement import Agreement
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.summary import Summary
@@ -84,6 +87,32 @@ def test_the_card_of_links_at_a_precision_keeps_the_titles() -> None:
     links = three_links()
     kept = replace(links, considered=links).at(precision=0.95)
     assert len(kept) == 1 and kept[0].titles == ("Cats & dogs", "Dogs")
+
+
+def test_links_at_another_threshold_say_in_how_many_of_them_titles_agree(tmp_path: Path) -> None:
+    """By the titles that they carry, also after a load; seeds are not counted."""
+    names = [f"Paper {row}" for row in range(6)]
+    named = (names, [*names[:4], "x", "y"])
+    a, b = (Collection.from_array(np.eye(6), payload=pa.table({"title": each})) for each in named)
+    links = Links(
+        np.stack([np.arange(6)] * 2, axis=1),
+        np.linspace(0.99, 0.5, 6),
+        Summary("span", 6, 6, 6, agreement=Agreement("title", "title", 3, 5, seeds=1)),
+        evidence={"given": np.arange(6) < 1},
+        texts=texts_of(a, b),
+    )
+    links.save(tmp_path / "links.parquet")
+    for known in (links, Links.load(tmp_path / "links.parquet")):
+        assert known.agreement() == links.summary.agreement
+        assert known.at(links=5).agreement() == Agreement("title", "title", 3, 4, seeds=1)
+        assert "Titles agree in 3 of 4 links, seeds not counted." in known.at(links=5)._repr_html_()
+    assert replace(links, texts=None).at(links=5).agreement() is None
+    other = Collection.from_array(np.eye(6), payload=pa.table({"title": names[::-1]}))
+    assert replace(links, texts=texts_of(a, other)).at(links=5).agreement() is None
+    given = ["cut", f"{tmp_path}/links.parquet", "--links", "5", "-o", f"{tmp_path}/cut.csv"]
+    told = CliRunner().invoke(app, given)
+    assert "Titles agree in 3 of 4 links, seeds not counted." in told.stdout
+    assert Links.load(tmp_path / "cut.csv").summary.agreement.agree == 3
 
 
 def judged_links() -> Links:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from veclink.data.agreement import Agreement, agreement_of, score_by_column
 from veclink.data.collection import Collection
-from veclink.data.payload_pairs import (
-    MIN_MATCHES,
-    Agreement,
-    agreement_of,
-    called,
-    comparable_columns,
-    match_column,
-    normalised,
-    score_by_column,
-)
+from veclink.data.payload_pairs import MIN_MATCHES, called, comparable_columns, match_column, normalised
+from veclink.data.summary import Summary
 from veclink.errors import InputError
 
 
@@ -113,6 +108,18 @@ def test_agreement_counts_links_with_a_value_on_both_sides_and_no_seeds() -> Non
     told = agreement_of(pairs, a, b, given=np.array([True, False, False, False, False]))
     assert (told.agree, told.compared, told.seeds) == (2, 3, 1)
     assert told.sentence == "Titles agree in 2 of 3 links, seeds not counted."
+
+
+def test_where_seeds_were_taken_by_title_it_is_said_how_many_other_titles_can_agree() -> None:
+    a = holding(title=["one", "two", "three", "four", "five", "six"])
+    b = holding(title=["one", "two", "drei", "vier", "fuenf", "sechs"])
+    pairs = np.stack([np.arange(6)] * 2, axis=1)
+    told = agreement_of(pairs, a, b, given=np.arange(6) < 2)
+    assert (told.agree, told.compared, told.possible) == (0, 4, 0)
+    assert told.sentence == "Titles say nothing of the other 4 links: all rows with equal titles were seeds."
+    told = agreement_of(pairs, a, b, given=np.arange(6) < 1)
+    assert told.sentence == "Titles agree in 1 of 5 links, seeds not counted; they can in 1 at most."
+    assert Summary("span", 6, 6, 6, agreement=asdict(told)).agreement == told
 
 
 def test_agreement_is_told_where_nothing_agrees_under_one_name_but_not_where_names_only_resemble() -> None:

@@ -151,6 +151,50 @@ def test_new_rows_of_b_have_the_ids_that_a_merge_of_all_rows_gives_them(folder: 
     assert len({row["id"] for row in rows}) == len(rows) == appended.rows
 
 
+def test_rows_that_came_without_titles_get_them_later(folder: Path, tmp_path: Path) -> None:
+    """Of the first merge, and appended; what another run has written stays, and B's title goes before A's."""
+    linker = Linker.load(folder / "linker")
+    bare = {}
+    for name in ("old_a", "old_b", "new_a", "new_b"):
+        full = open_collection(folder / f"{name}.parquet")
+        bare[name] = Collection.from_array(full.vectors, full.ids, name=name)
+    to, straight = tmp_path / "m.parquet", copy(folder, tmp_path / "straight.parquet")
+    merge(bare["old_a"], bare["old_b"], linker.links, to=to)
+    append(bare["new_a"], to, linker, against=folder / "old_b.parquet").write(to)
+    append(folder / "new_a.parquet", straight, linker).write(straight)
+    for name in ("new_a", "old_a", "old_b"):
+        filled = append(folder / f"{name}.parquet", to, linker, side=name[-1])
+        assert (filled.new, filled.joined) == (0, 0) and filled.filled == filled.there == len(bare[name])
+        filled.write(to)
+        assert not append(folder / f"{name}.parquet", to, linker, side=name[-1]).changes
+    columns = ("id", "origin", "title", "a_title", "b_title")
+    found, wanted = ([[row[name] for name in columns] for row in table(path)] for path in (to, straight))
+    assert found == wanted
+
+
+def test_new_rows_without_a_column_that_the_others_have_are_told_of(folder: Path, tmp_path: Path) -> None:
+    to = copy(folder, tmp_path / "m.parquet")
+    full = open_collection(folder / "new_a.parquet")
+    with open_store(tmp_path / "bare.parquet", write=True) as store:
+        store.write([Batch(full.vectors, full.ids)])
+    given = ["merge", str(tmp_path / "bare.parquet"), "--append", "--linker", str(folder / "linker"), "-o", str(to)]
+    said = CliRunner().invoke(app, given).stdout
+    assert "Rows of A there have 'title', which the new ones lack" in said and "--payload-a" in said
+
+
+def test_rows_that_the_linker_took_in_before_others_are_joined_as_they_would_have_been_then(
+    folder: Path, tmp_path: Path
+) -> None:
+    to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
+    new = open_collection(folder / "new_a.parquet")
+    first, rest = (Collection.from_array(new.vectors[part], new.ids[part]) for part in (slice(60), slice(60, NEW)))
+    linker.update(new_a=first, refit=False)
+    at_once = append(first, to, linker)
+    linker.update(new_a=rest, refit=False)
+    later = append(first, to, linker)
+    assert later.joined >= at_once.joined - 1 > 10
+
+
 def test_what_is_there_already_is_left_out(folder: Path, tmp_path: Path) -> None:
     to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
     append(folder / "new_a.parquet", to, linker).write(to)
@@ -222,3 +266,12 @@ def test_what_cannot_be_appended_to_is_refused(folder: Path, tmp_path: Path) -> 
     merge(a, b, [(str(a.ids[0]), str(b.ids[0]))], to=tmp_path / "union.parquet", union_only=True)
     with pytest.raises(InputError, match="union-only"):
         append(folder / "new_a.parquet", tmp_path / "union.parquet", linker)
+
+
+@pytest.mark.extras
+def test_a_store_that_cannot_be_replaced_is_refused_before_new_rows_are_read(folder: Path, tmp_path: Path) -> None:
+    to = f"qdrant://{tmp_path}/store#merged"
+    with open_store(to, write=True) as store:
+        store.write([Batch(np.ones((2, 3), np.float32), np.array([1, 2]))])
+    with pytest.raises(InputError, match="cannot be replaced as a whole"):
+        append(tmp_path / "missing.npy", to, Linker.load(folder / "linker"))

@@ -229,6 +229,20 @@ def test_rows_that_are_taken_in_are_rows_of_the_linker(saved: Path, tmp_path: Pa
     assert again.match(grown.b[:5], side="b", against=whole).summary.n_a == 500
 
 
+def test_a_batch_that_was_taken_in_is_known_whatever_came_after_it(saved: Path) -> None:
+    grown = grown_papers()
+    linker = Linker.load(saved)
+    monday = linker.match_and_update(grown.new[:25], against=grown.b)
+    tuesday = linker.match_and_update(grown.new[25:45])
+    assert len(monday) >= 10 and len(tuesday) >= 8
+    for again in (linker.match_and_update(grown.new[:25]), linker.match(grown.new[:25])):
+        assert again.pairs.tolist() == monday.pairs.tolist() and again.summary.n_a == 25
+        (reason,) = again.summary.reasons
+        assert "of the 25 new rows seem to have a partner" in reason
+    assert linker.sizes == (485, 500) and linker.knows(grown.new[:25]) == slice(440, 465)
+    assert linker.knows(grown.new[:24]) is None and linker.knows(grown.a) is None
+
+
 def test_a_folder_that_another_linker_changed_is_not_written_over(saved: Path, tmp_path: Path) -> None:
     grown = grown_papers()
     place = shutil.copytree(saved, tmp_path / "linker")
@@ -297,6 +311,9 @@ def test_new_rows_without_ids_do_not_take_the_ids_of_the_others_away(saved: Path
     with pytest.raises(InputError, match="give the new rows ids"):
         linker.update(new_a=grown.new)
     assert linker.sizes == (440, 500)
+    batch, other = (Collection.from_array(grown.new, [f"{name}{row}" for row in range(60)]) for name in "no")
+    linker.update(new_a=batch, refit=False)
+    assert linker.knows(batch) == slice(440, 500) and linker.knows(other) is None, "other objects, with their vectors"
 
 
 def test_progress_is_shown_where_it_is_asked_for(saved: Path, capfd: pytest.CaptureFixture[str]) -> None:

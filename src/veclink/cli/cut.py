@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -44,7 +44,7 @@ def cut(
 
     A Parquet file of links holds all judged pairs; a CSV file holds the links alone, which can only become fewer.
     """
-    from veclink.confidence.intervals import with_ranges
+    from veclink.cli.terminal import estimates_in_words
     from veclink.data.links import Links
     from veclink.data.links_files import check_beside
 
@@ -55,13 +55,15 @@ def cut(
     check_columns(columns, output)
     check_beside(output)
     loaded = Links.load(source)
-    chosen = with_ranges(loaded.at(**given))
+    chosen = loaded.at(**given)
+    agreement = chosen.agreement()
+    chosen = replace(chosen, summary=replace(chosen.summary, agreement=agreement))
     chosen.save(output, columns)
     judged = len(loaded) if loaded.considered is None else len(loaded.considered)
     told = {"output": str(output), "judged": judged, "before": len(loaded), **chosen.summary.to_dict()}
     lines = [f"{len(chosen):,} links of {judged:,} judged pairs ({len(loaded):,} before), written to {output}."]
-    if chosen.summary.precision is not None:
-        lines.insert(0, f"Estimated precision {chosen.summary.precision:.1%}.")
+    told_first = [estimates_in_words(chosen.summary), "" if agreement is None else agreement.sentence]
+    lines = [*filter(None, told_first), *lines]
     if wanted.precision is not None and judged:
         caution = chosen.summary.caution
         lines.append(f"To be cautious, each wrong link that the probabilities expect was counted as {caution:.1f}.")

@@ -64,7 +64,7 @@ def _against_pairs(links: Path, truth: Path, printing: Printing) -> None:
 
 def _against_column(links: Path, left: Collection, right: Collection, column: str, printing: Printing) -> None:
     from veclink.cli.terminal import print_column_scores
-    from veclink.data.payload_pairs import score_by_column
+    from veclink.data.agreement import score_by_column
     from veclink.uses.linked_pairs import pairs_of
 
     pairs, _ = pairs_of(links, left, right)

@@ -39,6 +39,10 @@ CSV_IS_SHORT = (
 )
 
 
+SURE = 0.95
+"""The precision that is proposed where it keeps fewer links than there are."""
+
+
 @dataclass(frozen=True)
 class Wanted:
     """What most runs say."""
@@ -139,7 +143,6 @@ def link(
 
     Known pairs help (--seeds), but are optional. Exit code 3 says that no trustworthy links were found.
     """
-    from veclink.confidence.intervals import with_ranges
     from veclink.confidence.threshold import thresholds
     from veclink.data.links_files import check_beside
     from veclink.linkers.linking import METHODS, with_agreement
@@ -171,7 +174,7 @@ def link(
         right = opened(b, written.payload_b, payload=payload, memory=running.memory, progress=listener)
         links = find_links(left, right, progress=listener, **options)
     if wanted.precision is not None:
-        links = with_agreement(with_ranges(links.at(precision=wanted.precision)), left, right)
+        links = with_agreement(links.at(precision=wanted.precision), left, right)
     links.save(output, written.columns)
     if wanted.report is not None:
         from veclink.report import save_report
@@ -183,7 +186,8 @@ def link(
     places = {"output": output, "report": wanted.report, "linker": folder}
     files = {name: str(path) for name, path in places.items() if path is not None}
     table = [asdict(line) for line in thresholds(links)]
-    steps = _next_steps(links, [without_secrets(a), without_secrets(b)], written.options(), **files)
+    names = [without_secrets(a), without_secrets(b)]
+    steps = _next_steps(links, names, written.options(), is_cut=wanted.precision is not None, **files)
     told = files | links.summary.to_dict() | {"thresholds": table}
     printing.result(told, lambda: _print(links, steps, str(output), wanted.report))
     if links.summary.verdict == "not linkable":
@@ -224,6 +228,8 @@ def _next_steps(
     links: Links,
     names: list[str],
     payloads: list[str],
+    *,
+    is_cut: bool,
     output: str,
     report: str | None = None,
     linker: str | None = None,
@@ -232,7 +238,8 @@ def _next_steps(
     shown, output = shlex.join([*names, *payloads]), shlex.quote(output)
     steps = [] if report is not None else [f"  see them:        veclink report {output} {shown} -o links.html"]
     steps.append(f"  check by eye:    veclink review {output} {shown}")
-    steps.append(f"  keep sure ones:  veclink cut {output} --precision 0.95 -o sure.csv")
+    if not is_cut and 0 < len(links.at(precision=SURE)) < len(links):
+        steps.append(f"  keep sure ones:  veclink cut {output} --precision {SURE} -o sure.csv")
     if linker is not None:
         steps.append(f"  link new rows:   veclink match NEW --linker {shlex.quote(linker)} -o new.csv")
     if links.summary.verdict == "linkable":

@@ -41,6 +41,7 @@ def match(
 ) -> None:
     """Link the rows of NEW with the other side, in one pass and with probabilities, by what an earlier run learned."""
     from veclink.data.links_files import check_beside
+    from veclink.stores.opening import open_collection
     from veclink.uses.linker import Linker
     from veclink.uses.new_rows.folder import check_place, check_unchanged
     from veclink.uses.new_rows.knowledge import SIDES
@@ -55,8 +56,10 @@ def match(
     check_outside(output, linker)
     check_output(output, *filter(None, known.held.sources))
     with printing.progress() as listener:
+        rows = open_collection(new, payload=False, progress=listener)
+        there = known.knows(rows, side=where.side) is not None
         links_of = known.match_and_update if update else known.match
-        links = links_of(new, side=where.side, against=where.against, threads=threads, progress=listener)
+        links = links_of(rows, side=where.side, against=where.against, threads=threads, progress=listener)
     # First the links, then the linker: a run that was killed between the two finds the linker as it was, and one that
     # was killed after both finds the rows in it.
     if update:
@@ -64,14 +67,18 @@ def match(
     links.save(output, columns)
     if update:
         known.save(linker)
-    told = {"output": str(output), "updated": str(linker) if update else None, **links.summary.to_dict()}
-    printing.result(told, lambda: _print(links, output, linker if update else None))
+    updated = linker if update else None
+    told = {"output": str(output), "updated": None if updated is None else str(updated), "known_before": there}
+    printing.result(told | links.summary.to_dict(), lambda: _print(links, output, updated, linker if there else None))
 
 
-def _print(links: Links, output: Path, updated: Path | None) -> None:
+def _print(links: Links, output: Path, updated: Path | None, there: Path | None) -> None:
+    """updated: the linker that took the rows in; there: the one that knew them before."""
     summary = links.summary
+    if there is not None:
+        typer.echo(f"{there} knew these rows before: these are the links that they have in it now.")
     sure = "" if summary.precision is None else f", about {summary.precision:.0%} of them right"
     typer.echo(f"{len(links):,} links{sure}. {' '.join(summary.reasons)}")
     typer.echo(f"Written to {output}.")
-    if updated is not None:
+    if updated is not None and there is None:
         typer.echo(f"{updated} knows the new rows now.")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from veclink.cli.places import check_folder_of
 from veclink.cli.shared import (
     MapKind,
     Payloads,
@@ -22,7 +23,10 @@ from veclink.cli.shared import (
     opened,
     print_warning,
 )
-from veclink.errors import InputError, WrongLinksWarning, without_secrets
+from veclink.errors import InputError, WrongLinksWarning, named, without_secrets
+
+if TYPE_CHECKING:
+    from veclink.uses.linked_pairs import GivenLinks
 
 THERE = "Nothing had to be written: {} holds just this already."
 """Of a run whose work an earlier one had done, and was perhaps stopped right after it."""
@@ -86,6 +90,8 @@ class Appending:
         check_choice("--side", self.side, ("a", "b"))
         if self.append != (self.linker is not None):
             raise typer.BadParameter("--append and --linker belong together; give both or none.")
+        if not self.append and (self.side != "a" or self.against is not None):
+            raise typer.BadParameter("--side and --against are about --append; leave them out.")
 
 
 @command
@@ -102,34 +108,36 @@ def merge(
     b: Annotated[str | None, typer.Argument(metavar="[B]", help="The collection whose model stays.")] = None,
 ) -> None:
     """Merge A into B: linked objects once, the rest of A translated into B's space. A dry run unless --yes."""
+    from veclink.uses.linked_pairs import loaded
     from veclink.uses.maps import KINDS
 
     check_choice("--map", merging.map, ("auto", *KINDS))
     options = {**asdict(merging), "sure": writing.probability}
-    links = writing.links
     if appending.append:
-        _check_append(b, writing, payloads)
+        _check_append(b, writing, payloads, merging)
         check_no_input(output, a, appending.against, *payloads.files())
         _append((a, payloads.payload_a), output, appending, writing, printing)
         return
-    if b is None or links is None:
+    if b is None or writing.links is None:
         raise typer.BadParameter("Give A, B and --links; or new rows, --append and --linker.")
     if writing.dedupe:
         if payloads.files():
             raise typer.BadParameter("--dedupe writes ids alone; leave --payload-a and --payload-b out.")
-        check_output(Path(output), a, b, str(links))
-        _dedupe((a, b, links), Path(output), {**options, "union_only": True}, writing, printing)
+        check_output(Path(output), a, b, str(writing.links))
+        _dedupe((a, b, loaded(writing.links)), Path(output), {**options, "union_only": True}, writing, printing)
     else:
-        check_no_input(output, a, b, links, *payloads.files())
+        check_no_input(output, a, b, writing.links, *payloads.files())
+        check_folder_of(output)
         options |= {"payload_a": payloads.payload_a, "payload_b": payloads.payload_b}
-        _merge((a, b, links), output, options, writing, printing)
+        _merge((a, b, loaded(writing.links)), output, options, writing, printing)
 
 
 def _merge(
-    inputs: tuple[str, str, Path], output: str, options: dict[str, Any], writing: Writing, printing: Printing
+    inputs: tuple[str, str, GivenLinks], output: str, options: dict[str, Any], writing: Writing, printing: Printing
 ) -> None:
     from veclink.stores.opening import open_collection, open_target
     from veclink.uses.already import holds_merged, may_hold
+    from veclink.uses.merged_rows import check_table_beside
     from veclink.uses.merging import merge as merged_of
 
     with (
@@ -137,6 +145,8 @@ def _merge(
         printing.progress() as listener,
         warnings.catch_warnings(action="ignore", category=WrongLinksWarning),  # told below, without its place
     ):
+        if not store.keeps_payload and store.address.path is not None:
+            check_table_beside(store.address.path)
         in_the_way = None if writing.replace else store.in_the_way()
         refused = writing.yes and in_the_way is not None
         if refused and not may_hold(store, *(open_collection(each, payload=False) for each in inputs[:2])):
@@ -162,10 +172,14 @@ def _merge(
     printing.result(told, lambda: typer.echo("\n".join(lines)))
 
 
-def _check_append(b: str | None, writing: Writing, payloads: Payloads) -> None:
+def _check_append(b: str | None, writing: Writing, payloads: Payloads, merging: Merging) -> None:
     given = (b, writing.links, payloads.payload_b)
     if any(each is not None for each in given) or writing.dedupe or writing.replace:
         raise typer.BadParameter("With --append there are new rows, --linker and -o; leave B and what it needs out.")
+    if merging != Merging():
+        raise typer.BadParameter(
+            "With --append the linker's own map is used; leave --map, --union-only, --skip-zero and --random-state out."
+        )
 
 
 def _append(
@@ -187,7 +201,8 @@ def _append(
             _say_before(hidden_by_wrong_links(appended.hidden) if appended.joined else "", printing)
             appended.write(output)
     shown = without_secrets(output)
-    counts = {name: getattr(appended, name) for name in ("rows", "new", "joined", "there", "hidden", "ids_of_a")}
+    named_counts = ("rows", "new", "joined", "there", "filled", "lacking", "hidden", "ids_of_a")
+    counts = {name: getattr(appended, name) for name in named_counts}
     side = appending.side.upper()
     lines = [
         f"{appended.rows:,} rows: {appended.new:,} new ones of {side}, {appended.joined:,} of {side} joined to rows "
@@ -197,6 +212,13 @@ def _append(
         other = "other rows have" if side == "A" else "new rows of B have"
         lines.append(
             f"Rows of A whose ids {other} too are written {appended.ids_of_a}; `id_a` holds them as they were."
+        )
+    if appended.filled:
+        lines.append(f"{appended.filled:,} of those that were in it already get values that they lacked.")
+    if appended.lacking:
+        lines.append(
+            f"Rows of {side} there have {named(appended.lacking)}, which the new ones lack; the same command with "
+            "--payload-a gives it to them, now or later."
         )
     if not yes and appended.joined:
         lines.append(hidden_by_wrong_links(appended.hidden))
@@ -209,19 +231,22 @@ def _append(
 
 
 def _dedupe(
-    inputs: tuple[str, str, Path], output: Path, options: dict[str, Any], writing: Writing, printing: Printing
+    inputs: tuple[str, str, GivenLinks], output: Path, options: dict[str, Any], writing: Writing, printing: Printing
 ) -> None:
     """Write which rows of A are in B."""
     from veclink.files.tables import write_table
-    from veclink.uses.already import table_is_there
+    from veclink.uses.already import may_be_table, table_is_there
     from veclink.uses.merging import merge as merged_of
 
     in_the_way = str(output) if output.exists() and not writing.replace else ""
+    refused = InputError(f"{output} is there already; choose another name, or replace it (--replace).")
+    if writing.yes and in_the_way and not may_be_table(output, inputs[0]):
+        raise refused
     with printing.progress() as listener:
         merged = merged_of(*inputs, progress=listener, **options)
     there = bool(writing.yes and in_the_way) and table_is_there(output, merged.duplicates())
     if writing.yes and in_the_way and not there:
-        raise InputError(f"{output} is there already; choose another name, or replace it (--replace).")
+        raise refused
     if writing.yes and not there:
         write_table(output, merged.duplicates())
     rows, linked = len(merged.rows.a), merged.summary.linked

@@ -7,6 +7,16 @@ from pathlib import Path
 from veclink.errors import InputError
 
 
+def check_folder_of(output: str) -> None:
+    """Refuse a collection, a path or a URL, that is to be one file in a folder that is not there."""
+    from veclink.stores.kinds import SINGLE_FILES
+    from veclink.stores.opening import address_of
+
+    address = address_of(output)
+    if address.kind in SINGLE_FILES and address.path is not None and not address.path.parent.is_dir():
+        raise InputError(f"The folder {address.path.parent} for the output does not exist; make it first.")
+
+
 def check_outside(output: Path, linker: Path) -> None:
     """Refuse an output that is the folder of a linker, or a file in it."""
     if _is_in(output, linker):

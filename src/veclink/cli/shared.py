@@ -103,6 +103,12 @@ class Payloads:
     ] = None
     payload_b: Annotated[Path | None, typer.Option(help="The same for B.")] = None
 
+    def __post_init__(self) -> None:
+        from veclink.stores.payloads import check_payload_file
+
+        for file in self.files():
+            check_payload_file(Path(file))
+
     def files(self) -> list[str]:
         """Those that were given."""
         return [str(each) for each in (self.payload_a, self.payload_b) if each is not None]

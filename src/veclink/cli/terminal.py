@@ -17,7 +17,7 @@ from veclink.errors import named
 if TYPE_CHECKING:
     from veclink.cli.demo_run import Demo
     from veclink.confidence.threshold import Threshold
-    from veclink.data.payload_pairs import ColumnScores
+    from veclink.data.agreement import ColumnScores
     from veclink.data.scores import Scores
     from veclink.data.summary import Range, Summary
     from veclink.report.examples import Example
@@ -25,13 +25,7 @@ if TYPE_CHECKING:
 def print_summary(summary: Summary) -> None:
     """Say how many links there are, how good they are thought to be, why, and which of the seeds look wrong."""
     console = _stdout()
-    shares = []
-    if summary.precision is not None:
-        shares.append(f"precision {_percent(summary.precision)}{_likely_percent(summary.precision_range)}")
-    if summary.recall is not None:
-        shares.append(f"recall {_percent(summary.recall)}{_likely_percent(summary.recall_range)}")
-    if summary.overlap is not None:
-        shares.append(f"overlap {summary.overlap:,.0f} objects{_likely_count(summary.overlap_range)}")
+    estimates = estimates_in_words(summary)
     between = f"{summary.n_links:,} links between {summary.n_a:,} and {summary.n_b:,} vectors"
     reasons = summary.reasons
     if no_start_converged(reasons) or too_few_rows(reasons):
@@ -40,8 +34,8 @@ def print_summary(summary: Summary) -> None:
         reasons = (f"{between}; the verdict is “{summary.verdict}”.", *reasons[1:])
     else:
         console.print(f"{between}: {summary.verdict}.")
-    if shares and summary.n_links:
-        console.print(f"Estimated without labels: {', '.join(shares)}.")
+    if estimates:
+        console.print(estimates)
     if summary.agreement is not None:
         console.print(escape(summary.agreement.sentence))
     for reason in reasons:
@@ -51,6 +45,20 @@ def print_summary(summary: Summary) -> None:
     if summary.contradicting_seeds:
         torn = named(summary.contradicting_seeds)
         console.print(f"Seeds that contradict one another, and were not used, by row: {torn}.")
+
+
+def estimates_in_words(summary: Summary) -> str:
+    """Precision, recall and overlap with their ranges, in a sentence; empty where nothing is estimated."""
+    found = []
+    if summary.precision is not None:
+        found.append(f"precision {_percent(summary.precision)}{_likely_percent(summary.precision_range)}")
+    if summary.recall is not None:
+        found.append(f"recall {_percent(summary.recall)}{_likely_percent(summary.recall_range)}")
+    if summary.overlap is not None:
+        found.append(f"overlap {summary.overlap:,.0f} objects{_likely_count(summary.overlap_range)}")
+    if not found or not summary.n_links:
+        return ""
+    return f"Estimated without labels: {', '.join(found)}."
 
 
 def print_thresholds(lines: Sequence[Threshold]) -> None:

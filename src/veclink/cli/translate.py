@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from veclink.cli.places import check_folder_of
 from veclink.cli.shared import MapKind, Printing, check_choice, check_no_input, command, print_warning
 from veclink.errors import InputError, named, without_secrets
 
@@ -66,6 +67,7 @@ def translate(
     from veclink.uses.translating import translated_batches
 
     check_no_input(output, vectors, fitting.a, fitting.b, fitting.links, fitting.with_)
+    check_folder_of(output)
     source = open_collection(vectors)
     _check_directions(source)
     with printing.progress() as listener, open_store(output, write=True) as store:

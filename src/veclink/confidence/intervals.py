@@ -108,10 +108,7 @@ def estimate(links: Links) -> Estimates | None:
 
 
 def with_ranges(links: Links) -> Links:
-    """The same links, with the ranges of their estimates in the summary; None where there are no estimates.
-
-    `Links.at` changes which links there are, and leaves the ranges of precision and recall out: this puts them in.
-    """
+    """The same links, with the ranges of their estimates in the summary; None where there are no estimates."""
     found = estimate(links)
     summary = replace(
         links.summary,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from veclink.data.pairs import pair_keys
+from veclink.data.views import view
 from veclink.errors import InputError
 
 if TYPE_CHECKING:
@@ -55,6 +56,26 @@ def summary_of_all(summary: Summary, probability: np.ndarray) -> Summary:
         recall=min(1.0, expected / overlap) if overlap else None,
         precision_range=None,
         recall_range=None,
+        agreement=None,
+    )
+
+
+def summary_of_first(summary: Summary, probability: np.ndarray) -> Summary:
+    """What is estimated of the surest pairs, whose probabilities (n,) these are, with the ranges."""
+    kept = len(probability)
+    expected = float(probability.sum())
+    overlap = summary.overlap
+    known = None
+    if kept and overlap is not None and overlap > 0:
+        known = view("ranges")(kept, kept - expected, float(overlap), min(summary.n_a, summary.n_b))
+    return replace(
+        summary,
+        n_links=kept,
+        precision=expected / kept if kept else None,
+        recall=min(1.0, expected / overlap) if overlap else None,
+        precision_range=None if known is None else known.precision.range,
+        recall_range=None if known is None else known.recall.range,
+        overlap_range=summary.overlap_range if known is None else known.overlap.range,
         agreement=None,
     )
 

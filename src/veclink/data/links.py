@@ -10,10 +10,10 @@ import numpy as np
 
 from veclink.data import links_files
 from veclink.data.ids import as_ids
-from veclink.data.judged import IS_LINK, count_kept, judged_columns, same_column, summary_of_all
+from veclink.data.judged import IS_LINK, count_kept, judged_columns, same_column, summary_of_all, summary_of_first
 from veclink.data.links_checks import check_rows, check_trace
 from veclink.data.links_shown import ShownLinks, check_columns
-from veclink.data.summary import Summary, plain_json
+from veclink.data.summary import Summary, plain_json, shares_in_words
 from veclink.data.texts import SavedTexts, Texts, taken_texts
 from veclink.errors import InputError, named, plural
 
@@ -83,8 +83,7 @@ class Links(ShownLinks):
         return len(self.pairs)
 
     def __repr__(self) -> str:
-        known = ((name, getattr(self.summary, name)) for name in ("precision", "recall"))
-        shares = "".join(f", {name} {share:.3f}" for name, share in known if share is not None)
+        shares = "".join(f", {name} {text}" for name, text in shares_in_words(self.summary))
         return f"Links({len(self):,} of {self.summary.n_a:,} × {self.summary.n_b:,}: {self.summary.verdict}{shares})"
 
     def __eq__(self, other: object) -> bool:
@@ -109,8 +108,8 @@ class Links(ShownLinks):
         All judged pairs are chosen from, those below the default threshold too: right after linking, and of links that
         were loaded from a Parquet file. A CSV file holds the links alone, which can only become fewer.
 
-        The ranges of precision and recall in the summary are those of the old set of links, and are left out, like
-        the agreement of the payload; `confidence.intervals.with_ranges` and `agreement_of` find the new ones.
+        The estimates in the summary and their ranges are those of the chosen links. In how many of them the payload
+        agrees is not counted before `agreement()` is asked.
 
         Parameters
         ----------
@@ -130,17 +129,7 @@ class Links(ShownLinks):
         source = self if self.considered is None else self.considered
         wanted = {"precision": precision, "probability": probability, "links": links}
         kept = count_kept(source.probability, self.summary.caution, wanted)
-        expected = float(source.probability[:kept].sum())
-        overlap = self.summary.overlap
-        summary = replace(
-            self.summary,
-            n_links=kept,
-            precision=expected / kept if kept else None,
-            recall=min(1.0, expected / overlap) if overlap else None,
-            precision_range=None,
-            recall_range=None,
-            agreement=None,
-        )
+        summary = summary_of_first(self.summary, source.probability[:kept])
         return source.some(slice(kept), summary, considered=self.considered)
 
     def some(self, rows: slice | np.ndarray, summary: Summary, **changes: Any) -> Links:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from veclink.data.agreement import Agreement, agreement_of_titles
 from veclink.data.link import Link
 from veclink.data.notebook import FIRST, card, share
 from veclink.data.pairs import read_pairs
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 COLUMNS = ("short", "all")
 SHORT = ("a", "b", "title_a", "title_b", "probability", "score", "given", "displaces", "rival_id_a", "rival_id_b")
 """What a short table has, where it is known; `given` only where something was."""
+QUICKLY_COMPARED = 100_000
+"""Links whose titles are compared within a second, for a card in a notebook."""
 
 
 class ShownLinks(Tabled):
@@ -89,6 +92,15 @@ class ShownLinks(Tabled):
         polars: Any = needed("polars", "A polars frame")
         return polars.from_arrow(self._frame(columns))
 
+    def agreement(self) -> Agreement | None:
+        """In how many of the links the payload says the same, seeds not counted; None where that is not known.
+
+        As it was counted with the collections; after `at`, by the titles that the links carry.
+        """
+        if self.summary.agreement is not None or self.texts is None:
+            return self.summary.agreement
+        return agreement_of_titles(self._texts(slice(None)), self.evidence.get("given"))
+
     def evaluate(self, truth: Any) -> Scores:
         """Precision, recall and F1 against the true pairs.
 
@@ -132,7 +144,8 @@ class ShownLinks(Tabled):
         named = bool(len(self)) and self._titles(0) is not None
         head = ["a", "b", "probability", *(("called in A", "called in B") if named else ())]
         rows = [(link.a, link.b, link.probability, *(link.titles or ())) for link in islice(self, FIRST)]
-        return card(headline, _figures(summary), head, rows)
+        agreement = self.agreement() if len(self) <= QUICKLY_COMPARED else summary.agreement
+        return card(headline, _figures(summary, agreement), head, rows)
 
     def _frame(self, columns: str) -> Any:
         check_columns(columns)
@@ -171,7 +184,7 @@ def check_columns(columns: str | None, *, also_short: bool = True) -> None:
         raise InputError("Parquet files have all columns; write CSV for the short ones.")
 
 
-def _figures(summary: Summary) -> list[tuple[str, str]]:
+def _figures(summary: Summary, agreement: Agreement | None) -> list[tuple[str, str]]:
     """What is estimated, and why the verdict is what it is."""
     figures = []
     if summary.precision is not None and summary.n_links:
@@ -180,8 +193,8 @@ def _figures(summary: Summary) -> list[tuple[str, str]]:
         figures.append(("Estimated recall", share(summary.recall, summary.recall_range)))
     if summary.overlap is not None and summary.n_links:
         figures.append(("Shared objects, about", f"{summary.overlap:,.0f}"))
-    if summary.agreement is not None:
-        figures.append(("Payload", summary.agreement.sentence))
+    if agreement is not None:
+        figures.append(("Payload", agreement.sentence))
     return figures + [("Note", reason) for reason in summary.reasons]
 
 

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 from veclink.data.collection import Collection
-from veclink.data.pairs import pair_keys
-from veclink.data.scores import Scores
 from veclink.errors import InputError, named
 
 AUTO = "auto"
@@ -34,41 +31,6 @@ KINDS = (
 )
 
 Columns = tuple[str, str]  # the name of a column of A, and of one of B
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """How many links have equal values in a column.
-
-    Attributes
-    ----------
-    column_a, column_b : str
-        The columns that were compared.
-    agree : int
-        Links whose normalised values are equal.
-    compared : int
-        Links with a value on both sides; seeds are not among them.
-    seeds : int
-        Links that were left out since they were given as seeds: that those agree says nothing.
-    """
-
-    column_a: str
-    column_b: str
-    agree: int
-    compared: int
-    seeds: int = 0
-
-    @property
-    def columns(self) -> Columns:
-        """Both names."""
-        return self.column_a, self.column_b
-
-    @property
-    def sentence(self) -> str:
-        """Such as "Titles agree in 852 of 901 links, seeds not counted."."""
-        what = called(*self.columns)
-        left_out = ", seeds not counted" if self.seeds else ""
-        return f"{what[0].upper()}{what[1:]} agree in {self.agree:,} of {self.compared:,} links{left_out}."
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,90 +80,6 @@ def match_column(column: str | Columns, a: Collection, b: Collection) -> ColumnM
     return matches
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnScores:
-    """Links held against a column.
-
-    Attributes
-    ----------
-    matches : ColumnMatches
-        The pairs that the column takes for the same object.
-    agreement : Agreement
-        How many of the links have equal values.
-    linked : int
-        How many of the matches are among the links.
-    """
-
-    matches: ColumnMatches
-    agreement: Agreement
-    linked: int
-
-    @property
-    def scores(self) -> Scores:
-        """Precision over the links with a value on both sides, and recall over the matches."""
-        precision = self.agreement.agree / max(self.agreement.compared, 1)
-        recall = self.linked / len(self.matches)
-        return Scores(precision, recall, 2 * precision * recall / max(precision + recall, 1e-12))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        column_a, column_b = self.matches.columns
-        return {
-            **asdict(self.scores),
-            "column_a": column_a,
-            "column_b": column_b,
-            "agree": self.agreement.agree,
-            "compared": self.agreement.compared,
-            "matches": len(self.matches),
-            "linked": self.linked,
-        }
-
-
-def score_by_column(
-    column: str | Columns,
-    pairs: np.ndarray,
-    a: Collection,
-    b: Collection,
-) -> ColumnScores:
-    """Pairs of rows (m, 2) held against a column of both collections, named as in `match_column`."""
-    matches = match_column(column, a, b)
-    if matches is None:
-        raise InputError("A and B have no columns to compare with enough equal values; name the column.")
-    agreement = _agreement(pairs, a, b, matches.columns, seeds=0)
-    found = np.isin(pair_keys(matches.pairs, len(b)), pair_keys(pairs, len(b)))
-    return ColumnScores(matches, agreement, int(found.sum()))
-
-
-def agreement_of(
-    pairs: np.ndarray,
-    a: Collection,
-    b: Collection,
-    *,
-    given: np.ndarray | None = None,
-    columns: Columns | None = None,
-) -> Agreement | None:
-    """In how many pairs of rows a column says the same; None where the collections have none to compare.
-
-    Parameters
-    ----------
-    pairs : ndarray of shape (m, 2)
-        Rows of the two collections.
-    a, b : Collection
-        The two sides.
-    given : ndarray of shape (m,), bool, optional
-        Pairs that are not counted, since they were seeds.
-    columns : (str, str), optional
-        What to compare; else, of the columns with comparable names, those that agree most often.
-    """
-    chosen = comparable_columns(a, b) if columns is None else [columns]
-    counted = pairs if given is None else pairs[~given]
-    seeds = len(pairs) - len(counted)
-    found = [_agreement(counted, a, b, each, seeds) for each in chosen]
-    # Columns whose names only resemble one another may hold different things: those have to agree somewhere.
-    told = [each for each in found if each.compared and (each.agree or columns or _same_name(*each.columns))]
-    return max(told, key=lambda each: each.agree, default=None)
-
-
 def named_columns(column: str | Columns, a: Collection, b: Collection) -> Columns:
     """The columns that a person named, if both are there."""
     if not isinstance(column, str):
@@ -239,7 +117,7 @@ def comparable_columns(a: Collection, b: Collection) -> list[Columns]:
 
 def called(column_a: str, column_b: str) -> str:
     """What sentences call two columns: "titles", or "values of 'title' and 'name'"."""
-    if not _same_name(column_a, column_b):
+    if not same_name(column_a, column_b):
         return f"values of {column_a!r} and {column_b!r}"
     if column_a.isascii() and column_a.isalpha() and not column_a.endswith("s"):
         return f"{column_a.lower()}s"
@@ -288,26 +166,12 @@ def _matches(columns: Columns, a: Collection, b: Collection) -> ColumnMatches:
 
 def _rows_by_value(collection: Collection, column: str) -> dict[str, int]:
     """The row of each value that stands in one row only."""
-    values = _values(collection, column)
+    values = column_values(collection, column)
     counts = Counter(values)
     return {value: row for row, value in enumerate(values) if value and counts[value] == 1}
 
 
-def _agreement(
-    pairs: np.ndarray,
-    a: Collection,
-    b: Collection,
-    columns: Columns,
-    seeds: int,
-) -> Agreement:
-    left = _values(a, columns[0], pairs[:, 0])
-    right = _values(b, columns[1], pairs[:, 1])
-    both = [(x, y) for x, y in zip(left, right, strict=True) if x and y]
-    agree = sum(x == y for x, y in both)
-    return Agreement(*columns, agree, len(both), seeds)
-
-
-def _values(
+def column_values(
     collection: Collection,
     column: str,
     rows: np.ndarray | None = None,
@@ -330,7 +194,7 @@ def _plain(name: str) -> str:
     return name.lower().replace("_", "").replace("-", "").replace(" ", "")
 
 
-def _same_name(column_a: str, column_b: str) -> bool:
+def same_name(column_a: str, column_b: str) -> bool:
     return _plain(column_a) == _plain(column_b)
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from veclink.data.agreement import Agreement
 from veclink.data.links_checks import check_summary
-from veclink.data.payload_pairs import Agreement
 from veclink.errors import InputError, named
 
 VERDICTS = ("linkable", "doubtful", "not linkable")
@@ -104,6 +104,14 @@ class Summary:
             return cls(**{key: value for key, value in values.items() if key in known})
         except (TypeError, AttributeError) as error:
             raise InputError(f"The summary of the links is incomplete ({error}); save the links again.") from error
+
+
+def shares_in_words(summary: Summary) -> Iterator[tuple[str, str]]:
+    """The names of precision and recall, where they are estimated, and "0.951 (0.930–0.972)" of each."""
+    for name in ("precision", "recall"):
+        share, bounds = getattr(summary, name), getattr(summary, f"{name}_range")
+        if share is not None:
+            yield name, f"{share:.3f}" if bounds is None else f"{share:.3f} ({bounds[0]:.3f}–{bounds[1]:.3f})"
 
 
 def plain_json(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,12 +10,13 @@ from importlib import import_module
 from typing import Any
 
 VIEWS = {
+    "ranges": "veclink.confidence.intervals:ranges",
     "report": "veclink.report:save_report",
     "plot": "veclink.report.plotting:plot_links",
 }
 
 
 def view(name: str) -> Any:
-    """The function that draws this view."""
+    """The function that makes this view."""
     module, _, function = VIEWS[name].partition(":")
     return getattr(import_module(module), function)

@@ -13,10 +13,11 @@ import numpy as np
 from veclink.backends.devices import chosen_device
 from veclink.backends.placing import machines_at
 from veclink.confidence.intervals import with_ranges
+from veclink.data.agreement import agreement_of
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.pairs import KnownPairs, resolve_seeds
-from veclink.data.payload_pairs import ColumnMatches, agreement_of, match_column
+from veclink.data.payload_pairs import ColumnMatches, match_column
 from veclink.data.texts import texts_of
 from veclink.errors import InputError, named
 from veclink.geometry.clouds import Cloud

@@ -41,6 +41,9 @@ BY_SCHEME = {
 SERVED = ("qdrant", "chroma", "milvus")
 """Kinds whose URL means a server where it names a host, and a local path where it does not."""
 
+SINGLE_FILES = ("files", "faiss", "hdf5", "duckdb", "sqlite")
+"""Kinds that are one file, in a folder that has to be there; the others make what they need."""
+
 _VDF = "export it with vector-io (`pip install vdf-io`, `export_vdf {}`), and give the folder: vdf:///FOLDER"
 EXPORTS = {
     "pinecone": _VDF.format("pinecone"),

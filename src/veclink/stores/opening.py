@@ -119,6 +119,12 @@ def open_target(source: str | Path, *, write: bool) -> Store:
     return kind.at(address, writable=address.kind == "qdrant")
 
 
+def check_free(target: str | Path) -> None:
+    """Refuse a target where something is already, before the long work that would fill it."""
+    with open_store(target, write=True) as store:
+        store.check_free()
+
+
 class AbsentStore(Store):
     """A store of some kind whose file or folder is not there: what a dry run looks at."""
 

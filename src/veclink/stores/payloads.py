@@ -109,11 +109,16 @@ def _numbers(column: Any) -> np.ndarray | None:
         return None
 
 
-def _read(path: Path) -> Any:
+def check_payload_file(path: Path) -> None:
+    """Refuse a file that payload cannot be read from, by its name."""
     if path.suffix.lower() not in ENDINGS:
         raise InputError(f"{path} does not end in {', '.join(ENDINGS)}; payload is read from one of these.")
     if not path.is_file():
         raise InputError(f"{path} does not exist or is not a file; check the name.")
+
+
+def _read(path: Path) -> Any:
+    check_payload_file(path)
     arrow: Any = needed("pyarrow", "Reading payload")
     reader = {".csv": "csv", ".parquet": "parquet", ".jsonl": "json"}[path.suffix.lower()]
     module: Any = needed(f"pyarrow.{reader}", "Reading payload")

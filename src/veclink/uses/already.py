@@ -17,8 +17,9 @@ from veclink.data.collection import Collection, numbers
 from veclink.data.ids import table_path
 from veclink.errors import VeclinkError, needed
 from veclink.files.fingerprints import file_digest
-from veclink.files.tables import write_table
+from veclink.files.tables import UNREADABLE, read_columns, write_table
 from veclink.geometry.signatures import unit_rows
+from veclink.stores import open_store
 from veclink.stores.protocol import Batch, Store
 from veclink.uses.merging import Merged
 from veclink.uses.translating import Translator
@@ -27,6 +28,10 @@ ALIKE = 0.99999
 """The least cosine of a row and of what a store made of it: half precision loses a tenth of that."""
 AS_LONG = 0.01
 """By how much of itself the length of a row may have changed; stores that normalise make it 1."""
+
+
+DUPLICATES = ("a", "b", "probability")
+"""The columns of `Merged.duplicates`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +97,16 @@ def holds_translated(store: Store, source: Collection, translator: Translator) -
 
     payload = source.payload if store.keeps_payload else None
     return holds(store, Wanted(len(source), translator.dimensions[1], source.ids, vectors, payload))
+
+
+def may_be_table(path: Path, a: str) -> bool:
+    """Whether a file may list which rows of A are in B; tells most other files before A is read."""
+    try:
+        found = read_columns(path, DUPLICATES)
+        with open_store(a) as store:
+            return tuple(found.names) == DUPLICATES and len(found.places) == rows_of(store)
+    except (VeclinkError, *UNREADABLE):
+        return False
 
 
 def table_is_there(path: Path, columns: dict[str, np.ndarray]) -> bool:

@@ -3,7 +3,7 @@
 New rows of A that are an object of B are joined to its row; the others are translated and follow. New rows of B that
 are an object of A take over its row, with the id that they have in B and the vector of B's own model; the others follow
 as they are. The collection is written anew, whole or not at all: after a kill, the same call does the same again; rows
-that are there are left out.
+that are there are left out, but for columns that they lack there.
 """
 
 from __future__ import annotations
@@ -43,6 +43,10 @@ class Appended:
     rows, new, joined, there : int
         Rows of the collection now; new rows at its end, new rows that were joined to a row of it, and rows that were in
         it already.
+    filled : int
+        Of the rows that were in it already, those that have got values they lacked.
+    lacking : tuple of str
+        Columns that its rows of this side have and the new rows have not.
     hidden : float
         How many of the joined rows are expected to be wrong: Σ(1 − probability).
     ids_of_a : str
@@ -56,13 +60,15 @@ class Appended:
     new: int
     joined: int
     there: int
+    filled: int
+    lacking: tuple[str, ...]
     hidden: float
     ids_of_a: str
 
     @property
     def changes(self) -> bool:
         """Whether there is anything to write."""
-        return bool(self.new or self.joined)
+        return bool(self.new or self.joined or self.filled)
 
     @property
     def rows(self) -> int:
@@ -99,7 +105,8 @@ def append(
     Parameters
     ----------
     new : Collection, path or URL
-        Rows with ids; those that the merged collection has already are left out.
+        Rows with ids; those that the merged collection has already are left out. Where it lacks values of their
+        payload, it gets them.
     to : path or URL
         A collection that `merge` wrote, in a store that keeps its payload.
     linker : Linker
@@ -117,13 +124,17 @@ def append(
     progress = heard(progress)
     if side not in ("a", "b"):
         raise InputError(f"The side is {side!r}; it is 'a' or 'b'.")
-    rows, merged = open_collection(new, progress=progress), open_collection(to, progress=progress)
     with open_store(to) as store:
+        if not store.is_replaced:
+            raise InputError(f"{store.name} cannot be replaced as a whole; merge to another kind of store.")
         metadata = store.metadata()
+    rows, merged = open_collection(new, progress=progress), open_collection(to, progress=progress)
     table, ids, own_ids = _checked(rows, merged, metadata, str(to))
-    known = {str(each) for each in table.column(f"id_{side}").to_pylist() if each is not None}
-    fresh = np.array([row for row, name in enumerate(own_ids.tolist()) if str(name) not in known], np.int64)
-    partner, chance = _partners(linker, rows, side, against, progress)
+    known = _known(table, own_ids, side)
+    fresh = np.flatnonzero(known < 0)
+    table, filled = _filled(table, rows, known, side)
+    lacking = _lacking(table, rows, side) if len(fresh) else ()
+    partner, chance = _partners(linker, rows, side, against, progress) if len(fresh) else _no_partners(len(rows))
     usable = fresh[chance[fresh] >= sure] if len(fresh) else fresh
     place = _places(table, partner[usable], "b" if side == "a" else "a")
     joined, at = usable[place >= 0], place[place >= 0]
@@ -140,7 +151,8 @@ def append(
     hidden = round(float((1 - chance[joined]).sum()), 2)
     there = len(rows) - len(fresh)
     metadata = _counted(metadata, payload, hidden)
-    return Appended(vectors, ids, payload, metadata, len(alone), len(joined), there, hidden, ids_of_a)
+    counts = len(alone), len(joined), there, filled
+    return Appended(vectors, ids, payload, metadata, *counts, lacking, hidden, ids_of_a)
 
 
 def _checked(
@@ -174,6 +186,60 @@ def _partners(
     partner[links.pairs[mine, own] - first] = names[mine]
     chance[links.pairs[mine, own] - first] = links.probability[mine]
     return partner, chance
+
+
+def _known(table: Any, own_ids: np.ndarray, side: str) -> np.ndarray:
+    """Where rows of one side stand in the table (m,), by their ids; −1 for new ones."""
+    names = table.column(f"id_{side}").to_pylist()
+    place_of = {str(name): place for place, name in enumerate(names) if name is not None}
+    return np.array([place_of.get(str(name), -1) for name in own_ids.tolist()], np.int64)
+
+
+def _no_partners(count: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.full(count, None, object), np.zeros(count)
+
+
+def _filled(table: Any, rows: Collection, known: np.ndarray, side: str) -> tuple[Any, int]:
+    """The table with values that its rows of one side lack, and how many rows have got some.
+
+    known: (m,) where each of the given rows stands in the table, −1 for new ones. Under its own name, a value of B goes
+    before one of A, as in a merge.
+    """
+    if rows.payload is None:
+        return table, 0
+    arrow: Any = needed("pyarrow", "The payload of a merged collection")
+    source = np.full(table.num_rows, -1, np.int64)
+    source[known[known >= 0]] = np.flatnonzero(known >= 0)
+    filled = np.zeros(table.num_rows, bool)
+    for name in rows.payload.column_names:
+        own = f"{side}_{name}"
+        kept = table.column(own).is_valid().to_numpy() if own in table.column_names else False
+        values = rows.payload.column(name).take(arrow.array(source, mask=(source < 0) | kept))
+        gained = values.is_valid().to_numpy()
+        if gained.any():
+            filled |= gained
+            table = _with_values(table, own, values)
+            if not _is_taken(name):
+                table = _with_values(table, name, values, first=side == "b")
+    return table, int(filled.sum())
+
+
+def _with_values(table: Any, name: str, values: Any, *, first: bool = False) -> Any:
+    """The table with these values of a column where it has none, or wherever there are such (`first`)."""
+    older = [table.column(name)] if name in table.column_names else []
+    return _with_column(table, name, coalesced([values, *older] if first else [*older, values]))
+
+
+def _lacking(table: Any, rows: Collection, side: str) -> tuple[str, ...]:
+    """Columns that rows of one side have in the table, and new ones have not."""
+    given = () if rows.payload is None else rows.payload.column_names
+    own = [name.removeprefix(f"{side}_") for name in table.column_names if name.startswith(f"{side}_")]
+    return tuple(name for name in own if name not in given)
+
+
+def _is_taken(name: str) -> bool:
+    """Whether a column of a merged collection has this name, and a payload column is there as a_… and b_… only."""
+    return name in RESERVED or name in NEEDED
 
 
 def _names(links: Links, side: int) -> np.ndarray:
@@ -217,10 +283,8 @@ def _payload(table: Any, rows: Collection, joined: Joined, alone: np.ndarray, si
     taken["link_probability"] = arrow.array(probability, mask=np.isnan(probability))
     taken["origin"] = arrow.array(["both" if row >= 0 else None for row in source], arrow.string())
     for name, values in taken.items():
-        older = table.column(name) if name in table.column_names else None
         wins = name == "origin" or (side == "b" and not name.startswith("a_"))
-        parts = [each for each in ([values, older] if wins else [older, values]) if each is not None]
-        table = _with_column(table, name, coalesced(parts))
+        table = _with_values(table, name, values, first=wins)
     tail = _own_columns(arrow, rows, alone, side)
     tail["origin"] = arrow.array([side] * len(alone), arrow.string())
     return one_table([table, arrow.table(tail)]) if len(alone) else table
@@ -249,7 +313,7 @@ def _own_columns(arrow: Any, rows: Collection, source: np.ndarray, side: str) ->
         for name in rows.payload.column_names:
             values = rows.payload.column(name).take(index)
             columns[f"{side}_{name}"] = values
-            if name not in RESERVED and name not in NEEDED:
+            if not _is_taken(name):
                 columns[name] = values
     return columns
 

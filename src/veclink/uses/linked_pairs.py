@@ -22,15 +22,27 @@ def pairs_of(links: GivenLinks, a: Collection, b: Collection) -> tuple[np.ndarra
     A file may be one that `Links.save` wrote, or any CSV or Parquet file with the columns a,b: those count as sure,
     unless a column `probability` says more.
     """
+    links = loaded(links)
     if isinstance(links, (str, Path)):
-        loaded = _load(links)
-        if loaded is None:
-            return (rows := _rows_of_pairs(links, a, b)), read_probabilities(links, len(rows))
-        links = loaded
+        return (rows := _rows_of_pairs(links, a, b)), read_probabilities(links, len(rows))
     if not isinstance(links, Links):
         return (rows := _rows_of_pairs(links, a, b)), np.ones(len(rows))
     check_links(links, a, b)
     return links.pairs, links.probability
+
+
+def loaded(links: GivenLinks) -> GivenLinks:
+    """Links as `save` wrote them, of a file that holds such; a plain table of pairs stays a path.
+
+    A file that is neither is refused: a long work asks for this before it reads collections.
+    """
+    if not isinstance(links, (str, Path)):
+        return links
+    try:
+        return Links.load(links)
+    except InputError:
+        read_pairs(links)  # says what is wrong where it is not even that
+        return links
 
 
 def check_links(links: Links, a: Collection, b: Collection, *, by_id: bool = False) -> None:
@@ -67,12 +79,3 @@ def _rows_of_pairs(pairs: Any, a: Collection, b: Collection) -> np.ndarray:
         except InputError:
             raise error from None
         raise InputError(f"{error} The other way round they fit; {EXCHANGED}") from error
-
-
-def _load(path: str | Path) -> Links | None:
-    """Links as `save` wrote them, or None where the file is a plain table of pairs."""
-    try:
-        return Links.load(path)
-    except InputError:
-        read_pairs(path)  # says what is wrong where it is not even that
-        return None

@@ -23,7 +23,7 @@ from veclink.stores.opening import open_collection
 from veclink.threads import takes_threads
 from veclink.uses.linked_pairs import check_links
 from veclink.uses.new_rows import folder
-from veclink.uses.new_rows.entering import check_ids, check_options, new_rows, side_of
+from veclink.uses.new_rows.entering import check_ids, check_options, names_fit, new_rows, side_of
 from veclink.uses.new_rows.held import Held, remembered, whole_of
 from veclink.uses.new_rows.judging import judge
 from veclink.uses.new_rows.knowledge import SIDES, Knowledge, Part
@@ -150,7 +150,8 @@ class Linker:
         """Links of new rows with the other collection, by what the fit has learned; one row is enough.
 
         Nothing is fitted, and the linker stays as it is. The share of the new rows that have a partner is estimated
-        from the new rows where they are many, and taken from the fit where they are few.
+        from the new rows where they are many, and taken from the fit where they are few. A batch that was taken in
+        before has the links that it has in the linker now.
 
         Parameters
         ----------
@@ -172,7 +173,11 @@ class Linker:
             `displaces` of the evidence names the row that the partner was linked with so far, −1 for none.
         """
         at, progress = side_of(side), heard(progress)
-        rows = new_rows(open_collection(new, payload=False), self.knowledge, at)
+        batch = open_collection(new, payload=False)
+        known = self.knows(batch, side=side)
+        if known is not None:
+            return of_batch(self.links, self.knowledge, at, known)
+        rows = new_rows(batch, self.knowledge, at)
         other, signatures = self._other(at, against, progress)
         tell(progress, len(rows), "matching")
         vectors = rows.block(0, len(rows))
@@ -245,20 +250,17 @@ class Linker:
     ) -> Links:
         """Take new rows in, and give their links as `match` has them.
 
-        Where `new` is the batch that was taken in last, nothing changes and the same links come out: what was stopped
-        can be run again.
+        Where `new` was taken in before, nothing changes and the links come out that it has now: what was stopped can be
+        run again.
         """
         at = side_of(side)
         new = open_collection(new, payload=False)  # once: it is looked at three times
         if against is not None:
             self._hold(1 - at, against)
-        rows = self.knows(new, side=side)
-        if rows is None:
+        if self.knows(new, side=side) is None:
             new_a, new_b = (new, None) if at == 0 else (None, new)
             self.update(new_a=new_a, new_b=new_b, progress=progress)
-            rows = self.knows(new, side=side)
-        assert rows is not None, "what was taken in is known"
-        return of_batch(self.links, at, rows)
+        return self.match(new, side=side)  # what was taken in is known
 
     def translate(self, x: np.ndarray, *, side: str = "a") -> np.ndarray:
         """Vectors (m, d) of the model of one side as vectors of the other side's model, float32.
@@ -268,12 +270,10 @@ class Linker:
         return self.translators[side_of(side)].transform(x)
 
     def knows(self, new: Source, *, side: str = "a") -> slice | None:
-        """The rows that the last batch of one side became, where `new` is that batch; else None."""
-        known = self.knowledge.sides[side_of(side)]
-        collection = open_collection(new, payload=False)
-        if len(known.parts) < 2 or known.parts[-1] != Part.of(collection):
-            return None
-        return slice(known.size - len(collection), known.size)
+        """The rows that a batch of one side became, where `new` was taken in before; else None."""
+        at, batch = side_of(side), open_collection(new, payload=False)
+        rows = self.knowledge.sides[at].rows_of(Part.of(batch))
+        return rows if rows is not None and names_fit(batch, self.links, at, rows) else None
 
     def describe(self) -> dict[str, Any]:
         """What is known of the linker as a whole, ready for JSON."""

@@ -61,6 +61,14 @@ class MergedRows:
     def __len__(self) -> int:
         return len(self.b) + len(self.alone)
 
+    @property
+    def hidden(self) -> float | None:
+        """Σ(1 − p) over the links in use; None where all of them count as certain."""
+        in_use = self.probability[~np.isnan(self.probability)]
+        if not len(in_use) or (in_use == 1.0).all():
+            return None
+        return round(float((1.0 - in_use).sum()), 2)
+
     def payload(self, start: int, stop: int) -> pa.Table:
         """Columns of rows start…stop−1: origin, id_a, id_b, link_probability, then the payload.
 
@@ -90,6 +98,14 @@ class MergedRows:
         return arrow.table(columns)
 
 
+def check_table_beside(path: Path) -> None:
+    """Refuse a place for vectors beside which `X.rows.parquet` is a table of something else."""
+    parquet: Any = needed("pyarrow.parquet", "The table of a merged collection")
+    table = table_path(path)
+    if table.exists() and MARK not in (parquet.read_schema(table).metadata or {}):
+        raise InputError(f"{table} is there already and is about something else; choose another name.")
+
+
 @contextmanager
 def table_beside(path: Path, rows: MergedRows, *, replace: bool) -> Iterator[str]:
     """Write what each row is to `X.rows.parquet` beside `X.npy`, which the block writes; both stay if that ends well.
@@ -98,9 +114,8 @@ def table_beside(path: Path, rows: MergedRows, *, replace: bool) -> Iterator[str
     first: a run that is killed before they are can be repeated. Beside those that are replaced it comes last.
     """
     parquet: Any = needed("pyarrow.parquet", "The table of a merged collection")
+    check_table_beside(path)
     table = table_path(path)
-    if table.exists() and MARK not in (parquet.read_schema(table).metadata or {}):
-        raise InputError(f"{table} is there already and is about something else; choose another name.")
     with written_whole(table) as temporary:
         _write_rows(temporary, rows, parquet)
         fingerprint = file_digest(temporary)

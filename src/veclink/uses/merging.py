@@ -24,9 +24,9 @@ from veclink.geometry.clouds import Cloud, prepare
 from veclink.geometry.magnitudes import fitted
 from veclink.progress import Progress, ProgressListener, heard, shows_progress
 from veclink.stores import open_store
-from veclink.stores.opening import open_collection
+from veclink.stores.opening import check_free, open_collection
 from veclink.stores.protocol import TABLE, Batch, Store
-from veclink.uses.linked_pairs import GivenLinks, pairs_of
+from veclink.uses.linked_pairs import GivenLinks, loaded, pairs_of
 from veclink.uses.maps import DEFAULT_MAP, Paired
 from veclink.uses.merged_rows import MergedRows, names, table_beside
 from veclink.uses.translated import Workspace, fingerprint
@@ -276,6 +276,9 @@ def merge(
     """
     how = MergeOptions(**options)
     progress = heard(progress)
+    links = loaded(links)
+    if to is not None and not replace:
+        check_free(to)
     left, right = (
         open_collection(side, payload=True if payload is None else payload, progress=progress)
         for side, payload in ((a, payload_a), (b, payload_b))
@@ -330,7 +333,7 @@ def _summary(rows: MergedRows, translator: Translator | None, unsure: int, left_
         from_b=len(rows.b),
         linked=int((rows.partner >= 0).sum()),
         translated=0 if union else len(rows.alone),
-        hidden=_expected_hidden(rows.probability),
+        hidden=rows.hidden,
         unsure=unsure,
         left_out=left_out,
         dimension=max(rows.a.dimension, rows.b.dimension) if union else rows.b.dimension,
@@ -338,11 +341,3 @@ def _summary(rows: MergedRows, translator: Translator | None, unsure: int, left_
         ids_of_a=rows.ids_of_a,
         warning=None if translator is None else translator.warning,
     )
-
-
-def _expected_hidden(probability: np.ndarray) -> float | None:
-    """Σ(1 − p) over the links in use (NaN where a row has none); None where all of them count as certain."""
-    in_use = probability[~np.isnan(probability)]
-    if not len(in_use) or (in_use == 1.0).all():
-        return None
-    return round(float((1.0 - in_use).sum()), 2)

@@ -44,6 +44,16 @@ def check_ids(batch: Collection, links: Links, side: int) -> None:
         raise InputError(f"Side {SIDES[side].upper()} has ids, and {batch.name} has none; give the new rows ids.")
 
 
+def names_fit(batch: Collection, links: Links, side: int, rows: slice) -> bool:
+    """Whether the linked ones among known rows are called as the rows of a batch are that has the same vectors."""
+    ids = (links.ids_a, links.ids_b)[side]
+    if ids is None or batch.ids is None:
+        return True
+    column = links.pairs[:, side]
+    inside = (column >= rows.start) & (column < rows.stop)
+    return np.array_equal(ids[inside], batch.ids[column[inside] - rows.start])
+
+
 def check_options(options: dict[str, Any]) -> None:
     """Refuse options of a fit that links of new rows cannot follow."""
     if options.get("method", "span") != "span":

@@ -78,6 +78,15 @@ class KnownSide:
         """Rows of the collection."""
         return sum(part.rows for part in self.parts)
 
+    def rows_of(self, batch: Part) -> slice | None:
+        """The rows that a batch became, where it was taken in after the fit; else None."""
+        stop = self.size
+        for part in reversed(self.parts[1:]):
+            if part == batch:
+                return slice(stop - part.rows, stop)
+            stop -= part.rows
+        return None
+
     def check(self, collection: Collection, side: str) -> None:
         """Refuse a collection that does not hold the known rows in their order, and no others."""
         dimension = len(self.mean)

@@ -130,8 +130,11 @@ def evidence_of(judged: Judged, knowledge: Knowledge, side: int) -> dict[str, np
     return {**judged.evidence, "displaces": displaced}
 
 
-def of_batch(links: Links, side: int, rows: slice) -> Links:
-    """The links of the rows of one side that came together, as links of that batch."""
+def of_batch(links: Links, knowledge: Knowledge, side: int, rows: slice) -> Links:
+    """The links of the rows of one side that came together, as links of that batch.
+
+    Nothing else is said of them than what the linker holds: a run that is repeated writes the same file.
+    """
     every = links.considered or links
     column = every.pairs[:, side]
     inside = (column >= rows.start) & (column < rows.stop)
@@ -139,13 +142,21 @@ def of_batch(links: Links, side: int, rows: slice) -> Links:
     pairs = chosen.pairs.copy()
     pairs[:, side] -= rows.start
     size = rows.stop - rows.start
-    summary = chosen.summary
-    summary = replace(summary, n_a=size) if side == 0 else replace(summary, n_b=size)
+    overlap = min(float(chosen.probability.sum()) / MUTUAL_SHARE, size)
+    told = chosen.summary
+    summary = replace(
+        told,
+        n_a=told.n_a if side else size,
+        n_b=size if side else told.n_b,
+        reasons=(_sentence(size, overlap / size, knowledge.shared_share(side)),),
+        wrong_seeds=(),
+        contradicting_seeds=(),
+        copies=(0, 0),
+    )
     evidence = {name: values for name, values in chosen.evidence.items() if not _OF_THE_FIT.fullmatch(name)}
     considered = replace(chosen, pairs=pairs, summary=summary, evidence=evidence)
     least = links.probability[-1] if len(links) else 1.0
     kept = int(np.count_nonzero(considered.probability >= least))
-    overlap = min(float(considered.probability.sum()) / MUTUAL_SHARE, size)
     return first_of(considered, kept, overlap)
 
 

@@ -1,0 +1,213 @@
+"""How far links agree with what the payload says: a check that a person can follow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from veclink.data.collection import Collection
+from veclink.data.pairs import pair_keys
+from veclink.data.payload_pairs import (
+    ColumnMatches,
+    Columns,
+    called,
+    column_values,
+    comparable_columns,
+    match_column,
+    normalised,
+    same_name,
+)
+from veclink.data.scores import Scores
+from veclink.errors import InputError, plural
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How many links have equal values in a column.
+
+    Attributes
+    ----------
+    column_a, column_b : str
+        The columns that were compared.
+    agree : int
+        Links whose normalised values are equal.
+    compared : int
+        Links with a value on both sides; seeds are not among them.
+    seeds : int
+        Links that were left out since they were given as seeds: that those agree says nothing.
+    possible : int or None
+        Where few agree and there were seeds: rows of A, besides the seeds, whose value a row of B has too. Where seeds
+        were taken by the column, hardly any other links can agree.
+    """
+
+    column_a: str
+    column_b: str
+    agree: int
+    compared: int
+    seeds: int = 0
+    possible: int | None = None
+
+    @property
+    def columns(self) -> Columns:
+        """Both names."""
+        return self.column_a, self.column_b
+
+    @property
+    def is_low(self) -> bool:
+        """Whether fewer links agree than not."""
+        return 2 * self.agree < self.compared
+
+    @property
+    def sentence(self) -> str:
+        """Such as "Titles agree in 852 of 901 links, seeds not counted."."""
+        what = called(*self.columns)
+        begun = f"{what[0].upper()}{what[1:]}"
+        if self.possible == 0:
+            others = plural(self.compared, "link")
+            return f"{begun} say nothing of the other {others}: all rows with equal {what} were seeds."
+        left_out = ", seeds not counted" if self.seeds else ""
+        most = "" if self.possible is None else f"; they can in {self.possible:,} at most"
+        return f"{begun} agree in {self.agree:,} of {self.compared:,} links{left_out}{most}."
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnScores:
+    """Links held against a column.
+
+    Attributes
+    ----------
+    matches : ColumnMatches
+        The pairs that the column takes for the same object.
+    agreement : Agreement
+        How many of the links have equal values.
+    linked : int
+        How many of the matches are among the links.
+    """
+
+    matches: ColumnMatches
+    agreement: Agreement
+    linked: int
+
+    @property
+    def scores(self) -> Scores:
+        """Precision over the links with a value on both sides, and recall over the matches."""
+        precision = self.agreement.agree / max(self.agreement.compared, 1)
+        recall = self.linked / len(self.matches)
+        return Scores(precision, recall, 2 * precision * recall / max(precision + recall, 1e-12))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        column_a, column_b = self.matches.columns
+        return {
+            **asdict(self.scores),
+            "column_a": column_a,
+            "column_b": column_b,
+            "agree": self.agreement.agree,
+            "compared": self.agreement.compared,
+            "matches": len(self.matches),
+            "linked": self.linked,
+        }
+
+
+def score_by_column(
+    column: str | Columns,
+    pairs: np.ndarray,
+    a: Collection,
+    b: Collection,
+) -> ColumnScores:
+    """Pairs of rows (m, 2) held against a column of both collections, named as in `match_column`."""
+    matches = match_column(column, a, b)
+    if matches is None:
+        raise InputError("A and B have no columns to compare with enough equal values; name the column.")
+    agreement = _agreement(pairs, a, b, matches.columns, seeds=0)
+    found = np.isin(pair_keys(matches.pairs, len(b)), pair_keys(pairs, len(b)))
+    return ColumnScores(matches, agreement, int(found.sum()))
+
+
+def agreement_of(
+    pairs: np.ndarray,
+    a: Collection,
+    b: Collection,
+    *,
+    given: np.ndarray | None = None,
+    columns: Columns | None = None,
+) -> Agreement | None:
+    """In how many pairs of rows a column says the same; None where the collections have none to compare.
+
+    Parameters
+    ----------
+    pairs : ndarray of shape (m, 2)
+        Rows of the two collections.
+    a, b : Collection
+        The two sides.
+    given : ndarray of shape (m,), bool, optional
+        Pairs that are not counted, since they were seeds.
+    columns : (str, str), optional
+        What to compare; else, of the columns with comparable names, those that agree most often.
+    """
+    chosen = comparable_columns(a, b) if columns is None else [columns]
+    counted = pairs if given is None else pairs[~given]
+    seeds = len(pairs) - len(counted)
+    found = [_agreement(counted, a, b, each, seeds) for each in chosen]
+    # Columns whose names only resemble one another may hold different things: those have to agree somewhere.
+    told = [each for each in found if each.compared and (each.agree or columns or same_name(*each.columns))]
+    best = max(told, key=lambda each: each.agree, default=None)
+    if best is None or not best.seeds or not best.is_low:
+        return best
+    return replace(best, possible=_possible(pairs[given], a, b, best.columns))
+
+
+def agreement_of_titles(titles: Mapping[str, np.ndarray], given: np.ndarray | None) -> Agreement | None:
+    """The same by the titles that links carry, where the collections are not at hand.
+
+    None where fewer agree than not: the titles may be of columns that hold different things, or all have been seeds.
+
+    Parameters
+    ----------
+    titles : mapping of str to (m,) array
+        The texts of the links; `title_a` and `title_b` are looked at.
+    given : ndarray of shape (m,), bool, optional
+        As in `agreement_of`.
+    """
+    if "title_a" not in titles or "title_b" not in titles:
+        return None
+    counted = np.ones(len(titles["title_a"]), bool) if given is None else ~given
+    left, right = ([normalised(text) for text in titles[side][counted]] for side in ("title_a", "title_b"))
+    seeds = len(counted) - int(counted.sum())
+    found = _counted(("title", "title"), left, right, seeds)
+    return found if found.compared and not found.is_low else None
+
+
+def _agreement(
+    pairs: np.ndarray,
+    a: Collection,
+    b: Collection,
+    columns: Columns,
+    seeds: int,
+) -> Agreement:
+    left = column_values(a, columns[0], pairs[:, 0])
+    right = column_values(b, columns[1], pairs[:, 1])
+    return _counted(columns, left, right, seeds)
+
+
+def _counted(columns: Columns, left: list[str], right: list[str], seeds: int) -> Agreement:
+    """How many of the values of links, normalised, are equal, of those that are there on both sides."""
+    both = [(x, y) for x, y in zip(left, right, strict=True) if x and y]
+    agree = sum(x == y for x, y in both)
+    return Agreement(*columns, agree, len(both), seeds)
+
+
+def _possible(
+    seeds: np.ndarray,
+    a: Collection,
+    b: Collection,
+    columns: Columns,
+) -> int:
+    """How many rows of A, without those of the seeds (m, 2), have a value that such a row of B has."""
+    rest_a = np.setdiff1d(np.arange(len(a)), seeds[:, 0])
+    rest_b = np.setdiff1d(np.arange(len(b)), seeds[:, 1])
+    there = set(column_values(b, columns[1], rest_b)) - {""}
+    return sum(value in there for value in column_values(a, columns[0], rest_a))
