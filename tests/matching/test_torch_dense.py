@@ -42,4 +42,4 @@ def test_of_copies_the_lowest_row_wins() -> None:
 def test_what_does_not_fit_is_not_tried() -> None:
     assert torch_dense.fits(1000, 1000, 1 << 30)
     assert not torch_dense.fits(1000, 1000, 1 << 20)
-    assert not torch_dense.fits(1 << 15, 1 << 15, 1 << 40)
+    assert not torch_dense.fits(1 << 16, 1 << 15, 1 << 40)
