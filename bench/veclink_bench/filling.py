@@ -53,7 +53,7 @@ def main() -> None:
         return
     stores = {name: Store(options.out / f"{name}.json", name, setup) for name in options.tables}
     jobs = in_order([Job(name, setup, each) for name, store in stores.items() for each in store.missing()])
-    jobs = [job for job in jobs if _has_data(job)]
+    jobs = [job for job in jobs if has_data(job)]
     told = {method: version_of(method) for method in ("span", "geh", "procrustes")}
     print(f"{len(jobs)} cells to measure with {told}", flush=True)
     lanes = [Lane(options.jobs), Lane(options.gpu_jobs, gpu=True)]
@@ -168,8 +168,9 @@ def _method(job: Job) -> str:
     return str(job.settings.get("links_by") or job.settings.get("method") or "")
 
 
-def _has_data(job: Job) -> bool:
-    corpus, *models = job.settings["pair"]
+def has_data(job: Job) -> bool:
+    """Whether the vectors that a cell is measured on are there."""
+    corpus, *models = job.settings.get("pair") or job.settings["collections"]
     corpora = {*corpus.split("+"), job.settings.get("outside", corpus)}
     return all((job.setup.data / each / f"{model}.npy").exists() for each in corpora for model in models)
 

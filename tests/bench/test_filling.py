@@ -10,7 +10,7 @@ import pytest
 from small_papers import small_papers
 from veclink_bench.experiments.running import Job, Store, key_of
 from veclink_bench.experiments.setup import Setup
-from veclink_bench.filling import Filling, Lane, in_order, take
+from veclink_bench.filling import Filling, Lane, has_data, in_order, take
 from veclink_bench.versions import version_of
 
 PAIR = ["papers", "minilm", "mpnet"]
@@ -75,3 +75,9 @@ def test_cells_of_another_version_are_dropped_with_those_that_are_brought(setup:
     assert list(store.measured) == [key_of(old)], "nor where a cell would have no trial"
     take(store, brought, partly=True)
     assert list(Store(tmp_path / "main.json", "main", setup).measured) == [key_of(new)]
+
+
+@pytest.mark.parametrize("named", ["pair", "collections"])
+def test_cells_whose_vectors_are_not_there_are_left_out(named: str, setup: Setup) -> None:
+    for models, there in ((["minilm", "mpnet"], True), (["minilm", "mpnet", "granite"], False)):
+        assert has_data(Job("many", setup, {named: ["papers", *models]})) is there
