@@ -67,7 +67,7 @@ docs-serve: $(VENV)/installed-for-tests
 
 lint: $(VENV)/installed-for-checks
 	$(BIN)/ruff check .
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2
 	$(BIN)/lint-imports --no-logo
 
 # The pages are tested in a real browser, Debian's chromium; CHROMIUM=... names another one.

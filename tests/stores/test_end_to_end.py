@@ -14,6 +14,7 @@ from store_kinds import POSTGRES
 from veclink import sample
 from veclink.cli.app import app
 from veclink.data.pairs import read_pairs
+from veclink.errors import InputError
 from veclink.stores import open_store
 from veclink.stores.protocol import Batch
 
@@ -94,3 +95,10 @@ def test_a_store_that_is_not_there_is_one_sentence_and_exit_code_1(papers: Path,
     code, out, told = run("link", url, papers / "b.npy", "-o", tmp_path / "links.csv")
     assert (code, out) == (1, "") and told == f"veclink: {url} does not exist; check the name.\n"
     assert not (tmp_path / "links.csv").exists()
+
+
+@pytest.mark.parametrize("url", ["{}/m.npy", "sqlite:///{}/m.db#all", "qdrant:///{}/m#all", "chroma:///{}/m#all"])
+def test_a_merge_of_what_is_not_there_leaves_nothing_where_it_would_have_gone(url: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="missing_a"):
+        veclink.merge("missing_a.npy", "missing_b.npy", np.zeros((1, 2), np.int64), to=url.format(tmp_path))
+    assert list(tmp_path.iterdir()) == []

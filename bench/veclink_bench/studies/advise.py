@@ -25,7 +25,7 @@ from veclink import Links, link
 from veclink.data.summary import Summary
 from veclink.files.atomic import written_whole
 from veclink.geometry.signatures import unit_rows
-from veclink.uses.advice.common import compared
+from veclink.uses.advice.compared import compared
 from veclink.uses.advice.search import gains, with_search
 from veclink.uses.advice.ways import WAYS, Way, choice
 from veclink.uses.advising import paired_links

@@ -57,7 +57,7 @@ def match(
     check_output(output, *filter(None, known.held.sources))
     with printing.progress() as listener:
         rows = open_collection(new, payload=False, progress=listener)
-        there = known.knows(rows, side=where.side) is not None
+        known_before = known.knows(rows, side=where.side) is not None
         links_of = known.match_and_update if update else known.match
         links = links_of(rows, side=where.side, against=where.against, threads=threads, progress=listener)
     # First the links, then the linker: a run that was killed between the two finds the linker as it was, and one that
@@ -67,18 +67,19 @@ def match(
     links.save(output, columns)
     if update:
         known.save(linker)
-    updated = linker if update else None
-    told = {"output": str(output), "updated": None if updated is None else str(updated), "known_before": there}
-    printing.result(told | links.summary.to_dict(), lambda: _print(links, output, updated, linker if there else None))
+    told = {"output": str(output), "updated": str(linker) if update else None, "known_before": known_before}
+    said = f"{linker} knew these rows before: these are the links that they have in it now." if known_before else None
+    taken_in = f"{linker} knows the new rows now." if update and not known_before else None
+    printing.result(told | links.summary.to_dict(), lambda: _print(links, output, said, taken_in))
 
 
-def _print(links: Links, output: Path, updated: Path | None, there: Path | None) -> None:
-    """updated: the linker that took the rows in; there: the one that knew them before."""
+def _print(links: Links, output: Path, first: str | None, last: str | None) -> None:
+    """first, last: sentences before and after what is said of the links."""
     summary = links.summary
-    if there is not None:
-        typer.echo(f"{there} knew these rows before: these are the links that they have in it now.")
+    if first is not None:
+        typer.echo(first)
     sure = "" if summary.precision is None else f", about {summary.precision:.0%} of them right"
     typer.echo(f"{len(links):,} links{sure}. {' '.join(summary.reasons)}")
     typer.echo(f"Written to {output}.")
-    if updated is not None and there is None:
-        typer.echo(f"{updated} knows the new rows now.")
+    if last is not None:
+        typer.echo(last)

@@ -201,8 +201,8 @@ def _append(
             _say_before(hidden_by_wrong_links(appended.hidden) if appended.joined else "", printing)
             appended.write(output)
     shown = without_secrets(output)
-    named_counts = ("rows", "new", "joined", "there", "filled", "lacking", "hidden", "ids_of_a")
-    counts = {name: getattr(appended, name) for name in named_counts}
+    named_facts = ("rows", "new", "joined", "there", "filled", "lacking", "hidden", "ids_of_a")
+    facts = {name: getattr(appended, name) for name in named_facts}
     side = appending.side.upper()
     lines = [
         f"{appended.rows:,} rows: {appended.new:,} new ones of {side}, {appended.joined:,} of {side} joined to rows "
@@ -218,7 +218,7 @@ def _append(
     if appended.lacking:
         lines.append(
             f"Rows of {side} there have {named(appended.lacking)}, which the new ones lack; the same command with "
-            "--payload-a gives it to them, now or later."
+            "--payload-a gives them these, now or later."
         )
     if not yes and appended.joined:
         lines.append(hidden_by_wrong_links(appended.hidden))
@@ -227,7 +227,7 @@ def _append(
         lines.append(_what_was_written(shown, yes, ""))
     else:
         lines.append(f"Nothing was written: {shown} has all of these rows already.")
-    printing.result({"output": shown, "written": written, **counts}, lambda: typer.echo("\n".join(lines)))
+    printing.result({"output": shown, "written": written, **facts}, lambda: typer.echo("\n".join(lines)))
 
 
 def _dedupe(

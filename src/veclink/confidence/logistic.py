@@ -21,7 +21,7 @@ def sigmoid(log_odds: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-bounded))
 
 
-def logit(probability: np.ndarray, least: float = 1e-9) -> np.ndarray:
+def logit(probability: np.ndarray | float, least: float = 1e-9) -> np.ndarray:
     """The log odds of these probabilities, which are taken to be at least `least` from 0 and from 1."""
     bounded = np.clip(probability, least, 1 - least)
     return np.log(bounded / (1 - bounded))

@@ -6,8 +6,8 @@ independently, from the decoys' rate; the two counts are weighed by their errors
 links are right, and gives way where few are. Where right and wrong ones stand clearly apart, a third count, by the
 shape of the log odds alone (`bimodal`), corrects both. And where many are right, a fourth one has half the say: how
 many candidates lie where most decoys do (`count_among_decoys`). Where few are right, the log odds are drawn together in
-the end: a regression that teaches itself is too sure of what it found. And of few candidates the share that is right is
-counted too near to a half, which is mended last.
+the end: a regression that teaches itself is too sure of what it found. And of few candidates too many are counted as
+right where under 70 % are, and too few above, which is mended last.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def _tempered(mixture: Mixture) -> Mixture:
 
 
 def _recounted(mixture: Mixture) -> Mixture:
-    """The mixture with the share that is right moved away from a half where there are few candidates."""
+    """The mixture with another share of right candidates where there are few: less below 70 %, more above."""
     probability = mixture.probability
     n = len(probability)
     share = logit(probability.mean(), least=MIN_WRONG_SHARE)

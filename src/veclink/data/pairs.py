@@ -270,8 +270,8 @@ def _rows_of(values: np.ndarray, collection: Collection, side: str, what: str) -
     return rows
 
 
-def _whole_numbers(values: np.ndarray, otherwise: str, way: str) -> np.ndarray:
-    """The values as integers; `otherwise` says what is wrong where some are none, and `way` what to do."""
+def _whole_numbers(values: np.ndarray, problem: str, remedy: str) -> np.ndarray:
+    """The values as integers; `problem` says what is wrong where some are none, `remedy` what to do."""
     if values.dtype.kind in "iu":
         return values.astype(np.int64)
     numbers, strange = np.full(len(values), -1, np.int64), []
@@ -284,7 +284,7 @@ def _whole_numbers(values: np.ndarray, otherwise: str, way: str) -> np.ndarray:
         except (ValueError, TypeError, OverflowError):
             strange.append(value)
     if strange:
-        raise InputError(f"{otherwise}: {named(strange)}; {way}.")
+        raise InputError(f"{problem}: {named(strange)}; {remedy}.")
     return numbers
 
 

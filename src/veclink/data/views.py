@@ -1,7 +1,7 @@
 """Views of a result that need more than its data: they are known here by name, and loaded when they are asked for.
 
-A package that shows results may import the results; the results must not import it. This table is the one way back, as
-an entry point is.
+A package that shows results, or estimates what they are worth, may import the results; the results must not import it.
+This table is the one way back, as an entry point is.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ NOT_BORNE_OUT = (
     "before use, or give some pairs that you know (--seeds)."
 )
 FEW_MAY_BE_RIGHT = (
-    "So few pairs to compare say little about how many are right: it may be {least:.0%} of these links. Look at them "
-    "before use, keep the surest only (`veclink cut --precision 0.95`), or give more known pairs."
+    "How many of these links are right is uncertain: it may be as few as {least:.0%}. Look at them before use, ask for "
+    "a higher precision, or give more known pairs."
 )
 LINKABLE, DOUBTFUL, NOT_LINKABLE = "linkable", "doubtful", "not linkable"
 

@@ -121,7 +121,7 @@ def open_target(source: str | Path, *, write: bool) -> Store:
 
 def check_free(target: str | Path) -> None:
     """Refuse a target where something is already, before the long work that would fill it."""
-    with open_store(target, write=True) as store:
+    with open_target(target, write=False) as store:
         store.check_free()
 
 

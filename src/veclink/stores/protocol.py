@@ -82,13 +82,13 @@ class Store(ABC):
 
     keeps_payload: whether what is written beside ids and vectors comes back.
     keeps_links:   whether a table of links can be written there (`put_links`).
-    is_replaced:   whether a collection that is there can be replaced as a whole.
+    replaceable:   whether a collection that is there can be replaced as a whole.
     needs:         the package behind it, what it is called, and how it is installed.
     """
 
     keeps_payload: bool = True
     keeps_links: bool = True
-    is_replaced: bool = True
+    replaceable: bool = True
     needs: ClassVar[tuple[str, str, str] | None] = None
     _open: ClassVar[tuple[str, ...]] = ("_connection", "_client", "_file")
     """Cached properties that are open, and are closed at the end."""

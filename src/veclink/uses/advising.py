@@ -15,7 +15,7 @@ from veclink.errors import InputError
 from veclink.geometry.clouds import prepare
 from veclink.progress import Progress, ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
-from veclink.uses.advice.common import Foretold, compared
+from veclink.uses.advice.compared import Foretold, compared
 from veclink.uses.advice.search import gains, with_search
 from veclink.uses.advice.ways import WAYS, Way, choice
 from veclink.uses.linked_pairs import GivenLinks, pairs_of

@@ -125,7 +125,7 @@ def append(
     if side not in ("a", "b"):
         raise InputError(f"The side is {side!r}; it is 'a' or 'b'.")
     with open_store(to) as store:
-        if not store.is_replaced:
+        if not store.replaceable:
             raise InputError(f"{store.name} cannot be replaced as a whole; merge to another kind of store.")
         metadata = store.metadata()
     rows, merged = open_collection(new, progress=progress), open_collection(to, progress=progress)

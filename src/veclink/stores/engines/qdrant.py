@@ -33,7 +33,7 @@ WRITE = 1000
 class QdrantStore(Store):
     """A Qdrant collection; its named vectors are chosen by `?vector=`, its ids are the points' or those of `?id=`."""
 
-    is_replaced = False
+    replaceable = False
     needs = ("qdrant_client", "Qdrant", "veclink[qdrant]")
 
     @property

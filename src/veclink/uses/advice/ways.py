@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from veclink.uses.advice.common import Foretold
+from veclink.uses.advice.compared import Foretold
 
 WITHIN = 0.005
 """NDCG@10 that a dearer way has to gain. Set before `veclink bench advise` was run, and kept."""

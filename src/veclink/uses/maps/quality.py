@@ -9,7 +9,7 @@ import numpy as np
 
 from veclink.files.memory_maps import forget_pages
 from veclink.geometry.clouds import Cloud
-from veclink.geometry.nearest import largest
+from veclink.geometry.nearest import EXCLUDED, largest
 from veclink.geometry.signatures import unit_rows
 from veclink.uses.maps import Moments, Paired, fit_map
 
@@ -84,8 +84,9 @@ def _agreement(moved: np.ndarray, true: np.ndarray, others: np.ndarray) -> np.nd
     """(n, 3): cosine to the partner, whether no row is nearer, and the share of ten nearest rows that both have."""
     cosine = np.einsum("ij,ij->i", moved, true)
     near, near_true = moved @ others.T, true @ others.T
-    near_true[near_true > 1 - 1e-5] = -2.0  # the partner itself, where it is one of the rows, is no neighbour of it
-    near[near_true == -2.0] = -2.0
+    itself = near_true > 1 - 1e-5  # the partner, where it is one of the rows, is no neighbour of itself
+    near_true[itself] = EXCLUDED
+    near[itself] = EXCLUDED
     depth = min(NEIGHBOURS, others.shape[0] - 1)
     tops = (largest(each, depth) for each in (near, near_true))
     shared = [len(np.intersect1d(mine, theirs)) / depth for mine, theirs in zip(*tops, strict=True)]

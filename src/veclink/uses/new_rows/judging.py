@@ -21,7 +21,7 @@ from veclink.confidence.evidence import (
     score_evidence,
 )
 from veclink.confidence.features import candidate_pairs
-from veclink.confidence.logistic import sigmoid
+from veclink.confidence.logistic import logit, sigmoid
 from veclink.errors import InputError
 from veclink.geometry.clouds import Cloud
 from veclink.uses.new_rows.constants import PRIOR_ROWS
@@ -150,7 +150,7 @@ def with_prior(log_odds: np.ndarray, share: float, n: int) -> tuple[np.ndarray, 
         fresh = float(np.clip(expected / (n + PRIOR_ROWS), 0.02, 0.98))
         moved = abs(fresh - shared)
         shared = fresh
-        probability = sigmoid(log_odds + _logit(shared) - _logit(share))
+        probability = sigmoid(log_odds + float(logit(shared)) - float(logit(share)))
         if moved < CONVERGED:
             break
     return probability, shared
@@ -287,7 +287,3 @@ def _former_partner(knowledge: Knowledge, side: int, places: np.ndarray) -> np.n
     rival = other.rivals[places, 0]
     mutual = (rival >= 0) & (own.rivals[rival, 0] == places)
     return np.where(mutual, rival, -1).astype(np.int64)
-
-
-def _logit(share: float) -> float:
-    return float(np.log(share / (1 - share)))

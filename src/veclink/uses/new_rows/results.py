@@ -9,6 +9,7 @@ import numpy as np
 
 from veclink.confidence.constants import CALIBRATION_VERSION, MUTUAL_SHARE
 from veclink.confidence.threshold import best_threshold, false_discovery_inflation
+from veclink.data.judged import summary_of_first
 from veclink.data.links import Links
 from veclink.data.pairs import lookup
 from veclink.data.summary import Summary
@@ -107,19 +108,8 @@ def lowest_kept(before: np.ndarray, new: np.ndarray, known: Links, overlap: floa
 
 def first_of(considered: Links, kept: int, overlap: float) -> Links:
     """The first so many of all judged pairs as links, with their estimates."""
-    expected = float(considered.probability[:kept].sum())
-    summary = replace(
-        considered.summary,
-        n_links=kept,
-        overlap=overlap,
-        precision=expected / kept if kept else None,
-        recall=min(1.0, expected / overlap) if overlap else None,
-        precision_range=None,
-        recall_range=None,
-        overlap_range=None,
-        agreement=None,
-        seconds=None,
-    )
+    about = replace(considered.summary, overlap=overlap, overlap_range=None, seconds=None)
+    summary = summary_of_first(about, considered.probability[:kept])
     return considered.some(slice(kept), summary, considered=considered)
 
 
