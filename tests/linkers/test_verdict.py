@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from veclink.confidence.intervals import Interval
 from veclink.linkers import verdict
 from veclink.linkers.span.attempts import FROM_NOTHING
 from veclink.linkers.span.growing import Pool
@@ -17,7 +16,6 @@ from veclink.linkers.verdict import (
     NOT_LINKABLE,
     SeedCheck,
     Verdict,
-    heeding_range,
     span_verdict,
 )
 
@@ -81,17 +79,3 @@ def test_what_is_not_borne_out_is_said_with_what_to_do() -> None:
 
 def test_from_seeds_the_estimate_alone_decides() -> None:
     assert _said(0.92, 0.17, "seeds").name == LINKABLE
-
-
-@pytest.mark.parametrize(("least", "name"), [(0.49, DOUBTFUL), (0.51, LINKABLE)])
-def test_links_of_which_more_than_half_may_be_wrong_are_doubtful(least: float, name: str) -> None:
-    said = heeding_range(Verdict(LINKABLE, ("About so many.",)), Interval(0.8, least, 0.95))
-    assert said.name == name
-    assert said.reasons[0] == "About so many."
-    assert any(f"{least:.0%}" in reason for reason in said.reasons) == (name == DOUBTFUL)
-
-
-@pytest.mark.parametrize("name", [DOUBTFUL, NOT_LINKABLE])
-def test_a_worse_verdict_stays_as_it_is(name: str) -> None:
-    said = Verdict(name, ("So.",))
-    assert heeding_range(said, Interval(0.6, 0.1, 0.9)) is said

@@ -311,9 +311,24 @@ def test_new_rows_without_ids_do_not_take_the_ids_of_the_others_away(saved: Path
     with pytest.raises(InputError, match="give the new rows ids"):
         linker.update(new_a=grown.new)
     assert linker.sizes == (440, 500)
-    batch, other = (Collection.from_array(grown.new, [f"{name}{row}" for row in range(60)]) for name in "no")
+
+
+def test_a_batch_is_known_by_its_ids_too_and_known_rows_in_another_cut_are_refused() -> None:
+    grown = grown_papers()
+    named = Collection.from_array(grown.a, [f"p{row}" for row in range(len(grown.a))])
+    links = first_links()
+    known = replace(links, ids_a=named.ids[links.pairs[:, 0]], considered=None)
+    linker = Linker.fit(named, grown.b, links=known)
+    batch, other = (
+        Collection.from_array(grown.new, [f"{name}{row}" for row in range(60)]) for name in ("new", "other")
+    )
     linker.update(new_a=batch, refit=False)
     assert linker.knows(batch) == slice(440, 500) and linker.knows(other) is None, "other objects, with their vectors"
+    turned = Collection.from_array(grown.new[::-1].copy(), batch.ids[::-1])
+    for step in (linker.match, linker.match_and_update, lambda rows: linker.update(new_a=rows)):
+        with pytest.raises(InputError, match="ids that side A has already"):
+            step(turned)
+    assert linker.sizes == (500, 500)
 
 
 def test_progress_is_shown_where_it_is_asked_for(saved: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,7 @@ from veclink.errors import InputError, OutputError
 from veclink.geometry.signatures import unit_rows
 from veclink.progress import Progress
 from veclink.uses import translated
-from veclink.uses.merged_rows import ids_with_b
+from veclink.uses.merged_rows import check_table_beside, ids_with_b
 from veclink.uses.merging import Merged
 
 ROWS = 1950 + 1950 - 900
@@ -224,6 +224,12 @@ def test_a_table_of_somebody_else_beside_the_output_is_not_written_over(tmp_path
     assert pq.read_table(tmp_path / "merged.rows.parquet").equals(precious) and len(list(tmp_path.iterdir())) == 1
     small_merge().write(tmp_path / "other.npy")
     small_merge().write(tmp_path / "other.npy", replace=True)
+
+
+def test_a_file_that_is_no_table_beside_the_output_is_not_written_over(tmp_path: Path) -> None:
+    (tmp_path / "merged.rows.parquet").write_text("mine")
+    with pytest.raises(InputError, match="is about something else"):
+        check_table_beside(tmp_path / "merged.npy")
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path, scratch: Path) -> None:

@@ -21,6 +21,7 @@ from veclink.data.payload_pairs import (
     same_name,
 )
 from veclink.data.scores import Scores
+from veclink.data.titles import CUT
 from veclink.errors import InputError, plural
 
 
@@ -164,6 +165,7 @@ def agreement_of_titles(titles: Mapping[str, np.ndarray], given: np.ndarray | No
     """The same by the titles that links carry, where the collections are not at hand.
 
     None where fewer agree than not: the titles may be of columns that hold different things, or all have been seeds.
+    Of texts that were shortened nothing is known.
 
     Parameters
     ----------
@@ -175,7 +177,10 @@ def agreement_of_titles(titles: Mapping[str, np.ndarray], given: np.ndarray | No
     if "title_a" not in titles or "title_b" not in titles:
         return None
     counted = np.ones(len(titles["title_a"]), bool) if given is None else ~given
-    left, right = ([normalised(text) for text in titles[side][counted]] for side in ("title_a", "title_b"))
+    left, right = (
+        ["" if text.endswith(CUT) else normalised(text) for text in titles[side][counted]]
+        for side in ("title_a", "title_b")
+    )
     seeds = len(counted) - int(counted.sum())
     found = _counted(("title", "title"), left, right, seeds)
     return found if found.compared and not found.is_low else None

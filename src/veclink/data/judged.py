@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from veclink.data.doubt import heeding_range
 from veclink.data.pairs import pair_keys
 from veclink.data.views import view
 from veclink.errors import InputError
@@ -78,6 +79,14 @@ def summary_of_first(summary: Summary, probability: np.ndarray) -> Summary:
         overlap_range=summary.overlap_range if known is None else known.overlap.range,
         agreement=None,
     )
+
+
+def judged_anew(summary: Summary) -> Summary:
+    """The summary of other links of a run, with the verdict that the range of their precision asks for."""
+    if summary.precision_range is None:
+        return summary
+    verdict, reasons = heeding_range(summary.verdict, tuple(summary.reasons), summary.precision_range[0])
+    return replace(summary, verdict=verdict, reasons=reasons)
 
 
 def count_kept(probability: np.ndarray, caution: float, wanted: dict[str, Any]) -> int:

@@ -10,7 +10,15 @@ import numpy as np
 
 from veclink.data import links_files
 from veclink.data.ids import as_ids
-from veclink.data.judged import IS_LINK, count_kept, judged_columns, same_column, summary_of_all, summary_of_first
+from veclink.data.judged import (
+    IS_LINK,
+    count_kept,
+    judged_anew,
+    judged_columns,
+    same_column,
+    summary_of_all,
+    summary_of_first,
+)
 from veclink.data.links_checks import check_rows, check_trace
 from veclink.data.links_shown import ShownLinks, check_columns
 from veclink.data.summary import Summary, plain_json, shares_in_words
@@ -129,7 +137,7 @@ class Links(ShownLinks):
         source = self if self.considered is None else self.considered
         wanted = {"precision": precision, "probability": probability, "links": links}
         kept = count_kept(source.probability, self.summary.caution, wanted)
-        summary = summary_of_first(self.summary, source.probability[:kept])
+        summary = judged_anew(summary_of_first(self.summary, source.probability[:kept]))
         return source.some(slice(kept), summary, considered=self.considered)
 
     def some(self, rows: slice | np.ndarray, summary: Summary, **changes: Any) -> Links:

@@ -11,12 +11,12 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from veclink import __version__
 from veclink.data.texts import TEXTS
 from veclink.errors import InputError, named, needed
 from veclink.files.atomic import finish_killed_write, flush, written_whole
@@ -116,12 +116,9 @@ def _fingerprint(columns: dict[str, np.ndarray]) -> str:
 
 
 def _complete(columns: dict[str, np.ndarray], metadata: dict[str, Any]) -> dict[str, Any]:
-    try:
-        made_by = version("veclink")
-    except PackageNotFoundError:  # run from a source tree that was not installed
-        made_by = "unknown"
     kinds = {name: _kind(values) for name, values in columns.items()}
-    return {"format": WITH_JUDGED if "linked" in columns else FORMAT, "version": made_by, **metadata, "columns": kinds}
+    form = WITH_JUDGED if "linked" in columns else FORMAT
+    return {"format": form, "version": __version__, **metadata, "columns": kinds}
 
 
 def _kind(values: np.ndarray) -> str:

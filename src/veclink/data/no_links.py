@@ -9,6 +9,10 @@ NO_LINKS_FROM_GIVEN = (
     "too little, or that several of the given pairs are wrong."
 )
 TOO_FEW_ROWS = "Too few rows"
+FEW_AMONG_MANY = (
+    "The smaller collection has {rows:,} rows only: of so few among thousands of others, links are often not found, "
+    "however good the pairs are that were given."
+)
 # What to do next, in one sentence; it is the last reason there.
 NEXT_WITHOUT_SEEDS = (
     "Next: give 8 to 15 known pairs (--seeds); or, where both carry a column such as title or url, take pairs from it "

@@ -245,7 +245,10 @@ def _rows_of(values: np.ndarray, collection: Collection, side: str, what: str) -
     """The row of each value in a collection."""
     n, ids = len(collection), collection.ids
     if ids is None:
-        way = f"give row numbers, or {side}'s ids in NAME.ids.txt beside NAME.npy"
+        way = (
+            f"give row numbers, or {side}'s ids: in NAME.ids.txt beside NAME.npy, or of a table as the column `id`, or "
+            "as another that its URL names (file:///PATH/TABLE.parquet?id=COLUMN)"
+        )
         strange = f"The {what} name things in {side} that are not row numbers, as it has no ids"
         rows = _whole_numbers(values, strange, way)
         unknown = (rows < 0) | (rows >= n)

@@ -13,6 +13,7 @@ from veclink.data.pairs import lookup
 TITLES = ("title", "name", "label", "headline", "subject", "question", "text", "content", "document",
           "description")  # fmt: skip
 LONGEST = 160
+CUT = "…"  # at the end of a text that was shortened
 UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control, format, half a character, line and paragraph separators
 
 
@@ -70,7 +71,7 @@ def cleaned(text: str) -> str:
 def clipped(text: str) -> str:
     """A cleaned text that is not too long."""
     plain = cleaned(text[: 4 * LONGEST])
-    return plain if len(plain) <= LONGEST else plain[: LONGEST - 1].rstrip() + "…"
+    return plain if len(plain) <= LONGEST else plain[: LONGEST - 1].rstrip() + CUT
 
 
 def _titles(rows: np.ndarray, collection: Collection | None) -> list[str] | None:

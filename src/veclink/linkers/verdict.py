@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.confidence.intervals import Interval
+from veclink.data.doubt import DOUBTFUL, LINKABLE, NOT_LINKABLE
 from veclink.data.no_links import (
+    FEW_AMONG_MANY,
     NEXT_FROM_GIVEN,
     NEXT_WITHOUT_SEEDS,
     NO_LINKS_FROM_GIVEN,
@@ -18,7 +19,6 @@ from veclink.linkers.geh.constants import AGREED, DISPUTED
 from veclink.linkers.span.attempts import FROM_NOTHING
 from veclink.linkers.span.constants import (
     CLEAR_OVERLAP_FACTOR,
-    LEAST_RIGHT,
     LOW_DIM_OVERLAP_FACTOR,
     MIN_BORNE_OUT,
     MIN_DIM_FOR_SEED_CHECK,
@@ -26,6 +26,7 @@ from veclink.linkers.span.constants import (
     MIN_POOL,
     MIN_SEED_RECOVERY,
     MIN_SEEDS_TO_VOUCH,
+    ROWS_SAID_TO_BE_FEW,
 )
 from veclink.linkers.span.starts import Bootstrap
 
@@ -33,11 +34,6 @@ NOT_BORNE_OUT = (
     "Views agree on far more pairs than seem to be shared, and no given pair vouches for either: look at the links "
     "before use, or give some pairs that you know (--seeds)."
 )
-FEW_MAY_BE_RIGHT = (
-    "How many of these links are right is uncertain: it may be as few as {least:.0%}. Look at them before use, ask for "
-    "a higher precision, or give more known pairs."
-)
-LINKABLE, DOUBTFUL, NOT_LINKABLE = "linkable", "doubtful", "not linkable"
 
 
 @dataclass(frozen=True)
@@ -132,13 +128,6 @@ def span_verdict(
     return Verdict(NOT_LINKABLE, tuple(reasons))
 
 
-def heeding_range(verdict: Verdict, precision: Interval) -> Verdict:
-    """The verdict on links of which this share seems to be right: doubtful where it may be less than a half."""
-    if verdict.name != LINKABLE or precision.low >= LEAST_RIGHT:
-        return verdict
-    return Verdict(DOUBTFUL, (*verdict.reasons, FEW_MAY_BE_RIGHT.format(least=precision.low)))
-
-
 def not_converged(bootstrap: Bootstrap) -> Verdict:
     """The verdict where there is no pool to fit a map to."""
     n_rows = bootstrap.pool.extent
@@ -154,9 +143,12 @@ def not_converged(bootstrap: Bootstrap) -> Verdict:
         f"Of {len(bootstrap.tried)} starts tried, the best ended with {best:.0%} of the smaller collection in pairs "
         "that the views agree on, as few as between unrelated vectors."
     )
+    said = [tried]
+    if n_rows < ROWS_SAID_TO_BE_FEW:
+        said.append(FEW_AMONG_MANY.format(rows=n_rows))
     if all(name == FROM_NOTHING for name, _ in bootstrap.tried):
-        return Verdict(NOT_LINKABLE, (NO_LINKS_WITHOUT_SEEDS, tried, NEXT_WITHOUT_SEEDS))
-    return Verdict(NOT_LINKABLE, (NO_LINKS_FROM_GIVEN, tried, NEXT_FROM_GIVEN))
+        return Verdict(NOT_LINKABLE, (NO_LINKS_WITHOUT_SEEDS, *said, NEXT_WITHOUT_SEEDS))
+    return Verdict(NOT_LINKABLE, (NO_LINKS_FROM_GIVEN, *said, NEXT_FROM_GIVEN))
 
 
 def geh_verdict(

@@ -110,7 +110,7 @@ def append(
     to : path or URL
         A collection that `merge` wrote, in a store that keeps its payload.
     linker : Linker
-        Of the two collections that were merged. It stays as it is; where it took in these rows last (`update`), its
+        Of the two collections that were merged. It stays as it is; where it took in these rows (`update`), its
         links are used.
     side : {"a", "b"}
         The side that the new rows are of.

@@ -23,7 +23,7 @@ from veclink.stores.opening import open_collection
 from veclink.threads import takes_threads
 from veclink.uses.linked_pairs import check_links
 from veclink.uses.new_rows import folder
-from veclink.uses.new_rows.entering import check_ids, check_options, names_fit, new_rows, side_of
+from veclink.uses.new_rows.entering import check_ids, check_new, check_options, names_fit, new_rows, side_of
 from veclink.uses.new_rows.held import Held, remembered, whole_of
 from veclink.uses.new_rows.judging import judge
 from veclink.uses.new_rows.knowledge import SIDES, Knowledge, Part
@@ -178,6 +178,7 @@ class Linker:
         if known is not None:
             return of_batch(self.links, self.knowledge, at, known)
         rows = new_rows(batch, self.knowledge, at)
+        check_new(batch, self.links, at)
         other, signatures = self._other(at, against, progress)
         tell(progress, len(rows), "matching")
         vectors = rows.block(0, len(rows))
@@ -228,6 +229,7 @@ class Linker:
         for at, batch in batches:  # all is checked before anything changes
             new_rows(batch, self.knowledge, at)
             check_ids(batch, self.links, at)
+            check_new(batch, self.links, at)
         for at in (0, 1) if refit is True else sorted(1 - at for at, _ in batches):
             if not self.held.parts[at]:
                 self._hold(at, whole_of(self.held, at, progress))

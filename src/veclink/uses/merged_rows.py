@@ -102,8 +102,16 @@ def check_table_beside(path: Path) -> None:
     """Refuse a place for vectors beside which `X.rows.parquet` is a table of something else."""
     parquet: Any = needed("pyarrow.parquet", "The table of a merged collection")
     table = table_path(path)
-    if table.exists() and MARK not in (parquet.read_schema(table).metadata or {}):
+    if table.exists() and not _is_ours(table, parquet):
         raise InputError(f"{table} is there already and is about something else; choose another name.")
+
+
+def _is_ours(table: Path, parquet: Any) -> bool:
+    """Whether a file is a table of merged rows; what cannot be read is none."""
+    try:
+        return MARK in (parquet.read_schema(table).metadata or {})
+    except (OSError, ValueError):  # what pyarrow raises for files that are no Parquet, or no files
+        return False
 
 
 @contextmanager

@@ -271,10 +271,9 @@ CLEAR_OVERLAP_FACTOR: Final = 1.5
 # starts had 0.6 and more (scifact, reddit, papers; .15 of the objects shared, or half of 600 rows among 4,000).
 MIN_BORNE_OUT: Final = 0.3
 
-# Links of which fewer than this share may be right, by the range of the estimate, are doubtful. Of 100–600 rows among
-# 2,700 (scifact, reddit and movies) 18 of the 19 runs with a precision below 65 % are called so, and 15 of the 42
-# others; of nfcorpus, papers and stackexchange 5 of 5, and 5 of 26 (few_candidates.json of the results).
-LEAST_RIGHT: Final = 0.5
+# Rows of the smaller cloud below which a run that finds nothing says that they are few: of all of 150 among 5,000, 5 of
+# 10 runs found links, of 100 among 3,000 one of 10, of half of 600 among thousands 9 (`veclink bench real`, report).
+ROWS_SAID_TO_BE_FEW: Final = 300
 
 # Divided by the dimensions, the share that must seem to be in both in few dimensions: 0.18 was seen by chance in 32.
 LOW_DIM_OVERLAP_FACTOR: Final = 8.0

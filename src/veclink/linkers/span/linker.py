@@ -18,6 +18,7 @@ from veclink.confidence.candidates import Candidates, crossfit
 from veclink.confidence.constants import MUTUAL_SHARE
 from veclink.confidence.evidence import neighbourhood_features
 from veclink.confidence.intervals import Interval, ranges
+from veclink.data.doubt import heeding_range
 from veclink.data.pairs import pair_keys, sharing_no_row
 from veclink.errors import InputError
 from veclink.linkers.anchors import Anchors
@@ -32,7 +33,7 @@ from veclink.linkers.span.starts import DEFAULT_OPTIONS, best_pool
 from veclink.linkers.span.task import Growing, SpanTask
 from veclink.linkers.stages import NOBODY, Kept, Stage, Watch, run_stages
 from veclink.linkers.trace import trace_of_calibration, trace_of_candidates, trace_of_growth
-from veclink.linkers.verdict import NOT_LINKABLE, SeedCheck, Verdict, heeding_range, not_converged, span_verdict
+from veclink.linkers.verdict import NOT_LINKABLE, SeedCheck, Verdict, not_converged, span_verdict
 from veclink.progress import Progress
 
 UNCALIBRATED = 0.5  # the probability of every candidate where none is estimated
@@ -171,7 +172,8 @@ def decide(task: SpanTask, estimated: Estimated) -> Decision:
         kept = best_threshold(ranked.probability, calibrated.overlap)
     overlap = _told_overlap(task, estimated)
     if options.calibrated and kept:
-        verdict = heeding_range(verdict, _precision(clouds, ranked.probability[:kept], overlap))
+        precision = _precision(clouds, ranked.probability[:kept], overlap)
+        verdict = Verdict(*heeding_range(verdict.name, verdict.reasons, precision.low))
     return Decision(
         "span",
         verdict,

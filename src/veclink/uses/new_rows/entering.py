@@ -44,12 +44,31 @@ def check_ids(batch: Collection, links: Links, side: int) -> None:
         raise InputError(f"Side {SIDES[side].upper()} has ids, and {batch.name} has none; give the new rows ids.")
 
 
+def check_new(batch: Collection, links: Links, side: int) -> None:
+    """Refuse rows whose ids are known, in a batch that is not: each would be an object twice."""
+    ids = _judged_ids(links, side)
+    if ids is None or batch.ids is None:
+        return
+    known = np.isin(batch.ids.astype(str), ids.astype(str))
+    if known.any():
+        raise InputError(
+            f"{batch.name} has rows with ids that side {SIDES[side].upper()} has already: {named(batch.ids[known])}; "
+            "give the new rows alone, or a batch just as it came before."
+        )
+
+
+def _judged_ids(links: Links, side: int) -> np.ndarray | None:
+    """The ids of one side of all judged pairs."""
+    every = links.considered or links
+    return (every.ids_a, every.ids_b)[side]
+
+
 def names_fit(batch: Collection, links: Links, side: int, rows: slice) -> bool:
-    """Whether the linked ones among known rows are called as the rows of a batch are that has the same vectors."""
-    ids = (links.ids_a, links.ids_b)[side]
+    """Whether the rows of judged pairs in this range have the ids that the batch gives them."""
+    ids = _judged_ids(links, side)
     if ids is None or batch.ids is None:
         return True
-    column = links.pairs[:, side]
+    column = (links.considered or links).pairs[:, side]
     inside = (column >= rows.start) & (column < rows.stop)
     return np.array_equal(ids[inside], batch.ids[column[inside] - rows.start])
 

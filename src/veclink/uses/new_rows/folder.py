@@ -6,12 +6,12 @@ import hashlib
 import json
 import os
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from veclink import __version__
 from veclink.backends.cloud_pair import Projections
 from veclink.confidence.constants import CALIBRATION_VERSION
 from veclink.data.links import Links
@@ -50,7 +50,7 @@ def described(knowledge: Knowledge, held: Held) -> dict[str, Any]:
         }
     return {
         "format": FORMAT,
-        "version": _version(),
+        "version": __version__,
         "calibration": CALIBRATION_VERSION,
         **sides,
         "k": knowledge.k,
@@ -199,10 +199,3 @@ def _seal(folder: Path) -> str:
         with (folder / name).open("rb") as file:
             made.update(hashlib.file_digest(file, "sha256").digest())
     return made.hexdigest()[:16]
-
-
-def _version() -> str:
-    try:
-        return version("veclink")
-    except PackageNotFoundError:  # run from a source tree that was not installed
-        return "unknown"
