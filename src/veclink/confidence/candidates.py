@@ -15,7 +15,9 @@ import numpy as np
 from veclink.backends.cloud_pair import CloudPair, Projections
 from veclink.confidence.constants import BEST_LISTED, DIRECTIONS_OF_LARGE, FOLDS, FULL_FOLDS, NO_RIVAL_SCORE
 from veclink.confidence.folds import Folds
+from veclink.geometry.arrays import asarray, concat
 from veclink.geometry.canonical import JOINED_RULES, MAX_DIRECTIONS, scaled_projections, side_by_side
+from veclink.geometry.sides import Sides
 from veclink.matching import Matches
 
 Densities = tuple[np.ndarray, np.ndarray]
@@ -121,6 +123,7 @@ def crossfit(
     *,
     weights: np.ndarray | None = None,
     folds: int = FOLDS,
+    outside: Sides | None = None,
     one_pass: Callable[[Projections, int], Matches] | None = None,
 ) -> CrossFit:
     """Candidates among the rows of two clouds, and the maps that they were scored by.
@@ -136,6 +139,8 @@ def crossfit(
         How much each link counts in the maps; all alike where not given.
     folds : int
         Number of maps. One means no cross-fitting: the one map is fitted to all links.
+    outside : (f, d1) and (f, d2) float32, optional
+        Anchors of neither cloud that every map is fitted to as well.
     one_pass : callable, optional
         Matches all rows of large clouds along projections to a depth, instead of `clouds.matches`.
     """
@@ -143,13 +148,13 @@ def crossfit(
     if weights is None:
         weights = np.ones(len(pool))
     single = [
-        _fitted(clouds, pool, weights, links)
+        _fitted(clouds, pool, weights, links, outside)
         for links in _fitted_to(split)
     ]  # fmt: skip
     maps = [side_by_side(of_fold) for of_fold in single]
     whole = None
     if max(clouds.n_a, clouds.n_b) > FULL_FOLDS:
-        whole = side_by_side(_fitted(clouds, pool, weights, np.arange(len(pool))))
+        whole = side_by_side(_fitted(clouds, pool, weights, np.arange(len(pool)), outside))
         matches = (one_pass or clouds.matches)(whole, BEST_LISTED)
         keys, densities = _pairs_of_one_map(matches, clouds, folds)
     else:
@@ -222,15 +227,21 @@ def _fitted(
     pool: np.ndarray,
     weights: np.ndarray,
     links: np.ndarray,
+    outside: Sides | None,
 ) -> list[Projections]:
-    """The canonical maps, one for each rule, of the links of the pool at these places (f,)."""
+    """The canonical maps, one for each rule, of the links of the pool at these places (f,), and of outside anchors."""
     left = clouds.a.take(pool[links, 0])
     right = clouds.b.take(pool[links, 1])
+    counted = weights[links]
+    if outside is not None:
+        left = concat([left, asarray(outside[0], left)])
+        right = concat([right, asarray(outside[1], right)])
+        counted = np.r_[counted, np.ones(len(outside[0]))]
     # Joined maps make a pass as many times as long; large clouds have links enough for one map.
     is_large = max(clouds.n_a, clouds.n_b) > FULL_FOLDS
     rules = JOINED_RULES[:1] if is_large else JOINED_RULES
     directions = DIRECTIONS_OF_LARGE if is_large else MAX_DIRECTIONS
-    return scaled_projections(left, right, weights[links], rules, directions)
+    return scaled_projections(left, right, counted, rules, directions)
 
 
 def _fitted_to(split: Folds) -> list[np.ndarray]:

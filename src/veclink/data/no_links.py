@@ -10,8 +10,8 @@ NO_LINKS_FROM_GIVEN = (
 )
 TOO_FEW_ROWS = "Too few rows"
 FEW_AMONG_MANY = (
-    "The smaller collection has {rows:,} rows only: of so few among thousands of others, links are often not found, "
-    "however good the pairs are that were given."
+    "The smaller collection has {rows:,} rows only: of so few among thousands of others, links are often not found "
+    "from known pairs; a few hundred anchors of the same kind (--anchors) find most."
 )
 # What to do next, in one sentence; it is the last reason there.
 NEXT_WITHOUT_SEEDS = (

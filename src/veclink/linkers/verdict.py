@@ -30,6 +30,7 @@ from veclink.linkers.span.constants import (
 )
 from veclink.linkers.span.starts import Bootstrap
 
+NOTHING_CERTAIN = "That is no more than what near neighbours alone bring about: no shared object is certain."
 NOT_BORNE_OUT = (
     "Views agree on far more pairs than seem to be shared, and no given pair vouches for either: look at the links "
     "before use, or give some pairs that you know (--seeds)."
@@ -124,7 +125,7 @@ def span_verdict(
     if seeds.vouches(dimension) or shared >= least:
         reasons.append("So few shared objects are hard to tell from near neighbours: look at the links before use.")
         return Verdict(DOUBTFUL, tuple(reasons))
-    reasons.append("That is no more than what near neighbours alone bring about: no shared object is certain.")
+    reasons.append(NOTHING_CERTAIN)
     return Verdict(NOT_LINKABLE, tuple(reasons))
 
 

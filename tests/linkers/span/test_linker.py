@@ -175,8 +175,9 @@ def test_a_pool_that_did_not_take_off_gives_no_links_and_says_why() -> None:
     noise /= np.linalg.norm(noise, axis=1, keepdims=True)
     found = span(CloudPair(cloud_pair().a.array[:120], noise), None)
     assert (found.verdict.name, found.kept, len(found.pairs)) == ("not linkable", 0, 0)
-    first, tried, following = found.verdict.reasons
+    first, tried, few, following = found.verdict.reasons
     assert first == "No links found without seeds. That does not mean that nothing is shared."
+    assert "has 120 rows only" in few
     assert "as few as between unrelated vectors" in tried and "--seeds-by" in following and "--anchors" in following
 
 

@@ -99,11 +99,15 @@ class Search:
 
 @dataclass(frozen=True, eq=False)
 class Attempt:
-    """A pool, the name of the start that it grew from, and the search that it grew in."""
+    """A pool, the name of the start that it grew from, and the search that it grew in.
+
+    mark: the share that says that the map is found, where outside anchors vouch for it; else that of the search.
+    """
 
     name: str
     pool: Pool
     search: Search
+    mark: float | None = None
 
 
 def grown_along(search: Search, projections: Projections) -> Pool:

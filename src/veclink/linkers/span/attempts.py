@@ -1,8 +1,8 @@
 """One start after another: what a pool is grown from, each made only when it is asked for.
 
-Given pairs as they are, softly from them, both on clouds that are centred on them, the clouds aligned by them, the
-given ones less those that look wrong; then, from nothing, the clouds aligned by profiles, slowly by broader ones, and
-from many beginnings.
+Along the map of many outside anchors; given pairs as they are, softly from them, both on clouds that are centred on
+them, the clouds aligned by them, the given ones less those that look wrong; then, from nothing, the clouds aligned by
+profiles, slowly by broader ones, and from many beginnings.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from veclink.linkers.span.constants import (
     SOFT_MIN_DIMENSION,
 )
 from veclink.linkers.span.growing import Pool
+from veclink.linkers.span.mapped import mapped
 from veclink.linkers.span.search import annealed, annealed_from, searched
 from veclink.linkers.span.soft_anchors import grow_softly
 
@@ -79,6 +80,9 @@ def clean(
 
 def _from_anchors(search: Search, anchors: Anchors) -> Iterator[Attempt]:
     clouds, fallbacks = search.clouds, search.options.fallbacks
+    by_their_map = mapped(search, anchors)
+    if by_their_map is not None:
+        yield by_their_map
     if clouds.large and fallbacks:
         # Among very many rows a few given pairs place none, but they do align the clouds.
         for power in ALIGNMENT_POWERS:

@@ -271,6 +271,17 @@ CLEAR_OVERLAP_FACTOR: Final = 1.5
 # starts had 0.6 and more (scifact, reddit, papers; .15 of the objects shared, or half of 600 rows among 4,000).
 MIN_BORNE_OUT: Final = 0.3
 
+# Outside anchors from which their own map is tried first; the neighbours that a nearest row is compared with; the share
+# of the smaller cloud that must seem to be shared by that map; and the estimated precision below which what it found is
+# no more than what near neighbours bring about. By 400 anchors of the same corpus (papers, scifact, nfcorpus; 150 to
+# 1,000 rows among 2,200) the share was told within 8 points, and at most 8 % where nothing is shared; by 300 of another
+# corpus at most 5 %, whatever is shared (`anchored.json` of the results). The precision of eight such maps on papers
+# that share nothing was estimated at 20 to 63 %, had they been taken.
+MIN_MAPPED_ANCHORS: Final = 100
+MAPPED_NEIGHBOURS: Final = 10
+MAPPED_MARK: Final = 0.15
+MAPPED_LEAST_PRECISION: Final = 0.5
+
 # Rows of the smaller cloud below which a run that finds nothing says that they are few: of all of 150 among 5,000, 5 of
 # 10 runs found links, of 100 among 3,000 one of 10, of half of 600 among thousands 9 (`veclink bench real`, report).
 ROWS_SAID_TO_BE_FEW: Final = 300

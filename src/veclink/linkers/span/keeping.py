@@ -33,6 +33,7 @@ def pack_grown(grown: Grown) -> Packed:
         "started_from": bootstrap.started_from,
         "agreed_share": float(bootstrap.share),
         "mark": float(bootstrap.mark),
+        "anchored": bootstrap.anchored,
         "tried": [[name, float(share)] for name, share in bootstrap.tried],
     }
     return arrays, plain
@@ -58,6 +59,7 @@ def unpack_grown(_: Any, packed: Packed) -> Grown:
         plain["mark"],
         tuple((name, share) for name, share in plain["tried"]),
         means=(arrays["mean_a"], arrays["mean_b"]) if "mean_a" in arrays else None,
+        anchored=bool(plain["anchored"]),
     )
     return Grown(bootstrap, arrays["links"], arrays["given"])
 

@@ -18,14 +18,14 @@ from veclink.confidence.candidates import Candidates, crossfit
 from veclink.confidence.constants import MUTUAL_SHARE
 from veclink.confidence.evidence import neighbourhood_features
 from veclink.confidence.intervals import Interval, ranges
-from veclink.data.doubt import heeding_range
+from veclink.data.doubt import UNCERTAIN, heeding_range
 from veclink.data.pairs import pair_keys, sharing_no_row
 from veclink.errors import InputError
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.result import Decision
 from veclink.linkers.span import keeping, scoring
-from veclink.linkers.span.constants import MIN_POOL
+from veclink.linkers.span.constants import MAPPED_LEAST_PRECISION, MIN_POOL
 from veclink.linkers.span.growing import widen
 from veclink.linkers.span.ranking import explaining_columns, ranked_pairs
 from veclink.linkers.span.results import Estimated, Grown, Matched, Scored
@@ -33,7 +33,7 @@ from veclink.linkers.span.starts import DEFAULT_OPTIONS, best_pool
 from veclink.linkers.span.task import Growing, SpanTask
 from veclink.linkers.stages import NOBODY, Kept, Stage, Watch, run_stages
 from veclink.linkers.trace import trace_of_calibration, trace_of_candidates, trace_of_growth
-from veclink.linkers.verdict import NOT_LINKABLE, SeedCheck, Verdict, not_converged, span_verdict
+from veclink.linkers.verdict import NOT_LINKABLE, NOTHING_CERTAIN, SeedCheck, Verdict, not_converged, span_verdict
 from veclink.progress import Progress
 
 UNCALIBRATED = 0.5  # the probability of every candidate where none is estimated
@@ -102,6 +102,7 @@ def match(task: SpanTask, grown: Grown) -> Matched:
         grown.links,
         task.rng,
         folds=folds,
+        outside=task.outside(grown.bootstrap),
         one_pass=one_pass,
     )
     return Matched(grown, fitted.candidates)
@@ -151,13 +152,7 @@ def decide(task: SpanTask, estimated: Estimated) -> Decision:
     verdict = _verdict(task, estimated.first)
     rounds = len(bootstrap.pool.history)
     if verdict.name == NOT_LINKABLE:
-        return Decision(
-            "span",
-            verdict,
-            overlap=calibrated.overlap,
-            outlier_seeds=bootstrap.outlier_seeds,
-            rounds=rounds,
-        )
+        return _without_links(verdict, estimated)
     candidates = matched.candidates
     ranked = ranked_pairs(
         candidates,
@@ -174,6 +169,8 @@ def decide(task: SpanTask, estimated: Estimated) -> Decision:
     if options.calibrated and kept:
         precision = _precision(clouds, ranked.probability[:kept], overlap)
         verdict = Verdict(*heeding_range(verdict.name, verdict.reasons, precision.low))
+        if bootstrap.anchored and precision.value < MAPPED_LEAST_PRECISION:
+            return _nothing_certain(verdict, estimated)
     return Decision(
         "span",
         verdict,
@@ -218,6 +215,7 @@ def _refitted(task: SpanTask, estimated: Estimated, first: Estimated) -> Estimat
         task.rng,
         weights=scoring.anchor_weights(probability),
         folds=scoring.folds_of_refit(links),
+        outside=task.outside(matched.grown.bootstrap),
     )
     scored = _scored(
         task,
@@ -238,6 +236,24 @@ def _verdict(task: SpanTask, estimated: Estimated) -> Verdict:
         seeds=_check_seeds(task.given, estimated),
         told=_told_overlap(task, estimated),
     )
+
+
+def _without_links(verdict: Verdict, estimated: Estimated) -> Decision:
+    """The decision that nothing is a link."""
+    bootstrap = estimated.scored.matched.grown.bootstrap
+    return Decision(
+        "span",
+        verdict,
+        overlap=estimated.calibrated.overlap,
+        outlier_seeds=bootstrap.outlier_seeds,
+        rounds=len(bootstrap.pool.history),
+    )
+
+
+def _nothing_certain(verdict: Verdict, estimated: Estimated) -> Decision:
+    """The same where the map is sure and hardly a pair along it is."""
+    others = tuple(reason for reason in verdict.reasons if not reason.startswith(UNCERTAIN))
+    return _without_links(Verdict(NOT_LINKABLE, (*others, NOTHING_CERTAIN)), estimated)
 
 
 def _precision(clouds: CloudPair, probability: np.ndarray, overlap: float) -> Interval:

@@ -48,6 +48,8 @@ class Bootstrap:
         Name and agreed share of each start, in order.
     means : tuple of ndarrays, optional
         What was subtracted from the rows of both clouds where the pool grew; None where it grew on the clouds as given.
+    anchored : bool
+        Whether it is of the map of outside anchors, to which final maps are fitted too.
     """
 
     pool: Pool
@@ -57,6 +59,7 @@ class Bootstrap:
     mark: float = CONVERGED
     tried: tuple[Tried, ...] = ()
     means: Means | None = None
+    anchored: bool = False
 
     @property
     def converged(self) -> bool:
@@ -95,7 +98,9 @@ def best_pool(
     tried: list[Tried] = []
     for attempt in attempts(search, anchors):
         rated = _rated(attempt, anchors)
-        if rated.converged:
+        if rated.anchored and not rated.converged:
+            continue  # anchors of another kind: what they align may still grow
+        if rated.converged and not rated.anchored:
             rated = _centred(attempt, anchors, rated)
         tried.append((attempt.name, rated.share))
         if best is None or rated.share > best.share:
@@ -110,6 +115,8 @@ def _is_enough(search: Search, best: Bootstrap, tried: list[Tried]) -> bool:
     """Whether no further start has to be tried."""
     if not best.converged:
         return False
+    if best.anchored:
+        return True
     last, _ = tried[-1]
     if last == FROM_NOTHING or len(tried) >= COMPARED_STARTS:
         return True
@@ -132,6 +139,8 @@ def _rated(attempt: Attempt, anchors: Anchors | None) -> Bootstrap:
     """
     search, pool = attempt.search, attempt.pool
     share = pool.agreed / pool.extent
+    if attempt.mark is not None:
+        return Bootstrap(pool, attempt.name, share, np.empty(0, np.int64), attempt.mark, anchored=True)
     outliers = np.empty(0, np.int64)
     if share >= search.mark and anchors is not None:
         outliers = _outlier_seeds(search, anchors, pool)

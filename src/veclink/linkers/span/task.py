@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from veclink.backends.cloud_pair import CloudPair
+from veclink.geometry.sides import Sides
 from veclink.linkers.anchors import Anchors, no_pairs
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.span.centring import centred
@@ -40,6 +41,12 @@ class SpanTask:
         if not self._moved:
             self._moved.append(centred(self.clouds, bootstrap.means))
         return replace(self, clouds=self._moved[0])
+
+    def outside(self, bootstrap: Bootstrap) -> Sides | None:
+        """The vectors of outside anchors that maps are fitted to beside the links of this pool; None for none."""
+        if not bootstrap.anchored or self.anchors is None:
+            return None
+        return self.anchors.left, self.anchors.right
 
     def tell_rows(self, links: int, done: int, of: int) -> None:
         """Say how many rows of the final pass are matched."""
