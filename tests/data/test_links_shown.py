@@ -64,6 +64,14 @@ def test_a_notebook_shows_verdict_estimates_and_first_links() -> None:
     assert page.count("<tr>") == 4
 
 
+def test_a_notebook_shows_found_links_before_given_ones() -> None:
+    links = three_links()
+    given = replace(links, evidence={**links.evidence, "given": np.array([True, False, False])})
+    assert given._repr_html_().count("<tr>") == 3 and "Cats &amp; dogs" not in given._repr_html_()
+    every = replace(links, evidence={**links.evidence, "given": np.ones(3, bool)})
+    assert every._repr_html_().count("<tr>") == 4
+
+
 def test_a_notebook_shows_links_without_titles_and_none_at_all() -> None:
     links = three_links()
     assert "called in A" not in replace(links, texts=None)._repr_html_()

@@ -222,3 +222,12 @@ def write_a_table_without_room(path: Path) -> None:
 
 def test_sqlite_says_that_there_is_no_room(tmp_path: Path) -> None:
     assert alone(write_a_table_without_room, tmp_path / "x.db") == (0, "")
+
+
+def test_a_file_is_read_with_the_options_of_a_url(tmp_path: Path) -> None:
+    rows = pa.array([[1.0, 2.0], [3.0, 4.0]], pa.list_(pa.float32(), 2))
+    pq.write_table(pa.table({"sku": ["x", "y"], "vector": rows}), tmp_path / "my goods.parquet")
+    assert open_collection(f"{tmp_path}/my goods.parquet").ids is None
+    assert open_collection(f"{tmp_path}/my goods.parquet?id=sku").ids.tolist() == ["x", "y"]
+    with pytest.raises(InputError, match="no field 'other'"):
+        open_collection(f"{tmp_path}/my goods.parquet?id=other")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -143,9 +142,16 @@ class ShownLinks(Tabled):
         headline = f"{len(self):,} links between {summary.n_a:,} and {summary.n_b:,} vectors: {summary.verdict}"
         named = bool(len(self)) and self._titles(0) is not None
         head = ["a", "b", "probability", *(("called in A", "called in B") if named else ())]
-        rows = [(link.a, link.b, link.probability, *(link.titles or ())) for link in islice(self, FIRST)]
+        told = [self[place] for place in self._told()]
+        rows = [(link.a, link.b, link.probability, *(link.titles or ())) for link in told]
         agreement = self.agreement() if len(self) <= QUICKLY_COMPARED else summary.agreement
         return card(headline, _figures(summary, agreement), head, rows)
+
+    def _told(self) -> list[int]:
+        """The surest links that were not given, which say something; given ones where there are no others."""
+        given = self.evidence.get("given")
+        found = np.arange(len(self)) if given is None else np.flatnonzero(~np.asarray(given, bool))
+        return (found if len(found) else np.arange(len(self)))[:FIRST].tolist()
 
     def _frame(self, columns: str) -> Any:
         check_columns(columns)

@@ -185,6 +185,9 @@ def address_of(source: str | Path) -> Address:
     if not str(source).strip():
         raise InputError("The name of a collection is empty; give a file, or the URL of a store.")
     path = Path(source)
+    before, mark, options = str(source).partition("?")
+    if mark and Path(before).is_file() and not path.exists():  # a file with the options of a URL: table.parquet?id=sku
+        return parse_url(f"{Path(before).absolute().as_uri()}?{options}")
     ending = path.suffix.lower()
     if ending in STORE_ENDINGS:
         return of_path(path, STORE_ENDINGS[ending])
