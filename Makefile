@@ -31,7 +31,7 @@ faults: $(VENV)/installed-for-tests
 # Of the unit tests those that touch what the bounds are of: the golden numbers are of the newest numpy, and the rest asks
 # the same of the same packages for minutes. Then the stores' clients, which may want a newer package of the first five.
 LOWEST := $(VENV)-lowest/bin/python
-LOWEST_INSTALL = $(BIN)/uv pip install --quiet --python $(LOWEST) --resolution lowest-direct
+LOWEST_INSTALL = $(BIN)/uv pip install --quiet --compile-bytecode --python $(LOWEST) --resolution lowest-direct
 LOWEST_TESTS := tests/cli/test_app.py tests/cli/test_uses.py tests/data tests/files tests/test_packages.py
 lowest: $(VENV)/installed-for-checks
 	$(PIP) uv
@@ -94,10 +94,10 @@ $(VENV)/installed-for-checks: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) --constraint constraints.txt --editable '.[check]'
 	@touch $@ $(VENV)/installed
 
-# pip finds the torch that a machine may keep on disk; uv takes a third of pip's time for all else, and compiles nothing:
-# of 28,000 modules the tests import a part.
+# pip finds the torch that a machine may keep on disk; uv takes a third of pip's time for all else. Modules are compiled
+# here: where PYTHONDONTWRITEBYTECODE is set, each of the hundreds of processes that tests start would do it again.
 $(VENV)/installed-for-tests: pyproject.toml bench/pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) --no-compile --constraint constraints.txt torch uv
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt \
+	$(PIP) --constraint constraints.txt torch uv
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --constraint constraints.txt \
 	  --editable '.[test]' --editable './bench[encode]'
 	@touch $@ $(VENV)/installed $(VENV)/installed-for-checks
