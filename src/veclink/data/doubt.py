@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-LINKABLE, DOUBTFUL, NOT_LINKABLE = "linkable", "doubtful", "not linkable"
+from veclink.data.summary import VERDICTS
+
+LINKABLE, DOUBTFUL, NOT_LINKABLE = VERDICTS
 
 LEAST_RIGHT = 0.5
 """Links of which fewer than this share may be right, by the range of the estimate, are doubtful.

@@ -18,7 +18,7 @@ from veclink.confidence.candidates import Candidates, crossfit
 from veclink.confidence.constants import MUTUAL_SHARE
 from veclink.confidence.evidence import neighbourhood_features
 from veclink.confidence.intervals import Interval, ranges
-from veclink.data.doubt import UNCERTAIN, heeding_range
+from veclink.data.doubt import heeding_range
 from veclink.data.pairs import pair_keys, sharing_no_row
 from veclink.errors import InputError
 from veclink.linkers.anchors import Anchors
@@ -168,9 +168,9 @@ def decide(task: SpanTask, estimated: Estimated) -> Decision:
     overlap = _told_overlap(task, estimated)
     if options.calibrated and kept:
         precision = _precision(clouds, ranked.probability[:kept], overlap)
-        verdict = Verdict(*heeding_range(verdict.name, verdict.reasons, precision.low))
         if bootstrap.anchored and precision.value < MAPPED_LEAST_PRECISION:
-            return _nothing_certain(verdict, estimated)
+            return _without_links(Verdict(NOT_LINKABLE, (*verdict.reasons, NOTHING_CERTAIN)), estimated)
+        verdict = Verdict(*heeding_range(verdict.name, verdict.reasons, precision.low))
     return Decision(
         "span",
         verdict,
@@ -248,12 +248,6 @@ def _without_links(verdict: Verdict, estimated: Estimated) -> Decision:
         outlier_seeds=bootstrap.outlier_seeds,
         rounds=len(bootstrap.pool.history),
     )
-
-
-def _nothing_certain(verdict: Verdict, estimated: Estimated) -> Decision:
-    """The same where the map is sure and hardly a pair along it is."""
-    others = tuple(reason for reason in verdict.reasons if not reason.startswith(UNCERTAIN))
-    return _without_links(Verdict(NOT_LINKABLE, (*others, NOTHING_CERTAIN)), estimated)
 
 
 def _precision(clouds: CloudPair, probability: np.ndarray, overlap: float) -> Interval:
