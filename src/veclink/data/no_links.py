@@ -10,8 +10,8 @@ NO_LINKS_FROM_GIVEN = (
 )
 TOO_FEW_ROWS = "Too few rows"
 FEW_AMONG_MANY = (
-    "The smaller collection has {rows:,} rows only: of so few among thousands of others, links are often not found "
-    "from known pairs; a few hundred anchors of the same kind (--anchors) find most."
+    "The smaller collection has {rows:,} rows only. Where the other has thousands, known pairs are often not enough to "
+    "find links between so few; a few hundred anchors of the same kind (--anchors) can be."
 )
 # What to do next, in one sentence; it is the last reason there.
 NEXT_WITHOUT_SEEDS = (
