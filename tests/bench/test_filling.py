@@ -59,13 +59,13 @@ def test_a_device_that_fails_leaves_its_cells_to_the_cpu(setup: Setup, tmp_path:
 
 
 def test_cells_for_a_gpu_and_others_are_taken_by_their_own_lanes_and_none_is_left(setup: Setup) -> None:
-    methods = ("span", "geh", "ugw", "linear")
+    methods = ("span", "geh fps raw", "ugw", "linear")
     filling = Filling({}, [job(setup, method) for method in methods])
     filling._gpu = True
     of_gpu, of_cores = filling._taken_by(Lane(1, gpu=True)), filling._taken_by(Lane(1))
     taken = [next(of_gpu), next(of_gpu), next(of_gpu), next(of_cores)]
     assert [(each.settings["method"], each.setup.device) for each in taken] == [
-        ("geh", "cuda"), ("ugw", "cuda"), ("span", "cpu"), ("linear", "cpu")
+        ("geh fps raw", "cuda"), ("ugw", "cuda"), ("span", "cpu"), ("linear", "cpu")
     ]  # fmt: skip
     assert not list(of_gpu) and not list(of_cores)
 
