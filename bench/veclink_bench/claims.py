@@ -73,6 +73,32 @@ def seeds_in_views_always_help(cells_of: CellsOf) -> bool:
     )
 
 
+def tuned_geh_is_the_best_geh(cells_of: CellsOf) -> bool:
+    """At every overlap of the strategies, above all four combinations of views and encoding, by mean."""
+    of = means_of(cells_of("strategies"), "overlap", "method")
+    return all(mean <= of[overlap, "geh tuned"] for (overlap, method), mean in of.items() if method.startswith("geh"))
+
+
+def _lead_over_geh_tuned(cells_of: CellsOf) -> np.ndarray:
+    """Points by which span leads GEH at its best, at every overlap of the strategies."""
+    of = means_of(cells_of("strategies"), "overlap", "method")
+    return np.array([mean - of[overlap, "geh tuned"] for (overlap, method), mean in of.items() if method == "span"])
+
+
+def lead_grows_as_less_is_shared(cells_of: CellsOf) -> bool:
+    """Span's lead over GEH at its best: the smaller the overlap, the larger."""
+    return bool((np.diff(_lead_over_geh_tuned(cells_of)) < 0).all())
+
+
+def signature_and_views_bring_less_than_a_point(cells_of: CellsOf) -> bool:
+    """On the easy pair: without the signature, several views, centring or out-of-bag votes span loses less than one."""
+    easy = chosen(cells_of("ablation"), pair=["nfcorpus", "minilm", "mpnet"], method="span")
+    of = means_of(easy, "variant")
+    return all(
+        of[("full",)] - of[(variant,)] < 1 for variant in ("kernel hash", "single view", "not centred", "own votes")
+    )
+
+
 def hard_pair_needs_centring(cells_of: CellsOf) -> bool:
     """On the hard pair span finds nothing uncentred."""
     hard = chosen(cells_of("ablation"), pair=["nfcorpus", "mpnet", "e5"], method="span", variant="not centred")
@@ -132,6 +158,9 @@ CLAIMS: dict[str, Claim] = {
         random_beats_fps,
         seeds_in_views_always_help,
         hard_pair_needs_centring,
+        tuned_geh_is_the_best_geh,
+        lead_grows_as_less_is_shared,
+        signature_and_views_bring_less_than_a_point,
         together_is_better_everywhere,
         clusters_within_a_point,
         rebuild_is_within_a_point,
@@ -191,6 +220,8 @@ def _most(numbers: np.ndarray) -> float:
 FIGURES: dict[str, Callable[[CellsOf], float]] = {
     **{name: _of_trials(figure) for name, figure in (real_figures() | span_figures()).items()},
     **TABLE_FIGURES,
+    "strategies-lead-least": lambda cells_of: _least(_lead_over_geh_tuned(cells_of)),
+    "strategies-lead-most": lambda cells_of: _most(_lead_over_geh_tuned(cells_of)),
     "conditioning-gain-least": lambda cells_of: _least(_conditioning(cells_of, "condition").ravel()),
     "conditioning-gain-most": lambda cells_of: _most(_conditioning(cells_of, "condition").ravel()),
     "oracle-gap-least": lambda cells_of: _least(_gaps_of_the_oracle(cells_of)),

@@ -151,8 +151,8 @@ TABLE_FIGURES: dict[str, Callable[[CellsOf], float]] = {
         for method in ("geh", "self-learning tuned")
     },
     **{
-        f"sensitivity-{method}-{name}": moved(method, reduce)
-        for method in ("span", "geh")
+        f"sensitivity-{method.replace(' ', '-')}-{name}": moved(method, reduce)
+        for method in ("span", "geh", "geh tuned")
         for name, reduce in (("least", min), ("most", max))
     },
     **{f"seeding-change-{method}": seeding_change(method) for method in ("span", "geh")},

@@ -7,7 +7,7 @@ from typing import Any
 from veclink.linkers.options import GrowthSchedule
 from veclink_bench.experiments.figures import colour, curve, new_figure
 from veclink_bench.experiments.setup import Settings, Setup
-from veclink_bench.experiments.tables import Cell, Table, grouped, mean_std, pair_name, trials_note, values
+from veclink_bench.experiments.tables import Cell, Table, grouped, mean_std, ordered, pair_name, trials_note, values
 from veclink_bench.experiments.trials import run_trial
 
 TITLE = "Sensitivity"
@@ -74,4 +74,7 @@ def draw(cells: list[Cell]) -> Any:
         panel.set(title=f"{method}: {LETTERS[name]}", ylim=(0, 101), ylabel="F1")
         if name in ("ridge", "k"):
             panel.set_xscale("log")
+            panel.set_xticks(sorted(ordered(group, "value")), minor=False)
+            panel.set_xticks([], minor=True)
+            panel.xaxis.set_major_formatter("{x:g}")
     return figure

@@ -16,7 +16,7 @@ from veclink.linkers.span.growing import DEFAULT_SCHEDULE, grow
 from veclink_bench.diagnostics import vote_histogram
 from veclink_bench.experiments.figures import new_figure
 from veclink_bench.experiments.setup import Settings, Setup
-from veclink_bench.experiments.tables import Cell, Table, grouped, ordered, pair_name
+from veclink_bench.experiments.tables import Cell, Table, grouped, ordered, pair_name, trials_note
 from veclink_bench.experiments.trials import GEH_TUNED, QUICK_ITERATIONS, Case, draw_case
 
 TITLE = "Votes"
@@ -60,7 +60,7 @@ def tables(cells: list[Cell]) -> list[Table]:
              f"{spurious[above].sum():,}", f"{cell['separation']:.3f}"]
         )  # fmt: skip
     heads = ["", "true pairs", "spurious pairs", "true, ≥ half of the votes", "spurious, ≥ half", "AUC of the votes"]
-    return [Table("Votes of all pairs that were proposed", heads, rows)]
+    return [Table("Votes of all pairs that were proposed", heads, rows, trials_note(cells))]
 
 
 def draw(cells: list[Cell]) -> Any:
@@ -74,7 +74,7 @@ def draw(cells: list[Cell]) -> Any:
         for name, shade in (("spurious", "#c8442e"), ("true", "#1b7f5c")):
             panel.stairs(np.array(cell[name]) + 0.5, edges, fill=True, alpha=0.6, color=shade, label=name)
         panel.set(title=f"{pair_name(pair)}, {method}", yscale="log", xlabel="share of the votes", ylabel="pairs")
-        panel.legend(fontsize=7)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=7)
     return figure
 
 
