@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from veclink_bench.experiments.tables import grouped, values
+from veclink_bench.merging_figures import MERGING_CLAIMS, MERGING_FIGURES
 from veclink_bench.real_figures import nothing_shared_is_not_linkable, real_figures
 from veclink_bench.span_figures import no_right_seed_is_named, span_figures
 from veclink_bench.table_figures import CONVERGED, TABLE_FIGURES, CellsOf, chosen, means_of
@@ -166,6 +167,7 @@ CLAIMS: dict[str, Claim] = {
         rebuild_is_within_a_point,
         fps_is_better_conditioned,
         fps_senses_no_more_with_few_anchors,
+        *MERGING_CLAIMS,
     )
 }
 CLAIMS["nothing-shared-is-not-linkable"] = lambda _: nothing_shared_is_not_linkable()
@@ -220,6 +222,7 @@ def _most(numbers: np.ndarray) -> float:
 FIGURES: dict[str, Callable[[CellsOf], float]] = {
     **{name: _of_trials(figure) for name, figure in (real_figures() | span_figures()).items()},
     **TABLE_FIGURES,
+    **MERGING_FIGURES,
     "strategies-lead-least": lambda cells_of: _least(_lead_over_geh_tuned(cells_of)),
     "strategies-lead-most": lambda cells_of: _most(_lead_over_geh_tuned(cells_of)),
     "conditioning-gain-least": lambda cells_of: _least(_conditioning(cells_of, "condition").ravel()),
