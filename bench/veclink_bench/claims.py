@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from veclink_bench.clustering_figures import CLUSTERING_CLAIMS, CLUSTERING_FIGURES
 from veclink_bench.experiments.tables import grouped, values
 from veclink_bench.merging_figures import MERGING_CLAIMS, MERGING_FIGURES
 from veclink_bench.real_figures import nothing_shared_is_not_linkable, real_figures
@@ -111,17 +112,6 @@ def together_is_better_everywhere(cells_of: CellsOf) -> bool:
     return all(mean > 0 for mean in means_of(cells_of("many"), "collections", measure="gain").values())
 
 
-def clusters_within_a_point(cells_of: CellsOf) -> bool:
-    """V-measure with span's links against the mean of both models alone, of every pair at α = 0.3 with 20 seeds."""
-    cells = cells_of("clustering")
-    alone = means_of([cell for cell in cells if cell.get("links_by") == "one model"], "pair", measure="v")
-    of_model = {(pair[0], pair[1]): mean for (pair,), mean in alone.items()}
-    linked = means_of(chosen(cells, links_by="span", overlap=0.3, seeds=20), "pair", measure="v")
-    return all(
-        mean >= (of_model[pair[0], pair[1]] + of_model[pair[0], pair[2]]) / 2 - 1 for (pair,), mean in linked.items()
-    )
-
-
 def rebuild_is_within_a_point(cells_of: CellsOf) -> bool:
     """Span linking written again from its page, beside veclink from the same seeds: every draw, before and after."""
     of = grouped(cells_of("rebuild"), "page", "draw")
@@ -163,11 +153,11 @@ CLAIMS: dict[str, Claim] = {
         lead_grows_as_less_is_shared,
         signature_and_views_bring_less_than_a_point,
         together_is_better_everywhere,
-        clusters_within_a_point,
         rebuild_is_within_a_point,
         fps_is_better_conditioned,
         fps_senses_no_more_with_few_anchors,
         *MERGING_CLAIMS,
+        *CLUSTERING_CLAIMS,
     )
 }
 CLAIMS["nothing-shared-is-not-linkable"] = lambda _: nothing_shared_is_not_linkable()
@@ -223,6 +213,7 @@ FIGURES: dict[str, Callable[[CellsOf], float]] = {
     **{name: _of_trials(figure) for name, figure in (real_figures() | span_figures()).items()},
     **TABLE_FIGURES,
     **MERGING_FIGURES,
+    **CLUSTERING_FIGURES,
     "strategies-lead-least": lambda cells_of: _least(_lead_over_geh_tuned(cells_of)),
     "strategies-lead-most": lambda cells_of: _most(_lead_over_geh_tuned(cells_of)),
     "conditioning-gain-least": lambda cells_of: _least(_conditioning(cells_of, "condition").ravel()),
