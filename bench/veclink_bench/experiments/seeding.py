@@ -53,7 +53,9 @@ def tables(cells: list[Cell]) -> list[Table]:
         heading = f"F1 by choice of 15 seeds, {pair_name(pair)}"
         found.append(method_grid(heading, group, "method", "how", note=trials_note(group)))
     swept = [cell for cell in cells if list(cell["pair"])[1:] == ["minilm", "mpnet"] and cell["method"] in SWEPT]
-    return found + [_configurations(method, group) for (method,), group in grouped(swept, "method").items()]
+    if len(grouped(swept, "pair", "overlap", "seeds")) > 1:
+        found += [_configurations(method, group) for (method,), group in grouped(swept, "method").items()]
+    return found
 
 
 def _configurations(method: str, cells: list[Cell]) -> Table:
@@ -84,5 +86,5 @@ def draw(cells: list[Cell]) -> Any:
             panel.bar(places, means, 0.8 / len(methods), yerr=error, label=method, color=colour(method, methods))
         panel.set_xticks(range(len(ways)), ways)
         panel.set(title=pair_name(pair), ylim=(0, 101), ylabel="F1")
-    axes[0, 0].legend(fontsize=7)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=7)
     return figure
