@@ -81,9 +81,8 @@ _ARRAYS: dict[str, Callable[[CellsOf], np.ndarray]] = {
     "clusters-lead-geh-tuned": gaps_to_geh_tuned,
     "clusters-oar-wide": wide_oars,
 }
+_ENDS: tuple[tuple[str, Callable[[np.ndarray], float]], ...] = (("least", np.min), ("most", np.max))
 CLUSTERING_FIGURES: dict[str, Callable[[CellsOf], float]] = {
-    f"{name}-{end}": _end(of, reduce)
-    for name, of in _ARRAYS.items()
-    for end, reduce in (("least", np.min), ("most", np.max))
+    f"{name}-{end}": _end(of, reduce) for name, of in _ARRAYS.items() for end, reduce in _ENDS
 }
 CLUSTERING_CLAIMS = (clusters_within_a_point, wide_links_make_better_clusters)

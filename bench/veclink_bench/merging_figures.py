@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
 
 import numpy as np
 
@@ -72,14 +71,14 @@ def _extreme(
     return lambda cells_of: float(reduce(of(corpus, cells_of)))
 
 
+_OF_CORPUS = (("share", shares_of_true), ("blend-gain", _blend_gains))
+_ENDS: tuple[tuple[str, Callable[[np.ndarray], float]], ...] = (("least", np.min), ("most", np.max))
 MERGING_FIGURES: dict[str, Callable[[CellsOf], float]] = {
     **{
         f"merging-{name}-{corpus}-{end}": _extreme(of, corpus, reduce)
-        for (name, of), corpus, (end, reduce) in product(
-            {"share": shares_of_true, "blend-gain": _blend_gains}.items(),
-            CORPORA,
-            {"least": np.min, "most": np.max}.items(),
-        )
+        for name, of in _OF_CORPUS
+        for corpus in CORPORA
+        for end, reduce in _ENDS
     },
     "merging-places": lambda cells_of: float(len(leads_over_geh(cells_of))),
     "merging-geh-ahead": lambda cells_of: float((leads_over_geh(cells_of) < 0).sum()),
