@@ -148,7 +148,7 @@ TABLE_FIGURES: dict[str, Callable[[CellsOf], float]] = {
     "outside-span-gap": outside_span_gap,
     **{
         f"outside-failed-{method.replace(' ', '-')}": outside_failed(method)
-        for method in ("geh", "self-learning tuned")
+        for method in ("geh", "geh tuned", "self-learning tuned")
     },
     **{
         f"sensitivity-{method.replace(' ', '-')}-{name}": moved(method, reduce)
