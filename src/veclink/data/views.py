@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 VIEWS = {
-    "ranges": "veclink.confidence.intervals:ranges",
+    "estimates": "veclink.confidence.intervals:estimates",
     "report": "veclink.report:save_report",
     "plot": "veclink.report.plotting:plot_links",
 }

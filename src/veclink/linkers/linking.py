@@ -12,9 +12,9 @@ import numpy as np
 
 from veclink.backends.devices import chosen_device
 from veclink.backends.placing import machines_at
-from veclink.confidence.intervals import with_ranges
 from veclink.data.agreement import agreement_of
 from veclink.data.collection import Collection
+from veclink.data.judged import with_ranges
 from veclink.data.links import Links
 from veclink.data.pairs import KnownPairs, resolve_seeds
 from veclink.data.payload_pairs import ColumnMatches, match_column
@@ -165,7 +165,7 @@ def link(
         contradicting_seeds=_contradicting(known),
         seconds=time.perf_counter() - began,
     )
-    return with_ranges(replace(links, summary=summary))
+    return replace(links, summary=with_ranges(summary, links.probability))
 
 
 def with_agreement(links: Links, a: Collection, b: Collection) -> Links:

@@ -9,6 +9,7 @@ import numpy as np
 
 from veclink.confidence.constants import CALIBRATION_VERSION
 from veclink.confidence.threshold import false_discovery_inflation
+from veclink.data.judged import shares
 from veclink.data.links import Links
 from veclink.data.summary import Summary
 from veclink.geometry.clouds import Cloud
@@ -137,10 +138,10 @@ class _Making:
         inflation = false_discovery_inflation(probability)
         if not count:
             return {"caution": inflation}
-        expected = float(probability[:count].sum())
+        precision, recall = shares(probability[:count], overlap)
         return {
-            "precision": expected / count,
-            "recall": min(1.0, expected / overlap) if overlap else None,
+            "precision": precision,
+            "recall": recall,
             "overlap": overlap,
             "caution": inflation,
         }
