@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from matching.directions import unit_rows
+from directions import unit_rows
 from veclink.matching import (
     lists,
     reference,
