@@ -78,6 +78,10 @@ class Collection:
         """How many numbers each vector has."""
         return int(self.vectors.shape[1])
 
+    def ids_at(self, rows: np.ndarray | slice) -> np.ndarray | None:
+        """The ids of some rows, where there are ids."""
+        return None if self.ids is None else self.ids[rows]
+
     @classmethod
     def from_array(
         cls,

@@ -104,8 +104,8 @@ class _Making:
             probability=found.probability[:count],
             summary=self._summary(count),
             evidence=self._evidence(count),
-            ids_a=_ids(self.a, rows_a),
-            ids_b=_ids(self.b, rows_b),
+            ids_a=self.a.collection.ids_at(rows_a),
+            ids_b=self.b.collection.ids_at(rows_b),
             options=self.options,
             considered=considered,
             trace=self._trace(),
@@ -174,8 +174,9 @@ class _Making:
     def _trace(self) -> dict[str, Any]:
         """The trace, its hubs as rows of the collections."""
         trace = dict(self.decision.trace)
-        if "hubs" in trace:
-            trace["hubs"] = {side: self._hubs(side, listed) for side, listed in trace["hubs"].items()}
+        hubs = trace.get("hubs")
+        if hubs is not None:
+            trace["hubs"] = {side: self._hubs(side, hubs[side]) for side in hubs}
         return trace
 
     def _hubs(
@@ -185,8 +186,3 @@ class _Making:
     ) -> list[list[int]]:
         rows = self.a.rows if side == "a" else self.b.rows
         return [[int(rows[row]), count] for row, count in listed]
-
-
-def _ids(cloud: Cloud, rows: np.ndarray) -> np.ndarray | None:
-    ids = cloud.collection.ids
-    return None if ids is None else ids[rows]

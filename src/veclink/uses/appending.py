@@ -119,10 +119,10 @@ def append(
     """
     progress = heard(progress)
     given = _opened(new, to, side, progress)
-    rows, merged = given.rows, given.merged
-    known = _known(merged.payload, given.ids, side)
+    rows = given.rows
+    known = _known(given.table, given.ids, side)
     fresh = np.flatnonzero(known < 0)
-    table, filled = with_missing_values(merged.payload, rows, known, side)
+    table, filled = with_missing_values(given.table, rows, known, side)
     placed = Placed.nowhere()
     if len(fresh):
         partners = _partners(linker, rows, side, against, progress)
@@ -148,7 +148,7 @@ def append(
 class _Given:
     """New rows of one side with their ids (m,), and the merged collection with its own (n,).
 
-    metadata: what its store says of itself.
+    table: what it says of its rows; metadata: what its store says of itself.
     """
 
     side: str
@@ -156,6 +156,7 @@ class _Given:
     ids: np.ndarray
     merged: Collection
     merged_ids: np.ndarray
+    table: Any
     metadata: dict[str, Any]
 
 
@@ -175,7 +176,7 @@ def _opened(new: Source, to: str | Path, side: str, progress: ProgressListener |
         )
     if (metadata.get("merged") or {}).get("space") == "both":
         raise InputError(f"{to} was merged with --union-only, in two spaces; merge it again without that first.")
-    return _Given(side, rows, rows.ids, merged, merged.ids, metadata)
+    return _Given(side, rows, rows.ids, merged, merged.ids, table, metadata)
 
 
 def _metadata(to: str | Path) -> dict[str, Any]:
@@ -262,7 +263,7 @@ def _ids(given: _Given, placed: Placed) -> tuple[np.ndarray, str]:
     """The ids of all rows, and what was done to those of A for them to be unique."""
     if given.side == "a":
         return joined_ids(given.merged_ids, given.ids[placed.alone])
-    origin = given.merged.payload.column("origin").to_pylist()
+    origin = given.table.column("origin").to_pylist()
     is_of_a = np.array([each == "a" for each in origin], bool)
     new = np.concatenate([placed.joined, placed.alone])
     return ids_with_b(given.merged_ids, is_of_a, given.ids[new], placed.at)

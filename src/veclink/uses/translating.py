@@ -238,7 +238,7 @@ def translated_batches(translator: Translator, source: Collection, *, payload: b
         stop = min(start + CHUNK, len(source))
         yield Batch(
             translator.transform(numbers(source, slice(start, stop))),
-            None if source.ids is None else source.ids[start:stop],
+            source.ids_at(slice(start, stop)),
             source.payload.slice(start, stop - start) if payload and source.payload is not None else None,
         )
 

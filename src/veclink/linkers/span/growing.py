@@ -273,7 +273,8 @@ def _confirmed(clouds: CloudPair, views: Views, sample: QuerySample, likely: Poo
         views.proposals,
         strict=True,
     ):
-        wanted = np.isin(pair_keys(proposal.pairs, clouds.n_b), keys)
+        proposed = pair_keys(proposal.pairs, clouds.n_b)
+        wanted = np.isin(proposed, keys)
         proposal = proposal.only(wanted)
         holds = clouds.confirmed(along, proposal.pairs, sample, shuffle)
         kept.append(proposal.only(holds))

@@ -57,8 +57,11 @@ def mutual_share(candidates: Candidates, given: np.ndarray) -> float:
     """Share of the true pairs that are mutual candidates: of the given pairs (m, 2), and as usual with few of those."""
     n_b = len(candidates.best_b)
     mutual = candidates.mutual()
-    found = pair_keys(np.column_stack([candidates.rows_a[mutual], candidates.rows_b[mutual]]), n_b)
-    recovered = np.count_nonzero(np.isin(pair_keys(given, n_b), found))
+    rows_a = candidates.rows_a[mutual]
+    rows_b = candidates.rows_b[mutual]
+    found = pair_keys(np.column_stack([rows_a, rows_b]), n_b)
+    is_found = np.isin(pair_keys(given, n_b), found)
+    recovered = np.count_nonzero(is_found)
     return float(recovered + MUTUAL_PRIOR * MUTUAL_SHARE) / (len(given) + MUTUAL_PRIOR)
 
 

@@ -21,7 +21,7 @@ from veclink.files.folders import check_replaceable, folder_written_whole, resto
 from veclink.files.locks import alone_in
 from veclink.files.safetensors import read_header, read_tensor, write_tensors
 from veclink.uses.new_rows.held import Held
-from veclink.uses.new_rows.knowledge import SIDES, Knowledge, KnownSide, Nearby, Part, model_of, plain_model
+from veclink.uses.new_rows.knowledge import SIDES, Knowledge, KnownSide, Nearby, Part, model_of
 from veclink.uses.translating import Translator
 
 FORMAT = 2
@@ -56,7 +56,7 @@ def described(knowledge: Knowledge, held: Held) -> dict[str, Any]:
         "k": knowledge.k,
         "overlap": knowledge.overlap,
         "fitted_sizes": list(knowledge.fitted_sizes),
-        "model": plain_model(knowledge.model),
+        "model": knowledge.model.plain(),
         "options": held.options,
     }
 
