@@ -253,9 +253,9 @@ def clustered(
     nearest = np.empty((n, CLUSTERS_PER_LINK), np.int64)
     at_once = max(1, cosines_at_once(centres) // count)
     for start, stop in tiles(n, at_once):
-        cosine = vectors.block(start, stop) @ centres.T
-        found = largest(cosine, CLUSTERS_PER_LINK)
-        nearest[start:stop] = to_numpy(found)
+        block = vectors.block(start, stop)
+        # one line: a name would keep what this block found until the next one is done
+        nearest[start:stop] = to_numpy(largest(block @ centres.T, CLUSTERS_PER_LINK))
     # Positions by cluster, ascending in each.
     clusters = nearest.ravel()
     order = np.argsort(clusters, kind="stable")
