@@ -92,7 +92,7 @@ def test_the_same_state_gives_the_same_pool(seeded: bool) -> None:
 @pytest.mark.parametrize("seeded", [True, False])
 def test_random_vectors_do_not_take_off_and_each_attempt_is_named(seeded: bool) -> None:
     rng = np.random.default_rng(0)
-    noise = CloudPair(*(unit_rows(rng.normal(size=(200, d)).astype(np.float32)) for d in (64, 96)))
+    noise = CloudPair(*(unit_rows(rng.normal(size=(120, d)).astype(np.float32)) for d in (64, 96)))
     start = anchors_from_rows(noise, np.stack([np.arange(15)] * 2, axis=1)) if seeded else None
     begun: list[str] = []
     found = best_pool(noise, start, rng, attempt_listener=begun.append)
