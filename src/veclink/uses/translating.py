@@ -31,8 +31,8 @@ from veclink.uses.maps.quality import FOLDS, Quality, crossfitted
 Source = np.ndarray | Collection | str | Path
 FORMAT = 1
 ENOUGH_LINKS = 100_000  # a random choice of more fits no better, and costs time
-FEW_LINKS = 100
-CHUNK = 8192
+FEW_LINKS = 100  # below this, too few links are named as a reason for a poor map
+CHUNK = 8192  # rows that are translated at a time
 MOST_NUMBERS = 1_000_000
 """Numbers of a vector that a saved translator may name: far more than any model gives."""
 LENGTHS = (1.2e-38, 3e38)  # of translated vectors: within what float32 holds of each number
