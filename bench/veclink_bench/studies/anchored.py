@@ -10,10 +10,11 @@ older than this command, of splits that were drawn by other random numbers.
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Iterator
+from argparse import Namespace
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -25,10 +26,9 @@ from veclink.data.collection import Collection
 from veclink.geometry.clouds import prepare
 from veclink.linkers.anchors import anchors_from_vectors
 from veclink.linkers.span import mapped
-from veclink_bench.arguments import resumable_parser
 from veclink_bench.places import results_folder
 from veclink_bench.real_cases import Corpora, Pair, Problem
-from veclink_bench.studies.kept_runs import Run, read_runs, write_runs
+from veclink_bench.studies.kept_runs import Run, measure_missing
 from veclink_bench.studies.real import scores
 
 OUTPUT = results_folder("experiments") / "anchored.json"
@@ -182,24 +182,19 @@ def _mean(values: Iterator[float]) -> float:
     return round(float(np.mean(list(values))), 1)
 
 
-def main() -> None:
-    """Measure what the output file lacks, and write it after every run."""
-    arguments = resumable_parser(__doc__, OUTPUT, trials=2)
-    arguments.add_argument("--only", default="", help="cases whose corpus and models hold this text")
-    options = arguments.parse_args()
-    runs = read_runs(options.output)
-    if options.table:
-        print(json.dumps(summary(runs), indent=2))
-        return
-    corpora, ends = Corpora(options.data), time.monotonic() + options.seconds
-    for case in cases(options.trials):
-        known = any(case.name.items() <= run.items() for run in runs)
-        if known or options.only not in str(case.pair) or time.monotonic() > ends:
-            continue
-        runs.append(measure(case, corpora))
-        write_runs(options.output, _told(runs), runs)
-        print(json.dumps(runs[-1]), flush=True)
-
-
-def _told(runs: list[Run]) -> dict[str, Any]:
+def told(runs: list[Run]) -> dict[str, Any]:
+    """What was asked, and a summary of the runs."""
     return {"what": WHAT, "how": HOW, "summary of anchors of the same corpus": summary(runs)}
+
+
+def main() -> None:
+    """Measure what the output file lacks."""
+    measure_missing(__doc__, OUTPUT, _missing, told)
+
+
+def _missing(options: Namespace, runs: list[Run]) -> Iterator[Callable[[], Run]]:
+    corpora = Corpora(options.data)
+    for case in cases(options.trials):
+        is_known = any(case.name.items() <= run.items() for run in runs)
+        if not is_known and options.only in str(case.pair):
+            yield partial(measure, case, corpora)

@@ -11,9 +11,8 @@ runs are older than this command: the code that grew their candidates has change
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Iterator
+from argparse import Namespace
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -34,10 +33,9 @@ from veclink.linkers.span import linker
 from veclink.linkers.span.results import Estimated
 from veclink.linkers.span.task import SpanTask
 from veclink.linkers.stages import NOBODY
-from veclink_bench.arguments import resumable_parser
 from veclink_bench.places import results_folder
 from veclink_bench.real_cases import Builder, Case, Corpora, Pair, Problem, cases, even, unequal
-from veclink_bench.studies.kept_runs import Run, read_runs, write_runs
+from veclink_bench.studies.kept_runs import Run, measure_missing
 from veclink_bench.studies.real import scores
 
 OUTPUT = results_folder("experiments") / "few_candidates.json"
@@ -222,24 +220,25 @@ def _doubtful(runs: list[Run]) -> dict[str, int]:
     return {"runs": len(runs), "may be below a half": sum(run[WITH]["low"] < 50 for run in runs)}
 
 
+def told(runs: list[Run]) -> dict[str, Any]:
+    """What was asked, and a summary of the runs."""
+    return {"what": WHAT, "how": HOW, "summary": summary(runs)}
+
+
 def main() -> None:
-    """Measure what the output file lacks, and write it after every run."""
-    arguments = resumable_parser(__doc__, OUTPUT, trials=2)
-    arguments.add_argument("--only", default="", help="cases whose names hold this text")
-    options = arguments.parse_args()
-    runs = read_runs(options.output)
-    if options.table:
-        print(json.dumps(summary(runs), indent=2))
-        return
-    corpora, ends = Corpora(options.data), time.monotonic() + options.seconds
+    """Measure what the output file lacks."""
+    measure_missing(__doc__, OUTPUT, _missing, told)
+
+
+def _missing(options: Namespace, runs: list[Run]) -> Iterator[Callable[[], Run | None]]:
+    corpora = Corpora(options.data)
     known = {run["case"] for run in runs}
     for half, what, case in all_cases(options.trials):
         name = case.name.removeprefix("extra/")
-        if name in known or options.only not in name or time.monotonic() > ends:
-            continue
-        found = measure(case.problem(corpora), case.trial)
-        if found is not None:
-            runs.append({"half": HALVES[half], "what": what, "case": name, **found})
-            told = {"what": WHAT, "how": HOW, "summary": summary(runs)}
-            write_runs(options.output, told, runs)
-            print(json.dumps(runs[-1]), flush=True)
+        if name not in known and options.only in name:
+            yield partial(_run, {"half": HALVES[half], "what": what, "case": name}, case, corpora)
+
+
+def _run(head: Run, case: Case, corpora: Corpora) -> Run | None:
+    found = measure(case.problem(corpora), case.trial)
+    return None if found is None else head | found
