@@ -99,3 +99,11 @@ def test_one_to_one_breaks_ties_by_the_second_weight_then_by_row() -> None:
     pairs = _array([(0, 1), (0, 0), (1, 1), (2, 2), (2, 3)])
     chosen = one_to_one(pairs, np.ones(5), np.array([0.1, 0.2, 0.3, 0.5, 0.5]))
     assert [tuple(p) for p in pairs[chosen].tolist()] == [(2, 2), (1, 1), (0, 0)]
+
+
+@given(PAIRS, st.integers(0, 1000))
+def test_one_to_one_chooses_the_same_in_whatever_order_pairs_are_given(pairs: list[tuple[int, int]], seed: int) -> None:
+    found, weight = _array(pairs), np.random.default_rng(seed).integers(0, 4, len(pairs)).astype(float)
+    ordered = np.lexsort((found[:, 1], found[:, 0], -weight))
+    chosen = found[ordered][one_to_one(found[ordered], weight[ordered])]
+    assert np.array_equal(chosen, found[one_to_one(found, weight)])
