@@ -22,7 +22,7 @@ from veclink.geometry.rows import tiles
 from veclink.geometry.signatures import RIDGE, SMALLEST_NORM
 from veclink.matching import Matches
 from veclink.matching.certify import Ranks
-from veclink.matching.torch_backend import match, torch_device
+from veclink.matching.torch_backend import free_memory, match, torch_device
 from veclink.threads import share
 
 SENT = 1 << 17  # rows at a time
@@ -175,7 +175,7 @@ def room_on(device: str, memory: int | None = None) -> int | None:
     place = torch_device(device)
     if place.type != "cuda":
         return None
-    free = torch.cuda.mem_get_info(place)[0]
+    free = free_memory(place)
     return free if memory is None else min(free, memory - torch.cuda.memory_allocated(place))
 
 
