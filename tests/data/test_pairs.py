@@ -128,3 +128,12 @@ def test_renaming_rows_does_not_change_what_pairs_mean(order: list[int], ids: li
     by_row = resolve_pairs(list(zip(order, range(5), strict=True)), FIVE, FIVE)
     by_id = resolve_pairs([(ids[row], place) for place, row in enumerate(order)], renamed, FIVE)
     assert np.array_equal(by_row, by_id)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 7)), unique=True, max_size=12), st.integers(0, 1000))
+def test_one_to_one_chooses_the_same_in_whatever_order_pairs_are_given(pairs: list[tuple[int, int]], seed: int) -> None:
+    found = np.array(pairs, np.int64).reshape(-1, 2)
+    weight = np.random.default_rng(seed).integers(0, 4, len(pairs)).astype(float)
+    ordered = np.lexsort((found[:, 1], found[:, 0], -weight))
+    chosen = found[ordered][one_to_one(found[ordered], weight[ordered])]
+    assert np.array_equal(chosen, found[one_to_one(found, weight)])

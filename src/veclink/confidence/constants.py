@@ -38,7 +38,7 @@ mutual pairs (`tests/confidence/test_candidates.py`).
 DIRECTIONS_OF_LARGE = 384
 """Principal directions in which the one map of large clouds is fitted.
 
-F1 of 1.18M titles was 90.1 with 256, as for small ones, and is 91.3 now, with a later calibration. Of six corpora
+F1 of 1.18M titles was 90.1 with 256, as for small ones, and is 91.2 now, with a later calibration. Of six corpora
 (minilm–e5, 9,000 links, one in 25 wrong), each row beside a near twin, 92.0 % found their partner with 256 directions
 and 93.4 % with all 384.
 """

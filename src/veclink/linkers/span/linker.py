@@ -19,7 +19,7 @@ from veclink.confidence.candidates import Candidates, crossfit
 from veclink.confidence.constants import MUTUAL_SHARE
 from veclink.confidence.evidence import neighbourhood_features
 from veclink.data.doubt import heeding_range
-from veclink.data.pairs import pair_keys, sharing_no_row
+from veclink.data.pairs import sharing_no_row
 from veclink.errors import InputError
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.options import SpanOptions
@@ -292,11 +292,7 @@ def _check_seeds(given: np.ndarray, estimated: Estimated) -> SeedCheck:
     outliers = len(matched.grown.bootstrap.outlier_seeds)
     if not len(given):
         return SeedCheck(0, None, outliers)
-    candidates, links = matched.candidates, estimated.calibrated.positions
-    n_b = len(candidates.best_b)
-    keys = candidates.rows_a[links] * n_b + candidates.rows_b[links]
-    found = np.isin(pair_keys(given, n_b), keys)
-    recovered = float(found.mean())
+    recovered = float(matched.candidates.are_mutual(given).mean())
     return SeedCheck(len(given), recovered, outliers)
 
 
