@@ -48,6 +48,8 @@ def judged_columns(links: Links) -> dict[str, np.ndarray]:
 
 def summary_of_all(summary: Summary, probability: np.ndarray) -> Summary:
     """What is estimated of all judged pairs (n,), from the summary of the links among them."""
+    if not summary.is_calibrated:
+        return _without_estimates(summary, len(probability))
     expected = float(probability.sum())
     overlap = summary.overlap
     return replace(
@@ -64,6 +66,8 @@ def summary_of_all(summary: Summary, probability: np.ndarray) -> Summary:
 def summary_of_first(summary: Summary, probability: np.ndarray) -> Summary:
     """What is estimated of the surest pairs, whose probabilities (n,) these are, with the ranges."""
     kept = len(probability)
+    if not summary.is_calibrated:
+        return _without_estimates(summary, kept)
     expected = float(probability.sum())
     overlap = summary.overlap
     known = None
@@ -79,6 +83,12 @@ def summary_of_first(summary: Summary, probability: np.ndarray) -> Summary:
         overlap_range=summary.overlap_range if known is None else known.overlap.range,
         agreement=None,
     )
+
+
+def _without_estimates(summary: Summary, n_links: int) -> Summary:
+    """The summary of so many links whose probabilities are not calibrated: nothing follows from their sum."""
+    unknown = dict.fromkeys(("precision", "recall", "precision_range", "recall_range", "agreement"))
+    return replace(summary, n_links=n_links, **unknown)  # type: ignore[arg-type]
 
 
 def judged_anew(summary: Summary) -> Summary:
