@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
+import veclink
 from span_papers import all_papers
 from veclink import Collection, Linker, merge, open_collection
 from veclink.cli.app import app
@@ -149,6 +150,20 @@ def test_new_rows_of_b_have_the_ids_that_a_merge_of_all_rows_gives_them(folder: 
     of_a = {row["id_a"]: row["id"] for row in rows if row["origin"] == "a"}
     assert all(its == (f"a:{name}" if name in alone else name) for name, its in of_a.items())
     assert len({row["id"] for row in rows}) == len(rows) == appended.rows
+
+
+def test_what_would_be_appended_is_told_shortly_and_written_where_it_came_from(folder: Path, tmp_path: Path) -> None:
+    to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
+    full = open_collection(folder / "new_a.parquet")
+    called = full.payload.rename_columns(["name"])  # what the others call their title
+    appended = veclink.append(Collection.from_array(full.vectors, full.ids, called), to, linker)
+    assert f"{appended.rows:,} rows: {appended.new} new, {appended.joined} joined" in repr(appended)
+    assert len(repr(appended)) < 160 and "m.parquet" in appended._repr_html_()
+    before = len(table(to))
+    appended.write()
+    rows = table(to)
+    assert len(rows) == before + appended.new
+    assert all(row["title"] == row["name"] for row in rows[before:]), "as a merge of all rows at once has it"
 
 
 def test_rows_that_came_without_titles_get_them_later(folder: Path, tmp_path: Path) -> None:

@@ -126,6 +126,17 @@ def test_a_column_of_both_payloads_is_bs_value_or_else_as() -> None:
     assert "id" not in table.column_names and table.column("a_id").to_pylist() == ["z", "y", None, "x"]
 
 
+def test_the_titles_of_both_sides_are_one_column_whatever_they_are_called() -> None:
+    a = small(3, 4, 0, payload=pa.table({"name": ["A0", "A1", "A2"], "place": ["X", "Y", "Z"]}))
+    b = small(3, 4, 1, payload=pa.table({"title": ["B0", None, "B2"], "year": [1, 2, 3]}))
+    table = merge(a, b, _by_rows(np.array([[1, 1], [2, 0]])), union_only=True).collection().payload
+    assert table.column("title").to_pylist() == ["B0", "A1", "B2", "A0"] == table.column("name").to_pylist()
+    assert table.column("a_name").to_pylist() == ["A2", "A1", None, "A0"] and "a_title" not in table.column_names
+    nameless = small(3, 4, 0, payload=pa.table({"place": ["X", "Y", "Z"]}))
+    table = merge(nameless, b, _by_rows(np.array([[1, 1]])), union_only=True).collection().payload
+    assert table.column("title").to_pylist() == ["B0", None, "B2", None, None], "a place is no title"
+
+
 def test_links_that_share_a_row_are_settled_by_probability() -> None:
     a, b = small(20, 6, 0), small(20, 6, 1)
     pairs = [(row, row) for row in range(12)] + [(0, 15)]
@@ -245,6 +256,8 @@ def test_a_collection_that_is_there_is_not_replaced_unasked(tmp_path: Path) -> N
     assert file.read_bytes() == b"precious"
     merged_sample().write(file, replace=True)
     assert len(open_collection(file)) == ROWS
+    with pytest.raises(InputError, match="Say where"):
+        merged_sample().write()
 
 
 class Killed(BaseException):

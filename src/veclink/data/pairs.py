@@ -267,9 +267,9 @@ def _rows_of(values: np.ndarray, collection: Collection, side: str, what: str) -
             raise InputError(
                 f"The {what} name rows that {side} does not have, as it has {n:,}: {named(lost)}; rows count from 0."
             )
-        raise InputError(
-            f"The {what} name ids that {side} does not have among its {n:,}: {named(lost)}; check the ids."
-        )
+        source = collection.ids_from
+        way = "check the ids" if source is None else f"its ids are those of {source}, so name these, and no row numbers"
+        raise InputError(f"The {what} name ids that {side} does not have among its {n:,}: {named(lost)}; {way}.")
     return rows
 
 

@@ -17,21 +17,18 @@ import numpy as np
 
 from veclink.data.collection import Collection, numbers
 from veclink.data.links import Links
-from veclink.errors import InputError, needed
+from veclink.data.notebook import card
+from veclink.errors import InputError, named, without_secrets
 from veclink.geometry.magnitudes import fitted
 from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores import open_store
-from veclink.stores.arrow import id_column, one_table
 from veclink.stores.opening import open_collection
 from veclink.stores.protocol import BATCH, Batch
+from veclink.uses.appended_rows import NEEDED, filled_in, lacking_columns, with_new_rows
 from veclink.uses.linker import Linker
-from veclink.uses.merged_rows import RESERVED, coalesced, ids_with_b, joined_ids
+from veclink.uses.merged_rows import ids_with_b, joined_ids
 from veclink.uses.merging import DEFAULT_SURE
 from veclink.uses.translating import Source
-
-Joined = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""New rows that are joined, the rows that they are joined to, and their probabilities, (m,) each."""
-NEEDED = ("origin", "id_a", "id_b", "link_probability")
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +48,8 @@ class Appended:
         How many of the joined rows are expected to be wrong: Σ(1 − probability).
     ids_of_a : str
         How the ids of A's rows are written that other rows have too, in words; "as they are" where there are none.
+    place : str or Path
+        The merged collection that it is made from, and that `write` replaces.
     """
 
     vectors: np.ndarray
@@ -64,6 +63,27 @@ class Appended:
     lacking: tuple[str, ...]
     hidden: float
     ids_of_a: str
+    place: str | Path
+
+    def __repr__(self) -> str:
+        return f"Appended({self._headline()}; {self._is_written()})"
+
+    def _repr_html_(self) -> str:
+        figures = [("In the merged collection", without_secrets(str(self.place))), ("Now", self._is_written())]
+        if self.filled:
+            figures.append(("Rows there that get values they lacked", f"{self.filled:,}"))
+        if self.lacking:
+            figures.append(("Columns that the new rows lack", named(self.lacking)))
+        if self.joined:
+            figures.append(("Joined rows that are expected to be wrong", f"{self.hidden:.1f}"))
+        return card(self._headline(), figures, (), ())
+
+    def _headline(self) -> str:
+        were_there = f"{self.joined:,} joined to rows that were there, {self.there:,} in it already"
+        return f"{self.rows:,} rows: {self.new:,} new, {were_there}"
+
+    def _is_written(self) -> str:
+        return "nothing is written before write()" if self.changes else "there is nothing to write"
 
     @property
     def changes(self) -> bool:
@@ -81,11 +101,14 @@ class Appended:
             stop = min(start + BATCH, self.rows)
             yield Batch(self.vectors[start:stop], self.ids[start:stop], self.payload.slice(start, stop - start))
 
-    def write(self, to: str | Path) -> int:
-        """Put it in the place of the older one, whole or not at all; where nothing changes, nothing is written."""
+    def write(self, to: str | Path | None = None) -> int:
+        """Put it in the place of the older one, whole or not at all; where nothing changes, nothing is written.
+
+        to: another place, where what is there is replaced.
+        """
         if not self.changes:
             return self.rows
-        with open_store(to, write=True) as store:
+        with open_store(self.place if to is None else to, write=True) as store:
             return store.write(self.batches(), metadata=self.metadata, replace=True)
 
 
@@ -132,8 +155,8 @@ def append(
     table, ids, own_ids = _checked(rows, merged, metadata, str(to))
     known = _known(table, own_ids, side)
     fresh = np.flatnonzero(known < 0)
-    table, filled = _filled(table, rows, known, side)
-    lacking = _lacking(table, rows, side) if len(fresh) else ()
+    table, filled = filled_in(table, rows, known, side)
+    lacking = lacking_columns(table, rows, side) if len(fresh) else ()
     partner, chance = _partners(linker, rows, side, against, progress) if len(fresh) else _no_partners(len(rows))
     usable = fresh[chance[fresh] >= sure] if len(fresh) else fresh
     place = _places(table, partner[usable], "b" if side == "a" else "a")
@@ -142,7 +165,7 @@ def append(
     vectors = _vectors(merged, rows, alone, linker, side)
     if side == "b":
         vectors[at] = fitted(numbers(rows, joined), vectors.dtype) if len(joined) else vectors[at]
-    payload = _payload(table, rows, (joined, at, chance[joined]), alone, side)
+    payload = with_new_rows(table, rows, (joined, at, chance[joined]), alone, side)
     if side == "a":
         ids, ids_of_a = joined_ids(ids, own_ids[alone])
     else:
@@ -152,7 +175,7 @@ def append(
     there = len(rows) - len(fresh)
     metadata = _counted(metadata, payload, hidden)
     counts = len(alone), len(joined), there, filled
-    return Appended(vectors, ids, payload, metadata, *counts, lacking, hidden, ids_of_a)
+    return Appended(vectors, ids, payload, metadata, *counts, lacking, hidden, ids_of_a, to)
 
 
 def _checked(
@@ -199,49 +222,6 @@ def _no_partners(count: int) -> tuple[np.ndarray, np.ndarray]:
     return np.full(count, None, object), np.zeros(count)
 
 
-def _filled(table: Any, rows: Collection, known: np.ndarray, side: str) -> tuple[Any, int]:
-    """The table with values that its rows of one side lack, and how many rows have got some.
-
-    known: (m,) where each of the given rows stands in the table, −1 for new ones. Under its own name, a value of B goes
-    before one of A, as in a merge.
-    """
-    if rows.payload is None:
-        return table, 0
-    arrow: Any = needed("pyarrow", "The payload of a merged collection")
-    source = np.full(table.num_rows, -1, np.int64)
-    source[known[known >= 0]] = np.flatnonzero(known >= 0)
-    filled = np.zeros(table.num_rows, bool)
-    for name in rows.payload.column_names:
-        own = f"{side}_{name}"
-        kept = table.column(own).is_valid().to_numpy() if own in table.column_names else False
-        values = rows.payload.column(name).take(arrow.array(source, mask=(source < 0) | kept))
-        gained = values.is_valid().to_numpy()
-        if gained.any():
-            filled |= gained
-            table = _with_values(table, own, values)
-            if not _is_taken(name):
-                table = _with_values(table, name, values, first=side == "b")
-    return table, int(filled.sum())
-
-
-def _with_values(table: Any, name: str, values: Any, *, first: bool = False) -> Any:
-    """The table with these values of a column where it has none, or wherever there are such (`first`)."""
-    older = [table.column(name)] if name in table.column_names else []
-    return _with_column(table, name, coalesced([values, *older] if first else [*older, values]))
-
-
-def _lacking(table: Any, rows: Collection, side: str) -> tuple[str, ...]:
-    """Columns that rows of one side have in the table, and new ones have not."""
-    given = () if rows.payload is None else rows.payload.column_names
-    own = [name.removeprefix(f"{side}_") for name in table.column_names if name.startswith(f"{side}_")]
-    return tuple(name for name in own if name not in given)
-
-
-def _is_taken(name: str) -> bool:
-    """Whether a column of a merged collection has this name, and a payload column is there as a_… and b_… only."""
-    return name in RESERVED or name in NEEDED
-
-
 def _names(links: Links, side: int) -> np.ndarray:
     """The ids of one side of each link, as text; row numbers where it has none."""
     ids = links.ids_a if side == 0 else links.ids_b
@@ -271,25 +251,6 @@ def _vectors(merged: Collection, rows: Collection, alone: np.ndarray, linker: Li
     return np.concatenate([old, fitted(more, old.dtype)])
 
 
-def _payload(table: Any, rows: Collection, joined: Joined, alone: np.ndarray, side: str) -> Any:
-    """The table of the merged collection with the new rows' values where they were joined, and new rows at the end."""
-    arrow: Any = needed("pyarrow", "The payload of a merged collection")
-    mine, at, chance = joined
-    source = np.full(table.num_rows, -1, np.int64)
-    source[at] = mine
-    taken = _own_columns(arrow, rows, source, side)
-    probability = np.full(table.num_rows, np.nan)
-    probability[at] = chance
-    taken["link_probability"] = arrow.array(probability, mask=np.isnan(probability))
-    taken["origin"] = arrow.array(["both" if row >= 0 else None for row in source], arrow.string())
-    for name, values in taken.items():
-        wins = name == "origin" or (side == "b" and not name.startswith("a_"))
-        table = _with_values(table, name, values, first=wins)
-    tail = _own_columns(arrow, rows, alone, side)
-    tail["origin"] = arrow.array([side] * len(alone), arrow.string())
-    return one_table([table, arrow.table(tail)]) if len(alone) else table
-
-
 def _counted(metadata: dict[str, Any], payload: Any, hidden: float) -> dict[str, Any]:
     """What the store says of itself, with the counts of all rows that it has now."""
     before = metadata.get("merged") or {}
@@ -304,21 +265,3 @@ def _counted(metadata: dict[str, Any], payload: Any, hidden: float) -> dict[str,
     return {**metadata, "merged": {**before, **counts}}
 
 
-def _own_columns(arrow: Any, rows: Collection, source: np.ndarray, side: str) -> dict[str, Any]:
-    """Columns of new rows at `source` (−1: missing): the id, the payload of the side, and its plain names."""
-    index = arrow.array(source, mask=source < 0)
-    assert rows.ids is not None
-    columns = {f"id_{side}": id_column(rows.ids).take(index)}
-    if rows.payload is not None:
-        for name in rows.payload.column_names:
-            values = rows.payload.column(name).take(index)
-            columns[f"{side}_{name}"] = values
-            if not _is_taken(name):
-                columns[name] = values
-    return columns
-
-
-def _with_column(table: Any, name: str, values: Any) -> Any:
-    if name in table.column_names:
-        return table.set_column(table.column_names.index(name), name, values)
-    return table.append_column(name, values)
