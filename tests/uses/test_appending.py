@@ -7,11 +7,13 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pytest
 from typer.testing import CliRunner
 
@@ -164,6 +166,23 @@ def test_what_would_be_appended_is_told_shortly_and_written_where_it_came_from(f
     rows = table(to)
     assert len(rows) == before + appended.new
     assert all(row["title"] == row["name"] for row in rows[before:]), "as a merge of all rows at once has it"
+
+
+def test_a_linker_knows_rows_by_the_ids_of_their_payload_after_it_was_loaded(folder: Path, tmp_path: Path) -> None:
+    to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
+    sides = []
+    for side in "ab":
+        full = open_collection(folder / f"old_{side}.parquet")
+        np.save(tmp_path / f"{side}.npy", full.vectors)
+        pa.csv.write_csv(pa.table({"id": full.ids.tolist()}), tmp_path / f"{side}.csv")
+        sides.append(open_collection(tmp_path / f"{side}.npy", payload=tmp_path / f"{side}.csv"))
+    Linker.learned(linker.links, *sides, (tmp_path / "a.npy", tmp_path / "b.npy")).save(tmp_path / "bare")
+    bare = Linker.load(tmp_path / "bare")
+    assert append(folder / "new_a.parquet", to, bare).joined == append(folder / "new_a.parquet", to, linker).joined > 10
+    nameless = Linker.load(tmp_path / "bare")
+    nameless.held = replace(nameless.held, ids_from=(None, None))
+    with pytest.raises(InputError, match="knows the rows of B by their numbers"):
+        append(folder / "new_a.parquet", to, nameless)
 
 
 def test_rows_that_came_without_titles_get_them_later(folder: Path, tmp_path: Path) -> None:

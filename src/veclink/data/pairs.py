@@ -246,8 +246,8 @@ def _rows_of(values: np.ndarray, collection: Collection, side: str, what: str) -
     n, ids = len(collection), collection.ids
     if ids is None:
         way = (
-            f"give row numbers, or {side}'s ids: in NAME.ids.txt beside NAME.npy, or of a table as the column `id`, or "
-            "as another that is named after it (TABLE.parquet?id=COLUMN)"
+            f"give row numbers, or {side}'s ids: in NAME.ids.txt beside NAME.npy, or in the column `id` of its payload "
+            f"(--payload-{side.lower()} FILE), or of the table with its vectors (another: TABLE.parquet?id=COLUMN)"
         )
         strange = f"The {what} name things in {side} that are not row numbers, as it has no ids"
         rows = _whole_numbers(values, strange, way)

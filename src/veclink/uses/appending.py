@@ -157,7 +157,11 @@ def append(
     fresh = np.flatnonzero(known < 0)
     table, filled = filled_in(table, rows, known, side)
     lacking = lacking_columns(table, rows, side) if len(fresh) else ()
-    partner, chance = _partners(linker, rows, side, against, progress) if len(fresh) else _no_partners(len(rows))
+    partner, chance = _no_partners(len(rows))
+    if len(fresh):
+        links = _links_of_new(linker, rows, side, against, progress)
+        _check_named_alike(links, table, "b" if side == "a" else "a")
+        partner, chance = _partners(linker, links, rows, side)
     usable = fresh[chance[fresh] >= sure] if len(fresh) else fresh
     place = _places(table, partner[usable], "b" if side == "a" else "a")
     joined, at = usable[place >= 0], place[place >= 0]
@@ -194,12 +198,28 @@ def _checked(
     return table, ids, rows.ids
 
 
-def _partners(
+def _links_of_new(
     linker: Linker, rows: Collection, side: str, against: Source | None, progress: ProgressListener | None
-) -> tuple[np.ndarray, np.ndarray]:
+) -> Links:
+    """The links of the new rows: those that the linker has, where it took them in before."""
+    if linker.knows(rows, side=side) is not None:
+        return linker.links
+    return linker.match(rows, side=side, against=against, progress=progress)
+
+
+def _check_named_alike(links: Links, table: Any, other: str) -> None:
+    """Refuse links that name rows of the other side by number where the merged collection has ids of it."""
+    ids = links.ids_a if other == "a" else links.ids_b
+    if ids is None and len(links) and str(table.column(f"id_{other}").type) == "string":
+        raise InputError(
+            f"The linker knows the rows of {other.upper()} by their numbers, and the merged collection by ids; link "
+            f"and save the linker with these ids, or give {other.upper()} with them (against=, --against)."
+        )
+
+
+def _partners(linker: Linker, links: Links, rows: Collection, side: str) -> tuple[np.ndarray, np.ndarray]:
     """For each new row its partner's id on the other side (None for none) and the probability (0 for none)."""
     taken = linker.knows(rows, side=side)
-    links = linker.links if taken is not None else linker.match(rows, side=side, against=against, progress=progress)
     own, other = (0, 1) if side == "a" else (1, 0)
     first = 0 if taken is None else taken.start
     mine = np.flatnonzero((links.pairs[:, own] >= first) & (links.pairs[:, own] < first + len(rows)))
