@@ -170,13 +170,14 @@ def test_what_would_be_appended_is_told_shortly_and_written_where_it_came_from(f
 
 def test_a_linker_knows_rows_by_the_ids_of_their_payload_after_it_was_loaded(folder: Path, tmp_path: Path) -> None:
     to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
-    sides = []
+    named = {}
     for side in "ab":
         full = open_collection(folder / f"old_{side}.parquet")
         np.save(tmp_path / f"{side}.npy", full.vectors)
         pa.csv.write_csv(pa.table({"id": full.ids.tolist()}), tmp_path / f"{side}.csv")
-        sides.append(open_collection(tmp_path / f"{side}.npy", payload=tmp_path / f"{side}.csv"))
-    Linker.learned(linker.links, *sides, (tmp_path / "a.npy", tmp_path / "b.npy")).save(tmp_path / "bare")
+        named[side] = open_collection(tmp_path / f"{side}.npy", payload=tmp_path / f"{side}.csv")
+    places = str(tmp_path / "a.npy"), str(tmp_path / "b.npy")
+    Linker.learned(linker.links, named["a"], named["b"], places).save(tmp_path / "bare")
     bare = Linker.load(tmp_path / "bare")
     assert append(folder / "new_a.parquet", to, bare).joined == append(folder / "new_a.parquet", to, linker).joined > 10
     nameless = Linker.load(tmp_path / "bare")
