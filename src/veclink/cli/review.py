@@ -67,19 +67,20 @@ def review(
     as_json: AsJson = False,
 ) -> None:
     """Review links in the browser: the doubtful first, side by side, answered with single keys."""
-    for package in ("fastapi", "jinja2", "python_multipart", "uvicorn"):
-        needed(package, "The review page", "veclink[review]")
     from veclink.data.links import Links
-    from veclink.review.again import LinkAgain
-    from veclink.review.journal import Journal
-    from veclink.review.server import serve
-    from veclink.review.session import Review
 
     found, nearly = _to_review(Links.load(links))
     path = journal or links.with_name(f"{links.name}.review.jsonl")
     if not len(found) and not path.exists():  # what was accepted before can still be linked again with
         _say_nothing_to_review(found, links, as_json)
         raise typer.Exit(NO_TRUSTED_LINKS)
+    for package in ("fastapi", "jinja2", "python_multipart", "uvicorn"):
+        needed(package, "The review page", "veclink[review]")
+    from veclink.review.again import LinkAgain
+    from veclink.review.journal import Journal
+    from veclink.review.server import serve
+    from veclink.review.session import Review
+
     note_short_columns(found, links)
     output = linking.output or links.with_name(f"{links.stem}.again{links.suffix}")
     inputs = (links, *payloads.files(), journal)
