@@ -14,7 +14,7 @@ from typing import Any
 from veclink_bench.places import BENCH
 from veclink_bench.real_table import kinds_table
 from veclink_bench.span_figures import span_trials
-from veclink_bench.studies import advise, merge_sure
+from veclink_bench.studies import advise, bounds, merge_sure
 
 RESULTS = BENCH / "results" / "experiments"
 SPEED = BENCH / "results" / "speed"
@@ -139,6 +139,11 @@ def real_cases(results: Path = RESULTS) -> str:
     return kinds_table(_real_trials(results))
 
 
+def real_bounds() -> str:
+    """What the vectors allow where every link is known, beside what is found from seeds: `veclink bench bounds`."""
+    return bounds.table(bounds.kept_bounds("report"), _real_trials(RESULTS), of=("kind",))
+
+
 def merge_choices(results: Path = RESULTS) -> str:
     """What each `--probability` and each map of a merge hides and finds, by `veclink bench merge-sure`."""
     cells = json.loads((results / "merge_sure.json").read_text(encoding="utf-8"))["cells"]
@@ -180,6 +185,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "starts": starts,
     "new-rows": new_rows,
     "real-cases": real_cases,
+    "real-bounds": real_bounds,
     "merge-choices": merge_choices,
     "advice": advice,
     "span-trials": span_trials,
