@@ -22,6 +22,8 @@ from veclink.errors import InputError, OutputError
 from veclink.geometry.signatures import unit_rows
 from veclink.progress import Progress
 from veclink.uses import translated
+from veclink.uses.clustering import Clusters, ClusterSummary
+from veclink.uses.many import ManyLinks
 from veclink.uses.merged_rows import check_table_beside, ids_with_b
 from veclink.uses.merging import Merged
 
@@ -109,6 +111,17 @@ def test_improbable_links_fit_the_map_but_hide_no_row() -> None:
     assert merge(a, b, links, map="procrustes", sure=0.0).summary.linked == 30
     assert merged.translator is not None and merged.translator.n_links == 30
     assert merged.summary.hidden == pytest.approx(20 * 0.04)
+
+
+def test_results_are_told_in_a_line_and_not_as_their_arrays() -> None:
+    merged = merge(small(40, 8, 0), small(40, 8, 1), [(row, row) for row in range(20)], map="procrustes")
+    numbers, names = np.zeros(9, np.int64), np.arange(9)
+    clusters = Clusters(numbers, numbers, numbers, numbers, names, names, ClusterSummary(1, 1.0, 9, 9, 4, 4, 1.0, 1.0))
+    objects = ManyLinks(np.array([[0, 1, -1], [1, 2, 3]]), np.ones(2), {})
+    assert repr(merged.rows) == "MergedRows(60 rows: 40 of B, 20 of them in A too, 20 of A alone)"
+    assert repr(merged.translator) == "Translator(procrustes: from 8 to 8 numbers, fitted to 20 links)"
+    assert repr(clusters).startswith("Clusters(1 cluster of 18 rows, ") and len(repr(clusters)) < 80
+    assert repr(objects) == "ManyLinks(2 objects in two or more of 3 collections: 1 in 2, 1 in 3)"
 
 
 def test_plain_pairs_have_no_probabilities_to_expect_hidden_rows_by() -> None:

@@ -59,6 +59,11 @@ class MergedRows:
         alone = np.flatnonzero(new)
         return cls(a, b, partner, sure, alone, *joined_ids(names(b), names(a)[alone]))
 
+    def __repr__(self) -> str:
+        joined = int((self.partner >= 0).sum())
+        parts = f"{len(self.b):,} of B, {joined:,} of them in A too, {len(self.alone):,} of A alone"
+        return f"MergedRows({len(self):,} rows: {parts})"
+
     def __len__(self) -> int:
         return len(self.b) + len(self.alone)
 
