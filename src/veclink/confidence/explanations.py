@@ -1,19 +1,17 @@
-"""Links to look at, and in words why one is a link, and what makes it doubtful: the evidence that lowers its odds."""
+"""Links to look at, and what makes one doubtful in words: the evidence that lowers its odds most."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from veclink.confidence import evidence
 from veclink.confidence.constants import MIN_TELLING_CHANGE, SURE
-from veclink.data.link import Explanation
 from veclink.data.links import Links
 
-__all__ = ["SURE", "against", "explanation", "in_words", "typical"]
+__all__ = ["SURE", "against", "in_words", "typical"]
 
 
 def typical(links: Links, sure: int, doubtful: int) -> list[tuple[str, int]]:
@@ -50,9 +48,16 @@ def against(links: Links, i: int, most: int = 2) -> list[tuple[str, float]]:
     against a pair with average evidence. Changes that are not worth a word are left out, and so are all after the
     first `most`. Empty where the links carry no model, and for given pairs.
     """
+    model = links.trace.get("model")
+    if not model or _given(links)[i]:
+        return []
+    values = recorded_values(links.evidence, model["features"], i)
+    if values is None:
+        return []
+    changes = model_changes(model, values)
     telling = [
         (name, change)
-        for name, change in _changes(links, i).items()
+        for name, change in changes.items()
         if change < -MIN_TELLING_CHANGE
     ]  # fmt: skip
     telling.sort(key=lambda each: each[1])
@@ -68,29 +73,6 @@ def in_words(links: Links, i: int, rival_a: str = "", rival_b: str = "") -> str:
     phrases = [_phrase(links, i, name, rivals) for name in names]
     text = ", and ".join(phrases)
     return text[:1].upper() + text[1:] + "."
-
-
-def explanation(links: Links, i: int) -> Explanation:
-    """Link i in words, a line for each thing that is known of it, with the labels of the registry of evidence."""
-    known = links.explain(i)
-    rivals = links.rival_names(i)
-    told = Explanation(Probability=_chance_in_words(links, known))
-    doubt = in_words(links, i, rivals["a"], rivals["b"])
-    if doubt:
-        told["Against it"] = doubt
-    told.update(_evidence_in_words(links, i, known))
-    if known.get("views"):
-        told["Votes"] = f"{known['votes']} of {known['views']} views proposed it"
-    for side, name in rivals.items():
-        if name:
-            score = known.get(f"rival_{side}_score")
-            told[f"Next best in {side.upper()}"] = name if score is None else f"{name}, with the score {score:.2f}"
-    return told
-
-
-def known_number(value: Any) -> float | None:
-    """A plain number, None where it is missing or not a number."""
-    return None if value is None or not isfinite(value) else float(value)
 
 
 def recorded_values(
@@ -134,46 +116,6 @@ def model_changes(
         change = weight * (values[name] - centre) / scale
         changes[told] = changes.get(told, 0.0) + change
     return changes
-
-
-def _changes(links: Links, i: int) -> dict[str, float]:
-    """`model_changes` of link i; empty where the links carry no model, and for given pairs."""
-    model = links.trace.get("model")
-    if not model or _given(links)[i]:
-        return {}
-    values = recorded_values(links.evidence, model["features"], i)
-    return {} if values is None else model_changes(model, values)
-
-
-def _chance_in_words(links: Links, known: Mapping[str, Any]) -> str:
-    if known.get("given"):
-        return "1, as it was given as known"
-    chance = known["probability"]
-    if not links.summary.is_calibrated:
-        return f"{chance:.3f}, a share of votes and no calibrated probability"
-    right = "more than 99" if chance > 0.995 else f"about {100 * chance:.0f}"  # never rounded up to all
-    return f"{chance:.3f}; of 100 pairs like this one, {right} are right"
-
-
-def _evidence_in_words(
-    links: Links,
-    i: int,
-    known: Mapping[str, Any],
-) -> dict[str, str]:
-    """What each kind of evidence says of link i, by its label; those without words only where they are telling."""
-    changes = _changes(links, i)
-    told = {}
-    for entry in evidence.REGISTRY:
-        value = known_number(known.get(entry.name))
-        change = changes.get(entry.name, 0.0)
-        words = []
-        if entry.card is not None and value is not None:
-            words.append(entry.card(value, known))
-        if abs(change) > MIN_TELLING_CHANGE:
-            words.append("speaks for it" if change > 0 else "speaks against it")
-        if words:
-            told[entry.label] = "; ".join(words)
-    return told
 
 
 def _phrase(

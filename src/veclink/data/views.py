@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 VIEWS = {
-    "explanation": "veclink.confidence.explanations:explanation",
+    "explanation": "veclink.report.link_words:explanation",
     "ranges": "veclink.confidence.intervals:ranges",
     "report": "veclink.report:save_report",
     "plot": "veclink.report.plotting:plot_links",

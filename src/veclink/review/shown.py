@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from veclink.confidence.evidence import Evidence, neighbourhood_evidence, score_evidence
-from veclink.confidence.explanations import in_words, known_number
+from veclink.confidence.explanations import in_words
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.titles import title_column
@@ -83,7 +83,7 @@ def rivals(links: Links, index: int, a: Collection, b: Collection) -> list[dict[
             {
                 "side": letter,
                 **side(collection, row),
-                "score": None if score is None else known_number(score[index]),
+                "score": None if score is None else _number(score[index]),
                 "linked": _linked_with(links, index, letter, row, a, b),
             }
         )
@@ -109,7 +109,7 @@ def _card_rows(entries: tuple[Evidence, ...], known: dict[str, Any]) -> list[dic
     """What these kinds of evidence say of a link, those that it has and that a card shows."""
     rows = []
     for entry in entries:
-        value = known_number(known.get(entry.name))
+        value = _number(known.get(entry.name))
         if entry.card is not None and value is not None:
             rows.append({"what": entry.card_label or entry.label, "value": entry.card(value, known)})
     return rows
@@ -124,7 +124,7 @@ def nearest(links: Links, index: int, a: Collection, b: Collection) -> list[dict
         if rows[0] is None or rows[1] is None or similarity is None:
             break
         left, right = side(a, int(rows[0][index])), side(b, int(rows[1][index]))
-        found.append({"a": left["headline"], "b": right["headline"], "similarity": known_number(similarity[index])})
+        found.append({"a": left["headline"], "b": right["headline"], "similarity": _number(similarity[index])})
     return found
 
 
@@ -157,3 +157,8 @@ def _text(value: Any) -> str | None:
 
 def _plain(word: str) -> str:
     return "".join(each for each in word.lower() if each.isalnum())
+
+
+def _number(value: Any) -> float | None:
+    """A plain number, None where it is missing or not a number."""
+    return None if value is None or not math.isfinite(value) else float(value)
