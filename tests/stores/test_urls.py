@@ -74,6 +74,15 @@ def test_three_slashes_also_find_a_file_of_this_folder(tmp_path: Path, monkeypat
     assert len(open_collection("sqlite:///x.db#papers")) == 4
 
 
+def test_a_single_file_with_a_scheme_is_told_to_be_named_by_its_path(tmp_path: Path) -> None:
+    file = tmp_path / "x.parquet"
+    file.write_bytes(b"")
+    with pytest.raises(InputError, match="is one file; give its path alone"):
+        parse_url(f"parquet://{file}")
+    with pytest.raises(InputError, match=r"by its path alone, such as vectors\.npy"):
+        parse_url("npy:///x.npy")
+
+
 def test_an_option_that_is_not_known_is_named() -> None:
     with pytest.raises(InputError, match="has no option 'tabel'; known are"):
         parse_url("lancedb:///x?tabel=papers")

@@ -15,6 +15,8 @@ from veclink import Collection, merge, open_collection, sample
 from veclink.data.links import Links
 from veclink.errors import InputError
 from veclink.geometry.signatures import unit_rows
+from veclink.uses.clustering import Clusters, ClusterSummary
+from veclink.uses.many import ManyLinks
 
 ROWS = 1950 + 1950 - 900
 # most tests merge small made-up collections, whose vectors have nothing to do with one another
@@ -73,6 +75,17 @@ def test_improbable_links_fit_the_map_but_hide_no_row() -> None:
     assert merged.summary.hidden == pytest.approx(20 * 0.04)
 
 
+def test_results_are_told_in_a_line_and_not_as_their_arrays() -> None:
+    merged = merge(small(40, 8, 0), small(40, 8, 1), [(row, row) for row in range(20)], map="procrustes")
+    numbers, names = np.zeros(9, np.int64), np.arange(9)
+    clusters = Clusters(numbers, numbers, numbers, numbers, names, names, ClusterSummary(1, 1.0, 9, 9, 4, 4, 1.0, 1.0))
+    objects = ManyLinks(np.array([[0, 1, -1], [1, 2, 3]]), np.ones(2), {})
+    assert repr(merged.rows) == "MergedRows(60 rows: 40 of B, 20 of them in A too, 20 of A alone)"
+    assert repr(merged.translator) == "Translator(procrustes: from 8 to 8 numbers, fitted to 20 links)"
+    assert repr(clusters).startswith("Clusters(1 cluster of 18 rows, ") and len(repr(clusters)) < 80
+    assert repr(objects) == "ManyLinks(2 objects in two or more of 3 collections: 1 in 2, 1 in 3)"
+
+
 def test_plain_pairs_have_no_probabilities_to_expect_hidden_rows_by() -> None:
     assert merged_sample().summary.hidden is None
 
@@ -86,6 +99,17 @@ def test_a_column_of_both_payloads_is_bs_value_or_else_as() -> None:
     assert table.column("b_title").to_pylist() == ["B0", None, "B2", None]
     assert table.column("year").to_pylist() == ["one", "two", None, "1"]  # of two kinds: text
     assert "id" not in table.column_names and table.column("a_id").to_pylist() == ["z", "y", None, "x"]
+
+
+def test_the_titles_of_both_sides_are_one_column_whatever_they_are_called() -> None:
+    a = small(3, 4, 0, payload=pa.table({"name": ["A0", "A1", "A2"], "place": ["X", "Y", "Z"]}))
+    b = small(3, 4, 1, payload=pa.table({"title": ["B0", None, "B2"], "year": [1, 2, 3]}))
+    table = merge(a, b, _by_rows(np.array([[1, 1], [2, 0]])), union_only=True).collection().payload
+    assert table.column("title").to_pylist() == ["B0", "A1", "B2", "A0"] == table.column("name").to_pylist()
+    assert table.column("a_name").to_pylist() == ["A2", "A1", None, "A0"] and "a_title" not in table.column_names
+    nameless = small(3, 4, 0, payload=pa.table({"place": ["X", "Y", "Z"]}))
+    table = merge(nameless, b, _by_rows(np.array([[1, 1]])), union_only=True).collection().payload
+    assert table.column("title").to_pylist() == ["B0", None, "B2", None, None], "a place is no title"
 
 
 def test_links_that_share_a_row_are_settled_by_probability() -> None:
@@ -172,6 +196,8 @@ def test_a_collection_that_is_there_is_not_replaced_unasked(tmp_path: Path) -> N
     assert file.read_bytes() == b"precious"
     merged_sample().write(file, replace=True)
     assert len(open_collection(file)) == ROWS
+    with pytest.raises(InputError, match="Say where"):
+        merged_sample().write()
 
 
 def test_zero_vectors_of_a_are_refused_or_left_out() -> None:

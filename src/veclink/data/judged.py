@@ -48,12 +48,16 @@ def judged_columns(links: Links) -> dict[str, np.ndarray]:
 
 def summary_of_all(summary: Summary, probability: np.ndarray) -> Summary:
     """What is estimated of all judged pairs (n,), from the summary of the links among them."""
+    if not summary.is_calibrated:
+        return _without_estimates(summary, len(probability))
     told = replace(with_shares(summary, probability), n_links=len(probability), agreement=None)
     return replace(told, precision_range=None, recall_range=None)
 
 
 def summary_of_first(summary: Summary, probability: np.ndarray) -> Summary:
     """What is estimated of the surest pairs, whose probabilities (n,) these are, with the ranges."""
+    if not summary.is_calibrated:
+        return _without_estimates(summary, len(probability))
     told = replace(with_shares(summary, probability), n_links=len(probability), agreement=None)
     return with_ranges(told, probability)
 
@@ -91,6 +95,12 @@ def with_ranges(summary: Summary, probability: np.ndarray) -> Summary:
         recall_range=known.recall.range,
         overlap_range=known.overlap.range,
     )
+
+
+def _without_estimates(summary: Summary, n_links: int) -> Summary:
+    """The summary of so many links whose probabilities are not calibrated: nothing follows from their sum."""
+    unknown = dict.fromkeys(("precision", "recall", "precision_range", "recall_range", "agreement"))
+    return replace(summary, n_links=n_links, **unknown)  # type: ignore[arg-type]
 
 
 def judged_anew(summary: Summary) -> Summary:

@@ -163,7 +163,10 @@ class Links(ShownLinks):
         return replace(self, summary=summary, **{**chosen, **changes})
 
     def explain(self, i: int) -> dict[str, Any]:
-        """All that is known of link `i`: its rank, ids and rows, its probability, and every column of evidence."""
+        """The numbers of link `i`: its rank, ids and rows, its probability, and every column of evidence.
+
+        `links[i].explain()` says in words what they mean.
+        """
         if not isinstance(i, (int, np.integer)) or not -len(self) <= i < len(self):
             raise InputError(f"There is no link {i!r}; there are {len(self):,}, counted from 0.")
         row_a, row_b = self.pairs[i].tolist()

@@ -258,8 +258,8 @@ def _rows_of(values: np.ndarray, collection: Collection, side: str, what: str) -
     n, ids = len(collection), collection.ids
     if ids is None:
         way = (
-            f"give row numbers, or {side}'s ids: in NAME.ids.txt beside NAME.npy, or of a table as the column `id`, or "
-            "as another that is named after it (TABLE.parquet?id=COLUMN)"
+            f"give row numbers, or {side}'s ids: in NAME.ids.txt beside NAME.npy, or in the column `id` of its payload "
+            f"(--payload-{side.lower()} FILE), or of the table with its vectors (another: TABLE.parquet?id=COLUMN)"
         )
         strange = f"The {what} name things in {side} that are not row numbers, as it has no ids"
         rows = _whole_numbers(values, strange, way)
@@ -279,9 +279,9 @@ def _rows_of(values: np.ndarray, collection: Collection, side: str, what: str) -
             raise InputError(
                 f"The {what} name rows that {side} does not have, as it has {n:,}: {named(lost)}; rows count from 0."
             )
-        raise InputError(
-            f"The {what} name ids that {side} does not have among its {n:,}: {named(lost)}; check the ids."
-        )
+        source = collection.ids_from
+        way = "check the ids" if source is None else f"its ids are those of {source}, so name these, and no row numbers"
+        raise InputError(f"The {what} name ids that {side} does not have among its {n:,}: {named(lost)}; {way}.")
     return rows
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from veclink.data.collection import Collection
+from veclink.data.titles import named_title, usual_title
 from veclink.errors import needed
 from veclink.stores.arrow import id_column, one_table
 from veclink.uses.merged_rows import RESERVED, coalesced
@@ -53,7 +54,7 @@ def with_missing_values(table: Any, rows: Collection, known: np.ndarray, side: s
     source = np.full(table.num_rows, -1, np.int64)
     source[known[known >= 0]] = np.flatnonzero(known >= 0)
     filled = np.zeros(table.num_rows, bool)
-    for name in rows.payload.column_names:
+    for name, plain in _plain_names(table, rows.payload, side).items():
         own = f"{side}_{name}"
         kept = table.column(own).is_valid().to_numpy() if own in table.column_names else False
         values = rows.payload.column(name).take(arrow.array(source, mask=(source < 0) | kept))
@@ -61,8 +62,8 @@ def with_missing_values(table: Any, rows: Collection, known: np.ndarray, side: s
         if gained.any():
             filled |= gained
             table = _with_values(table, own, values)
-            if not _is_taken(name):
-                table = _with_values(table, name, values, first=side == "b")
+            for each in plain:
+                table = _with_values(table, each, values, first=side == "b")
     return table, int(filled.sum())
 
 
@@ -71,7 +72,8 @@ def with_new_rows(table: Any, rows: Collection, placed: Placed, side: str) -> An
     arrow: Any = needed("pyarrow", "The payload of a merged collection")
     source = np.full(table.num_rows, -1, np.int64)
     source[placed.at] = placed.joined
-    taken = _own_columns(arrow, rows, source, side)
+    plain = {} if rows.payload is None else _plain_names(table, rows.payload, side)
+    taken = _own_columns(arrow, rows, source, side, plain)
     probability = np.full(table.num_rows, np.nan)
     probability[placed.at] = placed.chance
     taken["link_probability"] = arrow.array(probability, mask=np.isnan(probability))
@@ -79,7 +81,7 @@ def with_new_rows(table: Any, rows: Collection, placed: Placed, side: str) -> An
     for name, values in taken.items():
         wins = name == "origin" or (side == "b" and not name.startswith("a_"))
         table = _with_values(table, name, values, first=wins)
-    tail = _own_columns(arrow, rows, placed.alone, side)
+    tail = _own_columns(arrow, rows, placed.alone, side, plain)
     tail["origin"] = arrow.array([side] * len(placed.alone), arrow.string())
     return one_table([table, arrow.table(tail)]) if len(placed.alone) else table
 
@@ -91,7 +93,24 @@ def lacking_columns(table: Any, rows: Collection, side: str) -> tuple[str, ...]:
     return tuple(name for name in own if name not in given)
 
 
-def _own_columns(arrow: Any, rows: Collection, source: np.ndarray, side: str) -> dict[str, Any]:
+def _plain_names(table: Any, payload: Any, side: str) -> dict[str, list[str]]:
+    """The columns without a_ and b_ that each payload column of one side fills, as in a merge.
+
+    None where the name is taken by a column of every merged collection; two where the other side's title is called
+    otherwise.
+    """
+    names = {name: [] if name in RESERVED or name in NEEDED else [name] for name in payload.column_names}
+    beginning = "b_" if side == "a" else "a_"
+    others = [each.removeprefix(beginning) for each in table.column_names if each.startswith(beginning)]
+    own, other = named_title(payload), usual_title(others)
+    if own is not None and other is not None and other not in names:
+        names[own].append(other)
+    return names
+
+
+def _own_columns(
+    arrow: Any, rows: Collection, source: np.ndarray, side: str, plain: dict[str, list[str]]
+) -> dict[str, Any]:
     """Columns of new rows at `source` (−1: missing): the id, the payload of the side, and its plain names."""
     index = arrow.array(source, mask=source < 0)
     assert rows.ids is not None
@@ -100,8 +119,7 @@ def _own_columns(arrow: Any, rows: Collection, source: np.ndarray, side: str) ->
         for name in rows.payload.column_names:
             values = rows.payload.column(name).take(index)
             columns[f"{side}_{name}"] = values
-            if not _is_taken(name):
-                columns[name] = values
+            columns |= dict.fromkeys(plain[name], values)
     return columns
 
 
@@ -115,8 +133,3 @@ def _with_column(table: Any, name: str, values: Any) -> Any:
     if name in table.column_names:
         return table.set_column(table.column_names.index(name), name, values)
     return table.append_column(name, values)
-
-
-def _is_taken(name: str) -> bool:
-    """Whether a column of a merged collection has this name, and a payload column is there as a_… and b_… only."""
-    return name in RESERVED or name in NEEDED

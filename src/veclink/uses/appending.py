@@ -17,7 +17,8 @@ import numpy as np
 
 from veclink.data.collection import Collection, numbers
 from veclink.data.links import Links
-from veclink.errors import InputError
+from veclink.data.notebook import card
+from veclink.errors import InputError, named, without_secrets
 from veclink.geometry.magnitudes import fitted
 from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores import open_store
@@ -47,6 +48,8 @@ class Appended:
         How many of the joined rows are expected to be wrong: Σ(1 − probability).
     ids_of_a : str
         How the ids of A's rows are written that other rows have too, in words; "as they are" where there are none.
+    place : str or Path
+        The merged collection that it is made from, and that `write` replaces.
     """
 
     vectors: np.ndarray
@@ -60,6 +63,27 @@ class Appended:
     lacking: tuple[str, ...]
     hidden: float
     ids_of_a: str
+    place: str | Path
+
+    def __repr__(self) -> str:
+        return f"Appended({self._headline()}; {self._is_written()})"
+
+    def _repr_html_(self) -> str:
+        figures = [("In the merged collection", without_secrets(str(self.place))), ("Now", self._is_written())]
+        if self.filled:
+            figures.append(("Rows there that get values they lacked", f"{self.filled:,}"))
+        if self.lacking:
+            figures.append(("Columns that the new rows lack", named(self.lacking)))
+        if self.joined:
+            figures.append(("Joined rows that are expected to be wrong", f"{self.hidden:.1f}"))
+        return card(self._headline(), figures, (), ())
+
+    def _headline(self) -> str:
+        were_there = f"{self.joined:,} joined to rows that were there, {self.there:,} in it already"
+        return f"{self.rows:,} rows: {self.new:,} new, {were_there}"
+
+    def _is_written(self) -> str:
+        return "nothing is written before write()" if self.changes else "there is nothing to write"
 
     @property
     def changes(self) -> bool:
@@ -77,11 +101,14 @@ class Appended:
             stop = min(start + BATCH, self.rows)
             yield Batch(self.vectors[start:stop], self.ids[start:stop], self.payload.slice(start, stop - start))
 
-    def write(self, to: str | Path) -> int:
-        """Put it in the place of the older one, whole or not at all; where nothing changes, nothing is written."""
+    def write(self, to: str | Path | None = None) -> int:
+        """Put it in the place of the older one, whole or not at all; where nothing changes, nothing is written.
+
+        to: another place, where what is there is replaced.
+        """
         if not self.changes:
             return self.rows
-        with open_store(to, write=True) as store:
+        with open_store(self.place if to is None else to, write=True) as store:
             return store.write(self.batches(), metadata=self.metadata, replace=True)
 
 
@@ -125,7 +152,7 @@ def append(
     table, filled = with_missing_values(given.table, rows, known, side)
     placed = Placed.nowhere()
     if len(fresh):
-        partners = _partners(linker, rows, side, against, progress)
+        partners = _partners(linker, given, against, progress)
         placed = _placed(table, fresh, partners, side, sure)
     payload = with_new_rows(table, rows, placed, side)
     ids, ids_of_a = _ids(given, placed)
@@ -141,6 +168,7 @@ def append(
         lacking=lacking_columns(table, rows, side) if len(fresh) else (),
         hidden=placed.hidden,
         ids_of_a=ids_of_a,
+        place=to,
     )
 
 
@@ -195,11 +223,13 @@ def _known(table: Any, own_ids: np.ndarray, side: str) -> np.ndarray:
 
 
 def _partners(
-    linker: Linker, rows: Collection, side: str, against: Source | None, progress: ProgressListener | None
+    linker: Linker, given: _Given, against: Source | None, progress: ProgressListener | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """For each new row its partner's id on the other side (None for none) and the probability (0 for none)."""
+    rows, side = given.rows, given.side
     taken = linker.knows(rows, side=side)
     links = linker.links if taken is not None else linker.match(rows, side=side, against=against, progress=progress)
+    _check_named_alike(links, given.table, "b" if side == "a" else "a")
     own, other = (0, 1) if side == "a" else (1, 0)
     first = 0 if taken is None else taken.start
     mine = np.flatnonzero((links.pairs[:, own] >= first) & (links.pairs[:, own] < first + len(rows)))
@@ -209,6 +239,16 @@ def _partners(
     partner[links.pairs[mine, own] - first] = names[mine]
     chance[links.pairs[mine, own] - first] = links.probability[mine]
     return partner, chance
+
+
+def _check_named_alike(links: Links, table: Any, other: str) -> None:
+    """Refuse links that name rows of the other side by number where the merged collection has ids of it."""
+    ids = links.ids_a if other == "a" else links.ids_b
+    if ids is None and len(links) and str(table.column(f"id_{other}").type) == "string":
+        raise InputError(
+            f"The linker knows the rows of {other.upper()} by their numbers, and the merged collection by ids; link "
+            f"and save the linker with these ids, or give {other.upper()} with them (against=, --against)."
+        )
 
 
 def _names(links: Links, side: int) -> np.ndarray:

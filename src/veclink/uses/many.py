@@ -70,6 +70,9 @@ class ManyLinks(Tabled):
     def __len__(self) -> int:
         return len(self.objects)
 
+    def __repr__(self) -> str:
+        return f"ManyLinks({self.sentence.removesuffix('.')})"
+
     def pairs(self, i: int, j: int) -> np.ndarray:
         """The rows (n, 2) of collections i and j that are the same object."""
         both = self.objects[:, [i, j]]

@@ -68,6 +68,10 @@ class Translator:
     tried: tuple[Quality, ...] = ()
     length: float = 1.0
 
+    def __repr__(self) -> str:
+        taken, given = self.dimensions
+        return f"Translator({self.kind}: from {taken:,} to {given:,} numbers, fitted to {self.n_links:,} links)"
+
     @classmethod
     def fit(
         cls,
