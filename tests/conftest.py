@@ -39,6 +39,7 @@ TIERS = {
     "files/test_safetensors.py": "extras",
     "files/test_scratch_folders.py": "stores",
     "faults/*": "stores",
+    "geometry/test_kmeans.py": "extras",
     "geometry/test_nearest.py": "extras",
     "linkers/test_checkpoint.py": "runs",
     "linkers/test_determinism.py": "runs",

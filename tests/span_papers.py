@@ -90,9 +90,18 @@ def linked_cut() -> Links:
 
 
 @cache
+def whole_cloud_pair() -> Any:
+    """The centred clouds of the whole sample: a CloudPair whose sides have an `array`, as they are held."""
+    return _centred(all_papers())
+
+
+@cache
 def cloud_pair() -> Any:
-    """The centred clouds of the cut: a CloudPair whose sides have an `array`, as they are held."""
-    papers = some_papers()
+    """The same of the cut."""
+    return _centred(some_papers())
+
+
+def _centred(papers: Papers) -> CloudPair:
     return CloudPair(*(prepare(Collection.from_array(each)).dense() for each in (papers.a, papers.b)))
 
 

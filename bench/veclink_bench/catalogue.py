@@ -32,6 +32,8 @@ STUDIES = {
     "two-models": Entry("studies.two_models", "does `veclink inspect` see that a collection mixes two models"),
     "no-seeds": Entry("studies.no_seeds", "linking from nothing, beside fifteen seeds on the same splits"),
     "living": Entry("studies.living", "new rows judged by a saved linker, beside linking everything again"),
+    "anchored": Entry("studies.anchored", "linking from outside anchors, along their own map and without it"),
+    "few-candidates": Entry("studies.few_candidates", "two calibrations of few candidates, beside what is true"),
     "recorded-runs": Entry("studies.recorded_runs", "forty-two runs recorded, to compare two versions of the code"),
     "merge-sure": Entry("studies.merge_sure", "which links may make two rows one, and by which map the rest moves"),
     "advise": Entry("studies.advise", "what `veclink advise` says of changing the model, beside what is true"),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from veclink.probing import probe
     from veclink.stores.opening import open_collection
     from veclink.uses.advising import advise
+    from veclink.uses.appending import append
     from veclink.uses.clustering import cluster
     from veclink.uses.linker import Linker
     from veclink.uses.many import link_many
@@ -28,6 +29,7 @@ __all__ = [
     "VeclinkError",
     "__version__",
     "advise",
+    "append",
     "cluster",
     "link",
     "link_many",
@@ -43,6 +45,7 @@ _HOME = {
     "Translator": "veclink.uses.translating",
     "VeclinkError": "veclink.errors",
     "advise": "veclink.uses.advising",
+    "append": "veclink.uses.appending",
     "cluster": "veclink.uses.clustering",
     "link": "veclink.linkers.linking",
     "link_many": "veclink.uses.many",

@@ -10,7 +10,7 @@ import pytest
 from span_papers import candidates, cloud_pair, pool, some_papers
 from veclink.backends.cloud_pair import CloudPair
 from veclink.backends.placing import look_on
-from veclink.backends.torch_clouds import TorchCloudPair, inspect, resident
+from veclink.backends.torch_clouds import TorchCloudPair, bytes_held, inspect, resident, room_on, rows_of
 from veclink.data.collection import Collection
 from veclink.errors import InputError
 from veclink.geometry.clouds import prepare
@@ -20,9 +20,29 @@ from veclink.linkers.linking import link
 DEVICE = "torch:cpu"
 
 
-def _on_device() -> TorchCloudPair:
+def _on_device(number_bytes: int = 4) -> TorchCloudPair:
     clouds = (prepare(Collection.from_array(each)) for each in (some_papers().a, some_papers().b))
-    return TorchCloudPair(*(resident(cloud, DEVICE) for cloud in clouds), device=DEVICE)
+    return TorchCloudPair(*(rows_of(cloud, DEVICE, number_bytes) for cloud in clouds), device=DEVICE)
+
+
+@pytest.mark.parametrize("number_bytes", [2, 0])
+def test_rows_in_float16_and_rows_that_are_sent_have_the_signatures_of_those_in_float32(number_bytes: int) -> None:
+    whole, other, links = _on_device(), _on_device(number_bytes), pool().pairs
+    axes = canonical_projections(*whole.vectors(links))
+    for side, projection in zip("ab", axes, strict=True):
+        expected = whole.signature(side, projection)
+        assert np.allclose(other.signature(side, projection), expected, atol=2e-3 if number_bytes else 1e-6)
+        some = np.array([3, 0, 499])
+        assert np.allclose(other.signature(side, projection, some), expected[some], atol=2e-3 if number_bytes else 1e-6)
+    found, expected_pairs = ({tuple(pair) for pair in each.propose(axes)[0].tolist()} for each in (other, whole))
+    assert len(found & expected_pairs) >= 0.98 * len(expected_pairs)
+
+
+@pytest.mark.parametrize(("gigabytes", "number_bytes"), [(100, 4), (60, 2), (40, 0), (20, None)])
+def test_clouds_are_held_in_as_many_bytes_as_there_is_room_for(gigabytes: int, number_bytes: int | None) -> None:
+    shapes = (3_500_000, 1024), (3_500_000, 1536)
+    assert bytes_held(*shapes, gigabytes * 10**9) == number_bytes
+    assert bytes_held(*shapes, room_on(DEVICE)) == 4
 
 
 def test_rows_on_the_device_are_those_of_the_cloud() -> None:
@@ -88,7 +108,7 @@ def test_every_kind_of_number_is_read_as_the_cloud_reads_it(kind: type) -> None:
     source = Collection.from_array(numbers.astype(kind), scale=np.full((1, 8), 0.5) if kind is np.int8 else None)
     cloud, device = prepare(source), prepare(source, look=look_on(DEVICE))
     assert np.allclose(cloud.mean, device.mean, atol=1e-6)
-    assert np.allclose(resident(device, DEVICE).numpy(), cloud.dense(), atol=1e-5)
+    assert np.allclose(resident(device, DEVICE).held.numpy(), cloud.dense(), atol=1e-5)
 
 
 def test_broken_and_zero_rows_are_named_from_the_device_too() -> None:

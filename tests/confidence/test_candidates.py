@@ -29,6 +29,15 @@ def test_mutual_candidates_hold_each_row_once() -> None:
     assert len(np.unique(found.rows_a[mutual])) == len(np.unique(found.rows_b[mutual])) == len(mutual)
 
 
+def test_pairs_are_mutual_where_they_are_among_the_mutual_candidates() -> None:
+    scored = candidates()
+    every = np.column_stack([scored.rows_a, scored.rows_b])
+    assert np.array_equal(np.flatnonzero(scored.are_mutual(every)), scored.mutual())
+    no_candidate = np.column_stack([scored.rows_a[:9], (scored.rows_b[:9] + 1) % len(scored.best_b)])
+    listed = set(map(tuple, every[scored.mutual()].tolist()))
+    assert scored.are_mutual(no_candidate).tolist() == [tuple(pair) in listed for pair in no_candidate.tolist()]
+
+
 def test_best_lists_hold_each_rows_candidates_by_falling_score() -> None:
     found = candidates()
     for best, rows in ((found.best_a, found.rows_a), (found.best_b, found.rows_b)):

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import span_papers
-from veclink.confidence.intervals import Interval, estimate, ranges, with_ranges
+from veclink.confidence.intervals import Interval, estimate, ranges
+from veclink.data.judged import with_ranges
 from veclink.data.links import Links
 from veclink.data.summary import Summary
 
@@ -59,17 +60,17 @@ def test_nothing_is_estimated_where_the_method_estimates_nothing() -> None:
 
 def test_the_ranges_in_the_summary_are_those_of_the_links_that_are_kept() -> None:
     links = span_papers.linked()
-    assert with_ranges(links) == links, "linking has put them there"
+    assert with_ranges(links.summary, links.probability) == links.summary, "linking has put them there"
     sure = links.at(precision=0.99)
-    assert with_ranges(sure) == sure
+    assert with_ranges(sure.summary, sure.probability) == sure.summary
     low, high = sure.summary.precision_range
     assert f"({low:.3f}–{high:.3f})" in repr(sure) and f"{100 * low:.0f}" in sure._repr_html_().partition("recall")[0]
     found = estimate(links.at(precision=0.99))
     assert sure.summary.precision_range == (found.precision.low, found.precision.high)
     assert sure.summary.recall_range == (found.recall.low, found.recall.high)
     assert sure.summary.recall_range[1] < links.summary.recall_range[1]
-    none = Links(np.array([[0, 0]]), np.ones(1), Summary("geh", 5, 5, 1, overlap_range=(1, 2)))
-    assert with_ranges(none).summary.overlap_range is None
+    none = with_ranges(Summary("geh", 5, 5, 1, overlap_range=(1, 2)), np.ones(1))
+    assert none.overlap_range is None
 
 
 def test_the_estimate_is_of_the_smaller_collection_and_of_the_wrong_links_to_expect() -> None:

@@ -165,7 +165,7 @@ def test_links_are_sorted_by_probability_then_row_with_all_that_belongs_to_them(
 @given(probability=st.lists(st.floats(0, 1), max_size=20), precision=st.floats(0.01, 1))
 def test_at_keeps_the_most_links_whose_mean_probability_is_enough(probability: list[float], precision: float) -> None:
     n = len(probability)
-    links = Links(np.column_stack([np.arange(n)] * 2), np.array(probability), Summary("geh", 99, 99, n, overlap=10.0))
+    links = Links(np.column_stack([np.arange(n)] * 2), np.array(probability), Summary("span", 99, 99, n, overlap=10.0))
     kept = links.at(precision=precision)
     means = [np.mean(links.probability[: i + 1]) for i in range(n)]
     assert len(kept) == max((i + 1 for i in range(n) if means[i] >= precision - 1e-9), default=0)
@@ -375,7 +375,7 @@ def test_a_range_that_is_none_is_refused(wrong: Any) -> None:
 def test_another_threshold_has_ranges_of_its_own() -> None:
     links = some_links()
     known = {"precision_range": (0.5, 0.9), "recall_range": (0.4, 0.8), "overlap_range": (5.0, 9.0)}
-    links = replace(links, summary=replace(links.summary, **known, calibration="7"))
+    links = replace(links, summary=replace(links.summary, **known, method="span", calibration="7"))
     moved = links.at(precision=0.5).summary
     assert moved.precision_range[0] < moved.precision <= moved.precision_range[1] and moved.calibration == "7"
     assert moved.recall_range[0] < moved.recall <= moved.recall_range[1] and moved.recall_range != (0.4, 0.8)

@@ -38,7 +38,40 @@ def test_links_are_a_sequence_the_surest_first() -> None:
     assert [(link.a, link.b, link.probability) for link in links] == [("c", 5, 0.99), ("h", 1, 0.8), ("e", 0, 0.6)]
     assert links[-1] == links[2]
     assert links[0].titles == ("Cats & dogs", "Dogs") and links[1].titles == ("", "")
-    assert links[0].explain() == {"a": "c", "b": 5, "row_a": 2, "row_b": 5, "probability": 0.99, "votes": 9}
+    assert links[0].evidence == {"votes": 9}
+
+
+def test_a_link_is_explained_in_words_a_line_each() -> None:
+    evidence = {
+        "score": np.array([0.62, 0.5, 0.4]),
+        "rival_b": np.array([3, -1, -1]),
+        "rival_b_score": np.array([0.51, np.nan, np.nan]),
+        "shared_neighbours": np.array([0.25, 0.1, np.nan]),
+        "votes": np.array([9, 5, 1]),
+        "views": np.array([12, 9, 9]),
+    }
+    links = replace(three_links(), evidence=evidence)
+    assert repr(links[0]) == "Link('c' and 5, probability 0.990: “Cats & dogs” and “Dogs”)"
+    assert repr(links[0].explain()).splitlines() == [
+        "Probability: 0.990; of 100 pairs like this one, about 99 are right",
+        "How alike the two are: 0.62, 0.11 ahead of the nearer rival",
+        "The same links are nearby: 25 %",
+        "Votes: 9 of 12 views proposed it",
+        "Next best in B: 3, with the score 0.51",
+    ]
+    assert "The same links are nearby" not in links[2].explain()
+
+
+def test_links_of_the_paper_are_cut_without_an_estimate_that_their_votes_do_not_give(tmp_path: Path) -> None:
+    links = three_links()
+    links = replace(links, summary=replace(links.summary, method="geh", precision=None, recall=None, overlap=None))
+    assert links.at(precision=0.85).summary.precision is None
+    links.save(tmp_path / "links.parquet")
+    told = CliRunner().invoke(
+        app, ["cut", str(tmp_path / "links.parquet"), "--links", "2", "-o", str(tmp_path / "x.csv")]
+    )
+    assert "Estimated" not in told.output and "are not calibrated" in told.output
+    assert links[0].explain()["Probability"] == "0.990, a share of votes and no calibrated probability"
 
 
 @pytest.mark.parametrize("rank", [3, -4])

@@ -2,28 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
-import numpy as np
-import pyarrow as pa
 import pytest
 
-from veclink.data.agreement import Agreement, agreement_of, score_by_column
-from veclink.data.collection import Collection
+from held_columns import holding, numbered
 from veclink.data.payload_pairs import MIN_MATCHES, called, comparable_columns, match_column, normalised
-from veclink.data.summary import Summary
 from veclink.errors import InputError
-
-
-def holding(n: int | None = None, **columns: list) -> Collection:
-    """A collection with this payload; the vectors do not matter here."""
-    rows = n if n is not None else len(next(iter(columns.values())))
-    payload = pa.table(columns) if columns else None
-    return Collection(np.ones((rows, 2), np.float32), payload=payload)
-
-
-def numbered(n: int, word: str = "title") -> list[str]:
-    return [f"{word} {i}" for i in range(n)]
 
 
 @pytest.mark.parametrize(
@@ -100,51 +83,7 @@ def test_columns_are_compared_by_names_that_mean_the_same_and_never_numbers_that
     assert comparable_columns(a, b) == [("headline", "headline"), ("url", "href"), ("headline", "title")]
 
 
-def test_agreement_counts_links_with_a_value_on_both_sides_and_no_seeds() -> None:
-    a = holding(title=["One", "two", "three", None, "five"])
-    b = holding(title=["one.", "TWO", "drei", "four", "five"])
-    pairs = np.stack([np.arange(5)] * 2, axis=1)
-    assert agreement_of(pairs, a, b) == Agreement("title", "title", 3, 4)
-    told = agreement_of(pairs, a, b, given=np.array([True, False, False, False, False]))
-    assert (told.agree, told.compared, told.seeds) == (2, 3, 1)
-    assert told.sentence == "Titles agree in 2 of 3 links, seeds not counted."
-
-
-def test_where_seeds_were_taken_by_title_it_is_said_how_many_other_titles_can_agree() -> None:
-    a = holding(title=["one", "two", "three", "four", "five", "six"])
-    b = holding(title=["one", "two", "drei", "vier", "fuenf", "sechs"])
-    pairs = np.stack([np.arange(6)] * 2, axis=1)
-    told = agreement_of(pairs, a, b, given=np.arange(6) < 2)
-    assert (told.agree, told.compared, told.possible) == (0, 4, 0)
-    assert told.sentence == "Titles say nothing of the other 4 links: all rows with equal titles were seeds."
-    told = agreement_of(pairs, a, b, given=np.arange(6) < 1)
-    assert told.sentence == "Titles agree in 1 of 5 links, seeds not counted; they can in 1 at most."
-    assert Summary("span", 6, 6, 6, agreement=asdict(told)).agreement == told
-
-
-def test_agreement_is_told_where_nothing_agrees_under_one_name_but_not_where_names_only_resemble() -> None:
-    pairs = np.array([[0, 0], [1, 1]])
-    a = holding(title=["x", "y"])
-    assert agreement_of(pairs, a, holding(title=["u", "v"])).sentence == "Titles agree in 0 of 2 links."
-    assert agreement_of(pairs, a, holding(name=["u", "v"])) is None
-    assert (
-        agreement_of(pairs, a, holding(name=["x", "v"])).sentence
-        == "Values of 'title' and 'name' agree in 1 of 2 links."
-    )
-    assert agreement_of(pairs, a, holding(2)) is None and agreement_of(pairs[:0], a, a) is None
-
-
 def test_columns_are_called_by_what_they_hold() -> None:
     assert called("title", "Title") == "titles"
     assert called("doc_id", "doc_id") == "values of 'doc_id'"
     assert called("title", "name") == "values of 'title' and 'name'"
-
-
-def test_links_are_scored_against_a_column() -> None:
-    a, b = holding(title=numbered(10)), holding(title=numbered(10))
-    pairs = np.array([[0, 0], [1, 1], [2, 2], [3, 4]])
-    found = score_by_column("title", pairs, a, b)
-    assert (found.scores.precision, found.scores.recall) == (0.75, 0.3)
-    assert (found.agreement.agree, found.agreement.compared, found.linked, len(found.matches)) == (3, 4, 3, 10)
-    with pytest.raises(InputError, match="name the column"):
-        score_by_column("auto", pairs, a, holding(10))

@@ -112,7 +112,7 @@ def test_a_device_has_the_same_rows(dtype: str, size: float) -> None:
     zero, broken, n_broken, total = inspect(collection, "cpu")
     assert not broken and not n_broken and len(zero) == ROWS - len(cloud)
     assert np.allclose(total / len(cloud), cloud.mean, atol=1e-6)
-    assert np.allclose(resident(cloud, "cpu").numpy(), cloud.dense(), atol=2e-5)
+    assert np.allclose(resident(cloud, "cpu").held.numpy(), cloud.dense(), atol=2e-5)
 
 
 @pytest.mark.extras

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from span_papers import all_papers
+from span_papers import all_papers, cloud_pair
 from veclink.data.collection import Collection
 from veclink.geometry.clouds import prepare
-from veclink.geometry.profiles import broad_profiles, nearness_to_mean, read, short_profiles
+from veclink.geometry.profiles import broad_profiles, nearness_to_mean, profiles, read, short_profiles
 from veclink.geometry.signatures import unit_rows
 
 
@@ -46,3 +46,15 @@ def test_the_mean_adds_a_number_for_each_hop_and_itself() -> None:
 def test_short_profiles_of_duplicates_are_finite() -> None:
     twice = np.repeat(_rows()[:40], 2, axis=0)
     assert np.isfinite(short_profiles(read(twice), len(twice), 2)).all()
+
+
+def test_profiles_do_not_change_under_rotation() -> None:
+    points = cloud_pair().a.array[:300]
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(points.shape[1],) * 2))[0].astype(np.float32)
+    # two neighbours at nearly the same distance may change places, which moves a few of the means
+    assert np.median(np.abs(profiles(points @ turn, 2) - profiles(points, 2))) < 1e-3
+
+
+def test_profiles_of_duplicates_leave_the_point_itself_out() -> None:
+    twice = np.repeat(cloud_pair().a.array[:40], 2, axis=0)
+    assert np.isfinite(profiles(twice, 1)).all()

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veclink.data.pairs import one_to_one
 from veclink.linkers.votes import Votes, otsu, posterior
 
 PAIRS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 7)), unique=True, max_size=12)
@@ -80,22 +79,3 @@ def test_otsu_separates_as_well_as_any_threshold(counts: list[int]) -> None:
 def test_otsu_finds_the_gap_between_two_groups_and_keeps_all_of_one() -> None:
     assert otsu(np.array([0.1, 0.12, 0.11, 0.8, 0.9])) == 0.8
     assert otsu(np.array([0.4, 0.4])) == 0.4
-
-
-@given(PAIRS, st.integers(0, 1000))
-def test_one_to_one_gives_each_row_one_partner_and_leaves_no_free_pair(pairs: list[tuple[int, int]], seed: int) -> None:
-    weight = np.random.default_rng(seed).integers(0, 4, len(pairs)).astype(float)
-    chosen = one_to_one(_array(pairs), weight)
-    kept = [pairs[i] for i in chosen]
-    assert len({a for a, _ in kept}) == len({b for _, b in kept}) == len(kept)
-    assert weight[chosen].tolist() == sorted(weight[chosen].tolist(), reverse=True)
-    for i, (a, b) in enumerate(pairs):
-        if i not in chosen:
-            rivals = [weight[j] for j in chosen if pairs[j][0] == a or pairs[j][1] == b]
-            assert rivals and max(rivals) >= weight[i]
-
-
-def test_one_to_one_breaks_ties_by_the_second_weight_then_by_row() -> None:
-    pairs = _array([(0, 1), (0, 0), (1, 1), (2, 2), (2, 3)])
-    chosen = one_to_one(pairs, np.ones(5), np.array([0.1, 0.2, 0.3, 0.5, 0.5]))
-    assert [tuple(p) for p in pairs[chosen].tolist()] == [(2, 2), (1, 1), (0, 0)]

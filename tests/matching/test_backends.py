@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from matching.directions import unit_rows
+from directions import unit_rows
 
 
 @pytest.mark.parametrize("n1, n2", [(1, 1), (1, 9), (3, 2), (17, 64), (65, 63), (257, 1031), (1025, 90), (1300, 2111)])

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from matching.directions import unit_rows
+from directions import unit_rows
 from veclink.errors import InputError
 from veclink.files.memory import parse_memory
 from veclink.matching import match, reference

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from matching.directions import unit_rows
+from directions import unit_rows
 from veclink.geometry.rows import ArrayRows
 from veclink.matching import numba_kernels, search
 from veclink.matching.search import best_partners

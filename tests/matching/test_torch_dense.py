@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from matching.directions import unit_rows
+from directions import unit_rows
 from veclink.matching import reference, torch_dense
 from veclink.matching.certify import Ranks
 

@@ -15,6 +15,7 @@ import pytest
 
 from veclink.data.collection import Collection
 from veclink.data.links import Links
+from veclink.data.no_links import NO_LINKS_WITHOUT_SEEDS
 from veclink.data.summary import Summary
 from veclink.review import fragments
 from veclink.review.again import Status
@@ -104,12 +105,16 @@ def test_the_page_looks_more_often_while_linking(review: Review) -> None:
     assert 'hx-trigger="every 2s"' in moved(review) and 'hx-trigger="every 500ms"' in moved(review, "running")
 
 
-def test_links_without_any_say_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("reasons", "way_out"), [((NO_LINKS_WITHOUT_SEEDS,), "--seeds-by title"), (("Unlike.",), "veclink probe")]
+)
+def test_links_without_any_say_so_and_what_to_do(tmp_path: Path, reasons: tuple[str, ...], way_out: str) -> None:
     a, b = (Collection.from_array(np.eye(3)) for _ in range(2))
-    links = Links(np.zeros((0, 2), int), np.zeros(0), Summary("span", 3, 3, 0))
+    links = Links(np.zeros((0, 2), int), np.zeros(0), Summary("span", 3, 3, 0, verdict="not linkable", reasons=reasons))
     with Journal(tmp_path / "journal.jsonl", a, b) as journal:
         told = Parsed(moved(Review(links, a, b, journal))).text
     assert "There are no links in this file." in told and "0 of 0 answered" in told
+    assert "Nothing to review" in told and way_out in told
 
 
 def test_the_notice_names_the_htmx_that_is_served() -> None:

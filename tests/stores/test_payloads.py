@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from veclink.data.collection import Collection
+from veclink.data.pairs import resolve_pairs
 from veclink.errors import InputError
 from veclink.review.shown import side
 from veclink.stores.opening import open_collection
@@ -57,6 +58,24 @@ def test_row_numbers_find_their_rows_where_there_are_no_ids(tmp_path: Path, endi
     assert with_payload(PLAIN, path).payload.column("title").to_pylist() == [TITLES[1], TITLES[2], TITLES[0]]
     other = write(tmp_path / f"o.{ending}", {"id": [2, 0, 7], "title": TITLES})
     assert with_payload(PLAIN, other).payload.column("title").to_pylist() == TITLES, "these are names, not rows"
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+def test_a_column_of_ids_names_rows_that_came_without(tmp_path: Path, ending: str) -> None:
+    path = write(tmp_path / f"t.{ending}", {"id": ["08", "x", "7"], "title": TITLES})
+    found = with_payload(PLAIN, path)
+    assert found.ids.tolist() == ["08", "x", "7"] and found.ids_from == str(path)
+    assert found.payload.column_names == ["title"]
+    with pytest.raises(InputError, match=rf"its ids are those of .*t\.{ending}"):
+        resolve_pairs([(0, 0)], found, PLAIN)
+    repeating = with_payload(PLAIN, {"id": ["x", "x", "7"], "title": TITLES})
+    assert repeating.ids is None and repeating.payload.column_names == ["id", "title"], "these name nothing"
+
+
+def test_empty_cells_of_csv_are_missing_values(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('title,place,year\n"",Rome,1\nNA,,\nFilm,Oslo,3\n')
+    found = with_payload(PLAIN, tmp_path / "t.csv").payload
+    assert found.to_pydict() == {"title": [None, "NA", "Film"], "place": ["Rome", None, "Oslo"], "year": [1, None, 3]}
 
 
 def test_ids_of_digits_keep_their_noughts_and_match_integers(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from veclink.data.links import Links
 from veclink.data.summary import Summary
 from veclink.errors import InputError, MissingExtra, VeclinkError, needed
 from veclink.stores import open_store
-from veclink.stores.filters import Condition, parse_condition
 from veclink.stores.opening import open_collection
 from veclink.stores.protocol import Batch
 from veclink.stores.urls import parse_url
@@ -75,33 +74,20 @@ def test_three_slashes_also_find_a_file_of_this_folder(tmp_path: Path, monkeypat
     assert len(open_collection("sqlite:///x.db#papers")) == 4
 
 
+def test_a_single_file_with_a_scheme_is_told_to_be_named_by_its_path(tmp_path: Path) -> None:
+    file = tmp_path / "x.parquet"
+    file.write_bytes(b"")
+    with pytest.raises(InputError, match="is one file; give its path alone"):
+        parse_url(f"parquet://{file}")
+    with pytest.raises(InputError, match=r"by its path alone, such as vectors\.npy"):
+        parse_url("npy:///x.npy")
+
+
 def test_an_option_that_is_not_known_is_named() -> None:
     with pytest.raises(InputError, match="has no option 'tabel'; known are"):
         parse_url("lancedb:///x?tabel=papers")
     with pytest.raises(InputError, match="names a host or port that cannot be read"):
         parse_url("qdrant://me:secret@host:port/x")
-
-
-@pytest.mark.parametrize(
-    ("text", "condition"),
-    [
-        ("year>=2020", Condition("year", ">=", 2020)),
-        ("venue=ACL", Condition("venue", "=", "ACL")),
-        ('title="2020"', Condition("title", "=", "2020")),
-        ("open=true", Condition("open", "=", True)),
-        ("a=b=c", Condition("a", "=", "b=c")),
-        ("score<0.5", Condition("score", "<", 0.5)),
-        ("x=null", Condition("x", "=", "null")),
-    ],
-)
-def test_filters_as_people_write_them(text: str, condition: Condition) -> None:
-    assert parse_condition(text) == condition
-
-
-@pytest.mark.parametrize("text", ["year", "", "open>true"])
-def test_filters_without_a_sense_are_refused(text: str) -> None:
-    with pytest.raises(InputError, match="The filter"):
-        parse_condition(text)
 
 
 def links(count: int) -> Links:
@@ -219,12 +205,6 @@ def test_a_store_whose_package_is_missing_names_its_extra(
         open_store(f"{scheme}://{host}")
     with pytest.raises(MissingExtra):
         needed(package, "A test")
-
-
-@pytest.mark.parametrize("condition", ["id<>1", "id!=1", "id==1", "id=>1"])
-def test_a_comparison_that_is_not_known_is_refused_and_not_taken_for_another(condition: str) -> None:
-    with pytest.raises(InputError, match="comparison that is not known; known are =, <, <=, > and >="):
-        parse_url(f"sqlite:///papers.db?where={quote(condition)}#papers")
 
 
 @pytest.mark.parametrize(

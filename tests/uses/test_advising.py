@@ -12,11 +12,9 @@ from typer.testing import CliRunner
 from span_papers import all_papers
 from veclink import Translator, advise
 from veclink.cli.app import app
-from veclink.data.collection import Collection
 from veclink.errors import InputError
 from veclink.geometry.signatures import unit_rows
-from veclink.uses.advice.ways import Way, choice
-from veclink.uses.searching import Asked, ndcg, read_answers
+from veclink.uses.searching import Asked
 
 
 def old_and_new() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -79,54 +77,6 @@ def test_queries_whose_answers_the_old_model_finds_speak_for_staying_and_the_oth
     change = advise(old, new[:500], links, asked=searching_for_neighbours("new"))
     found = {way.name: way.ndcg for way in change.ways}
     assert change.best == "embed" and found["embed"] > found["documents"] > found["keep"]
-
-
-@pytest.mark.parametrize(
-    ("keep", "documents", "embed", "error", "best"),
-    [
-        (0.60, 0.58, 0.602, 0.001, "keep"),  # too little to gain
-        (0.60, 0.58, 0.65, 0.08, "keep"),  # a forecast that may be chance
-        (0.60, 0.58, 0.65, 0.01, "embed"),
-        (0.60, 0.64, 0.64, 0.01, "documents"),
-    ],
-)
-def test_a_dearer_way_has_to_be_clearly_better(
-    keep: float, documents: float, embed: float, error: float, best: str
-) -> None:
-    ways = (
-        Way("keep", 0.5, keep, 0.0),
-        Way("queries", 0.5, 0.5, 0.01),
-        Way("documents", 0.6, documents, 0.01),
-        Way("embed", 1.0, embed, error),
-    )
-    assert choice(ways, without_old=False)[0] == best
-    assert choice(ways, without_old=True)[0] != "keep"
-
-
-def test_ndcg_is_that_of_the_definition() -> None:
-    documents = np.eye(12, dtype=np.float32)
-    queries = np.array([np.arange(12, 0, -1), np.arange(12, 0, -1), np.ones(12)], np.float32)
-    found = ndcg(queries, lambda start, stop: documents[start:stop], 12, [{0: 1.0}, {1: 2.0, 11: 1.0}, {}])
-    best = 2 / np.log2(2) + 1 / np.log2(3)
-    np.testing.assert_allclose(found[:2], [1.0, (2 / np.log2(3)) / best], atol=1e-6)
-    assert np.isnan(found[2])
-
-
-def test_answers_name_ids_or_rows_and_unknown_ones_are_refused(tmp_path: Path) -> None:
-    queries = Collection.from_array(np.eye(2), ids=["q1", "q2"])
-    documents = Collection.from_array(np.eye(3))
-    (tmp_path / "qrels.csv").write_text("query,document,relevance\nq1,2,1\nq2,0,2\nq2,1,0\n")
-    assert read_answers(tmp_path / "qrels.csv", queries, documents) == [{2: 1.0}, {0: 2.0}]
-    for text, said in (
-        ("query,document\nq3,0\n", "q3"),
-        ("query,document\nq1,7\n", "7"),
-        ("query,relevance\nq1,1\n", "document"),
-        ("query,document,relevance\nq1,0,much\n", "not a number"),
-        ("query,document,relevance\nq1,0,0\n", "no document"),
-    ):
-        (tmp_path / "qrels.csv").write_text(text)
-        with pytest.raises(InputError, match=said):
-            read_answers(tmp_path / "qrels.csv", queries, documents)
 
 
 @pytest.mark.extras

@@ -7,14 +7,17 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pytest
 from typer.testing import CliRunner
 
+import veclink
 from span_papers import all_papers
 from veclink import Collection, Linker, merge, open_collection
 from veclink.cli.app import app
@@ -149,6 +152,38 @@ def test_new_rows_of_b_have_the_ids_that_a_merge_of_all_rows_gives_them(folder: 
     of_a = {row["id_a"]: row["id"] for row in rows if row["origin"] == "a"}
     assert all(its == (f"a:{name}" if name in alone else name) for name, its in of_a.items())
     assert len({row["id"] for row in rows}) == len(rows) == appended.rows
+
+
+def test_what_would_be_appended_is_told_shortly_and_written_where_it_came_from(folder: Path, tmp_path: Path) -> None:
+    to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
+    full = open_collection(folder / "new_a.parquet")
+    called = full.payload.rename_columns(["name"])  # what the others call their title
+    appended = veclink.append(Collection.from_array(full.vectors, full.ids, called), to, linker)
+    assert f"{appended.rows:,} rows: {appended.new} new, {appended.joined} joined" in repr(appended)
+    assert len(repr(appended)) < 160 and "m.parquet" in appended._repr_html_()
+    before = len(table(to))
+    appended.write()
+    rows = table(to)
+    assert len(rows) == before + appended.new
+    assert all(row["title"] == row["name"] for row in rows[before:]), "as a merge of all rows at once has it"
+
+
+def test_a_linker_knows_rows_by_the_ids_of_their_payload_after_it_was_loaded(folder: Path, tmp_path: Path) -> None:
+    to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
+    named = {}
+    for side in "ab":
+        full = open_collection(folder / f"old_{side}.parquet")
+        np.save(tmp_path / f"{side}.npy", full.vectors)
+        pa.csv.write_csv(pa.table({"id": full.ids.tolist()}), tmp_path / f"{side}.csv")
+        named[side] = open_collection(tmp_path / f"{side}.npy", payload=tmp_path / f"{side}.csv")
+    places = str(tmp_path / "a.npy"), str(tmp_path / "b.npy")
+    Linker.learned(linker.links, named["a"], named["b"], places).save(tmp_path / "bare")
+    bare = Linker.load(tmp_path / "bare")
+    assert append(folder / "new_a.parquet", to, bare).joined == append(folder / "new_a.parquet", to, linker).joined > 10
+    nameless = Linker.load(tmp_path / "bare")
+    nameless.held = replace(nameless.held, ids_from=(None, None))
+    with pytest.raises(InputError, match="knows the rows of B by their numbers"):
+        append(folder / "new_a.parquet", to, nameless)
 
 
 def test_rows_that_came_without_titles_get_them_later(folder: Path, tmp_path: Path) -> None:

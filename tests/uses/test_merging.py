@@ -1,11 +1,7 @@
-"""Merged collections: every object once, ids and payloads of both sides, and a killed run that goes on."""
+"""Merged collections: every object once, ids and payloads of both sides, and what is written."""
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -13,50 +9,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scratch_left import left_in, make_old
+from made_merges import merged_sample, small, translator, weighted
 from span_papers import all_papers
-from veclink import Collection, Translator, merge, open_collection, sample
+from veclink import Collection, merge, open_collection, sample
 from veclink.data.links import Links
-from veclink.data.summary import Summary
-from veclink.errors import InputError, OutputError
+from veclink.errors import InputError
 from veclink.geometry.signatures import unit_rows
-from veclink.progress import Progress
-from veclink.uses import translated
-from veclink.uses.merged_rows import check_table_beside, ids_with_b
-from veclink.uses.merging import Merged
+from veclink.uses.clustering import Clusters, ClusterSummary
+from veclink.uses.many import ManyLinks
 
 ROWS = 1950 + 1950 - 900
 # most tests merge small made-up collections, whose vectors have nothing to do with one another
 pytestmark = pytest.mark.filterwarnings("ignore::veclink.errors.WrongLinksWarning")
-
-
-@pytest.fixture(autouse=True)
-def scratch(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of its own for what interrupted runs leave."""
-    folder = tmp_path_factory.mktemp("scratch")
-    monkeypatch.setenv("VECLINK_SCRATCH", str(folder))
-    return folder
-
-
-@cache
-def translator() -> Translator:
-    papers = all_papers()
-    return Translator.fit(papers.truth, papers.a, papers.b, map="procrustes", check=False)
-
-
-def merged_sample() -> Merged:
-    """The bundled sample, merged by its true links."""
-    return merge(sample.A, sample.B, sample.TRUTH, translator=translator())
-
-
-def small(n: int, d: int, seed: int, ids: list[object] | None = None, payload: pa.Table | None = None) -> Collection:
-    vectors = np.random.default_rng(seed).standard_normal((n, d)).astype(np.float32)
-    return Collection.from_array(unit_rows(vectors), ids=ids, payload=payload)
-
-
-def weighted(pairs: list[tuple[int, int]], probability: list[float], n_a: int, n_b: int) -> Links:
-    summary = Summary(method="span", n_a=n_a, n_b=n_b, n_links=len(pairs))
-    return Links(np.array(pairs), np.array(probability), summary)
 
 
 def test_every_object_is_there_once_with_both_ids_and_payloads() -> None:
@@ -111,6 +75,17 @@ def test_improbable_links_fit_the_map_but_hide_no_row() -> None:
     assert merged.summary.hidden == pytest.approx(20 * 0.04)
 
 
+def test_results_are_told_in_a_line_and_not_as_their_arrays() -> None:
+    merged = merge(small(40, 8, 0), small(40, 8, 1), [(row, row) for row in range(20)], map="procrustes")
+    numbers, names = np.zeros(9, np.int64), np.arange(9)
+    clusters = Clusters(numbers, numbers, numbers, numbers, names, names, ClusterSummary(1, 1.0, 9, 9, 4, 4, 1.0, 1.0))
+    objects = ManyLinks(np.array([[0, 1, -1], [1, 2, 3]]), np.ones(2), {})
+    assert repr(merged.rows) == "MergedRows(60 rows: 40 of B, 20 of them in A too, 20 of A alone)"
+    assert repr(merged.translator) == "Translator(procrustes: from 8 to 8 numbers, fitted to 20 links)"
+    assert repr(clusters).startswith("Clusters(1 cluster of 18 rows, ") and len(repr(clusters)) < 80
+    assert repr(objects) == "ManyLinks(2 objects in two or more of 3 collections: 1 in 2, 1 in 3)"
+
+
 def test_plain_pairs_have_no_probabilities_to_expect_hidden_rows_by() -> None:
     assert merged_sample().summary.hidden is None
 
@@ -124,6 +99,17 @@ def test_a_column_of_both_payloads_is_bs_value_or_else_as() -> None:
     assert table.column("b_title").to_pylist() == ["B0", None, "B2", None]
     assert table.column("year").to_pylist() == ["one", "two", None, "1"]  # of two kinds: text
     assert "id" not in table.column_names and table.column("a_id").to_pylist() == ["z", "y", None, "x"]
+
+
+def test_the_titles_of_both_sides_are_one_column_whatever_they_are_called() -> None:
+    a = small(3, 4, 0, payload=pa.table({"name": ["A0", "A1", "A2"], "place": ["X", "Y", "Z"]}))
+    b = small(3, 4, 1, payload=pa.table({"title": ["B0", None, "B2"], "year": [1, 2, 3]}))
+    table = merge(a, b, _by_rows(np.array([[1, 1], [2, 0]])), union_only=True).collection().payload
+    assert table.column("title").to_pylist() == ["B0", "A1", "B2", "A0"] == table.column("name").to_pylist()
+    assert table.column("a_name").to_pylist() == ["A2", "A1", None, "A0"] and "a_title" not in table.column_names
+    nameless = small(3, 4, 0, payload=pa.table({"place": ["X", "Y", "Z"]}))
+    table = merge(nameless, b, _by_rows(np.array([[1, 1]])), union_only=True).collection().payload
+    assert table.column("title").to_pylist() == ["B0", None, "B2", None, None], "a place is no title"
 
 
 def test_links_that_share_a_row_are_settled_by_probability() -> None:
@@ -151,25 +137,6 @@ def test_ids_stay_those_of_b_are_never_taken_twice_and_what_became_of_a_is_told(
     pairs = np.array([[0, 0]])
     merged = merge(a, b, _by_rows(pairs), union_only=True)
     assert merged.rows.ids.tolist() == expected and merged.summary.ids_of_a == told
-
-
-@pytest.mark.parametrize(
-    ("ids", "of_b", "expected", "told"),
-    [
-        ([0, 1, 2, 3], [9, 4], [0, 1, 9, 3, 4], "as they are"),
-        ([0, 1, 2, 3], [9, 3], [0, 1, 9, 10, 3], "counted on from 10"),
-        (["p", "q", "a:x", "y"], ["x", "y"], ["p", "q", "x", "a:y", "y"], "with 'a:' before them"),
-        (["p", "q", "r", "7"], [8, 7], ["p", "q", "8", "a:7", "7"], "with 'a:' before them"),
-    ],
-)
-def test_new_rows_of_b_keep_their_ids_and_those_of_a_that_are_the_same_change(
-    ids: list[object], of_b: list[object], expected: list[object], told: str
-) -> None:
-    """The first new row takes over row 2, one of A's alone; the other one follows."""
-    before, new = (np.array(some, object if isinstance(some[0], str) else np.int64) for some in (ids, of_b))
-    is_of_a = np.array([False, False, True, True])
-    written, how = ids_with_b(before, is_of_a, new, np.array([2]))
-    assert written.tolist() == expected and how == told
 
 
 def _by_rows(pairs: np.ndarray) -> Links:
@@ -216,22 +183,6 @@ def test_what_is_written_is_what_was_planned(tmp_path: Path, target: str) -> Non
     assert not beside.exists() or [str(each) for each in table.column("id").to_pylist()] == found.ids.tolist()
 
 
-def test_a_table_of_somebody_else_beside_the_output_is_not_written_over(tmp_path: Path) -> None:
-    precious = pa.table({"mine": [1]})
-    pq.write_table(precious, tmp_path / "merged.rows.parquet")
-    with pytest.raises(InputError, match="about something else"):
-        small_merge().write(tmp_path / "merged.npy")
-    assert pq.read_table(tmp_path / "merged.rows.parquet").equals(precious) and len(list(tmp_path.iterdir())) == 1
-    small_merge().write(tmp_path / "other.npy")
-    small_merge().write(tmp_path / "other.npy", replace=True)
-
-
-def test_a_file_that_is_no_table_beside_the_output_is_not_written_over(tmp_path: Path) -> None:
-    (tmp_path / "merged.rows.parquet").write_text("mine")
-    with pytest.raises(InputError, match="is about something else"):
-        check_table_beside(tmp_path / "merged.npy")
-
-
 def test_a_dry_run_writes_nothing(tmp_path: Path, scratch: Path) -> None:
     merged_sample()
     assert not list(tmp_path.iterdir()) and not list(scratch.iterdir())
@@ -245,200 +196,8 @@ def test_a_collection_that_is_there_is_not_replaced_unasked(tmp_path: Path) -> N
     assert file.read_bytes() == b"precious"
     merged_sample().write(file, replace=True)
     assert len(open_collection(file)) == ROWS
-
-
-class Killed(BaseException):
-    """As if the process had gone: nothing may tidy up after it that a kill would not."""
-
-
-def killed_at(stage: str, row: int) -> object:
-    def listener(now: Progress) -> None:
-        if now.stage == stage and now.step >= row:
-            raise Killed
-
-    return listener
-
-
-@pytest.mark.parametrize("stage", ["translating", "writing"])
-def test_a_killed_run_goes_on_and_ends_with_the_same_file(
-    tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, stage: str
-) -> None:
-    monkeypatch.setattr(translated, "CHUNK", 100)
-    monkeypatch.setattr("veclink.uses.merging.BATCH_BYTES", 400_000)
-    merged_sample().write(tmp_path / "straight.parquet")
-    assert not left_in(scratch)
-    with pytest.raises(Killed):
-        merged_sample().write(tmp_path / "killed.parquet", progress=killed_at(stage, 500))
-    assert [path.name for path in tmp_path.iterdir()] == ["straight.parquet"]
-    (left,) = left_in(scratch)
-    done = json.loads((left / "state.json").read_text())["rows"]
-    assert done == (500 if stage == "translating" else 1050)
-    again: list[int] = []
-    merged_sample().write(
-        tmp_path / "killed.parquet", progress=lambda now: again.append(now.step) if now.stage == "translating" else None
-    )
-    assert again == [*range(600, 1001, 100), 1050] if stage == "translating" else again == []
-    assert (tmp_path / "killed.parquet").read_bytes() == (tmp_path / "straight.parquet").read_bytes()
-    assert not left_in(scratch)
-
-
-def test_what_another_merge_left_behind_is_not_taken(
-    tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(translated, "CHUNK", 20)
-    a, b = small(100, 8, 0), small(100, 8, 1)
-    links = weighted([(row, row) for row in range(30)], [0.96] * 20 + [0.3] * 10, 100, 100)
-    with pytest.raises(Killed):
-        merge(a, b, links, map="procrustes").write(tmp_path / "x.npy", progress=killed_at("translating", 20))
-    other = merge(a, b, links, map="procrustes", sure=0.0)
-    other.write(tmp_path / "y.npy")
-    np.testing.assert_allclose(np.load(tmp_path / "y.npy"), other.collection().vectors, atol=1e-6)
-    assert len(left_in(scratch)) == 1
-
-
-def small_merge() -> Merged:
-    links = weighted([(row, row) for row in range(30)], [0.96] * 30, 100, 100)
-    return merge(small(100, 8, 0), small(100, 8, 1), links, map="procrustes")
-
-
-def small_merge_of(a: Collection) -> Merged:
-    links = weighted([(row, row) for row in range(30)], [0.96] * 30, len(a), 600)
-    return merge(a, small(600, 8, 1), links, map="procrustes")
-
-
-def left_by_a_killed_merge(tmp_path: Path, scratch: Path, a: Collection) -> Path:
-    with pytest.raises(Killed):
-        small_merge_of(a).write(tmp_path / "killed.npy", progress=killed_at("translating", 200))
-    (left,) = left_in(scratch)
-    return left
-
-
-def test_a_row_that_changed_after_a_kill_is_translated_anew(
-    tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One row of 600, which is not among those that a sample of 256 holds."""
-    monkeypatch.setattr(translated, "CHUNK", 100)
-    a = small(600, 8, 0)
-    left_by_a_killed_merge(tmp_path, scratch, a)
-    a.vectors[31] = a.vectors[31, ::-1].copy()
-    small_merge_of(a).write(tmp_path / "again.npy")
-    expected = small_merge_of(a).collection().vectors
-    np.testing.assert_allclose(np.load(tmp_path / "again.npy"), expected, atol=1e-6)
-
-
-def cut_rows(left: Path) -> None:
-    os.truncate(left / "vectors", (left / "vectors").stat().st_size // 4)
-
-
-def clear_rows(left: Path) -> None:
-    size = (left / "vectors").stat().st_size
-    (left / "vectors").write_bytes(bytes(size))
-
-
-def count_more(left: Path) -> None:
-    note = json.loads((left / "state.json").read_text())
-    (left / "state.json").write_text(json.dumps({**note, "rows": note["rows"] + 100}))
-
-
-def flip_translator(left: Path) -> None:
-    content = bytearray((left / "translator.safetensors").read_bytes())
-    content[-3] ^= 0x41
-    (left / "translator.safetensors").write_bytes(content)
-
-
-def write_state(text: str) -> Callable[[Path], object]:
-    return lambda left: (left / "state.json").write_text(text)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        cut_rows,
-        clear_rows,
-        count_more,
-        flip_translator,
-        lambda left: (left / "translator.safetensors").write_bytes(b"\x05"),
-        lambda left: (left / "translator.safetensors.json").write_text("[]"),
-        *map(write_state, ("", "{", "[]", "null", '{"rows": "x"}', '{"rows": -5}', '{"rows": 1e9}', "[" * 100_000)),
-    ],
-)
-def test_a_damaged_workspace_is_made_anew(
-    tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, damage: Callable[[Path], object]
-) -> None:
-    monkeypatch.setattr(translated, "CHUNK", 100)
-    a = small(600, 8, 0)
-    small_merge_of(a).write(tmp_path / "straight.npy")
-    damage(left_by_a_killed_merge(tmp_path, scratch, a))
-    small_merge_of(a).write(tmp_path / "killed.npy")
-    assert (tmp_path / "killed.npy").read_bytes() == (tmp_path / "straight.npy").read_bytes()
-    assert not left_in(scratch)
-
-
-def test_a_whole_workspace_with_its_fitted_translator_is_taken_up(
-    tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(translated, "CHUNK", 100)
-    a = small(600, 8, 0)
-    small_merge_of(a).write(tmp_path / "straight.npy")
-    left_by_a_killed_merge(tmp_path, scratch, a)
-    heard: list[int] = []
-    small_merge_of(a).write(
-        tmp_path / "killed.npy", progress=lambda now: heard.append(now.step) if now.stage == "translating" else None
-    )
-    assert heard == [300, 400, 500, 570]
-    assert (tmp_path / "killed.npy").read_bytes() == (tmp_path / "straight.npy").read_bytes()
-
-
-def test_what_a_killed_merge_left_goes_away_after_a_week(
-    tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(translated, "CHUNK", 20)
-    with pytest.raises(Killed):
-        small_merge().write(tmp_path / "x.npy", progress=killed_at("translating", 20))
-    (scratch / "mine").mkdir()
-    (scratch / "mine/notes.txt").write_text("mine")
-    make_old(scratch)
-    merged_sample().write(tmp_path / "y.npy")
-    assert (scratch / "mine/notes.txt").read_text() == "mine"
-    (home,) = (path for path in scratch.iterdir() if path.name != "mine")
-    assert [path.name for path in home.iterdir()] == [".veclink-scratch"]
-
-
-def test_the_same_merge_twice_at_a_time_does_not_disturb_itself(
-    tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(translated, "CHUNK", 20)
-    small_merge().write(tmp_path / "straight.npy")
-
-    def merge_meanwhile(now: Progress) -> None:
-        if now.stage == "translating" and now.step == 40:
-            small_merge().write(tmp_path / "inner.npy")
-            assert len(left_in(scratch)) == 1  # the inner one removed its own folder, not this one
-
-    small_merge().write(tmp_path / "outer.npy", progress=merge_meanwhile)
-    for name in ("inner", "outer"):
-        assert (tmp_path / f"{name}.npy").read_bytes() == (tmp_path / "straight.npy").read_bytes()
-    assert not left_in(scratch)
-
-
-def test_a_workspace_that_somebody_else_prepared_is_not_used(tmp_path: Path, scratch: Path) -> None:
-    expected = small_merge()
-    home = scratch / f"veclink-scratch-{os.geteuid()}"
-    home.mkdir()
-    home.chmod(0o777)  # anybody can put a translator there
-    with pytest.raises(OutputError, match=r"open to others.*VECLINK_SCRATCH"):
-        expected.write(tmp_path / "x.npy")
-    assert not list(tmp_path.iterdir()) and not left_in(scratch)
-
-
-def test_no_room_for_translated_rows_is_said_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Full:
-        free = 10
-
-    monkeypatch.setattr("shutil.disk_usage", lambda _: Full)
-    with pytest.raises(OutputError, match="VECLINK_SCRATCH"):
-        merged_sample().write(tmp_path / "m.parquet")
-    assert not list(tmp_path.iterdir())
+    with pytest.raises(InputError, match="Say where"):
+        merged_sample().write()
 
 
 def test_zero_vectors_of_a_are_refused_or_left_out() -> None:

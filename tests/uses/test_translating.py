@@ -6,17 +6,12 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from pyarrow import csv
 
 from span_papers import all_papers
-from veclink import Collection, Links, Translator, open_collection, sample
-from veclink.data.summary import Summary
+from veclink import Translator, open_collection, sample
 from veclink.errors import InputError
 from veclink.geometry.signatures import unit_rows
-from veclink.uses.linked_pairs import pairs_of
 from veclink.uses.translating import translated_batches
 
 KNOWN = 600
@@ -154,69 +149,6 @@ def test_too_few_links_are_refused_with_their_number() -> None:
     papers = all_papers()
     with pytest.raises(InputError, match=r"9 links.*at least 10"):
         Translator.fit(papers.truth[:9], papers.a, papers.b)
-
-
-def test_links_of_other_collections_are_refused() -> None:
-    links = Links(np.array([[0, 0]]), np.array([1.0]), Summary(method="span", n_a=10, n_b=10, n_links=1))
-    ten, five = (Collection.from_array(np.eye(n, 4, dtype=np.float32)) for n in (10, 5))
-    with pytest.raises(InputError, match=r"10 and 10.*10 and 5"):
-        pairs_of(links, ten, five)
-
-
-def test_links_whose_ids_moved_to_other_rows_are_refused() -> None:
-    summary = Summary(method="span", n_a=3, n_b=3, n_links=1)
-    links = Links(np.array([[0, 1]]), np.array([0.9]), summary, ids_a=np.array([7]), ids_b=np.array([5]))
-    vectors = np.eye(3, dtype=np.float32)
-    a, b = Collection.from_array(vectors, ids=[7, 8, 9]), Collection.from_array(vectors, ids=[4, 5, 6])
-    rows, probability = pairs_of(links, a, b)
-    assert rows.tolist() == [[0, 1]] and probability.tolist() == [0.9]
-    with pytest.raises(InputError, match=r"other ids than A.*as it was"):
-        pairs_of(links, Collection.from_array(vectors, ids=[8, 7, 9]), b)
-    with pytest.raises(InputError, match=r"other ids than A.*A and B are exchanged"):
-        pairs_of(links, b, a)
-
-
-def test_links_that_fit_the_other_way_round_are_refused_with_that_reason() -> None:
-    five, ten = (Collection.from_array(np.eye(n, 4, dtype=np.float32)) for n in (5, 10))
-    links = Links(np.array([[4, 9]]), np.array([1.0]), Summary(method="span", n_a=5, n_b=10, n_links=1))
-    assert pairs_of(links, five, ten)[0].tolist() == [[4, 9]]
-    with pytest.raises(InputError, match=r"10 and 5; A and B are exchanged"):
-        pairs_of(links, ten, five)
-    with pytest.raises(InputError, match=r"rows that B does not have.*A and B are exchanged"):
-        pairs_of(np.array([[4, 9]]), ten, five)
-    with pytest.raises(InputError) as told:
-        pairs_of(np.array([[4, 99]]), five, ten)
-    assert "exchanged" not in str(told.value)
-
-
-def test_a_plain_table_of_pairs_serves_as_links(tmp_path: Path) -> None:
-    papers = all_papers()
-    file = tmp_path / "pairs.csv"
-    file.write_text("a,b\n" + "".join(f"{x},{y}\n" for x, y in papers.truth[:40].tolist()))
-    found = Translator.fit(file, papers.a, papers.b, map="procrustes", check=False)
-    assert found.n_links == 40
-    by_id = Translator.fit(sample.SEEDS, sample.A, sample.B, map="procrustes", check=False)
-    assert by_id.n_links == 15
-
-
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_the_probabilities_of_a_plain_table_count(tmp_path: Path, ending: str) -> None:
-    papers = all_papers()
-    file = tmp_path / f"pairs.{ending}"
-    columns = {"a": papers.truth[:40, 0], "b": papers.truth[:40, 1], "probability": np.linspace(0.3, 1, 40)}
-    table = pa.table(columns)
-    csv.write_csv(table, file) if ending == "csv" else pq.write_table(table, file)
-    rows, probability = pairs_of(file, open_collection(papers.a), open_collection(papers.b))
-    assert rows.tolist() == papers.truth[:40].tolist() and np.allclose(probability, columns["probability"])
-
-
-@pytest.mark.parametrize("wrong", ["7", "hi", "nan"])
-def test_a_probability_that_is_none_is_refused(tmp_path: Path, wrong: str) -> None:
-    papers = all_papers()
-    file = tmp_path / "pairs.csv"
-    file.write_text("a,b,probability\n" + "".join(f"{x},{y},{wrong}\n" for x, y in papers.truth[:40].tolist()))
-    with pytest.raises(InputError, match="probability"):
-        pairs_of(file, open_collection(papers.a), open_collection(papers.b))
 
 
 def test_batches_carry_ids_and_payload_along() -> None:

@@ -78,11 +78,12 @@ def machines_at(address: str | None, device: str) -> AbstractContextManager[Clus
 
 
 def _resident_clouds(a: Cloud, b: Cloud, device: str, budget: int | None, **options: Any) -> CloudPair | None:
-    """The clouds on a GPU; None where they do not fit there, or take more than the budget."""
+    """The clouds on a GPU, in as few bytes as it takes; None where they would not fit, or take more than the budget."""
     from veclink.backends import torch_clouds
 
-    if not torch_clouds.fits(a.shape, b.shape, device, budget):
+    room = torch_clouds.room_on(device, budget)
+    number_bytes = torch_clouds.bytes_held(a.shape, b.shape, room)
+    if number_bytes is None:
         return None
-    left = torch_clouds.resident(a, device)
-    right = torch_clouds.resident(b, device)
-    return torch_clouds.TorchCloudPair(left, right, device=device, memory=budget, **options)
+    sides = (torch_clouds.rows_of(cloud, device, number_bytes) for cloud in (a, b))
+    return torch_clouds.TorchCloudPair(*sides, device=device, memory=budget, **options)

@@ -1,6 +1,7 @@
-"""CloudPair on a GPU: the clouds stay on the device as float32, and everything asked of all their rows runs there.
+"""CloudPair on a GPU: everything asked of all rows runs there, and what comes back is numpy, and small.
 
-What comes back is numpy, and small.
+The clouds stay on the device as float32; where there is less room as float16, and where there is less still in host
+memory, from where rows are sent when asked. Their signatures are float32 in any case, all rows of one at once.
 """
 
 from __future__ import annotations
@@ -21,37 +22,41 @@ from veclink.geometry.rows import tiles
 from veclink.geometry.signatures import RIDGE, SMALLEST_NORM
 from veclink.matching import Matches
 from veclink.matching.certify import Ranks
-from veclink.matching.torch_backend import match, torch_device
-from veclink.matching.torch_rows import DeviceRows
+from veclink.matching.torch_backend import free_memory, match, torch_device
 from veclink.threads import share
 
 SENT = 1 << 17  # rows at a time
 COPIED = 1 << 13  # of them by one thread at a time
 LARGEST = 1 << 28  # numbers in one tile
+HALF = 2  # bytes of a float16
+WORKED_IN = 2500  # bytes for each row that matching takes beside signatures: survivors, lists, and sorting them
 
 
 class TorchCloudPair(CloudPair):
-    """Two clouds of unit rows on a torch device."""
+    """Two clouds of unit rows on a torch device, or sent there when asked."""
 
     def __init__(
         self,
-        a: torch.Tensor,
-        b: torch.Tensor,
+        a: HeldRows | SentRows,
+        b: HeldRows | SentRows,
         *,
         ridge: float = RIDGE,
         k: int = 10,
         device: str,
         memory: int | None = None,
     ) -> None:
-        sides = DeviceRows(a, a.device), DeviceRows(b, b.device)
-        super().__init__(*sides, ridge=ridge, k=k, device=device, memory=memory)
-        self.place = a.device
+        super().__init__(a, b, ridge=ridge, k=k, device=device, memory=memory)
+        self.place = torch_device(device)
 
     def signature(self, side: str, projection: np.ndarray, rows: np.ndarray | None = None) -> Any:
         """Rows of one cloud, all or some, under a projection (d, m), of unit length: a tensor."""
-        cloud = self._cloud(side)
-        chosen = cloud.block(0, cloud.shape[0]) if rows is None else cloud.take(rows)
-        return unit(chosen @ self._place(projection))
+        cloud, along = self._cloud(side), self._place(projection)
+        if rows is not None:
+            return unit(cloud.take(rows) @ along)
+        signature = torch.empty((cloud.shape[0], along.shape[1]), device=self.place)
+        for start, stop in tiles(len(signature), SENT):
+            torch.mm(cloud.block(start, stop), along, out=signature[start:stop])
+        return unit(signature)
 
     def matched(self, left: Any, right: Any, depth: int = 1) -> Matches:
         """Exact CSLS rankings, on the device."""
@@ -106,33 +111,85 @@ def inspect(collection: Collection, device: str) -> tuple[np.ndarray, list[int],
     return np.concatenate(zero), broken, n_broken, to_numpy(total)
 
 
-def resident(cloud: Cloud, device: str) -> torch.Tensor:
-    """All rows of a cloud on the device, float32, unit length, centred where the cloud is."""
-    place = torch_device(device)
-    out = torch.empty(cloud.shape, device=place)
-    mean = None if cloud.mean is None else torch.from_numpy(cloud.mean).to(place)
-    for start in range(0, len(cloud), SENT):
-        stop = min(start + SENT, len(cloud))
-        where = slice(start, stop) if cloud.whole else cloud.rows[start:stop]
-        rows = _sent(cloud.collection, where, place)
+class SentRows:
+    """The rows of a cloud in host memory, float32 on the device when asked: unit length, centred where the cloud is."""
+
+    def __init__(self, cloud: Cloud, device: str) -> None:
+        self.cloud = cloud
+        self.shape = cloud.shape
+        self.device = torch_device(device)
+        self._mean = None if cloud.mean is None else torch.from_numpy(cloud.mean).to(self.device)
+
+    def block(self, start: int, stop: int) -> torch.Tensor:
+        """Rows start…stop−1."""
+        return self._made(slice(start, stop) if self.cloud.whole else self.cloud.rows[start:stop])
+
+    def take(self, rows: np.ndarray) -> torch.Tensor:
+        """The rows at these positions."""
+        return self._made(self.cloud.rows[rows])
+
+    def _made(self, where: slice | np.ndarray) -> torch.Tensor:
+        rows = _sent(self.cloud.collection, where, self.device)
         rows /= _length(rows)[:, None]
-        if mean is not None:
-            rows -= mean
+        if self._mean is not None:
+            rows -= self._mean
             length = _length(rows)
             rows /= torch.where(length > NO_DIRECTION, length, torch.inf)[:, None]
-        out[start:stop] = rows
-    return out
+        return rows
 
 
-def fits(a: tuple[int, int], b: tuple[int, int], device: str, memory: int | None = None) -> bool:
-    """Whether both clouds, their signatures, and what matching them takes, fit on the device, or in so many bytes."""
+class HeldRows:
+    """Rows (n, d) on the device, float32 when asked."""
+
+    def __init__(self, held: torch.Tensor) -> None:
+        self.held = held
+        self.shape: tuple[int, int] = (held.shape[0], held.shape[1])
+
+    def block(self, start: int, stop: int) -> torch.Tensor:
+        """Rows start…stop−1."""
+        return self.held[start:stop].float()
+
+    def take(self, rows: np.ndarray) -> torch.Tensor:
+        """The rows at these positions."""
+        return self.held[torch.as_tensor(rows, device=self.held.device)].float()
+
+
+def resident(cloud: Cloud, device: str, kind: torch.dtype = torch.float32) -> HeldRows:
+    """All rows of a cloud on the device, held as numbers of this kind."""
+    sent = SentRows(cloud, device)
+    held = torch.empty(cloud.shape, dtype=kind, device=sent.device)
+    for start, stop in tiles(len(cloud), SENT):
+        held[start:stop] = sent.block(start, stop)
+    return HeldRows(held)
+
+
+def rows_of(cloud: Cloud, device: str, number_bytes: int) -> HeldRows | SentRows:
+    """The rows of a cloud, held on the device in float32 (4 bytes) or float16 (2), or (0) sent there when asked."""
+    if not number_bytes:
+        return SentRows(cloud, device)
+    return resident(cloud, device, torch.float16 if number_bytes == HALF else torch.float32)
+
+
+def room_on(device: str, memory: int | None = None) -> int | None:
+    """Bytes that linking may take on a device, of the free ones or of so many; None where nothing bounds them."""
     place = torch_device(device)
     if place.type != "cuda":
-        return True
+        return None
+    free = free_memory(place)
+    return free if memory is None else min(free, memory - torch.cuda.memory_allocated(place))
+
+
+def bytes_held(a: tuple[int, int], b: tuple[int, int], room: int | None) -> int | None:
+    """Bytes of each number of two clouds of these shapes, see `rows_of`, with which linking them takes no more room.
+
+    None where not even their signatures fit.
+    """
+    if room is None:
+        return 4
     seen = (a[0] + b[0]) * min(a[1], b[1], MAX_AXES)  # in float32, in float16, and padded for the kernel
-    needed = 4 * (a[0] * a[1] + b[0] * b[1]) + 8 * seen + 2500 * (a[0] + b[0]) + 16 * LARGEST
-    free = torch.cuda.mem_get_info(place)[0]
-    return needed < (free if memory is None else min(free, memory))
+    beside = 8 * seen + WORKED_IN * (a[0] + b[0]) + 16 * LARGEST
+    numbers = a[0] * a[1] + b[0] * b[1]
+    return next((each for each in (4, HALF, 0) if each * numbers + beside < room), None)
 
 
 def _sent(collection: Collection, where: slice | np.ndarray, place: torch.device) -> torch.Tensor:

@@ -10,6 +10,11 @@ import typer
 
 from veclink.cli.shared import Columns, Printing, check_columns, check_output, command
 
+UNCALIBRATED = (
+    "No precision is estimated: the probabilities of --method geh are shares of votes and are not calibrated. Check "
+    "some of the links by eye (veclink review), or link with --method span, which estimates it."
+)
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -64,7 +69,9 @@ def cut(
     lines = [f"{len(chosen):,} links of {judged:,} judged pairs ({len(loaded):,} before), written to {output}."]
     told_first = [estimates_in_words(chosen.summary), "" if agreement is None else agreement.sentence]
     lines = [*filter(None, told_first), *lines]
-    if wanted.precision is not None and judged:
+    if judged and not chosen.summary.is_calibrated:
+        lines.append(UNCALIBRATED)
+    elif wanted.precision is not None and judged:
         caution = chosen.summary.caution
         lines.append(f"To be cautious, each wrong link that the probabilities expect was counted as {caution:.1f}.")
     if not judged:

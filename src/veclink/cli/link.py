@@ -188,8 +188,9 @@ def link(
     table = [asdict(line) for line in thresholds(links)]
     names = [without_secrets(a), without_secrets(b)]
     steps = _next_steps(links, names, written.options(), is_cut=wanted.precision is not None, **files)
-    told = files | links.summary.to_dict() | {"thresholds": table}
-    printing.result(told, lambda: _print(links, steps, str(output), wanted.report))
+    ids_from = {side: each.ids_from for side, each in (("a", left), ("b", right)) if each.ids_from is not None}
+    told = files | links.summary.to_dict() | {"thresholds": table, "ids_from": ids_from}
+    printing.result(told, lambda: _print(links, steps, str(output), wanted.report, ids_from))
     if links.summary.verdict == "not linkable":
         raise typer.Exit(NO_TRUSTED_LINKS)
 
@@ -209,12 +210,14 @@ def _save_linker(
     linker.save(folder)
 
 
-def _print(links: Links, steps: list[str], output: str, report: Path | None) -> None:
+def _print(links: Links, steps: list[str], output: str, report: Path | None, ids_from: dict[str, str]) -> None:
     from veclink.cli.terminal import print_summary, print_thresholds
     from veclink.confidence.threshold import thresholds
 
     print_summary(links.summary)
     print_thresholds(thresholds(links))
+    for side, file in ids_from.items():
+        typer.echo(f"The ids of {side.upper()} are those of {file}.")
     typer.echo(f"Written to {output}.")
     if output.lower().endswith(".csv") and len(links):
         typer.echo(CSV_IS_SHORT)

@@ -6,11 +6,12 @@ import webbrowser
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from veclink.cli.shared import (
+    NO_TRUSTED_LINKS,
     AsJson,
     Device,
     Memory,
@@ -23,6 +24,13 @@ from veclink.cli.shared import (
     print_json,
 )
 from veclink.errors import needed, plural
+
+if TYPE_CHECKING:
+    from veclink.data.links import Links
+
+NEARLY = (
+    "No pair is a link. These were judged and are below the threshold: accept the right ones, and link again with them."
+)
 
 
 @dataclass(frozen=True)
@@ -59,20 +67,24 @@ def review(
     as_json: AsJson = False,
 ) -> None:
     """Review links in the browser: the doubtful first, side by side, answered with single keys."""
+    from veclink.data.links import Links
+
+    found, nearly = _to_review(Links.load(links))
+    path = journal or links.with_name(f"{links.name}.review.jsonl")
+    if not len(found) and not path.exists():  # what was accepted before can still be linked again with
+        _say_nothing_to_review(found, links, as_json)
+        raise typer.Exit(NO_TRUSTED_LINKS)
     for package in ("fastapi", "jinja2", "python_multipart", "uvicorn"):
         needed(package, "The review page", "veclink[review]")
-    from veclink.data.links import Links
     from veclink.review.again import LinkAgain
     from veclink.review.journal import Journal
     from veclink.review.server import serve
     from veclink.review.session import Review
 
-    found = Links.load(links)
     note_short_columns(found, links)
     output = linking.output or links.with_name(f"{links.stem}.again{links.suffix}")
     inputs = (links, *payloads.files(), journal)
     check_output(output, a, b, *(str(each) for each in inputs if each is not None))
-    path = journal or links.with_name(f"{links.name}.review.jsonl")
     left, right = (
         opened(each, file, memory=linking.memory)
         for each, file in ((a, payloads.payload_a), (b, payloads.payload_b))
@@ -86,7 +98,9 @@ def review(
                 print_json({"url": address, "journal": str(path), "links": len(found)})
             else:
                 answers = plural(len(kept.answers()), "answer")
-                typer.echo(f"{plural(len(found), 'link')} to review, {answers} kept in {path}.")
+                if nearly:
+                    typer.echo(NEARLY)
+                typer.echo(f"{plural(len(found), 'pair' if nearly else 'link')} to review, {answers} kept in {path}.")
                 typer.echo(f"Open {address}\nStop with Ctrl-C; the answers stay.")
             if page.open_browser:
                 webbrowser.open(address)
@@ -98,3 +112,23 @@ def review(
             again.stop()
         if not as_json:
             typer.echo(f"Stopped; {plural(len(kept.answers()), 'answer')} in {path}.")
+
+
+def _to_review(links: Links) -> tuple[Links, bool]:
+    """What a person can look at: the links, else the pairs that were judged and are none; and whether it is those."""
+    if len(links) or links.considered is None or not len(links.considered):
+        return links, False
+    return links.considered, True
+
+
+def _say_nothing_to_review(links: Links, path: Path, as_json: bool) -> None:
+    from veclink.report.words import advice_without_links, shown_reasons
+
+    steps = advice_without_links(links)
+    if as_json:
+        print_json({"links": 0, "verdict": links.summary.verdict, "reasons": links.summary.reasons, "next": steps})
+        return
+    typer.echo(f"There is nothing to review: {path} has no links, and no pairs that were judged.")
+    for reason in shown_reasons(links):
+        typer.echo(reason)
+    typer.echo("\n".join(["Next:", *(f"  {step}" for step in steps)]))

@@ -99,7 +99,7 @@ class Payloads:
 
     PANEL: ClassVar[str] = "What is written and shown"
     payload_a: Annotated[
-        Path | None, typer.Option(help="Columns of A's objects: CSV, Parquet or JSONL, a line each, or by `id`.")
+        Path | None, typer.Option(help="Columns of A's objects: CSV, Parquet or JSONL, a line each; `id` names them.")
     ] = None
     payload_b: Annotated[Path | None, typer.Option(help="The same for B.")] = None
 

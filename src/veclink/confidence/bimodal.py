@@ -24,9 +24,9 @@ from veclink.confidence.constants import (
 )
 from veclink.confidence.logistic import logit
 
-MAX_STEPS = 200
-COMPONENTS_CONVERGED = 1e-4
-MIN_VARIANCE = 1e-2
+MAX_STEPS = 200  # of fitting the two components, at most
+COMPONENTS_CONVERGED = 1e-4  # change of a step from which no further one is made
+MIN_VARIANCE = 1e-2  # added to both variances: a component of a few values that are alike keeps a width
 
 
 @dataclass(frozen=True)

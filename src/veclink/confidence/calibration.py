@@ -7,6 +7,7 @@ apart; here the candidates go in and come out as probabilities, with the model t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -53,6 +54,16 @@ class Model:
     scale: np.ndarray
     decoy_probability: np.ndarray
     decoy_weight: np.ndarray
+
+    def plain(self) -> dict[str, Any]:
+        """Features, weights and scales as JSON has them; the decoys are left out."""
+        return {
+            "features": list(self.features),
+            "base": self.base,
+            "weights": self.weights.tolist(),
+            "centre": self.centre.tolist(),
+            "scale": self.scale.tolist(),
+        }
 
 
 @dataclass(frozen=True, eq=False)

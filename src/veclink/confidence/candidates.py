@@ -83,6 +83,14 @@ class Candidates:
         best_of_b = self.best_b[self.rows_b, 0] == every
         return np.flatnonzero(best_of_a & best_of_b)
 
+    def are_mutual(self, pairs: np.ndarray) -> np.ndarray:
+        """Which of the pairs of rows (m, 2) are mutual candidates: (m,) bool."""
+        first = self.best_a[pairs[:, 0], 0]
+        if not len(self.rows_b):
+            return np.zeros(len(pairs), bool)
+        is_best_of_a = (first >= 0) & (self.rows_b[first] == pairs[:, 1])
+        return is_best_of_a & (self.best_b[pairs[:, 1], 0] == first)
+
     def scores(self, positions: np.ndarray) -> np.ndarray:
         """Scores at these positions; NO_RIVAL_SCORE where a position is −1."""
         return np.where(
@@ -257,9 +265,7 @@ def _pairs_of_one_map(
     folds: int,
 ) -> tuple[np.ndarray, list[Densities]]:
     """Keys of the pairs that one map of the whole pool lists, and its densities, which stand for those of each fold."""
-    every_a = np.arange(clouds.n_a)
-    every_b = np.arange(clouds.n_b)
-    keys = _listed(matches, every_a, every_b, clouds.n_b)
+    keys = _listed(matches, slice(None), slice(None), clouds.n_b)
     return clouds.unique(keys), [_densities(matches)] * folds
 
 
@@ -285,23 +291,18 @@ def _densities(matches: Matches) -> Densities:
 
 def _listed(
     matches: Matches,
-    rows_a: np.ndarray,
-    rows_b: np.ndarray,
+    rows_a: np.ndarray | slice,
+    rows_b: np.ndarray | slice,
     n_b: int,
 ) -> np.ndarray:
     """Keys of the pairs that the given rows of either side rank among their best."""
     forward = matches.forward.index[rows_a]
     backward = matches.backward.index[rows_b]
-    left = np.repeat(rows_a, forward.shape[1])
-    right = np.repeat(rows_b, backward.shape[1])
-    from_a = left * n_b + forward.ravel()
-    from_b = backward.ravel() * n_b + right
-    return np.concatenate(
-        [
-            from_a[forward.ravel() >= 0],
-            from_b[backward.ravel() >= 0],
-        ]
-    )
+    every_a = np.arange(len(matches.forward.index))[rows_a]
+    every_b = np.arange(len(matches.backward.index))[rows_b]
+    from_a = every_a[:, None] * n_b + forward
+    from_b = backward * n_b + every_b[:, None]
+    return np.concatenate([from_a[forward >= 0], from_b[backward >= 0]])
 
 
 def _best(order: np.ndarray, rows: np.ndarray, n: int) -> np.ndarray:

@@ -38,7 +38,7 @@ mutual pairs (`tests/confidence/test_candidates.py`).
 DIRECTIONS_OF_LARGE = 384
 """Principal directions in which the one map of large clouds is fitted.
 
-F1 of 1.18M titles was 90.1 with 256, as for small ones, and is 91.3 now, with a later calibration. Of six corpora
+F1 of 1.18M titles was 90.1 with 256, as for small ones, and is 91.2 now, with a later calibration. Of six corpora
 (minilm–e5, 9,000 links, one in 25 wrong), each row beside a near twin, 92.0 % found their partner with 256 directions
 and 93.4 % with all 384.
 """
@@ -190,7 +190,7 @@ RIGHT_OF_FEW = (-0.5, 0.6)
 Wrong links that grew with the pool confirm one another, which no decoy shows: where 15–30 % of 150 candidates are right
 they are taken for 35–50 %, and where nearly all are, for fewer. Fitted to 150 runs on scifact, reddit and movies: mean
 error of the estimated precision 13.8 → 10.3 points for 100–600 rows among 2,700, of all else 4.9 → 4.8. On 65 runs of
-nfcorpus, papers and stackexchange 9.5 → 7.1 and 4.7 → 4.0 (`few_candidates.json` of the results).
+nfcorpus, papers and stackexchange 9.5 → 7.1 and 4.7 → 4.0 (`veclink bench few-candidates`).
 """
 
 MIN_WRONG_SHARE = 0.02

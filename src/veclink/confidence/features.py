@@ -104,7 +104,9 @@ class Standard:
 
     def applied(self, features: np.ndarray) -> np.ndarray:
         """The features, standardised."""
-        return (features - self.centre) / self.scale
+        standardised = features - self.centre
+        standardised /= self.scale
+        return standardised
 
 
 class Neighbourhoods:

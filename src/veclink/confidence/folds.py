@@ -55,7 +55,7 @@ class Folds:
 
         Those that neither row had a part in; where there is none, those that one of the two had no part in.
         """
-        weights = np.ones((len(rows_a), self.count), np.float32)
+        weights = np.ones((self.count, len(rows_a)), np.float32).T  # maps are gone through one by one
         # Of large clouds few rows are in the pool: all maps score the others.
         in_pool = np.flatnonzero((self.of_a[rows_a] >= 0) | (self.of_b[rows_b] >= 0))
         every = np.arange(self.count)

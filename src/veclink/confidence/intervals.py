@@ -15,7 +15,7 @@ How often they hold is what `veclink bench coverage` and `veclink bench real --t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -98,25 +98,21 @@ class Spread:
 def estimate(links: Links) -> Estimates | None:
     """Precision, recall and overlap of the links with their intervals; None where the method does not estimate them."""
     summary = links.summary
-    n = len(links)
-    is_estimated = summary.precision is not None and summary.recall is not None
-    if not is_estimated or not summary.overlap or not n:
+    if summary.precision is None or summary.recall is None:
         return None
-    expected_wrong = n - float(links.probability.sum())
-    smaller = min(summary.n_a, summary.n_b)
-    return ranges(n, expected_wrong, summary.overlap, smaller)
+    return estimates(links.probability, summary.overlap, min(summary.n_a, summary.n_b))
 
 
-def with_ranges(links: Links) -> Links:
-    """The same links, with the ranges of their estimates in the summary; None where there are no estimates."""
-    found = estimate(links)
-    summary = replace(
-        links.summary,
-        precision_range=None if found is None else found.precision.range,
-        recall_range=None if found is None else found.recall.range,
-        overlap_range=None if found is None else found.overlap.range,
-    )
-    return replace(links, summary=summary)
+def estimates(probability: np.ndarray, overlap: float | None, smaller: int) -> Estimates | None:
+    """The estimates for links with these probabilities (n,); None where there are no links, or no overlap is known.
+
+    overlap: how many objects the collections seem to share; smaller: rows of the smaller collection.
+    """
+    n = len(probability)
+    if not n or overlap is None or overlap <= 0:
+        return None
+    expected_wrong = n - float(probability.sum())
+    return ranges(n, expected_wrong, float(overlap), smaller)
 
 
 def ranges(n: int, expected_wrong: float, overlap: float, smaller: int) -> Estimates:

@@ -6,6 +6,7 @@ import numpy as np
 
 from veclink.confidence.constants import FEATURE_RIDGE
 
+# Numerical: when to stop, and bounds that no sound fit reaches.
 NEWTON_STEPS = 50
 LARGEST_STEP = 5.0
 NEWTON_CONVERGED = 1e-6

@@ -34,6 +34,8 @@ class Collection:
         Of int8 vectors only. Without one they count as they are, because only directions matter here.
     name : str
         What the collection is called in sentences.
+    ids_from : str or None
+        What gave the rows their ids, where the vectors came without: the payload, by its name.
     """
 
     vectors: np.ndarray
@@ -41,6 +43,7 @@ class Collection:
     payload: pa.Table | None = None
     scale: float | np.ndarray | None = None
     name: str = "array"
+    ids_from: str | None = None
 
     def __post_init__(self) -> None:
         _check_vectors(self.vectors, self.name)
@@ -77,6 +80,10 @@ class Collection:
     def dimension(self) -> int:
         """How many numbers each vector has."""
         return int(self.vectors.shape[1])
+
+    def ids_at(self, rows: np.ndarray | slice) -> np.ndarray | None:
+        """The ids of some rows, where there are ids."""
+        return None if self.ids is None else self.ids[rows]
 
     @classmethod
     def from_array(

@@ -48,37 +48,59 @@ def judged_columns(links: Links) -> dict[str, np.ndarray]:
 
 def summary_of_all(summary: Summary, probability: np.ndarray) -> Summary:
     """What is estimated of all judged pairs (n,), from the summary of the links among them."""
-    expected = float(probability.sum())
-    overlap = summary.overlap
-    return replace(
-        summary,
-        n_links=len(probability),
-        precision=expected / max(len(probability), 1),
-        recall=min(1.0, expected / overlap) if overlap else None,
-        precision_range=None,
-        recall_range=None,
-        agreement=None,
-    )
+    if not summary.is_calibrated:
+        return _without_estimates(summary, len(probability))
+    told = replace(with_shares(summary, probability), n_links=len(probability), agreement=None)
+    return replace(told, precision_range=None, recall_range=None)
 
 
 def summary_of_first(summary: Summary, probability: np.ndarray) -> Summary:
     """What is estimated of the surest pairs, whose probabilities (n,) these are, with the ranges."""
-    kept = len(probability)
+    if not summary.is_calibrated:
+        return _without_estimates(summary, len(probability))
+    told = replace(with_shares(summary, probability), n_links=len(probability), agreement=None)
+    return with_ranges(told, probability)
+
+
+def shares(probability: np.ndarray, overlap: float | None) -> tuple[float | None, float | None]:
+    """Precision and recall to expect of links with these probabilities (n,); None for what cannot be said.
+
+    overlap: the estimated number of shared objects, where there is an estimate.
+    """
     expected = float(probability.sum())
-    overlap = summary.overlap
-    known = None
-    if kept and overlap is not None and overlap > 0:
-        known = view("ranges")(kept, kept - expected, float(overlap), min(summary.n_a, summary.n_b))
+    precision = expected / len(probability) if len(probability) else None
+    recall = min(1.0, expected / overlap) if overlap else None
+    return precision, recall
+
+
+def with_shares(summary: Summary, probability: np.ndarray) -> Summary:
+    """The summary with the precision and the recall to expect of links with these probabilities (n,)."""
+    precision, recall = shares(probability, summary.overlap)
+    return replace(summary, precision=precision, recall=recall)
+
+
+def with_ranges(summary: Summary, probability: np.ndarray) -> Summary:
+    """The summary with the ranges of its estimates, for links with these probabilities (n,).
+
+    Where there are no links, the range of the overlap stays: it is one of the collections.
+    """
+    smaller = min(summary.n_a, summary.n_b)
+    known = view("estimates")(probability, summary.overlap, smaller)
+    if known is None:
+        of_overlap = summary.overlap_range if summary.overlap else None
+        return replace(summary, precision_range=None, recall_range=None, overlap_range=of_overlap)
     return replace(
         summary,
-        n_links=kept,
-        precision=expected / kept if kept else None,
-        recall=min(1.0, expected / overlap) if overlap else None,
-        precision_range=None if known is None else known.precision.range,
-        recall_range=None if known is None else known.recall.range,
-        overlap_range=summary.overlap_range if known is None else known.overlap.range,
-        agreement=None,
+        precision_range=known.precision.range,
+        recall_range=known.recall.range,
+        overlap_range=known.overlap.range,
     )
+
+
+def _without_estimates(summary: Summary, n_links: int) -> Summary:
+    """The summary of so many links whose probabilities are not calibrated: nothing follows from their sum."""
+    unknown = dict.fromkeys(("precision", "recall", "precision_range", "recall_range", "agreement"))
+    return replace(summary, n_links=n_links, **unknown)  # type: ignore[arg-type]
 
 
 def judged_anew(summary: Summary) -> Summary:

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from veclink.data.views import view
+
+if TYPE_CHECKING:
+    from veclink.data.links import Links
+
+
+class Explanation(dict[str, str]):
+    """What is known of a link in words, by what it is about; shown with one line for each."""
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{about}: {words}" for about, words in self.items())
 
 
 @dataclass(frozen=True)
@@ -21,7 +33,7 @@ class Link:
     titles : (str, str) or None
         What the payload calls the two, where it was read.
     evidence : dict
-        What explains the probability, by name.
+        What explains the probability: numbers by name.
     """
 
     a: int | str
@@ -31,8 +43,13 @@ class Link:
     row_b: int
     titles: tuple[str, str] | None
     evidence: dict[str, Any]
+    _links: Links = field(repr=False, compare=False)
+    _rank: int = field(repr=False, compare=False)
 
-    def explain(self) -> dict[str, Any]:
-        """All that is known of it by name, ready for a table or JSON."""
-        pair = {"a": self.a, "b": self.b, "row_a": self.row_a, "row_b": self.row_b}
-        return {**pair, "probability": self.probability, **self.evidence}
+    def __repr__(self) -> str:
+        called = "" if self.titles is None else f": “{self.titles[0]}” and “{self.titles[1]}”"
+        return f"Link({self.a!r} and {self.b!r}, probability {self.probability:.3f}{called})"
+
+    def explain(self) -> Explanation:
+        """Why it is a link, and what speaks against it, in words; the numbers behind them are in `evidence`."""
+        return view("explanation")(self._links, self._rank)

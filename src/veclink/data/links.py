@@ -21,6 +21,7 @@ from veclink.data.judged import (
 )
 from veclink.data.links_checks import check_rows, check_trace
 from veclink.data.links_shown import ShownLinks, check_columns
+from veclink.data.pairs import surest_first
 from veclink.data.summary import Summary, plain_json, shares_in_words
 from veclink.data.texts import SavedTexts, Texts, taken_texts
 from veclink.errors import InputError, named, plural
@@ -75,7 +76,7 @@ class Links(ShownLinks):
         columns = {name: _evidence(name, values, len(pairs)) for name, values in self.evidence.items()}
         ids = {side: _linked_ids(side, getattr(self, side), len(pairs)) for side in ("ids_a", "ids_b")}
         arrays = {"pairs": pairs, "probability": probability, **ids}
-        if _surest_first(pairs, probability):
+        if surest_first(pairs, probability):
             arrays = {name: None if values is None else values.copy() for name, values in arrays.items()}
         else:
             order = np.lexsort((pairs[:, 1], pairs[:, 0], -probability))
@@ -162,7 +163,10 @@ class Links(ShownLinks):
         return replace(self, summary=summary, **{**chosen, **changes})
 
     def explain(self, i: int) -> dict[str, Any]:
-        """All that is known of link `i`: its rank, ids and rows, its probability, and every column of evidence."""
+        """The numbers of link `i`: its rank, ids and rows, its probability, and every column of evidence.
+
+        `links[i].explain()` says in words what they mean.
+        """
         if not isinstance(i, (int, np.integer)) or not -len(self) <= i < len(self):
             raise InputError(f"There is no link {i!r}; there are {len(self):,}, counted from 0.")
         row_a, row_b = self.pairs[i].tolist()
@@ -279,16 +283,6 @@ def _table_of(metadata: dict[str, Any], name: str) -> dict[str, Any]:
     if not isinstance(table, dict):
         raise InputError(f"Its {name} are a {type(table).__name__}, and have to be named values; save the links again.")
     return table
-
-
-def _surest_first(pairs: np.ndarray, probability: np.ndarray) -> bool:
-    """Whether the pairs (n, 2) fall by probability and, where that is the same, ascend by row of A, then of B."""
-    falls = probability[:-1] > probability[1:]
-    ties = probability[:-1] == probability[1:]
-    lower_a = pairs[:-1, 0] < pairs[1:, 0]
-    same_a = pairs[:-1, 0] == pairs[1:, 0]
-    lower_b = pairs[:-1, 1] <= pairs[1:, 1]
-    return bool((falls | (ties & (lower_a | (same_a & lower_b)))).all())
 
 
 def _check_pairs(pairs: np.ndarray, probability: np.ndarray, summary: Summary) -> None:

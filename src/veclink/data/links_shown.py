@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from veclink.data.views import view
 from veclink.errors import InputError, needed
 
 if TYPE_CHECKING:
+    from veclink.data.links import Links
     from veclink.data.summary import Summary
 
 COLUMNS = ("short", "all")
@@ -58,6 +59,8 @@ class ShownLinks(Tabled):
             row_b=row_b,
             titles=self._titles(i),
             evidence={name: _plain(values[i]) for name, values in self.evidence.items()},
+            _links=cast("Links", self),
+            _rank=int(i),
         )
 
     def __iter__(self) -> Iterator[Link]:
@@ -167,6 +170,12 @@ class ShownLinks(Tabled):
         if self.texts is not None:
             found |= self.texts.of(pairs, evidence)
         return {name: found[name] for name in TEXTS if name in found}
+
+    def rival_names(self, i: int) -> dict[str, str]:
+        """The id of the best rival of link `i` on either side, "a" and "b"; empty where there is none."""
+        place = i % len(self)
+        texts = self._texts(slice(place, place + 1))
+        return {side: texts.get(f"rival_id_{side}", [""])[0] for side in "ab"}
 
     def _rivals_by_row(self) -> list[str]:
         """The rivals of sides without ids, whose names are their rows."""

@@ -42,7 +42,9 @@ def one_to_one(pairs: np.ndarray, *weights: np.ndarray) -> np.ndarray:
     Pairs are taken by decreasing weight (later weights break the ties of earlier ones, the lower rows those of all) if
     both their rows are still free.
     """
-    order = np.lexsort((pairs[:, 1], pairs[:, 0], *(-w for w in reversed(weights))))
+    order = np.arange(len(pairs))
+    if len(weights) > 1 or not surest_first(pairs, weights[0]):
+        order = np.lexsort((pairs[:, 1], pairs[:, 0], *(-w for w in reversed(weights))))
     # A pair that shares no row is chosen in any case.
     alone = [np.bincount(side)[side] == 1 for side in pairs.T]
     chosen = alone[0] & alone[1]
@@ -55,6 +57,16 @@ def one_to_one(pairs: np.ndarray, *weights: np.ndarray) -> np.ndarray:
             taken_b.add(row_b)
             chosen[position] = True
     return order[chosen[order]]
+
+
+def surest_first(pairs: np.ndarray, probability: np.ndarray) -> bool:
+    """Whether the pairs (n, 2) fall by probability and, where that is the same, ascend by row of A, then of B."""
+    falls = probability[:-1] > probability[1:]
+    ties = probability[:-1] == probability[1:]
+    lower_a = pairs[:-1, 0] < pairs[1:, 0]
+    same_a = pairs[:-1, 0] == pairs[1:, 0]
+    lower_b = pairs[:-1, 1] <= pairs[1:, 1]
+    return bool((falls | (ties & (lower_a | (same_a & lower_b)))).all())
 
 
 def lookup(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
@@ -246,8 +258,8 @@ def _rows_of(values: np.ndarray, collection: Collection, side: str, what: str) -
     n, ids = len(collection), collection.ids
     if ids is None:
         way = (
-            f"give row numbers, or {side}'s ids: in NAME.ids.txt beside NAME.npy, or of a table as the column `id`, or "
-            "as another that is named after it (TABLE.parquet?id=COLUMN)"
+            f"give row numbers, or {side}'s ids: in NAME.ids.txt beside NAME.npy, or in the column `id` of its payload "
+            f"(--payload-{side.lower()} FILE), or of the table with its vectors (another: TABLE.parquet?id=COLUMN)"
         )
         strange = f"The {what} name things in {side} that are not row numbers, as it has no ids"
         rows = _whole_numbers(values, strange, way)
@@ -267,9 +279,9 @@ def _rows_of(values: np.ndarray, collection: Collection, side: str, what: str) -
             raise InputError(
                 f"The {what} name rows that {side} does not have, as it has {n:,}: {named(lost)}; rows count from 0."
             )
-        raise InputError(
-            f"The {what} name ids that {side} does not have among its {n:,}: {named(lost)}; check the ids."
-        )
+        source = collection.ids_from
+        way = "check the ids" if source is None else f"its ids are those of {source}, so name these, and no row numbers"
+        raise InputError(f"The {what} name ids that {side} does not have among its {n:,}: {named(lost)}; {way}.")
     return rows
 
 

@@ -91,6 +91,11 @@ class Summary:
         if isinstance(self.agreement, Mapping):  # as it is saved
             object.__setattr__(self, "agreement", Agreement(**self.agreement))
 
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether the probabilities are calibrated; those of the paper's method are shares of votes."""
+        return self.method != "geh"
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return plain_json(asdict(self))

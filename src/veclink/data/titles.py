@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from veclink.data.collection import Collection
 from veclink.data.pairs import lookup
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 TITLES = ("title", "name", "label", "headline", "subject", "question", "text", "content", "document",
           "description")  # fmt: skip
@@ -55,10 +60,24 @@ def title_column(collection: Collection | None) -> str | None:
     """The column of the payload that tells a person what a row is: a usual name, else the first column of text."""
     if collection is None or collection.payload is None:
         return None
-    fields = {field.name: str(field.type) for field in collection.payload.schema}
-    texts = [name for name, kind in fields.items() if kind in ("string", "large_string", "string_view")]
-    usual = [name for wanted in TITLES for name in texts if name.lower() == wanted]
-    return (usual or texts or [None])[0]
+    texts = _texts(collection.payload)
+    return usual_title(texts) or next(iter(texts), None)
+
+
+def usual_title(names: Iterable[str]) -> str | None:
+    """Of the names of columns, the one that is usual for a title; None where none is."""
+    listed = list(names)
+    return next((name for wanted in TITLES for name in listed if name.lower() == wanted), None)
+
+
+def named_title(payload: pa.Table | None) -> str | None:
+    """The column of text of a payload that is called as titles usually are; None where there is none."""
+    return None if payload is None else usual_title(_texts(payload))
+
+
+def _texts(payload: pa.Table) -> list[str]:
+    """The columns of text."""
+    return [field.name for field in payload.schema if str(field.type) in ("string", "large_string", "string_view")]
 
 
 def cleaned(text: str) -> str:

@@ -10,7 +10,8 @@ from importlib import import_module
 from typing import Any
 
 VIEWS = {
-    "ranges": "veclink.confidence.intervals:ranges",
+    "estimates": "veclink.confidence.intervals:estimates",
+    "explanation": "veclink.report.link_words:explanation",
     "report": "veclink.report:save_report",
     "plot": "veclink.report.plotting:plot_links",
 }

@@ -22,9 +22,10 @@ COPY_GAP = 0.16
 Chosen on scifact, reddit and movies (minilm, mpnet, e5, granite): copies turned by up to 0.12 of the typical gap are
 all found, and of rows that are not copies 1 in 1,000 is as near (scifact, mpnet).
 """
-TYPICAL_QUANTILE = 0.8
+TYPICAL_QUANTILE = 0.8  # of the gaps to the nearest row: the typical one that COPY_GAP is a part of
 
 VALLEY = 1.5
+"""Of the limit: how far beyond it rows are counted that are no copies."""
 VALLEY_FACTOR = 5
 """Near copies are a bump in the distribution of gaps: at least this many times as many rows as there are beyond the
 limit, up to VALLEY times as far. In few dimensions gaps have no valley, and near neighbours are no copies."""
@@ -35,7 +36,7 @@ SAME = 1e-5
 MOST_COMPARED = 20_000
 """Rows of a cloud up to which each is compared with all others; of more, only equal ones are found."""
 
-BLOCK = 256
+BLOCK = 256  # rows that are compared with all others at a time
 
 HASHED = 4096
 """Rows that are hashed at a time."""

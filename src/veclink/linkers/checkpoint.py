@@ -141,7 +141,9 @@ class UnfinishedPass:
 
 def _seal(said: str, arrays: State) -> str:
     """A digest of all that a file holds: one that was changed since, though it can be read, is not gone on from."""
-    return digest(said, sorted(arrays), *(np.asarray(arrays[name]) for name in sorted(arrays)))
+    names = sorted(arrays)
+    values = [np.asarray(arrays[name]) for name in names]
+    return digest(said, names, *values)
 
 
 def fingerprint(
@@ -153,7 +155,8 @@ def fingerprint(
     """A name that differs where inputs (by size, type and a sample of rows), anchors, options or version do."""
     parts: list[Any] = [__version__, options]
     for cloud in (a, b):
-        parts += [len(cloud), *rows_to_compare(cloud.collection.vectors), cloud.collection.scale]
+        source = cloud.collection
+        parts += [len(cloud), *rows_to_compare(source.vectors), source.scale]
         parts.append(cloud.mean)  # of all rows: another row anywhere shows in it
     if anchors is not None:
         parts += [anchors.left, anchors.right, anchors.pairs]

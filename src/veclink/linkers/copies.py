@@ -39,17 +39,12 @@ class WithoutCopies:
     def members(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """All rows of the groups that these rows (m,) stand for, group by group, and where each starts: (m + 1,)."""
         order, spans = self.groups.members()
-        first, last = spans[np.searchsorted(self.rows, rows)].T
+        place = np.searchsorted(self.rows, rows)
+        first, last = spans[place].T
         sizes = last - first
-        starts = np.r_[0, np.cumsum(sizes)]
-        offset = np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
-        members = order[np.repeat(first, sizes) + offset]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        members = order[np.repeat(first, sizes) + _within(sizes)]
         return self.rows[members], starts
-
-    def ids(self, rows: np.ndarray) -> np.ndarray | None:
-        """What the collection calls these rows (m,), where it has ids."""
-        ids = self.cloud.collection.ids
-        return None if ids is None else ids[rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +79,8 @@ class Grouped:
         if links.considered is not None:
             links = replace(links, considered=self.expanded(links.considered))
         rows_a, rows_b = links.pairs.T
-        pairs, source = _products(self.left.members(rows_a), self.right.members(rows_b))
+        of_a, of_b = self.left.members(rows_a), self.right.members(rows_b)
+        pairs, source = _products(of_a, of_b)
         evidence = {name: column[source] for name, column in links.evidence.items()}
         return replace(
             links,
@@ -92,8 +88,8 @@ class Grouped:
             probability=links.probability[source],
             summary=replace(links.summary, n_links=len(pairs)),
             evidence=evidence,
-            ids_a=self.left.ids(pairs[:, 0]),
-            ids_b=self.right.ids(pairs[:, 1]),
+            ids_a=self.left.cloud.collection.ids_at(pairs[:, 0]),
+            ids_b=self.right.cloud.collection.ids_at(pairs[:, 1]),
         )
 
 
@@ -119,10 +115,15 @@ def _products(
     rows_b, at_b = of_b
     sizes_a, sizes_b = np.diff(at_a), np.diff(at_b)
     counts = sizes_a * sizes_b
-    ends = np.cumsum(counts)
     source = np.repeat(np.arange(len(counts)), counts)
-    within = np.arange(len(source)) - np.repeat(ends - counts, counts)
-    size_b = sizes_b[source]
-    left = rows_a[at_a[source] + within // size_b]
-    right = rows_b[at_b[source] + within % size_b]
+    place_in_a, place_in_b = np.divmod(_within(counts), sizes_b[source])
+    left = rows_a[at_a[source] + place_in_a]
+    right = rows_b[at_b[source] + place_in_b]
     return np.column_stack([left, right]), source
+
+
+def _within(sizes: np.ndarray) -> np.ndarray:
+    """0, 1, 2 … in groups of these sizes (m,), one after another."""
+    ends = np.cumsum(sizes)
+    starts = np.repeat(ends - sizes, sizes)
+    return np.arange(len(starts)) - starts

@@ -22,10 +22,12 @@ def earlier_pairs(links: Links | str | Path, a: Collection, b: Collection) -> np
     By ids where the links and a collection have them; else by row, which a collection with fewer rows cannot have.
     """
     found = links if isinstance(links, Links) else Links.load(links)
-    rows_a = _rows(found.pairs[:, 0], found.ids_a, found.summary.n_a, a, "A")
-    rows_b = _rows(found.pairs[:, 1], found.ids_b, found.summary.n_b, b, "B")
+    before_a, before_b = found.pairs.T
+    rows_a = _rows(before_a, found.ids_a, found.summary.n_a, a, "A")
+    rows_b = _rows(before_b, found.ids_b, found.summary.n_b, b, "B")
     pairs = np.column_stack([rows_a, rows_b])
-    there = (pairs >= 0).all(axis=1) & (found.probability >= SURE)
+    is_sure = found.probability >= SURE
+    there = is_sure & (pairs >= 0).all(axis=1)
     count = np.count_nonzero(there)
     if count < LEAST:
         raise InputError(
@@ -51,6 +53,6 @@ def _rows(
             )
         return rows
     now = collection.ids.tolist()
-    place = dict(zip(now, range(len(now)), strict=True))
+    place = {key: row for row, key in enumerate(now)}
     rows_now = [place.get(key, -1) for key in ids.tolist()]
     return np.array(rows_now, np.int64)

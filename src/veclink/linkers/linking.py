@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ import numpy as np
 
 from veclink.backends.devices import chosen_device
 from veclink.backends.placing import machines_at
-from veclink.confidence.intervals import with_ranges
 from veclink.data.agreement import agreement_of
 from veclink.data.collection import Collection
+from veclink.data.judged import with_ranges
 from veclink.data.links import Links
 from veclink.data.pairs import KnownPairs, resolve_seeds
 from veclink.data.payload_pairs import ColumnMatches, match_column
@@ -129,24 +130,21 @@ def link(
         if machines is not None:
             place = "cpu"  # what a cluster computes on is its own matter
         run = Run(chosen, place, memory, random_state, machines, told)
+        opened = partial(open_collection, memory=memory, progress=progress)
         reads = seeds_by is not None
-        left, right = (
-            open_collection(side, payload=reads if payload is None else payload, memory=memory, progress=progress)
-            for side, payload in ((a, payload_a), (b, payload_b))
-        )
+        left = opened(a, payload=reads if payload_a is None else payload_a)
+        right = opened(b, payload=reads if payload_b is None else payload_b)
         known = None if seeds is None else resolve_seeds(seeds, left, right, strict=strict)
         matches = None if seeds_by is None else match_column(seeds_by, left, right)
+        earlier = None if continued is None else earlier_pairs(continued, left, right)
         clouds = run.prepared(left, right, skip_zero)
         groups = run.grouped(*clouds)
         if groups is not None:
             clouds = groups.clouds
-        given: Anchors | None
-        if continued is not None:
-            earlier = earlier_pairs(continued, left, right)
-            given = anchors_from_links(*clouds, earlier, random_state)
+        if earlier is not None:
+            given: Anchors | None = anchors_from_links(*clouds, earlier, random_state)
         elif matches is not None:
-            matches_left = _without_copies(matches, groups)
-            given = anchors_from_column(*clouds, matches_left, random_state)
+            given = anchors_from_column(*clouds, _without_copies(matches, groups), random_state)
         else:
             given = _anchors(*clouds, _stand_for(known, groups), anchors)
         watch = Watch(progress, run.checkpoint(checkpoint, *clouds, given))
@@ -165,7 +163,7 @@ def link(
         contradicting_seeds=_contradicting(known),
         seconds=time.perf_counter() - began,
     )
-    return with_ranges(replace(links, summary=summary))
+    return replace(links, summary=with_ranges(summary, links.probability))
 
 
 def with_agreement(links: Links, a: Collection, b: Collection) -> Links:
@@ -283,10 +281,11 @@ def _without_copies(matches: ColumnMatches, groups: Grouped | None) -> ColumnMat
 
 def _plain(keywords: Mapping[str, Any]) -> dict[str, Any]:
     """Options as they were given, as plain values."""
-    return {
-        name: asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
-        for name, value in keywords.items()
-    }
+    plain = dict(keywords)
+    for name, value in keywords.items():
+        if is_dataclass(value) and not isinstance(value, type):
+            plain[name] = asdict(value)
+    return plain
 
 
 def _anchors(

@@ -246,7 +246,8 @@ def options_of(
 def differing(options: Options) -> dict[str, Any]:
     """Those options that are not as by default, as plain values."""
     default = asdict(type(options)())
-    return {name: value for name, value in asdict(options).items() if value != default[name]}
+    chosen = asdict(options)
+    return {name: value for name, value in chosen.items() if value != default[name]}
 
 
 def _schedule_of(values: Mapping[str, Any]) -> GrowthSchedule:

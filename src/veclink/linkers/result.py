@@ -9,6 +9,7 @@ import numpy as np
 
 from veclink.confidence.constants import CALIBRATION_VERSION
 from veclink.confidence.threshold import false_discovery_inflation
+from veclink.data.judged import shares
 from veclink.data.links import Links
 from veclink.data.summary import Summary
 from veclink.geometry.clouds import Cloud
@@ -103,8 +104,8 @@ class _Making:
             probability=found.probability[:count],
             summary=self._summary(count),
             evidence=self._evidence(count),
-            ids_a=_ids(self.a, rows_a),
-            ids_b=_ids(self.b, rows_b),
+            ids_a=self.a.collection.ids_at(rows_a),
+            ids_b=self.b.collection.ids_at(rows_b),
             options=self.options,
             considered=considered,
             trace=self._trace(),
@@ -137,10 +138,10 @@ class _Making:
         inflation = false_discovery_inflation(probability)
         if not count:
             return {"caution": inflation}
-        expected = float(probability[:count].sum())
+        precision, recall = shares(probability[:count], overlap)
         return {
-            "precision": expected / count,
-            "recall": min(1.0, expected / overlap) if overlap else None,
+            "precision": precision,
+            "recall": recall,
             "overlap": overlap,
             "caution": inflation,
         }
@@ -173,8 +174,9 @@ class _Making:
     def _trace(self) -> dict[str, Any]:
         """The trace, its hubs as rows of the collections."""
         trace = dict(self.decision.trace)
-        if "hubs" in trace:
-            trace["hubs"] = {side: self._hubs(side, listed) for side, listed in trace["hubs"].items()}
+        hubs = trace.get("hubs")
+        if hubs is not None:
+            trace["hubs"] = {side: self._hubs(side, hubs[side]) for side in hubs}
         return trace
 
     def _hubs(
@@ -184,8 +186,3 @@ class _Making:
     ) -> list[list[int]]:
         rows = self.a.rows if side == "a" else self.b.rows
         return [[int(rows[row]), count] for row, count in listed]
-
-
-def _ids(cloud: Cloud, rows: np.ndarray) -> np.ndarray | None:
-    ids = cloud.collection.ids
-    return None if ids is None else ids[rows]

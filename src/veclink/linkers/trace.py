@@ -55,13 +55,7 @@ def trace_of_calibration(calibrated: Calibrated) -> dict[str, Any]:
         weights=model.decoy_weight,
     )
     return {
-        "model": {
-            "features": list(model.features),
-            "base": model.base,
-            "weights": model.weights.tolist(),
-            "centre": model.centre.tolist(),
-            "scale": model.scale.tolist(),
-        },
+        "model": model.plain(),
         "decoys": {
             "probability": expected.round(3).tolist(),
             "made": len(model.decoy_probability),
@@ -75,6 +69,7 @@ def _first(best: np.ndarray) -> np.ndarray:
 
 def _hubs(chosen: np.ndarray) -> list[list[int]]:
     """The rows chosen most often, with their counts."""
-    counts = np.bincount(chosen) if len(chosen) else np.zeros(0, np.int64)
+    counts = np.bincount(chosen)
     most = np.argsort(-counts, kind="stable")[:HUBS]
-    return [[int(row), int(counts[row])] for row in most if counts[row] >= MIN_HUB]
+    hubs = most[counts[most] >= MIN_HUB]
+    return np.column_stack([hubs, counts[hubs]]).tolist()

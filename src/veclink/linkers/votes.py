@@ -42,8 +42,9 @@ class Votes:
         keys = self.key(pairs)
         self._make_room(keys)
         spot = np.searchsorted(self.keys, keys)
+        weighted = times * scores.astype(np.float64)
         np.add.at(self.counts, spot, times)
-        np.add.at(self._score_sums, spot, times * scores.astype(np.float64))
+        np.add.at(self._score_sums, spot, weighted)
 
     def state(self) -> State:
         """What has to be kept to count on later."""
@@ -80,8 +81,9 @@ class Votes:
         known = self._are_at(spot, keys)
         counts = np.zeros(len(keys), np.int64)
         scores = np.full(len(keys), np.nan)
-        counts[known] = self.counts[spot[known]]
-        scores[known] = self.mean_scores()[spot[known]]
+        place = spot[known]
+        counts[known] = self.counts[place]
+        scores[known] = self.mean_scores()[place]
         return counts, scores
 
     def _make_room(self, keys: np.ndarray) -> None:
@@ -99,7 +101,8 @@ class Votes:
         """Whether each key stands where it would have to be inserted."""
         known = np.zeros(len(keys), bool)
         inside = spot < len(self.keys)
-        known[inside] = self.keys[spot[inside]] == keys[inside]
+        there = self.keys[spot[inside]]
+        known[inside] = there == keys[inside]
         return known
 
 
@@ -123,8 +126,10 @@ def otsu(values: np.ndarray) -> float:
     below = np.cumsum(counts)[:-1]
     above = len(values) - below
     sums = np.cumsum(counts * levels)
-    mean_below = sums[:-1] / below
-    mean_above = (sums[-1] - sums[:-1]) / above
+    sum_below = sums[:-1]
+    sum_above = sums[-1] - sum_below
+    mean_below = sum_below / below
+    mean_above = sum_above / above
     gap = mean_below - mean_above
     between = below * above * gap**2
     return float(levels[1 + np.argmax(between)])

@@ -159,5 +159,8 @@ def torch_device(name: str) -> torch.device:
 
 
 def free_memory(device: torch.device) -> int:
-    """Bytes that are free on the device; on the CPU, a modest sum."""
-    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else 2 * DEFAULT_MEMORY
+    """Bytes that are free on the device, with those that torch keeps for later; on the CPU, a modest sum."""
+    if device.type != "cuda":
+        return 2 * DEFAULT_MEMORY
+    kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return torch.cuda.mem_get_info(device)[0] + kept

@@ -47,6 +47,7 @@ SAMPLE = 1 << 16
 FLOOR_RANK = 4  # m: fewer make floors that vary more, and more rows are searched again
 EXPECTED = 4  # survivors of a row for each that is wanted, since their number varies
 SLAB = 1 << 18  # rows whose survivors are held at a time: a few hundred for each
+ROOM = 256  # survivors of a row that there is room for at first; where a block has more, its slab is searched again
 # Low bits of a survivor: its column; then its row within the block; the upper 32 are the cosine.
 _PLACE_BITS = tl.constexpr(24)
 _APPEND = tl.constexpr(append_survivors())
@@ -85,10 +86,13 @@ def nearest(
     by_row: list[Nearest] = []
     by_column: Nearest | None = None
     slab = max(1, slab // tuning.rows) * tuning.rows
+    room = ROOM * tuning.rows
     for start in range(0, len(left), slab):
         floor = floor_left[start : start + slab]
-        survivors = _survivors(left[start : start + slab], right, floor, floor_right, tuning)
+        survivors = _survivors(left[start : start + slab], right, floor, floor_right, tuning, room)
+        room = survivors[0].shape[1]  # what one slab needed, the next will need
         row, column, cosine = _unpacked(*survivors, n1 - start, n2, tuning)
+        del survivors
         by_row.append(_lists(row, column, cosine, floor[: n1 - start], width))
         row += start
         if by_column is not None:
@@ -167,11 +171,16 @@ def _described(rows: torch.Tensor, block: int, step: int) -> TensorDescriptor:
 
 
 def _survivors(
-    left: torch.Tensor, right: torch.Tensor, floor_left: torch.Tensor, floor_right: torch.Tensor, tuning: Tuning
+    left: torch.Tensor,
+    right: torch.Tensor,
+    floor_left: torch.Tensor,
+    floor_right: torch.Tensor,
+    tuning: Tuning,
+    room: int | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Packed survivors (blocks of rows, room) and how many there are in each block."""
+    """Packed survivors (blocks of rows, room or more) and how many there are in each block."""
     blocks, chunks = len(left) // tuning.rows, len(right) // (tuning.columns * tuning.tiles)
-    room = min(256 * tuning.rows, tuning.rows * len(right))
+    room = min(room or ROOM * tuning.rows, tuning.rows * len(right))
     while True:
         count = torch.zeros(blocks, dtype=torch.int32, device=left.device)
         packed = torch.empty((blocks, room), dtype=torch.int64, device=left.device)

@@ -14,10 +14,12 @@ import triton
 import triton.language as tl
 
 from veclink.geometry.arrays import to_numpy
+from veclink.geometry.rows import tiles
 from veclink.matching.search import Found
 from veclink.matching.triton_kernel import Tuning, _described, _padded, _product, tuning_for
 
 GROUPED = Tuning(rows=128, columns=128, step=64, warps=8, stages=3)  # of the first product, which holds two tiles
+LARGEST = 1 << 28  # cosines, one for each tile and row asked, that are held at once
 
 
 def searched(
@@ -29,11 +31,15 @@ def searched(
     rows = _padded(others, tuning.columns * tuning.tiles, tuning.step)
     density = _densities(asked, len(queries), rows, k, grouped)
     density[len(others) :] = float("inf")  # what is padding is no partner
-    best, index, largest = _best(asked, rows, density, tuning)
-    best, index, largest = (each[: len(queries)] for each in (best, index, largest))
-    tiles = -(-len(others) // tuning.columns)
-    nearest = largest[:, :tiles].topk(min(k, tiles), dim=1).values.flip(1)
-    return to_numpy(best), to_numpy(index), to_numpy(nearest)
+    n_tiles = -(-len(others) // tuning.columns)
+    at_once = max(1, LARGEST // n_tiles // tuning.rows) * tuning.rows
+    parts = []
+    for first, last in tiles(len(asked), at_once):
+        best, index, largest = _best(asked[first:last], rows, density, tuning)
+        nearest = largest[:, :n_tiles].topk(min(k, n_tiles), dim=1).values.flip(1)
+        parts.append((best, index, nearest))
+    best, index, nearest = (to_numpy(torch.cat(each)[: len(queries)]) for each in zip(*parts, strict=True))
+    return best, index, nearest
 
 
 def _densities(asked: torch.Tensor, q: int, rows: torch.Tensor, k: int, tuning: Tuning) -> torch.Tensor:

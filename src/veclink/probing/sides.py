@@ -13,12 +13,12 @@ from veclink.geometry.nearest import EXCLUDED, largest
 from veclink.geometry.signatures import unit_rows
 from veclink.probing.inspecting import count_duplicates
 
-SAMPLE = 2000
-NEAREST = 10
-BLOCK = 1 << 14
+SAMPLE = 2000  # rows of a larger side that are looked at
+NEAREST = 10  # neighbours of each
+BLOCK = 1 << 14  # rows that they are looked for in at a time
 WAYS = 8  # directions that are compared before whole vectors are
 MOST_COMPARED = 1000  # rows that lie alike along all of these: only copies of one another do
-IDENTICAL = 1 - 1e-5
+IDENTICAL = 1 - 1e-5  # cosine of rows that are equal, but for rounding
 TWIN = 0.999  # cosine from which two rows count as nearly the same
 SAME = 0.7  # on a scale from unrelated (0) to one space (1): two models were at 0.02 at most, one model at 0.96 or more
 

@@ -119,6 +119,13 @@ def advice(links: Links, estimates: Estimates | None, n_close: int) -> list[Advi
     return told
 
 
+def advice_without_links(links: Links) -> list[str]:
+    """What to do where there is no link to look at."""
+    if links.summary.verdict == "not linkable":
+        return [each.text for each in advice(links, None, 0)]
+    return ["Choose more of the judged pairs: veclink cut with a lower threshold, on the .parquet file of the run."]
+
+
 def _advice_on_seeds(summary: Summary) -> list[Advice]:
     """What to do about given pairs that were not used."""
     told = []

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from veclink.data.judged import with_shares
 from veclink.data.links import Links
 from veclink.errors import InputError, VeclinkError, without_secrets
 from veclink.linkers.linking import link
@@ -134,13 +135,10 @@ def without(links: Links, pairs: list[tuple[int, int]]) -> Links:
     wrong = set(pairs)
     kept = np.array([(x, y) not in wrong for x, y in links.pairs.tolist()], dtype=bool)
     probability = links.probability[kept]
-    count = len(probability)
-    expected = float(probability.sum())
     summary = links.summary
     if summary.precision is not None:
-        recall = min(1.0, expected / summary.overlap) if summary.overlap else None
-        summary = replace(summary, precision=expected / count if count else None, recall=recall)
-    return links.some(kept, replace(summary, n_links=count, agreement=None), considered=None)
+        summary = with_shares(summary, probability)
+    return links.some(kept, replace(summary, n_links=len(probability), agreement=None), considered=None)
 
 
 def _compared(old: Links, new: Links, seeds: int, left_out: int, vetoed: int, output: Path) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.errors import InputError, VeclinkError
+from veclink.report.words import advice_without_links
 from veclink.review import shown
 from veclink.review.bands import ORDERS, Bands, banded
 from veclink.review.estimate import count_bands, estimate
@@ -159,6 +160,7 @@ class Review:
                 "generation": self.generation,
                 "name": self.name,
                 "links": len(self.links),
+                "next": [] if len(self.links) else advice_without_links(self.links),
                 "sizes": [len(self.a), len(self.b)],
                 "verdict": self.links.summary.verdict,
                 "accepted": int(right.sum()),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from veclink.errors import InputError, named
 
 _VECTORS = ("vector", "embedding", "vectors", "embeddings")
-_IDS = ("id", "ids")
+IDS = ("id", "ids")
 
 
 def vector_field(names: Sequence[str], candidates: Sequence[str], name: str) -> str:
@@ -26,7 +26,7 @@ def vector_field(names: Sequence[str], candidates: Sequence[str], name: str) -> 
 
 def id_field(names: Sequence[str]) -> str | None:
     """The field of the ids, if there is one."""
-    return next((known for known in _IDS if known in names), None)
+    return next((known for known in IDS if known in names), None)
 
 
 def choose_vector(wanted: str | None, names: Sequence[str], candidates: Sequence[str], name: str) -> str:

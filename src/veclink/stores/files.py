@@ -93,8 +93,13 @@ def _taken(collection: Collection, rows: np.ndarray, name: str) -> Collection:
     scale = collection.scale
     if isinstance(scale, np.ndarray) and len(scale) > 1:
         scale = scale[rows]
-    ids = None if collection.ids is None else collection.ids[rows]
-    return Collection.from_array(collection.vectors[rows], ids, collection.payload.take(rows), scale, name)
+    return Collection.from_array(
+        collection.vectors[rows],
+        collection.ids_at(rows),
+        collection.payload.take(rows),
+        scale,
+        name,
+    )
 
 
 class FileStore(Store):
@@ -146,7 +151,7 @@ class FileStore(Store):
             rows = slice(start, min(start + size, len(whole)))
             yield Batch(
                 np.asarray(whole.vectors[rows]),
-                None if whole.ids is None else whole.ids[rows],
+                whole.ids_at(rows),
                 whole.payload.slice(start, rows.stop - start) if payload and whole.payload is not None else None,
                 place=rows.stop,
             )

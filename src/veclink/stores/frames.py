@@ -41,7 +41,7 @@ def collection_of(frame: Any) -> Collection:
     index = index_columns(table)
     vectors, rest = _wide(table, index) or _listed(table, name)
     ids, named = None, id_field(rest.column_names)
-    if named is None and len(index) == 1 and (index[0].startswith(NAMELESS) or _can_be_ids(rest.column(index[0]))):
+    if named is None and len(index) == 1 and (index[0].startswith(NAMELESS) or can_be_ids(rest.column(index[0]))):
         named = index[0]
     if named is not None:
         ids = id_values(rest.column(named))
@@ -57,7 +57,7 @@ def index_columns(table: pa.Table) -> list[str]:
     return [each for each in told.get("index_columns", []) if each in table.column_names]
 
 
-def _can_be_ids(column: pa.ChunkedArray) -> bool:
+def can_be_ids(column: pa.ChunkedArray) -> bool:
     """Whether every row has an integer or a text of its own."""
     types: Any = needed("pyarrow", "A frame of vectors").types
     kinds = (types.is_integer, types.is_string, types.is_large_string)

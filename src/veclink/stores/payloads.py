@@ -12,7 +12,9 @@ import numpy as np
 from veclink.data.collection import Collection
 from veclink.errors import InputError, VeclinkError, named, needed, plural
 from veclink.files.tables import UNREADABLE, read_parquet
-from veclink.stores.frames import NAMELESS, arrow_table, index_columns, is_table
+from veclink.stores.arrow import id_values
+from veclink.stores.fields import IDS, id_field
+from veclink.stores.frames import NAMELESS, arrow_table, can_be_ids, index_columns, is_table
 
 ENDINGS = (".csv", ".parquet", ".jsonl")
 TITLE = "title"
@@ -22,8 +24,8 @@ TITLE = "title"
 def with_payload(collection: Collection, payload: Any) -> Collection:
     """The collection with other payload than its own.
 
-    A column `id` finds each object's line, where the collection has ids, and so does the index of a pandas frame that
-    holds them; else line i is row i.
+    A column `id` (or `ids`) finds each object's line, where the collection has ids, and so does the index of a pandas
+    frame that holds them; else line i is row i, and such a column gives the rows their ids.
 
     Parameters
     ----------
@@ -37,7 +39,7 @@ def with_payload(collection: Collection, payload: Any) -> Collection:
         table, name = _read(Path(payload)), str(payload)
     else:
         table, name = _table_of(payload), "The payload"
-    key = _key(table, collection)
+    key, own = _key(table, collection), None
     if key is not None:
         table = _by_id(table, key, collection, name)
     elif _has_row_numbers(table, collection):
@@ -49,8 +51,15 @@ def with_payload(collection: Collection, payload: Any) -> Collection:
             f"{name} has {plural(table.num_rows, 'line')} and {collection.name} {plural(len(collection), 'row')}; "
             "give one line for each, or a column `id` where the collection has ids."
         )
+    else:
+        own = _own_ids(table, collection)
     index = [each for each in table.column_names if each.startswith(NAMELESS)]
-    return replace(collection, payload=table.drop_columns(index).replace_schema_metadata(None))
+    table = table.drop_columns(index).replace_schema_metadata(None)
+    if own is None:
+        return replace(collection, payload=table)
+    ids: Any = id_values(table.column(own))  # they take their form there
+    source = name if isinstance(payload, (str, Path)) else "the payload"
+    return replace(collection, ids=ids, ids_from=source, payload=table.drop_columns([own]))
 
 
 def _table_of(payload: Any) -> Any:
@@ -80,8 +89,8 @@ def _key(table: Any, collection: Collection) -> str | None:
     """The column that names the objects, where the collection has ids: `id`, or the index of a pandas frame."""
     if collection.ids is None:
         return None
-    if "id" in table.column_names:
-        return "id"
+    if (column := id_field(table.column_names)) is not None:
+        return column
     index = next(iter(index_columns(table)), None)
     if index is None:
         return None
@@ -90,6 +99,14 @@ def _key(table: Any, collection: Collection) -> str | None:
     # row numbers that a filter left in a frame may be some of the ids by chance
     by_chance = collection.ids.dtype != object and found != ids
     return index if found and not by_chance else None
+
+
+def _own_ids(table: Any, collection: Collection) -> str | None:
+    """The column that gives a collection without ids some; None where there is none, or its values repeat or lack."""
+    column = id_field(table.column_names)
+    if collection.ids is not None or column is None:
+        return None
+    return column if can_be_ids(table.column(column)) else None
 
 
 def _has_row_numbers(table: Any, collection: Collection) -> bool:
@@ -126,9 +143,8 @@ def _read(path: Path) -> Any:
         if reader == "csv":
             quoted = module.ParseOptions(newlines_in_values=True)
             # ids stay text: 08 is not 8
-            table = module.read_csv(
-                path, parse_options=quoted, convert_options=module.ConvertOptions(column_types={"id": arrow.string()})
-            )
+            text_ids = module.ConvertOptions(column_types=dict.fromkeys(IDS, arrow.string()))
+            table = _without_blanks(module.read_csv(path, parse_options=quoted, convert_options=text_ids))
         else:
             table = module.read_json(path) if reader == "json" else read_parquet(path)
         _ = table.column_names  # a name that is no UTF-8 shows only when it is asked for
@@ -140,6 +156,16 @@ def _read(path: Path) -> Any:
         raise InputError(
             f"{path} cannot be read as {path.suffix.lower()} ({reason}); check or write it again."
         ) from error
+
+
+def _without_blanks(table: Any) -> Any:
+    """A table of a CSV file, whose empty cells are missing values in columns of text too."""
+    compute: Any = needed("pyarrow.compute", "Reading payload")
+    for place, field in enumerate(table.schema):
+        if str(field.type) == "string" and field.name not in IDS:
+            column = table.column(place)
+            table = table.set_column(place, field.name, compute.if_else(compute.equal(column, ""), None, column))
+    return table
 
 
 def _by_id(table: Any, key: str, collection: Collection, name: str) -> Any:

@@ -107,13 +107,20 @@ def parse_url(url: str) -> Address:
     authority, slash, path = rest.partition("/")
     if kind == "postgres" or (kind in SERVED and authority):
         return _server(_ALIAS.get(scheme, scheme), authority, urllib.parse.unquote(path), more, known)
+    _check_authority(scheme, kind, authority)
+    place = _local(slash + path if kind == "files" else authority + slash + path)
+    if kind == "parquet_folder" and place.is_file():
+        raise InputError(f"{scheme}:// names a folder of Parquet files, and {place} is one file; give its path alone.")
+    return Address(**known, path=place, shown=_shown(f"{_ALIAS.get(scheme, scheme)}://{place}", known))
+
+
+def _check_authority(scheme: str, kind: str, authority: str) -> None:
+    """Refuse a host or a password in the URL of something on this machine."""
     if kind == "files" and authority not in ("", "localhost"):
         host = authority.rpartition("@")[2]  # what stands before it can be a password
         raise InputError(f"file:// is not a kind of URL that is known for {host!r}; it names files of this machine.")
     if "@" in authority:
         raise InputError(f"{scheme}:// names a file, and takes no user or password; write {scheme}:///path.")
-    place = _local(slash + path if kind == "files" else authority + slash + path)
-    return Address(**known, path=place, shown=_shown(f"{_ALIAS.get(scheme, scheme)}://{place}", known))
 
 
 def of_path(path: Path, kind: str, table: str | None = None) -> Address:
@@ -126,6 +133,8 @@ def _unknown(scheme: str) -> str:
     for name, export in EXPORTS.items():
         if scheme.startswith(name):
             return f"{scheme}:// has no reader here; {export}."
+    if f".{scheme}" in FILE_ENDINGS:
+        return f"{scheme}:// is no kind of URL; a single file is named by its path alone, such as vectors.{scheme}."
     known_schemes = ", ".join(f"{each}://" for each in BY_SCHEME)
     return (
         f"{scheme}:// is not a kind of URL that is known; known are {known_schemes} and files. From another store, "

@@ -17,21 +17,18 @@ import numpy as np
 
 from veclink.data.collection import Collection, numbers
 from veclink.data.links import Links
-from veclink.errors import InputError, needed
+from veclink.data.notebook import card
+from veclink.errors import InputError, named, without_secrets
 from veclink.geometry.magnitudes import fitted
 from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores import open_store
-from veclink.stores.arrow import id_column, one_table
 from veclink.stores.opening import open_collection
 from veclink.stores.protocol import BATCH, Batch
+from veclink.uses.appended_rows import NEEDED, Placed, lacking_columns, with_missing_values, with_new_rows
 from veclink.uses.linker import Linker
-from veclink.uses.merged_rows import RESERVED, coalesced, ids_with_b, joined_ids
+from veclink.uses.merged_rows import ids_with_b, joined_ids
 from veclink.uses.merging import DEFAULT_SURE
 from veclink.uses.translating import Source
-
-Joined = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""New rows that are joined, the rows that they are joined to, and their probabilities, (m,) each."""
-NEEDED = ("origin", "id_a", "id_b", "link_probability")
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +48,8 @@ class Appended:
         How many of the joined rows are expected to be wrong: Σ(1 − probability).
     ids_of_a : str
         How the ids of A's rows are written that other rows have too, in words; "as they are" where there are none.
+    place : str or Path
+        The merged collection that it is made from, and that `write` replaces.
     """
 
     vectors: np.ndarray
@@ -64,6 +63,27 @@ class Appended:
     lacking: tuple[str, ...]
     hidden: float
     ids_of_a: str
+    place: str | Path
+
+    def __repr__(self) -> str:
+        return f"Appended({self._headline()}; {self._is_written()})"
+
+    def _repr_html_(self) -> str:
+        figures = [("In the merged collection", without_secrets(str(self.place))), ("Now", self._is_written())]
+        if self.filled:
+            figures.append(("Rows there that get values they lacked", f"{self.filled:,}"))
+        if self.lacking:
+            figures.append(("Columns that the new rows lack", named(self.lacking)))
+        if self.joined:
+            figures.append(("Joined rows that are expected to be wrong", f"{self.hidden:.1f}"))
+        return card(self._headline(), figures, (), ())
+
+    def _headline(self) -> str:
+        were_there = f"{self.joined:,} joined to rows that were there, {self.there:,} in it already"
+        return f"{self.rows:,} rows: {self.new:,} new, {were_there}"
+
+    def _is_written(self) -> str:
+        return "nothing is written before write()" if self.changes else "there is nothing to write"
 
     @property
     def changes(self) -> bool:
@@ -81,11 +101,14 @@ class Appended:
             stop = min(start + BATCH, self.rows)
             yield Batch(self.vectors[start:stop], self.ids[start:stop], self.payload.slice(start, stop - start))
 
-    def write(self, to: str | Path) -> int:
-        """Put it in the place of the older one, whole or not at all; where nothing changes, nothing is written."""
+    def write(self, to: str | Path | None = None) -> int:
+        """Put it in the place of the older one, whole or not at all; where nothing changes, nothing is written.
+
+        to: another place, where what is there is replaced.
+        """
         if not self.changes:
             return self.rows
-        with open_store(to, write=True) as store:
+        with open_store(self.place if to is None else to, write=True) as store:
             return store.write(self.batches(), metadata=self.metadata, replace=True)
 
 
@@ -122,61 +145,91 @@ def append(
         Hears how far it is; True shows it.
     """
     progress = heard(progress)
+    given = _opened(new, to, side, progress)
+    rows = given.rows
+    known = _known(given.table, given.ids, side)
+    fresh = np.flatnonzero(known < 0)
+    table, filled = with_missing_values(given.table, rows, known, side)
+    placed = Placed.nowhere()
+    if len(fresh):
+        partners = _partners(linker, given, against, progress)
+        placed = _placed(table, fresh, partners, side, sure)
+    payload = with_new_rows(table, rows, placed, side)
+    ids, ids_of_a = _ids(given, placed)
+    return Appended(
+        vectors=_vectors(given, placed, linker),
+        ids=ids,
+        payload=payload,
+        metadata=_counted(given.metadata, payload, placed.hidden),
+        new=len(placed.alone),
+        joined=len(placed.joined),
+        there=len(rows) - len(fresh),
+        filled=filled,
+        lacking=lacking_columns(table, rows, side) if len(fresh) else (),
+        hidden=placed.hidden,
+        ids_of_a=ids_of_a,
+        place=to,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """New rows of one side with their ids (m,), and the merged collection with its own (n,).
+
+    table: what it says of its rows; metadata: what its store says of itself.
+    """
+
+    side: str
+    rows: Collection
+    ids: np.ndarray
+    merged: Collection
+    merged_ids: np.ndarray
+    table: Any
+    metadata: dict[str, Any]
+
+
+def _opened(new: Source, to: str | Path, side: str, progress: ProgressListener | None) -> _Given:
+    """What was given, refused where it cannot be appended or where there is nothing to append to."""
     if side not in ("a", "b"):
         raise InputError(f"The side is {side!r}; it is 'a' or 'b'.")
+    metadata = _metadata(to)
+    rows = open_collection(new, progress=progress)
+    merged = open_collection(to, progress=progress)
+    if rows.ids is None:
+        raise InputError(f"{rows.name} has no ids; new rows need some, or a second run would add them again.")
+    table = merged.payload
+    if table is None or merged.ids is None or any(name not in table.column_names for name in NEEDED):
+        raise InputError(
+            f"{to} is no merged collection with the columns origin, id_a and id_b; merge to Parquet or to a store."
+        )
+    if (metadata.get("merged") or {}).get("space") == "both":
+        raise InputError(f"{to} was merged with --union-only, in two spaces; merge it again without that first.")
+    return _Given(side, rows, rows.ids, merged, merged.ids, table, metadata)
+
+
+def _metadata(to: str | Path) -> dict[str, Any]:
+    """What the store of the merged collection says of itself; refused where it cannot be replaced as a whole."""
     with open_store(to) as store:
         if not store.replaceable:
             raise InputError(f"{store.name} cannot be replaced as a whole; merge to another kind of store.")
-        metadata = store.metadata()
-    rows, merged = open_collection(new, progress=progress), open_collection(to, progress=progress)
-    table, ids, own_ids = _checked(rows, merged, metadata, str(to))
-    known = _known(table, own_ids, side)
-    fresh = np.flatnonzero(known < 0)
-    table, filled = _filled(table, rows, known, side)
-    lacking = _lacking(table, rows, side) if len(fresh) else ()
-    partner, chance = _partners(linker, rows, side, against, progress) if len(fresh) else _no_partners(len(rows))
-    usable = fresh[chance[fresh] >= sure] if len(fresh) else fresh
-    place = _places(table, partner[usable], "b" if side == "a" else "a")
-    joined, at = usable[place >= 0], place[place >= 0]
-    alone = np.setdiff1d(fresh, joined)
-    vectors = _vectors(merged, rows, alone, linker, side)
-    if side == "b":
-        vectors[at] = fitted(numbers(rows, joined), vectors.dtype) if len(joined) else vectors[at]
-    payload = _payload(table, rows, (joined, at, chance[joined]), alone, side)
-    if side == "a":
-        ids, ids_of_a = joined_ids(ids, own_ids[alone])
-    else:
-        of_a = np.array([each == "a" for each in table.column("origin").to_pylist()], bool)
-        ids, ids_of_a = ids_with_b(ids, of_a, own_ids[np.concatenate([joined, alone])], at)
-    hidden = round(float((1 - chance[joined]).sum()), 2)
-    there = len(rows) - len(fresh)
-    metadata = _counted(metadata, payload, hidden)
-    counts = len(alone), len(joined), there, filled
-    return Appended(vectors, ids, payload, metadata, *counts, lacking, hidden, ids_of_a)
+        return store.metadata()
 
 
-def _checked(
-    rows: Collection, merged: Collection, metadata: dict[str, Any], place: str
-) -> tuple[Any, np.ndarray, np.ndarray]:
-    """The table of the merged collection, its ids, and those of the new rows."""
-    if rows.ids is None:
-        raise InputError(f"{rows.name} has no ids; new rows need some, or a second run would add them again.")
-    table, ids = merged.payload, merged.ids
-    if table is None or ids is None or any(name not in table.column_names for name in NEEDED):
-        raise InputError(
-            f"{place} is no merged collection with the columns origin, id_a and id_b; merge to Parquet or to a store."
-        )
-    if (metadata.get("merged") or {}).get("space") == "both":
-        raise InputError(f"{place} was merged with --union-only, in two spaces; merge it again without that first.")
-    return table, ids, rows.ids
+def _known(table: Any, own_ids: np.ndarray, side: str) -> np.ndarray:
+    """Where rows of one side stand in the table (m,), by their ids; −1 for new ones."""
+    names = table.column(f"id_{side}").to_pylist()
+    place_of = {str(name): place for place, name in enumerate(names) if name is not None}
+    return np.array([place_of.get(str(name), -1) for name in own_ids.tolist()], np.int64)
 
 
 def _partners(
-    linker: Linker, rows: Collection, side: str, against: Source | None, progress: ProgressListener | None
+    linker: Linker, given: _Given, against: Source | None, progress: ProgressListener | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """For each new row its partner's id on the other side (None for none) and the probability (0 for none)."""
+    rows, side = given.rows, given.side
     taken = linker.knows(rows, side=side)
     links = linker.links if taken is not None else linker.match(rows, side=side, against=against, progress=progress)
+    _check_named_alike(links, given.table, "b" if side == "a" else "a")
     own, other = (0, 1) if side == "a" else (1, 0)
     first = 0 if taken is None else taken.start
     mine = np.flatnonzero((links.pairs[:, own] >= first) & (links.pairs[:, own] < first + len(rows)))
@@ -188,58 +241,14 @@ def _partners(
     return partner, chance
 
 
-def _known(table: Any, own_ids: np.ndarray, side: str) -> np.ndarray:
-    """Where rows of one side stand in the table (m,), by their ids; −1 for new ones."""
-    names = table.column(f"id_{side}").to_pylist()
-    place_of = {str(name): place for place, name in enumerate(names) if name is not None}
-    return np.array([place_of.get(str(name), -1) for name in own_ids.tolist()], np.int64)
-
-
-def _no_partners(count: int) -> tuple[np.ndarray, np.ndarray]:
-    return np.full(count, None, object), np.zeros(count)
-
-
-def _filled(table: Any, rows: Collection, known: np.ndarray, side: str) -> tuple[Any, int]:
-    """The table with values that its rows of one side lack, and how many rows have got some.
-
-    known: (m,) where each of the given rows stands in the table, −1 for new ones. Under its own name, a value of B goes
-    before one of A, as in a merge.
-    """
-    if rows.payload is None:
-        return table, 0
-    arrow: Any = needed("pyarrow", "The payload of a merged collection")
-    source = np.full(table.num_rows, -1, np.int64)
-    source[known[known >= 0]] = np.flatnonzero(known >= 0)
-    filled = np.zeros(table.num_rows, bool)
-    for name in rows.payload.column_names:
-        own = f"{side}_{name}"
-        kept = table.column(own).is_valid().to_numpy() if own in table.column_names else False
-        values = rows.payload.column(name).take(arrow.array(source, mask=(source < 0) | kept))
-        gained = values.is_valid().to_numpy()
-        if gained.any():
-            filled |= gained
-            table = _with_values(table, own, values)
-            if not _is_taken(name):
-                table = _with_values(table, name, values, first=side == "b")
-    return table, int(filled.sum())
-
-
-def _with_values(table: Any, name: str, values: Any, *, first: bool = False) -> Any:
-    """The table with these values of a column where it has none, or wherever there are such (`first`)."""
-    older = [table.column(name)] if name in table.column_names else []
-    return _with_column(table, name, coalesced([values, *older] if first else [*older, values]))
-
-
-def _lacking(table: Any, rows: Collection, side: str) -> tuple[str, ...]:
-    """Columns that rows of one side have in the table, and new ones have not."""
-    given = () if rows.payload is None else rows.payload.column_names
-    own = [name.removeprefix(f"{side}_") for name in table.column_names if name.startswith(f"{side}_")]
-    return tuple(name for name in own if name not in given)
-
-
-def _is_taken(name: str) -> bool:
-    """Whether a column of a merged collection has this name, and a payload column is there as a_… and b_… only."""
-    return name in RESERVED or name in NEEDED
+def _check_named_alike(links: Links, table: Any, other: str) -> None:
+    """Refuse links that name rows of the other side by number where the merged collection has ids of it."""
+    ids = links.ids_a if other == "a" else links.ids_b
+    if ids is None and len(links) and str(table.column(f"id_{other}").type) == "string":
+        raise InputError(
+            f"The linker knows the rows of {other.upper()} by their numbers, and the merged collection by ids; link "
+            f"and save the linker with these ids, or give {other.upper()} with them (against=, --against)."
+        )
 
 
 def _names(links: Links, side: int) -> np.ndarray:
@@ -247,6 +256,20 @@ def _names(links: Links, side: int) -> np.ndarray:
     ids = links.ids_a if side == 0 else links.ids_b
     values = links.pairs[:, side] if ids is None else ids
     return np.array([str(each) for each in values.tolist()] + [None], object)[:-1]
+
+
+def _placed(table: Any, fresh: np.ndarray, partners: tuple[np.ndarray, np.ndarray], side: str, sure: float) -> Placed:
+    """Where the new rows (m,) go: to their partner's row where they surely have one that is free, else to the end."""
+    partner, chance = partners
+    usable = fresh[chance[fresh] >= sure]
+    place = _places(table, partner[usable], "b" if side == "a" else "a")
+    joined = usable[place >= 0]
+    return Placed(
+        joined,
+        at=place[place >= 0],
+        chance=chance[joined],
+        alone=np.setdiff1d(fresh, joined),
+    )
 
 
 def _places(table: Any, partner: np.ndarray, side: str) -> np.ndarray:
@@ -262,32 +285,28 @@ def _places(table: Any, partner: np.ndarray, side: str) -> np.ndarray:
     return np.array(found, np.int64)
 
 
-def _vectors(merged: Collection, rows: Collection, alone: np.ndarray, linker: Linker, side: str) -> np.ndarray:
-    """The merged collection's vectors, then those of the rows that follow."""
-    more = numbers(rows, alone) if len(alone) else np.empty((0, rows.dimension), np.float32)
-    if side == "a":
-        more = linker.translate(more, side="a") if len(alone) else np.empty((0, merged.dimension), np.float32)
+def _vectors(given: _Given, placed: Placed, linker: Linker) -> np.ndarray:
+    """The merged collection's vectors, those of B's new rows where they take over a row, then those that follow."""
+    rows, merged = given.rows, given.merged
     old = numbers(merged, slice(None))
-    return np.concatenate([old, fitted(more, old.dtype)])
+    more = np.empty((0, merged.dimension), np.float32)
+    if len(placed.alone):
+        own = numbers(rows, placed.alone)
+        more = linker.translate(own, side="a") if given.side == "a" else own
+    vectors = np.concatenate([old, fitted(more, old.dtype)])
+    if given.side == "b" and len(placed.joined):
+        vectors[placed.at] = fitted(numbers(rows, placed.joined), vectors.dtype)
+    return vectors
 
 
-def _payload(table: Any, rows: Collection, joined: Joined, alone: np.ndarray, side: str) -> Any:
-    """The table of the merged collection with the new rows' values where they were joined, and new rows at the end."""
-    arrow: Any = needed("pyarrow", "The payload of a merged collection")
-    mine, at, chance = joined
-    source = np.full(table.num_rows, -1, np.int64)
-    source[at] = mine
-    taken = _own_columns(arrow, rows, source, side)
-    probability = np.full(table.num_rows, np.nan)
-    probability[at] = chance
-    taken["link_probability"] = arrow.array(probability, mask=np.isnan(probability))
-    taken["origin"] = arrow.array(["both" if row >= 0 else None for row in source], arrow.string())
-    for name, values in taken.items():
-        wins = name == "origin" or (side == "b" and not name.startswith("a_"))
-        table = _with_values(table, name, values, first=wins)
-    tail = _own_columns(arrow, rows, alone, side)
-    tail["origin"] = arrow.array([side] * len(alone), arrow.string())
-    return one_table([table, arrow.table(tail)]) if len(alone) else table
+def _ids(given: _Given, placed: Placed) -> tuple[np.ndarray, str]:
+    """The ids of all rows, and what was done to those of A for them to be unique."""
+    if given.side == "a":
+        return joined_ids(given.merged_ids, given.ids[placed.alone])
+    origin = given.table.column("origin").to_pylist()
+    is_of_a = np.array([each == "a" for each in origin], bool)
+    new = np.concatenate([placed.joined, placed.alone])
+    return ids_with_b(given.merged_ids, is_of_a, given.ids[new], placed.at)
 
 
 def _counted(metadata: dict[str, Any], payload: Any, hidden: float) -> dict[str, Any]:
@@ -302,23 +321,3 @@ def _counted(metadata: dict[str, Any], payload: Any, hidden: float) -> dict[str,
         "hidden": round((before.get("hidden") or 0.0) + hidden, 2),
     }
     return {**metadata, "merged": {**before, **counts}}
-
-
-def _own_columns(arrow: Any, rows: Collection, source: np.ndarray, side: str) -> dict[str, Any]:
-    """Columns of new rows at `source` (−1: missing): the id, the payload of the side, and its plain names."""
-    index = arrow.array(source, mask=source < 0)
-    assert rows.ids is not None
-    columns = {f"id_{side}": id_column(rows.ids).take(index)}
-    if rows.payload is not None:
-        for name in rows.payload.column_names:
-            values = rows.payload.column(name).take(index)
-            columns[f"{side}_{name}"] = values
-            if not _is_taken(name):
-                columns[name] = values
-    return columns
-
-
-def _with_column(table: Any, name: str, values: Any) -> Any:
-    if name in table.column_names:
-        return table.set_column(table.column_names.index(name), name, values)
-    return table.append_column(name, values)

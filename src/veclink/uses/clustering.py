@@ -149,14 +149,20 @@ class Clusters(Tabled):
         table_ending(path, "clusters are written as one of these")
         write_table(path, self.columns(), {"central": "{:.4f}".format})
 
-    def _repr_html_(self) -> str:
-        summary = self.summary
+    def __repr__(self) -> str:
+        return f"Clusters({self._headline()})"
+
+    def _headline(self) -> str:
         rows = len(self.labels_a) + len(self.labels_b)
-        headline = f"{plural(summary.clusters, 'cluster')} of {rows:,} rows, {summary.linked:,} of them linked"
-        figures = [] if summary.warning is None else [("Warning", summary.warning)]
+        return f"{plural(self.summary.clusters, 'cluster')} of {rows:,} rows, {self.summary.linked:,} of them linked"
+
+    def _repr_html_(self) -> str:
+        warning = self.summary.warning
+        figures = [] if warning is None else [("Warning", warning)]
         shown = self.describe(most=FIRST)["largest"]
         table = [(each["cluster"], *each["sizes"].values(), *map(_listed, each["examples"].values())) for each in shown]
-        return card(headline, figures, ("cluster", "rows of A", "rows of B", "central in A", "central in B"), table)
+        head = ("cluster", "rows of A", "rows of B", "central in A", "central in B")
+        return card(self._headline(), figures, head, table)
 
     def describe(self, examples: int = 3, most: int = 20) -> dict[str, Any]:
         """The summary with the largest clusters, their sizes and examples, ready for JSON."""

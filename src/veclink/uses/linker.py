@@ -24,7 +24,7 @@ from veclink.threads import takes_threads
 from veclink.uses.linked_pairs import check_links
 from veclink.uses.new_rows import folder
 from veclink.uses.new_rows.entering import check_ids, check_new, check_options, names_fit, new_rows, side_of
-from veclink.uses.new_rows.held import Held, remembered, whole_of
+from veclink.uses.new_rows.held import Held, ids_file, opened_side, remembered, whole_of
 from veclink.uses.new_rows.judging import judge
 from veclink.uses.new_rows.knowledge import SIDES, Knowledge, Part
 from veclink.uses.new_rows.learning import learn
@@ -94,8 +94,9 @@ class Linker:
         """
         check_options(options)
         progress = options.get("progress")
-        left = open_collection(a, payload=_needs_payload(options), progress=progress)
-        right = open_collection(b, payload=_needs_payload(options), progress=progress)
+        reads = options.get("seeds_by") is not None
+        left = open_collection(a, payload=reads, progress=progress)
+        right = open_collection(b, payload=reads, progress=progress)
         if links is None:
             links = link(left, right, **options)
         else:
@@ -134,7 +135,8 @@ class Linker:
             Translator.fit(links, left, right, map=MAP, check=False, random_state=random_state, reverse=True),
         )
         kept = plain_json({name: value for name, value in options.items() if name in LINKING})
-        return cls(links, knowledge, translators, Held(sources, ([left], [right]), kept))
+        held = Held(sources, ([left], [right]), kept, ids_from=(ids_file(left), ids_file(right)))
+        return cls(links, knowledge, translators, held)
 
     @shows_progress
     @takes_threads
@@ -305,7 +307,7 @@ class Linker:
 
     def _hold(self, side: int, source: Source) -> None:
         """Use this collection as the one of a side, once it is sure that it is."""
-        collection = open_collection(source, payload=False)
+        collection = opened_side(self.held, side, source)
         self.knowledge.sides[side].check(collection, SIDES[side])
         self.held = self.held.with_collection(side, collection, remembered(source))
         self._signatures.pop(1 - side, None)
@@ -343,7 +345,3 @@ def tell(progress: ProgressListener | None, rows: int, stage: str) -> None:
 
 def _address(source: Source) -> str | None:
     return str(source) if isinstance(source, (str, Path)) else None
-
-
-def _needs_payload(options: dict[str, Any]) -> bool:
-    return options.get("seeds_by") is not None

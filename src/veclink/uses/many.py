@@ -39,6 +39,7 @@ DETOUR = 0.7
 CONTRADICTED = 0.1
 """c: how often a true pair is contradicted by a third collection, that is, its link there was missed."""
 ACCEPTED = 0.6
+"""Probability, with what third collections say, from which a pair joins two rows. Origin not recorded."""
 WORTH = 0.02  # pairs below this probability are not looked at
 
 Pair = tuple[int, int]
@@ -68,6 +69,9 @@ class ManyLinks(Tabled):
 
     def __len__(self) -> int:
         return len(self.objects)
+
+    def __repr__(self) -> str:
+        return f"ManyLinks({self.sentence.removesuffix('.')})"
 
     def pairs(self, i: int, j: int) -> np.ndarray:
         """The rows (n, 2) of collections i and j that are the same object."""

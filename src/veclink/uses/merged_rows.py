@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ import numpy as np
 
 from veclink.data.collection import Collection
 from veclink.data.ids import table_path
+from veclink.data.titles import named_title
 from veclink.errors import InputError, needed
 from veclink.files.atomic import written_whole
 from veclink.files.fingerprints import file_digest
@@ -58,6 +59,11 @@ class MergedRows:
         alone = np.flatnonzero(new)
         return cls(a, b, partner, sure, alone, *joined_ids(names(b), names(a)[alone]))
 
+    def __repr__(self) -> str:
+        joined = int((self.partner >= 0).sum())
+        parts = f"{len(self.b):,} of B, {joined:,} of them in A too, {len(self.alone):,} of A alone"
+        return f"MergedRows({len(self):,} rows: {parts})"
+
     def __len__(self) -> int:
         return len(self.b) + len(self.alone)
 
@@ -72,7 +78,8 @@ class MergedRows:
     def payload(self, start: int, stop: int) -> pa.Table:
         """Columns of rows start…stop−1: origin, id_a, id_b, link_probability, then the payload.
 
-        Of either side as a_… and b_…, and under its own name B's value, or A's where B has none.
+        Of either side as a_… and b_…, and under its own name B's value, or A's where B has none. What both call their
+        rows by is one column, whether one side has it as `title` and the other as `name`: either has the value of both.
         """
         arrow: Any = needed("pyarrow", "The payload of a merged collection")
         n_b = len(self.b)
@@ -90,11 +97,13 @@ class MergedRows:
             "link_probability": arrow.array(chance, mask=np.isnan(chance)),
         }
         sides = [_taken_payload(arrow, self.b, rows_b), _taken_payload(arrow, self.a, rows_a)]
+        titles = [named_title(collection.payload) for collection in (self.b, self.a)]
         for side, taken in zip("ab", reversed(sides), strict=True):
             columns |= {f"{side}_{name}": values for name, values in taken.items()}
         for name in dict.fromkeys([*sides[0], *sides[1]]):
             if name not in columns and name not in RESERVED:
-                columns[name] = coalesced([taken[name] for taken in sides if name in taken])
+                own = [_called(name, taken, title, titles) for taken, title in zip(sides, titles, strict=True)]
+                columns[name] = coalesced([sides[place][each] for place, each in enumerate(own) if each is not None])
         return arrow.table(columns)
 
 
@@ -218,6 +227,13 @@ def _taken_payload(arrow: Any, collection: Collection, rows: np.ndarray) -> dict
         return {}
     taken = collection.payload.take(arrow.array(rows, mask=rows < 0))
     return {name: taken.column(name) for name in taken.column_names}
+
+
+def _called(name: str, taken: Mapping[str, Any], title: str | None, titles: list[str | None]) -> str | None:
+    """What a side calls a column: so, or as its title where the other side's title is called so; None for neither."""
+    if name in taken:
+        return name
+    return title if name in titles else None
 
 
 def coalesced(columns: list[Any]) -> Any:

@@ -175,13 +175,17 @@ class Merged(Tabled):
                 rate = stop / max(time.monotonic() - began, 1e-9)
                 progress(Progress(stop, len(rows), self.summary.linked, None, "writing", rows_per_second=rate))
 
-    def write(self, to: str | Path | Store, *, replace: bool = False, progress: ProgressListener | None = None) -> int:
+    def write(
+        self, to: str | Path | Store | None = None, *, replace: bool = False, progress: ProgressListener | None = None
+    ) -> int:
         """Write the collection to a file or store, whole or not at all, and say how many rows it has.
 
         to: a path, a URL, or a store that was opened for writing and stays open. A run that was killed is taken up
         again by the same call: rows that were translated are not translated again. A file that keeps ids and vectors
         only (`X.npy`) has the payload in a table beside it, `X.rows.parquet`.
         """
+        if to is None:
+            raise InputError("Say where the merged collection goes: write('merged.parquet'), or the URL of a store.")
         try:
             if isinstance(to, Store):
                 written = self._write(to, replace, progress)

@@ -31,8 +31,8 @@ from veclink.uses.maps.quality import FOLDS, Quality, crossfitted
 Source = np.ndarray | Collection | str | Path
 FORMAT = 1
 ENOUGH_LINKS = 100_000  # a random choice of more fits no better, and costs time
-FEW_LINKS = 100
-CHUNK = 8192
+FEW_LINKS = 100  # below this, too few links are named as a reason for a poor map
+CHUNK = 8192  # rows that are translated at a time
 MOST_NUMBERS = 1_000_000
 """Numbers of a vector that a saved translator may name: far more than any model gives."""
 LENGTHS = (1.2e-38, 3e38)  # of translated vectors: within what float32 holds of each number
@@ -67,6 +67,10 @@ class Translator:
     quality: Quality | None = None
     tried: tuple[Quality, ...] = ()
     length: float = 1.0
+
+    def __repr__(self) -> str:
+        taken, given = self.dimensions
+        return f"Translator({self.kind}: from {taken:,} to {given:,} numbers, fitted to {self.n_links:,} links)"
 
     @classmethod
     def fit(
@@ -238,7 +242,7 @@ def translated_batches(translator: Translator, source: Collection, *, payload: b
         stop = min(start + CHUNK, len(source))
         yield Batch(
             translator.transform(numbers(source, slice(start, stop))),
-            None if source.ids is None else source.ids[start:stop],
+            source.ids_at(slice(start, stop)),
             source.payload.slice(start, stop - start) if payload and source.payload is not None else None,
         )
 

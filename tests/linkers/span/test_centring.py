@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from span_papers import some_papers
 from veclink import link, sample
 from veclink.data.pairs import resolve_pairs
 from veclink.geometry.clouds import prepare, uncentred
@@ -48,10 +49,10 @@ def test_links_are_found_where_one_side_holds_another_kind_too(monkeypatch: pyte
 
 
 def test_an_even_split_stays_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    a, b = sample.A, sample.B
+    papers = some_papers()
 
     def refused(*_: object) -> Search:
         raise AssertionError("the means were moved")
 
     monkeypatch.setattr(Search, "on", refused)
-    assert link(a, b, seeds=sample.SEEDS, device="cpu").summary.verdict == "linkable"
+    assert link(papers.a, papers.b, seeds=papers.seeds, device="cpu").summary.verdict == "linkable"

@@ -90,7 +90,9 @@ class Growth:
 
     def decided(self, n_given: int) -> Decision:
         """The links with the evidence for each, and whether to believe them; n_given: pairs that it began with."""
-        given = np.arange(len(self.pairs)) < self.n_seeds
+        positions = np.arange(len(self.pairs))
+        given = positions < self.n_seeds
+        growth = [[each.links, each.links] for each in self.history]
         views = self.chances
         if views is None:
             views = np.full(len(given), self.views)
@@ -113,7 +115,7 @@ class Growth:
             },
             kept=len(self.pairs),
             rounds=len(self.history),
-            trace={"growth": [[each.links, each.links] for each in self.history]},
+            trace={"growth": growth},
         )
 
 
@@ -213,7 +215,8 @@ class Growing:
         n_seen = int(seen_a.sum()) + int(seen_b.sum())
         coverage = n_seen / max(n_a, n_b)
         chances = self._chances(self.votes.pairs())
-        self.pool, self.confidence = _promote(self.votes, chances, self.seeds)
+        promoted = _promote(self.votes, chances, self.seeds)
+        self.pool, self.confidence = promoted
         self.history.append(
             Iteration(
                 now.views,
@@ -277,14 +280,16 @@ class Growing:
         if not proposals:
             return
         if not self.own_votes:
+            n_held = [len(each.held) for each in proposals]
             held = np.concatenate([each.held for each in proposals])
-            times = np.repeat([each.times for each in proposals], [len(each.held) for each in proposals])
-            self.held.add(held, np.zeros(len(held)), times=times)
-            proposals = [each.without_own(self.sizes[1]) for each in proposals]
+            self.held.add(held, np.zeros(len(held)), times=_times(proposals, n_held))
+            _, n_b = self.sizes
+            proposals = [each.without_own(n_b) for each in proposals]
+        n_pairs = [len(each.pairs) for each in proposals]
         self.votes.add(
             np.concatenate([each.pairs for each in proposals]),
             np.concatenate([each.score for each in proposals]),
-            times=np.repeat([each.times for each in proposals], [len(each.pairs) for each in proposals]),
+            times=_times(proposals, n_pairs),
         )
 
     def _chances(self, pairs: np.ndarray) -> np.ndarray:
@@ -309,6 +314,12 @@ def _path(
     if path == "local":
         return LocalPath(a, b, anchors, settings)
     return GlobalPath(a, b, anchors, settings)
+
+
+def _times(proposals: list[Proposal], counts: list[int]) -> np.ndarray:
+    """How many equal views each of so many pairs of each proposal stands for, one after another."""
+    times = [each.times for each in proposals]
+    return np.repeat(times, counts)
 
 
 def _promote(

@@ -56,9 +56,9 @@ class LocalPath:
         settings: Settings,
     ) -> None:
         self.settings = settings
-        rows_a, rows_b = placed(a, settings), placed(b, settings)
-        self.a = _Side(rows_a, anchors.left, settings.options.neighbours)
-        self.b = _Side(rows_b, anchors.right, settings.options.neighbours)
+        neighbours = settings.options.neighbours
+        self.a = _Side(placed(a, settings), anchors.left, neighbours)
+        self.b = _Side(placed(b, settings), anchors.right, neighbours)
 
     def round(self, pool: np.ndarray, rng: np.random.Generator) -> Round:
         """The views of an iteration that begins with this pool (m, 2) of links beyond the seeds."""
@@ -181,7 +181,8 @@ class Ends:
         self.seeds = seeds
         self.cloud = cloud
         self.rows = rows
-        self.shape = (len(seeds) + len(rows), int(cloud.shape[1]))
+        _, dimension = cloud.shape
+        self.shape = (len(seeds) + len(rows), int(dimension))
 
     def block(self, start: int, stop: int) -> Array:
         """Vectors start…stop−1."""
@@ -209,10 +210,12 @@ class Neighbours:
 
     def search(self, rows: np.ndarray) -> None:
         """Search those of the rows that were not searched yet, and keep their neighbours."""
-        new = np.unique(rows[self.place[rows] < 0])
+        unknown = self.place[rows] < 0
+        new = np.unique(rows[unknown])
         if not len(new):
             return
-        self.place[new] = len(self.kept) + np.arange(len(new))
+        first = len(self.kept)
+        self.place[new] = first + np.arange(len(new))
         parts = [self.kept]
         for start, stop in tiles(len(new), BLOCK):
             vectors = self.cloud.take(new[start:stop])
@@ -244,16 +247,21 @@ def clustered(
         return [np.arange(n)]
     fitted = np.arange(n)
     if n > KMEANS_LINKS:
-        fitted = np.sort(rng.choice(n, max(KMEANS_LINKS, count), replace=False))
+        drawn = rng.choice(n, max(KMEANS_LINKS, count), replace=False)
+        fitted = np.sort(drawn)
     centres = spherical_kmeans(vectors.take(fitted), count, KMEANS_STEPS, rng)
     nearest = np.empty((n, CLUSTERS_PER_LINK), np.int64)
-    for start, stop in tiles(n, max(1, cosines_at_once(centres) // count)):
+    at_once = max(1, cosines_at_once(centres) // count)
+    for start, stop in tiles(n, at_once):
         block = vectors.block(start, stop)
+        # one line: a name would keep what this block found until the next one is done
         nearest[start:stop] = to_numpy(largest(block @ centres.T, CLUSTERS_PER_LINK))
     # Positions by cluster, ascending in each.
-    order = np.argsort(nearest.ravel(), kind="stable")
-    ends = np.cumsum(np.bincount(nearest.ravel(), minlength=count))
-    views = np.split(order // CLUSTERS_PER_LINK, ends[:-1])
+    clusters = nearest.ravel()
+    order = np.argsort(clusters, kind="stable")
+    sizes = np.bincount(clusters, minlength=count)
+    ends = np.cumsum(sizes)[:-1]
+    views = np.split(order // CLUSTERS_PER_LINK, ends)
     return [view for view in views if len(view)]
 
 

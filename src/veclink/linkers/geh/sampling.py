@@ -70,7 +70,9 @@ def furthest_points_reference(vectors: np.ndarray, start: int, count: int) -> li
     chosen = [start]
     while len(chosen) < count:
         rest = [i for i in range(len(vectors)) if i not in chosen]
-        chosen.append(max(rest, key=lambda i: (min(apart[j, i] for j in chosen), -i)))
+        nearest = {i: min(apart[j, i] for j in chosen) for i in rest}
+        furthest = max(nearest.values())
+        chosen.append(min(i for i in rest if nearest[i] == furthest))
     return chosen
 
 

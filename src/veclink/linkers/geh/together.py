@@ -121,7 +121,8 @@ class Together:
         return self._placed(array).double()
 
     def _placed(self, array: np.ndarray) -> torch.Tensor:
-        return torch.from_numpy(np.ascontiguousarray(array)).to(self.place)
+        whole = np.ascontiguousarray(array)
+        return torch.from_numpy(whole).to(self.place)
 
 
 def kernel_widths(distances: torch.Tensor) -> torch.Tensor:
@@ -129,9 +130,11 @@ def kernel_widths(distances: torch.Tensor) -> torch.Tensor:
     gaps, least = _squared_gaps(distances.double())
     differ = gaps > least
     count = differ.sum(dim=1)
-    ordered = torch.where(differ, gaps, torch.inf).sort(dim=1).values
+    finite = torch.where(differ, gaps, torch.inf)
+    ordered = finite.sort(dim=1).values
+    last = ordered.shape[1] - 1
     lower = (count - 1).clip(0) // 2
-    upper = (count // 2).clip(max=ordered.shape[1] - 1)
+    upper = (count // 2).clip(max=last)
     middle = torch.stack([lower, upper], dim=1)
     median = ordered.gather(1, middle).mean(dim=1)
     return torch.where(count > 0, median.sqrt(), 1.0)
@@ -142,7 +145,8 @@ def _squared_gaps(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     m = rows.shape[1]
     squares = rows.square().sum(dim=2)
     products = rows @ rows.transpose(1, 2)
-    gaps = squares[:, :, None] + squares[:, None, :] - 2.0 * products
+    sums = squares[:, :, None] + squares[:, None, :]
+    gaps = sums - 2.0 * products
     first, second = torch.triu_indices(m, m, 1, device=rows.device)
     largest = squares.amax(dim=1, keepdim=True)
     return gaps[:, first, second], SAME * (1.0 + largest)
@@ -159,7 +163,8 @@ def _mutual(cosine: torch.Tensor, k: int) -> Iterator[Mutual]:
     density_b = densities(cosine.transpose(1, 2), k)
     of_a = (2.0 * cosine).sub_(density_b[:, None, :])
     best_a = of_a.argmax(dim=2)
-    score = of_a.gather(2, best_a[:, :, None])[:, :, 0] - density_a
+    highest = of_a.gather(2, best_a[:, :, None])
+    score = highest[:, :, 0] - density_a
     del of_a
     of_b = (2.0 * cosine).sub_(density_a[:, :, None])
     best_b = of_b.argmax(dim=1)

@@ -49,8 +49,13 @@ class Proposal:
 
     def without_own(self, n_b: int) -> Proposal:
         """The same without the pairs that the view holds as anchors itself."""
-        own = np.isin(pair_keys(self.pairs, n_b), pair_keys(self.held, n_b))
-        return replace(self, pairs=self.pairs[~own], score=self.score[~own])
+        proposed = pair_keys(self.pairs, n_b)
+        others = ~np.isin(proposed, pair_keys(self.held, n_b))
+        return replace(
+            self,
+            pairs=self.pairs[others],
+            score=self.score[others],
+        )
 
 
 Proposals = Iterator[Proposal]
@@ -182,7 +187,8 @@ class GlobalPath:
         views: list[np.ndarray],
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """What each view proposes."""
-        budget, encoding = self.settings.budget, self.settings.options.encoding
+        budget = self.settings.budget
+        encoding = self.settings.options.encoding
         from_a = _AnchorDistances(self.a, left, budget)
         from_b = _AnchorDistances(self.b, right, budget)
         for view in views:
@@ -200,7 +206,12 @@ class GlobalPath:
 
         if not Together.can_hold(len(self.a), len(self.b)):
             return None
-        return Together((self.a, self.b), (self.sample_a, self.sample_b), settings.options, settings.device)
+        return Together(
+            clouds=(self.a, self.b),
+            samples=(self.sample_a, self.sample_b),
+            options=settings.options,
+            device=settings.device,
+        )
 
 
 def links_of_view(view: np.ndarray, pool: np.ndarray, n_seeds: int) -> np.ndarray:
@@ -217,8 +228,10 @@ def signature(
     """Rows of unit length from distances to anchors; the rows of the sample set the width of the kernel."""
     if not is_numpy(r):
         return _signature_on_device(r, sample, encoding)
-    width = 1.0 if encoding == "raw" else signatures.kernel_width(r[sample])
-    return signatures.raw(r) if encoding == "raw" else signatures.kernel_hash(r, width)
+    if encoding == "raw":
+        return signatures.raw(r)
+    width = signatures.kernel_width(r[sample])
+    return signatures.kernel_hash(r, width)
 
 
 def _signature_on_device(r: Array, sample: Array, encoding: str) -> Array:
@@ -229,7 +242,8 @@ def _signature_on_device(r: Array, sample: Array, encoding: str) -> Array:
         gaps = gaps[gaps > 0]
         width = float(gaps.median()) if len(gaps) else 1.0
         h = namespace(r).exp(r * (-1.0 / width))
-    return h / (h * h).sum(axis=1)[:, None].sqrt().clip(signatures.SMALLEST_NORM)
+    squares = (h * h).sum(axis=1)[:, None]
+    return h / squares.sqrt().clip(signatures.SMALLEST_NORM)
 
 
 def spaced(r: Array) -> Array:
@@ -271,7 +285,8 @@ class _AnchorDistances:
     ) -> None:
         self._cloud = cloud
         self._anchors = anchors
-        self.nbytes = 4 * cloud.shape[0] * len(anchors)
+        n = cloud.shape[0]
+        self.nbytes = 4 * n * len(anchors)
         self._whole: np.ndarray | None = None
         if budget is None or self.nbytes <= budget // 8:
             self._whole = self._measure(anchors)

@@ -121,7 +121,8 @@ def _shared_directions(
     """The leading singular vectors of the cross-covariance of all rows with their likely partners, weighted."""
     p, q = whitened
     partners_of_a = q[found.forward.index].mean(axis=1)
-    partners_of_b = p[half[found.backward.index]].mean(axis=1)
+    near_b = half[found.backward.index]
+    partners_of_b = p[near_b].mean(axis=1)
     joint = p[half].T @ partners_of_a / len(half)
     joint += partners_of_b.T @ q / len(q)
     return leading(joint, SHARED_DIRECTIONS, power)

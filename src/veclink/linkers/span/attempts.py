@@ -151,11 +151,12 @@ def _softly(search: Search, anchors: Anchors) -> Iterator[Attempt]:
 def _soft_pairs(search: Search, given: np.ndarray) -> np.ndarray:
     """Mutual neighbours (p, 2) of rows of A and of B, grown softly from given ones, the smaller cloud first."""
     clouds = search.clouds
+    grow = partial(grow_softly, rng=search.rng, listener=search.listener)
     a, b = clouds.all_rows("a"), clouds.all_rows("b")
     if clouds.n_a <= clouds.n_b:
-        pairs, _ = grow_softly(a, b, given, search.rng, listener=search.listener)
+        pairs, _ = grow(a, b, given)
         return pairs
-    pairs, _ = grow_softly(b, a, given[:, ::-1], search.rng, listener=search.listener)
+    pairs, _ = grow(b, a, given[:, ::-1])
     return pairs[:, ::-1]
 
 

@@ -112,7 +112,8 @@ def _random_turn(width: int, rng: np.random.Generator) -> np.ndarray:
     place = np.arange(count)
     apart = np.abs(place[:, None] - place)
     drawn = rng.normal(size=(count, count)) * MIXED
-    mixing = np.triu(drawn / (1.0 + apart / 3.0), 1)
+    damped = drawn / (1.0 + apart / 3.0)
+    mixing = np.triu(damped, 1)
     half = (mixing - mixing.T) / 2.0
     one = np.eye(count)
     turn = np.linalg.solve(one - half, one + half)  # Cayley's form

@@ -31,8 +31,10 @@ def means_near(clouds: CloudPair, pairs: np.ndarray) -> Means | None:
 
 def moved_means(clouds: CloudPair, some_a: np.ndarray, some_b: np.ndarray) -> Means | None:
     """The means of some rows of both clouds (m, d), before centring; None where those of the clouds do as well."""
-    old = clouds.means
-    if clouds.centred_on is None or clouds.large or old[0] is None or old[1] is None:
+    mean_a, mean_b = old = clouds.means
+    if clouds.centred_on is None or clouds.large:
+        return None
+    if mean_a is None or mean_b is None:
         return None
     new = both(_mean, (some_a, some_b), old)
     moved = both(_moved, old, new)

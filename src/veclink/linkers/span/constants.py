@@ -275,8 +275,8 @@ MIN_BORNE_OUT: Final = 0.3
 # of the smaller cloud that must seem to be shared by that map; and the estimated precision below which what it found is
 # no more than what near neighbours bring about. By 400 anchors of the same corpus (papers, scifact, nfcorpus; 150 to
 # 1,000 rows among 2,200) the share was told within 8 points, and at most 8 % where nothing is shared; by 300 of another
-# corpus at most 5 %, whatever is shared (`anchored.json` of the results). The last is a second
-# guard; trials that it was set by were not kept.
+# corpus at most 5 %, whatever is shared (`veclink bench anchored`). The last is a second guard; trials that it was
+# set by were not kept.
 MIN_MAPPED_ANCHORS: Final = 100
 MAPPED_NEIGHBOURS: Final = 10
 MAPPED_MARK: Final = 0.15

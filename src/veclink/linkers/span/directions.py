@@ -10,7 +10,8 @@ from veclink.geometry.signatures import singular
 
 def whitening(points: np.ndarray, count: int) -> np.ndarray:
     """The leading principal directions (d, count), each divided by the root of its variance plus the mean variance."""
-    covariance = points.T.astype(np.float64) @ points / len(points)
+    products = points.T.astype(np.float64) @ points
+    covariance = products / len(points)
     values, directions = np.linalg.eigh(covariance)
     values = np.maximum(values[::-1], 0.0)
     directions = directions[:, ::-1]

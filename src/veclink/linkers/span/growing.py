@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from veclink.backends.cloud_pair import CloudPair, QuerySample
+from veclink.confidence.constants import DIRECTIONS_OF_LARGE
 from veclink.data.pairs import one_to_one, pair_keys, positions_of, sharing_no_row
-from veclink.geometry.signatures import canonical_projections
+from veclink.geometry.canonical import JOINED_RULES, scaled_projections
 from veclink.linkers.anchors import Anchors, no_pairs
 from veclink.linkers.options import GrowthSchedule
 from veclink.linkers.span.constants import (
@@ -130,7 +131,8 @@ def widen(
     share = len(pool.pairs) / pool.extent
     most = max(WIDENED_QUERIES, clouds.extent_of_all // WIDENED_ONE_IN)
     sample = clouds.sample_queries(rng, most=most)
-    projections = canonical_projections(*clouds.vectors(pool.pairs))
+    left, right = clouds.a.take(pool.pairs[:, 0]), clouds.b.take(pool.pairs[:, 1])
+    (projections,) = scaled_projections(left, right, None, JOINED_RULES[:1], DIRECTIONS_OF_LARGE)
     pairs, score = clouds.propose(projections, sample)
     best = np.argsort(-score, kind="stable")
     pairs = pairs[best[: int(WIDENED_FACTOR * share * sample.extent)]]
@@ -273,7 +275,8 @@ def _confirmed(clouds: CloudPair, views: Views, sample: QuerySample, likely: Poo
         views.proposals,
         strict=True,
     ):
-        wanted = np.isin(pair_keys(proposal.pairs, clouds.n_b), keys)
+        proposed = pair_keys(proposal.pairs, clouds.n_b)
+        wanted = np.isin(proposed, keys)
         proposal = proposal.only(wanted)
         holds = clouds.confirmed(along, proposal.pairs, sample, shuffle)
         kept.append(proposal.only(holds))

@@ -13,13 +13,13 @@ from functools import partial
 import numpy as np
 
 from veclink.backends.cloud_pair import CloudPair
+from veclink.confidence import intervals
 from veclink.confidence.calibration import Calibrated, best_threshold, calibrate
 from veclink.confidence.candidates import Candidates, crossfit
 from veclink.confidence.constants import MUTUAL_SHARE
 from veclink.confidence.evidence import neighbourhood_features
-from veclink.confidence.intervals import Interval, ranges
 from veclink.data.doubt import heeding_range
-from veclink.data.pairs import pair_keys, sharing_no_row
+from veclink.data.pairs import sharing_no_row
 from veclink.errors import InputError
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.options import SpanOptions
@@ -166,11 +166,11 @@ def decide(task: SpanTask, estimated: Estimated) -> Decision:
     if options.thresholded:
         kept = best_threshold(ranked.probability, calibrated.overlap)
     overlap = _told_overlap(task, estimated)
-    if options.calibrated and kept:
-        precision = _precision(clouds, ranked.probability[:kept], overlap)
-        if bootstrap.anchored and precision.value < MAPPED_LEAST_PRECISION:
+    told = intervals.estimates(ranked.probability[:kept], overlap, min(clouds.n_a, clouds.n_b))
+    if options.calibrated and told is not None:
+        if bootstrap.anchored and told.precision.value < MAPPED_LEAST_PRECISION:
             return _without_links(Verdict(NOT_LINKABLE, (*verdict.reasons, NOTHING_CERTAIN)), estimated)
-        verdict = Verdict(*heeding_range(verdict.name, verdict.reasons, precision.low))
+        verdict = Verdict(*heeding_range(verdict.name, verdict.reasons, told.precision.low))
     return Decision(
         "span",
         verdict,
@@ -250,13 +250,6 @@ def _without_links(verdict: Verdict, estimated: Estimated) -> Decision:
     )
 
 
-def _precision(clouds: CloudPair, probability: np.ndarray, overlap: float) -> Interval:
-    """Which share of the links with these probabilities is right, where so many objects seem to be shared."""
-    n = len(probability)
-    expected_wrong = n - float(probability.sum())
-    return ranges(n, expected_wrong, overlap, min(clouds.n_a, clouds.n_b)).precision
-
-
 def _told_overlap(task: SpanTask, estimated: Estimated) -> float:
     """How many objects are shared, given how many of the given pairs come out as candidates when left out."""
     matched = estimated.scored.matched
@@ -299,11 +292,7 @@ def _check_seeds(given: np.ndarray, estimated: Estimated) -> SeedCheck:
     outliers = len(matched.grown.bootstrap.outlier_seeds)
     if not len(given):
         return SeedCheck(0, None, outliers)
-    candidates, links = matched.candidates, estimated.calibrated.positions
-    n_b = len(candidates.best_b)
-    keys = candidates.rows_a[links] * n_b + candidates.rows_b[links]
-    found = np.isin(pair_keys(given, n_b), keys)
-    recovered = float(found.mean())
+    recovered = float(matched.candidates.are_mutual(given).mean())
     return SeedCheck(len(given), recovered, outliers)
 
 

@@ -57,37 +57,61 @@ def mapped(search: Search, anchors: Anchors) -> Attempt | None:
 
 def shared_share(clouds: CloudPair, anchors: Anchors) -> float:
     """The share of the smaller cloud that has a partner in the other, by anchors that are left out of the map."""
-    few, many = ("a", "b") if clouds.n_a <= clouds.n_b else ("b", "a")
-    ends = (anchors.left, anchors.right) if few == "a" else (anchors.right, anchors.left)
-    rows = clouds.all_rows(few), clouds.all_rows(many)
+    rows = clouds.all_rows("a"), clouds.all_rows("b")
+    ends = anchors.left, anchors.right
+    if clouds.n_a > clouds.n_b:
+        rows = rows[::-1]
+        ends = ends[::-1]
     half = np.arange(len(anchors)) % 2 == 0
-    return float(np.mean([_share(rows, ends, fitted) for fitted in (half, ~half)]))
+    shares = _share(rows, ends, half), _share(rows, ends, ~half)
+    return float(np.mean(shares))
 
 
 def _share(rows: Sides, ends: Sides, fitted: np.ndarray) -> float:
     """The same by the map of the fitted anchors, (m,) bool; rows and ends: the smaller side first."""
-    of_few, of_many = joined_projections(ends[0][fitted], ends[1][fitted])
-    seen = projected(rows[1], of_many)
-    queries = projected(ends[0][~fitted], of_few)
-    partners = np.einsum("ij,ij->i", queries, projected(ends[1][~fitted], of_many))
-    without, with_partner = _clearness(queries, seen), _clearness(queries, seen, partners)
-    of_rows = _clearness(projected(rows[0], of_few), seen)
+    few, many = rows
+    in_few, in_many = ends
+    of_few, of_many = joined_projections(in_few[fitted], in_many[fitted])
+    seen = projected(many, of_many)
+    queries = projected(in_few[~fitted], of_few)
+    partners = projected(in_many[~fitted], of_many)
+    to_partners = np.einsum("ij,ij->i", queries, partners)
+    without = _clearness(queries, seen)
+    with_partner = _clearness(queries, seen, to_partners)
+    of_rows = _clearness(projected(few, of_few), seen)
     bound = _best_bound(with_partner, without)
-    right, wrong, found = (float((each >= bound).mean()) for each in (with_partner, without, of_rows))
-    return float(np.clip((found - wrong) / max(right - wrong, 1e-9), 0.0, 1.0))
+    right = _share_from(with_partner, bound)
+    wrong = _share_from(without, bound)
+    found = _share_from(of_rows, bound)
+    share = (found - wrong) / max(right - wrong, 1e-9)
+    return float(np.clip(share, 0.0, 1.0))
 
 
-def _clearness(queries: np.ndarray, rows: np.ndarray, partners: np.ndarray | None = None) -> np.ndarray:
-    """By how much the nearest row is nearer than the next ones, (q,); partners: cosines (q,) of one row more each."""
+def _clearness(
+    queries: np.ndarray,
+    rows: np.ndarray,
+    to_partners: np.ndarray | None = None,
+) -> np.ndarray:
+    """By how much the nearest row is nearer than the next ones, (q,); to_partners: cosines (q,) of one row more."""
     near = largest_values(queries @ rows.T, MAPPED_NEIGHBOURS)
-    if partners is not None:
-        near = np.column_stack([near, partners])
-    near = np.sort(near, axis=1)[:, ::-1]
-    return near[:, 0] - near[:, 1:].mean(axis=1)
+    if to_partners is not None:
+        near = np.column_stack([near, to_partners])
+    descending = np.sort(near, axis=1)[:, ::-1]
+    nearest, next_ones = descending[:, 0], descending[:, 1:]
+    return nearest - next_ones.mean(axis=1)
 
 
 def _best_bound(with_partner: np.ndarray, without: np.ndarray) -> float:
     """What most of those with a partner reach, and fewest of those without: where the two shares differ most."""
     bounds = np.sort(np.concatenate([with_partner, without]))
-    reached = [np.searchsorted(np.sort(each), bounds) / len(each) for each in (with_partner, without)]
-    return float(bounds[np.argmax(reached[1] - reached[0])])
+    gap = _share_below(without, bounds) - _share_below(with_partner, bounds)
+    return float(bounds[np.argmax(gap)])
+
+
+def _share_from(values: np.ndarray, bound: float) -> float:
+    return float((values >= bound).mean())
+
+
+def _share_below(values: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    below = np.searchsorted(np.sort(values), bounds)
+    return below / len(values)

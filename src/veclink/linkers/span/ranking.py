@@ -179,7 +179,8 @@ def _rival_columns(
     own = best == at[:, None]
     rank = np.argmax(own, axis=1) + 1
     listed = (at >= 0) & own.any(axis=1)
-    rival = np.where(own[:, 0], best[:, 1], best[:, 0])
+    first, second = best[:, 0], best[:, 1]
+    rival = np.where(own[:, 0], second, first)
     return {
         f"rank_{side}": np.where(listed, rank, 0),
         f"rival_{side}": np.where(rival >= 0, rows[rival], -1),

@@ -39,7 +39,8 @@ class Sampled:
 
 def sample(clouds: Sides, pairs: int, rng: np.random.Generator) -> Sampled:
     """Rows of both clouds, at most so many pairs of them: all of a small cloud, more of the other then."""
-    fewer = min(*both(len, clouds), int(np.sqrt(pairs)))
+    as_many_each = int(np.sqrt(pairs))
+    fewer = min(*both(len, clouds), as_many_each)
     draw = partial(some_rows, most=pairs // fewer, rng=rng)
     chosen = both(draw, clouds)
     whitened_by = _of_one_width(both(_whitening, clouds))

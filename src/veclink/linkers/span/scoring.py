@@ -8,7 +8,6 @@ from veclink.backends.cloud_pair import CloudPair
 from veclink.confidence.calibration import FITTED
 from veclink.confidence.candidates import FOLDS, Candidates
 from veclink.confidence.constants import FITTED_OF_MANY, MUTUAL_SHARE
-from veclink.data.pairs import pair_keys
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.span.constants import (
     FEW_LINKS,
@@ -55,10 +54,7 @@ def folds_of_refit(links: np.ndarray) -> int:
 
 def mutual_share(candidates: Candidates, given: np.ndarray) -> float:
     """Share of the true pairs that are mutual candidates: of the given pairs (m, 2), and as usual with few of those."""
-    n_b = len(candidates.best_b)
-    mutual = candidates.mutual()
-    found = pair_keys(np.column_stack([candidates.rows_a[mutual], candidates.rows_b[mutual]]), n_b)
-    recovered = np.count_nonzero(np.isin(pair_keys(given, n_b), found))
+    recovered = np.count_nonzero(candidates.are_mutual(given))
     return float(recovered + MUTUAL_PRIOR * MUTUAL_SHARE) / (len(given) + MUTUAL_PRIOR)
 
 

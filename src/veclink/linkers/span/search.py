@@ -141,8 +141,11 @@ def _in_parallel(
 
 def _best(joints: list[np.ndarray], count: int, width: int | None = None) -> list[np.ndarray]:
     """Those that make most of the two clouds agree, as seen along the first `width` directions."""
-    order = sorted(joints, key=lambda joint: -agreement(joint[:width, :width]))
-    return order[:count]
+
+    def disagreement(joint: np.ndarray) -> float:
+        return -agreement(joint[:width, :width])
+
+    return sorted(joints, key=disagreement)[:count]
 
 
 def _best_projections(sampled: Sampled, joints: list[np.ndarray]) -> Sides:

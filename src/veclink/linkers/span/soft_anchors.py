@@ -85,7 +85,8 @@ def grow_softly(
     pairs = np.column_stack([given_asked, given[:, 1]])
     placed, partners = pairs.T
     known = rows[placed], many[partners]
-    csls = _csls(_signatures((rows, many), known, schedule.ridge))
+    signatures = _signatures((rows, many), known, schedule.ridge)
+    csls = _csls(signatures)
     for step in range(schedule.rounds):
         images = _images(csls, many, schedule.at(step), pairs)
         _place((rows, many), images, placed, schedule, rng, csls)
@@ -130,8 +131,10 @@ def _place(
         outside = folds != fold
         anchors = _drawn(images, outside, given, schedule.anchors, rng)
         weighted = _weighted(rows, images, anchors)
-        of_placed = _signatures((rows[placed], many), weighted, schedule.ridge)
-        csls[placed] = _csls(of_placed, part=len(placed) / len(rows))
+        both_sides = rows[placed], many
+        of_placed = _signatures(both_sides, weighted, schedule.ridge)
+        part = len(placed) / len(rows)
+        csls[placed] = _csls(of_placed, part)
 
 
 def _images(csls: np.ndarray, many: np.ndarray, sharpness: float, given: np.ndarray) -> np.ndarray:
@@ -216,8 +219,10 @@ def _mutual(csls: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Pairs that are each other's best (p, 2), and their csls, the best first."""
     best = csls.argmax(axis=1)
     best_back = csls.argmax(axis=0)
-    rows = np.flatnonzero(best_back[best] == np.arange(len(csls)))
-    pairs = np.column_stack([rows, best[rows]])
-    score = csls[rows, best[rows]]
+    every_row = np.arange(len(csls))
+    rows = np.flatnonzero(best_back[best] == every_row)
+    partners = best[rows]
+    pairs = np.column_stack([rows, partners])
+    score = csls[rows, partners]
     order = np.argsort(-score, kind="stable")
     return pairs[order], score[order]

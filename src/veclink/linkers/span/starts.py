@@ -139,15 +139,21 @@ def _rated(attempt: Attempt, anchors: Anchors | None) -> Bootstrap:
     """
     search, pool = attempt.search, attempt.pool
     share = pool.agreed / pool.extent
-    if attempt.mark is not None:
-        return Bootstrap(pool, attempt.name, share, np.empty(0, np.int64), attempt.mark, anchored=True)
     outliers = np.empty(0, np.int64)
+    rated = Bootstrap(pool, attempt.name, share, outliers, search.mark)
+    if attempt.mark is not None:
+        return replace(rated, mark=attempt.mark, anchored=True)
     if share >= search.mark and anchors is not None:
         outliers = _outlier_seeds(search, anchors, pool)
         too_many = len(outliers) > MAX_OUTLIER_SHARE * len(anchors)
         if too_many and attempt.name != FROM_NOTHING:
             share = 0.0
-    return Bootstrap(pool, attempt.name, share, outliers, search.mark, means=search.moved)
+    return replace(
+        rated,
+        share=share,
+        outlier_seeds=outliers,
+        means=search.moved,
+    )
 
 
 def _outlier_seeds(search: Search, anchors: Anchors, pool: Pool) -> np.ndarray:

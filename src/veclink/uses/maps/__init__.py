@@ -32,6 +32,7 @@ KINDS = ("blend", "la2m", "procrustes", "ridge", "lowrank")
 DEFAULT_MAP = "blend"
 """Chosen on SciFact by NDCG@100 of merged collections (`veclink bench merge-sure`); "la2m" is the paper's."""
 LEAST_LINKS = 10
+"""Links that a map is fitted to at least."""
 
 
 class Map(Protocol):

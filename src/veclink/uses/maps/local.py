@@ -15,10 +15,10 @@ import numpy as np
 from veclink.uses.maps.affine import scaled_rotation
 from veclink.uses.maps.moments import Moments, Paired
 
-MOST_NEIGHBOURHOODS = 64
+MOST_NEIGHBOURHOODS = 64  # each with a map of its own; origin not recorded
 MOST_LINKS = 20_000  # linked points that neighbourhoods are drawn from: bounds the memory
 HINT = 0.01  # weight of the map for all in a neighbourhood's own
-CHUNK = 4096
+CHUNK = 4096  # rows that are mapped at a time
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,10 +13,10 @@ from veclink.geometry.nearest import EXCLUDED, largest
 from veclink.geometry.signatures import unit_rows
 from veclink.uses.maps import Moments, Paired, fit_map
 
-FOLDS = 3
+FOLDS = 3  # of the links, each held back once
 HELD_BACK = 300  # links of a fold that quality is measured on
 AMONG = 10_000  # rows of B that a held-back link's partner is looked for in
-NEIGHBOURS = 10
+NEIGHBOURS = 10  # of a translated row, of which so many should be those of the true one
 CLEARLY = 3.0  # standard errors above chance
 SCATTERED = 500  # rows from all over a mapped file at a time: each may bring a megabyte around it into memory
 

@@ -21,7 +21,7 @@ from veclink.files.folders import check_replaceable, folder_written_whole, resto
 from veclink.files.locks import alone_in
 from veclink.files.safetensors import read_header, read_tensor, write_tensors
 from veclink.uses.new_rows.held import Held
-from veclink.uses.new_rows.knowledge import SIDES, Knowledge, KnownSide, Nearby, Part, model_of, plain_model
+from veclink.uses.new_rows.knowledge import SIDES, Knowledge, KnownSide, Nearby, Part, model_of
 from veclink.uses.translating import Translator
 
 FORMAT = 2
@@ -41,9 +41,10 @@ Arrays = dict[str, np.ndarray]
 def described(knowledge: Knowledge, held: Held) -> dict[str, Any]:
     """What is known of a linker as a whole, as plain values."""
     sides = {}
-    for name, known, source in zip(SIDES, knowledge.sides, held.sources, strict=True):
+    for name, known, source, ids_from in zip(SIDES, knowledge.sides, held.sources, held.ids_from, strict=True):
         sides[name] = {
             "source": source,
+            "ids_from": ids_from,
             "dimension": len(known.mean),
             "rows": known.size,
             "parts": [asdict(part) for part in known.parts],
@@ -56,7 +57,7 @@ def described(knowledge: Knowledge, held: Held) -> dict[str, Any]:
         "k": knowledge.k,
         "overlap": knowledge.overlap,
         "fitted_sizes": list(knowledge.fitted_sizes),
-        "model": plain_model(knowledge.model),
+        "model": knowledge.model.plain(),
         "options": held.options,
     }
 
@@ -116,7 +117,9 @@ def read(path: Path) -> tuple[Links, Knowledge, Translators, Held]:
         tensors = {name: _arrays(path / name) for name in (MAPS, ANCHORS, *ROWS)}
         knowledge = _knowledge(plain, tensors)
         sources = (plain["a"]["source"], plain["b"]["source"])
-        held = Held(sources, options=dict(plain["options"]), folders={os.path.realpath(path): digest(text)})
+        ids_from = (plain["a"].get("ids_from"), plain["b"].get("ids_from"))
+        folders = {os.path.realpath(path): digest(text)}
+        held = Held(sources, options=dict(plain["options"]), folders=folders, ids_from=ids_from)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise InputError(f"{path} is not a sound linker ({error}); save it again.") from error
     links = Links.load(path / LINKS)

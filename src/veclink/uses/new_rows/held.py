@@ -12,6 +12,7 @@ from veclink.data.collection import Collection, numbers
 from veclink.errors import InputError, VeclinkError, without_secrets
 from veclink.progress import ProgressListener
 from veclink.stores.opening import open_collection
+from veclink.stores.payloads import with_payload
 from veclink.uses.new_rows.knowledge import SIDES
 
 
@@ -29,12 +30,15 @@ class Held:
         How the two were linked, for the next fit: plain values.
     folders : dict
         What tells the content of each folder that the linker was read from or written to, as it was then.
+    ids_from : (str or None, str or None)
+        The file of payload whose ids name the rows of each side, where the vectors came without ids.
     """
 
     sources: tuple[str | None, str | None] = (None, None)
     parts: tuple[list[Collection], list[Collection]] = field(default_factory=lambda: ([], []))
     options: dict[str, Any] = field(default_factory=dict)
     folders: dict[str, str] = field(default_factory=dict)
+    ids_from: tuple[str | None, str | None] = (None, None)
 
     @property
     def complete(self) -> bool:
@@ -66,6 +70,21 @@ def remembered(source: Any) -> str | None:
     return str(path.resolve()) if path.exists() else without_secrets(text)
 
 
+def ids_file(collection: Collection) -> str | None:
+    """The file that gave a collection its ids, in full; None where its ids are its own, or came from memory."""
+    file = collection.ids_from
+    return None if file is None or not Path(file).is_file() else remembered(file)
+
+
+def opened_side(held: Held, side: int, source: Any, progress: ProgressListener | None = None) -> Collection:
+    """The collection of one side, with the ids that its rows were known by, and without payload."""
+    collection = open_collection(source, payload=False, progress=progress)
+    file = held.ids_from[side]
+    if file is None or collection.ids is not None:
+        return collection
+    return replace(with_payload(collection, file), payload=None)
+
+
 def whole_of(held: Held, side: int, progress: ProgressListener | None = None) -> Collection:
     """All rows of one side: from memory, or opened where it was; else an error says what is needed."""
     parts, source = held.parts[side], held.sources[side]
@@ -76,7 +95,7 @@ def whole_of(held: Held, side: int, progress: ProgressListener | None = None) ->
     if source is None:
         raise InputError(f"The vectors of side {name} are not part of the linker, and were given as an array; {how}.")
     try:
-        return open_collection(source, payload=False, progress=progress)
+        return opened_side(held, side, source, progress)
     except VeclinkError as error:
         raise InputError(
             f"The vectors of side {name} were in {source}, which cannot be opened ({error}); {how}."

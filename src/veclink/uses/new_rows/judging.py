@@ -29,8 +29,8 @@ from veclink.uses.new_rows.knowledge import Knowledge
 from veclink.uses.new_rows.learning import crowding
 from veclink.uses.new_rows.searching import Found
 
-ROUNDS = 100
-CONVERGED = 1e-4
+ROUNDS = 100  # of counting how many new rows have a partner, at most
+CONVERGED = 1e-4  # change of a round from which no further one is made
 
 
 @dataclass(frozen=True, eq=False)

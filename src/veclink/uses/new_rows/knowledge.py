@@ -171,19 +171,8 @@ class Knowledge:
         return float(np.clip(self.overlap / self.fitted_sizes[side], 0.02, 0.98))
 
 
-def plain_model(model: Model) -> dict[str, Any]:
-    """The model as JSON has it."""
-    return {
-        "features": list(model.features),
-        "base": model.base,
-        "weights": model.weights.tolist(),
-        "centre": model.centre.tolist(),
-        "scale": model.scale.tolist(),
-    }
-
-
 def model_of(values: dict[str, Any]) -> Model:
-    """The model that `plain_model` gave; its decoys are not kept."""
+    """The model that `Model.plain` gave; its decoys are not kept."""
     weights, centre, scale = (np.array(values[name], float) for name in ("weights", "centre", "scale"))
     features = tuple(map(str, values["features"]))
     if not len(features) == len(weights) == len(centre) == len(scale) or not (scale > 0).all():

@@ -61,7 +61,8 @@ def as_links(
     judged = judged.only(surer | (ahead & (judged.probability >= least)))
     probability = judged.probability
     kept = int(np.count_nonzero(probability >= least))
-    ids_new, ids_other = _ids(new, judged.rows), _ids(other, other.rows[judged.places])
+    ids_new = new.collection.ids_at(judged.rows)
+    ids_other = other.collection.ids_at(other.rows[judged.places])
     pairs = np.column_stack([judged.rows, other.rows[judged.places]])
     ids = (ids_new, ids_other)
     if side:
@@ -156,11 +157,6 @@ def worth_refitting(knowledge: Knowledge) -> bool:
         len(known) >= (1 + REFIT_GROWTH) * fitted
         for known, fitted in zip(knowledge.sides, knowledge.fitted_sizes, strict=True)
     )
-
-
-def _ids(cloud: Cloud, rows: np.ndarray) -> np.ndarray | None:
-    ids = cloud.collection.ids
-    return None if ids is None else ids[rows]
 
 
 def _sentence(n: int, shared: float, before: float) -> str:

@@ -1,4 +1,4 @@
-"""Random unit vectors for the matching tests."""
+"""Random unit vectors."""
 
 from __future__ import annotations
 

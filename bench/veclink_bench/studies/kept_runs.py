@@ -1,0 +1,54 @@
+"""Results of a study as one JSON file: what was asked, a summary, and one line for each run."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from veclink_bench.arguments import resumable_parser
+
+Run = dict[str, Any]
+Missing = Callable[[Namespace, list[Run]], Iterator[Callable[[], Run | None]]]
+"""From the options and the runs so far: what makes each run that is not there; None where there is nothing to keep."""
+
+
+def measure_missing(doc: str | None, output: Path, missing: Missing, told: Callable[[list[Run]], Run]) -> None:
+    """The command of a study: measure what the output file lacks, and write it after every run.
+
+    told: what is told of the runs.
+    """
+    arguments = resumable_parser(doc, output, trials=2)
+    arguments.add_argument("--only", default="", help="cases whose names hold this text")
+    options = arguments.parse_args()
+    runs = read_runs(options.output)
+    if options.table:
+        print(json.dumps(told(runs), indent=2))
+        return
+    ends = time.monotonic() + options.seconds
+    for measure in missing(options, list(runs)):
+        if time.monotonic() > ends:
+            return
+        run = measure()
+        if run is not None:
+            runs.append(run)
+            write_runs(options.output, told(runs), runs)
+            print(json.dumps(run), flush=True)
+
+
+def read_runs(path: Path) -> list[Run]:
+    """The runs that a file holds; none where there is no file."""
+    return json.loads(path.read_text())["runs"] if path.exists() else []
+
+
+def write_runs(path: Path, told: dict[str, Any], runs: list[Run]) -> None:
+    """Write what is told of the runs, and the runs, whole or not at all."""
+    head = json.dumps(told, indent=1, ensure_ascii=False).removesuffix("\n}")
+    lines = ",\n".join(f"  {json.dumps(run, ensure_ascii=False)}" for run in runs)
+    part = path.with_suffix(".part")
+    part.write_text(f'{head},\n "runs": [\n{lines}\n ]\n}}\n', encoding="utf-8")
+    os.replace(part, path)

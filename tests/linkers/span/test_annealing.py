@@ -1,0 +1,53 @@
+"""Annealing: what a schedule says, and that a right turn is found and agrees."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from span_papers import all_papers, whole_cloud_pair
+from veclink.linkers.span.annealing import Schedule, anneal, turned
+from veclink.linkers.span.constants import SEARCHED_PAIRS
+from veclink.linkers.span.directions import agreement
+from veclink.linkers.span.samples import Sampled, sample
+
+SHORT = Schedule(30, (6, 32), (1.0, 3.0))
+
+
+@cache
+def _paired() -> Sampled:
+    """The shared rows of both clouds, partners in the same place."""
+    clouds = whole_cloud_pair()
+    a, b = clouds.a.array, clouds.b.array
+    truth = all_papers().truth
+    return sample((a[truth[:, 0]], b[truth[:, 1]]), SEARCHED_PAIRS, np.random.default_rng(0))
+
+
+def test_a_right_turn_agrees_more_than_a_wrong_one() -> None:
+    p, q = _paired().rows
+    right = anneal((p, q), p.T @ q / len(p), SHORT)
+    flipped = (p.T @ q / len(p)) * np.where(np.arange(p.shape[1]) % 2, -1, 1).astype(np.float32)
+    wrong = anneal((p, q), flipped, SHORT)
+    of_p, of_q = turned((p, q), right, 32, SHORT.power)
+    assert np.mean((of_p @ of_q.T).argmax(axis=1) == np.arange(len(p))) > 0.5
+    assert agreement(right) > 1.05 * agreement(wrong)
+
+
+def test_a_schedule_run_in_two_parts_is_nearly_the_whole() -> None:
+    p, q = _paired().rows
+    whole = anneal((p, q), p.T @ q / len(p), SHORT)
+    half = anneal((p, q), p.T @ q / len(p), SHORT, rounds=range(15))
+    rest = anneal((p, q), half, SHORT, rounds=range(15, 30))
+    assert agreement(half) < 0.8 * agreement(whole)
+    assert np.isclose(agreement(rest), agreement(whole), rtol=0.02)
+
+
+def test_directions_and_sharpness_rise_and_the_hint_is_let_go() -> None:
+    schedule = Schedule(11, (4, 60), (1.0, 4.0), let_go=0.5)
+    counts, sharpness, hinted = zip(*(schedule.at(step) for step in range(11)), strict=True)
+    assert counts[0] == 4 and counts[-1] == 60 and list(counts) == sorted(counts)
+    assert sharpness[0] == 1.0 and np.isclose(sharpness[-1], 4.0) and np.isclose(sharpness[5], 2.0)
+    assert hinted[0] == 1.0 and hinted[5] == 0.0 and min(hinted) == 0.0
+    assert Schedule(11, (4, 60), (1.0, 4.0), let_go=0.5, held=3.0).at(1)[2] == 3.0 * hinted[1]
+    assert schedule.width(0, 60) == 16 and schedule.width(11, 60) == 60
