@@ -46,6 +46,7 @@ TIERS = {
     "linkers/test_seeds_by.py": "runs",
     "linkers/span/test_linker.py": "runs",
     "linkers/span/test_mapped.py": "runs",
+    "linkers/span/test_attempts.py": "runs",
     "linkers/span/test_starts.py": "runs",
     "matching/test_torch_dense.py": "extras",
     "matching/test_triton_kernel.py": "extras",

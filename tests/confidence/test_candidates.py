@@ -137,9 +137,9 @@ def test_clouds_of_which_one_is_large_are_matched_once(turned: bool, monkeypatch
         return clouds.matches(projections, depth)
 
     monkeypatch.setattr(module, "FULL_FOLDS", 210)
-    crossfit(clouds, links, np.random.default_rng(1), one_pass=one_pass)
-    assert depths == []
+    each_fold = crossfit(clouds, links, np.random.default_rng(1), one_pass=one_pass).candidates
+    assert depths == [] and len(each_fold.single_scores) > 1
     monkeypatch.setattr(module, "FULL_FOLDS", 209)
     once = crossfit(clouds, links, np.random.default_rng(1), one_pass=one_pass).candidates
-    assert depths == [module.BEST_LISTED]
+    assert depths == [module.BEST_LISTED] and len(once.single_scores) == 0
     assert len(once.mutual()) > 80

@@ -8,8 +8,9 @@ the few pairs that several views agree on. The cost of growing is then linear in
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -78,6 +79,12 @@ class CloudPair:
         self.ridge, self.k, self.device, self.memory = ridge, k, device, memory
         self.large = self.extent_of_all > ALL_ASKED
         self.density_sample = DENSITY_SAMPLE // 2 if self.large else DENSITY_SAMPLE
+
+    def in_full(self) -> Self:
+        """The same clouds, which answer in full however large they are."""
+        full = copy(self)
+        full.large, full.density_sample = False, DENSITY_SAMPLE
+        return full
 
     @property
     def extent_of_all(self) -> int:

@@ -64,6 +64,10 @@ class Search:
         """The same on clouds that are centred elsewhere."""
         return replace(self, clouds=centred(self.clouds, means), moved=means)
 
+    def in_full(self) -> Search:
+        """The same with all rows asked for partners in every view, however many they are."""
+        return replace(self, clouds=self.clouds.in_full())
+
     def begin(self, attempt: str) -> None:
         """Say which attempt is running from now on."""
         if self.attempt_listener is not None:

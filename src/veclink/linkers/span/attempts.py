@@ -26,6 +26,7 @@ from veclink.linkers.span.constants import (
     ALIGNMENT_POWERS,
     ALIGNMENT_ROUNDS,
     ALIGNMENT_ROUNDS_OF_LARGE,
+    ASKED_IN_FULL,
     CLEANING_ROUNDS,
     CLEANING_SAMPLE,
     HELD_ROWS,
@@ -90,6 +91,9 @@ def _from_anchors(search: Search, anchors: Anchors) -> Iterator[Attempt]:
     yield _given(search, anchors)
     if not fallbacks:
         return
+    if clouds.large and max(clouds.n_a, clouds.n_b) <= ASKED_IN_FULL:
+        in_full = replace(anchors, name=f"{anchors.name}, all rows asked")
+        yield _given(search.in_full(), in_full)
     if _are_held(clouds) and len(anchors.rows):
         yield from _softly(search, anchors)
         moved = _centred_on_anchors(search, anchors)
