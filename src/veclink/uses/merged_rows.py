@@ -78,8 +78,8 @@ class MergedRows:
     def payload(self, start: int, stop: int) -> pa.Table:
         """Columns of rows start…stop−1: origin, id_a, id_b, link_probability, then the payload.
 
-        Of either side as a_… and b_…, and under its own name B's value, or A's where B has none. What both call their
-        rows by is one column, whether one side has it as `title` and the other as `name`: either has the value of both.
+        Of either side as a_… and b_…, and under its own name B's value, or A's where B has none. So do titles that one
+        side calls `title` and the other `name`: both columns are there, and have the same values.
         """
         arrow: Any = needed("pyarrow", "The payload of a merged collection")
         n_b = len(self.b)
