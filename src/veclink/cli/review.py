@@ -28,7 +28,7 @@ from veclink.errors import needed, plural
 if TYPE_CHECKING:
     from veclink.data.links import Links
 
-NEARLY = (
+NO_LINK_BUT_JUDGED = (
     "No pair is a link. These were judged and are below the threshold: accept the right ones, and link again with them."
 )
 
@@ -99,7 +99,7 @@ def review(
             else:
                 answers = plural(len(kept.answers()), "answer")
                 if nearly:
-                    typer.echo(NEARLY)
+                    typer.echo(NO_LINK_BUT_JUDGED)
                 typer.echo(f"{plural(len(found), 'pair' if nearly else 'link')} to review, {answers} kept in {path}.")
                 typer.echo(f"Open {address}\nStop with Ctrl-C; the answers stay.")
             if page.open_browser:
