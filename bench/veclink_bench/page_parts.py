@@ -11,17 +11,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from veclink_bench.experiments import EXPERIMENTS
+from veclink_bench.experiments.tables import trials_of
 from veclink_bench.places import BENCH
 from veclink_bench.real_table import kinds_table
 from veclink_bench.span_figures import span_trials
 from veclink_bench.studies import advise, bounds, merge_sure
 from veclink_bench.studies.real import kept_trials
+from veclink_bench.versions import recorded_version
 
 RESULTS = BENCH / "results" / "experiments"
 SPEED = BENCH / "results" / "speed"
 STARTED_WITHIN = 0.03  # of the F1 from fifteen seeds on the same split
 TITLES = ("reddit", "stackexchange")
 PROMISED = (0.9, 0.95, 0.99)
+WITHOUT_LINKS = ("consistency", "conditioning", "jaccard")
 
 
 def promise(results: Path = RESULTS) -> str:
@@ -165,6 +169,19 @@ def printed_by(command: str, results: Path = RESULTS) -> str:
     return "\n".join(["```text", *(line.rstrip() for line in shown), "```"])
 
 
+def versions_of_tables(results: Path = RESULTS) -> str:
+    """Of every experiment that links: the version of the code, the cells, and the trials behind a mean."""
+    lines = ["| table | measured with | cells | trials of each |", "|---|---|---|---|"]
+    for name in EXPERIMENTS:
+        file = results / f"{name}.json"
+        if name in WITHOUT_LINKS or not file.exists():
+            continue
+        cells = list(json.loads(file.read_text(encoding="utf-8"))["cells"].values())
+        versions = sorted({recorded_version(cell).split()[0] for cell in cells})
+        lines.append(f"| {name} | {' and '.join(versions)} | {len(cells):,} | {trials_of(cells)} |")
+    return "\n".join(lines)
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "promise": promise,
     "starts": starts,
@@ -175,6 +192,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "advice": advice,
     "span-trials": span_trials,
     "gpu-linking": gpu_linking,
+    "versions-of-tables": versions_of_tables,
     "sample-demo": partial(printed_by, "demo"),
     "sample-link": partial(printed_by, "link"),
     "sample-eval": partial(printed_by, "eval"),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from veclink.errors import InputError
-from veclink_bench.page_parts import gpu_linking, new_rows, printed_by, promise, starts
+from veclink_bench.page_parts import gpu_linking, new_rows, printed_by, promise, starts, versions_of_tables
 from veclink_bench.pages import filled
 from veclink_bench.places import ROOT
 from veclink_bench.span_figures import LINES, span_trials
@@ -118,3 +118,20 @@ def test_of_the_demo_its_table_is_shown_and_of_linking_all_but_the_next_steps(tm
     (tmp_path / "sample.json").write_text(json.dumps({"printed": {"demo": demo, "link": link}}))
     assert printed_by("demo", tmp_path) == "```text\n   precision   shared papers\n by the truth   98.2 %\n```"
     assert printed_by("link", tmp_path) == "```text\n905 links\nWritten to /tmp/links.parquet.\n```"
+
+
+def test_a_table_that_mixes_versions_or_trials_says_so(tmp_path: Path) -> None:
+    def cell(overlap: float, state: int, **version: str) -> dict[str, Any]:
+        return {"overlap": overlap, "method": "span", "state": state, **version}
+
+    new = {"version": "0.2.3 302097e1"}
+    tables = {
+        "votes": [cell(0.3, 0, **new)],
+        "many": [cell(0.3, 0, **new), cell(0.3, 1, **new), cell(0.15, 0)],
+    }
+    for name, cells in tables.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps({"cells": dict(enumerate(cells))}))
+    assert versions_of_tables(tmp_path).splitlines()[2:] == [
+        "| votes | 0.2.3 | 1 | 1 |",
+        "| many | 0.1 and 0.2.3 | 3 | 1 to 2 |",
+    ]
