@@ -102,8 +102,8 @@ class MergedRows:
             columns |= {f"{side}_{name}": values for name, values in taken.items()}
         for name in dict.fromkeys([*sides[0], *sides[1]]):
             if name not in columns and name not in RESERVED:
-                own = [_called(name, taken, title, titles) for taken, title in zip(sides, titles, strict=True)]
-                columns[name] = coalesced([sides[place][each] for place, each in enumerate(own) if each is not None])
+                of_sides = [_column(name, taken, title, titles) for taken, title in zip(sides, titles, strict=True)]
+                columns[name] = coalesced([column for column in of_sides if column is not None])
         return arrow.table(columns)
 
 
@@ -229,11 +229,16 @@ def _taken_payload(arrow: Any, collection: Collection, rows: np.ndarray) -> dict
     return {name: taken.column(name) for name in taken.column_names}
 
 
-def _called(name: str, taken: Mapping[str, Any], title: str | None, titles: list[str | None]) -> str | None:
-    """What a side calls a column: so, or as its title where the other side's title is called so; None for neither."""
+def _column(name: str, taken: Mapping[str, Any], title: str | None, titles: list[str | None]) -> Any | None:
+    """The column of a side that is called so, else its titles where the other side calls its own so; None for neither.
+
+    taken: the columns of the side; title, titles: what it calls its titles, and what both do.
+    """
     if name in taken:
-        return name
-    return title if name in titles else None
+        return taken[name]
+    if title is None or name not in titles:
+        return None
+    return taken[title]
 
 
 def coalesced(columns: list[Any]) -> Any:
