@@ -37,7 +37,7 @@ from veclink_bench.experiments.trials import Case, draw_case, links_or_seeds
 TITLE = "Clustering"
 CORPORA = ("reddit", "stackexchange")
 PAIRS = (("minilm", "mpnet"), ("mpnet", "e5"), ("minilm", "e5"))
-OVERLAPS, SHOWN_AT = (0.2, 0.3, 0.4), 0.3
+OVERLAPS, SHOWN_AT = (0.05, 0.1, 0.2, 0.3, 0.4), 0.3
 LINKS_BY = ("span", "geh", "geh tuned", "true links", "seeds", "concat", "one model")
 SHOWN = ("span", "span wide", *LINKS_BY[1:-1])
 SEEDS, TRIALS = 20, 3
