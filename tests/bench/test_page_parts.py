@@ -32,9 +32,10 @@ def test_without_measurements_nothing_is_promised(tmp_path: Path) -> None:
 
 
 def test_the_promise_is_the_share_of_measured_cases_that_kept_it(tmp_path: Path) -> None:
-    (tmp_path / "real.json").write_text(json.dumps({"cells": TRIALS}))
-    lines = promise(tmp_path).splitlines()
-    assert lines[2:] == ["| 0.9 | in 66 of 100 | 3 |", "| 0.95 | in 66 of 100 | 3 |", "| 0.99 | not measured | 0 |"]
+    lines = [json.dumps({"case": case} | trial) for case, trial in TRIALS.items()]
+    (tmp_path / "real-report.1-of-1.jsonl").write_text("\n".join(lines))
+    table = promise(tmp_path).splitlines()
+    assert table[2:] == ["| 0.9 | in 66 of 100 | 3 |", "| 0.95 | in 66 of 100 | 3 |", "| 0.99 | not measured | 0 |"]
 
 
 def test_of_a_case_that_was_measured_twice_the_last_counts_and_the_half_for_choosing_does_not(tmp_path: Path) -> None:
