@@ -120,15 +120,13 @@ def merge(
         return
     if b is None or writing.links is None:
         raise typer.BadParameter("Give A, B and --links; or new rows, --append and --linker.")
+    options |= {"payload_a": payloads.payload_a, "payload_b": payloads.payload_b}
     if writing.dedupe:
-        if payloads.files():
-            raise typer.BadParameter("--dedupe writes ids alone; leave --payload-a and --payload-b out.")
-        check_output(Path(output), a, b, str(writing.links))
+        check_output(Path(output), a, b, str(writing.links), *payloads.files())
         _dedupe((a, b, loaded(writing.links)), Path(output), {**options, "union_only": True}, writing, printing)
     else:
         check_no_input(output, a, b, writing.links, *payloads.files())
         check_folder_of(output)
-        options |= {"payload_a": payloads.payload_a, "payload_b": payloads.payload_b}
         _merge((a, b, loaded(writing.links)), output, options, writing, printing)
 
 

@@ -13,6 +13,7 @@ from veclink.files.atomic import written_whole
 from veclink.report.content import gather
 from veclink.report.page import render
 from veclink.stores.opening import open_collection
+from veclink.uses.linked_pairs import check_links
 
 
 def save_report(
@@ -34,6 +35,8 @@ def save_report(
     """
     left = None if a is None else open_collection(a, payload=payload_a)
     right = None if b is None else open_collection(b, payload=payload_b)
+    if left is not None and right is not None:
+        check_links(links, left, right)
     rows = None
     if truth is not None:
         if left is None or right is None:
