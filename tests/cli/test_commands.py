@@ -139,6 +139,19 @@ def test_links_that_name_ids_are_used_only_with_collections_that_have_them(files
         assert "a-7" in (tmp_path / output).read_text()
 
 
+def test_probe_finds_seeds_by_the_ids_of_a_table(files: Path, tmp_path: Path) -> None:
+    seeds, payload = tmp_path / "seeds.csv", ("--payload-a", tmp_path / "a.csv")
+    (tmp_path / "a.csv").write_text("id\n" + "".join(f"a-{row}\n" for row in range(120)))
+    pairs = [(line["a"], line["b"]) for line in csv.DictReader((files / "truth.csv").open())]
+    seeds.write_text("a,b\n" + "".join(f"a-{a},{b}\n" for a, b in pairs[:20]))
+    given = ("probe", files / "a.npy", files / "b.npy", "--seeds", seeds, "--no-forecast")
+    code, _, told = run(*given)
+    assert code == 1 and "--payload-a FILE" in told
+    code, out, told = run(*given, *payload)
+    assert code == 0, told
+    assert f"--payload-a {tmp_path / 'a.csv'}" in out.replace("\n", "")
+
+
 def test_a_report_names_both_collections_or_none(files: Path, tmp_path: Path) -> None:
     link(files, tmp_path / "links.csv", "-q")
     code, _, told = run("report", tmp_path / "links.csv", files / "a.npy", "-o", tmp_path / "page.html")
