@@ -199,8 +199,6 @@ def _append(
             _say_before(hidden_by_wrong_links(appended.hidden) if appended.joined else "", printing)
             appended.write(output)
     shown = without_secrets(output)
-    named_facts = ("rows", "new", "joined", "there", "filled", "lacking", "hidden", "ids_of_a")
-    facts = {name: getattr(appended, name) for name in named_facts}
     side = appending.side.upper()
     lines = [
         f"{appended.rows:,} rows: {appended.new:,} new ones of {side}, {appended.joined:,} of {side} joined to rows "
@@ -225,7 +223,7 @@ def _append(
         lines.append(_what_was_written(shown, yes, ""))
     else:
         lines.append(f"Nothing was written: {shown} has all of these rows already.")
-    printing.result({"output": shown, "written": written, **facts}, lambda: typer.echo("\n".join(lines)))
+    printing.result({"output": shown, "written": written, **asdict(appended.summary)}, lambda: typer.echo("\n".join(lines)))
 
 
 def _dedupe(
