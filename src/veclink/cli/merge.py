@@ -223,7 +223,8 @@ def _append(
         lines.append(_what_was_written(shown, yes, ""))
     else:
         lines.append(f"Nothing was written: {shown} has all of these rows already.")
-    printing.result({"output": shown, "written": written, **asdict(appended.summary)}, lambda: typer.echo("\n".join(lines)))
+    told = {"output": shown, "written": written, **asdict(appended.summary)}
+    printing.result(told, lambda: typer.echo("\n".join(lines)))
 
 
 def _dedupe(

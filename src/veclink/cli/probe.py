@@ -54,8 +54,15 @@ def probe(
     check_report(report, a, b, *([str(seeds)] if seeds else []), *written.files())
     with printing.progress() as listener:
         left, right = opened(a, written.payload_a), opened(b, written.payload_b)
-        how = {"forecast": forecast, "device": device, "random_state": random_state}
-        found = look(left, right, seeds=seeds, progress=listener, **how)
+        found = look(
+            left,
+            right,
+            seeds=seeds,
+            forecast=forecast,
+            device=device,
+            random_state=random_state,
+            progress=listener,
+        )
     if report is not None:
         from veclink.report.probe_page import save_probe
 
