@@ -11,7 +11,7 @@ from veclink.data.collection import Collection
 from veclink.data.titles import named_title, usual_title
 from veclink.errors import needed
 from veclink.stores.arrow import id_column, one_table
-from veclink.uses.merged_rows import RESERVED, coalesced
+from veclink.uses.merged_rows import RESERVED, as_text, coalesced
 
 NEEDED = ("origin", "id_a", "id_b", "link_probability")
 """Columns of every merged collection."""
@@ -83,6 +83,8 @@ def with_new_rows(table: Any, rows: Collection, placed: Placed, side: str) -> An
         table = _with_values(table, name, values, first=wins)
     tail = _own_columns(arrow, rows, placed.alone, side, plain)
     tail["origin"] = arrow.array([side] * len(placed.alone), arrow.string())
+    for name, values in tail.items():  # what joined rows made text is text in those that follow
+        tail[name] = values if values.type == table.column(name).type else as_text(values)
     return one_table([table, arrow.table(tail)]) if len(placed.alone) else table
 
 
