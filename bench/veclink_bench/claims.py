@@ -11,7 +11,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from veclink_bench.clustering_figures import CLUSTERING_CLAIMS, CLUSTERING_FIGURES
 from veclink_bench.experiments.tables import grouped, values
+from veclink_bench.merging_figures import MERGING_CLAIMS, MERGING_FIGURES
 from veclink_bench.real_figures import nothing_shared_is_not_linkable, real_figures
 from veclink_bench.span_figures import no_right_seed_is_named, span_figures
 from veclink_bench.table_figures import CONVERGED, TABLE_FIGURES, CellsOf, chosen, means_of
@@ -73,6 +75,32 @@ def seeds_in_views_always_help(cells_of: CellsOf) -> bool:
     )
 
 
+def tuned_geh_is_the_best_geh(cells_of: CellsOf) -> bool:
+    """At every overlap of the strategies, above all four combinations of views and encoding, by mean."""
+    of = means_of(cells_of("strategies"), "overlap", "method")
+    return all(mean <= of[overlap, "geh tuned"] for (overlap, method), mean in of.items() if method.startswith("geh"))
+
+
+def _lead_over_geh_tuned(cells_of: CellsOf) -> np.ndarray:
+    """Points by which span leads GEH at its best, at every overlap of the strategies."""
+    of = means_of(cells_of("strategies"), "overlap", "method")
+    return np.array([mean - of[overlap, "geh tuned"] for (overlap, method), mean in of.items() if method == "span"])
+
+
+def lead_grows_as_less_is_shared(cells_of: CellsOf) -> bool:
+    """Span's lead over GEH at its best: the smaller the overlap, the larger."""
+    return bool((np.diff(_lead_over_geh_tuned(cells_of)) < 0).all())
+
+
+def signature_and_views_bring_less_than_a_point(cells_of: CellsOf) -> bool:
+    """On the easy pair: without the signature, several views, centring or out-of-bag votes span loses less than one."""
+    easy = chosen(cells_of("ablation"), pair=["nfcorpus", "minilm", "mpnet"], method="span")
+    of = means_of(easy, "variant")
+    return all(
+        of[("full",)] - of[(variant,)] < 1 for variant in ("kernel hash", "single view", "not centred", "own votes")
+    )
+
+
 def hard_pair_needs_centring(cells_of: CellsOf) -> bool:
     """On the hard pair span finds nothing uncentred."""
     hard = chosen(cells_of("ablation"), pair=["nfcorpus", "mpnet", "e5"], method="span", variant="not centred")
@@ -82,17 +110,6 @@ def hard_pair_needs_centring(cells_of: CellsOf) -> bool:
 def together_is_better_everywhere(cells_of: CellsOf) -> bool:
     """Three collections at once against each two alone, on every corpus."""
     return all(mean > 0 for mean in means_of(cells_of("many"), "collections", measure="gain").values())
-
-
-def clusters_within_a_point(cells_of: CellsOf) -> bool:
-    """V-measure with span's links against the mean of both models alone, of every pair at α = 0.3 with 20 seeds."""
-    cells = cells_of("clustering")
-    alone = means_of([cell for cell in cells if cell.get("links_by") == "one model"], "pair", measure="v")
-    of_model = {(pair[0], pair[1]): mean for (pair,), mean in alone.items()}
-    linked = means_of(chosen(cells, links_by="span", overlap=0.3, seeds=20), "pair", measure="v")
-    return all(
-        mean >= (of_model[pair[0], pair[1]] + of_model[pair[0], pair[2]]) / 2 - 1 for (pair,), mean in linked.items()
-    )
 
 
 def rebuild_is_within_a_point(cells_of: CellsOf) -> bool:
@@ -132,11 +149,15 @@ CLAIMS: dict[str, Claim] = {
         random_beats_fps,
         seeds_in_views_always_help,
         hard_pair_needs_centring,
+        tuned_geh_is_the_best_geh,
+        lead_grows_as_less_is_shared,
+        signature_and_views_bring_less_than_a_point,
         together_is_better_everywhere,
-        clusters_within_a_point,
         rebuild_is_within_a_point,
         fps_is_better_conditioned,
         fps_senses_no_more_with_few_anchors,
+        *MERGING_CLAIMS,
+        *CLUSTERING_CLAIMS,
     )
 }
 CLAIMS["nothing-shared-is-not-linkable"] = lambda _: nothing_shared_is_not_linkable()
@@ -191,6 +212,10 @@ def _most(numbers: np.ndarray) -> float:
 FIGURES: dict[str, Callable[[CellsOf], float]] = {
     **{name: _of_trials(figure) for name, figure in (real_figures() | span_figures()).items()},
     **TABLE_FIGURES,
+    **MERGING_FIGURES,
+    **CLUSTERING_FIGURES,
+    "strategies-lead-least": lambda cells_of: _least(_lead_over_geh_tuned(cells_of)),
+    "strategies-lead-most": lambda cells_of: _most(_lead_over_geh_tuned(cells_of)),
     "conditioning-gain-least": lambda cells_of: _least(_conditioning(cells_of, "condition").ravel()),
     "conditioning-gain-most": lambda cells_of: _most(_conditioning(cells_of, "condition").ravel()),
     "oracle-gap-least": lambda cells_of: _least(_gaps_of_the_oracle(cells_of)),

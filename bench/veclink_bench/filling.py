@@ -4,15 +4,17 @@
     veclink bench fill main grid --take DIR [DIR …]
 
 `veclink bench NAME --jobs N` does one table after another, on one device. Here the cells of all tables wait in one
-queue: span and GEH at its best, then the first trial of all others, GEH to the letter and GloVe, further trials of the
-rivals, then other tables. Methods that a GPU is much quicker for run there, the others on a core each; a process that
-finds nothing of its own kind takes what is left. Each cell is kept as it ends, and the next run goes on. `--take`
-brings the cells that another machine measured with this very code into the committed results, drops those of other
-versions, and leaves the pages to `veclink bench results`.
+queue: of the main table and the grid, span and GEH at its best, then the first trial of all others, GEH to the letter
+and GloVe, further trials of the rivals; then the other tables as they are named, each whole before the next. Methods
+that a GPU is much quicker for run there, the others on a core each; a process that finds nothing of its own kind takes
+what is left. Each cell is kept as it ends, and the next run goes on. `--take` brings the cells that another machine
+measured with this very code into the committed results, drops those of other versions, and leaves the pages to `veclink
+bench results`.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from argparse import Namespace
 from collections.abc import Iterator
@@ -31,7 +33,7 @@ from veclink_bench.versions import is_current, method_of, version_of
 
 FIRST = ("span", "geh tuned")
 TRIALS_OF_RIVALS = 2
-GPU_METHODS = ("geh", "geh tuned", "ugw", "ugw tuned")  # tens of times as quick there
+GPU_METHODS = ("geh", "ugw")  # and what begins so, "geh tuned": tens of times as quick there
 FIRST_TABLES = ("main", "grid")
 LAST = 3  # the rank from which on cells may be cut off
 # Seconds of one cell on one core, where they are many.
@@ -110,7 +112,7 @@ class Filling:
 
     def _on_gpu(self, job: Job) -> bool:
         # Seconds are compared there, so all methods have the same device.
-        return self._gpu and (_method(job) in GPU_METHODS or job.experiment == "scalability")
+        return self._gpu and (_method(job).startswith(GPU_METHODS) or job.experiment == "scalability")
 
     def _keep(self, job: Job, measured: dict[str, Any]) -> None:
         failure = measured.pop("gpu_error", None)
@@ -138,16 +140,27 @@ def in_order(jobs: list[Job]) -> list[Job]:
     cut off the shortest, so that most of them are done.
     """
     wanted = [job for job in jobs if _trials(job) > job.settings.get("state", 0)]
-    return sorted(wanted, key=lambda job: (_rank(job), _seconds(job) * (1 if _rank(job) >= LAST else -1)))
+    tables = list(dict.fromkeys(job.experiment for job in wanted))
+
+    def place(job: Job) -> tuple[int, float]:
+        rank = _rank(job, tables)
+        return rank, _seconds(job) * (1 if rank >= LAST else -1)
+
+    return sorted(wanted, key=place)
 
 
-def _trials(job: Job) -> int:
-    """Trials of a cell's method: all there are of span and GEH, fewer of rivals."""
-    return TRIALS_OF_RIVALS if method_of(job.settings) not in ("span", "geh") else TRIALS
+def _trials(job: Job) -> float:
+    """Trials of a cell's method: all there are of span and GEH, and of everything in most tables; fewer of rivals."""
+    if job.experiment not in FIRST_TABLES:
+        return math.inf
+    return TRIALS if method_of(job.settings) in ("span", "geh") else TRIALS_OF_RIVALS
 
 
-def _rank(job: Job) -> int:
-    """Span and GEH at its best; the first trial of all others, so that no row is empty; GEH; rivals; other tables."""
+def _rank(job: Job, tables: list[str]) -> int:
+    """Span and GEH at its best; the first trial of all others, so that no row is empty; GEH; rivals; other tables.
+
+    A table half of which is of another version cannot be shown, so that each of those is finished before the next.
+    """
     method, state = _method(job), job.settings.get("state", 0)
     if job.experiment in FIRST_TABLES:
         if method in FIRST:
@@ -155,7 +168,7 @@ def _rank(job: Job) -> int:
         if state == 0:
             return 1
         return 2 if method == "geh" else LAST
-    return 2 if job.experiment == "glove" else LAST + 1 + state
+    return 2 if job.experiment == "glove" else LAST + 1 + tables.index(job.experiment)
 
 
 def _seconds(job: Job) -> float:

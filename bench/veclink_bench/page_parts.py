@@ -11,16 +11,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from veclink_bench.experiments import EXPERIMENTS
+from veclink_bench.experiments.tables import trials_of
 from veclink_bench.places import BENCH
 from veclink_bench.real_table import kinds_table
 from veclink_bench.span_figures import span_trials
 from veclink_bench.studies import advise, bounds, merge_sure
+from veclink_bench.studies.real import kept_trials
+from veclink_bench.versions import recorded_version
 
 RESULTS = BENCH / "results" / "experiments"
 SPEED = BENCH / "results" / "speed"
 STARTED_WITHIN = 0.03  # of the F1 from fifteen seeds on the same split
 TITLES = ("reddit", "stackexchange")
 PROMISED = (0.9, 0.95, 0.99)
+WITHOUT_LINKS = ("consistency", "conditioning", "jaccard")
 
 
 def promise(results: Path = RESULTS) -> str:
@@ -29,7 +34,7 @@ def promise(results: Path = RESULTS) -> str:
     results: a folder with the trials of `veclink bench real`. Trials in which nothing was kept are left out: no link
     breaks no promise.
     """
-    trials = _real_trials(results)
+    trials = kept_trials("report", results)  # the half that nothing was chosen on
     lines = ["| wanted precision | the true precision was at least that | measured cases |", "|---|---|---|"]
     for wanted in PROMISED:
         kept = [trial["at"][str(wanted)] for trial in trials]
@@ -118,30 +123,14 @@ def _points(difference: float) -> str:
     return f"{max(-difference, 0):.1f} points" if difference < 0 else f"nothing ({difference:.1f} points more)"
 
 
-def _real_trials(results: Path) -> list[dict[str, Any]]:
-    """The trials on the half of the data that nothing was chosen on, the last of each case.
-
-    From `real.json` ({"cells": {case: trial}}), else from the lines of `real-report.*.jsonl`.
-    """
-    whole = results / "real.json"
-    if whole.is_file():
-        return list(json.loads(whole.read_text(encoding="utf-8"))["cells"].values())
-    trials = {}
-    for part in sorted(results.glob("real-report.*.jsonl")):
-        for line in part.read_text(encoding="utf-8").splitlines():
-            trial = json.loads(line)
-            trials[trial["case"]] = trial
-    return list(trials.values())
-
-
 def real_cases(results: Path = RESULTS) -> str:
     """Means over the trials of collections as users have them, a line for each kind."""
-    return kinds_table(_real_trials(results))
+    return kinds_table(kept_trials("report", results))
 
 
 def real_bounds() -> str:
     """What the vectors allow where every link is known, beside what is found from seeds: `veclink bench bounds`."""
-    return bounds.table(bounds.kept_bounds("report"), _real_trials(RESULTS), of=("kind",))
+    return bounds.table(bounds.kept_bounds("report"), kept_trials("report"), of=("kind",))
 
 
 def merge_choices(results: Path = RESULTS) -> str:
@@ -180,6 +169,19 @@ def printed_by(command: str, results: Path = RESULTS) -> str:
     return "\n".join(["```text", *(line.rstrip() for line in shown), "```"])
 
 
+def versions_of_tables(results: Path = RESULTS) -> str:
+    """Of every experiment that links: the version of the code, the cells, and the trials behind a mean."""
+    lines = ["| table | measured with | cells | trials of each |", "|---|---|---|---|"]
+    for name in EXPERIMENTS:
+        file = results / f"{name}.json"
+        if name in WITHOUT_LINKS or not file.exists():
+            continue
+        cells = list(json.loads(file.read_text(encoding="utf-8"))["cells"].values())
+        versions = sorted({recorded_version(cell).split()[0] for cell in cells})
+        lines.append(f"| {name} | {' and '.join(versions)} | {len(cells):,} | {trials_of(cells)} |")
+    return "\n".join(lines)
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "promise": promise,
     "starts": starts,
@@ -190,6 +192,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "advice": advice,
     "span-trials": span_trials,
     "gpu-linking": gpu_linking,
+    "versions-of-tables": versions_of_tables,
     "sample-demo": partial(printed_by, "demo"),
     "sample-link": partial(printed_by, "link"),
     "sample-eval": partial(printed_by, "eval"),

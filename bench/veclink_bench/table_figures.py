@@ -148,12 +148,15 @@ TABLE_FIGURES: dict[str, Callable[[CellsOf], float]] = {
     "outside-span-gap": outside_span_gap,
     **{
         f"outside-failed-{method.replace(' ', '-')}": outside_failed(method)
-        for method in ("geh", "self-learning tuned")
+        for method in ("geh", "geh tuned", "self-learning tuned")
     },
     **{
-        f"sensitivity-{method}-{name}": moved(method, reduce)
-        for method in ("span", "geh")
+        f"sensitivity-{method.replace(' ', '-')}-{name}": moved(method, reduce)
+        for method in ("span", "geh", "geh tuned")
         for name, reduce in (("least", min), ("most", max))
     },
-    **{f"seeding-change-{method}": seeding_change(method) for method in ("span", "geh")},
+    **{
+        f"seeding-change-{method.replace(' ', '-')}": seeding_change(method)
+        for method in ("span", "geh", "geh tuned", "self-learning tuned")
+    },
 }

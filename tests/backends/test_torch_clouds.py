@@ -10,7 +10,7 @@ import pytest
 from span_papers import candidates, cloud_pair, pool, some_papers
 from veclink.backends.cloud_pair import CloudPair
 from veclink.backends.placing import look_on
-from veclink.backends.torch_clouds import TorchCloudPair, bytes_held, inspect, resident, room_on, rows_of
+from veclink.backends.torch_clouds import TorchCloudPair, bytes_held, inspect, placed_rows, resident, room_on
 from veclink.data.collection import Collection
 from veclink.errors import InputError
 from veclink.geometry.clouds import prepare
@@ -22,7 +22,7 @@ DEVICE = "torch:cpu"
 
 def _on_device(number_bytes: int = 4) -> TorchCloudPair:
     clouds = (prepare(Collection.from_array(each)) for each in (some_papers().a, some_papers().b))
-    return TorchCloudPair(*(rows_of(cloud, DEVICE, number_bytes) for cloud in clouds), device=DEVICE)
+    return TorchCloudPair(*(placed_rows(cloud, DEVICE, number_bytes) for cloud in clouds), device=DEVICE)
 
 
 @pytest.mark.parametrize("number_bytes", [2, 0])

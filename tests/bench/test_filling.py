@@ -39,6 +39,15 @@ def test_span_and_tuned_geh_come_first_and_rivals_have_fewer_trials(setup: Setup
     assert methods[10:] == ["linear", "geh", *["geh"] * 4, "linear"]
 
 
+def test_other_tables_are_finished_in_the_order_of_their_names_with_all_trials(setup: Setup) -> None:
+    cells = [
+        (table, name, state) for table in ("votes", "outside") for state in range(3) for name in ("span", "linear")
+    ]
+    order = in_order([job(setup, name, state, table) for table, name, state in cells])
+    assert [each.experiment for each in order] == ["votes"] * 6 + ["outside"] * 6
+    assert len(order) == len(cells), "rivals too have every trial there"
+
+
 def test_a_device_that_fails_leaves_its_cells_to_the_cpu(setup: Setup, tmp_path: Path) -> None:
     store = Store(tmp_path / "main.json", "main", setup)
     jobs = [job(setup, "span"), job(setup, "geh"), job(setup, "geh", 1)]
@@ -50,13 +59,13 @@ def test_a_device_that_fails_leaves_its_cells_to_the_cpu(setup: Setup, tmp_path:
 
 
 def test_cells_for_a_gpu_and_others_are_taken_by_their_own_lanes_and_none_is_left(setup: Setup) -> None:
-    methods = ("span", "geh", "ugw", "linear")
+    methods = ("span", "geh fps raw", "ugw", "linear")
     filling = Filling({}, [job(setup, method) for method in methods])
     filling._gpu = True
     of_gpu, of_cores = filling._taken_by(Lane(1, gpu=True)), filling._taken_by(Lane(1))
     taken = [next(of_gpu), next(of_gpu), next(of_gpu), next(of_cores)]
     assert [(each.settings["method"], each.setup.device) for each in taken] == [
-        ("geh", "cuda"), ("ugw", "cuda"), ("span", "cpu"), ("linear", "cpu")
+        ("geh fps raw", "cuda"), ("ugw", "cuda"), ("span", "cpu"), ("linear", "cpu")
     ]  # fmt: skip
     assert not list(of_gpu) and not list(of_cores)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from veclink.errors import InputError
-from veclink_bench.page_parts import gpu_linking, new_rows, printed_by, promise, starts
+from veclink_bench.page_parts import gpu_linking, new_rows, printed_by, promise, starts, versions_of_tables
 from veclink_bench.pages import filled
 from veclink_bench.places import ROOT
 from veclink_bench.span_figures import LINES, span_trials
@@ -32,9 +32,10 @@ def test_without_measurements_nothing_is_promised(tmp_path: Path) -> None:
 
 
 def test_the_promise_is_the_share_of_measured_cases_that_kept_it(tmp_path: Path) -> None:
-    (tmp_path / "real.json").write_text(json.dumps({"cells": TRIALS}))
-    lines = promise(tmp_path).splitlines()
-    assert lines[2:] == ["| 0.9 | in 66 of 100 | 3 |", "| 0.95 | in 66 of 100 | 3 |", "| 0.99 | not measured | 0 |"]
+    lines = [json.dumps({"case": case} | trial) for case, trial in TRIALS.items()]
+    (tmp_path / "real-report.1-of-1.jsonl").write_text("\n".join(lines))
+    table = promise(tmp_path).splitlines()
+    assert table[2:] == ["| 0.9 | in 66 of 100 | 3 |", "| 0.95 | in 66 of 100 | 3 |", "| 0.99 | not measured | 0 |"]
 
 
 def test_of_a_case_that_was_measured_twice_the_last_counts_and_the_half_for_choosing_does_not(tmp_path: Path) -> None:
@@ -117,3 +118,20 @@ def test_of_the_demo_its_table_is_shown_and_of_linking_all_but_the_next_steps(tm
     (tmp_path / "sample.json").write_text(json.dumps({"printed": {"demo": demo, "link": link}}))
     assert printed_by("demo", tmp_path) == "```text\n   precision   shared papers\n by the truth   98.2 %\n```"
     assert printed_by("link", tmp_path) == "```text\n905 links\nWritten to /tmp/links.parquet.\n```"
+
+
+def test_a_table_that_mixes_versions_or_trials_says_so(tmp_path: Path) -> None:
+    def cell(overlap: float, state: int, **version: str) -> dict[str, Any]:
+        return {"overlap": overlap, "method": "span", "state": state, **version}
+
+    new = {"version": "0.2.3 302097e1"}
+    tables = {
+        "votes": [cell(0.3, 0, **new)],
+        "many": [cell(0.3, 0, **new), cell(0.3, 1, **new), cell(0.15, 0)],
+    }
+    for name, cells in tables.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps({"cells": dict(enumerate(cells))}))
+    assert versions_of_tables(tmp_path).splitlines()[2:] == [
+        "| votes | 0.2.3 | 1 | 1 |",
+        "| many | 0.1 and 0.2.3 | 3 | 1 to 2 |",
+    ]

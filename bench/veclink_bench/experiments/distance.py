@@ -9,7 +9,7 @@ import numpy as np
 from veclink_bench.diagnostics import by_anchor_distance
 from veclink_bench.experiments.figures import colour, new_figure
 from veclink_bench.experiments.setup import Settings, Setup
-from veclink_bench.experiments.tables import Cell, Table, grouped, pair_name
+from veclink_bench.experiments.tables import Cell, Table, grouped, pair_name, trials_note
 from veclink_bench.experiments.trials import draw_case, links_of
 
 TITLE = "Distance to the nearest seed"
@@ -54,7 +54,7 @@ def tables(cells: list[Cell]) -> list[Table]:
         rows.append([method, *(f"{100 * x:.1f}" for x in (near[0], near[1], far[0], far[1], gap))])
     heads = ["method", "precision, nearest third", "confidence", "precision, furthest third", "confidence", "mean gap"]
     heading = f"By distance to the nearest seed, {pair_name(cells[0]['pair'])}" if cells else TITLE
-    return [Table(heading, heads, rows)]
+    return [Table(heading, heads, rows, trials_note(cells))]
 
 
 def draw(cells: list[Cell]) -> Any:

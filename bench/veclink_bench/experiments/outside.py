@@ -52,13 +52,22 @@ def tables(cells: list[Cell]) -> list[Table]:
 
 
 def draw(cells: list[Cell]) -> Any:
-    """A heat map for each method."""
-    methods = ordered(cells, "method")
-    figure, axes = new_figure(1, len(methods), 3.3 * len(methods), 3.2)
-    for panel, method in zip(axes[0], methods, strict=True):
-        group = [cell for cell in cells if cell["method"] == method]
-        targets, sources, of = ordered(group, "target"), ordered(group, "outside"), grouped(group, "target", "outside")
-        numbers = [[v.mean() if len(v := values(of.get((t, s), []))) else np.nan for s in sources] for t in targets]
-        heat(panel, np.array(numbers), targets, sources)
-        panel.set(title=f"F1, {method}", xlabel="anchors from", ylabel="linked")
+    """A heat map for each method and number of anchors."""
+    methods, counts = ordered(cells, "method"), ordered(cells, "seeds")
+    figure, axes = new_figure(len(counts), len(methods), 3.3 * len(methods), 3.2 * len(counts))
+    of = grouped(cells, "seeds", "method")
+    for row, anchors in enumerate(counts):
+        for column, method in enumerate(methods):
+            panel, group = axes[row, column], of.get((anchors, method), [])
+            if group:
+                _draw_one(panel, group)
+                panel.set(title=f"F1, {method}, {anchors} anchors", xlabel="anchors from", ylabel="linked")
+            else:
+                panel.set_axis_off()
     return figure
+
+
+def _draw_one(panel: Any, cells: list[Cell]) -> None:
+    targets, sources, of = ordered(cells, "target"), ordered(cells, "outside"), grouped(cells, "target", "outside")
+    numbers = [[v.mean() if len(v := values(of.get((t, s), []))) else np.nan for s in sources] for t in targets]
+    heat(panel, np.array(numbers), targets, sources)

@@ -17,21 +17,23 @@ TRIALS = 3
 # The paper's 45 configurations: corpora × overlaps × seeds.
 CORPORA = ("scifact", "nfcorpus", "papers", "reddit", "stackexchange")
 OVERLAPS, SEEDS = (0.15, 0.2, 0.3), (15, 20, 30)
+CORNERS = [(overlap, seeds) for overlap in (0.15, 0.3) for seeds in (15, 30)]
 SWEPT = ("geh tuned", "span")
 
 
 def cells(setup: Setup) -> list[Settings]:
-    """All trials, the first of everything first."""
+    """All trials, one configuration after another: first the two pairs, then the corners of the sweep."""
     own = setup.full and not (setup.corpora or setup.models)
     pairs = [list(p) for p in PAIRS] if own else [setup.one_pair(PAIRS[0])]
     places: list[tuple[list[str], float, int, tuple[str, ...]]] = [(pair, 0.3, 15, METHODS) for pair in pairs]
     if own:
-        swept = [([corpus, "minilm", "mpnet"], o, s, SWEPT) for corpus in CORPORA for o in OVERLAPS for s in SEEDS]
+        between = [(overlap, seeds) for overlap in OVERLAPS for seeds in SEEDS if (overlap, seeds) not in CORNERS]
+        swept = [([corpus, "minilm", "mpnet"], *place, SWEPT) for place in CORNERS + between for corpus in CORPORA]
         places += [place for place in swept if place[:3] != (pairs[0], 0.3, 15)]
     return [
         {"pair": pair, "overlap": overlap, "seeds": seeds, "how": how, "method": method, "state": state}
-        for state in setup.states(TRIALS)
         for pair, overlap, seeds, methods in places
+        for state in setup.states(TRIALS)
         for how in WAYS
         for method in setup.using(methods)
     ]
@@ -51,7 +53,9 @@ def tables(cells: list[Cell]) -> list[Table]:
         heading = f"F1 by choice of 15 seeds, {pair_name(pair)}"
         found.append(method_grid(heading, group, "method", "how", note=trials_note(group)))
     swept = [cell for cell in cells if list(cell["pair"])[1:] == ["minilm", "mpnet"] and cell["method"] in SWEPT]
-    return found + [_configurations(method, group) for (method,), group in grouped(swept, "method").items()]
+    if len(grouped(swept, "pair", "overlap", "seeds")) > 1:
+        found += [_configurations(method, group) for (method,), group in grouped(swept, "method").items()]
+    return found
 
 
 def _configurations(method: str, cells: list[Cell]) -> Table:
@@ -82,5 +86,5 @@ def draw(cells: list[Cell]) -> Any:
             panel.bar(places, means, 0.8 / len(methods), yerr=error, label=method, color=colour(method, methods))
         panel.set_xticks(range(len(ways)), ways)
         panel.set(title=pair_name(pair), ylim=(0, 101), ylabel="F1")
-    axes[0, 0].legend(fontsize=7)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=7)
     return figure

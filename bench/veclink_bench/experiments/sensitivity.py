@@ -7,7 +7,7 @@ from typing import Any
 from veclink.linkers.options import GrowthSchedule
 from veclink_bench.experiments.figures import colour, curve, new_figure
 from veclink_bench.experiments.setup import Settings, Setup
-from veclink_bench.experiments.tables import Cell, Table, grouped, mean_std, pair_name, trials_note, values
+from veclink_bench.experiments.tables import Cell, Table, grouped, mean_std, ordered, pair_name, trials_note, values
 from veclink_bench.experiments.trials import run_trial
 
 TITLE = "Sensitivity"
@@ -17,6 +17,9 @@ SWEEPS: dict[tuple[str, str], tuple[float, ...]] = {
     ("geh", "growth"): (0.0, 0.1, 0.3, 0.6, 1.0),
     ("geh", "share"): (0.2, 0.3, 0.4, 0.6, 0.8),
     ("geh", "k"): (5, 10, 25, 50, 100),
+    ("geh tuned", "growth"): (0.0, 0.1, 0.3, 0.6, 1.0),
+    ("geh tuned", "share"): (0.2, 0.3, 0.4, 0.6, 0.8),
+    ("geh tuned", "k"): (5, 10, 25, 50, 100),
     ("span", "ridge"): (0.03, 0.1, 0.3, 1.0, 3.0),
     ("span", "views"): (2, 4, 6, 10, 16),
     ("span", "k"): (3, 5, 10, 20, 50),
@@ -33,7 +36,7 @@ def cells(setup: Setup) -> list[Settings]:
         }
         for state in setup.states(TRIALS)
         for (method, name), sweep in SWEEPS.items()
-        if method in setup.using(("geh", "span"))
+        if method in setup.using(("geh", "geh tuned", "span"))
         for value in (sweep if setup.full else sweep[1:4:2])
     ]  # fmt: skip
 
@@ -65,10 +68,13 @@ def tables(cells: list[Cell]) -> list[Table]:
 def draw(cells: list[Cell]) -> Any:
     """A panel for each setting."""
     groups = grouped(cells, "method", "variant")
-    figure, axes = new_figure(2, 3, 7.6, 4.4)
+    figure, axes = new_figure(-(-len(groups) // 3), 3, 7.6, 6.4)
     for panel, ((method, name), group) in zip(axes.flat, groups.items(), strict=False):
         curve(panel, group, "value", label=method, color=colour(method))
         panel.set(title=f"{method}: {LETTERS[name]}", ylim=(0, 101), ylabel="F1")
         if name in ("ridge", "k"):
             panel.set_xscale("log")
+            panel.set_xticks(sorted(ordered(group, "value")), minor=False)
+            panel.set_xticks([], minor=True)
+            panel.xaxis.set_major_formatter("{x:g}")
     return figure

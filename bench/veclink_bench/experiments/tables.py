@@ -96,13 +96,21 @@ def trials_note(cells: list[Cell]) -> str:
     """How many trials stand behind the means, and of which version; refuses cells of several versions."""
     series = one_version(cells)
     measured = f" Measured with veclink {series}." if series else ""
-    counts = sorted({len({cell["state"] for cell in group}) for group in grouped(cells, *_fixed(cells)).values()})
+    text = trials_of(cells)
+    if not text:
+        return ""
+    if text == "1":
+        return f"One trial.{measured}"
+    return f"Mean ± standard deviation over {text} trials, each of which redraws everything.{measured}"
+
+
+def trials_of(cells: list[Cell]) -> str:
+    """How many trials the means of these cells are over: '5', '1 to 5', or nothing."""
+    known = [cell for cell in cells if "state" in cell]
+    counts = sorted({len({cell["state"] for cell in group}) for group in grouped(known, *_fixed(known)).values()})
     if not counts:
         return ""
-    if counts == [1]:
-        return f"One trial.{measured}"
-    text = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
-    return f"Mean ± standard deviation over {text} trials, each of which redraws everything.{measured}"
+    return f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
 
 
 def _fixed(cells: list[Cell]) -> list[str]:

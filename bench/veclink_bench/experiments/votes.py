@@ -16,12 +16,13 @@ from veclink.linkers.span.growing import DEFAULT_SCHEDULE, grow
 from veclink_bench.diagnostics import vote_histogram
 from veclink_bench.experiments.figures import new_figure
 from veclink_bench.experiments.setup import Settings, Setup
-from veclink_bench.experiments.tables import Cell, Table, grouped, pair_name
-from veclink_bench.experiments.trials import QUICK_ITERATIONS, Case, draw_case
+from veclink_bench.experiments.tables import Cell, Table, grouped, ordered, pair_name, trials_note
+from veclink_bench.experiments.trials import GEH_TUNED, QUICK_ITERATIONS, Case, draw_case
 
 TITLE = "Votes"
 PAIRS = (("scifact", "minilm", "mpnet"), ("nfcorpus", "mpnet", "e5"))
 VIEWS, BINS = 20, 20
+METHODS = ("geh", "geh tuned", "span")
 
 
 def cells(setup: Setup) -> list[Settings]:
@@ -31,14 +32,14 @@ def cells(setup: Setup) -> list[Settings]:
     return [
         {"pair": pair, "overlap": 0.3, "seeds": 15, "method": method, "state": 0}
         for pair in pairs
-        for method in setup.using(("geh", "span"))
+        for method in setup.using(METHODS)
     ]
 
 
 def run(setup: Setup, settings: Settings) -> dict[str, Any]:
     """How many true and spurious pairs have which share of the votes they could have."""
     case = draw_case(setup, settings)
-    found = _votes_of_geh if settings["method"] == "geh" else _votes_of_span
+    found = _votes_of_span if settings["method"] == "span" else _votes_of_geh
     pairs, share = found(setup, settings, case)
     width = len(case.b)
     right = np.isin(pairs @ [width, 1], case.cut.truth @ [width, 1])
@@ -59,26 +60,30 @@ def tables(cells: list[Cell]) -> list[Table]:
              f"{spurious[above].sum():,}", f"{cell['separation']:.3f}"]
         )  # fmt: skip
     heads = ["", "true pairs", "spurious pairs", "true, ≥ half of the votes", "spurious, ≥ half", "AUC of the votes"]
-    return [Table("Votes of all pairs that were proposed", heads, rows)]
+    return [Table("Votes of all pairs that were proposed", heads, rows, trials_note(cells))]
 
 
 def draw(cells: list[Cell]) -> Any:
     """A histogram for each pair and method, counts on a log scale."""
     pairs = list(grouped(cells, "pair"))
-    figure, axes = new_figure(len(pairs), 2, 7.2, 2.6 * len(pairs))
+    methods = [method for method in METHODS if method in ordered(cells, "method")]
+    figure, axes = new_figure(len(pairs), len(methods), 3.4 * len(methods), 2.6 * len(pairs))
     for (pair, method), (cell, *_) in grouped(cells, "pair", "method").items():
-        panel = axes[pairs.index((pair,)), ("geh", "span").index(method)]
+        panel = axes[pairs.index((pair,)), methods.index(method)]
         edges = np.array(cell["edges"])
         for name, shade in (("spurious", "#c8442e"), ("true", "#1b7f5c")):
             panel.stairs(np.array(cell[name]) + 0.5, edges, fill=True, alpha=0.6, color=shade, label=name)
         panel.set(title=f"{pair_name(pair)}, {method}", yscale="log", xlabel="share of the votes", ylabel="pairs")
-        panel.legend(fontsize=7)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=7)
     return figure
 
 
 def _votes_of_geh(setup: Setup, settings: Settings, case: Case) -> tuple[np.ndarray, np.ndarray]:
-    a, b = (prepare(Collection.from_array(side), centre=False) for side in (case.a, case.b))
-    options = GehOptions() if setup.full else GehOptions(max_iterations=QUICK_ITERATIONS)
+    changed: dict[str, Any] = dict(GEH_TUNED) if settings["method"] == "geh tuned" else {}
+    if not setup.full:
+        changed["max_iterations"] = QUICK_ITERATIONS
+    options = GehOptions(**changed)
+    a, b = (prepare(Collection.from_array(side), centre=options.centred) for side in (case.a, case.b))
     anchors = anchors_from_pairs(a, b, case.start["seeds"])
     grown = geh(a, b, anchors, options, random_state=settings["state"], device=setup.device)
     assert grown.proposed is not None

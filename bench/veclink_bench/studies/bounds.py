@@ -3,19 +3,19 @@
     veclink bench bounds --data DIR [--half report] [--trials 5] [--only TEXT] [--part 1/16]
 
 Growing is replaced by the true pairs, all of them; the stages after it are the product's. Maps are still fitted without
-the pair that they score, so that this is what a perfect start could give: what is missing from 100 is lost in the
-vectors, and what `veclink bench real` has less is lost in growing. "best" is the F1 of the best threshold, by labels.
+the pair that they score, so that this is what a perfect start could give: what is missing from 100 is not lost in
+growing, and what `veclink bench real` has less is. "best" is the F1 of the best threshold, by labels.
 
 Results are kept in results/experiments/bounds-HALF.jsonl; `--table` prints their means beside those of `real`.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -28,13 +28,12 @@ from veclink.linkers.span.results import Grown
 from veclink.linkers.span.starts import Bootstrap
 from veclink.linkers.span.task import SpanTask
 from veclink.linkers.stages import Stage
-from veclink_bench.arguments import parser
 from veclink_bench.places import results_folder
 from veclink_bench.real_cases import Case, Corpora, Problem, cases
-from veclink_bench.studies.real import code_version, kept_trials, scores
+from veclink_bench.studies.real import Line, cases_parser, kept_trials, measure_cases, read_lines, scores
 
 RESULTS = results_folder("experiments")
-Lines = list[dict[str, Any]]
+Lines = list[Line]
 KINDS = ("even 0.3", "even 0.15", "even 0.05", "half of 600", "tenth of 2000", "all of 150", "100 in 3000", "titles")
 
 
@@ -76,31 +75,19 @@ def grown_to(pairs: np.ndarray) -> Iterator[None]:
         pool = Pool(pairs, share=certain, score=certain, agreed=len(pairs), views=1, extent=len(pairs))
         return Grown(Bootstrap(pool, "truth", 1.0, np.empty(0, np.int64)), pairs, no_pairs())
 
-    stages = linker.STAGES
-    linker.STAGES = (Stage(grow), *stages[1:])
-    try:
+    _, *later = linker.STAGES
+    with patch.object(linker, "STAGES", (Stage(grow), *later)):
         yield
-    finally:
-        linker.STAGES = stages
 
 
 def main() -> None:
     """Run the trials that are missing, or print the table of those that are there."""
-    options = _options()
-    path, lines = _path(options.half), kept_bounds(options.half)
+    options = cases_parser(__doc__).parse_args()
     if options.table:
-        print(table(lines, kept_trials(options.half)))
+        print(table(kept_bounds(options.half), kept_trials(options.half)))
         return
-    place, of = (int(number) for number in options.part.split("/"))
-    version = code_version()
-    known = {line["case"] for line in lines if line["version"] == version}
-    corpora = Corpora(options.data)
-    wanted = [case for case in cases(options.half, trials=options.trials) if case.kind in KINDS]
-    wanted = [case for case in wanted if options.only in case.name and case.name not in known]
-    for case in wanted[place - 1 :: of]:
-        head = {"case": case.name, "kind": case.kind, "label": case.label, "version": version}
-        with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(head | bound(case, corpora)) + "\n")
+    wanted = (case for case in cases(options.half, trials=options.trials) if case.kind in KINDS)
+    measure_cases(options, _path(options.half), wanted, bound)
 
 
 def table(bounds: Lines, linked: Lines, *, of: tuple[str, ...] = ("kind", "label")) -> str:
@@ -126,22 +113,11 @@ def table(bounds: Lines, linked: Lines, *, of: tuple[str, ...] = ("kind", "label
 
 def kept_bounds(half: str) -> Lines:
     """What is kept of a half."""
-    path = _path(half)
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return read_lines(_path(half))
 
 
 def _path(half: str) -> Path:
     return RESULTS / f"bounds-{half}.jsonl"
-
-
-def _options() -> Any:
-    arguments = parser(__doc__, data=True)
-    arguments.add_argument("--half", choices=("choose", "report"), default="report")
-    arguments.add_argument("--trials", type=int, default=5)
-    arguments.add_argument("--part", default="1/1")
-    arguments.add_argument("--only", default="")
-    arguments.add_argument("--table", action="store_true")
-    return arguments.parse_args()
 
 
 if __name__ == "__main__":

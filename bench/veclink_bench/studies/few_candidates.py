@@ -148,9 +148,9 @@ def measure(problem: Problem, random_state: int) -> dict[str, Any] | None:
         links = replace(links, summary=with_ranges(links.summary, links.probability))
         found[name] = _compared(problem, links, float(way.calibrated.probability.sum()))
     for bound in ("low", "high"):
-        found[WITHOUT].pop(bound)
-    rows_a, rows_b = a.rows[candidates(estimated)[0]], b.rows[candidates(estimated)[1]]
-    right = problem.object_a[rows_a] == problem.object_b[rows_b]
+        found[WITHOUT].pop(bound)  # ranges are wanted of the newer calibration alone
+    of_a, of_b = candidates(estimated)
+    right = problem.object_a[a.rows[of_a]] == problem.object_b[b.rows[of_b]]
     return {"candidates": len(right), "right": int(right.sum()), **found}
 
 
@@ -188,13 +188,13 @@ def _compared(problem: Problem, links: Links, counted: float) -> dict[str, Any]:
 
 def summary(runs: list[Run]) -> dict[str, Any]:
     """How far the told precision is off, half by half, and how many of the poor runs may be below a half."""
-    told = {}
+    figures = {}
     for half in HALVES.values():
         for what in (FEW_ROWS, ALL_ELSE):
             mine = [run for run in runs if (run["half"], run["what"]) == (half, what)]
             if mine:
-                told[f"{half}, {what}"] = _figures(mine)
-    return told
+                figures[f"{half}, {what}"] = _figures(mine)
+    return figures
 
 
 def _figures(runs: list[Run]) -> dict[str, Any]:
@@ -220,14 +220,14 @@ def _doubtful(runs: list[Run]) -> dict[str, int]:
     return {"runs": len(runs), "may be below a half": sum(run[WITH]["low"] < 50 for run in runs)}
 
 
-def told(runs: list[Run]) -> dict[str, Any]:
+def heading(runs: list[Run]) -> dict[str, Any]:
     """What was asked, and a summary of the runs."""
     return {"what": WHAT, "how": HOW, "summary": summary(runs)}
 
 
 def main() -> None:
     """Measure what the output file lacks."""
-    measure_missing(__doc__, OUTPUT, _missing, told)
+    measure_missing(__doc__, OUTPUT, _missing, heading)
 
 
 def _missing(options: Namespace, runs: list[Run]) -> Iterator[Callable[[], Run | None]]:

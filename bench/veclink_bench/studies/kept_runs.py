@@ -17,17 +17,17 @@ Missing = Callable[[Namespace, list[Run]], Iterator[Callable[[], Run | None]]]
 """From the options and the runs so far: what makes each run that is not there; None where there is nothing to keep."""
 
 
-def measure_missing(doc: str | None, output: Path, missing: Missing, told: Callable[[list[Run]], Run]) -> None:
+def measure_missing(doc: str | None, output: Path, missing: Missing, heading: Callable[[list[Run]], Run]) -> None:
     """The command of a study: measure what the output file lacks, and write it after every run.
 
-    told: what is told of the runs.
+    heading: from the runs, what stands before them in the file: what was asked, and a summary.
     """
     arguments = resumable_parser(doc, output, trials=2)
     arguments.add_argument("--only", default="", help="cases whose names hold this text")
     options = arguments.parse_args()
     runs = read_runs(options.output)
     if options.table:
-        print(json.dumps(told(runs), indent=2))
+        print(json.dumps(heading(runs), indent=2))
         return
     ends = time.monotonic() + options.seconds
     for measure in missing(options, list(runs)):
@@ -36,7 +36,7 @@ def measure_missing(doc: str | None, output: Path, missing: Missing, told: Calla
         run = measure()
         if run is not None:
             runs.append(run)
-            write_runs(options.output, told(runs), runs)
+            write_runs(options.output, heading(runs), runs)
             print(json.dumps(run), flush=True)
 
 
@@ -45,9 +45,9 @@ def read_runs(path: Path) -> list[Run]:
     return json.loads(path.read_text())["runs"] if path.exists() else []
 
 
-def write_runs(path: Path, told: dict[str, Any], runs: list[Run]) -> None:
-    """Write what is told of the runs, and the runs, whole or not at all."""
-    head = json.dumps(told, indent=1, ensure_ascii=False).removesuffix("\n}")
+def write_runs(path: Path, heading: Run, runs: list[Run]) -> None:
+    """Write the heading and the runs, whole or not at all."""
+    head = json.dumps(heading, indent=1, ensure_ascii=False).removesuffix("\n}")
     lines = ",\n".join(f"  {json.dumps(run, ensure_ascii=False)}" for run in runs)
     part = path.with_suffix(".part")
     part.write_text(f'{head},\n "runs": [\n{lines}\n ]\n}}\n', encoding="utf-8")

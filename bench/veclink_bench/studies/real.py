@@ -13,6 +13,8 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ from veclink_bench.real_table import kinds_table, required_table
 
 RESULTS = results_folder("experiments")
 WANTED_PRECISIONS = (0.9, 0.95, 0.99)
+Line = dict[str, Any]
 
 
 def trial(case: Case, corpora: Corpora) -> dict[str, Any]:
@@ -79,23 +82,38 @@ def main() -> None:
         trials = kept_trials(options.half)
         print(required_table(trials) if options.required else kinds_table(trials))
         return
-    place, of = (int(number) for number in options.part.split("/"))
-    path = RESULTS / f"real-{options.half}.{place}-of-{of}.jsonl"
+    path = RESULTS / f"real-{options.half}.{options.part.replace('/', '-of-')}.jsonl"
+    wanted = cases(options.half, trials=options.trials, seeds=tuple(options.seeds))
+    measure_cases(options, path, wanted, trial)
+
+
+def measure_cases(
+    options: Namespace,
+    path: Path,
+    wanted: Iterable[Case],
+    measure: Callable[[Case, Corpora], Line],
+) -> None:
+    """Measure those of the wanted cases that the options ask for, and append a line for each to a file.
+
+    What this version of the code has measured is not measured again.
+    """
+    part, parts = (int(number) for number in options.part.split("/"))
     version = code_version()
-    known = {line["case"] for line in _lines(path) if line["version"] == version}
+    known = {line["case"] for line in read_lines(path) if line["version"] == version}
     corpora = Corpora(options.data)
-    wanted = [case for case in cases(options.half, trials=options.trials, seeds=tuple(options.seeds))]
-    wanted = [case for case in wanted if options.only in case.name]
-    for case in wanted[place - 1 :: of]:
+    asked_for = [case for case in wanted if options.only in case.name]
+    for case in asked_for[part - 1 :: parts]:
         if case.name not in known:
             head = {"case": case.name, "kind": case.kind, "label": case.label, "version": version}
-            _append(path, head | trial(case, corpora))
+            line = head | measure(case, corpora)
+            with path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
 
 
-def kept_trials(half: str) -> list[dict[str, Any]]:
+def kept_trials(half: str, results: Path = RESULTS) -> list[Line]:
     """The trials that are kept of a half; of one that several versions made, the last."""
-    paths = sorted(RESULTS.glob(f"real-{half}.*.jsonl"))
-    last = {line["case"]: line for path in paths for line in _lines(path)}
+    paths = sorted(results.glob(f"real-{half}.*.jsonl"))
+    last = {line["case"]: line for path in paths for line in read_lines(path)}
     return list(last.values())
 
 
@@ -112,22 +130,26 @@ def _at(problem: Problem, links: Links, wanted: float) -> dict[str, float]:
     return {"links": len(some), **scores(problem, some.pairs)}
 
 
-def _lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+def read_lines(path: Path) -> list[Line]:
+    """What is kept in a file of JSON lines; nothing where there is no file."""
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def _append(path: Path, line: dict[str, Any]) -> None:
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(line) + "\n")
-
-
-def _options() -> Any:
-    arguments = parser(__doc__, data=True)
+def cases_parser(doc: str | None) -> ArgumentParser:
+    """A parser for a study of these cases, with what `measure_cases` asks of its options."""
+    arguments = parser(doc, data=True)
     arguments.add_argument("--half", choices=("choose", "report"), default="report")
     arguments.add_argument("--trials", type=int, default=5)
-    arguments.add_argument("--seeds", type=int, nargs="+", default=[15])
     arguments.add_argument("--part", default="1/1")
     arguments.add_argument("--only", default="")
     arguments.add_argument("--table", action="store_true")
+    return arguments
+
+
+def _options() -> Namespace:
+    arguments = cases_parser(__doc__)
+    arguments.add_argument("--seeds", type=int, nargs="+", default=[15])
     arguments.add_argument("--required", action="store_true")
     return arguments.parse_args()

@@ -225,7 +225,9 @@ class CloudPair:
     def unique(self, keys: np.ndarray) -> np.ndarray:
         """The distinct keys, ascending."""
         ordered = np.sort(keys)  # numpy's own way hashes them first, which takes ten times as long for millions
-        return ordered[np.r_[True, ordered[1:] != ordered[:-1]][: len(keys)]]
+        is_first = np.ones(len(ordered), bool)
+        is_first[1:] = ordered[1:] != ordered[:-1]
+        return ordered[is_first]
 
     def ordered(self, rows: np.ndarray, score: np.ndarray) -> np.ndarray:
         """Positions sorted by row, then by falling score."""

@@ -85,5 +85,5 @@ def _resident_clouds(a: Cloud, b: Cloud, device: str, budget: int | None, **opti
     number_bytes = torch_clouds.bytes_held(a.shape, b.shape, room)
     if number_bytes is None:
         return None
-    sides = (torch_clouds.rows_of(cloud, device, number_bytes) for cloud in (a, b))
+    sides = (torch_clouds.placed_rows(cloud, device, number_bytes) for cloud in (a, b))
     return torch_clouds.TorchCloudPair(*sides, device=device, memory=budget, **options)

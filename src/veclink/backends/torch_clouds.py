@@ -28,8 +28,8 @@ from veclink.threads import share
 SENT = 1 << 17  # rows at a time
 COPIED = 1 << 13  # of them by one thread at a time
 LARGEST = 1 << 28  # numbers in one tile
-HALF = 2  # bytes of a float16
-WORKED_IN = 2500  # bytes for each row that matching takes beside signatures: survivors, lists, and sorting them
+FLOAT32, FLOAT16, NOTHING = 4, 2, 0  # bytes of a number that is held on the device
+WORKSPACE = 2500  # bytes for each row that matching takes besides signatures: survivors, lists, and sorting them
 
 
 class TorchCloudPair(CloudPair):
@@ -122,13 +122,13 @@ class SentRows:
 
     def block(self, start: int, stop: int) -> torch.Tensor:
         """Rows start…stop−1."""
-        return self._made(slice(start, stop) if self.cloud.whole else self.cloud.rows[start:stop])
+        return self._prepared(slice(start, stop) if self.cloud.whole else self.cloud.rows[start:stop])
 
     def take(self, rows: np.ndarray) -> torch.Tensor:
         """The rows at these positions."""
-        return self._made(self.cloud.rows[rows])
+        return self._prepared(self.cloud.rows[rows])
 
-    def _made(self, where: slice | np.ndarray) -> torch.Tensor:
+    def _prepared(self, where: slice | np.ndarray) -> torch.Tensor:
         rows = _sent(self.cloud.collection, where, self.device)
         rows /= _length(rows)[:, None]
         if self._mean is not None:
@@ -154,20 +154,21 @@ class HeldRows:
         return self.held[torch.as_tensor(rows, device=self.held.device)].float()
 
 
-def resident(cloud: Cloud, device: str, kind: torch.dtype = torch.float32) -> HeldRows:
-    """All rows of a cloud on the device, held as numbers of this kind."""
+def resident(cloud: Cloud, device: str, dtype: torch.dtype = torch.float32) -> HeldRows:
+    """All rows of a cloud on the device, held as numbers of this type."""
     sent = SentRows(cloud, device)
-    held = torch.empty(cloud.shape, dtype=kind, device=sent.device)
+    held = torch.empty(cloud.shape, dtype=dtype, device=sent.device)
     for start, stop in tiles(len(cloud), SENT):
         held[start:stop] = sent.block(start, stop)
     return HeldRows(held)
 
 
-def rows_of(cloud: Cloud, device: str, number_bytes: int) -> HeldRows | SentRows:
+def placed_rows(cloud: Cloud, device: str, number_bytes: int) -> HeldRows | SentRows:
     """The rows of a cloud, held on the device in float32 (4 bytes) or float16 (2), or (0) sent there when asked."""
-    if not number_bytes:
+    if number_bytes == NOTHING:
         return SentRows(cloud, device)
-    return resident(cloud, device, torch.float16 if number_bytes == HALF else torch.float32)
+    dtype = torch.float16 if number_bytes == FLOAT16 else torch.float32
+    return resident(cloud, device, dtype)
 
 
 def room_on(device: str, memory: int | None = None) -> int | None:
@@ -180,16 +181,21 @@ def room_on(device: str, memory: int | None = None) -> int | None:
 
 
 def bytes_held(a: tuple[int, int], b: tuple[int, int], room: int | None) -> int | None:
-    """Bytes of each number of two clouds of these shapes, see `rows_of`, with which linking them takes no more room.
+    """As how many bytes each number of two clouds of these shapes can be held (`placed_rows`) in so much room.
 
     None where not even their signatures fit.
     """
     if room is None:
-        return 4
-    seen = (a[0] + b[0]) * min(a[1], b[1], MAX_AXES)  # in float32, in float16, and padded for the kernel
-    beside = 8 * seen + WORKED_IN * (a[0] + b[0]) + 16 * LARGEST
-    numbers = a[0] * a[1] + b[0] * b[1]
-    return next((each for each in (4, HALF, 0) if each * numbers + beside < room), None)
+        return FLOAT32
+    (n_a, d_a), (n_b, d_b) = a, b
+    rows = n_a + n_b
+    signatures = 8 * rows * min(d_a, d_b, MAX_AXES)  # in float32, in float16, and padded for the kernel
+    besides = signatures + WORKSPACE * rows + 16 * LARGEST
+    numbers = n_a * d_a + n_b * d_b
+    for number_bytes in (FLOAT32, FLOAT16, NOTHING):
+        if number_bytes * numbers + besides < room:
+            return number_bytes
+    return None
 
 
 def _sent(collection: Collection, where: slice | np.ndarray, place: torch.device) -> torch.Tensor:

@@ -28,7 +28,7 @@ from veclink.errors import needed, plural
 if TYPE_CHECKING:
     from veclink.data.links import Links
 
-NEARLY = (
+NO_LINK_BUT_JUDGED = (
     "No pair is a link. These were judged and are below the threshold: accept the right ones, and link again with them."
 )
 
@@ -69,7 +69,7 @@ def review(
     """Review links in the browser: the doubtful first, side by side, answered with single keys."""
     from veclink.data.links import Links
 
-    found, nearly = _to_review(Links.load(links))
+    found, are_no_links = _to_review(Links.load(links))
     path = journal or links.with_name(f"{links.name}.review.jsonl")
     if not len(found) and not path.exists():  # what was accepted before can still be linked again with
         _say_nothing_to_review(found, links, as_json)
@@ -97,10 +97,11 @@ def review(
             if as_json:
                 print_json({"url": address, "journal": str(path), "links": len(found)})
             else:
+                if are_no_links:
+                    typer.echo(NO_LINK_BUT_JUDGED)
+                pairs = plural(len(found), "pair" if are_no_links else "link")
                 answers = plural(len(kept.answers()), "answer")
-                if nearly:
-                    typer.echo(NEARLY)
-                typer.echo(f"{plural(len(found), 'pair' if nearly else 'link')} to review, {answers} kept in {path}.")
+                typer.echo(f"{pairs} to review, {answers} kept in {path}.")
                 typer.echo(f"Open {address}\nStop with Ctrl-C; the answers stay.")
             if page.open_browser:
                 webbrowser.open(address)

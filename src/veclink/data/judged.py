@@ -48,18 +48,15 @@ def judged_columns(links: Links) -> dict[str, np.ndarray]:
 
 def summary_of_all(summary: Summary, probability: np.ndarray) -> Summary:
     """What is estimated of all judged pairs (n,), from the summary of the links among them."""
-    if not summary.is_calibrated:
-        return _without_estimates(summary, len(probability))
-    told = replace(with_shares(summary, probability), n_links=len(probability), agreement=None)
-    return replace(told, precision_range=None, recall_range=None)
+    return replace(_estimated(summary, probability), precision_range=None, recall_range=None)
 
 
 def summary_of_first(summary: Summary, probability: np.ndarray) -> Summary:
     """What is estimated of the surest pairs, whose probabilities (n,) these are, with the ranges."""
+    estimated = _estimated(summary, probability)
     if not summary.is_calibrated:
-        return _without_estimates(summary, len(probability))
-    told = replace(with_shares(summary, probability), n_links=len(probability), agreement=None)
-    return with_ranges(told, probability)
+        return replace(estimated, precision_range=None, recall_range=None)
+    return with_ranges(estimated, probability)
 
 
 def shares(probability: np.ndarray, overlap: float | None) -> tuple[float | None, float | None]:
@@ -97,10 +94,12 @@ def with_ranges(summary: Summary, probability: np.ndarray) -> Summary:
     )
 
 
-def _without_estimates(summary: Summary, n_links: int) -> Summary:
-    """The summary of so many links whose probabilities are not calibrated: nothing follows from their sum."""
-    unknown = dict.fromkeys(("precision", "recall", "precision_range", "recall_range", "agreement"))
-    return replace(summary, n_links=n_links, **unknown)  # type: ignore[arg-type]
+def _estimated(summary: Summary, probability: np.ndarray) -> Summary:
+    """The summary of other pairs of a run, with these probabilities (n,): their number, precision and recall."""
+    other = replace(summary, n_links=len(probability), agreement=None)
+    if not summary.is_calibrated:  # nothing follows from the sum of such probabilities
+        return replace(other, precision=None, recall=None)
+    return with_shares(other, probability)
 
 
 def judged_anew(summary: Summary) -> Summary:

@@ -131,7 +131,7 @@ class _Making:
         )
 
     def _estimates(self, count: int) -> dict[str, Any]:
-        """Precision, recall and overlap of the first so many pairs, and the inflation that `Links.at` reckons with."""
+        """Precision, recall and overlap of the first so many pairs, and the inflation that `Links.at` uses."""
         overlap, probability = self.decision.overlap, self.decision.probability
         if overlap is None or not len(probability):
             return {}

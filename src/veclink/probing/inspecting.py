@@ -15,6 +15,7 @@ from veclink.geometry.components import components
 from veclink.geometry.copies import copy_groups
 from veclink.geometry.magnitudes import lengths
 from veclink.geometry.nearest import largest
+from veclink.geometry.signatures import singular
 
 SAMPLE = 5_000
 """Rows that the questions of geometry are asked of; norms and duplicates are counted over all."""
@@ -136,7 +137,7 @@ def _two_models(unit: np.ndarray) -> tuple[bool, list[int], list[str]]:
         return False, [len(unit)], ["The vectors form one group: neighbours lead from each to every other."]
     groups = [unit[parts == names[each]] for each in order]
     k = min(DIRECTIONS, *(len(group) // 3 for group in groups))
-    first, other = (np.linalg.svd(group - group.mean(axis=0), full_matrices=False)[2][:k] for group in groups)
+    first, other = (singular(group - group.mean(axis=0))[2][:k] for group in groups)
     overlap = float(((first @ other.T) ** 2).sum() / k) / (k / unit.shape[1])
     sizes = [len(group) for group in groups]
     told = (

@@ -100,7 +100,7 @@ def _key(table: Any, collection: Collection) -> str | None:
 
 
 def _own_ids(table: Any, collection: Collection) -> str | None:
-    """The column that gives a collection without ids some; None where there is none, or its values repeat or lack."""
+    """The column that gives a collection without ids some; None where it has none that is unique and whole."""
     column = id_field(table.column_names)
     if collection.ids is not None or column is None or not can_be_ids(table.column(column)):
         return None

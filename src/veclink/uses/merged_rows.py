@@ -78,8 +78,8 @@ class MergedRows:
     def payload(self, start: int, stop: int) -> pa.Table:
         """Columns of rows start…stop−1: origin, id_a, id_b, link_probability, then the payload.
 
-        Of either side as a_… and b_…, and under its own name B's value, or A's where B has none. What both call their
-        rows by is one column, whether one side has it as `title` and the other as `name`: either has the value of both.
+        Of either side as a_… and b_…, and under its own name B's value, or A's where B has none. So do titles that one
+        side calls `title` and the other `name`: both columns are there, and have the same values.
         """
         arrow: Any = needed("pyarrow", "The payload of a merged collection")
         n_b = len(self.b)
@@ -102,8 +102,8 @@ class MergedRows:
             columns |= {f"{side}_{name}": values for name, values in taken.items()}
         for name in dict.fromkeys([*sides[0], *sides[1]]):
             if name not in columns and name not in RESERVED:
-                own = [_called(name, taken, title, titles) for taken, title in zip(sides, titles, strict=True)]
-                columns[name] = coalesced([sides[place][each] for place, each in enumerate(own) if each is not None])
+                of_sides = [_column(name, taken, title, titles) for taken, title in zip(sides, titles, strict=True)]
+                columns[name] = coalesced([column for column in of_sides if column is not None])
         return arrow.table(columns)
 
 
@@ -229,11 +229,16 @@ def _taken_payload(arrow: Any, collection: Collection, rows: np.ndarray) -> dict
     return {name: taken.column(name) for name in taken.column_names}
 
 
-def _called(name: str, taken: Mapping[str, Any], title: str | None, titles: list[str | None]) -> str | None:
-    """What a side calls a column: so, or as its title where the other side's title is called so; None for neither."""
+def _column(name: str, taken: Mapping[str, Any], title: str | None, titles: list[str | None]) -> Any | None:
+    """The column of a side that is called so, else its titles where the other side calls its own so; None for neither.
+
+    taken: the columns of the side; title, titles: what it calls its titles, and what both do.
+    """
     if name in taken:
-        return name
-    return title if name in titles else None
+        return taken[name]
+    if title is None or name not in titles:
+        return None
+    return taken[title]
 
 
 def coalesced(columns: list[Any]) -> Any:

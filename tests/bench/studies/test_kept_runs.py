@@ -16,9 +16,9 @@ from veclink_bench.studies.kept_runs import read_runs, write_runs
 def test_a_committed_file_is_what_its_command_writes(study: ModuleType, tmp_path: Path) -> None:
     committed = json.loads(study.OUTPUT.read_text())
     runs = read_runs(study.OUTPUT)
-    told = {name: value for name, value in committed.items() if name != "runs"}
-    assert study.told(runs) == told
-    write_runs(tmp_path / "again.json", told, runs)
+    heading = {name: value for name, value in committed.items() if name != "runs"}
+    assert study.heading(runs) == heading
+    write_runs(tmp_path / "again.json", heading, runs)
     assert (tmp_path / "again.json").read_bytes() == study.OUTPUT.read_bytes()
 
 

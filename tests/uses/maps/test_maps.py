@@ -168,3 +168,21 @@ def test_other_programs_read_the_file_as_safetensors(tmp_path: Path) -> None:
     loaded = load_file(file)
     np.testing.assert_array_equal(loaded["one"], arrays["one"])
     assert loaded["none"].shape == (0, 0)
+
+
+def test_maps_do_not_depend_on_lapack_converging(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = turned(300, 12, 16)
+
+    def mapped() -> list[np.ndarray]:
+        pairs = paired(x, y)
+        moments = Moments.of(pairs)
+        local = fit_local(pairs, moments, np.random.default_rng(0))
+        return [local.apply(x), fit_procrustes(moments).apply(x)]
+
+    def diverge(*_: object, **__: object) -> None:
+        raise np.linalg.LinAlgError("SVD did not converge")
+
+    usual = mapped()
+    monkeypatch.setattr(np.linalg, "svd", diverge)
+    for found, expected in zip(mapped(), usual, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-3)

@@ -1,8 +1,8 @@
 """One start after another: what a pool is grown from, each made only when it is asked for.
 
-Along the map of many outside anchors; given pairs as they are, softly from them, both on clouds that are centred on
-them, the clouds aligned by them, the given ones less those that look wrong; then, from nothing, the clouds aligned by
-profiles, slowly by broader ones, and from many beginnings.
+Along the map of many outside anchors; given pairs as they are, of large clouds once more with all rows asked, softly
+from them, both on clouds that are centred on them, the clouds aligned by them, the given ones less those that look
+wrong; then, from nothing, the clouds aligned by profiles, slowly by broader ones, and from many beginnings.
 """
 
 from __future__ import annotations

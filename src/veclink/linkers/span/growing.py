@@ -121,7 +121,7 @@ def widen(
     pool: Pool,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """More links like those of a pool that grew on a sample: pairs (m, 2) of a larger sample, the best first.
+    """Of large clouds, links like those of a pool, of another sample of rows: pairs (m, 2), the best first.
 
     The canonical map of the pool's links is asked once; of the pairs that hold on the way back as many are kept, by
     csls, as the pool's share of the rows it grew on promises.

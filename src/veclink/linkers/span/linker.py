@@ -69,7 +69,7 @@ def span(
 
 
 def grow(task: SpanTask, _: None) -> Grown:
-    """The pool of the best start, widened where it grew on a sample, and the given pairs that do not look wrong."""
+    """The pool of the best start, widened where the clouds are large, and the given pairs that do not look wrong."""
     growing = Growing(task.watch)
     bootstrap = best_pool(
         task.clouds,

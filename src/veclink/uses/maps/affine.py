@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from veclink.geometry.signatures import singular
 from veclink.uses.maps.moments import Moments, sum_of
 
 STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
@@ -107,7 +108,7 @@ def affine(moments: Moments, matrix: np.ndarray) -> Affine:
 
 def scaled_rotation(xx: np.ndarray, xy: np.ndarray) -> np.ndarray:
     """`s·UVᵀ` of `XᵀY = UΣVᵀ` over the values that are not zero: rows or columns are orthonormal but for the scale."""
-    u, values, vt = np.linalg.svd(xy, full_matrices=False)
+    u, values, vt = singular(xy)
     known = values > 1e-9 * max(values[0], 1e-300)
     return u[:, known] @ vt[known] * (values.sum() / max(float(np.trace(xx)), 1e-12))
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from veclink.geometry.signatures import singular
 from veclink.uses.maps.affine import scaled_rotation
 from veclink.uses.maps.moments import Moments, Paired
 
@@ -91,7 +92,7 @@ def fit_local(
         weighted = from_x * w[:, None]
         xx, xy = weighted.T @ from_x, weighted.T @ from_y
         # what so few points leave open, the map for all decides
-        u, values, vt = np.linalg.svd(xy + HINT * np.linalg.norm(xy) / np.sqrt(common) * whole)
+        u, values, vt = singular(xy + HINT * np.linalg.norm(xy) / np.sqrt(common) * whole)
         centres.append(centre)
         targets.append(target)
         matrices.append((u @ vt) * (values.sum() / max(float(np.trace(xx)), 1e-12)))
