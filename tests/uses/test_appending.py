@@ -217,6 +217,16 @@ def test_rows_that_follow_have_ids_and_values_of_another_kind_as_plain_text(fold
     assert (again.new, again.joined, again.there, again.changes) == (0, 0, NEW, False)
 
 
+def test_a_column_of_b_does_not_fill_one_of_a_that_is_called_so(folder: Path, tmp_path: Path) -> None:
+    to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
+    full = open_collection(folder / "new_b.parquet")
+    payload = pa.table({"a_title": ["of B"] * NEW, "empty": pa.nulls(NEW)})
+    append(Collection.from_array(full.vectors, full.ids, payload), to, linker, side="b").write()
+    rows = table(to)
+    assert {row["b_a_title"] for row in rows} == {None, "of B"}
+    assert "of B" not in {row["a_title"] for row in rows}
+
+
 def test_a_file_that_has_grown_is_appended_as_it_is(folder: Path, tmp_path: Path) -> None:
     to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
     old, new = (open_collection(folder / f"{name}.parquet") for name in ("old_a", "new_a"))

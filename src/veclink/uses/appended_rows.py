@@ -101,13 +101,19 @@ def _plain_names(table: Any, payload: Any, side: str) -> dict[str, list[str]]:
     None where the name is taken by a column of every merged collection; two where the other side's title is called
     otherwise.
     """
-    names = {name: [] if name in RESERVED or name in NEEDED else [name] for name in payload.column_names}
+    names = {name: [] if _is_taken(name, table) else [name] for name in payload.column_names}
     beginning = "b_" if side == "a" else "a_"
     others = [each.removeprefix(beginning) for each in table.column_names if each.startswith(beginning)]
     own, other = named_title(payload), usual_title(others)
     if own is not None and other is not None and other not in names:
         names[own].append(other)
     return names
+
+
+def _is_taken(name: str, table: Any) -> bool:
+    """Whether a name without a_ and b_ is one of every merged collection, or of what a side has, such as `a_title`."""
+    is_of_a_side = name.startswith(("a_", "b_")) and name in table.column_names
+    return name in RESERVED or name in NEEDED or is_of_a_side
 
 
 def _own_columns(
