@@ -20,6 +20,7 @@ from small_papers import N_SEEDS, small_papers
 from veclink import Collection, Links, link, open_collection, sample
 from veclink.confidence import evidence
 from veclink.confidence.intervals import estimate
+from veclink.data.agreement import Agreement
 from veclink.data.summary import Summary
 from veclink.errors import OutputError
 from veclink.report import save_report
@@ -283,3 +284,12 @@ def test_the_report_says_how_many_titles_agree(tmp_path: Path) -> None:
     save_report(tmp_path / "r.html", links)
     assert links.summary.agreement is not None and "Titles agree in " in links.summary.agreement.sentence
     assert f"<li>{links.summary.agreement.sentence}</li>" in (tmp_path / "r.html").read_text()
+
+
+def test_a_payload_that_looks_shuffled_is_told_right_below_the_headline(tmp_path: Path) -> None:
+    links = span_papers.linked()
+    agreement = Agreement("title", "title", 0, len(links), note="If they should, look.")
+    links = replace(links, summary=replace(links.summary, agreement=agreement))
+    save_report(tmp_path / "r.html", links)
+    page = (tmp_path / "r.html").read_text()
+    assert f"</h1><p>Titles agree in 0 of {len(links):,} links. If they should, look. {len(links):,} links were" in page
