@@ -89,6 +89,11 @@ def test_a_column_of_ids_names_rows_that_came_without(tmp_path: Path, ending: st
     assert repeating.ids is None and repeating.payload.column_names == ["id", "title"], "these name nothing"
 
 
+def test_a_table_of_ids_alone_is_no_payload_where_the_rows_have_theirs(tmp_path: Path) -> None:
+    found = with_payload(NAMED, write(tmp_path / "ids.csv", {"id": ["08", "7", "x"]}))
+    assert found.ids.tolist() == ["7", "x", "08"] and found.payload is None
+
+
 def test_empty_cells_of_csv_are_missing_values(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text('title,place,year\n"",Rome,1\nNA,,\nFilm,Oslo,3\n')
     found = with_payload(PLAIN, tmp_path / "t.csv").payload

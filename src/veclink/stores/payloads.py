@@ -54,7 +54,7 @@ def with_payload(collection: Collection, payload: Any) -> Collection:
     index = [each for each in table.column_names if each.startswith(NAMELESS)]
     table = table.drop_columns(index).replace_schema_metadata(None)
     if own is None:
-        return replace(collection, payload=table)
+        return replace(collection, payload=table if table.num_columns else None)
     ids: Any = id_values(table.column(own))  # they take their form there
     source = name if isinstance(payload, (str, Path)) else "the payload"
     return replace(collection, ids=ids, ids_from=source, payload=table.drop_columns([own]))
@@ -191,5 +191,5 @@ def _by_id(table: Any, key: str, collection: Collection, name: str) -> Any:
     lines = [line_of.get(str(value)) for value in collection.ids.tolist()]
     if all(line is None for line in lines):
         raise InputError(f"{name} has no line for any of the {len(lines):,} ids of {collection.name}; check the ids.")
-    rest = table.drop_columns([key])
-    return rest.take(arrow.array(lines, type=arrow.int64()))
+    # first the lines, then the columns: a table without columns forgets how many lines it has
+    return table.take(arrow.array(lines, type=arrow.int64())).drop_columns([key])
