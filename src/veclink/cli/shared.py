@@ -100,7 +100,8 @@ class Payloads:
 
     PANEL: ClassVar[str] = "What is written and shown"
     payload_a: Annotated[
-        Path | None, typer.Option(help="Columns of A's objects: CSV, Parquet or JSONL, a line each; `id` names them.")
+        Path | None,
+        typer.Option(help="Columns of A's objects: CSV, Parquet or JSONL, a line each, in A's order; `id` names them."),
     ] = None
     payload_b: Annotated[Path | None, typer.Option(help="The same for B.")] = None
 

@@ -53,7 +53,7 @@ def with_payload(collection: Collection, payload: Any) -> Collection:
     elif table.num_rows != len(collection):
         raise InputError(
             f"{name} has {plural(table.num_rows, 'line')} and {collection.name} {plural(len(collection), 'row')}; "
-            "give one line for each, or a column `id` where the collection has ids."
+            "give one line for each, in the order of the vectors, or a column `id` where these have ids of their own."
         )
     else:
         own = _own_ids(table, collection, source)
