@@ -293,3 +293,12 @@ def test_a_payload_that_looks_shuffled_is_told_right_below_the_headline(tmp_path
     save_report(tmp_path / "r.html", links)
     page = (tmp_path / "r.html").read_text()
     assert f"</h1><p>Titles agree in 0 of {len(links):,} links. If they should, look. {len(links):,} links were" in page
+
+
+def test_titles_that_came_after_linking_in_another_order_are_told_of(tmp_path: Path) -> None:
+    same = np.stack([np.arange(20)] * 2, axis=1)
+    links = Links(same, np.full(20, 0.9), Summary("span", 20, 20, 20))
+    titles = [f"title {row}" for row in range(20)]
+    for place, payload_b in enumerate((titles, np.roll(titles, 1))):
+        save_report(tmp_path / "r.html", links, np.eye(20), np.eye(20), payload_a=titles, payload_b=payload_b)
+        assert ("<p>Titles agree in 0 of 20 links. If" in (tmp_path / "r.html").read_text()) is bool(place)
