@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from veclink.data.agreement import agreement_of
+from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.pairs import resolve_pairs
 from veclink.files.atomic import written_whole
@@ -43,6 +46,16 @@ def save_report(
             rows = np.asarray(truth, np.int64).reshape(-1, 2)
         else:
             rows = resolve_pairs(truth, left, right, what="truth")
-    page = render(gather(links, left, right, truth=rows))
+    page = render(gather(_with_note(links, left, right), left, right, truth=rows))
     with written_whole(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
+
+
+def _with_note(links: Links, a: Collection | None, b: Collection | None) -> Links:
+    """With what a payload that came after linking says, where it looks shuffled: its titles would mislead."""
+    if links.summary.agreement is not None or a is None or b is None:
+        return links
+    agreement = agreement_of(links.pairs, a, b, given=links.evidence.get("given"))
+    if agreement is None or not agreement.note:
+        return links
+    return replace(links, summary=replace(links.summary, agreement=agreement))

@@ -148,7 +148,7 @@ def _next_steps(reasons: tuple[str, ...]) -> list[Advice]:
         pairs,
         Advice(
             "If both collections carry a column such as title, url or sku: --seeds-by title, or --seeds-by auto; for "
-            "bare .npy files give tables with a line for each row by --payload-a and --payload-b."
+            "bare .npy files give tables with a line for each row, in their order, by --payload-a and --payload-b."
         ),
         Advice("If you can run both models: veclink anchors embeds texts with both; give the two files by --anchors."),
         Advice("Run veclink probe on the two collections: it says what else may be in the way."),

@@ -156,6 +156,7 @@ class Review:
             right, wrong = self._code == ACCEPTED, self._code == REJECTED
             counts = count_bands(self.bands.of, self.links.probability, right, wrong, n)
             now, before = estimate(counts), self._before
+            agreement = self.links.summary.agreement
             return {
                 "generation": self.generation,
                 "name": self.name,
@@ -163,6 +164,7 @@ class Review:
                 "next": [] if len(self.links) else advice_without_links(self.links),
                 "sizes": [len(self.a), len(self.b)],
                 "verdict": self.links.summary.verdict,
+                "note": "" if agreement is None or not agreement.note else agreement.sentence,
                 "accepted": int(right.sum()),
                 "rejected": int(wrong.sum()),
                 "skipped": int((self._code == SKIPPED).sum()),
