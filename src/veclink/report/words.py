@@ -101,7 +101,9 @@ def advice(links: Links, estimates: Estimates | None, n_close: int) -> list[Advi
     if doubtful:
         unsure = links.probability[links.probability < SURE]
         wrong, of_all = float((1 - unsure).sum()), float((1 - links.probability).sum())
-        most = f" About {wrong:,.0f} of the {of_all:,.0f} wrong links to expect are among them." if of_all >= 2 else ""
+        most = ""
+        if of_all >= 2 and summary.is_calibrated:
+            most = f" About {wrong:,.0f} of the {of_all:,.0f} wrong links to expect are among them."
         told.append(Advice(f"Look first at the {doubtful:,} links with a probability below {SURE}.{most}", "doubtful"))
     if n_close:
         told.append(Advice(f"Look at the {n_close:,} close calls, where a rival is nearly as good.", "close"))
