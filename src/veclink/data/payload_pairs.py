@@ -94,10 +94,21 @@ def named_columns(column: str | Columns, a: Collection, b: Collection) -> Column
         kinds = _column_kinds(collection)
         if name not in kinds:
             there = f"it has {named(list(kinds))}" if kinds else "it has no payload (--payload-a, --payload-b)"
-            raise InputError(f"{side} has no column {name!r}: {there}; name a column of both, or A's=B's.")
+            fitting = _fitting(columns, a, b)
+            raise InputError(f"{side} has no column {name!r}: {there}; name a column of both, or A's=B's{fitting}.")
         if not _is_comparable(kinds[name]):
             raise InputError(f"The column {name!r} of {side} holds {kinds[name]}; only text and integers are compared.")
     return columns[0], columns[1]
+
+
+def _fitting(wanted: Columns, a: Collection, b: Collection) -> str:
+    """Columns that can be compared instead, as an option names them: ": --seeds-by name=title"; empty for none."""
+    there = comparable_columns(a, b)
+    asked = [each for each in there if wanted[0] == each[0] or wanted[1] == each[1]]
+    for column_a, column_b in (asked or there)[:1]:
+        both = column_a if column_a == column_b else f"{column_a}={column_b}"
+        return f": --seeds-by {both} (for eval: --by {both})"
+    return ""
 
 
 def comparable_columns(a: Collection, b: Collection) -> list[Columns]:
