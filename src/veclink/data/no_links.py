@@ -21,6 +21,7 @@ NEXT_WITHOUT_SEEDS = (
     f"{NEXT}give 8 to 15 known pairs (--seeds); or, where both carry a column such as title or url, take pairs from it "
     f"(--seeds-by title, for bare .npy files with --payload-a and --payload-b); or {_BY_ANCHORS}"
 )
+NEXT_WITHOUT_COLUMN = f"{NEXT}give 8 to 15 known pairs (--seeds); or {_BY_ANCHORS}"
 _IF_SHARED = f"{NEXT}if you know that something is shared,"
 _ANCHORS_LIKE_DATA = "embed a few hundred texts of the same kind as the data with both models (veclink anchors)"
 _NEXT_FROM_FEW_PAIRS = (

@@ -56,6 +56,16 @@ class ColumnMatches:
         """What sentences call the columns: "titles"."""
         return called(*self.columns)
 
+    @property
+    def hint(self) -> str:
+        """Whether linking can start from them, in a sentence for runs that found nothing without."""
+        if not len(self):
+            return f"A and B have no equal {self.name}; values that stand twice on a side do not count."
+        if len(self) < MIN_MATCHES:
+            return f"Rows with equal {self.name}, unique on both sides: {len(self):,}, too few to start from alone."
+        start = f"--seeds-by {_option(self.columns)} starts there"
+        return f"Rows with equal {self.name}, unique on both sides: {len(self):,}; {start}."
+
 
 def match_column(column: str | Columns, a: Collection, b: Collection) -> ColumnMatches | None:
     """The rows with equal values in a column; None where none was named and none is good enough.
@@ -105,10 +115,16 @@ def _fitting(wanted: Columns, a: Collection, b: Collection) -> str:
     """Columns that can be compared instead, as an option names them: ": --seeds-by name=title"; empty for none."""
     there = comparable_columns(a, b)
     asked = [each for each in there if wanted[0] == each[0] or wanted[1] == each[1]]
-    for column_a, column_b in (asked or there)[:1]:
-        both = column_a if column_a == column_b else f"{column_a}={column_b}"
-        return f": --seeds-by {both} (for eval: --by {both})"
-    return ""
+    if not there:
+        return ""
+    option = _option((asked or there)[0])
+    return f": --seeds-by {option} (for eval: --by {option})"
+
+
+def _option(columns: Columns) -> str:
+    """What an option calls the columns: "title", or "name=title"."""
+    column_a, column_b = columns
+    return column_a if column_a == column_b else f"{column_a}={column_b}"
 
 
 def comparable_columns(a: Collection, b: Collection) -> list[Columns]:
@@ -160,9 +176,14 @@ def _punctuation() -> dict[int, str | None]:
     return table
 
 
-def _best_match(a: Collection, b: Collection) -> ColumnMatches | None:
+def most_matches(a: Collection, b: Collection) -> ColumnMatches | None:
+    """The rows with equal values in the column that has most of them, however few; None where none can be compared."""
     found = [_matches(columns, a, b) for columns in comparable_columns(a, b)]
-    best = max(found, key=len, default=None)
+    return max(found, key=len, default=None)
+
+
+def _best_match(a: Collection, b: Collection) -> ColumnMatches | None:
+    best = most_matches(a, b)
     if best is None or len(best) < MIN_MATCHES:
         return None
     return best
