@@ -27,6 +27,7 @@ STUDIES = {
     "coverage": Entry("studies.coverage", "how often those ranges hold the truth"),
     "real": Entry("studies.real", "collections as users have them: unequal, with copies, with little in common"),
     "bounds": Entry("studies.bounds", "the same where every link is known: what the vectors allow"),
+    "mixed": Entry("studies.mixed", "large collections of several kinds, all rows asked and not"),
     "probe": Entry("studies.probe", "what `veclink probe` says, beside what is true"),
     "review": Entry("studies.review", "how far the review page's precision can be believed"),
     "two-models": Entry("studies.two_models", "does `veclink inspect` see that a collection mixes two models"),

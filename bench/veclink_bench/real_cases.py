@@ -81,7 +81,7 @@ class Case:
         """The collections of this trial; the same at every call."""
         drawn_by = self.kind if self.kind in PAIRED else self.label
         rng = np.random.default_rng([crc32(f"{self.half}/{drawn_by}".encode()), self.trial])
-        return _seeded(self.build(corpora, rng), self.seeds, rng)
+        return seeded(self.build(corpora, rng), self.seeds, rng)
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,7 @@ def _nothings(first: Pair, second: Pair, other_first: str, other_second: str) ->
             yield "nothing", f"{how} {pair}", partial(nothing, how, pair, other)
 
 
-def _seeded(problem: Problem, count: int, rng: np.random.Generator) -> Problem:
+def seeded(problem: Problem, count: int, rng: np.random.Generator) -> Problem:
     """The problem with so many true pairs as seeds; wrong ones where nothing is shared."""
     if not count:
         return problem

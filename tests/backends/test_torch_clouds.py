@@ -102,8 +102,8 @@ def test_a_sample_of_rows_finds_most_of_their_partners(make: Callable[[], CloudP
     assert papers.right(kept).mean() > papers.right(pairs).mean()
 
 
-@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.int8])
-def test_every_kind_of_number_is_read_as_the_cloud_reads_it(kind: type) -> None:
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.int8, ">f4", ">f8"])
+def test_every_kind_of_number_is_read_as_the_cloud_reads_it(kind: type | str) -> None:
     numbers = np.random.default_rng(0).normal(size=(50, 8)) * (30 if kind is np.int8 else 1)
     source = Collection.from_array(numbers.astype(kind), scale=np.full((1, 8), 0.5) if kind is np.int8 else None)
     cloud, device = prepare(source), prepare(source, look=look_on(DEVICE))

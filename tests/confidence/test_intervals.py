@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import span_papers
-from veclink.confidence.intervals import Interval, estimate, ranges
+from veclink.confidence.intervals import Interval, estimate, estimates, ranges
 from veclink.data.judged import with_ranges
 from veclink.data.links import Links
 from veclink.data.summary import Summary
@@ -90,3 +90,20 @@ def test_the_same_share_of_fewer_rows_has_wider_ranges_of_everything() -> None:
     for name in ("precision", "recall"):
         assert width(getattr(few, name)) > 1.5 * width(getattr(many, name))
     assert width(few.overlap) / 60 > 1.5 * width(many.overlap) / 3000
+
+
+def test_links_surer_than_the_default_may_be_wrong_as_often_as_caution_says() -> None:
+    """Of 400 links with 8 expected to be wrong, 3 times as many are no surprise, times the usual error."""
+    sure, usual = np.full(400, 0.98), np.concatenate([np.full(399, 0.981), [0.49]])
+    told = [estimates(each, 900.0, 2000, caution) for each, caution in ((sure, 1.0), (sure, 3.0), (usual, 3.0))]
+    plain, cautious, of_default = (each.precision for each in told if each is not None)
+    assert plain.value == cautious.value and plain.high == cautious.high
+    wrong = 8 + np.hypot(8 * (3 * np.exp(0.5) - 1), 1.645 * np.sqrt(8))
+    assert cautious.low == pytest.approx(1 - wrong / 400, abs=1e-3)
+    assert of_default.low == pytest.approx(plain.low, abs=1e-3)
+
+
+@pytest.mark.parametrize("caution", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_caution_that_no_summary_has_does_no_harm(caution: float) -> None:
+    told = ranges(400, 8, 900.0, 2000, caution).precision
+    assert 0 <= told.low <= told.value <= told.high <= 1

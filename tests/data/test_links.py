@@ -390,3 +390,13 @@ def test_how_many_titles_agree_is_saved_and_not_kept_for_other_links(tmp_path: P
     assert loaded == links and loaded.summary.agreement == agreement
     assert links.summary.to_dict()["agreement"]["agree"] == 4
     assert links.at(precision=0.9).summary.agreement is None, "of fewer links it is another number"
+
+
+def test_links_without_other_judged_pairs_can_become_more_again(tmp_path: Path) -> None:
+    """As those of GEH, or in a file of 0.1: the links themselves are all that was judged."""
+    whole = some_links()
+    few = whole.at(links=1)
+    assert len(few) == 1 and len(few.at(links=len(whole))) == len(whole) > 1
+    few.save(tmp_path / "few.parquet")
+    loaded = Links.load(tmp_path / "few.parquet")
+    assert len(loaded) == 1 and len(loaded.at(links=len(whole))) == len(whole)

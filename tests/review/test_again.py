@@ -97,6 +97,9 @@ def test_links_without_some_keep_a_summary_that_agrees_with_them(papers: Reviewe
     left = without(papers.links, gone)
     assert len(left) == left.summary.n_links == len(papers.links) - 5
     assert left.summary.precision == pytest.approx(left.probability.mean())
+    surest = papers.links.at(links=len(left)).summary
+    assert left.summary.precision_range == surest.precision_range != papers.links.summary.precision_range
+    assert left.summary.recall_range == surest.recall_range
     assert not set(gone) & set(map(tuple, left.pairs.tolist()))
 
 

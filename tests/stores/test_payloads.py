@@ -52,9 +52,26 @@ def test_ids_find_their_lines_whatever_the_order(tmp_path: Path, ending: str) ->
     assert [side(found, row)["headline"] for row in range(3)] == ["three", "x", "one"]
 
 
+def test_an_empty_cell_is_nobodys_id(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("id,title\na,one\n,two\nc,three\n")
+    found = with_payload(PLAIN, path)
+    assert found.ids is None and found.payload.column("title").to_pylist() == ["one", "two", "three"]
+
+
+def test_columns_that_share_a_name_are_refused_unless_they_have_none(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("id,title,,\na,one,,\nb,two,,\nc,three,,\n")
+    assert with_payload(PLAIN, path).payload.column_names == ["title"]
+    path.write_text("id,id\na,x\nb,y\nc,z\n")
+    with pytest.raises(InputError, match="more than one column called 'id'"):
+        with_payload(PLAIN, path)
+
+
+@pytest.mark.parametrize("column", ["id", "ids"])
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_row_numbers_find_their_rows_where_there_are_no_ids(tmp_path: Path, ending: str) -> None:
-    path = write(tmp_path / f"t.{ending}", {"id": [2, 0, 1], "title": TITLES})
+def test_row_numbers_find_their_rows_where_there_are_no_ids(tmp_path: Path, ending: str, column: str) -> None:
+    path = write(tmp_path / f"t.{ending}", {column: [2, 0, 1], "title": TITLES})
     assert with_payload(PLAIN, path).payload.column("title").to_pylist() == [TITLES[1], TITLES[2], TITLES[0]]
     other = write(tmp_path / f"o.{ending}", {"id": [2, 0, 7], "title": TITLES})
     assert with_payload(PLAIN, other).payload.column("title").to_pylist() == TITLES, "these are names, not rows"

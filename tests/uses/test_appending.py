@@ -21,7 +21,7 @@ import veclink
 from span_papers import all_papers
 from veclink import Collection, Linker, merge, open_collection
 from veclink.cli.app import app
-from veclink.errors import InputError
+from veclink.errors import InputError, OutputError
 from veclink.stores import open_store
 from veclink.stores.protocol import Batch
 from veclink.uses.appending import append
@@ -186,6 +186,70 @@ def test_a_linker_knows_rows_by_the_ids_of_their_payload_after_it_was_loaded(fol
         append(folder / "new_a.parquet", to, nameless)
 
 
+def test_a_linker_is_not_led_astray_by_a_file_of_ids_that_changed_or_went(folder: Path, tmp_path: Path) -> None:
+    to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
+    ids = open_collection(folder / "old_b.parquet").ids
+    np.save(tmp_path / "b.npy", open_collection(folder / "old_b.parquet").vectors)
+    held = replace(linker.held, sources=(None, str(tmp_path / "b.npy")), ids_from=(None, str(tmp_path / "b.csv")))
+    linker.held = held
+    with pytest.raises(InputError, match=r"ids of side B came from .*b\.csv.*put it back"):
+        append(folder / "new_a.parquet", to, linker, against=tmp_path / "b.npy")
+    pa.csv.write_csv(pa.table({"id": ids[::-1].tolist()}), tmp_path / "b.csv")
+    with pytest.raises(InputError, match=r"b\.csv gives the rows of side B other ids"):
+        append(folder / "new_a.parquet", to, linker)
+    pa.csv.write_csv(pa.table({"id": ids.tolist()}), tmp_path / "b.csv")
+    assert append(folder / "new_a.parquet", to, linker).joined > 10
+
+
+def test_rows_that_follow_have_ids_and_values_of_another_kind_as_plain_text(folder: Path, tmp_path: Path) -> None:
+    """Ids of several kinds are text, and not that text in quotes: the same rows would be new each time."""
+    to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
+    full = open_collection(folder / "new_a.parquet")
+    before = table(to)
+    payload = pa.table({"title": range(NEW), "note": pa.nulls(NEW)})
+    numbered = Collection.from_array(full.vectors, np.arange(NEW) + 10**6, payload)
+    append(numbered, to, linker).write()
+    rows = table(to)
+    assert all(now["id_a"] == was["id_a"] for now, was in zip(rows, before, strict=False) if was["id_a"])
+    assert all(now["a_title"] == was["a_title"] for now, was in zip(rows, before, strict=False) if was["a_title"])
+    assert {row["id_a"] for row in rows} >= {str(name) for name in numbered.ids.tolist()}
+    again = append(numbered, to, linker)
+    assert (again.new, again.joined, again.there, again.changes) == (0, 0, NEW, False)
+
+
+def test_a_column_of_b_does_not_fill_one_of_a_that_is_called_so(folder: Path, tmp_path: Path) -> None:
+    to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
+    full = open_collection(folder / "new_b.parquet")
+    payload = pa.table({"a_title": ["of B"] * NEW, "empty": pa.nulls(NEW)})
+    append(Collection.from_array(full.vectors, full.ids, payload), to, linker, side="b").write()
+    rows = table(to)
+    assert {row["b_a_title"] for row in rows} == {None, "of B"}
+    assert "of B" not in {row["a_title"] for row in rows}
+
+
+def test_a_file_that_has_grown_is_appended_as_it_is(folder: Path, tmp_path: Path) -> None:
+    to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
+    old, new = (open_collection(folder / f"{name}.parquet") for name in ("old_a", "new_a"))
+    vectors, called = np.concatenate([old.vectors, new.vectors]), [*old.ids.tolist(), *new.ids.tolist()]
+    whole = Collection.from_array(vectors, called, pa.concat_tables([old.payload, new.payload]))
+    grown, alone = append(whole, to, linker), append(new, to, linker)
+    assert grown.there == len(old)
+    assert (grown.new, grown.joined, grown.payload) == (alone.new, alone.joined, alone.payload)
+
+
+def test_what_was_appended_meanwhile_is_not_lost(folder: Path, tmp_path: Path) -> None:
+    to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
+    first = append(folder / "new_a.parquet", to, linker)
+    second = append(folder / "new_b.parquet", to, linker, side="b")
+    first.write()
+    content = to.read_bytes()
+    with pytest.raises(OutputError, match="was changed meanwhile"):
+        second.write()
+    assert to.read_bytes() == content
+    assert first.write() == second.write(tmp_path / "other.parquet") + first.rows - second.rows
+    assert append(folder / "new_b.parquet", to, linker, side="b").write() > first.rows
+
+
 def test_rows_that_came_without_titles_get_them_later(folder: Path, tmp_path: Path) -> None:
     """Of the first merge, and appended; what another run has written stays, and B's title goes before A's."""
     linker = Linker.load(folder / "linker")
@@ -301,6 +365,12 @@ def test_what_cannot_be_appended_to_is_refused(folder: Path, tmp_path: Path) -> 
     merge(a, b, [(str(a.ids[0]), str(b.ids[0]))], to=tmp_path / "union.parquet", union_only=True)
     with pytest.raises(InputError, match="union-only"):
         append(folder / "new_a.parquet", tmp_path / "union.parquet", linker)
+    with pytest.raises(InputError, match="between 0 and 1"):
+        append(folder / "new_a.parquet", folder / "merged.parquet", linker, sure=2)
+    bare_a, bare_b = (Collection.from_array(each.vectors) for each in (a, b))
+    merge(bare_a, bare_b, linker.links.pairs, to=tmp_path / "numbered.parquet")
+    with pytest.raises(InputError, match="links are not those of the merged collection"):
+        append(folder / "new_a.parquet", tmp_path / "numbered.parquet", linker)
 
 
 @pytest.mark.extras

@@ -17,6 +17,7 @@ from veclink.errors import InputError
 from veclink.geometry.signatures import unit_rows
 from veclink.uses.clustering import Clusters, ClusterSummary
 from veclink.uses.many import ManyLinks
+from veclink.uses.merged_rows import coalesced
 
 ROWS = 1950 + 1950 - 900
 # most tests merge small made-up collections, whose vectors have nothing to do with one another
@@ -231,3 +232,9 @@ def test_wishes_that_make_no_sense_are_refused(options: dict[str, object], said:
 def test_a_translator_of_other_spaces_is_refused() -> None:
     with pytest.raises(InputError, match=r"384 numbers to 768.*4 and 4"):
         merge(small(20, 4, 0), small(20, 4, 1), np.array([[0, 0]]), translator=translator())
+
+
+def test_a_column_of_missing_values_alone_leaves_the_numbers_of_the_other_side_what_they_are() -> None:
+    years = pa.array([1999, None])
+    assert coalesced([pa.nulls(2), years]) == coalesced([years, pa.nulls(2)]) == years
+    assert coalesced([pa.nulls(2), pa.nulls(2)]).null_count == 2

@@ -108,12 +108,12 @@ def measure(case: Case, corpora: Corpora) -> Run:
         "among": len(problem.b),
         "told_share": round(told_share(problem, anchors), 3),
         "start": best_start(links),
-        **_compared(problem, links, seconds),
+        **compared(problem, links, seconds),
     }
     if case.anchors == case.pair.corpus:
         with patch.object(mapped, "MIN_MAPPED_ANCHORS", NEVER):
             links, seconds = linked(problem, anchors, case.split)
-        run["without"] = _compared(problem, links, seconds)
+        run["without"] = compared(problem, links, seconds)
     return run
 
 
@@ -146,7 +146,7 @@ def best_start(links: Links) -> str:
     return name
 
 
-def _compared(problem: Problem, links: Links, seconds: float) -> dict[str, Any]:
+def compared(problem: Problem, links: Links, seconds: float) -> dict[str, Any]:
     """What the links say of themselves beside what is true."""
     of_a, of_b = problem.object_a[links.pairs[:, 0]], problem.object_b[links.pairs[:, 1]]
     told = links.summary.precision

@@ -218,7 +218,8 @@ def _sent(collection: Collection, where: slice | np.ndarray, place: torch.device
 def _gathered(vectors: np.ndarray, where: slice | np.ndarray, place: torch.device) -> np.ndarray:
     """Rows as an array that can be sent: a copy, made by several threads, for CUDA where it reads it quickest."""
     rows = range(*where.indices(len(vectors))) if isinstance(where, slice) else where
-    dtype = torch.from_numpy(np.empty(0, vectors.dtype)).dtype
+    native = vectors.dtype.newbyteorder("=")  # torch knows no other order of bytes
+    dtype = torch.from_numpy(np.empty(0, native)).dtype
     out = torch.empty((len(rows), vectors.shape[1]), dtype=dtype, pin_memory=place.type == "cuda").numpy()
 
     def copy(start: int, stop: int) -> None:

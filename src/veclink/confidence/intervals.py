@@ -8,7 +8,11 @@ shared objects. In trials on real vectors nine of ten lay, up to what chance bri
     true recall / estimate         exp(0.15 − 0.10/s − 3/√o)  to  exp(0.06)
     true overlap / estimate        exp(−0.09 − 3/√o)          to  exp(0.11/s − 0.12 + 3/√o)
 
-with o the estimated overlap: few links make poor maps, and all errors are larger. The numbers (`constants`) were
+with o the estimated overlap: few links make poor maps, and all errors are larger. Of links that are surer than the
+default threshold asks for, up to `caution` times as many are wrong (exp(0.5 + log caution) instead, where that is
+more): probabilities are least known where they are highest, and most so where many of the judged pairs are wrong.
+
+The numbers (`constants`) were
 chosen on `span.json` and `intervals.json` of bench/results, those with o on the half `choose` of `veclink bench real`.
 How often they hold is what `veclink bench coverage` and `veclink bench real --table` print.
 """
@@ -20,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from veclink.confidence.constants import (
+    FALSE_DISCOVERY_INFLATION,
     FEW_LINKS_COUNT_ERROR,
     FEW_LINKS_SHARE_ERROR,
     FEWER_SHARED,
@@ -31,6 +36,7 @@ from veclink.confidence.constants import (
     MORE_WRONG,
     NORMAL_90,
     SMALLEST_SHARE,
+    SURER,
 )
 from veclink.data.links import Links
 
@@ -79,15 +85,19 @@ class Spread:
     chance: float = NORMAL_90
 
     @classmethod
-    def at(cls, overlap: float, smaller: int) -> Spread:
-        """Where so many objects seem to be in both collections, of which the smaller has so many rows."""
+    def at(cls, overlap: float, smaller: int, caution: float = 1.0) -> Spread:
+        """Where so many objects seem to be in both collections, of which the smaller has so many rows.
+
+        caution: of links surer than the default threshold asks for, that of their summary.
+        """
         share = overlap / max(smaller, 1)
+        more_of_surer = np.log(np.clip(np.nan_to_num(caution), 1.0, 1 + FALSE_DISCOVERY_INFLATION))
         scarcity = 1 / np.sqrt(max(overlap, 1.0))
         of_counts = FEW_LINKS_COUNT_ERROR * scarcity
         of_shares = FEW_LINKS_SHARE_ERROR * scarcity
         return cls(
             fewer_wrong=_by_share(FEWER_WRONG, share) + of_counts,
-            more_wrong=MORE_WRONG + of_counts,
+            more_wrong=MORE_WRONG + max(of_counts, float(more_of_surer)),
             lower_recall=_by_share(LOWER_RECALL, share) + of_shares,
             higher_recall=HIGHER_RECALL,
             fewer_shared=FEWER_SHARED + of_shares,
@@ -100,22 +110,30 @@ def estimate(links: Links) -> Estimates | None:
     summary = links.summary
     if summary.precision is None or summary.recall is None:
         return None
-    return estimates(links.probability, summary.overlap, min(summary.n_a, summary.n_b))
+    smaller = min(summary.n_a, summary.n_b)
+    return estimates(links.probability, summary.overlap, smaller, summary.caution)
 
 
-def estimates(probability: np.ndarray, overlap: float | None, smaller: int) -> Estimates | None:
+def estimates(
+    probability: np.ndarray,
+    overlap: float | None,
+    smaller: int,
+    caution: float = 1.0,
+) -> Estimates | None:
     """The estimates for links with these probabilities (n,); None where there are no links, or no overlap is known.
 
-    overlap: how many objects the collections seem to share; smaller: rows of the smaller collection.
+    overlap: how many objects the collections seem to share; smaller: rows of the smaller collection; caution: that of
+    the links' summary.
     """
     n = len(probability)
     if not n or overlap is None or overlap <= 0:
         return None
     expected_wrong = n - float(probability.sum())
-    return ranges(n, expected_wrong, float(overlap), smaller)
+    needed = caution if probability.min() > SURER else 1.0
+    return ranges(n, expected_wrong, float(overlap), smaller, needed)
 
 
-def ranges(n: int, expected_wrong: float, overlap: float, smaller: int) -> Estimates:
+def ranges(n: int, expected_wrong: float, overlap: float, smaller: int, caution: float = 1.0) -> Estimates:
     """The estimates for n links.
 
     Parameters
@@ -127,8 +145,10 @@ def ranges(n: int, expected_wrong: float, overlap: float, smaller: int) -> Estim
         How many objects the collections seem to share.
     smaller : int
         Rows of the smaller collection.
+    caution : float
+        Of links surer than the default threshold asks for, that of their summary.
     """
-    wrong = wrong_links(expected_wrong, n, Spread.at(overlap, smaller))
+    wrong = wrong_links(expected_wrong, n, Spread.at(overlap, smaller, caution))
     precision = Interval(
         1 - wrong.value / n,
         1 - wrong.high / n,

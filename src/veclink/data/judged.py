@@ -82,7 +82,7 @@ def with_ranges(summary: Summary, probability: np.ndarray) -> Summary:
     Where there are no links, the range of the overlap stays: it is one of the collections.
     """
     smaller = min(summary.n_a, summary.n_b)
-    known = view("estimates")(probability, summary.overlap, smaller)
+    known = view("estimates")(probability, summary.overlap, smaller, summary.caution)
     if known is None:
         of_overlap = summary.overlap_range if summary.overlap else None
         return replace(summary, precision_range=None, recall_range=None, overlap_range=of_overlap)

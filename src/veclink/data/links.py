@@ -139,7 +139,7 @@ class Links(ShownLinks):
         wanted = {"precision": precision, "probability": probability, "links": links}
         kept = count_kept(source.probability, self.summary.caution, wanted)
         summary = judged_anew(summary_of_first(self.summary, source.probability[:kept]))
-        return source.some(slice(kept), summary, considered=self.considered)
+        return source.some(slice(kept), summary, considered=source)
 
     def some(self, rows: slice | np.ndarray, summary: Summary, **changes: Any) -> Links:
         """The links of these rows, with the summary that is true of them, and other changes of single fields.

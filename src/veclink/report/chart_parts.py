@@ -7,7 +7,7 @@ from html import escape
 import numpy as np
 
 from veclink.confidence.explanations import SURE
-from veclink.confidence.intervals import Spread, wrong_links
+from veclink.confidence.intervals import estimates
 from veclink.report.content import Content
 from veclink.report.markup import numbers, percent
 
@@ -156,14 +156,16 @@ are below."></canvas><ul class="key"><li class="kept">kept</li><li class="below"
 def _curve(content: Content) -> str:
     links, source = content.links, content.source
     overlap = links.summary.overlap or 1.0
-    spread = Spread.at(overlap, min(links.summary.n_a, links.summary.n_b))
+    smaller = min(links.summary.n_a, links.summary.n_b)
     rows = []
     for wanted in (0.99, 0.95, 0.9, 0.8, 0.5, 0.2):
         kept = int(np.count_nonzero(source.probability >= wanted))
         if kept:
-            right = float(source.probability[:kept].sum())
-            wrong = wrong_links(kept - right, kept, spread)
-            low, high = percent(1 - wrong.high / kept), percent(1 - wrong.low / kept)
+            sure = source.probability[:kept]
+            right = float(sure.sum())
+            told = estimates(sure, overlap, smaller, links.summary.caution)
+            assert told is not None, "there are links, and an overlap"
+            low, high = percent(told.precision.low), percent(told.precision.high)
             recall = percent(min(1.0, right / overlap))
             rows.append((f"≥ {wanted}", f"{kept:,}", percent(right / kept), f"{low} to {high}", recall))
     return f"""<figure class="card"><figcaption><h3>What a threshold costs</h3><p>Towards the right, more of the shared

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from veclink.confidence import evidence as registry
+from veclink.confidence.constants import SURER
 from veclink.confidence.explanations import SURE
 from veclink.confidence.intervals import Estimates, Spread, estimate
 from veclink.data.collection import Collection
@@ -223,6 +224,7 @@ def _facts(links: Links, source: Links, mapped: Mapped | None) -> dict[str, Any]
     summary = links.summary
     smaller = min(summary.n_a, summary.n_b)
     spread = Spread.at(summary.overlap or 0.0, smaller)
+    of_surer = Spread.at(summary.overlap or 0.0, smaller, summary.caution)
     return {
         "kept": len(links),
         "all": len(source),
@@ -230,9 +232,10 @@ def _facts(links: Links, source: Links, mapped: Mapped | None) -> dict[str, Any]
         "estimated": summary.precision is not None,
         "caution": summary.caution,
         "spread": {
-            "wrong": [spread.fewer_wrong, spread.more_wrong],
+            "wrong": [spread.fewer_wrong, spread.more_wrong, of_surer.more_wrong],
             "found": [spread.lower_recall, spread.higher_recall],
             "chance": spread.chance,
+            "surer": SURER,
         },
         "close": CLOSE,
         "sure": SURE,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from veclink.data.judged import with_shares
+from veclink.data.judged import judged_anew, with_ranges, with_shares
 from veclink.data.links import Links
 from veclink.errors import InputError, VeclinkError, without_secrets
 from veclink.linkers.linking import link
@@ -137,7 +137,7 @@ def without(links: Links, pairs: list[tuple[int, int]]) -> Links:
     probability = links.probability[kept]
     summary = links.summary
     if summary.precision is not None:
-        summary = with_shares(summary, probability)
+        summary = judged_anew(with_ranges(with_shares(summary, probability), probability))
     return links.some(kept, replace(summary, n_links=len(probability), agreement=None), considered=None)
 
 

@@ -42,9 +42,7 @@ def with_payload(collection: Collection, payload: Any) -> Collection:
     key, own = _key(table, collection), None
     if key is not None:
         table = _by_id(table, key, collection, name)
-    elif _has_row_numbers(table, collection):
-        numbers = _numbers(table.column("id"))
-        assert numbers is not None
+    elif (numbers := _row_numbers(table, collection)) is not None:
         table = table.take(np.argsort(numbers))
     elif table.num_rows != len(collection):
         raise InputError(
@@ -104,17 +102,20 @@ def _key(table: Any, collection: Collection) -> str | None:
 def _own_ids(table: Any, collection: Collection) -> str | None:
     """The column that gives a collection without ids some; None where it has none that is unique and whole."""
     column = id_field(table.column_names)
+    if collection.ids is not None or column is None or not can_be_ids(table.column(column)):
+        return None
+    return None if "" in table.column(column).to_pylist() else column  # an empty cell of a CSV file
+
+
+def _row_numbers(table: Any, collection: Collection) -> np.ndarray | None:
+    """The row of each line, where a column of ids holds the numbers of all rows of a collection that has no ids."""
+    column = id_field(table.column_names)
     if collection.ids is not None or column is None:
         return None
-    return column if can_be_ids(table.column(column)) else None
-
-
-def _has_row_numbers(table: Any, collection: Collection) -> bool:
-    """Whether a column `id` holds the numbers of all rows of a collection without ids, in whatever order."""
-    if collection.ids is not None or "id" not in table.column_names:
-        return False
-    numbers = _numbers(table.column("id"))
-    return numbers is not None and np.array_equal(np.sort(numbers), np.arange(len(collection)))
+    numbers = _numbers(table.column(column))
+    if numbers is None or not np.array_equal(np.sort(numbers), np.arange(len(collection))):
+        return None
+    return numbers
 
 
 def _numbers(column: Any) -> np.ndarray | None:
@@ -147,8 +148,7 @@ def _read(path: Path) -> Any:
             table = _without_blanks(module.read_csv(path, parse_options=quoted, convert_options=text_ids))
         else:
             table = module.read_json(path) if reader == "json" else read_parquet(path)
-        _ = table.column_names  # a name that is no UTF-8 shows only when it is asked for
-        return table
+        return _with_one_of_each(table, path)
     except VeclinkError:
         raise
     except (*UNREADABLE, arrow.ArrowException) as error:
@@ -156,6 +156,16 @@ def _read(path: Path) -> Any:
         raise InputError(
             f"{path} cannot be read as {path.suffix.lower()} ({reason}); check or write it again."
         ) from error
+
+
+def _with_one_of_each(table: Any, path: Path) -> Any:
+    """The table, refused where columns share a name; those without one, as of trailing commas, are left out."""
+    names = table.column_names  # one that is no UTF-8 shows only when it is asked for
+    table = table.select([place for place, name in enumerate(names) if name or names.count(name) == 1])
+    repeated = sorted({name for name in names if name and names.count(name) > 1})
+    if repeated:
+        raise InputError(f"{path} has more than one column called {named(repeated)}; rename all but one.")
+    return table
 
 
 def _without_blanks(table: Any) -> Any:

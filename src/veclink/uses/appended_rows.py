@@ -11,7 +11,7 @@ from veclink.data.collection import Collection
 from veclink.data.titles import named_title, usual_title
 from veclink.errors import needed
 from veclink.stores.arrow import id_column, one_table
-from veclink.uses.merged_rows import RESERVED, coalesced
+from veclink.uses.merged_rows import RESERVED, as_text, coalesced
 
 NEEDED = ("origin", "id_a", "id_b", "link_probability")
 """Columns of every merged collection."""
@@ -83,6 +83,8 @@ def with_new_rows(table: Any, rows: Collection, placed: Placed, side: str) -> An
         table = _with_values(table, name, values, first=wins)
     tail = _own_columns(arrow, rows, placed.alone, side, plain)
     tail["origin"] = arrow.array([side] * len(placed.alone), arrow.string())
+    for name, values in tail.items():  # what joined rows made text is text in those that follow
+        tail[name] = values if values.type == table.column(name).type else as_text(values)
     return one_table([table, arrow.table(tail)]) if len(placed.alone) else table
 
 
@@ -99,13 +101,19 @@ def _plain_names(table: Any, payload: Any, side: str) -> dict[str, list[str]]:
     None where the name is taken by a column of every merged collection; two where the other side's title is called
     otherwise.
     """
-    names = {name: [] if name in RESERVED or name in NEEDED else [name] for name in payload.column_names}
+    names = {name: [] if _is_taken(name, table) else [name] for name in payload.column_names}
     beginning = "b_" if side == "a" else "a_"
     others = [each.removeprefix(beginning) for each in table.column_names if each.startswith(beginning)]
     own, other = named_title(payload), usual_title(others)
     if own is not None and other is not None and other not in names:
         names[own].append(other)
     return names
+
+
+def _is_taken(name: str, table: Any) -> bool:
+    """Whether a name without a_ and b_ is one of every merged collection, or of what a side has, such as `a_title`."""
+    is_of_a_side = name.startswith(("a_", "b_")) and name in table.column_names
+    return name in RESERVED or name in NEEDED or is_of_a_side
 
 
 def _own_columns(

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from veclink.data.collection import Collection, numbers
-from veclink.data.links import Links
 from veclink.data.notebook import card
-from veclink.errors import InputError, named, without_secrets
+from veclink.errors import InputError, OutputError, named, without_secrets
 from veclink.geometry.magnitudes import fitted
 from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores import open_store
 from veclink.stores.opening import open_collection
 from veclink.stores.protocol import BATCH, Batch
+from veclink.uses.appendable import check_named_alike, check_of_these, check_sure, looked_at, names_of, state_of
 from veclink.uses.appended_rows import NEEDED, Placed, lacking_columns, with_missing_values, with_new_rows
 from veclink.uses.linker import Linker
 from veclink.uses.merged_rows import ids_with_b, joined_ids
@@ -64,6 +64,7 @@ class Appended:
     hidden: float
     ids_of_a: str
     place: str | Path
+    _states: list[str]  # of the place: as it was read, and as it was written here
 
     def __repr__(self) -> str:
         return f"Appended({self._headline()}; {self._is_written()})"
@@ -104,12 +105,21 @@ class Appended:
     def write(self, to: str | Path | None = None) -> int:
         """Put it in the place of the older one, whole or not at all; where nothing changes, nothing is written.
 
+        What was changed there meanwhile is not replaced: it would be lost.
+
         to: another place, where what is there is replaced.
         """
         if not self.changes:
             return self.rows
-        with open_store(self.place if to is None else to, write=True) as store:
-            return store.write(self.batches(), metadata=self.metadata, replace=True)
+        to = self.place if to is None else to
+        is_same_place = str(to) == str(self.place)
+        if is_same_place and state_of(to) != self._states[-1]:
+            raise OutputError(f"{without_secrets(str(to))} was changed meanwhile, and stays so; append to it again.")
+        with open_store(to, write=True) as store:
+            rows = store.write(self.batches(), metadata=self.metadata, replace=True)
+        if is_same_place:
+            self._states.append(state_of(to))
+        return rows
 
 
 @shows_progress
@@ -145,6 +155,7 @@ def append(
         Hears how far it is; True shows it.
     """
     progress = heard(progress)
+    check_sure(sure)
     given = _opened(new, to, side, progress)
     rows = given.rows
     known = _known(given.table, given.ids, side)
@@ -152,7 +163,7 @@ def append(
     table, filled = with_missing_values(given.table, rows, known, side)
     placed = Placed.nowhere()
     if len(fresh):
-        partners = _partners(linker, given, against, progress)
+        partners = _partners(linker, given, fresh, against, progress)
         placed = _placed(table, fresh, partners, side, sure)
     payload = with_new_rows(table, rows, placed, side)
     ids, ids_of_a = _ids(given, placed)
@@ -169,6 +180,7 @@ def append(
         hidden=placed.hidden,
         ids_of_a=ids_of_a,
         place=to,
+        _states=[given.state],
     )
 
 
@@ -176,7 +188,7 @@ def append(
 class _Given:
     """New rows of one side with their ids (m,), and the merged collection with its own (n,).
 
-    table: what it says of its rows; metadata: what its store says of itself.
+    table: what it says of its rows; metadata: what its store says of itself; state: see `state_of`.
     """
 
     side: str
@@ -186,13 +198,20 @@ class _Given:
     merged_ids: np.ndarray
     table: Any
     metadata: dict[str, Any]
+    state: str
+
+    def some(self, rows: np.ndarray) -> Collection:
+        """The new rows at some places."""
+        if len(rows) == len(self.rows):
+            return self.rows
+        return Collection.from_array(numbers(self.rows, rows), self.ids[rows], name=self.rows.name)
 
 
 def _opened(new: Source, to: str | Path, side: str, progress: ProgressListener | None) -> _Given:
     """What was given, refused where it cannot be appended or where there is nothing to append to."""
     if side not in ("a", "b"):
         raise InputError(f"The side is {side!r}; it is 'a' or 'b'.")
-    metadata = _metadata(to)
+    metadata, state = looked_at(to)
     rows = open_collection(new, progress=progress)
     merged = open_collection(to, progress=progress)
     if rows.ids is None:
@@ -204,15 +223,7 @@ def _opened(new: Source, to: str | Path, side: str, progress: ProgressListener |
         )
     if (metadata.get("merged") or {}).get("space") == "both":
         raise InputError(f"{to} was merged with --union-only, in two spaces; merge it again without that first.")
-    return _Given(side, rows, rows.ids, merged, merged.ids, table, metadata)
-
-
-def _metadata(to: str | Path) -> dict[str, Any]:
-    """What the store of the merged collection says of itself; refused where it cannot be replaced as a whole."""
-    with open_store(to) as store:
-        if not store.replaceable:
-            raise InputError(f"{store.name} cannot be replaced as a whole; merge to another kind of store.")
-        return store.metadata()
+    return _Given(side, rows, rows.ids, merged, merged.ids, table, metadata, state)
 
 
 def _known(table: Any, own_ids: np.ndarray, side: str) -> np.ndarray:
@@ -223,39 +234,30 @@ def _known(table: Any, own_ids: np.ndarray, side: str) -> np.ndarray:
 
 
 def _partners(
-    linker: Linker, given: _Given, against: Source | None, progress: ProgressListener | None
+    linker: Linker, given: _Given, fresh: np.ndarray, against: Source | None, progress: ProgressListener | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """For each new row its partner's id on the other side (None for none) and the probability (0 for none)."""
+    """For each row its partner's id on the other side (None for none) and the probability (0 for none).
+
+    fresh: (f,) the new ones among the rows, which are asked for.
+    """
     rows, side = given.rows, given.side
     taken = linker.knows(rows, side=side)
-    links = linker.links if taken is not None else linker.match(rows, side=side, against=against, progress=progress)
-    _check_named_alike(links, given.table, "b" if side == "a" else "a")
+    if taken is None:
+        asked, new = fresh, given.some(fresh)
+        links = linker.match(new, side=side, against=against, progress=progress)
+    else:
+        asked, links = np.arange(len(rows)), linker.links
+    check_named_alike(links, given.table, "b" if side == "a" else "a")
+    check_of_these(linker.links, given.table)
     own, other = (0, 1) if side == "a" else (1, 0)
     first = 0 if taken is None else taken.start
-    mine = np.flatnonzero((links.pairs[:, own] >= first) & (links.pairs[:, own] < first + len(rows)))
+    mine = np.flatnonzero((links.pairs[:, own] >= first) & (links.pairs[:, own] < first + len(asked)))
     partner = np.full(len(rows), None, object)
     chance = np.zeros(len(rows))
-    names = _names(links, other)
-    partner[links.pairs[mine, own] - first] = names[mine]
-    chance[links.pairs[mine, own] - first] = links.probability[mine]
+    names = names_of(links, other)
+    place = asked[links.pairs[mine, own] - first]
+    partner[place], chance[place] = names[mine], links.probability[mine]
     return partner, chance
-
-
-def _check_named_alike(links: Links, table: Any, other: str) -> None:
-    """Refuse links that name rows of the other side by number where the merged collection has ids of it."""
-    ids = links.ids_a if other == "a" else links.ids_b
-    if ids is None and len(links) and str(table.column(f"id_{other}").type) == "string":
-        raise InputError(
-            f"The linker knows the rows of {other.upper()} by their numbers, and the merged collection by ids; link "
-            f"and save the linker with these ids, or give {other.upper()} with them (against=, --against)."
-        )
-
-
-def _names(links: Links, side: int) -> np.ndarray:
-    """The ids of one side of each link, as text; row numbers where it has none."""
-    ids = links.ids_a if side == 0 else links.ids_b
-    values = links.pairs[:, side] if ids is None else ids
-    return np.array([str(each) for each in values.tolist()] + [None], object)[:-1]
 
 
 def _placed(table: Any, fresh: np.ndarray, partners: tuple[np.ndarray, np.ndarray], side: str, sure: float) -> Placed:

@@ -22,8 +22,7 @@ from veclink.progress import Progress, ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
 from veclink.threads import takes_threads
 from veclink.uses.linked_pairs import check_links
-from veclink.uses.new_rows import folder
-from veclink.uses.new_rows.entering import check_ids, check_new, check_options, names_fit, new_rows, side_of
+from veclink.uses.new_rows import entering, folder
 from veclink.uses.new_rows.held import Held, ids_file, opened_side, remembered, whole_of
 from veclink.uses.new_rows.judging import judge
 from veclink.uses.new_rows.knowledge import SIDES, Knowledge, Part
@@ -92,7 +91,7 @@ class Linker:
             What `link` takes: seeds, anchors, device, random_state, memory, threads, progress and so on; of the methods
             "span" alone, and its links one-to-one.
         """
-        check_options(options)
+        entering.check_options(options)
         progress = options.get("progress")
         reads = options.get("seeds_by") is not None
         left = open_collection(a, payload=reads, progress=progress)
@@ -174,13 +173,13 @@ class Linker:
             Of rows of `new` with rows of B (side "a"), or of rows of A with rows of `new` (side "b"). The column
             `displaces` of the evidence names the row that the partner was linked with so far, −1 for none.
         """
-        at, progress = side_of(side), heard(progress)
+        at, progress = entering.side_of(side), heard(progress)
         batch = open_collection(new, payload=False)
         known = self.knows(batch, side=side)
         if known is not None:
             return of_batch(self.links, self.knowledge, at, known)
-        rows = new_rows(batch, self.knowledge, at)
-        check_new(batch, self.links, at)
+        rows = entering.new_rows(batch, self.knowledge, at)
+        entering.check_new(batch, self.links, at)
         other, signatures = self._other(at, against, progress)
         tell(progress, len(rows), "matching")
         vectors = rows.block(0, len(rows))
@@ -229,9 +228,9 @@ class Linker:
         given = [(at, new) for at, new in enumerate((new_a, new_b)) if new is not None]
         batches = [(at, open_collection(new, payload=False)) for at, new in given]
         for at, batch in batches:  # all is checked before anything changes
-            new_rows(batch, self.knowledge, at)
-            check_ids(batch, self.links, at)
-            check_new(batch, self.links, at)
+            entering.new_rows(batch, self.knowledge, at)
+            entering.check_ids(batch, self.links, at)
+            entering.check_new(batch, self.links, at)
         for at in (0, 1) if refit is True else sorted(1 - at for at, _ in batches):
             if not self.held.parts[at]:
                 self._hold(at, whole_of(self.held, at, progress))
@@ -257,7 +256,7 @@ class Linker:
         Where `new` was taken in before, nothing changes and the links come out that it has now: what was stopped can be
         run again.
         """
-        at = side_of(side)
+        at = entering.side_of(side)
         new = open_collection(new, payload=False)  # once: it is looked at three times
         if against is not None:
             self._hold(1 - at, against)
@@ -271,13 +270,13 @@ class Linker:
 
         It needs no collection. `side` is where they come from.
         """
-        return self.translators[side_of(side)].transform(x)
+        return self.translators[entering.side_of(side)].transform(x)
 
     def knows(self, new: Source, *, side: str = "a") -> slice | None:
         """The rows that a batch of one side became, where `new` was taken in before; else None."""
-        at, batch = side_of(side), open_collection(new, payload=False)
+        at, batch = entering.side_of(side), open_collection(new, payload=False)
         rows = self.knowledge.sides[at].rows_of(Part.of(batch))
-        return rows if rows is not None and names_fit(batch, self.links, at, rows) else None
+        return rows if rows is not None and entering.names_fit(batch, self.links, at, rows) else None
 
     def describe(self) -> dict[str, Any]:
         """What is known of the linker as a whole, ready for JSON."""
@@ -309,11 +308,12 @@ class Linker:
         """Use this collection as the one of a side, once it is sure that it is."""
         collection = opened_side(self.held, side, source)
         self.knowledge.sides[side].check(collection, SIDES[side])
+        entering.check_names(collection, self.links, side)
         self.held = self.held.with_collection(side, collection, remembered(source))
         self._signatures.pop(1 - side, None)
 
     def _take_in(self, side: int, batch: Collection, progress: ProgressListener | None) -> None:
-        rows = new_rows(batch, self.knowledge, side)
+        rows = entering.new_rows(batch, self.knowledge, side)
         other, signatures = self._other(side, None, progress)
         tell(progress, len(rows), "matching")
         vectors = rows.block(0, len(rows))

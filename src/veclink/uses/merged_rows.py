@@ -244,12 +244,13 @@ def _column(name: str, taken: Mapping[str, Any], title: str | None, titles: list
 def coalesced(columns: list[Any]) -> Any:
     """The first value of each row that is not missing; columns of several types become text."""
     compute: Any = needed("pyarrow.compute", "The payload of a merged collection")
+    columns = [column for column in columns if str(column.type) != "null"] or columns[:1]
     if len({column.type for column in columns}) > 1:
-        columns = [_as_text(column) for column in columns]
+        columns = [as_text(column) for column in columns]
     return compute.coalesce(*columns)
 
 
-def _as_text(column: Any) -> Any:
+def as_text(column: Any) -> Any:
     """Values as text, as JSON where they are lists or records."""
     import pyarrow as arrow
 

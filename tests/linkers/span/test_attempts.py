@@ -12,6 +12,7 @@ from veclink.linkers.anchors import anchors_from_rows
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.span import attempts
 from veclink.linkers.span.attempt import Attempt, Search
+from veclink.linkers.span.growing import widen
 
 N_SEEDS = 30
 
@@ -44,8 +45,18 @@ def test_all_rows_of_a_large_collection_are_asked_where_some_of_them_do_not_grow
     assert every.pool.extent == large.extent_of_all
     assert every.pool.agreed > 0.3 * every.pool.extent
     assert large.large, "the clouds of the later stages stay what they are"
+    kept = widen(large, every.pool, np.random.default_rng(0))
+    assert kept is every.pool.pairs, "what all rows were asked for is not cut down to a sample"
 
 
 def test_of_very_many_rows_some_are_asked_only(large: CloudPair, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempts, "ASKED_IN_FULL", 1_500)
     assert not _first_two(large)
+
+
+def test_clouds_that_answer_in_full_do_so_after_centring_too(large: CloudPair) -> None:
+    zero = np.zeros(large.a.shape[1], np.float32), np.zeros(large.b.shape[1], np.float32)
+    large.centred_on = lambda *_: CloudPair(large.all_rows("a"), large.all_rows("b"))
+    search = Search(large, np.random.default_rng(0), SpanOptions(), None)
+    assert search.on(zero).clouds.large
+    assert not search.in_full().on(zero).clouds.large

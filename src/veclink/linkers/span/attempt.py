@@ -62,7 +62,9 @@ class Search:
 
     def on(self, means: Means) -> Search:
         """The same on clouds that are centred elsewhere."""
-        return replace(self, clouds=centred(self.clouds, means), moved=means)
+        moved = centred(self.clouds, means)
+        clouds = moved if self.clouds.large else moved.in_full()
+        return replace(self, clouds=clouds, moved=means)
 
     def in_full(self) -> Search:
         """The same with all rows asked for partners in every view, however many they are."""

@@ -124,9 +124,9 @@ def widen(
     """Of large clouds, links like those of a pool, of another sample of rows: pairs (m, 2), the best first.
 
     The canonical map of the pool's links is asked once; of the pairs that hold on the way back as many are kept, by
-    csls, as the pool's share of the rows it grew on promises.
+    csls, as the pool's share of the rows it grew on promises. A pool that all rows were asked for stays as it is.
     """
-    if not clouds.large:
+    if not clouds.large or pool.extent == clouds.extent_of_all:
         return pool.pairs
     share = len(pool.pairs) / pool.extent
     most = max(WIDENED_QUERIES, clouds.extent_of_all // WIDENED_ONE_IN)

@@ -70,7 +70,18 @@ def names_fit(batch: Collection, links: Links, side: int, rows: slice) -> bool:
         return True
     column = (links.considered or links).pairs[:, side]
     inside = (column >= rows.start) & (column < rows.stop)
-    return np.array_equal(ids[inside], batch.ids[column[inside] - rows.start])
+    return np.array_equal(ids[inside].astype(str), batch.ids[column[inside] - rows.start].astype(str))
+
+
+def check_names(collection: Collection, links: Links, side: int) -> None:
+    """Refuse the collection of a side whose rows had other ids when they were linked: links would name others."""
+    if names_fit(collection, links, side, slice(0, len(collection))):
+        return
+    source = collection.name if collection.ids_from is None else collection.ids_from
+    raise InputError(
+        f"{source} gives the rows of side {SIDES[side].upper()} other ids than they had when they were linked; give "
+        "them with those ids, or link again."
+    )
 
 
 def check_options(options: dict[str, Any]) -> None:

@@ -82,7 +82,13 @@ def opened_side(held: Held, side: int, source: Any, progress: ProgressListener |
     file = held.ids_from[side]
     if file is None or collection.ids is not None:
         return collection
-    return replace(with_payload(collection, file), payload=None)
+    try:
+        return replace(with_payload(collection, file), payload=None)
+    except VeclinkError as error:
+        raise InputError(
+            f"The ids of side {SIDES[side].upper()} came from {file}, which cannot be used ({error}); put it back, or "
+            "give a collection that has these ids itself, such as Parquet, or X.npy with X.ids.txt."
+        ) from error
 
 
 def whole_of(held: Held, side: int, progress: ProgressListener | None = None) -> Collection:
