@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from veclink.cli.app import app
 from veclink.data.links import Links
 from veclink.data.summary import Summary
 from veclink.linkers import verdict
@@ -113,13 +117,16 @@ def test_given_pairs_are_blamed_and_more_asked_for_only_where_that_can_help(
     links = _nothing_from(given, wrong=wrong, by_column=by_column)
     said = " ".join(links.summary.reasons)
     assert ("given pairs are wrong" in said) is blamed and ("more" in links.summary.reasons[-1]) is more
-    assert "veclink anchors" in " ".join(advice_without_links(links))
+    assert " ".join(advice_without_links(links)).count("veclink anchors") == 1
     if by_column:
         assert "--seeds-by" not in " ".join([said, *advice_without_links(links)])
 
 
-def test_few_rows_come_first_where_they_are_the_plainest_cause() -> None:
+def test_few_rows_come_first_where_they_are_the_plainest_cause(tmp_path: Path) -> None:
     links = _nothing_from(100, rows=100, by_column=True)
+    links.save(tmp_path / "links.csv")
+    told = CliRunner().invoke(app, ["review", str(tmp_path / "links.csv"), "a.npy", "b.npy"]).output
+    assert "has 100 rows only" in told.split("It may also be")[0]
     assert "has 100 rows only" in links.summary.reasons[0] and "plainest" not in links.summary.reasons[0]
     assert "has 100 rows only" in headline(links, None)[1]
     assert "rows only" not in " ".join(_nothing_from(100, rows=300).summary.reasons)

@@ -151,10 +151,11 @@ def _next_steps(reasons: tuple[str, ...]) -> list[Advice]:
             "If both collections carry a column such as title, url or sku: --seeds-by title, or --seeds-by auto; for "
             "bare .npy files give tables with a line for each row by --payload-a and --payload-b."
         )
-    steps += [
-        "If you can run both models: veclink anchors embeds texts with both; give the two files by --anchors.",
-        "Run veclink probe on the two collections: it says what else may be in the way.",
-    ]
+    if "veclink anchors" not in first:
+        steps.append(
+            "If you can run both models: veclink anchors embeds texts with both; give the two files by --anchors."
+        )
+    steps.append("Run veclink probe on the two collections: it says what else may be in the way.")
     return [Advice(each) for each in steps]
 
 
