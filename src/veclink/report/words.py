@@ -142,11 +142,11 @@ def _next_steps(reasons: tuple[str, ...]) -> list[Advice]:
         return [Advice("Link larger parts of the two collections, or match so few rows by hand.")]
     coming = next_of(reasons)
     first = "Give 8 to 15 known pairs, ids or row numbers in a CSV file with columns a,b: --seeds pairs.csv."
-    if reasons[0] != NO_LINKS_WITHOUT_SEEDS:
+    if coming and reasons[0] != NO_LINKS_WITHOUT_SEEDS:
         first = coming.removeprefix(NEXT)
         first = first[:1].upper() + first[1:]
     steps = [first]
-    if "--seeds-by" in coming:  # not where a column was the start, or none has enough equal values
+    if not coming or "--seeds-by" in coming:  # not where a column was the start, or none has enough equal values
         steps.append(
             "If both collections carry a column such as title, url or sku: --seeds-by title, or --seeds-by auto; for "
             "bare .npy files give tables with a line for each row by --payload-a and --payload-b."
