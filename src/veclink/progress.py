@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 COMPILING = "compiling"
 """The stage of the first run on a machine, before all others."""
 
+LEAST_CONFIDENCE = 0.005
+"""What is less is 0.00 to a reader: nothing bears the pairs out."""
+
 LOG_EVERY = 10.0
 """Seconds between two lines of progress where stderr is not a terminal."""
 
@@ -25,7 +28,8 @@ class Progress:
     """One step of a run.
 
     `step` counts from 1; `of` is the most steps there can be, None when unknown; `links` is the size of the current
-    result and `confidence` the mean confidence in it (None when there is none yet); `stage` names what is done.
+    result and `confidence` the mean confidence in it (None when there is none yet; where it is 0, `links` are pairs
+    that were tried and that nothing bears out); `stage` names what is done.
     While a store is read, the steps are rows, and `rows_per_second` says how fast they come.
     """
 
@@ -40,7 +44,7 @@ class Progress:
 ProgressListener = Callable[[Progress], None]
 
 RoundListener = Callable[[int, int, float], None]
-"""Hears of a round: which it is, how many links it has or rows it looked at, and the share of them that is steady."""
+"""Hears of a round: which it is, how many links it has or rows it looked at, and the confidence in them, 0 of rows."""
 
 
 Given = ParamSpec("Given")
@@ -97,9 +101,13 @@ def describe(now: Progress, elapsed: float) -> str:
         return "once, for some seconds"
     if not now.step:  # its stage says all that there is to say
         return ""
-    parts = [f"iteration {now.step}", f"{now.links:,} links"]
-    if now.confidence is not None:
-        parts.append(f"confidence {now.confidence:.2f}")
+    parts = [f"iteration {now.step}"]
+    if now.confidence is None:
+        parts.append(f"{now.links:,} links")
+    elif now.confidence < LEAST_CONFIDENCE:
+        parts.append(f"{now.links:,} pairs tried, no links yet")
+    else:
+        parts += [f"{now.links:,} links", f"confidence {now.confidence:.2f}"]
     if now.of is not None:
         left = round(elapsed / now.step * (now.of - now.step))
         parts.append(f"at most {left // 60}:{left % 60:02d} left")

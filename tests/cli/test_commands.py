@@ -21,6 +21,7 @@ from veclink.cli.app import COMMANDS, app
 from veclink.cli.shared import print_json
 from veclink.data.links import Links
 from veclink.data.summary import Summary
+from veclink.report.words import advice
 from veclink.stores.opening import address_of
 
 __all__ = ["files"]  # a fixture
@@ -248,3 +249,19 @@ def test_what_is_printed_as_json_is_json(capsys: pytest.CaptureFixture[str]) -> 
         "error": None,
         "ways": [{"ndcg": None}, [1.5, None]],
     }
+
+
+def test_links_of_the_paper_promise_nothing_that_their_votes_do_not_tell(files: Path, tmp_path: Path) -> None:
+    b = np.load(files / "b.npy")
+    for name in ("a.npy", "seeds.csv"):
+        (tmp_path / name).symlink_to(files / name)
+    np.save(tmp_path / "b.npy", b + 0.07 * np.random.default_rng(0).standard_normal(b.shape).astype(np.float32))
+    output = tmp_path / "links.csv"
+    told = link(tmp_path, output, "--method", "geh")[1]
+    assert 0 < len(Links.load(output).at(precision=0.95)) < len(Links.load(output)), "one would be proposed by span"
+    assert "veclink review" in told and "veclink cut" not in told and "below the threshold" not in told
+    merging = ("merge", tmp_path / "a.npy", tmp_path / "b.npy", "--links", output, "--map", "procrustes")
+    told = run(*merging, "-o", tmp_path / "merged.npy")[1]
+    assert "is not known" in told and "would be hidden" not in told
+    assert json.loads(run(*merging, "-o", tmp_path / "merged.npy", "--json")[1])["hidden"] is None
+    assert not any("wrong links to expect" in each.text for each in advice(Links.load(output), None, 0))

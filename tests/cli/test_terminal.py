@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from veclink import link
 from veclink.cli.terminal import print_summary, print_thresholds
 from veclink.confidence.threshold import Threshold
 from veclink.data.summary import Summary
@@ -79,3 +81,16 @@ def test_the_table_says_what_a_wanted_precision_costs(capsys: pytest.CaptureFixt
 def test_reading_a_store_shows_rows_rate_and_time_left() -> None:
     now = Progress(50_000, 200_000, 0, None, "reading lancedb:///x#papers", rows_per_second=2_000.0)
     assert describe(now, 25.0) == "50,000 of 200,000 rows, 2,000 a second, 1:15 left"
+
+
+def test_pairs_that_nothing_bears_out_are_not_told_as_links() -> None:
+    now = Progress(step=6, of=None, links=1_483, confidence=0.0, stage="growing (no seeds, searching)")
+    assert describe(now, elapsed=9.0) == "iteration 6, 1,483 pairs tried, no links yet"
+
+
+def test_no_seeds_no_links_while_clouds_are_only_being_aligned() -> None:
+    noise = np.random.default_rng(0).standard_normal((2, 60, 40))
+    told: list[Progress] = []
+    link(*noise, device="cpu", progress=told.append)
+    aligning = [each for each in told if each.stage == "growing" and each.step]
+    assert "pairs tried, no links yet" in describe(aligning[0], elapsed=1.0)

@@ -236,3 +236,27 @@ def test_rivals_of_collections_without_ids_are_told_by_their_rows() -> None:
         "a": [0, 2], "b": [1, 3], "probability": [0.9, 0.8], "score": [0.5, 0.4],
         "rival_id_a": ["3", ""], "rival_id_b": ["2", "0"],
     }  # fmt: skip
+
+
+def test_what_speaks_for_a_link_is_told_before_what_speaks_against_it() -> None:
+    evidence = {
+        "score": np.array([0.62, 0.5, 0.4]),
+        "local_correlation": np.array([0.9, 0.5, 0.4]),
+        "shared_neighbours": np.array([0.35, 0.1, 0.1]),
+    }
+    model = {"features": list(evidence), "weights": [1.0, 1.0, 1.0], "centre": [0.9, 0.4, 0.34], "scale": [0.1] * 3}
+    links = replace(three_links(), evidence=evidence, trace={"model": model})
+    assert repr(links[0].explain()).splitlines()[1:] == [
+        "Nearby links lie alike around both: correlation 0.90; speaks for it",
+        "The same links are nearby: 35 %; speaks neither for nor against it",
+        "How alike the two are: 0.62; speaks against it",
+        "Against it: The two are less alike than most linked ones (score 0.62).",
+    ]
+
+
+@pytest.mark.extras
+def test_the_chart_of_growth_counts_rounds_in_whole_numbers() -> None:
+    figure = replace(three_links(), trace={"growth": [[10, 5], [20, 15], [30, 30]]}).plot()
+    figure.canvas.draw()
+    rounds = next(axes for axes in figure.axes if axes.get_xlabel() == "round")
+    assert all(tick == round(tick) for tick in rounds.get_xticks())

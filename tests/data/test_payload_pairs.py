@@ -87,3 +87,11 @@ def test_columns_are_called_by_what_they_hold() -> None:
     assert called("title", "Title") == "titles"
     assert called("doc_id", "doc_id") == "values of 'doc_id'"
     assert called("title", "name") == "values of 'title' and 'name'"
+
+
+def test_a_column_that_one_side_calls_otherwise_is_refused_with_the_option_that_works() -> None:
+    a, b = holding(url=numbered(3), name=numbered(3)), holding(url=numbered(3), title=numbered(3))
+    with pytest.raises(InputError, match=r"no column 'title'.*: --seeds-by name=title \(for eval: --by name=title"):
+        match_column("title", a, b)
+    with pytest.raises(InputError, match="--seeds-by url "):
+        match_column("doi", a, b)

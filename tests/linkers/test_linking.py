@@ -23,6 +23,7 @@ from veclink.data.scores import score
 from veclink.errors import InputError
 from veclink.linkers.geh.linker import Growth, Iteration
 from veclink.linkers.linking import link
+from veclink.report.words import advice_without_links
 
 OPTIONS: dict[str, Any] = {"method": "geh", "k": 10, "max_iterations": 4, "device": "cpu"}
 SEEDS = np.stack([np.arange(0, 100, 5)] * 2, axis=1)
@@ -264,3 +265,14 @@ for _ in range(2):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=True)
     assert done.stdout.split() == ["True", "False"]
+
+
+@pytest.mark.parametrize(("equal", "seeds_by"), [(3, None), (0, "auto"), (20, None)])
+def test_where_nothing_is_found_it_is_said_whether_a_column_could_be_a_start(equal: int, seeds_by: str | None) -> None:
+    noise = np.random.default_rng(0).standard_normal((2, 60, 40))
+    titles = [[f"{'both' if row < equal else side} {row}" for row in range(60)] for side in "ab"]
+    links = link(*noise, payload_a=titles[0], payload_b=titles[1], seeds_by=seeds_by, device="cpu")
+    said = " ".join(links.summary.reasons)
+    assert links.summary.verdict == "not linkable" and ("A and B have no equal titles" in said) is (equal == 0)
+    assert ("20; --seeds-by title starts there" in said) is ("--seeds-by" in said) is (equal == 20)
+    assert ("column such as title" in " ".join(advice_without_links(links))) is (equal == 20)

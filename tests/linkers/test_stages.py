@@ -65,7 +65,7 @@ def test_a_kept_stage_is_not_made_again_and_the_generator_goes_on_after_it(tmp_p
 def test_a_stage_that_settles_the_matter_is_the_last() -> None:
     task = _Task()
     nothing = Decision("test", Verdict("not linkable", ("Nothing to go on with.",)))
-    decision = run_stages((Stage(_draw, settles=lambda drawn: nothing), DECIDE), task)
+    decision = run_stages((Stage(_draw, settles=lambda task, drawn: nothing), DECIDE), task)
     assert task.made == ["draw"] and decision.verdict == nothing.verdict
 
 

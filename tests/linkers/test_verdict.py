@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from veclink.cli.app import app
+from veclink.data.links import Links
+from veclink.data.summary import Summary
 from veclink.linkers import verdict
+from veclink.linkers.anchors import Anchors
 from veclink.linkers.span.attempts import FROM_NOTHING
 from veclink.linkers.span.growing import Pool
 from veclink.linkers.span.starts import Bootstrap
@@ -16,8 +23,10 @@ from veclink.linkers.verdict import (
     NOT_LINKABLE,
     SeedCheck,
     Verdict,
+    not_converged,
     span_verdict,
 )
+from veclink.report.words import advice_without_links, headline
 
 ROWS = 1000
 
@@ -79,3 +88,45 @@ def test_what_is_not_borne_out_is_said_with_what_to_do() -> None:
 
 def test_from_seeds_the_estimate_alone_decides() -> None:
     assert _said(0.92, 0.17, "seeds").name == LINKABLE
+
+
+def _nothing_from(given: int, rows: int = ROWS, wrong: int = 0, **kind: bool) -> Links:
+    """The empty links of a run from so many pairs of which no start converged."""
+    pool = Pool(np.empty((0, 2), np.int64), np.empty(0), np.empty(0), extent=rows)
+    bootstrap = Bootstrap(pool, "seeds", 0.0, np.arange(wrong), tried=(("seeds", 0.0), (FROM_NOTHING, 0.0)))
+    anchors = Anchors(np.ones((given, 3)), np.ones((given, 3)), np.ones((given, 2), np.int64), **kind)
+    reasons = not_converged(bootstrap, anchors).reasons
+    summary = Summary("span", rows, ROWS, 0, verdict=NOT_LINKABLE, reasons=reasons)
+    return Links(np.empty((0, 2), np.int64), np.empty(0), summary)
+
+
+@pytest.mark.parametrize(
+    ("given", "wrong", "by_column", "blamed", "more"),
+    [
+        (8, 0, False, True, True),
+        (15, 0, False, False, True),
+        (15, 4, False, True, True),
+        (60, 0, False, False, False),
+        (100, 0, True, False, False),
+        (20, 0, True, False, True),
+    ],
+)
+def test_given_pairs_are_blamed_and_more_asked_for_only_where_that_can_help(
+    given: int, wrong: int, by_column: bool, blamed: bool, more: bool
+) -> None:
+    links = _nothing_from(given, wrong=wrong, by_column=by_column)
+    said = " ".join(links.summary.reasons)
+    assert ("given pairs are wrong" in said) is blamed and ("more" in links.summary.reasons[-1]) is more
+    assert " ".join(advice_without_links(links)).count("veclink anchors") == 1
+    if by_column:
+        assert "--seeds-by" not in " ".join([said, *advice_without_links(links)])
+
+
+def test_few_rows_come_first_where_they_are_the_plainest_cause(tmp_path: Path) -> None:
+    links = _nothing_from(100, rows=100, by_column=True)
+    links.save(tmp_path / "links.csv")
+    told = CliRunner().invoke(app, ["review", str(tmp_path / "links.csv"), "a.npy", "b.npy"]).output
+    assert "has 100 rows only" in told.split("It may also be")[0]
+    assert "has 100 rows only" in links.summary.reasons[0] and "plainest" not in links.summary.reasons[0]
+    assert "has 100 rows only" in headline(links, None)[1]
+    assert "rows only" not in " ".join(_nothing_from(100, rows=300).summary.reasons)

@@ -37,6 +37,7 @@ CSV_IS_SHORT = (
     "A .parquet file also keeps what speaks for each link, its rivals, and the pairs below the threshold: for the "
     "report, the review page, and a threshold that moves both ways."
 )
+VOTES_ARE_ELSEWHERE = "A .parquet file also keeps the votes for each link: for the report and the review page."
 
 
 SURE = 0.95
@@ -220,7 +221,7 @@ def _print(links: Links, steps: list[str], output: str, report: Path | None, ids
         typer.echo(f"The ids of {side.upper()} are those of {file}.")
     typer.echo(f"Written to {output}.")
     if output.lower().endswith(".csv") and len(links):
-        typer.echo(CSV_IS_SHORT)
+        typer.echo(CSV_IS_SHORT if links.summary.is_calibrated else VOTES_ARE_ELSEWHERE)
     if report is not None:
         typer.echo(f"The report is {report}; open it in a browser.")
     if len(links):
@@ -241,7 +242,7 @@ def _next_steps(
     shown, output = shlex.join([*names, *payloads]), shlex.quote(output)
     steps = [] if report is not None else [f"  see them:        veclink report {output} {shown} -o links.html"]
     steps.append(f"  check by eye:    veclink review {output} {shown}")
-    if not is_cut and 0 < len(links.at(precision=SURE)) < len(links):
+    if links.summary.is_calibrated and not is_cut and 0 < len(links.at(precision=SURE)) < len(links):
         steps.append(f"  keep sure ones:  veclink cut {output} --precision {SURE} -o sure.csv")
     if linker is not None:
         steps.append(f"  link new rows:   veclink match NEW --linker {shlex.quote(linker)} -o new.csv")

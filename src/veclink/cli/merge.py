@@ -28,6 +28,10 @@ from veclink.errors import InputError, WrongLinksWarning, named, without_secrets
 if TYPE_CHECKING:
     from veclink.uses.linked_pairs import GivenLinks
 
+HIDDEN_IS_UNKNOWN = (
+    "How many objects of A wrong links would hide is not known: the probabilities of --method geh are shares of votes "
+    "and are not calibrated. Check some of the links by eye (veclink review)."
+)
 THERE = "Nothing had to be written: {} holds just this already."
 """Of a run whose work an earlier one had done, and was perhaps stopped right after it."""
 
@@ -156,11 +160,13 @@ def _merge(
         elif refused:
             store.check_free()
         if writing.yes and not there:
-            _say_before(hidden_by_wrong_links(merged.summary.hidden), printing)
+            _say_before(_cost(merged.summary.hidden, inputs[2]), printing)
             merged.write(store, replace=writing.replace, progress=listener)
     print_warning(merged.summary.warning)
     told = {"output": without_secrets(output), "written": writing.yes and not there, **asdict(merged.summary)}
     lines = _sentences(told)
+    if not told["written"]:
+        lines += filter(None, [_cost(told["hidden"], inputs[2])])
     if merged.translator is not None:
         told["translator"] = merged.translator.describe()
         if merged.translator.quality is not None:
@@ -268,9 +274,14 @@ def _sentences(told: dict[str, Any]) -> list[str]:
         )
     if told["unsure"]:
         lines.append(f"{told['unsure']:,} links are too improbable to make two rows one.")
-    if told["hidden"] is not None and not told["written"]:
-        lines.append(hidden_by_wrong_links(told["hidden"]))
     return lines
+
+
+def _cost(hidden: float | None, links: GivenLinks) -> str:
+    """What a merge would cost by these links, as far as their probabilities say it."""
+    from veclink.uses.linked_pairs import are_calibrated
+
+    return hidden_by_wrong_links(hidden) if are_calibrated(links) else HIDDEN_IS_UNKNOWN
 
 
 def hidden_by_wrong_links(hidden: float | None) -> str:

@@ -123,13 +123,15 @@ def _to_review(links: Links) -> tuple[Links, bool]:
 
 
 def _say_nothing_to_review(links: Links, path: Path, as_json: bool) -> None:
-    from veclink.report.words import advice_without_links, shown_reasons
+    from veclink.report.words import advice_without_links, headline, is_open, shown_reasons
 
     steps = advice_without_links(links)
     if as_json:
         print_json({"links": 0, "verdict": links.summary.verdict, "reasons": links.summary.reasons, "next": steps})
         return
     typer.echo(f"There is nothing to review: {path} has no links, and no pairs that were judged.")
+    if is_open(links):
+        typer.echo(headline(links, None)[1])  # the cause, which the reasons below leave out
     for reason in shown_reasons(links):
         typer.echo(reason)
     typer.echo("\n".join(["Next:", *(f"  {step}" for step in steps)]))

@@ -2,35 +2,84 @@
 
 from __future__ import annotations
 
-# The first reason where no start converged, which pages and terminals put on top.
+from typing import Final
+
+# The first reason where no start converged, which pages and terminals put on top; from what was given, it goes on with
+# the cause.
 NO_LINKS_WITHOUT_SEEDS = "No links found without seeds. That does not mean that nothing is shared."
-NO_LINKS_FROM_GIVEN = (
-    "No links found, neither from what was given nor without it. The plainest reasons are that nothing is shared, or "
-    "too little, or that several of the given pairs are wrong."
-)
+NO_LINKS_FROM_GIVEN = "No links found, neither from what was given nor without it."
+NOTHING_SHARED = "nothing is shared, or too little"
 TOO_FEW_ROWS = "Too few rows"
 FEW_AMONG_MANY = (
     "The smaller collection has {rows:,} rows only. Where the other has thousands, known pairs are often not enough to "
     "find links between so few; a few hundred anchors of the same kind (--anchors) can be."
 )
-# What to do next, in one sentence; it is the last reason there.
+# What to do next, in one sentence that begins so.
+NEXT = "Next: "
+_BY_ANCHORS = "embed some texts with both models (veclink anchors) and give those (--anchors)."
 NEXT_WITHOUT_SEEDS = (
-    "Next: give 8 to 15 known pairs (--seeds); or, where both carry a column such as title or url, take pairs from it "
-    "(--seeds-by title, for bare .npy files with --payload-a and --payload-b); or embed some texts with both models "
-    "(veclink anchors) and give those (--anchors)."
+    f"{NEXT}give 8 to 15 known pairs (--seeds); or, where both carry a column such as title or url, take pairs from it "
+    f"(--seeds-by title, for bare .npy files with --payload-a and --payload-b); or {_BY_ANCHORS}"
 )
-NEXT_FROM_GIVEN = (
-    "Next: if you know that something is shared, check what was given, leave out pairs that may be wrong, and give "
-    "more right ones: 15 are usually enough, 60 for hard data; anchors should be a few hundred, of the same kind as "
-    "the data."
+NEXT_WITHOUT_COLUMN = f"{NEXT}give 8 to 15 known pairs (--seeds); or {_BY_ANCHORS}"
+_IF_SHARED = f"{NEXT}if you know that something is shared,"
+_ANCHORS_LIKE_DATA = "embed a few hundred texts of the same kind as the data with both models (veclink anchors)"
+_NEXT_FROM_FEW_PAIRS = (
+    f"{_IF_SHARED} check what was given, leave out pairs that may be wrong, and give more right ones (--seeds, or "
+    "--seeds-by title where both carry such a column): 15 are usually enough, 60 for hard data."
 )
+_NEXT_FROM_PAIRS = f"{_IF_SHARED} give more pairs (--seeds), 60 for hard data; or {_ANCHORS_LIKE_DATA}."
+_NEXT_FROM_MANY_PAIRS = f"{_IF_SHARED} {_ANCHORS_LIKE_DATA}, and give those (--anchors)."
+_NEXT_FROM_ANCHORS = (
+    f"{_IF_SHARED} give anchors of the same kind as the data, a few hundred; or 15 known pairs (--seeds), 60 for hard "
+    "data."
+)
+# Right pairs that are usually enough, and that are enough for hard data: more of them seldom help.
+USUALLY_ENOUGH: Final = 15
+ENOUGH_FOR_HARD_DATA: Final = 60
+
+
+def causes_from_pairs(given: int, *, wrong: bool, other: bool) -> str:
+    """Why nothing may have been found from so many given pairs.
+
+    wrong: whether some of them look wrong. other: whether a plainer cause was told before.
+    """
+    begun = "It may also be that" if other else "The plainest reasons are that"
+    blamed = wrong or given < USUALLY_ENOUGH
+    pairs = ", or that several of the given pairs are wrong" if blamed else ""
+    return f"{begun} {NOTHING_SHARED}{pairs}."
+
+
+def causes_from_anchors(*, other: bool) -> str:
+    """Why nothing may have been found from outside anchors; other: as in `causes_from_pairs`."""
+    begun = "It may also be that" if other else "The plainest reasons are that"
+    return f"{begun} {NOTHING_SHARED}, or that the anchors are of another kind than the data."
+
+
+def next_from_given(given: int, *, outside: bool, by_column: bool, wrong: bool) -> str:
+    """What to do where nothing was found from so many given pairs, or outside anchors.
+
+    by_column: whether the pairs are rows with equal values in a column. wrong: whether some of them look wrong.
+    """
+    if outside:
+        return _NEXT_FROM_ANCHORS
+    if given >= ENOUGH_FOR_HARD_DATA:
+        return _NEXT_FROM_MANY_PAIRS
+    if by_column or (given >= USUALLY_ENOUGH and not wrong):
+        return _NEXT_FROM_PAIRS
+    return _NEXT_FROM_FEW_PAIRS
 
 
 def no_start_converged(reasons: tuple[str, ...]) -> bool:
     """Whether these are the reasons of a run that found no start, so that nothing is known of what is shared."""
-    return bool(reasons) and reasons[0] in (NO_LINKS_WITHOUT_SEEDS, NO_LINKS_FROM_GIVEN)
+    return bool(reasons) and reasons[0].startswith((NO_LINKS_WITHOUT_SEEDS, NO_LINKS_FROM_GIVEN))
 
 
 def too_few_rows(reasons: tuple[str, ...]) -> bool:
     """Whether these are the reasons of a run with too few rows to judge any link."""
     return bool(reasons) and reasons[0].startswith(TOO_FEW_ROWS)
+
+
+def next_of(reasons: tuple[str, ...]) -> str:
+    """The one of the reasons that says what to do next; empty where none does."""
+    return next((each for each in reasons if each.startswith(NEXT)), "")

@@ -56,6 +56,16 @@ class ColumnMatches:
         """What sentences call the columns: "titles"."""
         return called(*self.columns)
 
+    @property
+    def hint(self) -> str:
+        """Whether linking can start from them, in a sentence for runs that found nothing without."""
+        if not len(self):
+            return f"A and B have no equal {self.name}; values that stand twice on a side do not count."
+        if len(self) < MIN_MATCHES:
+            return f"Rows with equal {self.name}, unique on both sides: {len(self):,}, too few to start from alone."
+        start = f"--seeds-by {_option(self.columns)} starts there"
+        return f"Rows with equal {self.name}, unique on both sides: {len(self):,}; {start}."
+
 
 def match_column(column: str | Columns, a: Collection, b: Collection) -> ColumnMatches | None:
     """The rows with equal values in a column; None where none was named and none is good enough.
@@ -94,10 +104,27 @@ def named_columns(column: str | Columns, a: Collection, b: Collection) -> Column
         kinds = _column_kinds(collection)
         if name not in kinds:
             there = f"it has {named(list(kinds))}" if kinds else "it has no payload (--payload-a, --payload-b)"
-            raise InputError(f"{side} has no column {name!r}: {there}; name a column of both, or A's=B's.")
+            fitting = _fitting(columns, a, b)
+            raise InputError(f"{side} has no column {name!r}: {there}; name a column of both, or A's=B's{fitting}.")
         if not _is_comparable(kinds[name]):
             raise InputError(f"The column {name!r} of {side} holds {kinds[name]}; only text and integers are compared.")
     return columns[0], columns[1]
+
+
+def _fitting(wanted: Columns, a: Collection, b: Collection) -> str:
+    """Columns that can be compared instead, as an option names them: ": --seeds-by name=title"; empty for none."""
+    there = comparable_columns(a, b)
+    asked = [each for each in there if wanted[0] == each[0] or wanted[1] == each[1]]
+    if not there:
+        return ""
+    option = _option((asked or there)[0])
+    return f": --seeds-by {option} (for eval: --by {option})"
+
+
+def _option(columns: Columns) -> str:
+    """What an option calls the columns: "title", or "name=title"."""
+    column_a, column_b = columns
+    return column_a if column_a == column_b else f"{column_a}={column_b}"
 
 
 def comparable_columns(a: Collection, b: Collection) -> list[Columns]:
@@ -149,9 +176,14 @@ def _punctuation() -> dict[int, str | None]:
     return table
 
 
-def _best_match(a: Collection, b: Collection) -> ColumnMatches | None:
+def most_matches(a: Collection, b: Collection) -> ColumnMatches | None:
+    """The rows with equal values in the column that has most of them, however few; None where none can be compared."""
     found = [_matches(columns, a, b) for columns in comparable_columns(a, b)]
-    best = max(found, key=len, default=None)
+    return max(found, key=len, default=None)
+
+
+def _best_match(a: Collection, b: Collection) -> ColumnMatches | None:
+    best = most_matches(a, b)
     if best is None or len(best) < MIN_MATCHES:
         return None
     return best

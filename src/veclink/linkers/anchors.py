@@ -34,6 +34,8 @@ class Anchors:
         What reasons call them.
     marked : bool
         Whether their pairs stay in the pool and are marked as given; links that were found earlier do not and are not.
+    by_column : bool
+        Whether they are rows with equal values in a column.
     """
 
     left: np.ndarray
@@ -42,6 +44,7 @@ class Anchors:
     trusted: bool = True
     name: str = "seeds"
     marked: bool = True
+    by_column: bool = False
 
     def __len__(self) -> int:
         return len(self.left)
@@ -110,7 +113,7 @@ def anchors_from_column(
 ) -> Anchors:
     """Anchors that are rows with equal values in a column: a random part of them, which may be wrong."""
     found = _some_pairs(a, b, matches.pairs, random_state)
-    return replace(found, name=f"equal {matches.name}")
+    return replace(found, name=f"equal {matches.name}", by_column=True)
 
 
 def anchors_from_links(

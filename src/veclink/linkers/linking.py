@@ -15,10 +15,12 @@ from veclink.backends.devices import chosen_device
 from veclink.backends.placing import machines_at
 from veclink.data.agreement import agreement_of
 from veclink.data.collection import Collection
+from veclink.data.doubt import NOT_LINKABLE
 from veclink.data.judged import with_ranges
 from veclink.data.links import Links
+from veclink.data.no_links import NEXT_WITHOUT_COLUMN, NEXT_WITHOUT_SEEDS
 from veclink.data.pairs import KnownPairs, resolve_seeds
-from veclink.data.payload_pairs import ColumnMatches, match_column
+from veclink.data.payload_pairs import MIN_MATCHES, ColumnMatches, match_column, most_matches
 from veclink.data.texts import texts_of
 from veclink.errors import InputError, named
 from veclink.geometry.clouds import Cloud
@@ -154,6 +156,8 @@ def link(
             links = run.with_copies(links, groups)
         if watch.checkpoint is not None:
             watch.checkpoint.clear()
+    if given is None and links.summary.verdict == NOT_LINKABLE:
+        links = _with_hint(links, left, right)
     if seeds_by is not None:
         links = _with_column(links, matches, given)
     links = with_agreement(links, left, right)
@@ -233,9 +237,25 @@ def _check_continued(method: str, others: tuple[Any, ...]) -> None:
         raise InputError("Method 'geh' believes every pair it starts from, and earlier links may be wrong; use 'span'.")
 
 
+def _with_hint(links: Links, a: Collection, b: Collection) -> Links:
+    """The links of a run from nothing that found none, with a word on the columns that it could have started from."""
+    best = most_matches(a, b)
+    if best is not None:
+        links = _with_reason(links, best.hint)
+    if a.payload is None or b.payload is None or (best is not None and len(best) >= MIN_MATCHES):
+        return links
+    reasons = links.summary.reasons
+    without = tuple(NEXT_WITHOUT_COLUMN if each == NEXT_WITHOUT_SEEDS else each for each in reasons)
+    return replace(links, summary=replace(links.summary, reasons=without))
+
+
+def _with_reason(links: Links, told: str) -> Links:
+    return replace(links, summary=replace(links.summary, reasons=(*links.summary.reasons, told)))
+
+
 def _with_column(links: Links, matches: ColumnMatches | None, used: Anchors | None) -> Links:
     """The links, with a word on the column that they were started from."""
-    summary, trace = links.summary, links.trace
+    trace = links.trace
     if matches is None or used is None:
         told = "No column of both has enough equal values that are unique: linking started from nothing."
     else:
@@ -245,8 +265,7 @@ def _with_column(links: Links, matches: ColumnMatches | None, used: Anchors | No
         )
         taken = {"columns": matches.columns, "matches": len(matches), "used": len(used)}
         trace = {**trace, "seeds_by": taken}
-    summary = replace(summary, reasons=(*summary.reasons, told))
-    return replace(links, summary=summary, trace=trace)
+    return replace(_with_reason(links, told), trace=trace)
 
 
 def _stand_for(known: KnownPairs | None, groups: Grouped | None) -> np.ndarray | None:

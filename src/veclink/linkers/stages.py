@@ -98,14 +98,14 @@ class Stage:
     trace : callable, optional
         What the trace says about its result, as plain values.
     settles : callable, optional
-        From its result to the decision, where there is nothing to go on with.
+        From the task and its result to the decision, where there is nothing to go on with.
     """
 
     run: Callable[[Any, Any], Any]
     kept: Kept | None = None
     opening: Callable[[Any], Progress] | None = None
     trace: Callable[[Any], dict[str, Any]] | None = None
-    settles: Callable[[Any], Decision | None] | None = None
+    settles: Callable[[Any, Any], Decision | None] | None = None
 
 
 def run_stages(stages: Sequence[Stage], task: Task) -> Decision:
@@ -118,7 +118,7 @@ def run_stages(stages: Sequence[Stage], task: Task) -> Decision:
         result = _kept_or_made(stage, task, result)
         if stage.trace is not None:
             trace |= stage.trace(result)
-        settled = None if stage.settles is None else stage.settles(result)
+        settled = None if stage.settles is None else stage.settles(task, result)
         if settled is not None:
             result = settled
             break

@@ -9,12 +9,15 @@ import numpy as np
 from veclink.data.doubt import DOUBTFUL, LINKABLE, NOT_LINKABLE
 from veclink.data.no_links import (
     FEW_AMONG_MANY,
-    NEXT_FROM_GIVEN,
     NEXT_WITHOUT_SEEDS,
     NO_LINKS_FROM_GIVEN,
     NO_LINKS_WITHOUT_SEEDS,
     TOO_FEW_ROWS,
+    causes_from_anchors,
+    causes_from_pairs,
+    next_from_given,
 )
+from veclink.linkers.anchors import Anchors
 from veclink.linkers.geh.constants import AGREED, DISPUTED
 from veclink.linkers.span.attempts import FROM_NOTHING
 from veclink.linkers.span.constants import (
@@ -129,8 +132,8 @@ def span_verdict(
     return Verdict(NOT_LINKABLE, tuple(reasons))
 
 
-def not_converged(bootstrap: Bootstrap) -> Verdict:
-    """The verdict where there is no pool to fit a map to."""
+def not_converged(bootstrap: Bootstrap, anchors: Anchors | None) -> Verdict:
+    """The verdict where there is no pool to fit a map to. anchors: what was given."""
     n_rows = bootstrap.pool.extent
     if n_rows < MIN_POOL:
         reason = f"{TOO_FEW_ROWS}: the smaller collection has {n_rows:,}, and links are judged from {MIN_POOL} on."
@@ -144,12 +147,24 @@ def not_converged(bootstrap: Bootstrap) -> Verdict:
         f"Of {len(bootstrap.tried)} starts tried, the best ended with {best:.0%} of the smaller collection in pairs "
         "that the views agree on, as few as between unrelated vectors."
     )
-    said = [tried]
-    if n_rows < ROWS_SAID_TO_BE_FEW:
-        said.append(FEW_AMONG_MANY.format(rows=n_rows))
-    if all(name == FROM_NOTHING for name, _ in bootstrap.tried):
-        return Verdict(NOT_LINKABLE, (NO_LINKS_WITHOUT_SEEDS, *said, NEXT_WITHOUT_SEEDS))
-    return Verdict(NOT_LINKABLE, (NO_LINKS_FROM_GIVEN, *said, NEXT_FROM_GIVEN))
+    few = FEW_AMONG_MANY.format(rows=n_rows) if n_rows < ROWS_SAID_TO_BE_FEW else ""
+    if anchors is None:
+        reasons = NO_LINKS_WITHOUT_SEEDS, tried, few, NEXT_WITHOUT_SEEDS
+        return Verdict(NOT_LINKABLE, tuple(filter(None, reasons)))
+    return Verdict(NOT_LINKABLE, _nothing_from(anchors, few, tried, wrong=len(bootstrap.outlier_seeds) > 0))
+
+
+def _nothing_from(anchors: Anchors, few: str, tried: str, *, wrong: bool) -> tuple[str, ...]:
+    """The reasons where anchors were given and no start converged: few rows, where they are, before all else."""
+    given = len(anchors)
+    if anchors.outside:
+        causes = causes_from_anchors(other=bool(few))
+    else:
+        causes = causes_from_pairs(given, wrong=wrong, other=bool(few))
+    coming = next_from_given(given, outside=anchors.outside, by_column=anchors.by_column, wrong=wrong)
+    if few:
+        return f"{NO_LINKS_FROM_GIVEN} {few}", causes, tried, coming
+    return f"{NO_LINKS_FROM_GIVEN} {causes}", tried, coming
 
 
 def geh_verdict(

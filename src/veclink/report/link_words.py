@@ -12,16 +12,18 @@ from veclink.confidence.explanations import in_words, model_changes, recorded_va
 from veclink.data.link import Explanation
 from veclink.data.links import Links
 
+SPEAKS = {1: "speaks for it", 0: "speaks neither for nor against it", -1: "speaks against it"}
+
 
 def explanation(links: Links, i: int) -> Explanation:
-    """Link i in words: how probable it is, what speaks against it, its evidence, its votes and its rivals."""
+    """Link i in words: how probable it is, its evidence, what speaks for it first, its votes and its rivals."""
     known = links.explain(i)
     rivals = links.rival_names(i)
     told = Explanation(Probability=_chance_in_words(links, known))
+    told.update(_evidence_in_words(known, _changes(links, i, known)))
     doubt = in_words(links, i, rivals["a"], rivals["b"])
     if doubt:
         told["Against it"] = doubt
-    told.update(_evidence_in_words(known, _changes(links, i, known)))
     if known.get("views"):
         told["Votes"] = f"{known['votes']} of {known['views']} views proposed it"
     for side, name in rivals.items():
@@ -54,16 +56,26 @@ def _evidence_in_words(
     known: Mapping[str, Any],
     changes: Mapping[str, float],
 ) -> dict[str, str]:
-    """What each kind of evidence says of a link, by its label; those without words only where they are telling."""
+    """What each kind of evidence says of a link, by its label, what speaks for it first and against it last.
+
+    Those without words are there only where they are telling.
+    """
     told = {}
-    for entry in evidence.REGISTRY:
+    for entry in sorted(evidence.REGISTRY, key=lambda each: -_direction(changes.get(each.name, 0.0))):
         value = known.get(entry.name)
-        change = changes.get(entry.name, 0.0)
         words = []
         if entry.card is not None and value is not None and isfinite(value):
             words.append(entry.card(float(value), known))
-        if abs(change) > MIN_TELLING_CHANGE:
-            words.append("speaks for it" if change > 0 else "speaks against it")
+        direction = _direction(changes.get(entry.name, 0.0))
+        if direction or (words and entry.name in changes):
+            words.append(SPEAKS[direction])
         if words:
             told[entry.label] = "; ".join(words)
     return told
+
+
+def _direction(change: float) -> int:
+    """Whether a change of the log odds speaks for a link (1), against it (−1), or is not worth a word (0)."""
+    if abs(change) <= MIN_TELLING_CHANGE:
+        return 0
+    return 1 if change > 0 else -1

@@ -65,4 +65,5 @@ def _growth(axes: Any, links: Links) -> None:
     axes.plot(rounds, pool, marker="o", label="in the pool")
     axes.plot(rounds, agreed, marker="o", label="agreed")
     axes.set(title="How the links grew", xlabel="round", ylabel="pairs")
+    axes.locator_params(axis="x", integer=True)
     axes.legend(frameon=False)

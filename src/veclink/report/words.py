@@ -10,10 +10,10 @@ from veclink.confidence.explanations import SURE
 from veclink.confidence.intervals import Estimates
 from veclink.data.links import Links
 from veclink.data.no_links import (
-    NEXT_FROM_GIVEN,
-    NEXT_WITHOUT_SEEDS,
+    NEXT,
     NO_LINKS_FROM_GIVEN,
     NO_LINKS_WITHOUT_SEEDS,
+    next_of,
     no_start_converged,
     too_few_rows,
 )
@@ -68,8 +68,8 @@ def is_open(links: Links) -> bool:
 def shown_reasons(links: Links) -> list[str]:
     """The reasons of such a run but for those that the headline and the advice say already."""
     reasons = links.summary.reasons
-    said = (NO_LINKS_WITHOUT_SEEDS, NO_LINKS_FROM_GIVEN, NEXT_WITHOUT_SEEDS, NEXT_FROM_GIVEN)
-    return [each for each in reasons if each not in said]
+    said = (NO_LINKS_WITHOUT_SEEDS, NO_LINKS_FROM_GIVEN, NEXT)
+    return [each for each in reasons if not each.startswith(said)]
 
 
 def _headline_without_links(reasons: tuple[str, ...], between: str) -> tuple[str, str]:
@@ -80,11 +80,8 @@ def _headline_without_links(reasons: tuple[str, ...], between: str) -> tuple[str
     if reasons[0] == NO_LINKS_WITHOUT_SEEDS:
         unknown = f"That does not mean that nothing is shared. No start led to links {between}."
         return "No links found without seeds.", unknown
-    plainest = (
-        "The plainest reasons are that nothing is shared, or too little, or that several of the given pairs are wrong. "
-        f"No start led to links {between}."
-    )
-    return "No links found from what was given.", plainest
+    cause = reasons[0].removeprefix(NO_LINKS_FROM_GIVEN).strip()
+    return "No links found from what was given.", f"{cause} No start led to links {between}."
 
 
 def advice(links: Links, estimates: Estimates | None, n_close: int) -> list[Advice]:
@@ -101,7 +98,9 @@ def advice(links: Links, estimates: Estimates | None, n_close: int) -> list[Advi
     if doubtful:
         unsure = links.probability[links.probability < SURE]
         wrong, of_all = float((1 - unsure).sum()), float((1 - links.probability).sum())
-        most = f" About {wrong:,.0f} of the {of_all:,.0f} wrong links to expect are among them." if of_all >= 2 else ""
+        most = ""
+        if of_all >= 2 and summary.is_calibrated:
+            most = f" About {wrong:,.0f} of the {of_all:,.0f} wrong links to expect are among them."
         told.append(Advice(f"Look first at the {doubtful:,} links with a probability below {SURE}.{most}", "doubtful"))
     if n_close:
         told.append(Advice(f"Look at the {n_close:,} close calls, where a rival is nearly as good.", "close"))
@@ -141,18 +140,23 @@ def _next_steps(reasons: tuple[str, ...]) -> list[Advice]:
     """What to do where no start converged, the easiest first."""
     if too_few_rows(reasons):
         return [Advice("Link larger parts of the two collections, or match so few rows by hand.")]
-    pairs = Advice("Give 8 to 15 known pairs, ids or row numbers in a CSV file with columns a,b: --seeds pairs.csv.")
-    if reasons[0] != NO_LINKS_WITHOUT_SEEDS:
-        pairs = Advice("Check what was given, and give more: 15 right pairs are usually enough, 60 for hard data.")
-    return [
-        pairs,
-        Advice(
+    coming = next_of(reasons)
+    first = "Give 8 to 15 known pairs, ids or row numbers in a CSV file with columns a,b: --seeds pairs.csv."
+    if coming and reasons[0] != NO_LINKS_WITHOUT_SEEDS:
+        first = coming.removeprefix(NEXT)
+        first = first[:1].upper() + first[1:]
+    steps = [first]
+    if not coming or "--seeds-by" in coming:  # not where a column was the start, or none has enough equal values
+        steps.append(
             "If both collections carry a column such as title, url or sku: --seeds-by title, or --seeds-by auto; for "
             "bare .npy files give tables with a line for each row, in their order, by --payload-a and --payload-b."
-        ),
-        Advice("If you can run both models: veclink anchors embeds texts with both; give the two files by --anchors."),
-        Advice("Run veclink probe on the two collections: it says what else may be in the way."),
-    ]
+        )
+    if "veclink anchors" not in first:
+        steps.append(
+            "If you can run both models: veclink anchors embeds texts with both; give the two files by --anchors."
+        )
+    steps.append("Run veclink probe on the two collections: it says what else may be in the way.")
+    return [Advice(each) for each in steps]
 
 
 def _linked_share(estimates: Estimates) -> str:

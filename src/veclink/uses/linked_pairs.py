@@ -49,6 +49,11 @@ def loaded(links: GivenLinks) -> GivenLinks:
         return links
 
 
+def are_calibrated(links: GivenLinks) -> bool:
+    """Whether wrong links can be counted by the probabilities; not where they are shares of votes."""
+    return not isinstance(links, Links) or links.summary.is_calibrated
+
+
 def check_links(links: Links, a: Collection, b: Collection, *, by_id: bool = True) -> None:
     """Refuse links of other collections, of these in the other order, or of these without the ids they had.
 

@@ -26,7 +26,7 @@ from veclink.progress import Progress, ProgressListener, heard, shows_progress
 from veclink.stores import open_store
 from veclink.stores.opening import check_free, open_collection
 from veclink.stores.protocol import TABLE, Batch, Store
-from veclink.uses.linked_pairs import GivenLinks, loaded, pairs_of
+from veclink.uses.linked_pairs import GivenLinks, are_calibrated, loaded, pairs_of
 from veclink.uses.maps import DEFAULT_MAP, Paired
 from veclink.uses.merged_rows import MergedRows, names, table_beside
 from veclink.uses.translated import Workspace, fingerprint
@@ -85,9 +85,9 @@ class MergeSummary:
     """Counts of a merged collection: rows = from_b + translated; linked are those of B that are in A too.
 
     hidden: how many rows of A are expected to be hidden by a wrong link, Σ(1 − probability) of the links that make two
-    rows one; None where all count as certain. unsure: links that helped to fit the map but were too improbable to make
-    two rows one. left_out: rows of A without a direction. space: "b", or "both" where nothing was translated. ids_of_a:
-    in words, how A's ids are written. warning: a sentence where the map is no better than chance.
+    rows one; None where all count as certain, or by votes alone. unsure: links that fit the map but were too improbable
+    to make two rows one. left_out: rows of A without a direction. space: "b", or "both" where nothing was translated.
+    ids_of_a: in words, how A's ids are written. warning: a sentence where the map is no better than chance.
     """
 
     rows: int
@@ -303,7 +303,7 @@ def merge(
     left_out = np.setdiff1d(np.arange(len(left)), cloud.rows)
     rows = MergedRows.of(left, right, pairs[chosen], probability[chosen], left_out)
     unsure = int((probability < how.sure).sum())
-    summary = _summary(rows, translator, unsure, len(np.setdiff1d(left_out, pairs[chosen, 0])))
+    summary = _summary(rows, translator, unsure, len(np.setdiff1d(left_out, pairs[chosen, 0])), links)
     if summary.warning is not None:
         warnings.warn(summary.warning, WrongLinksWarning, stacklevel=2)
     merged = Merged(rows, translator, summary, cloud, workspace)
@@ -330,14 +330,16 @@ def _check_dimensions(translator: Translator, a: Collection, b: Collection) -> N
         )
 
 
-def _summary(rows: MergedRows, translator: Translator | None, unsure: int, left_out: int) -> MergeSummary:
+def _summary(
+    rows: MergedRows, translator: Translator | None, unsure: int, left_out: int, links: GivenLinks
+) -> MergeSummary:
     union = translator is None
     return MergeSummary(
         rows=len(rows),
         from_b=len(rows.b),
         linked=int((rows.partner >= 0).sum()),
         translated=0 if union else len(rows.alone),
-        hidden=rows.hidden,
+        hidden=rows.hidden if are_calibrated(links) else None,
         unsure=unsure,
         left_out=left_out,
         dimension=max(rows.a.dimension, rows.b.dimension) if union else rows.b.dimension,

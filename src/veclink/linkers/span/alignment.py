@@ -93,7 +93,7 @@ def align(
         unchanged.append(float(np.mean(best == partner[half])))
         partner[half] = best
         if listener is not None:
-            listener(step + 1, len(half), unchanged[-1])
+            listener(step + 1, len(half), 0.0)
         directions = _shared_directions(whitened, half, found, rule.power)
         signatures = both(partial(multiply, after=unit_rows), whitened, directions)
         if step > HINTED_ROUNDS + ALIGNMENT_STEADY_ROUNDS and _is_steady(unchanged):

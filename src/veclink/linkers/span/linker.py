@@ -258,14 +258,14 @@ def _told_overlap(task: SpanTask, estimated: Estimated) -> float:
     return min(overlap, task.clouds.n_a, task.clouds.n_b)
 
 
-def _give_up(grown: Grown) -> Decision | None:
+def _give_up(task: SpanTask, grown: Grown) -> Decision | None:
     """The decision where there is no pool to fit a map to."""
     pool = grown.bootstrap.pool
     if grown.bootstrap.converged and len(pool.pairs) >= MIN_POOL:
         return None
     return Decision(
         "span",
-        not_converged(grown.bootstrap),
+        not_converged(grown.bootstrap, task.anchors),
         overlap=0.0,
         rounds=len(pool.history),
     )
