@@ -37,6 +37,10 @@ class WrongLinksWarning(UserWarning):
     """The links that were given are no better than chance: most of them are wrong, or A and B are exchanged."""
 
 
+class UnusedIdsWarning(UserWarning):
+    """The payload has a column of ids that cannot name rows: some stand twice, or are missing."""
+
+
 class MissingExtra(VeclinkError, ImportError):
     """An optional package is needed and not installed."""
 

@@ -20,6 +20,7 @@ from report.test_report import unpacked
 from veclink.cli.app import COMMANDS, app
 from veclink.cli.shared import print_json
 from veclink.data.links import Links
+from veclink.data.summary import Summary
 from veclink.report.words import advice
 from veclink.stores.opening import address_of
 
@@ -87,6 +88,9 @@ def test_a_report_is_made_of_saved_links(files: Path, tmp_path: Path) -> None:
     assert code == 0 and str(page) in out.replace("\n", "")
     text = page.read_text()
     assert "in truth" in text and "Paper number 7" in unpacked(text)["texts"]
+    titles.write_text("id,title\n7,Twice\n" + "".join(f"{row},Paper\n" for row in range(1, 120)))
+    code, _, told = run("report", links, *collections, "-o", page, "--payload-a", titles)
+    assert code == 0 and told.startswith(f"The column `id` of {titles} has '7' in more than one line, so it names no")
     bare = tmp_path / "bare.html"
     told = json.loads(run("report", links, "-o", bare, "--json")[1])
     assert told == {"report": str(bare), "links": len(Links.load(links)), "verdict": "linkable"}
@@ -109,8 +113,47 @@ def test_bare_files_are_evaluated_and_merged_by_titles_in_tables(files: Path, tm
     assert code == 0 and sorted(set(table["title"])) == sorted(f"Paper number {row}" for row in range(120))
     code, _, told = run("eval", links, "--truth", files / "truth.csv", *payload)
     assert code == 2 and "are for --by" in told
-    code, _, told = run("merge", *collections, "--links", links, "-o", tmp_path / "d.csv", "--dedupe", *payload)
-    assert code == 2 and "writes ids alone" in told
+
+
+def test_links_that_name_ids_are_used_only_with_collections_that_have_them(files: Path, tmp_path: Path) -> None:
+    """Where the ids came from a table that is forgotten, row numbers would be written in their place."""
+    links, payload = tmp_path / "links.parquet", []
+    pairs = np.array([[int(line["a"]), int(line["b"])] for line in csv.DictReader((files / "truth.csv").open())])
+    for side in "ab":
+        ids = "".join(f"{side}-{row}\n" for row in range(120))
+        (tmp_path / f"{side}.csv").write_text("id\n" + ids)
+        payload += [f"--payload-{side}", tmp_path / f"{side}.csv"]
+    named = ([f"{side}-{row}" for row in rows] for side, rows in zip("ab", pairs.T.tolist(), strict=True))
+    ids_a, ids_b = (np.array(each, object) for each in named)
+    Links(pairs, np.ones(len(pairs)), Summary("span", 120, 120, len(pairs)), ids_a=ids_a, ids_b=ids_b).save(links)
+    collections = (files / "a.npy", files / "b.npy")
+    for command, output in (
+        (("merge", *collections, "--links", links, "--union-only", "--yes"), "merged.parquet"),
+        (("merge", *collections, "--links", links, "--dedupe", "--yes"), "known.csv"),
+        (("cluster", *collections, "--links", links), "clusters.csv"),
+        (("report", links, *collections), "links.html"),
+    ):
+        code, _, told = run(*command, "-o", tmp_path / output)
+        assert code == 1 and "other ids than A has" in told and "--payload-a FILE" in told, command
+        assert not (tmp_path / output).exists()
+        code, _, told = run(*command, "-o", tmp_path / output, *payload)
+        assert code == 0, (command, told)
+    assert "a-7" in veclink.open_collection(tmp_path / "merged.parquet").payload.column("id_a").to_pylist()
+    for output in ("known.csv", "clusters.csv"):
+        assert "a-7" in (tmp_path / output).read_text()
+
+
+def test_probe_finds_seeds_by_the_ids_of_a_table(files: Path, tmp_path: Path) -> None:
+    seeds, payload = tmp_path / "seeds.csv", ("--payload-a", tmp_path / "a.csv")
+    (tmp_path / "a.csv").write_text("id\n" + "".join(f"a-{row}\n" for row in range(120)))
+    pairs = [(line["a"], line["b"]) for line in csv.DictReader((files / "truth.csv").open())]
+    seeds.write_text("a,b\n" + "".join(f"a-{a},{b}\n" for a, b in pairs[:20]))
+    given = ("probe", files / "a.npy", files / "b.npy", "--seeds", seeds, "--no-forecast")
+    code, _, told = run(*given)
+    assert code == 1 and "--payload-a FILE" in told
+    code, out, told = run(*given, *payload)
+    assert code == 0, told
+    assert f"--payload-a {tmp_path / 'a.csv'}" in out.replace("\n", "")
 
 
 def test_a_report_names_both_collections_or_none(files: Path, tmp_path: Path) -> None:

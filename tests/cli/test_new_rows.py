@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shutil
 import signal
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +102,7 @@ def save(path: Path, vectors: np.ndarray, first: int = 0) -> None:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the page begins with: A and B, seeds, and rows that come later."""
+    """What the page begins with: A and B, seeds, and rows that come later; the same with ids, and a query."""
     folder = tmp_path_factory.mktemp("walk")
     grown = grown_papers()
     np.save(folder / "a.npy", grown.a)
@@ -113,28 +115,35 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     np.save(folder / "b_now.npy", grown.b)
     known = grown.seeds[grown.seeds[:, 1] < 480]
     (folder / "seeds.csv").write_text("a,b\n" + "".join(f"{a},{b}\n" for a, b in known.tolist()))
+    (folder / "known.csv").write_text("a,b\n" + "".join(f"a{a},b{b}\n" for a, b in known.tolist()))
+    for name, vectors, first in (("a", grown.a, 0), ("b", grown.b, 0), ("new_a", grown.new, len(grown.a))):
+        ids = [f"{name[-1]}{first + row}" for row in range(len(vectors))]
+        pq.write_table(pa.table({"id": ids, "vector": list(vectors)}), folder / f"{name}.parquet")
+    np.save(folder / "query_b.npy", grown.b[grown.partner.max()])  # an object that is new in A
     return folder
 
 
 @pytest.fixture(scope="module")
 def walked(files: Path) -> dict[str, str]:
-    """All commands and all Python of the page, run in their order; what each command said."""
+    """All commands and all Python of the page, run in their order; what each command said, and all Python printed."""
     said: dict[str, str] = {}
+    printed = io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(files)
         for language, block in CODE.findall(PAGE.read_text(encoding="utf-8")):
             if language == "python":
-                exec(compile(block, str(PAGE), "exec"), {})
+                with redirect_stdout(printed):
+                    exec(compile(block, str(PAGE), "exec"), {})
             for line in re.findall(r"^veclink (.+)", block, re.MULTILINE) if not language else ():
                 code, told = command_alone(*line.split())
                 assert code == 0, f"veclink {line}: {told}"
                 said[line] = told
-    return said
+    return {**said, "python": printed.getvalue()}
 
 
 def test_the_walk_of_the_page_links_what_came_each_night(files: Path, walked: dict[str, str]) -> None:
     grown = grown_papers()
-    assert len(walked) == 8
+    assert len(walked) == 8 + 1
     first, second = Links.load(files / "monday.csv"), Links.load(files / "tuesday.csv")
     right = np.concatenate([grown.right(first), grown.partner[25 + second.pairs[:, 0]] == second.pairs[:, 1]])
     possible = np.count_nonzero((grown.partner[:45] >= 0) & (grown.partner[:45] < 480))
@@ -145,6 +154,17 @@ def test_the_walk_of_the_page_links_what_came_each_night(files: Path, walked: di
     now = Links.load(files / "links_now.parquet")
     new = now.pairs[:, 0] >= 440
     assert (grown.partner[now.pairs[new, 0] - 440] == now.pairs[new, 1]).mean() >= 0.9
+
+
+def test_the_walk_makes_one_store_that_grows_and_is_searched(files: Path, walked: dict[str, str]) -> None:
+    grown = grown_papers()
+    rows = pq.read_table(files / "merged.parquet").to_pylist()
+    partner = {row["id_a"]: row["id_b"] for row in rows if row["id_a"] is not None}
+    assert {f"a{row}" for row in range(500)} == set(partner), "all of A, and what was appended"
+    joined = [(partner[f"a{440 + row}"], f"b{b}") for row, b in enumerate(grown.partner.tolist()) if b >= 0]
+    right = [found == true for found, true in joined]
+    assert np.mean(right) >= 0.75 and all(found in (true, None) for found, true in joined)
+    assert walked["python"].startswith(f"['b{grown.partner.max()}' ")
 
 
 def test_the_walk_cuts_both_ways(files: Path, walked: dict[str, str]) -> None:
@@ -282,6 +302,23 @@ def test_of_two_updates_at_once_none_is_lost_silently(tmp_path: Path, moment: st
         patch.chdir(tmp_path)
         assert command_alone(*again)[0] == 0
     assert Linker.load(tmp_path / "linker").sizes == (485, 500)
+
+
+def test_new_rows_are_named_by_a_table_of_ids(tmp_path: Path) -> None:
+    grown = grown_papers()
+    for name, vectors in (("new", grown.new), ("b", grown.b)):
+        np.save(tmp_path / f"{name}.npy", vectors)
+    (tmp_path / "new.csv").write_text("id\n" + "".join(f"new-{row}\n" for row in range(len(grown.new))))
+    fitted().save(tmp_path / "linker")
+    found = tmp_path / "links.csv"
+    given = ["match", str(tmp_path / "new.npy"), "--linker", str(tmp_path / "linker"), "-o", str(found)]
+    given += ["--against", str(tmp_path / "b.npy"), "--payload-a", str(tmp_path / "new.csv")]
+    told = CliRunner().invoke(app, given)
+    assert told.exit_code == 0, told.output
+    links = Links.load(found)
+    assert links.ids_a is not None and links.ids_a.tolist() == [f"new-{row}" for row in links.pairs[:, 0].tolist()]
+    told = CliRunner().invoke(app, [*given, "--side", "b"])
+    assert told.exit_code == 2 and "--payload-b alone" in " ".join(told.stderr.split())
 
 
 def test_match_refuses_to_write_over_what_its_linker_needs(tmp_path: Path) -> None:

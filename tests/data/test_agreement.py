@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from held_columns import holding, numbered
-from veclink.data.agreement import Agreement, agreement_of, score_by_column
+from veclink.data.agreement import Agreement, agreement_of, agreement_of_titles, score_by_column
 from veclink.data.summary import Summary
 from veclink.errors import InputError
 
@@ -45,6 +45,26 @@ def test_agreement_is_told_where_nothing_agrees_under_one_name_but_not_where_nam
         == "Values of 'title' and 'name' agree in 1 of 2 links."
     )
     assert agreement_of(pairs, a, holding(2)) is None and agreement_of(pairs[:0], a, a) is None
+
+
+def test_titles_that_stand_in_other_links_say_that_the_payload_may_be_shuffled() -> None:
+    pairs = np.stack([np.arange(20)] * 2, axis=1)
+    a, shuffled = holding(name=numbered(20)), holding(title=[*numbered(20)[1:], numbered(20)[0]])
+    told = agreement_of(pairs, a, shuffled)
+    assert told.sentence.startswith("Values of 'name' and 'title' agree in 0 of 20 links. If they should (20 rows")
+    assert "not in the order of the vectors" in told.note and asdict(told)["note"] == told.note
+    titles = {"title_a": np.array(numbered(20)), "title_b": np.roll(numbered(20), 1)}
+    assert "not in the order" in agreement_of_titles(titles, None).note, "also after another choice of links"
+
+
+def test_titles_that_cannot_agree_or_agree_in_the_seeds_say_nothing_of_the_order() -> None:
+    pairs = np.stack([np.arange(20)] * 2, axis=1)
+    a = holding(title=numbered(20))
+    other = [f"le {each}" for each in numbered(20)]
+    assert agreement_of(pairs, a, holding(title=other)).sentence == "Titles agree in 0 of 20 links."
+    assert agreement_of(pairs, a, holding(name=other)) is None
+    half = holding(title=[*numbered(20)[:10], *numbered(20)[:9:-1]])
+    assert agreement_of(pairs, a, half, given=np.arange(20) < 10).note == "", "the seeds were taken by title"
 
 
 def test_links_are_scored_against_a_column() -> None:

@@ -20,6 +20,7 @@ from small_papers import N_SEEDS, small_papers
 from veclink import Collection, Links, link, open_collection, sample
 from veclink.confidence import evidence
 from veclink.confidence.intervals import estimate
+from veclink.data.agreement import Agreement
 from veclink.data.summary import Summary
 from veclink.errors import OutputError
 from veclink.report import save_report
@@ -283,3 +284,21 @@ def test_the_report_says_how_many_titles_agree(tmp_path: Path) -> None:
     save_report(tmp_path / "r.html", links)
     assert links.summary.agreement is not None and "Titles agree in " in links.summary.agreement.sentence
     assert f"<li>{links.summary.agreement.sentence}</li>" in (tmp_path / "r.html").read_text()
+
+
+def test_a_payload_that_looks_shuffled_is_told_right_below_the_headline(tmp_path: Path) -> None:
+    links = span_papers.linked()
+    agreement = Agreement("title", "title", 0, len(links), note="If they should, look.")
+    links = replace(links, summary=replace(links.summary, agreement=agreement))
+    save_report(tmp_path / "r.html", links)
+    page = (tmp_path / "r.html").read_text()
+    assert f"</h1><p>Titles agree in 0 of {len(links):,} links. If they should, look. {len(links):,} links were" in page
+
+
+def test_titles_that_came_after_linking_in_another_order_are_told_of(tmp_path: Path) -> None:
+    same = np.stack([np.arange(20)] * 2, axis=1)
+    links = Links(same, np.full(20, 0.9), Summary("span", 20, 20, 20))
+    titles = [f"title {row}" for row in range(20)]
+    for place, payload_b in enumerate((titles, np.roll(titles, 1))):
+        save_report(tmp_path / "r.html", links, np.eye(20), np.eye(20), payload_a=titles, payload_b=payload_b)
+        assert ("<p>Titles agree in 0 of 20 links. If" in (tmp_path / "r.html").read_text()) is bool(place)

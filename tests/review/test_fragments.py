@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from veclink.data.agreement import Agreement
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.no_links import NO_LINKS_WITHOUT_SEEDS
@@ -115,6 +116,15 @@ def test_links_without_any_say_so_and_what_to_do(tmp_path: Path, reasons: tuple[
         told = Parsed(moved(Review(links, a, b, journal))).text
     assert "There are no links in this file." in told and "0 of 0 answered" in told
     assert "Nothing to review" in told and way_out in told
+
+
+def test_a_payload_that_looks_shuffled_is_told_beside_the_verdict(tmp_path: Path) -> None:
+    a, b = (Collection.from_array(np.eye(3)) for _ in range(2))
+    agreement = Agreement("title", "title", 0, 1, note="If they should, look.")
+    links = Links(np.array([[0, 0]]), np.ones(1), Summary("span", 3, 3, 1, agreement=agreement))
+    with Journal(tmp_path / "journal.jsonl", a, b) as journal:
+        told = Parsed(moved(Review(links, a, b, journal))).text
+    assert "linkable · Titles agree in 0 of 1 links. If they should, look." in told
 
 
 def test_the_notice_names_the_htmx_that_is_served() -> None:

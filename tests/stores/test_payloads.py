@@ -16,7 +16,7 @@ import pytest
 
 from veclink.data.collection import Collection
 from veclink.data.pairs import resolve_pairs
-from veclink.errors import InputError
+from veclink.errors import InputError, UnusedIdsWarning
 from veclink.review.shown import side
 from veclink.stores.opening import open_collection
 from veclink.stores.payloads import with_payload
@@ -85,8 +85,21 @@ def test_a_column_of_ids_names_rows_that_came_without(tmp_path: Path, ending: st
     assert found.payload.column_names == ["title"]
     with pytest.raises(InputError, match=rf"its ids are those of .*t\.{ending}"):
         resolve_pairs([(0, 0)], found, PLAIN)
-    repeating = with_payload(PLAIN, {"id": ["x", "x", "7"], "title": TITLES})
+    with pytest.warns(UnusedIdsWarning, match=r"has 'x' in more than one line.*row numbers"):
+        repeating = with_payload(PLAIN, {"id": ["x", "x", "7"], "title": TITLES})
     assert repeating.ids is None and repeating.payload.column_names == ["id", "title"], "these name nothing"
+
+
+@pytest.mark.parametrize("spelling", ["ID", "Id", "IDS"])
+def test_ids_are_found_in_capitals_too(tmp_path: Path, spelling: str) -> None:
+    path = write(tmp_path / "t.csv", {spelling: ["08", "7", "x"], "title": TITLES})
+    assert with_payload(PLAIN, path).ids.tolist() == ["08", "7", "x"]
+    assert with_payload(NAMED, path).payload.to_pydict() == {"title": [TITLES[1], TITLES[2], TITLES[0]]}
+
+
+def test_a_table_of_ids_alone_is_no_payload_where_the_rows_have_theirs(tmp_path: Path) -> None:
+    found = with_payload(NAMED, write(tmp_path / "ids.csv", {"id": ["08", "7", "x"]}))
+    assert found.ids.tolist() == ["7", "x", "08"] and found.payload is None
 
 
 def test_empty_cells_of_csv_are_missing_values(tmp_path: Path) -> None:
@@ -107,6 +120,7 @@ def test_ids_of_digits_keep_their_noughts_and_match_integers(tmp_path: Path) -> 
     [
         ("few.csv", {"title": ["one", "two"]}, "2 lines and a.npy 3 rows"),
         ("twice.csv", {"id": ["x", "x", "y"], "title": TITLES}, "more than one line for the id 'x'"),
+        ("both.jsonl", {"ID": ["p", "q", "r"], "id": ["p", "q", "r"], "title": TITLES}, "no line for any of the 3 ids"),
         ("others.csv", {"id": ["p", "q", "r"], "title": TITLES}, "no line for any of the 3 ids"),
     ],
 )

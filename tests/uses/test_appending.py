@@ -90,6 +90,7 @@ def test_new_rows_of_a_join_the_rows_of_b_that_they_are_and_the_others_are_trans
     appended = append(folder / "new_a.parquet", to, linker)
     assert appended.write(to) == appended.rows == len(before) + appended.new
     assert appended.new + appended.joined == NEW and appended.there == 0 and 25 <= appended.joined <= 62
+    assert (appended.summary.rows, appended.summary.joined) == (appended.rows, appended.joined)
     after = open_collection(to)
     np.testing.assert_array_equal(after.vectors[: len(before)], before.vectors)
     with open_store(to) as store:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,10 @@ def test_links_whose_ids_moved_to_other_rows_are_refused() -> None:
         pairs_of(links, Collection.from_array(vectors, ids=[8, 7, 9]), b)
     with pytest.raises(InputError, match=r"other ids than A.*A and B are exchanged"):
         pairs_of(links, b, a)
+    with pytest.raises(InputError, match=r"other ids than B.*--payload-b FILE.*payload_b="):
+        pairs_of(links, a, Collection.from_array(vectors))
+    numbered = replace(links, ids_a=np.array([0]))
+    assert pairs_of(numbered, Collection.from_array(vectors), b)[0].tolist() == [[0, 1]], "row numbers lose nothing"
 
 
 def test_links_that_fit_the_other_way_round_are_refused_with_that_reason() -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from veclink.cli.shared import Computing, LinksFile, Printing, check_output, command, print_warning
+from veclink.cli.shared import Computing, LinksFile, Payloads, Printing, check_output, command, opened, print_warning
 from veclink.errors import WrongLinksWarning
 
 
@@ -26,6 +26,13 @@ class Leiden:
             raise typer.BadParameter("is not given together with --clusters.", param_hint="--resolution")
 
 
+@dataclass(frozen=True)
+class Showing(Payloads):
+    """What is shown of the clusters, and what names their members."""
+
+    examples: Annotated[int, typer.Option(min=0, help="Members of each cluster to show.")] = 3
+
+
 @command
 def cluster(
     a: Annotated[str, typer.Argument(metavar="A", help="A collection: a file or a store's URL.")],
@@ -33,22 +40,26 @@ def cluster(
     links: LinksFile,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the clusters go: .csv or .parquet")],
     leiden: Leiden,
+    showing: Showing,
     computing: Computing,
     printing: Printing,
-    examples: Annotated[int, typer.Option(min=0, help="Members of each cluster to show.")] = 3,
 ) -> None:
     """Cluster two collections at once, each linked pair being one object."""
     from veclink.uses.clustering import cluster as clusters_of
 
-    check_output(output, a, b, str(links))
+    check_output(output, a, b, str(links), *showing.files())
     with (
         printing.progress() as listener,
         warnings.catch_warnings(action="ignore", category=WrongLinksWarning),  # told below, without its place
     ):
-        found = clusters_of(a, b, links, progress=listener, **asdict(leiden), **asdict(computing))
+        left, right = (
+            opened(each, file, payload=False, memory=computing.memory, progress=listener)
+            for each, file in ((a, showing.payload_a), (b, showing.payload_b))
+        )
+        found = clusters_of(left, right, links, progress=listener, **asdict(leiden), **asdict(computing))
     found.save(output)
     print_warning(found.summary.warning)
-    told = {"output": str(output), **found.describe(examples)}
+    told = {"output": str(output), **found.describe(showing.examples)}
     printing.result(told, lambda: typer.echo("\n".join(_lines(told))))
 
 

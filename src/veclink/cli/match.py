@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from veclink.cli.places import check_outside
-from veclink.cli.shared import Columns, Printing, Threads, check_choice, check_columns, check_output, command
+from veclink.cli.shared import (
+    Columns,
+    Payloads,
+    Printing,
+    Threads,
+    check_choice,
+    check_columns,
+    check_output,
+    command,
+    opened,
+)
 
 if TYPE_CHECKING:
     from veclink.data.links import Links
@@ -25,6 +35,23 @@ class Where:
     ] = None
 
 
+@dataclass(frozen=True)
+class Written(Payloads):
+    """What is written, and what names the new rows there."""
+
+    columns: Columns = None
+
+    def of_new_rows(self, side: str) -> Path | None:
+        """The file about the new rows; one about the other side is refused."""
+        own, other = (self.payload_a, self.payload_b) if side == "a" else (self.payload_b, self.payload_a)
+        if other is not None:
+            raise typer.BadParameter(
+                f"The new rows are of {side.upper()} (--side), and the linker knows the other side's ids; give "
+                f"--payload-{side} alone."
+            )
+        return own
+
+
 @command
 def match(
     new: Annotated[str, typer.Argument(metavar="NEW", help="Vectors of the new rows, in any format that link reads.")],
@@ -32,23 +59,23 @@ def match(
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the links go: .csv or .parquet")],
     where: Where,
     printing: Printing,
+    written: Written,
     update: Annotated[
         bool,
         typer.Option("--update", help="Take the new rows into the linker, too; the same command once more is safe."),
     ] = False,
-    columns: Columns = None,
     threads: Threads = None,
 ) -> None:
     """Link the rows of NEW with the other side, in one pass and with probabilities, by what an earlier run learned."""
     from veclink.data.links_files import check_beside
-    from veclink.stores.opening import open_collection
     from veclink.uses.linker import Linker
     from veclink.uses.new_rows.folder import check_place, check_unchanged
     from veclink.uses.new_rows.knowledge import SIDES
 
     check_choice("--side", where.side, SIDES)
-    check_output(output, new, *([where.against] if where.against else []))
-    check_columns(columns, output)
+    payload = written.of_new_rows(where.side)
+    check_output(output, new, *([where.against] if where.against else []), *written.files())
+    check_columns(written.columns, output)
     check_beside(output)
     if update:
         check_place(linker)
@@ -56,7 +83,7 @@ def match(
     check_outside(output, linker)
     check_output(output, *filter(None, known.held.sources))
     with printing.progress() as listener:
-        rows = open_collection(new, payload=False, progress=listener)
+        rows = opened(new, payload, payload=False, progress=listener)
         known_before = known.knows(rows, side=where.side) is not None
         links_of = known.match_and_update if update else known.match
         links = links_of(rows, side=where.side, against=where.against, threads=threads, progress=listener)
@@ -64,7 +91,7 @@ def match(
     # was killed after both finds the rows in it.
     if update:
         check_unchanged(linker, known.held)
-    links.save(output, columns)
+    links.save(output, written.columns)
     if update:
         known.save(linker)
     told = {"output": str(output), "updated": str(linker) if update else None, "known_before": known_before}

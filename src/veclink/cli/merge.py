@@ -124,15 +124,13 @@ def merge(
         return
     if b is None or writing.links is None:
         raise typer.BadParameter("Give A, B and --links; or new rows, --append and --linker.")
+    options |= {"payload_a": payloads.payload_a, "payload_b": payloads.payload_b}
     if writing.dedupe:
-        if payloads.files():
-            raise typer.BadParameter("--dedupe writes ids alone; leave --payload-a and --payload-b out.")
-        check_output(Path(output), a, b, str(writing.links))
+        check_output(Path(output), a, b, str(writing.links), *payloads.files())
         _dedupe((a, b, loaded(writing.links)), Path(output), {**options, "union_only": True}, writing, printing)
     else:
         check_no_input(output, a, b, writing.links, *payloads.files())
         check_folder_of(output)
-        options |= {"payload_a": payloads.payload_a, "payload_b": payloads.payload_b}
         _merge((a, b, loaded(writing.links)), output, options, writing, printing)
 
 
@@ -207,8 +205,6 @@ def _append(
             _say_before(hidden_by_wrong_links(appended.hidden) if appended.joined else "", printing)
             appended.write(output)
     shown = without_secrets(output)
-    named_facts = ("rows", "new", "joined", "there", "filled", "lacking", "hidden", "ids_of_a")
-    facts = {name: getattr(appended, name) for name in named_facts}
     side = appending.side.upper()
     lines = [
         f"{appended.rows:,} rows: {appended.new:,} new ones of {side}, {appended.joined:,} of {side} joined to rows "
@@ -233,7 +229,8 @@ def _append(
         lines.append(_what_was_written(shown, yes, ""))
     else:
         lines.append(f"Nothing was written: {shown} has all of these rows already.")
-    printing.result({"output": shown, "written": written, **facts}, lambda: typer.echo("\n".join(lines)))
+    told = {"output": shown, "written": written, **asdict(appended.summary)}
+    printing.result(told, lambda: typer.echo("\n".join(lines)))
 
 
 def _dedupe(

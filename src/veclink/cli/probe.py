@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from veclink.cli.shared import NO_TRUSTED_LINKS, Device, Printing, RandomState, SeedsFile, check_report, command
+from veclink.cli.shared import (
+    NO_TRUSTED_LINKS,
+    Device,
+    Payloads,
+    Printing,
+    RandomState,
+    SeedsFile,
+    check_report,
+    command,
+    opened,
+)
 from veclink.errors import without_secrets
+
+
+@dataclass(frozen=True)
+class Written(Payloads):
+    """What is written, and what names the objects."""
+
+    report: Annotated[Path | None, typer.Option(help="Write a page to look at, too: .html")] = None
 
 
 @command
@@ -17,11 +35,11 @@ def probe(
     a: Annotated[str, typer.Argument(metavar="A", help="Vectors: a file, or a store's URL.")],
     b: Annotated[str, typer.Argument(metavar="B", help="Vectors of another model, in the same formats.")],
     printing: Printing,
+    written: Written,
     seeds: SeedsFile = None,
     forecast: Annotated[
         bool, typer.Option("--forecast/--no-forecast", help="Link a part of them to forecast precision, recall, time.")
     ] = True,
-    report: Annotated[Path | None, typer.Option(help="Write a page to look at, too: .html")] = None,
     device: Device = "auto",
     random_state: RandomState = 0,
 ) -> None:
@@ -32,15 +50,25 @@ def probe(
     from veclink.cli.probe_printing import print_probe
     from veclink.probing import probe as look
 
-    check_report(report, a, b, *([str(seeds)] if seeds else []))
+    report = written.report
+    check_report(report, a, b, *([str(seeds)] if seeds else []), *written.files())
     with printing.progress() as listener:
-        found = look(a, b, seeds=seeds, forecast=forecast, device=device, random_state=random_state, progress=listener)
+        left, right = opened(a, written.payload_a), opened(b, written.payload_b)
+        found = look(
+            left,
+            right,
+            seeds=seeds,
+            forecast=forecast,
+            device=device,
+            random_state=random_state,
+            progress=listener,
+        )
     if report is not None:
         from veclink.report.probe_page import save_probe
 
         save_probe(report, found)
     page = {} if report is None else {"report": str(report)}
-    given = [] if seeds is None else ["--seeds", str(seeds)]
+    given = [*written.options(), *([] if seeds is None else ["--seeds", str(seeds)])]
     both = [without_secrets(a), without_secrets(b)]
     step = shlex.join(["veclink", "link", *both, *given, "-o", "links.parquet", "--report", "links.html"])
     printing.result(found.to_dict() | page, lambda: print_probe(found, step, **page))

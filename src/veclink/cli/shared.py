@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_type_h
 
 import typer
 
+from veclink.cli.warned import plain_warnings
 from veclink.errors import InputError, VeclinkError, without_secrets
 from veclink.files.memory import LEAST, parse_memory
 from veclink.progress import ProgressListener, showing_progress
@@ -99,7 +100,8 @@ class Payloads:
 
     PANEL: ClassVar[str] = "What is written and shown"
     payload_a: Annotated[
-        Path | None, typer.Option(help="Columns of A's objects: CSV, Parquet or JSONL, a line each; `id` names them.")
+        Path | None,
+        typer.Option(help="Columns of A's objects: CSV, Parquet or JSONL, a line each, in A's order; `id` names them."),
     ] = None
     payload_b: Annotated[Path | None, typer.Option(help="The same for B.")] = None
 
@@ -173,7 +175,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def run(**given: Any) -> None:
-        with one_sentence_errors():
+        with one_sentence_errors(), plain_warnings():
             for name, group in groups.items():
                 given[name] = group(**{each.name: given.pop(each.name) for each in fields(group)})
             function(**given)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from veclink.data.collection import Collection
 from veclink.data.pairs import pair_keys
 from veclink.data.payload_pairs import (
+    MIN_MATCHES,
     ColumnMatches,
     Columns,
     called,
@@ -23,6 +25,11 @@ from veclink.data.payload_pairs import (
 from veclink.data.scores import Scores
 from veclink.data.titles import CUT
 from veclink.errors import InputError, plural
+
+NEXT_TO_NONE = 0.05
+"""The share of links with equal values, of those that could, up to which the payload looks shuffled."""
+COULD_AGREE = 0.1
+"""Rows of A with a value of B, for each link: with fewer, as where titles are in two languages, nothing follows."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,8 @@ class Agreement:
     possible : int or None
         Where few agree and there were seeds: rows of A, besides the seeds, whose value a row of B has too. Where seeds
         were taken by the column, hardly any other links can agree.
+    note : str
+        What to check, where next to none agree, seeds included, though many rows have equal values; else "".
     """
 
     column_a: str
@@ -50,6 +59,7 @@ class Agreement:
     compared: int
     seeds: int = 0
     possible: int | None = None
+    note: str = ""
 
     @property
     def columns(self) -> Columns:
@@ -62,16 +72,22 @@ class Agreement:
         return 2 * self.agree < self.compared
 
     @property
+    def is_next_to_none(self) -> bool:
+        """Whether hardly any link agrees, of enough to say so."""
+        return self.compared >= MIN_MATCHES and self.agree <= NEXT_TO_NONE * self.compared
+
+    @property
     def sentence(self) -> str:
         """Such as "Titles agree in 852 of 901 links, seeds not counted."."""
         what = called(*self.columns)
         begun = f"{what[0].upper()}{what[1:]}"
-        if self.possible == 0:
+        if self.possible == 0 and not self.note:
             others = plural(self.compared, "link")
             return f"{begun} say nothing of the other {others}: all rows with equal {what} were seeds."
         left_out = ", seeds not counted" if self.seeds else ""
-        most = "" if self.possible is None else f"; they can in {self.possible:,} at most"
-        return f"{begun} agree in {self.agree:,} of {self.compared:,} links{left_out}{most}."
+        most = "" if self.possible is None or self.note else f"; they can in {self.possible:,} at most"
+        counts = f"{begun} agree in {self.agree:,} of {self.compared:,} links{left_out}{most}."
+        return f"{counts} {self.note}".rstrip()
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,9 +169,7 @@ def agreement_of(
     counted = pairs if given is None else pairs[~given]
     seeds = len(pairs) - len(counted)
     found = [_agreement(counted, a, b, each, seeds) for each in chosen]
-    # Columns whose names only resemble one another may hold different things: those have to agree somewhere.
-    told = [each for each in found if each.compared and (each.agree or columns or same_name(*each.columns))]
-    best = max(told, key=lambda each: each.agree, default=None)
+    best = _most_telling(found, pairs, a, b, named=columns is not None)
     if best is None or not best.seeds or not best.is_low:
         return best
     return replace(best, possible=_possible(pairs[given], a, b, best.columns))
@@ -165,6 +179,7 @@ def agreement_of_titles(titles: Mapping[str, np.ndarray], given: np.ndarray | No
     """The same by the titles that links carry, where the collections are not at hand.
 
     None where fewer agree than not: the titles may be of columns that hold different things, or all have been seeds.
+    But where next to none agree and the same titles stand in other links, that is said.
     Of texts that were shortened nothing is known.
 
     Parameters
@@ -178,12 +193,56 @@ def agreement_of_titles(titles: Mapping[str, np.ndarray], given: np.ndarray | No
         return None
     counted = np.ones(len(titles["title_a"]), bool) if given is None else ~given
     left, right = (
-        ["" if text.endswith(CUT) else normalised(text) for text in titles[side][counted]]
-        for side in ("title_a", "title_b")
+        ["" if text.endswith(CUT) else normalised(text) for text in titles[side]] for side in ("title_a", "title_b")
     )
-    seeds = len(counted) - int(counted.sum())
-    found = _counted(("title", "title"), left, right, seeds)
-    return found if found.compared and not found.is_low else None
+    columns = "title", "title"
+    some_left, some_right = (list(compress(side, counted)) for side in (left, right))
+    found = _counted(columns, some_left, some_right, len(counted) - int(counted.sum()))
+    if found.is_next_to_none:
+        found = _noted(found, _counted(columns, left, right, 0), _shared(left, right))
+    return found if found.compared and (found.note or not found.is_low) else None
+
+
+def _most_telling(
+    found: list[Agreement],
+    pairs: np.ndarray,
+    a: Collection,
+    b: Collection,
+    *,
+    named: bool,
+) -> Agreement | None:
+    """Of what columns say of the pairs (m, 2), the one with the most equal values; where that is next to none, a note.
+
+    named: whether a person named the columns.
+    """
+    # Columns whose names only resemble one another may hold different things: those have to agree somewhere.
+    told = [each for each in found if each.compared and (each.agree or named or same_name(*each.columns))]
+    best = max(told, key=lambda each: each.agree, default=None)
+    if best is not None and not best.is_next_to_none:
+        return best
+    none = np.empty((0, 2), np.int64)
+    for each in filter(lambda each: each.is_next_to_none, found):
+        of_all = _agreement(pairs, a, b, each.columns, 0)
+        noted = _noted(each, of_all, _possible(none, a, b, each.columns))
+        if noted.note:
+            return noted
+    return best
+
+
+def _noted(found: Agreement, of_all: Agreement, possible: int) -> Agreement:
+    """With a note where the payload looks shuffled.
+
+    of_all: the same with the seeds: where those agree, as where they were taken by the column, the order is right.
+    possible: rows of A whose value a row of B has too.
+    """
+    could = min(possible, of_all.compared)
+    if possible < max(MIN_MATCHES, COULD_AGREE * of_all.compared) or of_all.agree > NEXT_TO_NONE * could:
+        return found
+    note = (
+        f"If they should ({plural(possible, 'row')} of A have one that B has too), the payload is not in the order of "
+        "the vectors, and its ids and titles stand at the wrong rows; or the links are wrong."
+    )
+    return replace(found, note=note)
 
 
 def _agreement(
@@ -214,5 +273,10 @@ def _possible(
     """How many rows of A, without those of the seeds (m, 2), have a value that such a row of B has."""
     rest_a = np.setdiff1d(np.arange(len(a)), seeds[:, 0])
     rest_b = np.setdiff1d(np.arange(len(b)), seeds[:, 1])
-    there = set(column_values(b, columns[1], rest_b)) - {""}
-    return sum(value in there for value in column_values(a, columns[0], rest_a))
+    return _shared(column_values(a, columns[0], rest_a), column_values(b, columns[1], rest_b))
+
+
+def _shared(left: list[str], right: list[str]) -> int:
+    """How many values are among the others."""
+    there = set(right) - {""}
+    return sum(value in there for value in left)

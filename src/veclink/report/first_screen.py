@@ -24,6 +24,8 @@ def verdict(content: Content) -> str:
     head, sentence = headline(links, estimates)
     agreement = links.summary.agreement
     checked = () if agreement is None else (agreement.sentence,)
+    if agreement is not None and agreement.note:  # no one shall read "trust these links" without it
+        checked, sentence = (), f"{cleaned(agreement.sentence)} {sentence}"
     told = [*checked, *links.summary.reasons] or ["No reasons were given."]
     look = links.summary.verdict
     if is_open(links):

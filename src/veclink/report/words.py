@@ -149,7 +149,7 @@ def _next_steps(reasons: tuple[str, ...]) -> list[Advice]:
     if not coming or "--seeds-by" in coming:  # not where a column was the start, or none has enough equal values
         steps.append(
             "If both collections carry a column such as title, url or sku: --seeds-by title, or --seeds-by auto; for "
-            "bare .npy files give tables with a line for each row by --payload-a and --payload-b."
+            "bare .npy files give tables with a line for each row, in their order, by --payload-a and --payload-b."
         )
     if "veclink anchors" not in first:
         steps.append(

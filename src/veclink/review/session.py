@@ -54,7 +54,7 @@ class Review:
 
     def use(self, links: Links, name: str) -> None:
         """Review these links, called `name`, from now on; answers to pairs that are among them count at once."""
-        check_links(links, self.a, self.b, by_id=True)  # a page of wrong payloads would be believed
+        check_links(links, self.a, self.b)  # a page of wrong payloads would be believed
         with self._lock:
             self.links, self.name = links, name
             self.bands: Bands = banded(links)
@@ -156,6 +156,7 @@ class Review:
             right, wrong = self._code == ACCEPTED, self._code == REJECTED
             counts = count_bands(self.bands.of, self.links.probability, right, wrong, n)
             now, before = estimate(counts), self._before
+            agreement = self.links.summary.agreement
             return {
                 "generation": self.generation,
                 "name": self.name,
@@ -163,6 +164,7 @@ class Review:
                 "next": [] if len(self.links) else advice_without_links(self.links),
                 "sizes": [len(self.a), len(self.b)],
                 "verdict": self.links.summary.verdict,
+                "note": "" if agreement is None or not agreement.note else agreement.sentence,
                 "accepted": int(right.sum()),
                 "rejected": int(wrong.sum()),
                 "skipped": int((self._code == SKIPPED).sum()),

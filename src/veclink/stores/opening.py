@@ -46,7 +46,7 @@ def open_collection(
     payload : bool, path, frame, mapping or (n,) titles
         Whether a store's payload is read, too; or what to take instead of the collection's own: a CSV, Parquet or JSONL
         file, a frame, columns by their names, or a list of titles. A column `id` finds each object's line where there
-        are ids, else line i is row i.
+        are ids; else line i is row i, and the lines must be in the order of the vectors.
     memory : int or str, optional
         What reading may take on top of the size of the input, such as "500MB"; what would unpack to more is refused.
         Without it, what the machine has.

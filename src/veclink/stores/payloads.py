@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from veclink.data.collection import Collection
-from veclink.errors import InputError, VeclinkError, named, needed, plural
+from veclink.errors import InputError, UnusedIdsWarning, VeclinkError, named, needed, plural
 from veclink.files.tables import UNREADABLE, read_parquet
 from veclink.stores.arrow import id_values
 from veclink.stores.fields import IDS, id_field
@@ -19,13 +21,15 @@ from veclink.stores.frames import NAMELESS, arrow_table, can_be_ids, index_colum
 ENDINGS = (".csv", ".parquet", ".jsonl")
 TITLE = "title"
 """The column that values without a name become."""
+SPELLINGS = {spelling: name for name in IDS for spelling in (name, name.upper(), name.capitalize())}
+"""What the column of ids may be called, and the name it then has."""
 
 
 def with_payload(collection: Collection, payload: Any) -> Collection:
     """The collection with other payload than its own.
 
-    A column `id` (or `ids`) finds each object's line, where the collection has ids, and so does the index of a pandas
-    frame that holds them; else line i is row i, and such a column gives the rows their ids.
+    A column `id` (or `ids`, also in capitals) finds each object's line, where the collection has ids, and so does the
+    index of a pandas frame that holds them; else line i is row i, and such a column gives the rows their ids.
 
     Parameters
     ----------
@@ -37,8 +41,10 @@ def with_payload(collection: Collection, payload: Any) -> Collection:
     """
     if isinstance(payload, (str, Path)):
         table, name = _read(Path(payload)), str(payload)
+        source = name
     else:
-        table, name = _table_of(payload), "The payload"
+        table, name, source = _table_of(payload), "The payload", "the payload"
+    table = _with_plain_id(table)
     key, own = _key(table, collection), None
     if key is not None:
         table = _by_id(table, key, collection, name)
@@ -47,17 +53,26 @@ def with_payload(collection: Collection, payload: Any) -> Collection:
     elif table.num_rows != len(collection):
         raise InputError(
             f"{name} has {plural(table.num_rows, 'line')} and {collection.name} {plural(len(collection), 'row')}; "
-            "give one line for each, or a column `id` where the collection has ids."
+            "give one line for each, in the order of the vectors, or a column `id` where these have ids of their own."
         )
     else:
-        own = _own_ids(table, collection)
+        own = _own_ids(table, collection, source)
     index = [each for each in table.column_names if each.startswith(NAMELESS)]
     table = table.drop_columns(index).replace_schema_metadata(None)
     if own is None:
-        return replace(collection, payload=table)
+        return replace(collection, payload=table if table.num_columns else None)
     ids: Any = id_values(table.column(own))  # they take their form there
-    source = name if isinstance(payload, (str, Path)) else "the payload"
-    return replace(collection, ids=ids, ids_from=source, payload=table.drop_columns([own]))
+    rest = table.drop_columns([own])
+    return replace(collection, ids=ids, ids_from=source, payload=rest if rest.num_columns else None)
+
+
+def _with_plain_id(table: Any) -> Any:
+    """The table with its column of ids called `id` also where that is spelled `ID`."""
+    names = list(table.column_names)
+    found = id_field(names) or next((each for each in names if each in SPELLINGS), None)
+    if found is None:
+        return table
+    return table.rename_columns([SPELLINGS[each] if each == found else each for each in names])
 
 
 def _table_of(payload: Any) -> Any:
@@ -99,12 +114,28 @@ def _key(table: Any, collection: Collection) -> str | None:
     return index if found and not by_chance else None
 
 
-def _own_ids(table: Any, collection: Collection) -> str | None:
-    """The column that gives a collection without ids some; None where it has none that is unique and whole."""
+def _own_ids(table: Any, collection: Collection, source: str) -> str | None:
+    """The column that gives a collection without ids some; None, and a warning, where it is not unique and whole."""
     column = id_field(table.column_names)
-    if collection.ids is not None or column is None or not can_be_ids(table.column(column)):
+    if collection.ids is not None or column is None:
         return None
-    return None if "" in table.column(column).to_pylist() else column  # an empty cell of a CSV file
+    if can_be_ids(table.column(column)) and "" not in table.column(column).to_pylist():  # an empty cell of a CSV file
+        return column
+    warnings.warn(
+        f"The column `{column}` of {source} {_why_no_ids(table.column(column))}, so it names no rows of "
+        f"{collection.name}: their ids are row numbers, from 0.",
+        UnusedIdsWarning,
+        stacklevel=3,
+    )
+    return None
+
+
+def _why_no_ids(column: Any) -> str:
+    counts = Counter(str(value) for value in column.to_pylist() if value is not None)
+    repeated = [value for value, count in counts.items() if count > 1 and value]
+    if repeated:
+        return f"has {named(repeated)} in more than one line"
+    return "lacks an id in some lines" if column.null_count or counts[""] else "holds neither integers nor text"
 
 
 def _row_numbers(table: Any, collection: Collection) -> np.ndarray | None:
@@ -144,7 +175,7 @@ def _read(path: Path) -> Any:
         if reader == "csv":
             quoted = module.ParseOptions(newlines_in_values=True)
             # ids stay text: 08 is not 8
-            text_ids = module.ConvertOptions(column_types=dict.fromkeys(IDS, arrow.string()))
+            text_ids = module.ConvertOptions(column_types=dict.fromkeys(SPELLINGS, arrow.string()))
             table = _without_blanks(module.read_csv(path, parse_options=quoted, convert_options=text_ids))
         else:
             table = module.read_json(path) if reader == "json" else read_parquet(path)
@@ -172,7 +203,7 @@ def _without_blanks(table: Any) -> Any:
     """A table of a CSV file, whose empty cells are missing values in columns of text too."""
     compute: Any = needed("pyarrow.compute", "Reading payload")
     for place, field in enumerate(table.schema):
-        if str(field.type) == "string" and field.name not in IDS:
+        if str(field.type) == "string" and field.name not in SPELLINGS:
             column = table.column(place)
             table = table.set_column(place, field.name, compute.if_else(compute.equal(column, ""), None, column))
     return table
@@ -191,5 +222,5 @@ def _by_id(table: Any, key: str, collection: Collection, name: str) -> Any:
     lines = [line_of.get(str(value)) for value in collection.ids.tolist()]
     if all(line is None for line in lines):
         raise InputError(f"{name} has no line for any of the {len(lines):,} ids of {collection.name}; check the ids.")
-    rest = table.drop_columns([key])
-    return rest.take(arrow.array(lines, type=arrow.int64()))
+    # first the lines, then the columns: a table without columns forgets how many lines it has
+    return table.take(arrow.array(lines, type=arrow.int64())).drop_columns([key])

@@ -106,7 +106,7 @@ def _check_queries(asked: Asked, paired: Paired) -> None:
 def paired_links(a: Source, b: Source, links: GivenLinks) -> Paired:
     """The links between two collections whose vectors have a direction."""
     left, right = open_collection(a, payload=False), open_collection(b, payload=False)
-    pairs, probability = pairs_of(links, left, right)
+    pairs, probability = pairs_of(links, left, right, by_id=False)
     cloud_a = prepare(left, centre=False, skip_zero=True, side="A")
     cloud_b = prepare(right, centre=False, skip_zero=True, side="B")
     usable = np.isin(pairs[:, 0], cloud_a.rows) & np.isin(pairs[:, 1], cloud_b.rows)

@@ -9,7 +9,7 @@ that are there are left out, but for columns that they lack there.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,20 @@ from veclink.uses.linker import Linker
 from veclink.uses.merged_rows import ids_with_b, joined_ids
 from veclink.uses.merging import DEFAULT_SURE
 from veclink.uses.translating import Source
+
+
+@dataclass(frozen=True)
+class AppendSummary:
+    """The figures of an `Appended`, which explains them."""
+
+    rows: int
+    new: int
+    joined: int
+    there: int
+    filled: int
+    lacking: tuple[str, ...]
+    hidden: float
+    ids_of_a: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +109,11 @@ class Appended:
     def rows(self) -> int:
         """How many rows the collection has now."""
         return len(self.vectors)
+
+    @property
+    def summary(self) -> AppendSummary:
+        """What is appended, in figures."""
+        return AppendSummary(**{each.name: getattr(self, each.name) for each in fields(AppendSummary)})
 
     def batches(self) -> Iterator[Batch]:
         """All rows, some thousand at a time."""

@@ -13,21 +13,25 @@ from veclink.data.pairs import read_pairs, read_probabilities, resolve_pairs
 from veclink.errors import InputError
 
 EXCHANGED = "A and B are exchanged: give the collections in the order in which they were linked."
+WITHOUT_IDS = (
+    "{side} has no ids at all: give the file that named its objects when they were linked, with --payload-{option} "
+    "FILE (in Python: payload_{option}=FILE, or open_collection(…, payload=FILE))."
+)
 GivenLinks = Links | np.ndarray | str | Path
 
 
-def pairs_of(links: GivenLinks, a: Collection, b: Collection) -> tuple[np.ndarray, np.ndarray]:
+def pairs_of(links: GivenLinks, a: Collection, b: Collection, *, by_id: bool = True) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of rows (n, 2) and their probabilities (n,); links must be of these two collections.
 
     A file may be one that `Links.save` wrote, or any CSV or Parquet file with the columns a,b: those count as sure,
-    unless a column `probability` says more.
+    unless a column `probability` says more. by_id: as in `check_links`.
     """
     links = loaded(links)
     if isinstance(links, (str, Path)):
         return (rows := _rows_of_pairs(links, a, b)), read_probabilities(links, len(rows))
     if not isinstance(links, Links):
         return (rows := _rows_of_pairs(links, a, b)), np.ones(len(rows))
-    check_links(links, a, b)
+    check_links(links, a, b, by_id=by_id)
     return links.pairs, links.probability
 
 
@@ -50,10 +54,18 @@ def are_calibrated(links: GivenLinks) -> bool:
     return not isinstance(links, Links) or links.summary.is_calibrated
 
 
-def check_links(links: Links, a: Collection, b: Collection, *, by_id: bool = False) -> None:
-    """Refuse links of other collections, or of these in the other order.
+def check_links(links: Links, a: Collection, b: Collection, *, by_id: bool = True) -> None:
+    """Refuse links of other collections, of these in the other order, or of these without the ids they had.
 
-    by_id: refuse collections without ids too, where the links name ids.
+    Without ids, what is written of the collections would name their objects by row numbers, in silence.
+
+    Parameters
+    ----------
+    links : Links
+    a, b : Collection
+    by_id : bool
+        False where vectors alone are wanted, and nothing is written that names an object: collections without ids
+        will do, although the links name ids.
     """
     sizes = links.summary.n_a, links.summary.n_b
     if sizes != (len(a), len(b)):
@@ -63,15 +75,18 @@ def check_links(links: Links, a: Collection, b: Collection, *, by_id: bool = Fal
             + (EXCHANGED if exchanged else "give the collections that were linked.")
         )
     for side, ids, collection, other in (("A", links.ids_a, a, b), ("B", links.ids_b, b, a)):
-        rows = links.pairs[:, 0 if side == "A" else 1]
         if ids is None or (collection.ids is None and not by_id):
             continue
-        if collection.ids is None or not np.array_equal(ids, collection.ids[rows]):
-            exchanged = other.ids is not None and set(ids.tolist()) <= set(other.ids.tolist())
-            raise InputError(
-                f"The links name other ids than {side} has in those rows; "
-                + (EXCHANGED if exchanged else "give the collection as it was.")
-            )
+        rows = links.pairs[:, 0 if side == "A" else 1]
+        now = rows if collection.ids is None else collection.ids[rows]
+        if not np.array_equal(ids, now):
+            if collection.ids is None:
+                way = WITHOUT_IDS.format(side=side, option=side.lower())
+            elif other.ids is not None and set(ids.tolist()) <= set(other.ids.tolist()):
+                way = EXCHANGED
+            else:
+                way = "give the collection as it was."
+            raise InputError(f"The links name other ids than {side} has in those rows; {way}")
 
 
 def _rows_of_pairs(pairs: Any, a: Collection, b: Collection) -> np.ndarray:

@@ -115,7 +115,7 @@ class Translator:
             raise TypeError(f"Translator.fit() has no argument {named(list(before))}.")
         check_map(map)
         left, right = open_collection(a, payload=False), open_collection(b, payload=False)
-        pairs, weight = pairs_of(links, left, right)
+        pairs, weight = pairs_of(links, left, right, by_id=False)
         if reverse:
             left, right, pairs = right, left, pairs[:, ::-1]
         of_a = prepare(left, centre=False, skip_zero=True, side="A")

@@ -41,7 +41,10 @@ def check_ids(batch: Collection, links: Links, side: int) -> None:
     """Refuse new rows without ids where their side has some: all ids of the side would be lost."""
     ids = (links.ids_a, links.ids_b)[side]
     if ids is not None and batch.ids is None:
-        raise InputError(f"Side {SIDES[side].upper()} has ids, and {batch.name} has none; give the new rows ids.")
+        raise InputError(
+            f"Side {SIDES[side].upper()} has ids, and {batch.name} has none; give the new rows ids "
+            f"(--payload-{SIDES[side]} FILE with a column `id`; in Python open_collection(…, payload=FILE))."
+        )
 
 
 def check_new(batch: Collection, links: Links, side: int) -> None:

@@ -1,0 +1,31 @@
+"""Warnings of the library, as a command tells them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+
+from veclink.errors import UnusedIdsWarning
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Tell of ids that are not used in a sentence on stderr, once, and without the place in the code."""
+    told: set[str] = set()
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if not issubclass(category, UnusedIdsWarning):
+                usual(message, category, *place, **more)
+            elif str(message) not in told:
+                told.add(str(message))
+                typer.echo(str(message), err=True)
+
+        warnings.showwarning = show
+        warnings.simplefilter("always", UnusedIdsWarning)
+        yield
