@@ -47,6 +47,7 @@ SPEED = {
     "geh-titles": Entry("speed.geh_titles", "GEH's local path on hundreds of thousands of titles on one GPU"),
     "out-of-core": Entry("speed.out_of_core", "peak memory of collections that do not fit the budget"),
     "busy": Entry("speed.busy", "link() beside 0, 1 and 4 processes that never rest"),
+    "ray-matching": Entry("speed.ray_matching", "the exact pass in Ray tasks on one machine, against one process"),
     "gpu-matching": Entry("speed.gpu_matching", "exact matching on one GPU: right, tuned, timed"),
     "gpu-linking": Entry("speed.gpu_linking", "millions of vectors linked on one GPU"),
     "store-speed": Entry("speed.stores", "reading each store, against a bare loop over its own client"),

@@ -133,6 +133,19 @@ def real_bounds() -> str:
     return bounds.table(bounds.kept_bounds("report"), kept_trials("report"), of=("kind",))
 
 
+def ray_matching(results: Path = SPEED) -> str:
+    """What the exact pass costs in Ray tasks on one machine, by `veclink bench ray-matching`."""
+    found = json.loads((results / "ray_matching.json").read_text(encoding="utf-8"))
+    rows = [
+        "| workers | seconds in tasks | seconds of as many threads | efficiency |",
+        "|---|---|---|---|",
+    ]
+    for each in found["by_workers"]:
+        seconds = f"{each['tasks_seconds']:.1f} | {each['threads_seconds']:.1f}"
+        rows.append(f"| {each['workers']} | {seconds} | {100 * each['efficiency']:.0f} % |")
+    return "\n".join(rows)
+
+
 def merge_choices(results: Path = RESULTS) -> str:
     """What each `--probability` and each map of a merge hides and finds, by `veclink bench merge-sure`."""
     cells = json.loads((results / "merge_sure.json").read_text(encoding="utf-8"))["cells"]
@@ -188,6 +201,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "new-rows": new_rows,
     "real-cases": real_cases,
     "real-bounds": real_bounds,
+    "ray-matching": ray_matching,
     "merge-choices": merge_choices,
     "advice": advice,
     "span-trials": span_trials,

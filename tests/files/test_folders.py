@@ -141,7 +141,7 @@ def test_a_folder_with_other_files_is_never_replaced(tmp_path: Path, scheme: str
 
 def test_a_file_is_never_replaced_by_a_folder(tmp_path: Path) -> None:
     (tmp_path / "notes").write_text("mine")
-    with pytest.raises(InputError, match="is a file"):
+    with pytest.raises(InputError, match="is one file"):
         write(f"parquet://{tmp_path}/notes", OLD, replace=True)
     assert (tmp_path / "notes").read_text() == "mine"
 
