@@ -8,7 +8,7 @@ import numpy as np
 
 from veclink_bench.experiments.clustering import SEEDS, SHOWN_AT
 from veclink_bench.experiments.tables import Cell
-from veclink_bench.table_figures import CellsOf, chosen, means_of
+from veclink_bench.table_figures import CellsOf, chosen, least_and_most, means_of
 
 A_FIFTH = 0.2
 
@@ -70,10 +70,6 @@ def wide_links_make_better_clusters(cells_of: CellsOf) -> bool:
     return True
 
 
-def _end(of: Callable[[CellsOf], np.ndarray], reduce: Callable[[np.ndarray], float]) -> Callable[[CellsOf], float]:
-    return lambda cells_of: float(reduce(of(cells_of)))
-
-
 _ARRAYS: dict[str, Callable[[CellsOf], np.ndarray]] = {
     "clusters-gap": gaps_to_models,
     "clusters-gap-wide": lambda cells_of: gaps_to_models(cells_of, "span wide"),
@@ -81,8 +77,5 @@ _ARRAYS: dict[str, Callable[[CellsOf], np.ndarray]] = {
     "clusters-lead-geh-tuned": gaps_to_geh_tuned,
     "clusters-oar-wide": wide_oars,
 }
-_ENDS: tuple[tuple[str, Callable[[np.ndarray], float]], ...] = (("least", np.min), ("most", np.max))
-CLUSTERING_FIGURES: dict[str, Callable[[CellsOf], float]] = {
-    f"{name}-{end}": _end(of, reduce) for name, of in _ARRAYS.items() for end, reduce in _ENDS
-}
+CLUSTERING_FIGURES: dict[str, Callable[[CellsOf], float]] = least_and_most(_ARRAYS)
 CLUSTERING_CLAIMS = (clusters_within_a_point, wide_links_make_better_clusters)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from veclink_bench.experiments.merging import ALL_MAPS_AT, MEASURES, OVERLAPS, PAPERS_MAP, by_map
 from veclink_bench.experiments.tables import Cell
-from veclink_bench.table_figures import CellsOf, chosen, means_of
+from veclink_bench.table_figures import CellsOf, chosen, least_and_most, means_of
 
 CORPORA = ("scifact", "nfcorpus")
 SIBLINGS = ("minilm", "mpnet")
@@ -65,21 +66,12 @@ def _blend_gains(corpus: str, cells_of: CellsOf) -> np.ndarray:
     return np.array([gain for pair, gain in gains_of("blend", cells_of).items() if pair[0] == corpus])
 
 
-def _extreme(
-    of: Callable[[str, CellsOf], np.ndarray], corpus: str, reduce: Callable[[np.ndarray], float]
-) -> Callable[[CellsOf], float]:
-    return lambda cells_of: float(reduce(of(corpus, cells_of)))
-
-
 _OF_CORPUS = (("share", shares_of_true), ("blend-gain", _blend_gains))
-_ENDS: tuple[tuple[str, Callable[[np.ndarray], float]], ...] = (("least", np.min), ("most", np.max))
+_ARRAYS: dict[str, Callable[[CellsOf], np.ndarray]] = {
+    f"merging-{name}-{corpus}": partial(of, corpus) for name, of in _OF_CORPUS for corpus in CORPORA
+}
 MERGING_FIGURES: dict[str, Callable[[CellsOf], float]] = {
-    **{
-        f"merging-{name}-{corpus}-{end}": _extreme(of, corpus, reduce)
-        for name, of in _OF_CORPUS
-        for corpus in CORPORA
-        for end, reduce in _ENDS
-    },
+    **least_and_most(_ARRAYS),
     "merging-places": lambda cells_of: float(len(leads_over_geh(cells_of))),
     "merging-geh-ahead": lambda cells_of: float((leads_over_geh(cells_of) < 0).sum()),
     "merging-geh-ahead-most": lambda cells_of: float(-leads_over_geh(cells_of).min()),

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from veclink_bench.places import BENCH
-from veclink_bench.real_table import Trial, Trials, f1, recall_at_95
+from veclink_bench.real_table import Trials, f1, recall_at_95
+from veclink_bench.studies.real import last_of_each
 
 REPORT = BENCH / "results" / "experiments" / "real-report.1-of-1.jsonl"
 FIRST_RELEASE = REPORT.with_name("real-0.1.jsonl")
@@ -23,9 +24,7 @@ KINDS = (*EVEN, "copies", "half of 600")
 @cache
 def real_trials(file: Path = REPORT) -> Trials:
     """Of each case the trial that was measured last."""
-    trials = map(json.loads, file.read_text(encoding="utf-8").splitlines())
-    by_case: dict[str, Trial] = {trial["case"]: trial for trial in trials}
-    return list(by_case.values())
+    return last_of_each(file)
 
 
 def nothing_shared_is_not_linkable() -> bool:

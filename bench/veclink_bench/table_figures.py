@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
+import numpy as np
+
 from veclink_bench.experiments.tables import Cell, grouped, values
 
 CellsOf = Callable[[str], list[Cell]]
@@ -160,3 +162,13 @@ TABLE_FIGURES: dict[str, Callable[[CellsOf], float]] = {
         for method in ("span", "geh", "geh tuned", "self-learning tuned")
     },
 }
+
+
+def least_and_most(arrays: dict[str, Callable[[CellsOf], np.ndarray]]) -> dict[str, Callable[[CellsOf], float]]:
+    """Two figures of each array: NAME-least and NAME-most."""
+
+    def end(of: Callable[[CellsOf], np.ndarray], reduce: Callable[[np.ndarray], float]) -> Callable[[CellsOf], float]:
+        return lambda cells_of: float(reduce(of(cells_of)))
+
+    least = {f"{name}-least": end(of, np.min) for name, of in arrays.items()}
+    return least | {f"{name}-most": end(of, np.max) for name, of in arrays.items()}

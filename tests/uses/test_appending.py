@@ -88,9 +88,9 @@ def test_new_rows_of_a_join_the_rows_of_b_that_they_are_and_the_others_are_trans
     to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
     before = open_collection(to)
     appended = append(folder / "new_a.parquet", to, linker)
-    assert appended.write(to) == appended.rows == len(before) + appended.new
-    assert appended.new + appended.joined == NEW and appended.there == 0 and 25 <= appended.joined <= 62
-    assert (appended.summary.rows, appended.summary.joined) == (appended.rows, appended.joined)
+    told = appended.summary
+    assert appended.write(to) == told.rows == len(before) + told.new
+    assert told.new + told.joined == NEW and told.there == 0 and 25 <= told.joined <= 62
     after = open_collection(to)
     np.testing.assert_array_equal(after.vectors[: len(before)], before.vectors)
     with open_store(to) as store:
@@ -110,7 +110,7 @@ def test_new_rows_of_a_join_the_rows_of_b_that_they_are_and_the_others_are_trans
         else:
             assert row["origin"] == "a" and row["title"] == row["a_title"] and row["id_b"] is None
             np.testing.assert_allclose(after.vectors[place], linker.translate(cut(papers.a[[number]]))[0], atol=2e-3)
-    assert right >= appended.joined - 3
+    assert right >= appended.summary.joined - 3
 
 
 def test_new_rows_of_b_bring_their_own_vectors_to_rows_that_were_translated(folder: Path, tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_new_rows_of_b_bring_their_own_vectors_to_rows_that_were_translated(fold
     (tmp_path / "new_b" / "part.parquet").write_bytes((folder / "new_b.parquet").read_bytes())
     appended = append(tmp_path / "new_b", to, linker, side="b", progress=True)
     appended.write(to)
-    assert 25 <= appended.joined <= 62 and appended.new == NEW - appended.joined
+    assert 25 <= appended.summary.joined <= 62 and appended.summary.new == NEW - appended.summary.joined
     after, papers = open_collection(to), all_papers()
     new = set(open_collection(folder / "new_b.parquet").ids.tolist())
     seen = 0
@@ -141,7 +141,7 @@ def test_new_rows_of_b_have_the_ids_that_a_merge_of_all_rows_gives_them(folder: 
     named = Collection.from_array(new.vectors, called, new.payload)
     appended = append(named, to, linker, side="b")
     appended.write(to)
-    assert appended.joined and appended.new and appended.ids_of_a == "with 'a:' before them"
+    assert appended.summary.joined and appended.summary.new and appended.summary.ids_of_a == "with 'a:' before them"
     whole = Collection.from_array(np.concatenate([b.vectors, new.vectors]), [*b.ids.tolist(), *called.tolist()])
     pairs = [(row["id_a"], row["id_b"]) for row in table(to) if row["origin"] == "both"]
     merged = merge(a, whole, pairs, union_only=True).collection()
@@ -152,7 +152,7 @@ def test_new_rows_of_b_have_the_ids_that_a_merge_of_all_rows_gives_them(folder: 
     }
     of_a = {row["id_a"]: row["id"] for row in rows if row["origin"] == "a"}
     assert all(its == (f"a:{name}" if name in alone else name) for name, its in of_a.items())
-    assert len({row["id"] for row in rows}) == len(rows) == appended.rows
+    assert len({row["id"] for row in rows}) == len(rows) == appended.summary.rows
 
 
 def test_what_would_be_appended_is_told_shortly_and_written_where_it_came_from(folder: Path, tmp_path: Path) -> None:
@@ -160,12 +160,13 @@ def test_what_would_be_appended_is_told_shortly_and_written_where_it_came_from(f
     full = open_collection(folder / "new_a.parquet")
     called = full.payload.rename_columns(["name"])  # what the others call their title
     appended = veclink.append(Collection.from_array(full.vectors, full.ids, called), to, linker)
-    assert f"{appended.rows:,} rows: {appended.new} new, {appended.joined} joined" in repr(appended)
+    told = appended.summary
+    assert f"{told.rows:,} rows: {told.new} new, {told.joined} joined" in repr(appended)
     assert len(repr(appended)) < 160 and "m.parquet" in appended._repr_html_()
     before = len(table(to))
     appended.write()
     rows = table(to)
-    assert len(rows) == before + appended.new
+    assert len(rows) == before + appended.summary.new
     assert all(row["title"] == row["name"] for row in rows[before:]), "as a merge of all rows at once has it"
 
 
@@ -180,7 +181,8 @@ def test_a_linker_knows_rows_by_the_ids_of_their_payload_after_it_was_loaded(fol
     places = str(tmp_path / "a.npy"), str(tmp_path / "b.npy")
     Linker.learned(linker.links, named["a"], named["b"], places).save(tmp_path / "bare")
     bare = Linker.load(tmp_path / "bare")
-    assert append(folder / "new_a.parquet", to, bare).joined == append(folder / "new_a.parquet", to, linker).joined > 10
+    found = [append(folder / "new_a.parquet", to, each).summary.joined for each in (bare, linker)]
+    assert found[0] == found[1] > 10
     nameless = Linker.load(tmp_path / "bare")
     nameless.held = replace(nameless.held, ids_from=(None, None))
     with pytest.raises(InputError, match="knows the rows of B by their numbers"):
@@ -199,7 +201,7 @@ def test_a_linker_is_not_led_astray_by_a_file_of_ids_that_changed_or_went(folder
     with pytest.raises(InputError, match=r"b\.csv gives the rows of side B other ids"):
         append(folder / "new_a.parquet", to, linker)
     pa.csv.write_csv(pa.table({"id": ids.tolist()}), tmp_path / "b.csv")
-    assert append(folder / "new_a.parquet", to, linker).joined > 10
+    assert append(folder / "new_a.parquet", to, linker).summary.joined > 10
 
 
 def test_rows_that_follow_have_ids_and_values_of_another_kind_as_plain_text(folder: Path, tmp_path: Path) -> None:
@@ -215,7 +217,7 @@ def test_rows_that_follow_have_ids_and_values_of_another_kind_as_plain_text(fold
     assert all(now["a_title"] == was["a_title"] for now, was in zip(rows, before, strict=False) if was["a_title"])
     assert {row["id_a"] for row in rows} >= {str(name) for name in numbered.ids.tolist()}
     again = append(numbered, to, linker)
-    assert (again.new, again.joined, again.there, again.changes) == (0, 0, NEW, False)
+    assert (again.summary.new, again.summary.joined, again.summary.there, again.summary.changes) == (0, 0, NEW, False)
 
 
 def test_a_column_of_b_does_not_fill_one_of_a_that_is_called_so(folder: Path, tmp_path: Path) -> None:
@@ -234,8 +236,9 @@ def test_a_file_that_has_grown_is_appended_as_it_is(folder: Path, tmp_path: Path
     vectors, called = np.concatenate([old.vectors, new.vectors]), [*old.ids.tolist(), *new.ids.tolist()]
     whole = Collection.from_array(vectors, called, pa.concat_tables([old.payload, new.payload]))
     grown, alone = append(whole, to, linker), append(new, to, linker)
-    assert grown.there == len(old)
-    assert (grown.new, grown.joined, grown.payload) == (alone.new, alone.joined, alone.payload)
+    assert grown.summary.there == len(old)
+    assert (grown.summary.new, grown.summary.joined) == (alone.summary.new, alone.summary.joined)
+    assert grown.payload == alone.payload
 
 
 def test_what_was_appended_meanwhile_is_not_lost(folder: Path, tmp_path: Path) -> None:
@@ -247,8 +250,8 @@ def test_what_was_appended_meanwhile_is_not_lost(folder: Path, tmp_path: Path) -
     with pytest.raises(OutputError, match="was changed meanwhile"):
         second.write()
     assert to.read_bytes() == content
-    assert first.write() == second.write(tmp_path / "other.parquet") + first.rows - second.rows
-    assert append(folder / "new_b.parquet", to, linker, side="b").write() > first.rows
+    assert first.write() == second.write(tmp_path / "other.parquet") + first.summary.rows - second.summary.rows
+    assert append(folder / "new_b.parquet", to, linker, side="b").write() > first.summary.rows
 
 
 def test_rows_that_came_without_titles_get_them_later(folder: Path, tmp_path: Path) -> None:
@@ -264,9 +267,10 @@ def test_rows_that_came_without_titles_get_them_later(folder: Path, tmp_path: Pa
     append(folder / "new_a.parquet", straight, linker).write(straight)
     for name in ("new_a", "old_a", "old_b"):
         filled = append(folder / f"{name}.parquet", to, linker, side=name[-1])
-        assert (filled.new, filled.joined) == (0, 0) and filled.filled == filled.there == len(bare[name])
+        told = filled.summary
+        assert (told.new, told.joined) == (0, 0) and told.filled == told.there == len(bare[name])
         filled.write(to)
-        assert not append(folder / f"{name}.parquet", to, linker, side=name[-1]).changes
+        assert not append(folder / f"{name}.parquet", to, linker, side=name[-1]).summary.changes
     columns = ("id", "origin", "title", "a_title", "b_title")
     found, wanted = ([[row[name] for name in columns] for row in table(path)] for path in (to, straight))
     assert found == wanted
@@ -292,7 +296,7 @@ def test_rows_that_the_linker_took_in_before_others_are_joined_as_they_would_hav
     at_once = append(first, to, linker)
     linker.update(new_a=rest, refit=False)
     later = append(first, to, linker)
-    assert later.joined >= at_once.joined - 1 > 10
+    assert later.summary.joined >= at_once.summary.joined - 1 > 10
 
 
 def test_what_is_there_already_is_left_out(folder: Path, tmp_path: Path) -> None:
@@ -300,7 +304,7 @@ def test_what_is_there_already_is_left_out(folder: Path, tmp_path: Path) -> None
     append(folder / "new_a.parquet", to, linker).write(to)
     content = to.read_bytes()
     again = append(folder / "new_a.parquet", to, linker)
-    assert (again.new, again.joined, again.there) == (0, 0, NEW)
+    assert (again.summary.new, again.summary.joined, again.summary.there) == (0, 0, NEW)
     again.write(to)
     given = ["merge", str(folder / "new_a.parquet"), "--append", "--linker", str(folder / "linker"), "-o", str(to)]
     said = CliRunner().invoke(app, [*given, "--yes"]).stdout

@@ -15,7 +15,6 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import itemgetter
 from typing import Any
 from unittest.mock import patch
 
@@ -29,8 +28,7 @@ from veclink.linkers.anchors import anchors_from_vectors
 from veclink.linkers.span import mapped
 from veclink_bench.places import results_folder
 from veclink_bench.real_cases import Corpora, Pair, Problem
-from veclink_bench.studies.kept_runs import Run, measure_missing
-from veclink_bench.studies.real import scores
+from veclink_bench.studies.kept_runs import Run, best_start, compared, measure_missing
 
 OUTPUT = results_folder("experiments") / "anchored.json"
 MOST = 2_200  # rows of the larger side
@@ -138,26 +136,6 @@ def linked(problem: Problem, anchors: tuple[np.ndarray, np.ndarray], split: int)
     began = time.process_time()
     links = link(problem.a, problem.b, anchors=anchors, device="cpu", random_state=split)
     return links, time.process_time() - began
-
-
-def best_start(links: Links) -> str:
-    """The name of the start that agreed on most."""
-    name, _ = max(links.trace["starts"], key=itemgetter(1))
-    return name
-
-
-def compared(problem: Problem, links: Links, seconds: float) -> dict[str, Any]:
-    """What the links say of themselves beside what is true."""
-    of_a, of_b = problem.object_a[links.pairs[:, 0]], problem.object_b[links.pairs[:, 1]]
-    told = links.summary.precision
-    return {
-        "verdict": links.summary.verdict,
-        "links": len(links),
-        "right": int((of_a == of_b).sum()),
-        "f1": round(100 * scores(problem, links.pairs)["f1"], 1),
-        "told_precision": None if told is None else round(100 * told, 1),
-        "seconds": round(seconds, 1),
-    }
 
 
 def told_share(problem: Problem, anchors: tuple[np.ndarray, np.ndarray]) -> float:

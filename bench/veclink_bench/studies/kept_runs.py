@@ -7,10 +7,14 @@ import os
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from veclink import Links
 from veclink_bench.arguments import resumable_parser
+from veclink_bench.real_cases import Problem
+from veclink_bench.studies.real import scores
 
 Run = dict[str, Any]
 Missing = Callable[[Namespace, list[Run]], Iterator[Callable[[], Run | None]]]
@@ -52,3 +56,23 @@ def write_runs(path: Path, heading: Run, runs: list[Run]) -> None:
     part = path.with_suffix(".part")
     part.write_text(f'{head},\n "runs": [\n{lines}\n ]\n}}\n', encoding="utf-8")
     os.replace(part, path)
+
+
+def best_start(links: Links) -> str:
+    """The name of the start that agreed on most."""
+    name, _ = max(links.trace["starts"], key=itemgetter(1))
+    return name
+
+
+def compared(problem: Problem, links: Links, seconds: float) -> dict[str, Any]:
+    """What the links say of themselves beside what is true."""
+    of_a, of_b = problem.object_a[links.pairs[:, 0]], problem.object_b[links.pairs[:, 1]]
+    told = links.summary.precision
+    return {
+        "verdict": links.summary.verdict,
+        "links": len(links),
+        "right": int((of_a == of_b).sum()),
+        "f1": round(100 * scores(problem, links.pairs)["f1"], 1),
+        "told_precision": None if told is None else round(100 * told, 1),
+        "seconds": round(seconds, 1),
+    }

@@ -22,8 +22,7 @@ from veclink import Links, link
 from veclink.linkers.span import attempts
 from veclink_bench.places import results_folder
 from veclink_bench.real_cases import Corpora, Pair, Problem, even, seeded
-from veclink_bench.studies.anchored import best_start, compared
-from veclink_bench.studies.kept_runs import Run, measure_missing
+from veclink_bench.studies.kept_runs import Run, best_start, compared, measure_missing
 
 OUTPUT = results_folder("experiments") / "mixed_large.json"
 MIXED = Pair("scifact+nfcorpus+papers+reddit+stackexchange+movies", "minilm", "e5")

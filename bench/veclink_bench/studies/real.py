@@ -112,7 +112,11 @@ def measure_cases(
 
 def kept_trials(half: str, results: Path = RESULTS) -> list[Line]:
     """The trials that are kept of a half; of one that several versions made, the last."""
-    paths = sorted(results.glob(f"real-{half}.*.jsonl"))
+    return last_of_each(*sorted(results.glob(f"real-{half}.*.jsonl")))
+
+
+def last_of_each(*paths: Path) -> list[Line]:
+    """Of each case the trial that was measured last."""
     last = {line["case"]: line for path in paths for line in read_lines(path)}
     return list(last.values())
 
@@ -125,9 +129,9 @@ def code_version() -> str:
     return f"{veclink.__version__}+{digest.hexdigest()[:12]}"
 
 
-def _at(problem: Problem, links: Links, wanted: float) -> dict[str, float]:
+def _at(problem: Problem, links: Links, wanted: float) -> dict[str, Any]:
     some = links.at(precision=wanted)
-    return {"links": len(some), **scores(problem, some.pairs)}
+    return {"links": len(some), "range": some.summary.precision_range, **scores(problem, some.pairs)}
 
 
 def read_lines(path: Path) -> list[Line]:

@@ -201,36 +201,37 @@ def _append(
         asked: dict[str, Any] = {"side": appending.side, "sure": writing.probability, "against": appending.against}
         rows = opened(*new, progress=listener)
         appended = append(rows, output, linker, progress=listener, **asked)
+        told = appended.summary
         if yes:
-            _say_before(hidden_by_wrong_links(appended.hidden) if appended.joined else "", printing)
+            _say_before(hidden_by_wrong_links(told.hidden) if told.joined else "", printing)
             appended.write(output)
     shown = without_secrets(output)
     side = appending.side.upper()
     lines = [
-        f"{appended.rows:,} rows: {appended.new:,} new ones of {side}, {appended.joined:,} of {side} joined to rows "
-        f"that were there; {appended.there:,} were in it already."
+        f"{told.rows:,} rows: {told.new:,} new ones of {side}, {told.joined:,} of {side} joined to rows "
+        f"that were there; {told.there:,} were in it already."
     ]
-    if appended.ids_of_a != AS_THEY_ARE:
+    if told.ids_of_a != AS_THEY_ARE:
         other = "other rows have" if side == "A" else "new rows of B have"
         lines.append(
-            f"Rows of A whose ids {other} too are written {appended.ids_of_a}; `id_a` holds them as they were."
+            f"Rows of A whose ids {other} too are written {told.ids_of_a}; `id_a` holds them as they were."
         )
-    if appended.filled:
-        lines.append(f"{appended.filled:,} of those that were in it already get values that they lacked.")
-    if appended.lacking:
+    if told.filled:
+        lines.append(f"{told.filled:,} of those that were in it already get values that they lacked.")
+    if told.lacking:
         lines.append(
-            f"Rows of {side} there have {named(appended.lacking)}, which the new ones lack; the same command with "
+            f"Rows of {side} there have {named(told.lacking)}, which the new ones lack; the same command with "
             "--payload-a gives them these, now or later."
         )
-    if not yes and appended.joined:
-        lines.append(hidden_by_wrong_links(appended.hidden))
-    written = yes and appended.changes
-    if appended.changes:
+    if not yes and told.joined:
+        lines.append(hidden_by_wrong_links(told.hidden))
+    written = yes and told.changes
+    if told.changes:
         lines.append(_what_was_written(shown, yes, ""))
     else:
         lines.append(f"Nothing was written: {shown} has all of these rows already.")
-    told = {"output": shown, "written": written, **asdict(appended.summary)}
-    printing.result(told, lambda: typer.echo("\n".join(lines)))
+    figures = {"output": shown, "written": written, **asdict(told)}
+    printing.result(figures, lambda: typer.echo("\n".join(lines)))
 
 
 def _dedupe(

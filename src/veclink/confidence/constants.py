@@ -238,10 +238,10 @@ MORE_WRONG = 0.5
 
 SURER = 0.5
 """Links whose least probability is above this are surer than the default threshold asks for, which is at most half of
-the F1 that it expects. Of those that `at` kept for 0.9, 0.95 and 0.99, the true precision lay below the range in 17, 21
-and 18 of 100 runs (89 runs on scifact, reddit and movies), and in 1, 7 and 14 with `caution` in it; on 34 runs of
-nfcorpus, papers and stackexchange in 18, 24 and 42, now 4, 4 and 37: four wrong links of some hundred, where one was
-expected, are more than any range here holds.
+the F1 that it expects; their range has `caution` in it. Of what `at` kept for 0.9, 0.95 and 0.99 (15 links or more),
+the true precision lay below the range without it in 13 of 75, 15 of 72 and 10 of 57 runs on scifact, reddit and movies,
+and in 1, 5 and 8 with it; on nfcorpus, papers and stackexchange in 5 of 28, 6 of 25 and 8 of 19, and in 1, 1 and 7: at
+0.99, four wrong links where one is expected are more than it holds (`cut_ranges.json` of the results).
 """
 
 LOWER_RECALL = (0.10, -0.15)

@@ -12,9 +12,9 @@ with o the estimated overlap: few links make poor maps, and all errors are large
 default threshold asks for, up to `caution` times as many are wrong (exp(0.5 + log caution) instead, where that is
 more): probabilities are least known where they are highest, and most so where many of the judged pairs are wrong.
 
-The numbers (`constants`) were
-chosen on `span.json` and `intervals.json` of bench/results, those with o on the half `choose` of `veclink bench real`.
-How often they hold is what `veclink bench coverage` and `veclink bench real --table` print.
+The numbers (`constants`) were chosen on `span.json` and `intervals.json` of bench/results, those with o and those of
+sure links on the half `choose` of `veclink bench real`. How often they hold is what `veclink bench coverage` and
+`veclink bench real --table` print.
 """
 
 from __future__ import annotations

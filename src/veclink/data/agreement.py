@@ -27,9 +27,9 @@ from veclink.data.titles import CUT
 from veclink.errors import InputError, plural
 
 NEXT_TO_NONE = 0.05
-"""The share of links with equal values, of those that could, up to which the payload looks shuffled."""
+"""The share of links with equal values, of those that could, up to which the payload looks shuffled: a choice."""
 COULD_AGREE = 0.1
-"""Rows of A with a value of B, for each link: with fewer, as where titles are in two languages, nothing follows."""
+"""Rows of A with a value of B, for each link: with fewer, as for titles in two languages, nothing follows. A choice."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from veclink.stores import open_store
 from veclink.stores.protocol import Store
 
 BY_CHANCE = 0.05
-"""Links of other collections, or by other ids, have less than this share in common with what was merged."""
+"""Links of other collections, or by other ids, have less than this share in common with what was merged: a choice."""
 
 
 def check_sure(sure: float) -> None:

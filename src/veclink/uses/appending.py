@@ -9,7 +9,7 @@ that are there are left out, but for columns that they lack there.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,21 +33,7 @@ from veclink.uses.translating import Source
 
 @dataclass(frozen=True)
 class AppendSummary:
-    """The figures of an `Appended`, which explains them."""
-
-    rows: int
-    new: int
-    joined: int
-    there: int
-    filled: int
-    lacking: tuple[str, ...]
-    hidden: float
-    ids_of_a: str
-
-
-@dataclass(frozen=True, eq=False)
-class Appended:
-    """A merged collection with new rows, ready to be written.
+    """What is appended, in figures.
 
     Attributes
     ----------
@@ -62,6 +48,37 @@ class Appended:
         How many of the joined rows are expected to be wrong: Σ(1 − probability).
     ids_of_a : str
         How the ids of A's rows are written that other rows have too, in words; "as they are" where there are none.
+    """
+
+    rows: int
+    new: int
+    joined: int
+    there: int
+    filled: int
+    lacking: tuple[str, ...]
+    hidden: float
+    ids_of_a: str
+
+    @property
+    def headline(self) -> str:
+        """Rows in words."""
+        were_there = f"{self.joined:,} joined to rows that were there, {self.there:,} in it already"
+        return f"{self.rows:,} rows: {self.new:,} new, {were_there}"
+
+    @property
+    def changes(self) -> bool:
+        """Whether there is anything to write."""
+        return bool(self.new or self.joined or self.filled)
+
+
+@dataclass(frozen=True, eq=False)
+class Appended:
+    """A merged collection with new rows, ready to be written.
+
+    Attributes
+    ----------
+    summary : AppendSummary
+        What is appended, in figures.
     place : str or Path
         The merged collection that it is made from, and that `write` replaces.
     """
@@ -70,55 +87,31 @@ class Appended:
     ids: np.ndarray
     payload: Any
     metadata: dict[str, Any]
-    new: int
-    joined: int
-    there: int
-    filled: int
-    lacking: tuple[str, ...]
-    hidden: float
-    ids_of_a: str
+    summary: AppendSummary
     place: str | Path
     _states: list[str]  # of the place: as it was read, and as it was written here
 
     def __repr__(self) -> str:
-        return f"Appended({self._headline()}; {self._is_written()})"
+        return f"Appended({self.summary.headline}; {self._is_written()})"
 
     def _repr_html_(self) -> str:
+        told = self.summary
         figures = [("In the merged collection", without_secrets(str(self.place))), ("Now", self._is_written())]
-        if self.filled:
-            figures.append(("Rows there that get values they lacked", f"{self.filled:,}"))
-        if self.lacking:
-            figures.append(("Columns that the new rows lack", named(self.lacking)))
-        if self.joined:
-            figures.append(("Joined rows that are expected to be wrong", f"{self.hidden:.1f}"))
-        return card(self._headline(), figures, (), ())
-
-    def _headline(self) -> str:
-        were_there = f"{self.joined:,} joined to rows that were there, {self.there:,} in it already"
-        return f"{self.rows:,} rows: {self.new:,} new, {were_there}"
+        if told.filled:
+            figures.append(("Rows there that get values they lacked", f"{told.filled:,}"))
+        if told.lacking:
+            figures.append(("Columns that the new rows lack", named(told.lacking)))
+        if told.joined:
+            figures.append(("Joined rows that are expected to be wrong", f"{told.hidden:.1f}"))
+        return card(told.headline, figures, (), ())
 
     def _is_written(self) -> str:
-        return "nothing is written before write()" if self.changes else "there is nothing to write"
-
-    @property
-    def changes(self) -> bool:
-        """Whether there is anything to write."""
-        return bool(self.new or self.joined or self.filled)
-
-    @property
-    def rows(self) -> int:
-        """How many rows the collection has now."""
-        return len(self.vectors)
-
-    @property
-    def summary(self) -> AppendSummary:
-        """What is appended, in figures."""
-        return AppendSummary(**{each.name: getattr(self, each.name) for each in fields(AppendSummary)})
+        return "nothing is written before write()" if self.summary.changes else "there is nothing to write"
 
     def batches(self) -> Iterator[Batch]:
         """All rows, some thousand at a time."""
-        for start in range(0, self.rows, BATCH):
-            stop = min(start + BATCH, self.rows)
+        for start in range(0, len(self.vectors), BATCH):
+            stop = min(start + BATCH, len(self.vectors))
             yield Batch(self.vectors[start:stop], self.ids[start:stop], self.payload.slice(start, stop - start))
 
     def write(self, to: str | Path | None = None) -> int:
@@ -128,8 +121,8 @@ class Appended:
 
         to: another place, where what is there is replaced.
         """
-        if not self.changes:
-            return self.rows
+        if not self.summary.changes:
+            return len(self.vectors)
         to = self.place if to is None else to
         is_same_place = str(to) == str(self.place)
         if is_same_place and state_of(to) != self._states[-1]:
@@ -186,11 +179,8 @@ def append(
         placed = _placed(table, fresh, partners, side, sure)
     payload = with_new_rows(table, rows, placed, side)
     ids, ids_of_a = _ids(given, placed)
-    return Appended(
-        vectors=_vectors(given, placed, linker),
-        ids=ids,
-        payload=payload,
-        metadata=_counted(given.metadata, payload, placed.hidden),
+    summary = AppendSummary(
+        rows=len(ids),
         new=len(placed.alone),
         joined=len(placed.joined),
         there=len(rows) - len(fresh),
@@ -198,6 +188,13 @@ def append(
         lacking=lacking_columns(table, rows, side) if len(fresh) else (),
         hidden=placed.hidden,
         ids_of_a=ids_of_a,
+    )
+    return Appended(
+        vectors=_vectors(given, placed, linker),
+        ids=ids,
+        payload=payload,
+        metadata=_counted(given.metadata, payload, placed.hidden),
+        summary=summary,
         place=to,
         _states=[given.state],
     )

@@ -85,8 +85,8 @@ MOVED_MEAN: Final = 0.05
 HELD_ROWS: Final = 30_000
 
 # Rows of the larger cloud up to which all rows are asked in every view where a sample of them did not grow. Six corpora
-# mixed, 13,730 rows on each side, 26 % of them shared, 30 seeds: "not linkable" before, F1 87 and 86 with it
-# (`veclink bench mixed`). The number itself bounds the time: a choice.
+# mixed, 13,730 rows on each side, 26 % of them shared, 30 seeds, two splits (minilm–e5): "not linkable" before, F1
+# 87 and 86 with it (`veclink bench mixed`). The number itself bounds the time: a choice.
 ASKED_IN_FULL: Final = 20_000
 
 # Share of the smaller cloud: the given pairs stand in every view until the pool is this large, or this many times as
