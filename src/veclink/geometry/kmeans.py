@@ -30,7 +30,7 @@ def spherical_kmeans(vectors: Array, count: int, steps: int, rng: np.random.Gene
     """
     centres = vectors[asarray(rng.choice(len(vectors), count, replace=False), vectors)]
     for _ in range(steps):
-        nearest = _nearest_centre(vectors, centres)
+        nearest = nearest_centre(vectors, centres)
         move = _move_centres if is_numpy(vectors) else _move_centres_on_device
         move(vectors, nearest, centres)
     return centres
@@ -41,7 +41,8 @@ def cosines_at_once(like: Array) -> int:
     return COSINES if is_numpy(like) else DEVICE_COSINES
 
 
-def _nearest_centre(vectors: Array, centres: Array) -> Array:
+def nearest_centre(vectors: Array, centres: Array) -> Array:
+    """Position of the centre that is nearest to each vector by cosine, (n,)."""
     at_once = max(1, cosines_at_once(vectors) // len(centres))
     parts = [(vectors[start:stop] @ centres.T).argmax(axis=1) for start, stop in tiles(len(vectors), at_once)]
     return concat(parts)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from veclink.geometry.sides import Sides, both
-from veclink.geometry.signatures import projected
+from veclink.geometry.signatures import SMALLEST_NORM
 from veclink.linkers.span.constants import ANNEALED_POWER, HINT_LET_GO, NARROWEST, PLAN_SCALINGS, WIDER
 from veclink.linkers.span.directions import leading
 from veclink.threads import multiply
@@ -61,75 +61,103 @@ def anneal(
     schedule: Schedule,
     hint: np.ndarray | None = None,
     rounds: range | None = None,
+    masses: Sides | None = None,
 ) -> np.ndarray:
     """The cross-covariance (d, d) that two clouds of whitened rows (n1, d) and (n2, d) agree on, from a first guess.
 
+    joint: (d, d), or several of them (b, d, d), which are run side by side.
     hint: (n1, n2), added to the exponents of the plan in the first rounds.
     rounds: which of the schedule to run; all of them where not given.
+    masses: (n1,) and (n2,), how much each row stands for, 1 in all; equal where not given.
     """
     p, q = rows
     most = p.shape[1]
-    columns = np.ones(len(q), np.float32)
+    several = joint.shape[:-2]
+    if masses is None:
+        masses = both(_equal_masses, rows)
     if rounds is None:
         rounds = range(schedule.rounds)
+    columns = np.ones((*several, len(q)), np.float32)
+    plan = np.empty((*several, len(p), len(q)), np.float32)  # one for all rounds: memory that is new costs more
     for step in rounds:
-        plan = _plan(rows, joint, schedule, step, hint)
+        _fill_plan(plan, rows, joint, schedule, step, hint)
         width = schedule.width(step + 1, most)
         seen = _first_columns(rows, width)
-        found, columns = _averaged(seen, plan, columns, schedule.scalings)
-        joint = np.zeros((most, most), np.float32)
-        joint[:width, :width] = found
+        found, columns = _averaged(seen, masses, plan, columns, schedule.scalings)
+        joint = np.zeros((*several, most, most), np.float32)
+        joint[..., :width, :width] = found
     return joint
 
 
 def turned(rows: Sides, joint: np.ndarray, count: int, power: float) -> Sides:
     """Rows of both clouds along the leading directions of a cross-covariance, of unit length."""
     shared = leading(joint, count, power)
-    return both(projected, rows, shared)
+    return both(_unit_along, rows, shared)
 
 
 def first_joint(rows: Sides, hint: np.ndarray) -> np.ndarray:
     """The cross-covariance of rows with their soft partners by a hint alone."""
     plan = np.exp(hint)
     columns = np.ones(hint.shape[1], np.float32)
-    joint, _ = _averaged(rows, plan, columns, PLAN_SCALINGS)
+    masses = both(_equal_masses, rows)
+    joint, _ = _averaged(rows, masses, plan, columns, PLAN_SCALINGS)
     return joint
 
 
-def _plan(
+def _fill_plan(
+    plan: np.ndarray,
     rows: Sides,
     joint: np.ndarray,
     schedule: Schedule,
     step: int,
     hint: np.ndarray | None,
-) -> np.ndarray:
-    """`exp(β⟨P u, Q v⟩)` of all rows (n1, n2) in one round, largest 1, before its rows and columns are scaled."""
+) -> None:
+    """`exp(β⟨P u, Q v⟩)` of all rows (…, n1, n2) in one round, largest 1, before its rows and columns are scaled."""
     count, sharpness, hinted = schedule.at(step)
-    width = schedule.width(step, len(joint))
-    block = joint[:width, :width]
+    width = schedule.width(step, joint.shape[-1])
+    block = joint[..., :width, :width]
     seen = _first_columns(rows, width)
     of_p, of_q = turned(seen, block, count, schedule.power)
     scale = np.float32(sharpness * np.sqrt(count))
-    exponent = multiply(scale * of_p, of_q.T)
-    exponent -= scale
+    _product(scale * of_p, of_q.swapaxes(-1, -2), plan)
+    plan -= scale
     if hint is not None and hinted > 0:
-        exponent += np.float32(hinted) * hint
-    return np.exp(exponent, out=exponent)
+        plan += np.float32(hinted) * hint
+    np.exp(plan, out=plan)
 
 
 def _averaged(
     sides: Sides,
+    masses: Sides,
     plan: np.ndarray,
     columns: np.ndarray,
     scalings: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """`Pᵀ T Q` with T the plan scaled so that its rows and columns have the same sums; the scales of the columns."""
+    """`Pᵀ T Q` with T the plan scaled so that its rows and columns sum to their masses; the scales of the columns."""
     p, q = sides
+    of_p, of_q = masses
     for _ in range(scalings):
-        rows = _inverse(plan @ columns, len(p))
-        columns = _inverse(rows @ plan, len(q))
-    partners = multiply(plan, columns[:, None] * q)
-    return p.T @ (rows[:, None] * partners), columns
+        along_rows = (plan @ columns[..., None])[..., 0]
+        rows = of_p / np.maximum(along_rows, FLOOR)
+        along_columns = (rows[..., None, :] @ plan)[..., 0, :]
+        columns = of_q / np.maximum(along_columns, FLOOR)
+    partners = _product(plan, columns[..., None] * q)
+    return p.T @ (rows[..., None] * partners), columns
+
+
+def _product(left: np.ndarray, right: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """left · right; of one plan on several threads, of several plans on the one that has them."""
+    if left.ndim == 2:
+        return multiply(left, right, out)
+    return np.matmul(left, right, out=out)
+
+
+def _unit_along(rows: np.ndarray, directions: np.ndarray) -> np.ndarray:
+    """Rows (n, d) along directions (…, d, r), of unit length."""
+    along = rows @ directions
+    squares = np.einsum("...j,...j->...", along, along)
+    along /= np.maximum(np.sqrt(squares), SMALLEST_NORM)[..., None]
+    return along
 
 
 def _first_columns(rows: Sides, width: int) -> Sides:
@@ -137,9 +165,9 @@ def _first_columns(rows: Sides, width: int) -> Sides:
     return p[:, :width], q[:, :width]
 
 
-def _inverse(sums: np.ndarray, count: int) -> np.ndarray:
-    """What each of so many sums has to be multiplied by, so that together they are 1."""
-    return 1.0 / np.maximum(sums * np.float32(count), FLOOR)
+def _equal_masses(rows: np.ndarray) -> np.ndarray:
+    n = len(rows)
+    return np.full(n, 1.0 / n, np.float32)
 
 
 def _between(ends: tuple[float, float], share: float) -> float:

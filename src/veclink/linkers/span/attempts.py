@@ -184,7 +184,7 @@ def _by_search(search: Search) -> Pool:
     search.begin("no seeds, searching")
     clouds = search.clouds
     sampled = _sampled(clouds, MAX_ALIGNED, search.rng)
-    projections = searched(sampled, clouds.means, search.rng, search.listener)
+    projections = searched(sampled, search.rng, search.listener)
     return grown_along(search, projections)
 
 

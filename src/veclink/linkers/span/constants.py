@@ -199,18 +199,27 @@ ANNEALED_PAIRS: Final = 9_000_000
 ANNEALED: Final = (120, (4, 60), (1.0, 4.0))
 HELD: Final = (1.0, 2.0, 4.0)
 
-# Beginnings tried for a few rounds, how many of the best are carried on, up to which round, and how many to the end.
-# About one in twenty is good where the sizes are unequal (scifact, 500 in 5,000 and 600 in 4,000), one in three on
-# reddit minilm–mpnet at α = .15. After the first rounds the sum says little (papers mpnet–e5, α = .15: the one good
-# beginning of 64 came 15th); after 60 rounds right ones have 9.5 where wrong ones have 8.9, at the end 27 and 24.5.
-BEGINNINGS: Final = 64
-CARRIED_HALFWAY: Final = 18
+# Beginnings, the groups of rows of either side that they are tried on, and how often these are drawn anew.
+BEGINNINGS: Final = 2048
+GROUPS: Final = 200
+GROUPINGS: Final = 4
+GROUPING_STEPS: Final = 10
+
+# Beginnings that run side by side: more at once leave the cache, one at a time is half as quick.
+AT_ONCE: Final = 8
+
+# How many of the best are tried again, on so many groups.
+SIFTED_COUNT: Final = 192
+SIFTED_GROUPS: Final = 400
+
+# How many of those are carried on, on rows, up to which round, and how many to the end.
+CARRIED_HALFWAY: Final = 16
 HALFWAY: Final = 60
 CARRIED_THROUGH: Final = 3
 
-# Rounds, directions (from, to) and sharpness β (from, to) of both. Slow is what matters: 120 rounds from 6 to 60
-# directions end right in 3 of 8 where 60 rounds from 16 to 60 do in 1 (reddit minilm–mpnet, α = .15).
+# Rounds, directions (from, to) and sharpness β (from, to) of these.
 TRIED: Final = (30, (4, 16), (1.0, 2.0))
+SIFTED: Final = (60, (6, 24), (1.0, 2.5))
 CARRIED: Final = (120, (6, 60), (1.0, 4.0))
 
 # Principal directions looked at: so many, or so many times those in use. Without a limit the noise of the many drowns
@@ -224,14 +233,12 @@ ANNEALED_POWER: Final = 0.7
 PLAN_SCALINGS: Final = 3
 HINT_LET_GO: Final = 0.6
 
-# Weight of a hint in the exponent of a plan, and how much more it weighs where it stands alone.
+# Weight of a hint in the exponent of a plan.
 HINT_EXPONENT: Final = 4.0
-ALONE: Final = 2.0
 
-# Noise on a guessed turn, in turn, and how far a random one mixes neighbouring principal directions.
-NOISE: Final = (0.3, 0.6)
+# Leading principal directions that a random turn is of, and how far it mixes neighbouring ones.
 RANDOM_DIRECTIONS: Final = 6
-MIXED: Final = 0.5
+MIXED: Final = 0.4
 
 # From given pairs: weights of their signatures and of broad profiles in the exponent, tried in turn. Chosen on reddit:
 # from 4 seeds, minilm–e5 needs the first and mpnet–e5 the second (α = .3); the sums are 30 where right, 25 where wrong.

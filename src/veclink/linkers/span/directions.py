@@ -20,16 +20,16 @@ def whitening(points: np.ndarray, count: int) -> np.ndarray:
 
 
 def leading(joint: np.ndarray, count: int, power: float) -> Sides:
-    """The leading singular vectors (d, count) of both sides, each weighted by its singular value to the power."""
+    """The leading singular vectors (…, d, count) of both sides, each weighted by its singular value to the power."""
     left, value, right = singular(joint)
-    relative = value[:count] / max(value[0], 1e-12)
-    weight = relative ** np.float32(power)
-    of_a = left[:, :count] * weight
-    of_b = right[:count].T * weight
+    relative = value[..., :count] / np.maximum(value[..., :1], 1e-12)
+    weight = relative[..., None, :] ** np.float32(power)
+    of_a = left[..., :count] * weight
+    of_b = right[..., :count, :].swapaxes(-1, -2) * weight
     return of_a, of_b
 
 
-def agreement(joint: np.ndarray) -> float:
+def agreement(joint: np.ndarray) -> np.ndarray:
     """How much of two clouds a map makes agree: the sum of the singular values of its cross-covariance."""
     _, values, _ = singular(joint)
-    return float(values.sum())
+    return values.sum(axis=-1)

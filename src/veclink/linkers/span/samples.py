@@ -44,8 +44,13 @@ def sample(clouds: Sides, pairs: int, rng: np.random.Generator) -> Sampled:
     draw = partial(some_rows, most=pairs // fewer, rng=rng)
     chosen = both(draw, clouds)
     whitened_by = _of_one_width(both(_whitening, clouds))
-    rows = both(matmul, rows_of(clouds, chosen), whitened_by)
-    return Sampled(both(_of_mean_square_1, rows), whitened_by, chosen)
+    rows = whitened(rows_of(clouds, chosen), whitened_by)
+    return Sampled(rows, whitened_by, chosen)
+
+
+def whitened(rows: Sides, whitened_by: Sides) -> Sides:
+    """Rows of both clouds along the directions that whiten them, of mean square 1."""
+    return both(_of_mean_square_1, both(matmul, rows, whitened_by))
 
 
 def some_rows(cloud: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:

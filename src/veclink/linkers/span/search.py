@@ -1,6 +1,8 @@
 """Searching for how one cloud is turned against another: many beginnings, a few rounds each, the best carried through.
 
-Which beginning is good differs by data and by luck; that one is, shows in how much of the two clouds it makes agree.
+Which beginning is good is luck: of the turns that are drawn, one in a hundred or a thousand ends right. That one does,
+shows in how much of the two clouds it makes agree. So thousands are tried, on a few hundred groups of rows at first,
+the best of them on more groups, and the best of those on rows.
 """
 
 from __future__ import annotations
@@ -8,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import islice
 from typing import TypeVar
 
 import numpy as np
@@ -16,66 +17,66 @@ import numpy as np
 from veclink.geometry.sides import Sides, both, rows_of
 from veclink.geometry.signatures import projected, span_projections
 from veclink.linkers.span.annealing import Schedule, anneal, first_joint
-from veclink.linkers.span.beginnings import (
-    Beginning,
-    Means,
-    beginnings,
-    broad_profiles_of,
-    profile_exponent,
-)
+from veclink.linkers.span.beginnings import Means, broad_profiles_of, profile_exponent, random_turns
 from veclink.linkers.span.constants import (
     ANNEALED,
     ANNEALED_PAIRS,
     ANNEALED_POWER,
+    AT_ONCE,
     BEGINNINGS,
     CARRIED,
     CARRIED_HALFWAY,
     CARRIED_THROUGH,
+    GROUPINGS,
+    GROUPS,
     HALFWAY,
     HELD,
-    NARROWEST,
     SEARCHED_PAIRS,
     SEEDED,
+    SIFTED,
+    SIFTED_COUNT,
+    SIFTED_GROUPS,
     TRIED,
 )
 from veclink.linkers.span.directions import agreement
-from veclink.linkers.span.samples import Sampled, sample
+from veclink.linkers.span.groups import grouped
+from veclink.linkers.span.samples import Sampled, sample, whitened
 from veclink.progress import RoundListener
 from veclink.threads import thread_count
 
 Begun = TypeVar("Begun")
 
 
-def searched(clouds: Sides, means: Means, rng: np.random.Generator, listener: RoundListener | None = None) -> Sides:
+def searched(clouds: Sides, rng: np.random.Generator, listener: RoundListener | None = None) -> Sides:
     """Projections (d1, r) and (d2, r) on which two clouds of unit rows look alike, from many beginnings.
 
     Of all beginnings the best are carried on, of those the best to the end: early on the sum says little, and halfway
     it tells most wrong ones.
-
-    means: what was subtracted from the rows of either side, where it is known.
     """
     sampled = sample(clouds, SEARCHED_PAIRS, rng)
-    rows = sampled.rows
-    short = Schedule(*TRIED)
+    everything = whitened(clouds, sampled.whitening)
     carried = Schedule(*CARRIED)
-    first_half = range(HALFWAY)
+    runs = partial(_in_parallel, n_rows=len(sampled.rows[0]), listener=listener)
+
+    def on_groups(joints: np.ndarray, count: int, schedule: Schedule) -> np.ndarray:
+        groups = grouped(everything, count, rng)
+
+        def run(some: np.ndarray) -> np.ndarray:
+            return anneal(groups.rows, some, schedule, masses=groups.masses)
+
+        return np.concatenate(runs(run, _parts(joints, AT_ONCE)))
+
+    def on_rows(joint: np.ndarray, rounds: range) -> np.ndarray:
+        return anneal(sampled.rows, joint, carried, rounds=rounds)
+
+    begun = random_turns(BEGINNINGS, everything[0].shape[1], rng)
+    short = Schedule(*TRIED)
+    parts = np.array_split(begun, GROUPINGS)
+    tried = np.concatenate([on_groups(part, GROUPS, short) for part in parts])
+    sifted = on_groups(_best(tried, SIFTED_COUNT), SIFTED_GROUPS, Schedule(*SIFTED))
+    halfway = runs(partial(on_rows, rounds=range(HALFWAY)), _best(sifted, CARRIED_HALFWAY))
     rest = range(HALFWAY, carried.rounds)
-
-    def tried(begun: Beginning) -> np.ndarray:
-        return anneal(rows, begun.joint, short, begun.hint)
-
-    def halfway(joint: np.ndarray) -> np.ndarray:
-        return anneal(rows, joint, carried, rounds=first_half)
-
-    def to_the_end(joint: np.ndarray) -> np.ndarray:
-        return anneal(rows, joint, carried, rounds=rest)
-
-    every = beginnings(clouds, means, sampled, rng)
-    first = list(islice(every, BEGINNINGS))
-    in_parallel = partial(_in_parallel, n_rows=len(rows[0]), listener=listener)
-    found = in_parallel(tried, first)
-    found = in_parallel(halfway, _best(found, CARRIED_HALFWAY, NARROWEST))
-    found = in_parallel(to_the_end, _best(found, CARRIED_THROUGH))
+    found = runs(partial(on_rows, rounds=rest), _best(np.stack(halfway), CARRIED_THROUGH))
     return _best_projections(sampled, found)
 
 
@@ -139,13 +140,14 @@ def _in_parallel(
     return found
 
 
-def _best(joints: list[np.ndarray], count: int, width: int | None = None) -> list[np.ndarray]:
-    """Those that make most of the two clouds agree, as seen along the first `width` directions."""
+def _parts(joints: np.ndarray, size: int) -> list[np.ndarray]:
+    return [joints[start : start + size] for start in range(0, len(joints), size)]
 
-    def disagreement(joint: np.ndarray) -> float:
-        return -agreement(joint[:width, :width])
 
-    return sorted(joints, key=disagreement)[:count]
+def _best(joints: np.ndarray, count: int) -> np.ndarray:
+    """Those that make most of the two clouds agree, the best first."""
+    order = np.argsort(-agreement(joints), kind="stable")
+    return joints[order[:count]]
 
 
 def _best_projections(sampled: Sampled, joints: list[np.ndarray]) -> Sides:
