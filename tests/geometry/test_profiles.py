@@ -7,7 +7,7 @@ import numpy as np
 from span_papers import all_papers, cloud_pair
 from veclink.data.collection import Collection
 from veclink.geometry.clouds import prepare
-from veclink.geometry.profiles import broad_profiles, nearness_to_mean, profiles, read, short_profiles
+from veclink.geometry.profiles import broad_profiles, nearness_to_mean, profiles, read
 from veclink.geometry.signatures import unit_rows
 
 
@@ -42,10 +42,6 @@ def test_the_mean_adds_a_number_for_each_hop_and_itself() -> None:
     assert with_mean.shape[1] == without.shape[1] + 3
     assert np.array_equal(with_mean[:, : without.shape[1]], without)
 
-
-def test_short_profiles_of_duplicates_are_finite() -> None:
-    twice = np.repeat(_rows()[:40], 2, axis=0)
-    assert np.isfinite(short_profiles(read(twice), len(twice), 2)).all()
 
 
 def test_profiles_do_not_change_under_rotation() -> None:

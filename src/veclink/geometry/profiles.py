@@ -26,7 +26,6 @@ COMPONENTS = 16
 BLOCK = 256  # rows at a time
 # Of how generic a row is, against 64 numbers of a profile; 4 to 16 do as well (reddit, scifact, papers, films).
 GENERIC_WEIGHT = 8.0
-FORM_WEIGHT = 0.5
 
 
 def paired_profiles(a: np.ndarray, b: np.ndarray, *, hops: int, ridge: float) -> Sides:
@@ -125,36 +124,9 @@ def broad_profiles(points: np.ndarray, reading: Reading, mean: np.ndarray | None
     return np.hstack([shape, GENERIC_WEIGHT * over_hops(generic, reading.nearest, hops)])
 
 
-def short_profiles(reading: Reading, n_rows: int, hops: int) -> np.ndarray:
-    """What a row's nearest neighbours say alone: where two models agree on short distances and on little else.
-
-    Similarities at the first 20 ranks, the intrinsic dimension of the first 40, how often the row is a neighbour of
-    others, the skewness of its similarities, and the form of the first 150 whatever their size.
-    """
-    seen, ranks = reading.similarities.astype(np.float64), reading.ranks
-    first = seen[:, ranks <= 20][:, ::2]
-    often = np.log1p(np.bincount(reading.nearest.ravel(), minlength=n_rows))
-    other = np.column_stack([_intrinsic_dimension(1.0 - seen[:, ranks <= 40]), _skewness(seen), often])
-    form = seen[:, ranks <= 150]
-    form = (form - form.mean(axis=1, keepdims=True)) / np.maximum(form.std(axis=1, keepdims=True), 1e-12)
-    own = np.hstack([_standard(first), _standard(other), FORM_WEIGHT * _standard(form)])
-    return over_hops(own, reading.nearest, hops)
-
-
 def nearness_to_mean(points: np.ndarray, mean: np.ndarray) -> np.ndarray:
     """How near rows were to their cloud's mean before it was subtracted and they were made unit length again."""
     return uncentred(points, mean) @ mean / max(float(np.linalg.norm(mean)), 1e-12)
-
-
-def _intrinsic_dimension(distances: np.ndarray) -> np.ndarray:
-    """Of the neighbourhood of each row, by the maximum likelihood of its sorted distances."""
-    safe = np.maximum(distances, 1e-6)
-    return 1.0 / np.maximum(-np.log(safe[:, :-1] / safe[:, -1:]).mean(axis=1), 1e-3)
-
-
-def _skewness(x: np.ndarray) -> np.ndarray:
-    apart = x - x.mean(axis=1, keepdims=True)
-    return (apart**3).mean(axis=1) / np.maximum(x.std(axis=1), 1e-12) ** 3
 
 
 def _standard(x: np.ndarray) -> np.ndarray:

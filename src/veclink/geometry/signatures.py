@@ -102,7 +102,7 @@ def canonical_projections(
 
 
 def singular(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """U, the singular values and Vᵀ of a matrix.
+    """U, the singular values and Vᵀ of a matrix, or of several (…, n, m).
 
     LAPACK's quick way does not converge for some sound matrices, which differ by machine; eigenvalues always do.
     """
@@ -114,13 +114,15 @@ def singular(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def by_eigenvalues(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """As `singular`, from the eigenvectors of MᵀM; less exact for values near zero, whose axes nothing here uses."""
-    if matrix.shape[0] < matrix.shape[1]:
-        u, values, vt = by_eigenvalues(matrix.T)
-        return vt.T, values, u.T
+    flipped = matrix.swapaxes(-1, -2)
+    if matrix.shape[-2] < matrix.shape[-1]:
+        u, values, vt = by_eigenvalues(flipped)
+        return vt.swapaxes(-1, -2), values, u.swapaxes(-1, -2)
     exact = matrix.astype(np.float64)
-    squares, axes = np.linalg.eigh(exact.T @ exact)
-    values, axes = np.sqrt(np.maximum(squares[::-1], 0.0)), axes[:, ::-1]
-    parts = (exact @ axes) / np.maximum(values, SMALLEST_NORM), values, axes.T
+    squares, axes = np.linalg.eigh(flipped @ exact)
+    values, axes = np.sqrt(np.maximum(squares[..., ::-1], 0.0)), axes[..., ::-1]
+    left = (exact @ axes) / np.maximum(values, SMALLEST_NORM)[..., None, :]
+    parts = left, values, axes.swapaxes(-1, -2)
     return parts[0].astype(matrix.dtype), parts[1].astype(matrix.dtype), parts[2].astype(matrix.dtype)
 
 

@@ -31,18 +31,18 @@ def _share_right(a: np.ndarray, b: np.ndarray, projections: tuple[np.ndarray, np
 def test_many_beginnings_find_the_turn_of_a_cloud_against_itself() -> None:
     points = _clouds()[0][:400]
     away = _turned_away(points)
-    found = searched((points, away), (None, None), np.random.default_rng(0))
+    found = searched((points, away), np.random.default_rng(0))
     assert _share_right(points, away, found) > 0.95
 
 
 def test_beginnings_that_run_side_by_side_end_as_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
     points = _clouds()[0][:150]
-    monkeypatch.setattr(search, "BEGINNINGS", 8)
+    monkeypatch.setattr(search, "BEGINNINGS", (24, 24))
     both = points, _turned_away(points)
     found = []
     for threads in (1, 3):
         monkeypatch.setattr(search, "thread_count", lambda threads=threads: threads)
-        found.append(searched(both, (None, None), np.random.default_rng(0)))
+        found.append(searched(both, np.random.default_rng(0)))
     assert all(np.array_equal(one, other) for one, other in zip(*found, strict=True))
 
 

@@ -31,11 +31,12 @@ from veclink.linkers.span.constants import (
     GROUPS,
     HALFWAY,
     HELD,
+    PAIRS_FOR_ONE,
     SEARCHED_PAIRS,
     SEEDED,
     SIFTED,
-    SIFTED_COUNT,
     SIFTED_GROUPS,
+    SIFTED_SHARE,
     TRIED,
 )
 from veclink.linkers.span.directions import agreement
@@ -69,11 +70,13 @@ def searched(clouds: Sides, rng: np.random.Generator, listener: RoundListener | 
     def on_rows(joint: np.ndarray, rounds: range) -> np.ndarray:
         return anneal(sampled.rows, joint, carried, rounds=rounds)
 
-    begun = random_turns(BEGINNINGS, everything[0].shape[1], rng)
+    count = _worthwhile(sampled)
+    begun = random_turns(count, everything[0].shape[1], rng)
     short = Schedule(*TRIED)
     parts = np.array_split(begun, GROUPINGS)
     tried = np.concatenate([on_groups(part, GROUPS, short) for part in parts])
-    sifted = on_groups(_best(tried, SIFTED_COUNT), SIFTED_GROUPS, Schedule(*SIFTED))
+    best = _best(tried, max(CARRIED_HALFWAY, round(SIFTED_SHARE * count)))
+    sifted = on_groups(best, SIFTED_GROUPS, Schedule(*SIFTED))
     halfway = runs(partial(on_rows, rounds=range(HALFWAY)), _best(sifted, CARRIED_HALFWAY))
     rest = range(HALFWAY, carried.rounds)
     found = runs(partial(on_rows, rounds=rest), _best(np.stack(halfway), CARRIED_THROUGH))
@@ -140,13 +143,21 @@ def _in_parallel(
     return found
 
 
+def _worthwhile(sampled: Sampled) -> int:
+    """How many beginnings: no more than take about as long as what follows."""
+    n_a, n_b = both(len, sampled.rows)
+    fewest, most = BEGINNINGS
+    return min(max(fewest, n_a * n_b // PAIRS_FOR_ONE), most)
+
+
 def _parts(joints: np.ndarray, size: int) -> list[np.ndarray]:
     return [joints[start : start + size] for start in range(0, len(joints), size)]
 
 
 def _best(joints: np.ndarray, count: int) -> np.ndarray:
     """Those that make most of the two clouds agree, the best first."""
-    order = np.argsort(-agreement(joints), kind="stable")
+    width = np.count_nonzero(joints[0].any(axis=0))  # what was not looked at yet is zero
+    order = np.argsort(-agreement(joints[:, :width, :width]), kind="stable")
     return joints[order[:count]]
 
 
