@@ -35,6 +35,7 @@ from veclink.linkers.span.constants import (
     MIN_POOL,
     MIN_SEEDS_TO_CLEAN,
     PROFILE_GUESS,
+    SEARCHED_ROWS,
     SOFT_MIN_DIMENSION,
 )
 from veclink.linkers.span.growing import Pool
@@ -183,7 +184,7 @@ def _by_search(search: Search) -> Pool:
     """A pool from the mutual neighbours of two clouds that were aligned from many beginnings."""
     search.begin("no seeds, searching")
     clouds = search.clouds
-    sampled = _sampled(clouds, MAX_ALIGNED, search.rng)
+    sampled = _sampled(clouds, SEARCHED_ROWS, search.rng)
     projections = searched(sampled, search.rng, search.listener)
     return grown_along(search, projections)
 

@@ -224,6 +224,14 @@ CARRIED_HALFWAY: Final = 16
 HALFWAY: Final = 60
 CARRIED_THROUGH: Final = 3
 
+# Rows of a cloud that a search draws its groups from at most, and rows of the smaller cloud from which on the last rounds
+# run on groups too, and on how many. Two halves of titles that share no row (minilm–e5, three splits): from 12,000 rows
+# each, 1,483 rows of both end nowhere, so many groups with 38 and 40 % of 24,000 titles nearest to their partner, 600
+# with 32 %, 3,000 with 47 % in twice the time; from 8,000 rows with 37 %, from 4,096 with none.
+SEARCHED_ROWS: Final = 32_768
+MANY_ROWS: Final = 6_000
+LAST_GROUPS: Final = 1_500
+
 # Rounds, directions (from, to) and sharpness β (from, to) of the three. With 15 rounds instead of 30 a third fewer
 # of the tried end right, with 60 a third more, at twice the cost; sifting to 32 or 40 directions tells less than to 24,
 # and as much in 40 rounds as in 60. Slow is what matters in the end: 120 rounds from 6 to 60 directions end right in 3

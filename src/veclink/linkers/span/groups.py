@@ -25,12 +25,12 @@ class Grouped:
     ----------
     rows : ndarrays of shape (k1, r) and (k2, r)
         The means of the groups.
-    masses : ndarrays of shape (k1,) and (k2,)
-        The shares of the rows that they stand for.
+    masses : ndarrays of shape (k1,) and (k2,), optional
+        The shares of the rows that they stand for; None where all are the same.
     """
 
     rows: Sides
-    masses: Sides
+    masses: Sides | None = None
 
 
 def grouped(rows: Sides, count: int, rng: np.random.Generator) -> Grouped:

@@ -31,6 +31,8 @@ from veclink.linkers.span.constants import (
     GROUPS,
     HALFWAY,
     HELD,
+    LAST_GROUPS,
+    MANY_ROWS,
     PAIRS_FOR_ONE,
     SEARCHED_PAIRS,
     SEEDED,
@@ -40,7 +42,7 @@ from veclink.linkers.span.constants import (
     TRIED,
 )
 from veclink.linkers.span.directions import agreement
-from veclink.linkers.span.groups import grouped
+from veclink.linkers.span.groups import Grouped, grouped
 from veclink.linkers.span.samples import Sampled, sample, whitened
 from veclink.progress import RoundListener
 from veclink.threads import thread_count
@@ -67,8 +69,10 @@ def searched(clouds: Sides, rng: np.random.Generator, listener: RoundListener | 
 
         return np.concatenate(runs(run, _parts(joints, AT_ONCE)))
 
-    def on_rows(joint: np.ndarray, rounds: range) -> np.ndarray:
-        return anneal(sampled.rows, joint, carried, rounds=rounds)
+    last = _last(sampled, everything, rng)
+
+    def slowly(joint: np.ndarray, rounds: range) -> np.ndarray:
+        return anneal(last.rows, joint, carried, rounds=rounds, masses=last.masses)
 
     count = _worthwhile(sampled)
     begun = random_turns(count, everything[0].shape[1], rng)
@@ -77,9 +81,9 @@ def searched(clouds: Sides, rng: np.random.Generator, listener: RoundListener | 
     tried = np.concatenate([on_groups(part, GROUPS, short) for part in parts])
     best = _best(tried, max(CARRIED_HALFWAY, round(SIFTED_SHARE * count)))
     sifted = on_groups(best, SIFTED_GROUPS, Schedule(*SIFTED))
-    halfway = runs(partial(on_rows, rounds=range(HALFWAY)), _best(sifted, CARRIED_HALFWAY))
+    halfway = runs(partial(slowly, rounds=range(HALFWAY)), _best(sifted, CARRIED_HALFWAY))
     rest = range(HALFWAY, carried.rounds)
-    found = runs(partial(on_rows, rounds=rest), _best(np.stack(halfway), CARRIED_THROUGH))
+    found = runs(partial(slowly, rounds=rest), _best(np.stack(halfway), CARRIED_THROUGH))
     return _best_projections(sampled, found)
 
 
@@ -141,6 +145,16 @@ def _in_parallel(
             if listener is not None:
                 listener(len(found), n_rows, 0.0)
     return found
+
+
+def _last(sampled: Sampled, everything: Sides, rng: np.random.Generator) -> Grouped:
+    """What the last rounds run on: rows, or of many rows as many groups.
+
+    Of two samples of many rows few are partners, and rows without one lead astray; means of groups have one all the same.
+    """
+    if min(both(len, everything)) < MANY_ROWS:
+        return Grouped(sampled.rows)
+    return grouped(everything, LAST_GROUPS, rng)
 
 
 def _worthwhile(sampled: Sampled) -> int:
