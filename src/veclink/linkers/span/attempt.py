@@ -87,7 +87,7 @@ class Search:
 
     @property
     def seeded(self) -> GrowthSchedule:
-        """How to grow from given pairs: carefully where there are few rows, unless something else was told."""
+        """How to grow from pairs: carefully where there are few rows, unless something else was told."""
         told = self.options.schedule
         return FEW_ROWS_SCHEDULE if has_few_rows(self.clouds) and told == DEFAULT_SCHEDULE else told
 
@@ -133,14 +133,14 @@ def grown_along(search: Search, projections: Projections) -> Pool:
     probed = search.grow(guessed(clouds, pairs), short)
     if probed.agreed < HOPEFUL * queries.extent:
         return probed
-    grown = search.grow(guessed(clouds, probed.pairs))
+    grown = search.grow(guessed(clouds, probed.pairs), search.seeded)
     hopeless = grown.agreed < HOPEFUL * queries.extent
     if hopeless or grown.agreed >= search.clear * queries.extent:
         return grown
     # A pool that began with all pairs may stay half wrong: the best of it grow into a better one.
     count = max(MIN_POOL_LIMIT, int(BEST_OF_UNCLEAR * len(grown.pairs)))
     best = grown.pairs[:count]
-    again = search.grow(guessed(clouds, best))
+    again = search.grow(guessed(clouds, best), search.seeded)
     return max(grown, again, key=lambda pool: pool.agreed)
 
 
