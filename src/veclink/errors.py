@@ -41,6 +41,10 @@ class UnusedIdsWarning(UserWarning):
     """The payload has a column of ids that cannot name rows: some stand twice, or are missing."""
 
 
+class ShuffledPayloadWarning(UserWarning):
+    """Titles of linked rows do not agree though they could: the payload is not in the order of the vectors."""
+
+
 class MissingExtra(VeclinkError, ImportError):
     """An optional package is needed and not installed."""
 

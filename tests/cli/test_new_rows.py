@@ -317,8 +317,9 @@ def test_new_rows_are_named_by_a_table_of_ids(tmp_path: Path) -> None:
     assert told.exit_code == 0, told.output
     links = Links.load(found)
     assert links.ids_a is not None and links.ids_a.tolist() == [f"new-{row}" for row in links.pairs[:, 0].tolist()]
-    told = CliRunner().invoke(app, [*given, "--side", "b"])
-    assert told.exit_code == 2 and "--payload-b alone" in " ".join(told.stderr.split())
+    place = given.index("--against")
+    told = CliRunner().invoke(app, [*given[:place], *given[place + 2 :], "--side", "b"])
+    assert told.exit_code == 2 and "--payload-b is their file" in " ".join(told.stderr.split())
 
 
 def test_match_refuses_to_write_over_what_its_linker_needs(tmp_path: Path) -> None:

@@ -167,7 +167,8 @@ def test_what_would_be_appended_is_told_shortly_and_written_where_it_came_from(f
     appended.write()
     rows = table(to)
     assert len(rows) == before + appended.summary.new
-    assert all(row["title"] == row["name"] for row in rows[before:]), "as a merge of all rows at once has it"
+    assert all(row["title"] == row["a_name"] for row in rows[before:]), "as a merge of all rows at once has it"
+    assert "name" not in rows[0]
 
 
 def test_a_linker_knows_rows_by_the_ids_of_their_payload_after_it_was_loaded(folder: Path, tmp_path: Path) -> None:

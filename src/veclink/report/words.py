@@ -18,6 +18,7 @@ from veclink.data.no_links import (
     too_few_rows,
 )
 from veclink.data.summary import ALL, Summary
+from veclink.data.titles import cleaned
 
 GOOD = 0.9  # estimated precision, at the low end of its interval, from which links may be used unseen
 
@@ -38,6 +39,8 @@ def headline(links: Links, estimates: Estimates | None) -> tuple[str, str]:
         if not len(links):
             return _headline_without_links(summary.reasons, between)
         return "Not linkable: do not use these links.", f"{len(links):,} pairs were found {between}, mostly by chance."
+    if summary.agreement is not None and summary.agreement.note:
+        return _headline_of_vectors(links, estimates, between)
     if estimates is None:
         found = f"{len(links):,} links were found {between}; this method does not estimate how many of them are right."
         if summary.verdict == "doubtful":
@@ -57,6 +60,16 @@ def headline(links: Links, estimates: Estimates | None) -> tuple[str, str]:
         "Most links are right, but not all.",
         f"{found}; raise the threshold if wrong links cost you more than missing ones.",
     )
+
+
+def _headline_of_vectors(links: Links, estimates: Estimates | None, between: str) -> tuple[str, str]:
+    """Where the payload does not fit: no one shall read "trust these links" and take its ids and titles."""
+    agreement = links.summary.agreement
+    assert agreement is not None
+    found = f"{len(links):,} links were found {between}"
+    if estimates is not None:
+        found += f"; by the vectors alone, about {_of_100(estimates.precision.value)} of 100 are right"
+    return "The payload does not fit the vectors: check its order first.", f"{cleaned(agreement.sentence)} {found}."
 
 
 def is_open(links: Links) -> bool:

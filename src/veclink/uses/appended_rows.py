@@ -8,13 +8,9 @@ from typing import Any
 import numpy as np
 
 from veclink.data.collection import Collection
-from veclink.data.titles import named_title, usual_title
 from veclink.errors import needed
 from veclink.stores.arrow import id_column, one_table
-from veclink.uses.merged_rows import RESERVED, as_text, coalesced
-
-NEEDED = ("origin", "id_a", "id_b", "link_probability")
-"""Columns of every merged collection."""
+from veclink.uses.merged_rows import as_text, coalesced, plain_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +50,8 @@ def with_missing_values(table: Any, rows: Collection, known: np.ndarray, side: s
     source = np.full(table.num_rows, -1, np.int64)
     source[known[known >= 0]] = np.flatnonzero(known >= 0)
     filled = np.zeros(table.num_rows, bool)
-    for name, plain in _plain_names(table, rows.payload, side).items():
+    plain = _plain_names(table, rows.payload, side)
+    for name in rows.payload.column_names:
         own = f"{side}_{name}"
         kept = table.column(own).is_valid().to_numpy() if own in table.column_names else False
         values = rows.payload.column(name).take(arrow.array(source, mask=(source < 0) | kept))
@@ -62,8 +59,8 @@ def with_missing_values(table: Any, rows: Collection, known: np.ndarray, side: s
         if gained.any():
             filled |= gained
             table = _with_values(table, own, values)
-            for each in plain:
-                table = _with_values(table, each, values, first=side == "b")
+            if name in plain:
+                table = _with_values(table, plain[name], values, first=side == "b")
     return table, int(filled.sum())
 
 
@@ -95,29 +92,20 @@ def lacking_columns(table: Any, rows: Collection, side: str) -> tuple[str, ...]:
     return tuple(name for name in own if name not in given)
 
 
-def _plain_names(table: Any, payload: Any, side: str) -> dict[str, list[str]]:
-    """The columns without a_ and b_ that each payload column of one side fills, as in a merge.
-
-    None where the name is taken by a column of every merged collection; two where the other side's title is called
-    otherwise.
-    """
-    names = {name: [] if _is_taken(name, table) else [name] for name in payload.column_names}
+def _plain_names(table: Any, payload: Any, side: str) -> dict[str, str]:
+    """The columns without a_ and b_ that the payload columns of one side fill, as in a merge."""
     beginning = "b_" if side == "a" else "a_"
-    others = [each.removeprefix(beginning) for each in table.column_names if each.startswith(beginning)]
-    own, other = named_title(payload), usual_title(others)
-    if own is not None and other is not None and other not in names:
-        names[own].append(other)
-    return names
-
-
-def _is_taken(name: str, table: Any) -> bool:
-    """Whether a name without a_ and b_ is one of every merged collection, or of what a side has, such as `a_title`."""
-    is_of_a_side = name.startswith(("a_", "b_")) and name in table.column_names
-    return name in RESERVED or name in NEEDED or is_of_a_side
+    own = {name: payload.column(name) for name in payload.column_names}
+    others = {
+        name.removeprefix(beginning): table.column(name)
+        for name in table.column_names
+        if name.startswith(beginning)
+    }  # fmt: skip
+    return plain_names(own, others, side, table.column_names)
 
 
 def _own_columns(
-    arrow: Any, rows: Collection, source: np.ndarray, side: str, plain: dict[str, list[str]]
+    arrow: Any, rows: Collection, source: np.ndarray, side: str, plain: dict[str, str]
 ) -> dict[str, Any]:
     """Columns of new rows at `source` (−1: missing): the id, the payload of the side, and its plain names."""
     index = arrow.array(source, mask=source < 0)
@@ -127,7 +115,8 @@ def _own_columns(
         for name in rows.payload.column_names:
             values = rows.payload.column(name).take(index)
             columns[f"{side}_{name}"] = values
-            columns |= dict.fromkeys(plain[name], values)
+            if name in plain:
+                columns[plain[name]] = values
     return columns
 
 
