@@ -10,6 +10,7 @@ from veclink.confidence.explanations import SURE
 from veclink.confidence.intervals import Estimates
 from veclink.data.links import Links
 from veclink.data.no_links import (
+    FROM_NOTHING,
     NEXT,
     NO_LINKS_FROM_GIVEN,
     NO_LINKS_WITHOUT_SEEDS,
@@ -103,10 +104,7 @@ def advice(links: Links, estimates: Estimates | None, n_close: int) -> list[Advi
     if is_open(links):
         return _next_steps(summary.reasons)
     if summary.verdict == "not linkable":
-        told.append(Advice("Run veclink probe on the two collections: it says what is in the way."))
-        told.append(Advice("Give known pairs, or more of them: 15 right ones are usually enough, 60 for hard data."))
-        told.append(Advice("Check that the two collections do share objects: near neighbours alone make no links."))
-        return told
+        return _advice_on_nothing(links)
     doubtful = int(np.count_nonzero(links.probability < SURE))
     if doubtful:
         unsure = links.probability[links.probability < SURE]
@@ -129,6 +127,16 @@ def advice(links: Links, estimates: Estimates | None, n_close: int) -> list[Advi
     if not told:
         told.append(Advice("Look through some of the links in the table, then use them."))
     return told
+
+
+def _advice_on_nothing(links: Links) -> list[Advice]:
+    """What to do where linking came to an end and nothing is certain."""
+    told = ["Run veclink probe on the two collections: it says what is in the way."]
+    # where linking did grow from given pairs or anchors, more of them would change nothing
+    if all(name == FROM_NOTHING for name, _ in links.trace.get("starts", ())):
+        told.append("Give known pairs, or more of them: 15 right ones are usually enough, 60 for hard data.")
+    told.append("Check that the two collections do share objects: near neighbours alone make no links.")
+    return [Advice(each) for each in told]
 
 
 def advice_without_links(links: Links) -> list[str]:
