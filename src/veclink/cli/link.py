@@ -246,7 +246,8 @@ def _next_steps(
     if links.summary.is_calibrated and not is_cut and 0 < len(links.at(precision=SURE)) < len(links):
         steps.append(f"  keep sure ones:  veclink cut {output} --precision {SURE} -o sure.csv")
     if linker is not None:
-        steps.append(f"  link new rows:   veclink match NEW --linker {shlex.quote(linker)} -o new.csv")
+        names_of_new = " --payload-a NEW.csv" if "--payload-a" in payloads else ""
+        steps.append(f"  link new rows:   veclink match NEW{names_of_new} --linker {shlex.quote(linker)} -o new.csv")
     if links.summary.verdict_in_words == "linkable":
         steps.append(f"  make one store:  veclink merge {shown} --links {output} -o merged.parquet --yes")
     return steps

@@ -70,6 +70,8 @@ def _headline_of_vectors(links: Links, estimates: Estimates | None, between: str
     found = f"{len(links):,} links were found {between}"
     if estimates is not None:
         found += f"; by the vectors alone, about {_of_100(estimates.precision.value)} of 100 are right"
+    if links.summary.verdict == "doubtful":
+        found += ", and that is doubtful"
     return "The payload does not fit the vectors: check its order first.", f"{cleaned(agreement.sentence)} {found}."
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from veclink.data.agreement import agreement_of
 from veclink.data.collection import Collection
 from veclink.errors import needed
 from veclink.stores.arrow import id_column, one_table
+from veclink.uses.linked_pairs import warned_of
 from veclink.uses.merged_rows import as_text, coalesced, plain_names
 
 
@@ -85,23 +87,34 @@ def with_new_rows(table: Any, rows: Collection, placed: Placed, side: str) -> An
     return one_table([table, arrow.table(tail)]) if len(placed.alone) else table
 
 
+def misfit_of(rows: Collection, merged: Collection, placed: Placed, side: str) -> str | None:
+    """What titles of joined rows say against the order of the new rows' payload, in a sentence; None for nothing."""
+    others = _of_side(merged.payload, "b" if side == "a" else "a")
+    if rows.payload is None or not others or not len(placed.joined):
+        return None
+    arrow: Any = needed("pyarrow", "The payload of a merged collection")
+    pairs, sides = np.column_stack([placed.joined, placed.at]), (rows, replace(merged, payload=arrow.table(others)))
+    if side == "b":
+        pairs, sides = pairs[:, ::-1], (sides[1], sides[0])
+    return warned_of(agreement_of(pairs, *sides, precision=float(placed.chance.mean())))
+
+
 def lacking_columns(table: Any, rows: Collection, side: str) -> tuple[str, ...]:
     """Columns that rows of one side have in the table, and new ones have not."""
     given = () if rows.payload is None else rows.payload.column_names
-    own = [name.removeprefix(f"{side}_") for name in table.column_names if name.startswith(f"{side}_")]
-    return tuple(name for name in own if name not in given)
+    return tuple(name for name in _of_side(table, side) if name not in given)
 
 
 def _plain_names(table: Any, payload: Any, side: str) -> dict[str, str]:
     """The columns without a_ and b_ that the payload columns of one side fill, as in a merge."""
-    beginning = "b_" if side == "a" else "a_"
     own = {name: payload.column(name) for name in payload.column_names}
-    others = {
-        name.removeprefix(beginning): table.column(name)
-        for name in table.column_names
-        if name.startswith(beginning)
-    }  # fmt: skip
-    return plain_names(own, others, side, table.column_names)
+    return plain_names(own, _of_side(table, "b" if side == "a" else "a"), side, table.column_names)
+
+
+def _of_side(table: Any, side: str) -> dict[str, Any]:
+    """The payload of one side in a merged table, under the names that the side has for it."""
+    own = [name for name in table.column_names if name.startswith(f"{side}_")]
+    return {name.removeprefix(f"{side}_"): table.column(name) for name in own}
 
 
 def _own_columns(

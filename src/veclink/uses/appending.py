@@ -24,7 +24,7 @@ from veclink.stores import open_store
 from veclink.stores.opening import open_collection
 from veclink.stores.protocol import BATCH, Batch
 from veclink.uses.appendable import check_named_alike, check_of_these, check_sure, looked_at, names_of, state_of
-from veclink.uses.appended_rows import Placed, lacking_columns, with_missing_values, with_new_rows
+from veclink.uses.appended_rows import Placed, lacking_columns, misfit_of, with_missing_values, with_new_rows
 from veclink.uses.linker import Linker
 from veclink.uses.merged_rows import NEEDED, ids_with_b, joined_ids
 from veclink.uses.merging import DEFAULT_SURE
@@ -48,6 +48,8 @@ class AppendSummary:
         How many of the joined rows are expected to be wrong: Σ(1 − probability).
     ids_of_a : str
         How the ids of A's rows are written that other rows have too, in words; "as they are" where there are none.
+    payload_warning : str or None
+        A sentence where titles of joined rows speak against the order of the new rows' payload.
     """
 
     rows: int
@@ -58,6 +60,7 @@ class AppendSummary:
     lacking: tuple[str, ...]
     hidden: float
     ids_of_a: str
+    payload_warning: str | None = None
 
     @property
     def headline(self) -> str:
@@ -188,6 +191,7 @@ def append(
         lacking=lacking_columns(table, rows, side) if len(fresh) else (),
         hidden=placed.hidden,
         ids_of_a=ids_of_a,
+        payload_warning=misfit_of(rows, given.merged, placed, side),
     )
     return Appended(
         vectors=_vectors(given, placed, linker),

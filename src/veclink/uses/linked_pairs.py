@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from veclink.data.agreement import agreement_of
+from veclink.data.agreement import Agreement, agreement_of
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.pairs import read_pairs, read_probabilities, resolve_pairs
@@ -73,9 +73,14 @@ def payload_misfit(links: GivenLinks, pairs: np.ndarray, a: Collection, b: Colle
         agreement = links.agreement_with(a, b) or links.summary.agreement
     else:
         agreement = agreement_of(pairs, a, b)
+    return warned_of(agreement)
+
+
+def warned_of(agreement: Agreement | None) -> str | None:
+    """The sentence that speaks against the payload, once it was warned of; None where none does."""
     if agreement is None or not agreement.note:
         return None
-    warnings.warn(agreement.sentence, ShuffledPayloadWarning, stacklevel=3)
+    warnings.warn(agreement.sentence, ShuffledPayloadWarning, stacklevel=4)
     return agreement.sentence
 
 

@@ -96,10 +96,11 @@ def opened_side(held: Held, side: int, source: Any, progress: ProgressListener |
         return replace(with_payload(collection, file), payload=None)
     except VeclinkError as error:
         name = SIDES[side]
+        reason = str(error).partition(";")[0]
         again = "" if Path(file).exists() else "put it back, or "
         raise InputError(
-            f"The ids of side {name.upper()} came from {file}, which does not name these rows ({error}); {again}give a "
-            f"file that names all of them, --payload-{name} FILE beside --against (in Python: "
+            f"The ids of side {name.upper()} came from {file}, which does not name these rows ({reason}); {again}give "
+            f"a file that names all of them, --payload-{name} FILE beside --against (in Python: "
             "against=open_collection(…, payload=FILE)), or a collection that has ids itself."
         ) from error
 
