@@ -236,8 +236,8 @@ def _opened(new: Source, to: str | Path, side: str, progress: ProgressListener |
     merged = open_collection(to, progress=progress)
     if rows.ids is None:
         raise InputError(
-            f"{rows.name} has no ids; new rows need some, or a second run would add them again: --payload-{side} FILE "
-            "with a column `id` (in Python open_collection(…, payload=FILE))."
+            f"The new rows ({rows.name}) have no ids; they need some, or a second run would add them again: "
+            f"--payload-{side} FILE with a column `id` (in Python open_collection(…, payload=FILE))."
         )
     table = merged.payload
     if table is None or merged.ids is None or any(name not in table.column_names for name in NEEDED):
