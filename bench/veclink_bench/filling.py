@@ -184,7 +184,8 @@ def _method(job: Job) -> str:
 def has_data(job: Job) -> bool:
     """Whether the vectors that a cell is measured on are there."""
     corpus, *models = job.settings.get("pair") or job.settings["collections"]
-    corpora = {*corpus.split("+"), job.settings.get("outside", corpus)}
+    joined = corpus.split("+")
+    corpora = {*joined, job.settings.get("outside", joined[0])}
     return all((job.setup.data / each / f"{model}.npy").exists() for each in corpora for model in models)
 
 

@@ -137,12 +137,13 @@ def ray_matching(results: Path = SPEED) -> str:
     """What the exact pass costs in Ray tasks on one machine, by `veclink bench ray-matching`."""
     found = json.loads((results / "ray_matching.json").read_text(encoding="utf-8"))
     rows = [
-        "| workers | seconds in tasks | seconds of as many threads | efficiency |",
-        "|---|---|---|---|",
+        "| workers | seconds in tasks | of one process with as many threads | beside that process | efficiency |",
+        "|---|---|---|---|---|",
     ]
     for each in found["by_workers"]:
-        seconds = f"{each['tasks_seconds']:.1f} | {each['threads_seconds']:.1f}"
-        rows.append(f"| {each['workers']} | {seconds} | {100 * each['efficiency']:.0f} % |")
+        tasks, threads = each["tasks_seconds"], each["threads_seconds"]
+        shares = f"{100 * threads / tasks:.0f} % | {100 * each['efficiency']:.0f} %"
+        rows.append(f"| {each['workers']} | {tasks:.1f} | {threads:.1f} | {shares} |")
     return "\n".join(rows)
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from statistics import median
 
 import numpy as np
 
+from veclink_bench.experiments.seeding import PAIRS, SWEPT, SWEPT_MODELS
 from veclink_bench.experiments.tables import Cell, grouped, values
 
 CellsOf = Callable[[str], list[Cell]]
@@ -110,8 +112,22 @@ def seeding_change(method: str) -> Callable[[CellsOf], float]:
 
     def found(cells_of: CellsOf) -> float:
         cells = chosen(cells_of("seeding"), method=method, overlap=0.3, seeds=15)
-        of = means_of(cells, "pair", "how")
+        of = means_of([cell for cell in cells if tuple(cell["pair"]) in PAIRS], "pair", "how")
         return min(of[pair, "nearest"] - mean for (pair, how), mean in of.items() if how == "uniform")
+
+    return found
+
+
+def seeding_gap(method: str, reduce: Callable[[list[float]], float]) -> Callable[[CellsOf], float]:
+    """Points of F1 between the best and the worst way to choose the seeds, over all configurations of the sweep."""
+
+    def found(cells_of: CellsOf) -> float:
+        swept = [cell for cell in chosen(cells_of("seeding"), method=method) if tuple(cell["pair"])[1:] == SWEPT_MODELS]
+        gaps = []
+        for group in grouped(swept, "pair", "overlap", "seeds").values():
+            means = means_of(group, "how").values()
+            gaps.append(max(means) - min(means))
+        return reduce(gaps)
 
     return found
 
@@ -160,6 +176,11 @@ TABLE_FIGURES: dict[str, Callable[[CellsOf], float]] = {
     **{
         f"seeding-change-{method.replace(' ', '-')}": seeding_change(method)
         for method in ("span", "geh", "geh tuned", "self-learning tuned")
+    },
+    **{
+        f"seeding-gap-{method.replace(' ', '-')}-{name}": seeding_gap(method, reduce)
+        for method in SWEPT
+        for name, reduce in (("median", median), ("most", max))
     },
 }
 

@@ -90,3 +90,9 @@ def test_cells_of_another_version_are_dropped_with_those_that_are_brought(setup:
 def test_cells_whose_vectors_are_not_there_are_left_out(named: str, setup: Setup) -> None:
     for models, there in ((["minilm", "mpnet"], True), (["minilm", "mpnet", "granite"], False)):
         assert has_data(Job("many", setup, {named: ["papers", *models]})) is there
+
+
+def test_corpora_that_are_joined_are_there_where_each_of_them_is(setup: Setup) -> None:
+    for other, there in (("papers", True), ("nowhere", False)):
+        joined = {"pair": [f"papers+{other}", "minilm", "mpnet"]}
+        assert has_data(Job("scalability", setup, joined)) is there

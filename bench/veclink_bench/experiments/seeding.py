@@ -6,8 +6,19 @@ from typing import Any
 
 from veclink_bench.experiments.figures import colour, new_figure
 from veclink_bench.experiments.setup import Settings, Setup
-from veclink_bench.experiments.tables import Cell, Table, grouped, method_grid, ordered, pair_name, trials_note, values
+from veclink_bench.experiments.tables import (
+    Cell,
+    Table,
+    grouped,
+    method_grid,
+    ordered,
+    pair_name,
+    trials_note,
+    trials_of,
+    values,
+)
 from veclink_bench.experiments.trials import run_trial
+from veclink_bench.versions import one_version
 
 TITLE = "Choice of the seeds"
 WAYS = ("nearest", "uniform", "fps", "kmeans")
@@ -19,6 +30,7 @@ CORPORA = ("scifact", "nfcorpus", "papers", "reddit", "stackexchange")
 OVERLAPS, SEEDS = (0.15, 0.2, 0.3), (15, 20, 30)
 CORNERS = [(overlap, seeds) for overlap in (0.15, 0.3) for seeds in (15, 30)]
 SWEPT = ("geh tuned", "span")
+SWEPT_MODELS = ("minilm", "mpnet")
 
 
 def cells(setup: Setup) -> list[Settings]:
@@ -28,7 +40,7 @@ def cells(setup: Setup) -> list[Settings]:
     places: list[tuple[list[str], float, int, tuple[str, ...]]] = [(pair, 0.3, 15, METHODS) for pair in pairs]
     if own:
         between = [(overlap, seeds) for overlap in OVERLAPS for seeds in SEEDS if (overlap, seeds) not in CORNERS]
-        swept = [([corpus, "minilm", "mpnet"], *place, SWEPT) for place in CORNERS + between for corpus in CORPORA]
+        swept = [([corpus, *SWEPT_MODELS], *place, SWEPT) for place in CORNERS + between for corpus in CORPORA]
         places += [place for place in swept if place[:3] != (pairs[0], 0.3, 15)]
     return [
         {"pair": pair, "overlap": overlap, "seeds": seeds, "how": how, "method": method, "state": state}
@@ -52,7 +64,7 @@ def tables(cells: list[Cell]) -> list[Table]:
         group = [cell for cell in cells if (tuple(cell["pair"]), cell["overlap"], cell["seeds"]) == (pair, 0.3, 15)]
         heading = f"F1 by choice of 15 seeds, {pair_name(pair)}"
         found.append(method_grid(heading, group, "method", "how", note=trials_note(group)))
-    swept = [cell for cell in cells if list(cell["pair"])[1:] == ["minilm", "mpnet"] and cell["method"] in SWEPT]
+    swept = [cell for cell in cells if tuple(cell["pair"])[1:] == SWEPT_MODELS and cell["method"] in SWEPT]
     if len(grouped(swept, "pair", "overlap", "seeds")) > 1:
         found += [_configurations(method, group) for (method,), group in grouped(swept, "method").items()]
     return found
@@ -61,13 +73,15 @@ def tables(cells: list[Cell]) -> list[Table]:
 def _configurations(method: str, cells: list[Cell]) -> Table:
     """F1 of one method in every configuration, and the largest gap between two ways."""
     rows = []
-    for (pair, overlap, seeds), group in grouped(cells, "pair", "overlap", "seeds").items():
-        of = grouped(group, "how")
+    configurations = grouped(cells, "pair", "overlap", "seeds")
+    for pair, overlap, seeds in sorted(configurations):
+        of = grouped(configurations[pair, overlap, seeds], "how")
         means = [float(values(of[(way,)]).mean()) for way in WAYS if (way,) in of]
         shown = [f"{values(of[(way,)]).mean():.1f}" if (way,) in of else "–" for way in WAYS]
         rows.append([f"{pair[0]}, α {overlap}, {seeds} seeds", *shown, f"{max(means) - min(means):.1f}"])
-    heading = f"F1 of {method} by choice of the seeds, minilm–mpnet"
-    return Table(heading, ["", *WAYS, "largest gap"], rows, trials_note(cells))
+    heading = f"Mean F1 of {method} by choice of the seeds, minilm–mpnet"
+    note = f"Means over {trials_of(cells)} trials. Measured with veclink {one_version(cells)}."
+    return Table(heading, ["", *WAYS, "largest gap"], rows, note)
 
 
 def draw(cells: list[Cell]) -> Any:
