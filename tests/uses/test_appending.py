@@ -367,7 +367,7 @@ def test_what_cannot_be_appended_to_is_refused(folder: Path, tmp_path: Path) -> 
     with pytest.raises(InputError, match="given as a Collection; give its path"):
         append(folder / "new_a.parquet", open_collection(folder / "merged.parquet"), linker)
     np.save(tmp_path / "bare.npy", open_collection(folder / "new_a.parquet").vectors)
-    with pytest.raises(InputError, match=r"The new rows \(.*bare\.npy\) have no ids.*--payload-b FILE with a column `id`"):
+    with pytest.raises(InputError, match=r"rows \(.*bare\.npy\) have no ids.*--payload-b FILE with a column `id`"):
         append(tmp_path / "bare.npy", folder / "merged.parquet", linker, side="b")
     a, b = (open_collection(folder / f"old_{side}.parquet") for side in "ab")
     merge(a, b, [(str(a.ids[0]), str(b.ids[0]))], to=tmp_path / "union.parquet", union_only=True)
