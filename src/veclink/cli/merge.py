@@ -166,6 +166,7 @@ def _merge(
             merged.write(store, replace=writing.replace, progress=listener)
     print_warning(merged.summary.warning)
     told = {"output": without_secrets(output), "written": writing.yes and not there, **asdict(merged.summary)}
+    told["payload_warning"] = merged.rows.payload_warning
     lines = _sentences(told)
     if not told["written"]:
         lines += filter(None, [_cost(told["hidden"], inputs[2])])
@@ -265,6 +266,7 @@ def _dedupe(
         write_table(output, merged.duplicates())
     rows, linked = len(merged.rows.a), merged.summary.linked
     told = {"output": str(output), "written": writing.yes and not there, **asdict(merged.summary)}
+    told["payload_warning"] = merged.rows.payload_warning
     said = f"{linked:,} of the {rows:,} rows of A are in B already, {rows - linked:,} are new."
     lines = [said, THERE.format(output) if there else _what_was_written(str(output), writing.yes, in_the_way)]
     printing.result(told, lambda: typer.echo("\n".join(lines)))

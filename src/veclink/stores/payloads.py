@@ -77,7 +77,8 @@ def tell_of_ids(collection: Collection) -> None:
     if collection.ids is not None or collection.payload is None:
         return
     table = collection.payload
-    named_so = [name for name in table.column_names if LIKE_ID.search(name) and can_be_ids(table.column(name))]
+    like = [name for name in table.column_names if LIKE_ID.search(name) and name not in SPELLINGS]
+    named_so = [name for name in like if can_be_ids(table.column(name))]
     if len(named_so) == 1:
         warnings.warn(
             f"The rows of {collection.name} have no ids and go by their numbers, from 0; the column `{named_so[0]}` "

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from veclink.errors import InputError
 from veclink.geometry.clouds import prepare
 from veclink.progress import Progress, ProgressListener, heard, shows_progress
@@ -107,12 +109,13 @@ def paired_links(a: Source, b: Source, links: GivenLinks) -> Paired:
     pairs, probability = pairs_of(links, left, right, by_id=False)
     cloud_a = prepare(left, centre=False, skip_zero=True, side="A")
     cloud_b = prepare(right, centre=False, skip_zero=True, side="B")
-    paired = Paired.of(cloud_a, cloud_b, pairs, probability)
-    if len(paired) < LEAST_LINKS:
+    usable = np.isin(pairs[:, 0], cloud_a.rows) & np.isin(pairs[:, 1], cloud_b.rows)
+    rows = np.column_stack([cloud_a.positions(pairs[usable, 0]), cloud_b.positions(pairs[usable, 1])])
+    if len(rows) < LEAST_LINKS:
         raise InputError(
-            f"There are {len(paired):,} links; advice needs at least {LEAST_LINKS}. Link again with more known pairs."
+            f"There are {len(rows):,} links; advice needs at least {LEAST_LINKS}. Link again with more known pairs."
         )
-    return paired
+    return Paired(cloud_a, cloud_b, rows, probability[usable])
 
 
 def _tell(progress: ProgressListener | None, step: int, stage: str) -> None:

@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from veclink.data.agreement import agreement_of
 from veclink.data.collection import Collection
 from veclink.errors import needed
 from veclink.stores.arrow import id_column, one_table
-from veclink.uses.linked_pairs import warned_of
-from veclink.uses.merged_rows import as_text, coalesced, plain_names
+from veclink.uses.merged_rows import as_text, coalesced, plain_names, warned_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,13 +88,13 @@ def with_new_rows(table: Any, rows: Collection, placed: Placed, side: str) -> An
 def misfit_of(rows: Collection, merged: Collection, placed: Placed, side: str) -> str | None:
     """What titles of joined rows say against the order of the new rows' payload, in a sentence; None for nothing."""
     others = _of_side(merged.payload, "b" if side == "a" else "a")
-    if rows.payload is None or not others or not len(placed.joined):
+    if rows.payload is None or not others:
         return None
     arrow: Any = needed("pyarrow", "The payload of a merged collection")
     pairs, sides = np.column_stack([placed.joined, placed.at]), (rows, replace(merged, payload=arrow.table(others)))
     if side == "b":
         pairs, sides = pairs[:, ::-1], (sides[1], sides[0])
-    return warned_of(agreement_of(pairs, *sides, precision=float(placed.chance.mean())))
+    return warned_of(*sides, pairs, placed.chance)
 
 
 def lacking_columns(table: Any, rows: Collection, side: str) -> tuple[str, ...]:

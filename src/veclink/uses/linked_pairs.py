@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from veclink.data.agreement import Agreement, agreement_of
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.pairs import read_pairs, read_probabilities, resolve_pairs
-from veclink.errors import InputError, ShuffledPayloadWarning
+from veclink.errors import InputError
 
 EXCHANGED = "A and B are exchanged: give the collections in the order in which they were linked."
 WITHOUT_IDS = (
@@ -54,34 +52,6 @@ def loaded(links: GivenLinks) -> GivenLinks:
 def are_calibrated(links: GivenLinks) -> bool:
     """Whether wrong links can be counted by the probabilities; not where they are shares of votes."""
     return not isinstance(links, Links) or links.summary.is_calibrated
-
-
-def payload_misfit(links: GivenLinks, pairs: np.ndarray, a: Collection, b: Collection) -> str | None:
-    """What speaks against the payload, in a sentence, and a warning of it; None where nothing does.
-
-    By the payload that the collections have now; where they have none to compare, by what was found at linking.
-
-    Parameters
-    ----------
-    links : Links, pairs or path
-        As they were given.
-    pairs : ndarray of shape (m, 2)
-        The same as rows.
-    a, b : Collection
-    """
-    if isinstance(links, Links):
-        agreement = links.agreement_with(a, b) or links.summary.agreement
-    else:
-        agreement = agreement_of(pairs, a, b)
-    return warned_of(agreement)
-
-
-def warned_of(agreement: Agreement | None) -> str | None:
-    """The sentence that speaks against the payload, once it was warned of; None where none does."""
-    if agreement is None or not agreement.note:
-        return None
-    warnings.warn(agreement.sentence, ShuffledPayloadWarning, stacklevel=4)
-    return agreement.sentence
 
 
 def check_links(links: Links, a: Collection, b: Collection, *, by_id: bool = True) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from veclink.data.agreement import agreement_of
 from veclink.data.collection import Collection
 from veclink.data.ids import table_path
 from veclink.data.payload_pairs import may_be_compared
 from veclink.data.titles import named_title
-from veclink.errors import InputError, needed
+from veclink.errors import InputError, ShuffledPayloadWarning, needed
 from veclink.files.atomic import written_whole
 from veclink.files.fingerprints import file_digest
 from veclink.stores.arrow import id_column
@@ -39,7 +41,8 @@ class MergedRows:
 
     partner: (n_b,) the row of A that is the same object, −1 where there is none; probability: of that link, else NaN.
     alone: (m,) rows of A that are not in B. ids: (n_b + m,), B's as they are, A's made unique among them.
-    ids_of_a: what was done to A's ids for that, in words.
+    ids_of_a: what was done to A's ids for that, in words. payload_warning: a sentence where titles of linked rows speak
+    against the order of the payload, which is warned of, too.
     """
 
     a: Collection
@@ -49,6 +52,7 @@ class MergedRows:
     alone: np.ndarray
     ids: np.ndarray
     ids_of_a: str
+    payload_warning: str | None = None
 
     @classmethod
     def of(
@@ -60,7 +64,8 @@ class MergedRows:
         new = np.ones(len(a), bool)
         new[pairs[:, 0]] = new[left_out] = False
         alone = np.flatnonzero(new)
-        return cls(a, b, partner, sure, alone, *joined_ids(names(b), names(a)[alone]))
+        misfit = warned_of(a, b, pairs, probability)
+        return cls(a, b, partner, sure, alone, *joined_ids(names(b), names(a)[alone]), misfit)
 
     def __repr__(self) -> str:
         joined = int((self.partner >= 0).sum())
@@ -106,6 +111,17 @@ class MergedRows:
             for name, fills in plain_names(own, others, side, columns).items():
                 plain.setdefault(fills, []).append(own[name])
         return arrow.table(columns | {name: coalesced(values) for name, values in plain.items()})
+
+
+def warned_of(a: Collection, b: Collection, pairs: np.ndarray, probability: np.ndarray) -> str | None:
+    """What titles of rows that become one (m, 2) say against the payload, once it was warned of; None for nothing."""
+    if not len(pairs):
+        return None
+    agreement = agreement_of(pairs, a, b, precision=float(probability.mean()))
+    if agreement is None or not agreement.note:
+        return None
+    warnings.warn(agreement.sentence, ShuffledPayloadWarning, stacklevel=4)
+    return agreement.sentence
 
 
 def check_table_beside(path: Path) -> None:

@@ -24,10 +24,9 @@ from veclink.geometry.clouds import Cloud, prepare
 from veclink.geometry.magnitudes import fitted
 from veclink.progress import Progress, ProgressListener, heard, shows_progress
 from veclink.stores import open_store
-from veclink.stores.arrow import one_table
 from veclink.stores.opening import check_free, open_collection
 from veclink.stores.protocol import TABLE, Batch, Store
-from veclink.uses.linked_pairs import GivenLinks, are_calibrated, loaded, pairs_of, payload_misfit
+from veclink.uses.linked_pairs import GivenLinks, are_calibrated, loaded, pairs_of
 from veclink.uses.maps import DEFAULT_MAP, Paired
 from veclink.uses.merged_rows import MergedRows, names, table_beside
 from veclink.uses.translated import Workspace, fingerprint
@@ -89,7 +88,6 @@ class MergeSummary:
     rows one; None where all count as certain, or by votes alone. unsure: links that fit the map but were too improbable
     to make two rows one. left_out: rows of A without a direction. space: "b", or "both" where nothing was translated.
     ids_of_a: in words, how A's ids are written. warning: a sentence where the map is no better than chance.
-    payload_warning: one where titles of linked rows speak against the order of the payload.
     """
 
     rows: int
@@ -103,7 +101,6 @@ class MergeSummary:
     space: str
     ids_of_a: str
     warning: str | None = None
-    payload_warning: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,8 +142,8 @@ class Merged(Tabled):
         figures = [("In both", f"{summary.linked:,}"), ("Dimensions", f"{summary.dimension:,}")]
         if summary.unsure:
             figures.append(("Links too unsure to join rows, whose objects stand here twice", f"{summary.unsure:,}"))
-        for warning in filter(None, (summary.warning, summary.payload_warning)):
-            figures.append(("Warning", warning))
+        if summary.warning is not None:
+            figures.append(("Warning", summary.warning))
         return card(headline, figures, (), ())
 
     def batches(self, *, payload: bool = True, progress: ProgressListener | None = None) -> Iterator[Batch]:
@@ -234,7 +231,10 @@ class Merged(Tabled):
     def collection(self) -> Collection:
         """The whole of it in memory."""
         parts = list(self.batches())
-        table = one_table([part.payload for part in parts if part.payload is not None])
+        arrow_tables = [part.payload for part in parts if part.payload is not None]
+        import pyarrow as arrow
+
+        table = arrow.concat_tables(arrow_tables)
         return Collection(np.concatenate([part.vectors for part in parts]), self.rows.ids, table, name="merged")
 
     def _dtype(self) -> np.dtype:
@@ -295,9 +295,7 @@ def merge(
     if not how.union_only:
         translator = how.translator or workspace.translator()
         if translator is None:
-            cloud_b = prepare(right, centre=False, skip_zero=True, side="B")
-            forget_pages(right.vectors)
-            paired = Paired.of(cloud, cloud_b, pairs, probability)
+            paired = _paired(pairs, probability, cloud, right)
             translator = fit_translator(paired, how.map, random_state=how.random_state, progress=progress)
         _check_dimensions(translator, left, right)
     chosen = one_to_one(pairs, probability)
@@ -305,15 +303,23 @@ def merge(
     left_out = np.setdiff1d(np.arange(len(left)), cloud.rows)
     rows = MergedRows.of(left, right, pairs[chosen], probability[chosen], left_out)
     unsure = int((probability < how.sure).sum())
-    misfit = payload_misfit(links, pairs, left, right)
-    without_direction = len(np.setdiff1d(left_out, pairs[chosen, 0]))
-    summary = _summary(rows, translator, unsure, without_direction, links, misfit)
+    summary = _summary(rows, translator, unsure, len(np.setdiff1d(left_out, pairs[chosen, 0])), links)
     if summary.warning is not None:
         warnings.warn(summary.warning, WrongLinksWarning, stacklevel=2)
     merged = Merged(rows, translator, summary, cloud, workspace)
     if to is not None:
         merged.write(to, replace=replace, progress=progress)
     return merged
+
+
+def _paired(pairs: np.ndarray, probability: np.ndarray, cloud: Cloud, b: Collection) -> Paired:
+    """The links whose two vectors have a direction."""
+    cloud_b = prepare(b, centre=False, skip_zero=True, side="B")
+    forget_pages(b.vectors)
+    usable = np.isin(pairs[:, 0], cloud.rows) & np.isin(pairs[:, 1], cloud_b.rows)
+    pairs = pairs[usable]
+    positions = np.column_stack([cloud.positions(pairs[:, 0]), cloud_b.positions(pairs[:, 1])])
+    return Paired(cloud, cloud_b, positions, probability[usable])
 
 
 def _check_dimensions(translator: Translator, a: Collection, b: Collection) -> None:
@@ -325,12 +331,7 @@ def _check_dimensions(translator: Translator, a: Collection, b: Collection) -> N
 
 
 def _summary(
-    rows: MergedRows,
-    translator: Translator | None,
-    unsure: int,
-    left_out: int,
-    links: GivenLinks,
-    misfit: str | None,
+    rows: MergedRows, translator: Translator | None, unsure: int, left_out: int, links: GivenLinks
 ) -> MergeSummary:
     union = translator is None
     return MergeSummary(
@@ -345,5 +346,4 @@ def _summary(
         space="both" if union else "b",
         ids_of_a=rows.ids_of_a,
         warning=None if translator is None else translator.warning,
-        payload_warning=misfit,
     )

@@ -23,13 +23,6 @@ class Paired:
     pairs: np.ndarray
     weight: np.ndarray
 
-    @classmethod
-    def of(cls, a: Cloud, b: Cloud, rows: np.ndarray, weight: np.ndarray) -> Paired:
-        """Of pairs of rows (m, 2) of the two collections, those whose vectors have a direction."""
-        usable = np.isin(rows[:, 0], a.rows) & np.isin(rows[:, 1], b.rows)
-        positions = np.column_stack([a.positions(rows[usable, 0]), b.positions(rows[usable, 1])])
-        return cls(a, b, positions, weight[usable])
-
     def __len__(self) -> int:
         return len(self.pairs)
 
