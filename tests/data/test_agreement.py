@@ -80,6 +80,9 @@ def test_a_payload_of_which_a_part_is_displaced_is_told_of_and_titles_in_other_w
     reworded = [*titles[:30], *(f"on {each}" for each in titles[30:])]
     assert agreement_of(pairs, a, holding(title=reworded), precision=0.9).note == ""
     assert agreement_of(pairs, a, holding(title=half), precision=0.55).note == "", "no more was promised"
+    mostly = [*(f"on {each}" for each in titles[:40]), *np.roll(titles[40:], 1)]
+    some_agree = [*titles[:8], *mostly[8:]]
+    assert agreement_of(pairs, a, holding(title=some_agree), precision=0.9).note == "", "most are worded otherwise"
     series = [*titles[:30], *["series"] * 30], [*titles[:30], *["series"] * 15, *["another"] * 15]
     told = agreement_of(pairs, *(holding(title=each) for each in series), precision=0.9)
     assert (told.agree, told.note) == (45, ""), "what stands in many rows says nothing of a single one"

@@ -31,6 +31,9 @@ NEXT_TO_NONE = 0.05
 """The share of links with equal values, of those that could, up to which the payload looks shuffled: a choice."""
 COULD_AGREE = 0.1
 """Rows of A with a value of B, for each link: with fewer, as for titles in two languages, nothing follows. A choice."""
+COMPARABLE = 0.5
+"""Links of rows whose value stands once on either side, for each link: with fewer, as where titles are often worded
+otherwise, those that lead elsewhere say nothing of the payload. A choice."""
 CLEARLY = 0.05
 """How far below the estimated precision the share of links that equal values bear out has to be: a choice."""
 
@@ -283,7 +286,7 @@ def _noted_elsewhere(
     known = [(row, rows_b[value]) for value, row in rows_a.items() if value in rows_b and row in asked]
     elsewhere = len(set(known) - linked)
     told = replace(found, agree=len(known) - elsewhere, compared=len(known))
-    if elsewhere < MIN_MATCHES or len(known) < COULD_AGREE * found.compared or not _is_doubted(told, precision):
+    if elsewhere < MIN_MATCHES or len(known) < COMPARABLE * found.compared or not _is_doubted(told, precision):
         return found
     note = (
         f"Of {plural(len(known), 'link')} of rows whose value stands once in A and once in B, {elsewhere:,} lead to "
