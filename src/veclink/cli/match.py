@@ -32,7 +32,8 @@ class Where:
 
     side: Annotated[str, typer.Option(metavar="a|b", help="The side that the new rows are of.")] = "a"
     against: Annotated[
-        str | None, typer.Option(metavar="OTHER", help="The other side, where it is no longer where it was.")
+        str | None,
+        typer.Option(metavar="OTHER", help="The other side, where it moved or grew; its --payload names its rows."),
     ] = None
 
 

@@ -88,7 +88,8 @@ class Appending:
     linker: Annotated[Path | None, typer.Option(help="With --append: the folder of a saved linker.")] = None
     side: Annotated[str, typer.Option(help="With --append: a or b, whose model made the new rows.")] = "a"
     against: Annotated[
-        str | None, typer.Option(help="With --append: the other collection, where the linker cannot find it.")
+        str | None,
+        typer.Option(help="With --append: the other side, where it moved or grew; its --payload names its rows."),
     ] = None
 
     def __post_init__(self) -> None:
