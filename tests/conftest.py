@@ -34,6 +34,7 @@ TIERS = {
     "linkers/geh/test_together.py": "extras",
     "cli/test_demo.py": "runs",
     "cli/test_new_rows.py": "runs",
+    "cli/test_npy_and_csv.py": "runs",
     "files/test_folders.py": "runs",
     "fuzz/*": "browser",
     "files/test_safetensors.py": "extras",

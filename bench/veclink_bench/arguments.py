@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from veclink.errors import InputError
@@ -49,8 +50,19 @@ def resumable_parser(doc: str | None, output: Path, *, trials: int | None = None
         made.add_argument("--trials", type=int, default=trials, help="trials of each case")
     made.add_argument("--seconds", type=float, default=600.0, help="begin nothing after this time")
     made.add_argument("--output", type=Path, default=output)
-    made.add_argument("--table", action="store_true", help="print what is there, measure nothing")
+    made.add_argument("--table", action=OfKept, help="print what is there, measure nothing")
     return made
+
+
+class OfKept(argparse.Action):
+    """An option that prints what was measured before, and so needs no folder of data."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=False, help=help)
+
+    def __call__(self, _parser: object, options: argparse.Namespace, *_: object) -> None:
+        setattr(options, self.dest, True)
+        options.data = options.data or None  # the default, a text, would be looked up
 
 
 def _data(given: str) -> Path:

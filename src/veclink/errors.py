@@ -38,7 +38,11 @@ class WrongLinksWarning(UserWarning):
 
 
 class UnusedIdsWarning(UserWarning):
-    """The payload has a column of ids that cannot name rows: some stand twice, or are missing."""
+    """The payload has a column of ids that name no rows: some stand twice, or are missing, or it is not called `id`."""
+
+
+class ShuffledPayloadWarning(UserWarning):
+    """Titles of linked rows do not agree though they could: the payload is not in the order of the vectors."""
 
 
 class MissingExtra(VeclinkError, ImportError):

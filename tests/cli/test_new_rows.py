@@ -191,9 +191,11 @@ def test_cut_asks_for_one_wish_and_says_what_a_csv_lacks(files: Path, walked: di
 @pytest.mark.parametrize("wish", [("--precision", "0.9"), ("--probability", "0.1"), ("--links", "0")])
 def test_a_cut_of_no_links_is_empty_and_says_why(ending: str, wish: tuple[str, str], tmp_path: Path) -> None:
     source, cut = tmp_path / f"none{ending}", tmp_path / f"cut{ending}"
-    Links(np.empty((0, 2), int), np.empty(0), Summary("span", 5, 6, 0, verdict="not linkable")).save(source)
+    summary = Summary("span", 5, 6, 0, verdict="not linkable", reasons=("Too few rows: 5.",))
+    Links(np.empty((0, 2), int), np.empty(0), summary).save(source)
     told = CliRunner().invoke(app, ["cut", str(source), *wish, "-o", str(cut)])
-    assert told.exit_code == 0 and "holds no pairs" in told.stdout and "links only" not in told.stdout
+    assert told.exit_code == 3 and "links only" not in told.stdout
+    assert "holds no pairs to choose from; the verdict is “not linkable”. Too few rows: 5." in told.stdout
     assert len(Links.load(cut)) == 0 and Links.load(cut).summary.verdict == "not linkable"
 
 
@@ -317,8 +319,9 @@ def test_new_rows_are_named_by_a_table_of_ids(tmp_path: Path) -> None:
     assert told.exit_code == 0, told.output
     links = Links.load(found)
     assert links.ids_a is not None and links.ids_a.tolist() == [f"new-{row}" for row in links.pairs[:, 0].tolist()]
-    told = CliRunner().invoke(app, [*given, "--side", "b"])
-    assert told.exit_code == 2 and "--payload-b alone" in " ".join(told.stderr.split())
+    place = given.index("--against")
+    told = CliRunner().invoke(app, [*given[:place], *given[place + 2 :], "--side", "b"])
+    assert told.exit_code == 2 and "--payload-b is their file" in " ".join(told.stderr.split())
 
 
 def test_match_refuses_to_write_over_what_its_linker_needs(tmp_path: Path) -> None:

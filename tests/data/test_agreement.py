@@ -10,6 +10,7 @@ import pytest
 from held_columns import holding, numbered
 from veclink.data.agreement import Agreement, agreement_of, agreement_of_titles, score_by_column
 from veclink.data.summary import Summary
+from veclink.data.titles import clipped
 from veclink.errors import InputError
 
 
@@ -65,6 +66,36 @@ def test_titles_that_cannot_agree_or_agree_in_the_seeds_say_nothing_of_the_order
     assert agreement_of(pairs, a, holding(name=other)) is None
     half = holding(title=[*numbered(20)[:10], *numbered(20)[:9:-1]])
     assert agreement_of(pairs, a, half, given=np.arange(20) < 10).note == "", "the seeds were taken by title"
+
+
+def test_a_payload_of_which_a_part_is_displaced_is_told_of_and_titles_in_other_words_are_not() -> None:
+    pairs = np.stack([np.arange(60)] * 2, axis=1)
+    titles = numbered(60)
+    a, half = holding(title=titles), [*titles[:30], *np.roll(titles[30:], 1)]
+    told = agreement_of(pairs, a, holding(title=half), precision=0.9)
+    assert (told.agree, told.compared) == (30, 60) and "30 lead to another row, and about 90 of 100 should" in told.note
+    assert told.sentence.startswith("Titles agree in 30 of 60 links. Of 60 links of rows whose value")
+    by_links = agreement_of_titles({"title_a": np.array(titles), "title_b": np.array(half)}, None, 0.9)
+    assert by_links.note == told.note, "also after another choice of links"
+    reworded = [*titles[:30], *(f"on {each}" for each in titles[30:])]
+    assert agreement_of(pairs, a, holding(title=reworded), precision=0.9).note == ""
+    assert agreement_of(pairs, a, holding(title=half), precision=0.55).note == "", "no more was promised"
+    mostly = [*(f"on {each}" for each in titles[:40]), *np.roll(titles[40:], 1)]
+    some_agree = [*titles[:8], *mostly[8:]]
+    assert agreement_of(pairs, a, holding(title=some_agree), precision=0.9).note == "", "most are worded otherwise"
+    series = [*titles[:30], *["series"] * 30], [*titles[:30], *["series"] * 15, *["another"] * 15]
+    told = agreement_of(pairs, *(holding(title=each) for each in series), precision=0.9)
+    assert (told.agree, told.note) == (45, ""), "what stands in many rows says nothing of a single one"
+
+
+def test_titles_that_were_shortened_agree_as_far_as_they_go() -> None:
+    long = [f"{i} " + "a common beginning, " * 12 for i in range(3)]
+    left = [clipped(each) for each in (*long, "short", "to be continued…")]
+    right = [clipped(each) for each in (long[0].replace(",", " -"), long[1].upper(), long[1], long[2], "to be")]
+    told = agreement_of_titles({"title_a": np.array(left), "title_b": np.array(right)}, None)
+    assert told is None, "fewer agree than not"
+    some = {"title_a": np.array(left[:3]), "title_b": np.array(right[:3])}
+    assert agreement_of_titles(some, None) == Agreement("title", "title", 2, 3)
 
 
 def test_links_are_scored_against_a_column() -> None:

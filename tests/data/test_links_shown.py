@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from veclink.cli.app import app
-from veclink.data.agreement import Agreement, agreement_of_titles
+from veclink.data.agreement import Agreement
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.summary import Summary
@@ -148,8 +148,6 @@ def test_links_at_another_threshold_say_in_how_many_of_them_titles_agree(tmp_pat
         assert known.at(links=5).agreement() == Agreement("title", "title", 3, 4, seeds=1)
         assert "Titles agree in 3 of 4 links, seeds not counted." in known.at(links=5)._repr_html_()
     assert replace(links, texts=None).at(links=5).agreement() is None
-    long = {side: np.array(["a common beginning…"] * len(links), object) for side in ("title_a", "title_b")}
-    assert agreement_of_titles(long, None) is None, "texts that were shortened may differ where they were cut"
     other = Collection.from_array(np.eye(6), payload=pa.table({"title": names[::-1]}))
     assert replace(links, texts=texts_of(a, other)).at(links=5).agreement() is None
     given = ["cut", f"{tmp_path}/links.parquet", "--links", "5", "-o", f"{tmp_path}/cut.csv"]

@@ -132,3 +132,5 @@ def test_axes_do_not_depend_on_lapack_converging(shape: tuple[int, int], kind: t
     assert u.dtype == values.dtype == vt.dtype == kind
     assert np.allclose(values, np.linalg.svd(matrix)[1], atol=1e-4 * values[0])
     assert np.allclose((u * values) @ vt, matrix, atol=1e-5 * values[0])
+    several = signatures.by_eigenvalues(np.stack([2 * matrix, matrix]))
+    assert all(np.allclose(one, of[1]) for one, of in zip((u, values, vt), several, strict=True))

@@ -122,6 +122,17 @@ def test_given_pairs_are_blamed_and_more_asked_for_only_where_that_can_help(
         assert "--seeds-by" not in " ".join([said, *advice_without_links(links)])
 
 
+@pytest.mark.parametrize(("start", "asked"), [("seeds", False), (FROM_NOTHING, True)])
+def test_where_linking_grew_from_given_pairs_and_nothing_is_certain_no_more_of_them_are_asked_for(
+    start: str, asked: bool
+) -> None:
+    said = _said(0.92, 0.01, start)
+    summary = Summary("span", ROWS, ROWS, 0, verdict=said.name, reasons=said.reasons)
+    links = Links(np.empty((0, 2), np.int64), np.empty(0), summary, trace={"starts": [(start, 0.92)]})
+    assert said.name == NOT_LINKABLE
+    assert any("known pairs" in each for each in advice_without_links(links)) is asked
+
+
 def test_few_rows_come_first_where_they_are_the_plainest_cause(tmp_path: Path) -> None:
     links = _nothing_from(100, rows=100, by_column=True)
     links.save(tmp_path / "links.csv")

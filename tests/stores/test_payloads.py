@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,24 @@ def test_ids_are_found_in_capitals_too(tmp_path: Path, spelling: str) -> None:
     path = write(tmp_path / "t.csv", {spelling: ["08", "7", "x"], "title": TITLES})
     assert with_payload(PLAIN, path).ids.tolist() == ["08", "7", "x"]
     assert with_payload(NAMED, path).payload.to_pydict() == {"title": [TITLES[1], TITLES[2], TITLES[0]]}
+
+
+@pytest.mark.parametrize("column", ["doc_id", "document_id", "uid", "key", "docId", "_id", "DocID"])
+def test_a_column_that_could_name_the_rows_is_told_of_and_not_taken_unasked(tmp_path: Path, column: str) -> None:
+    path = write(tmp_path / "t.csv", {column: ["08", "7", "x"], "title": TITLES})
+    with pytest.warns(UnusedIdsWarning, match=rf"the column `{column}` could name them: call it `id`"):
+        assert open_collection(PLAIN, payload=path).ids is None
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [{"doc_id": ["x", "x", "y"]}, {"doc_id": ["x", None, "y"]}, {"doc_id": list("xyz"), "uid": list("uvw")},
+     {"grid": list("xyz"), "monkey": list("xyz"), "paid": [1, 2, 3]}, {"id": list("abc"), "doc_id": list("xyz")}],
+)  # fmt: skip
+def test_columns_that_cannot_be_ids_or_are_several_are_not_told_of(columns: dict[str, list[object]]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        open_collection(PLAIN, payload=columns)
 
 
 def test_a_table_of_ids_alone_is_no_payload_where_the_rows_have_theirs(tmp_path: Path) -> None:

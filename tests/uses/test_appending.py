@@ -167,7 +167,8 @@ def test_what_would_be_appended_is_told_shortly_and_written_where_it_came_from(f
     appended.write()
     rows = table(to)
     assert len(rows) == before + appended.summary.new
-    assert all(row["title"] == row["name"] for row in rows[before:]), "as a merge of all rows at once has it"
+    assert all(row["title"] == row["a_name"] for row in rows[before:]), "as a merge of all rows at once has it"
+    assert "name" not in rows[0]
 
 
 def test_a_linker_knows_rows_by_the_ids_of_their_payload_after_it_was_loaded(folder: Path, tmp_path: Path) -> None:
@@ -363,9 +364,11 @@ def test_what_cannot_be_appended_to_is_refused(folder: Path, tmp_path: Path) -> 
     linker = Linker.load(folder / "linker")
     with pytest.raises(InputError, match="no merged collection"):
         append(folder / "new_a.parquet", folder / "old_b.parquet", linker)
-    bare = Collection.from_array(open_collection(folder / "new_a.parquet").vectors)
-    with pytest.raises(InputError, match="has no ids"):
-        append(bare, folder / "merged.parquet", linker)
+    with pytest.raises(InputError, match="given as a Collection; give its path"):
+        append(folder / "new_a.parquet", open_collection(folder / "merged.parquet"), linker)
+    np.save(tmp_path / "bare.npy", open_collection(folder / "new_a.parquet").vectors)
+    with pytest.raises(InputError, match=r"rows \(.*bare\.npy\) have no ids.*--payload-b FILE with a column `id`"):
+        append(tmp_path / "bare.npy", folder / "merged.parquet", linker, side="b")
     a, b = (open_collection(folder / f"old_{side}.parquet") for side in "ab")
     merge(a, b, [(str(a.ids[0]), str(b.ids[0]))], to=tmp_path / "union.parquet", union_only=True)
     with pytest.raises(InputError, match="union-only"):

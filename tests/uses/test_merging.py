@@ -106,8 +106,16 @@ def test_the_titles_of_both_sides_are_one_column_whatever_they_are_called() -> N
     a = small(3, 4, 0, payload=pa.table({"name": ["A0", "A1", "A2"], "place": ["X", "Y", "Z"]}))
     b = small(3, 4, 1, payload=pa.table({"title": ["B0", None, "B2"], "year": [1, 2, 3]}))
     table = merge(a, b, _by_rows(np.array([[1, 1], [2, 0]])), union_only=True).collection().payload
-    assert table.column("title").to_pylist() == ["B0", "A1", "B2", "A0"] == table.column("name").to_pylist()
+    assert table.column("title").to_pylist() == ["B0", "A1", "B2", "A0"] and "name" not in table.column_names
     assert table.column("a_name").to_pylist() == ["A2", "A1", None, "A0"] and "a_title" not in table.column_names
+    turned = merge(b, a, _by_rows(np.array([[1, 1], [0, 2]])), union_only=True).collection().payload
+    assert turned.column("name").to_pylist() == ["A0", "A1", "A2", "B2"] and "title" not in turned.column_names
+    both = small(3, 4, 0, payload=pa.table({"name": ["N"] * 3, "title": ["T"] * 3}))
+    table = merge(both, b, _by_rows(np.array([[1, 1]])), union_only=True).collection().payload
+    assert table.column("title").to_pylist() == ["B0", "T", "B2", "T", "T"] and "name" in table.column_names
+    long = small(3, 4, 0, payload=pa.table({"text": ["long"] * 3}))
+    table = merge(long, b, _by_rows(np.array([[1, 1]])), union_only=True).collection().payload
+    assert table.column("title").to_pylist() == ["B0", None, "B2", None, None], "a text is no title"
     nameless = small(3, 4, 0, payload=pa.table({"place": ["X", "Y", "Z"]}))
     table = merge(nameless, b, _by_rows(np.array([[1, 1]])), union_only=True).collection().payload
     assert table.column("title").to_pylist() == ["B0", None, "B2", None, None], "a place is no title"

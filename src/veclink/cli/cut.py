@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from veclink.cli.shared import Columns, Printing, check_columns, check_output, command
+from veclink.cli.shared import NO_TRUSTED_LINKS, Columns, Printing, check_columns, check_output, command
 
 UNCALIBRATED = (
     "No precision is estimated: the probabilities of --method geh are shares of votes and are not calibrated. Check "
@@ -47,9 +47,11 @@ def cut(
 ) -> None:
     """Choose other links among all judged pairs: more of them, or fewer. Nothing is linked again.
 
-    A Parquet file of links holds all judged pairs; a CSV file holds the links alone, which can only become fewer.
+    A Parquet file of links holds all judged pairs; a CSV file holds the links alone, which can only become fewer. Exit
+    code 3 says, as of link, that there are no trustworthy links.
     """
     from veclink.cli.terminal import estimates_in_words
+    from veclink.data.doubt import NOT_LINKABLE
     from veclink.data.links import Links
     from veclink.data.links_files import check_beside
 
@@ -75,7 +77,11 @@ def cut(
         caution = chosen.summary.caution
         lines.append(f"To be cautious, each wrong link that the probabilities expect was counted as {caution:.1f}.")
     if not judged:
-        lines.append(f"{source} holds no pairs, so there is nothing to choose from; look at what the run said of them.")
+        summary = loaded.summary
+        said = " ".join([f"the verdict is “{summary.verdict}”.", *summary.reasons])
+        lines = [f"{source} holds no pairs to choose from; {said}", f"An empty file was written to {output}."]
     elif source.suffix.lower() == ".csv":
         lines.append(f"{source} holds links only: a larger choice needs the Parquet file of the run.")
     printing.result(told, lambda: typer.echo("\n".join(lines)))
+    if not judged or chosen.summary.verdict == NOT_LINKABLE:
+        raise typer.Exit(NO_TRUSTED_LINKS)

@@ -191,6 +191,7 @@ def link(
     steps = _next_steps(links, names, written.options(), is_cut=wanted.precision is not None, **files)
     ids_from = {side: each.ids_from for side, each in (("a", left), ("b", right)) if each.ids_from is not None}
     told = files | links.summary.to_dict() | {"thresholds": table, "ids_from": ids_from}
+    told["verdict_in_words"] = links.summary.verdict_in_words
     printing.result(told, lambda: _print(links, steps, str(output), wanted.report, ids_from))
     if links.summary.verdict == "not linkable":
         raise typer.Exit(NO_TRUSTED_LINKS)
@@ -245,7 +246,8 @@ def _next_steps(
     if links.summary.is_calibrated and not is_cut and 0 < len(links.at(precision=SURE)) < len(links):
         steps.append(f"  keep sure ones:  veclink cut {output} --precision {SURE} -o sure.csv")
     if linker is not None:
-        steps.append(f"  link new rows:   veclink match NEW --linker {shlex.quote(linker)} -o new.csv")
-    if links.summary.verdict == "linkable":
+        names_of_new = " --payload-a NEW.csv" if "--payload-a" in payloads else ""
+        steps.append(f"  link new rows:   veclink match NEW{names_of_new} --linker {shlex.quote(linker)} -o new.csv")
+    if links.summary.verdict_in_words == "linkable":
         steps.append(f"  make one store:  veclink merge {shown} --links {output} -o merged.parquet --yes")
     return steps

@@ -54,5 +54,5 @@ def _told(found: ManyLinks) -> dict[str, Any]:
 def _say(found: ManyLinks, output: Path) -> None:
     typer.echo(found.sentence)
     for (i, j), links in found.pairwise.items():
-        typer.echo(f"  collections {i + 1} and {j + 1}: {len(links):,} links, {links.summary.verdict}")
+        typer.echo(f"  collections {i + 1} and {j + 1}: {len(links):,} links, {links.summary.verdict_in_words}")
     typer.echo(f"Written to {output}.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from veclink.cli.new_rows import opened_other, payloads_of
 from veclink.cli.places import check_outside
 from veclink.cli.shared import (
     Columns,
@@ -31,25 +32,16 @@ class Where:
 
     side: Annotated[str, typer.Option(metavar="a|b", help="The side that the new rows are of.")] = "a"
     against: Annotated[
-        str | None, typer.Option(metavar="OTHER", help="The other side, where it is no longer where it was.")
+        str | None,
+        typer.Option(metavar="OTHER", help="The other side, where it moved or grew; its --payload names its rows."),
     ] = None
 
 
 @dataclass(frozen=True)
 class Written(Payloads):
-    """What is written, and what names the new rows there."""
+    """What is written, and what names the new rows there, and those of --against."""
 
     columns: Columns = None
-
-    def of_new_rows(self, side: str) -> Path | None:
-        """The file about the new rows; one about the other side is refused."""
-        own, other = (self.payload_a, self.payload_b) if side == "a" else (self.payload_b, self.payload_a)
-        if other is not None:
-            raise typer.BadParameter(
-                f"The new rows are of {side.upper()} (--side), and the linker knows the other side's ids; give "
-                f"--payload-{side} alone."
-            )
-        return own
 
 
 @command
@@ -73,7 +65,7 @@ def match(
     from veclink.uses.new_rows.knowledge import SIDES
 
     check_choice("--side", where.side, SIDES)
-    payload = written.of_new_rows(where.side)
+    payload, payload_other = payloads_of(written, where.side, where.against)
     check_output(output, new, *([where.against] if where.against else []), *written.files())
     check_columns(written.columns, output)
     check_beside(output)
@@ -86,7 +78,8 @@ def match(
         rows = opened(new, payload, payload=False, progress=listener)
         known_before = known.knows(rows, side=where.side) is not None
         links_of = known.match_and_update if update else known.match
-        links = links_of(rows, side=where.side, against=where.against, threads=threads, progress=listener)
+        against = opened_other(where.against, payload_other, listener)
+        links = links_of(rows, side=where.side, against=against, threads=threads, progress=listener)
     # First the links, then the linker: a run that was killed between the two finds the linker as it was, and one that
     # was killed after both finds the rows in it.
     if update:

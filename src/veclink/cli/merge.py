@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from veclink.cli.new_rows import opened_other, payloads_of
 from veclink.cli.places import check_folder_of
 from veclink.cli.shared import (
     MapKind,
@@ -87,7 +88,8 @@ class Appending:
     linker: Annotated[Path | None, typer.Option(help="With --append: the folder of a saved linker.")] = None
     side: Annotated[str, typer.Option(help="With --append: a or b, whose model made the new rows.")] = "a"
     against: Annotated[
-        str | None, typer.Option(help="With --append: the other collection, where the linker cannot find it.")
+        str | None,
+        typer.Option(help="With --append: the other side, where it moved or grew; its --payload names its rows."),
     ] = None
 
     def __post_init__(self) -> None:
@@ -118,9 +120,10 @@ def merge(
     check_choice("--map", merging.map, ("auto", *KINDS))
     options = {**asdict(merging), "sure": writing.probability}
     if appending.append:
-        _check_append(b, writing, payloads, merging)
+        _check_append(b, writing, merging)
+        payload, payload_other = payloads_of(payloads, appending.side, appending.against)
         check_no_input(output, a, appending.against, *payloads.files())
-        _append((a, payloads.payload_a), output, appending, writing, printing)
+        _append((a, payload), output, appending, payload_other, writing, printing)
         return
     if b is None or writing.links is None:
         raise typer.BadParameter("Give A, B and --links; or new rows, --append and --linker.")
@@ -164,6 +167,7 @@ def _merge(
             merged.write(store, replace=writing.replace, progress=listener)
     print_warning(merged.summary.warning)
     told = {"output": without_secrets(output), "written": writing.yes and not there, **asdict(merged.summary)}
+    told["payload_warning"] = merged.rows.payload_warning
     lines = _sentences(told)
     if not told["written"]:
         lines += filter(None, [_cost(told["hidden"], inputs[2])])
@@ -176,9 +180,8 @@ def _merge(
     printing.result(told, lambda: typer.echo("\n".join(lines)))
 
 
-def _check_append(b: str | None, writing: Writing, payloads: Payloads, merging: Merging) -> None:
-    given = (b, writing.links, payloads.payload_b)
-    if any(each is not None for each in given) or writing.dedupe or writing.replace:
+def _check_append(b: str | None, writing: Writing, merging: Merging) -> None:
+    if b is not None or writing.links is not None or writing.dedupe or writing.replace:
         raise typer.BadParameter("With --append there are new rows, --linker and -o; leave B and what it needs out.")
     if merging != Merging():
         raise typer.BadParameter(
@@ -187,9 +190,17 @@ def _check_append(b: str | None, writing: Writing, payloads: Payloads, merging: 
 
 
 def _append(
-    new: tuple[str, Path | None], output: str, appending: Appending, writing: Writing, printing: Printing
+    new: tuple[str, Path | None],
+    output: str,
+    appending: Appending,
+    payload_other: Path | None,
+    writing: Writing,
+    printing: Printing,
 ) -> None:
-    """Append new rows to a merged collection, or say what that would do. new: where they are, and their payload."""
+    """Append new rows to a merged collection, or say what that would do.
+
+    new: where they are, and their payload; payload_other: that of --against.
+    """
     from veclink.uses.appending import append
     from veclink.uses.linker import Linker
     from veclink.uses.merged_rows import AS_THEY_ARE
@@ -198,7 +209,8 @@ def _append(
     yes = writing.yes
     with printing.progress() as listener:
         linker = Linker.load(appending.linker)
-        asked: dict[str, Any] = {"side": appending.side, "sure": writing.probability, "against": appending.against}
+        against = opened_other(appending.against, payload_other, listener)
+        asked: dict[str, Any] = {"side": appending.side, "sure": writing.probability, "against": against}
         rows = opened(*new, progress=listener)
         appended = append(rows, output, linker, progress=listener, **asked)
         told = appended.summary
@@ -221,7 +233,7 @@ def _append(
     if told.lacking:
         lines.append(
             f"Rows of {side} there have {named(told.lacking)}, which the new ones lack; the same command with "
-            "--payload-a gives them these, now or later."
+            f"--payload-{appending.side} gives them these, now or later."
         )
     if not yes and told.joined:
         lines.append(hidden_by_wrong_links(told.hidden))
@@ -255,6 +267,7 @@ def _dedupe(
         write_table(output, merged.duplicates())
     rows, linked = len(merged.rows.a), merged.summary.linked
     told = {"output": str(output), "written": writing.yes and not there, **asdict(merged.summary)}
+    told["payload_warning"] = merged.rows.payload_warning
     said = f"{linked:,} of the {rows:,} rows of A are in B already, {rows - linked:,} are new."
     lines = [said, THERE.format(output) if there else _what_was_written(str(output), writing.yes, in_the_way)]
     printing.result(told, lambda: typer.echo("\n".join(lines)))

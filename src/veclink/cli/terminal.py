@@ -33,7 +33,7 @@ def print_summary(summary: Summary) -> None:
         console.print(escape(reasons[0]))
         reasons = (f"{between}; the verdict is “{summary.verdict}”.", *reasons[1:])
     else:
-        console.print(f"{between}: {summary.verdict}.")
+        console.print(f"{between}: {summary.verdict_in_words}.")
     if estimates:
         console.print(estimates)
     if summary.agreement is not None:

@@ -9,23 +9,26 @@ from typing import Any
 
 import typer
 
-from veclink.errors import UnusedIdsWarning
+from veclink.errors import ShuffledPayloadWarning, UnusedIdsWarning
+
+TOLD = UnusedIdsWarning, ShuffledPayloadWarning
 
 
 @contextmanager
 def plain_warnings() -> Iterator[None]:
-    """Tell of ids that are not used in a sentence on stderr, once, and without the place in the code."""
+    """Tell of payload that names no rows, or does not fit them, in a sentence on stderr, once and without the place."""
     told: set[str] = set()
     with warnings.catch_warnings():
         usual = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-            if not issubclass(category, UnusedIdsWarning):
+            if not issubclass(category, TOLD):
                 usual(message, category, *place, **more)
             elif str(message) not in told:
                 told.add(str(message))
                 typer.echo(str(message), err=True)
 
         warnings.showwarning = show
-        warnings.simplefilter("always", UnusedIdsWarning)
+        for each in TOLD:
+            warnings.simplefilter("always", each)
         yield

@@ -20,16 +20,22 @@ from veclink.data.payload_pairs import (
     comparable_columns,
     match_column,
     normalised,
+    rows_by_value,
     same_name,
 )
 from veclink.data.scores import Scores
-from veclink.data.titles import CUT
+from veclink.data.titles import CUT, is_shortened
 from veclink.errors import InputError, plural
 
 NEXT_TO_NONE = 0.05
 """The share of links with equal values, of those that could, up to which the payload looks shuffled: a choice."""
 COULD_AGREE = 0.1
 """Rows of A with a value of B, for each link: with fewer, as for titles in two languages, nothing follows. A choice."""
+COMPARABLE = 0.5
+"""Links of rows whose value stands once on either side, for each link: with fewer, as where titles are often worded
+otherwise, those that lead elsewhere say nothing of the payload. A choice."""
+CLEARLY = 0.05
+"""How far below the estimated precision the share of links that equal values bear out has to be: a choice."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,8 @@ class Agreement:
         Where few agree and there were seeds: rows of A, besides the seeds, whose value a row of B has too. Where seeds
         were taken by the column, hardly any other links can agree.
     note : str
-        What to check, where next to none agree, seeds included, though many rows have equal values; else "".
+        What to check, where next to none agree, seeds included, though many rows have equal values, or clearly fewer
+        than the estimated precision says; else "".
     """
 
     column_a: str
@@ -151,6 +158,7 @@ def agreement_of(
     *,
     given: np.ndarray | None = None,
     columns: Columns | None = None,
+    precision: float | None = None,
 ) -> Agreement | None:
     """In how many pairs of rows a column says the same; None where the collections have none to compare.
 
@@ -164,42 +172,53 @@ def agreement_of(
         Pairs that are not counted, since they were seeds.
     columns : (str, str), optional
         What to compare; else, of the columns with comparable names, those that agree most often.
+    precision : float, optional
+        What share of the pairs is right, as it is estimated: where equal values bear out clearly less, a note says so.
     """
     chosen = comparable_columns(a, b) if columns is None else [columns]
     counted = pairs if given is None else pairs[~given]
     seeds = len(pairs) - len(counted)
     found = [_agreement(counted, a, b, each, seeds) for each in chosen]
     best = _most_telling(found, pairs, a, b, named=columns is not None)
+    if best is not None and precision is not None and _is_doubted(best, precision):
+        values = column_values(a, best.column_a), column_values(b, best.column_b)
+        best = _noted_elsewhere(best, pairs, values, precision)
     if best is None or not best.seeds or not best.is_low:
         return best
     return replace(best, possible=_possible(pairs[given], a, b, best.columns))
 
 
-def agreement_of_titles(titles: Mapping[str, np.ndarray], given: np.ndarray | None) -> Agreement | None:
+def agreement_of_titles(
+    titles: Mapping[str, np.ndarray],
+    given: np.ndarray | None,
+    precision: float | None = None,
+) -> Agreement | None:
     """The same by the titles that links carry, where the collections are not at hand.
 
     None where fewer agree than not: the titles may be of columns that hold different things, or all have been seeds.
     But where next to none agree and the same titles stand in other links, that is said.
-    Of texts that were shortened nothing is known.
+    A text that was shortened agrees with one that goes on in any way.
 
     Parameters
     ----------
     titles : mapping of str to (m,) array
         The texts of the links; `title_a` and `title_b` are looked at.
-    given : ndarray of shape (m,), bool, optional
+    given, precision
         As in `agreement_of`.
     """
     if "title_a" not in titles or "title_b" not in titles:
         return None
     counted = np.ones(len(titles["title_a"]), bool) if given is None else ~given
-    left, right = (
-        ["" if text.endswith(CUT) else normalised(text) for text in titles[side]] for side in ("title_a", "title_b")
-    )
+    both = [_cut_alike(*texts) for texts in zip(titles["title_a"], titles["title_b"], strict=True)]
+    left, right = ([texts[side] for texts in both] for side in (0, 1))
     columns = "title", "title"
     some_left, some_right = (list(compress(side, counted)) for side in (left, right))
     found = _counted(columns, some_left, some_right, len(counted) - int(counted.sum()))
     if found.is_next_to_none:
         found = _noted(found, _counted(columns, left, right, 0), _shared(left, right))
+    elif precision is not None and _is_doubted(found, precision):
+        themselves = np.column_stack([np.arange(len(left))] * 2)
+        found = _noted_elsewhere(found, themselves, (left, right), precision)
     return found if found.compared and (found.note or not found.is_low) else None
 
 
@@ -243,6 +262,47 @@ def _noted(found: Agreement, of_all: Agreement, possible: int) -> Agreement:
         "the vectors, and its ids and titles stand at the wrong rows; or the links are wrong."
     )
     return replace(found, note=note)
+
+
+def _is_doubted(found: Agreement, precision: float) -> bool:
+    """Whether clearly fewer of the values are equal than links are right, by this estimate."""
+    return not found.note and found.agree < (precision - CLEARLY) * found.compared
+
+
+def _noted_elsewhere(
+    found: Agreement,
+    pairs: np.ndarray,
+    values: tuple[list[str], list[str]],
+    precision: float,
+) -> Agreement:
+    """With a note where a part of the payload looks displaced.
+
+    Rows whose value stands once in A and once in B have their partner by it; where that is clearly less often the one
+    that they are linked with (pairs, (m, 2)) than links are right, something is wrong. Titles that were only put in
+    other words do not count.
+    """
+    rows_a, rows_b = (rows_by_value(each) for each in values)
+    linked, asked = set(map(tuple, pairs.tolist())), set(pairs[:, 0].tolist())
+    known = [(row, rows_b[value]) for value, row in rows_a.items() if value in rows_b and row in asked]
+    elsewhere = len(set(known) - linked)
+    told = replace(found, agree=len(known) - elsewhere, compared=len(known))
+    if elsewhere < MIN_MATCHES or len(known) < COMPARABLE * found.compared or not _is_doubted(told, precision):
+        return found
+    note = (
+        f"Of {plural(len(known), 'link')} of rows whose value stands once in A and once in B, {elsewhere:,} lead to "
+        f"another row, and about {100 * precision:.0f} of 100 should be right: a part of the payload is not in the "
+        "order of the vectors, and its ids and titles stand at the wrong rows; or these links are wrong."
+    )
+    return replace(found, note=note)
+
+
+def _cut_alike(left: str, right: str) -> tuple[str, str]:
+    """Two titles, normalised; where one was shortened, both as far as it goes."""
+    texts = left, right
+    values = [normalised(text.removesuffix(CUT)) for text in texts]
+    lengths = [len(value) for value, text in zip(values, texts, strict=True) if is_shortened(text)]
+    reach = min(lengths, default=None)
+    return values[0][:reach], values[1][:reach]
 
 
 def _agreement(

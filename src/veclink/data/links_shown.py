@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from veclink.data.agreement import Agreement, agreement_of_titles
+from veclink.data.agreement import Agreement, agreement_of, agreement_of_titles
 from veclink.data.link import Link
 from veclink.data.notebook import FIRST, card, share
 from veclink.data.pairs import read_pairs
@@ -19,6 +19,7 @@ from veclink.data.views import view
 from veclink.errors import InputError, needed
 
 if TYPE_CHECKING:
+    from veclink.data.collection import Collection
     from veclink.data.links import Links
     from veclink.data.summary import Summary
 
@@ -40,6 +41,7 @@ class ShownLinks(Tabled):
         ids_a: np.ndarray | None
         ids_b: np.ndarray | None
         texts: Texts | None
+        trace: dict[str, Any]
 
         def __len__(self) -> int: ...
         def columns(self) -> dict[str, np.ndarray]: ...
@@ -101,7 +103,20 @@ class ShownLinks(Tabled):
         """
         if self.summary.agreement is not None or self.texts is None:
             return self.summary.agreement
-        return agreement_of_titles(self._texts(slice(None)), self.evidence.get("given"))
+        texts = self._texts(slice(None))
+        return agreement_of_titles(texts, self.evidence.get("given"), self.summary.precision)
+
+    def agreement_with(self, a: Collection, b: Collection) -> Agreement | None:
+        """The same by the payload of the two collections, in the column that linking started from, if it did."""
+        columns = self.trace.get("seeds_by", {}).get("columns")
+        return agreement_of(
+            self.pairs,
+            a,
+            b,
+            given=self.evidence.get("given"),
+            columns=None if columns is None else (columns[0], columns[1]),  # a list, where it was read from a file
+            precision=self.summary.precision,
+        )
 
     def evaluate(self, truth: Any) -> Scores:
         """Precision, recall and F1 against the true pairs.
@@ -142,7 +157,8 @@ class ShownLinks(Tabled):
 
     def _repr_html_(self) -> str:
         summary = self.summary
-        headline = f"{len(self):,} links between {summary.n_a:,} and {summary.n_b:,} vectors: {summary.verdict}"
+        between = f"{len(self):,} links between {summary.n_a:,} and {summary.n_b:,} vectors"
+        headline = f"{between}: {summary.verdict_in_words}"
         named = bool(len(self)) and self._titles(0) is not None
         head = ["a", "b", "probability", *(("called in A", "called in B") if named else ())]
         told = [self[place] for place in self._told()]

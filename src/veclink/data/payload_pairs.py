@@ -142,6 +142,11 @@ def comparable_columns(a: Collection, b: Collection) -> list[Columns]:
     return equal + similar
 
 
+def may_be_compared(column_a: str, column_b: str) -> bool:
+    """Whether the names of two columns say that they hold the same."""
+    return any(_plain(column_a) in kind and _plain(column_b) in kind for kind in KINDS)
+
+
 def called(column_a: str, column_b: str) -> str:
     """What sentences call two columns: "titles", or "values of 'title' and 'name'"."""
     if not same_name(column_a, column_b):
@@ -190,15 +195,14 @@ def _best_match(a: Collection, b: Collection) -> ColumnMatches | None:
 
 
 def _matches(columns: Columns, a: Collection, b: Collection) -> ColumnMatches:
-    rows_a = _rows_by_value(a, columns[0])
-    rows_b = _rows_by_value(b, columns[1])
+    rows_a = rows_by_value(column_values(a, columns[0]))
+    rows_b = rows_by_value(column_values(b, columns[1]))
     pairs = [(row, rows_b[value]) for value, row in rows_a.items() if value in rows_b]
     return ColumnMatches(columns, np.array(pairs, np.int64).reshape(-1, 2))
 
 
-def _rows_by_value(collection: Collection, column: str) -> dict[str, int]:
-    """The row of each value that stands in one row only."""
-    values = column_values(collection, column)
+def rows_by_value(values: list[str]) -> dict[str, int]:
+    """The row of each of the values (n,) that stands in one row only."""
     counts = Counter(values)
     return {value: row for row, value in enumerate(values) if value and counts[value] == 1}
 

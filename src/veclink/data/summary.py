@@ -96,6 +96,13 @@ class Summary:
         """Whether the probabilities are calibrated; those of the paper's method are shares of votes."""
         return self.method != "geh"
 
+    @property
+    def verdict_in_words(self) -> str:
+        """The verdict; where the payload does not fit, it is one on the vectors alone."""
+        if self.verdict == "not linkable" or self.agreement is None or not self.agreement.note:
+            return self.verdict
+        return f"{self.verdict} by the vectors, but the payload does not fit them"
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return plain_json(asdict(self))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 TITLES = ("title", "name", "label", "headline", "subject", "question", "text", "content", "document",
           "description")  # fmt: skip
+TEXT = ("string", "large_string", "string_view")  # as Arrow calls the kinds
 LONGEST = 160
 CUT = "…"  # at the end of a text that was shortened
 UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control, format, half a character, line and paragraph separators
@@ -70,14 +71,14 @@ def usual_title(names: Iterable[str]) -> str | None:
     return next((name for wanted in TITLES for name in listed if name.lower() == wanted), None)
 
 
-def named_title(payload: pa.Table | None) -> str | None:
-    """The column of text of a payload that is called as titles usually are; None where there is none."""
-    return None if payload is None else usual_title(_texts(payload))
+def named_title(columns: Mapping[str, Any]) -> str | None:
+    """Of Arrow columns by their names, the one of text that is called as titles usually are; None where none is."""
+    return usual_title(name for name, column in columns.items() if str(column.type) in TEXT)
 
 
 def _texts(payload: pa.Table) -> list[str]:
     """The columns of text."""
-    return [field.name for field in payload.schema if str(field.type) in ("string", "large_string", "string_view")]
+    return [field.name for field in payload.schema if str(field.type) in TEXT]
 
 
 def cleaned(text: str) -> str:
@@ -91,6 +92,11 @@ def clipped(text: str) -> str:
     """A cleaned text that is not too long."""
     plain = cleaned(text[: 4 * LONGEST])
     return plain if len(plain) <= LONGEST else plain[: LONGEST - 1].rstrip() + CUT
+
+
+def is_shortened(text: str) -> bool:
+    """Whether `clipped` has cut a text; one that is short may end so by itself."""
+    return text.endswith(CUT) and len(text) > LONGEST // 2
 
 
 def _titles(rows: np.ndarray, collection: Collection | None) -> list[str] | None:

@@ -13,7 +13,6 @@ import numpy as np
 
 from veclink.backends.devices import chosen_device
 from veclink.backends.placing import machines_at
-from veclink.data.agreement import agreement_of
 from veclink.data.collection import Collection
 from veclink.data.doubt import NOT_LINKABLE
 from veclink.data.judged import with_ranges
@@ -172,17 +171,7 @@ def link(
 
 def with_agreement(links: Links, a: Collection, b: Collection) -> Links:
     """The links, and in how many of them the payload of the two collections says the same, where it can be compared."""
-    columns = links.trace.get("seeds_by", {}).get("columns")
-    if columns is not None:
-        columns = columns[0], columns[1]  # a list, where the links were read from a file
-    agreement = agreement_of(
-        links.pairs,
-        a,
-        b,
-        given=links.evidence.get("given"),
-        columns=columns,
-    )
-    summary = replace(links.summary, agreement=agreement)
+    summary = replace(links.summary, agreement=links.agreement_with(a, b))
     return replace(links, summary=summary)
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from veclink.data.agreement import agreement_of
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.pairs import resolve_pairs
@@ -55,7 +54,7 @@ def _with_note(links: Links, a: Collection | None, b: Collection | None) -> Link
     """With what a payload that came after linking says, where it looks shuffled: its titles would mislead."""
     if links.summary.agreement is not None or a is None or b is None:
         return links
-    agreement = agreement_of(links.pairs, a, b, given=links.evidence.get("given"))
+    agreement = links.agreement_with(a, b)
     if agreement is None or not agreement.note:
         return links
     return replace(links, summary=replace(links.summary, agreement=agreement))

@@ -23,11 +23,11 @@ def verdict(content: Content) -> str:
     links, estimates = content.links, content.estimates
     head, sentence = headline(links, estimates)
     agreement = links.summary.agreement
-    checked = () if agreement is None else (agreement.sentence,)
-    if agreement is not None and agreement.note:  # no one shall read "trust these links" without it
-        checked, sentence = (), f"{cleaned(agreement.sentence)} {sentence}"
+    checked = () if agreement is None or cleaned(agreement.sentence) in sentence else (agreement.sentence,)
     told = [*checked, *links.summary.reasons] or ["No reasons were given."]
     look = links.summary.verdict
+    if look != links.summary.verdict_in_words:
+        look = "doubtful"
     if is_open(links):
         look = "doubtful"  # red would say that nothing is shared, which nobody knows
         told = shown_reasons(links)

@@ -10,6 +10,7 @@ from veclink.confidence.explanations import SURE
 from veclink.confidence.intervals import Estimates
 from veclink.data.links import Links
 from veclink.data.no_links import (
+    FROM_NOTHING,
     NEXT,
     NO_LINKS_FROM_GIVEN,
     NO_LINKS_WITHOUT_SEEDS,
@@ -18,6 +19,7 @@ from veclink.data.no_links import (
     too_few_rows,
 )
 from veclink.data.summary import ALL, Summary
+from veclink.data.titles import cleaned
 
 GOOD = 0.9  # estimated precision, at the low end of its interval, from which links may be used unseen
 
@@ -38,6 +40,8 @@ def headline(links: Links, estimates: Estimates | None) -> tuple[str, str]:
         if not len(links):
             return _headline_without_links(summary.reasons, between)
         return "Not linkable: do not use these links.", f"{len(links):,} pairs were found {between}, mostly by chance."
+    if summary.agreement is not None and summary.agreement.note:
+        return _headline_of_vectors(links, estimates, between)
     if estimates is None:
         found = f"{len(links):,} links were found {between}; this method does not estimate how many of them are right."
         if summary.verdict == "doubtful":
@@ -57,6 +61,18 @@ def headline(links: Links, estimates: Estimates | None) -> tuple[str, str]:
         "Most links are right, but not all.",
         f"{found}; raise the threshold if wrong links cost you more than missing ones.",
     )
+
+
+def _headline_of_vectors(links: Links, estimates: Estimates | None, between: str) -> tuple[str, str]:
+    """Where the payload does not fit: no one shall read "trust these links" and take its ids and titles."""
+    agreement = links.summary.agreement
+    assert agreement is not None
+    found = f"{len(links):,} links were found {between}"
+    if estimates is not None:
+        found += f"; by the vectors alone, about {_of_100(estimates.precision.value)} of 100 are right"
+    if links.summary.verdict == "doubtful":
+        found += ", and that is doubtful"
+    return "The payload does not fit the vectors: check its order first.", f"{cleaned(agreement.sentence)} {found}."
 
 
 def is_open(links: Links) -> bool:
@@ -90,10 +106,7 @@ def advice(links: Links, estimates: Estimates | None, n_close: int) -> list[Advi
     if is_open(links):
         return _next_steps(summary.reasons)
     if summary.verdict == "not linkable":
-        told.append(Advice("Run veclink probe on the two collections: it says what is in the way."))
-        told.append(Advice("Give known pairs, or more of them: 15 right ones are usually enough, 60 for hard data."))
-        told.append(Advice("Check that the two collections do share objects: near neighbours alone make no links."))
-        return told
+        return _advice_on_nothing(links)
     doubtful = int(np.count_nonzero(links.probability < SURE))
     if doubtful:
         unsure = links.probability[links.probability < SURE]
@@ -116,6 +129,16 @@ def advice(links: Links, estimates: Estimates | None, n_close: int) -> list[Advi
     if not told:
         told.append(Advice("Look through some of the links in the table, then use them."))
     return told
+
+
+def _advice_on_nothing(links: Links) -> list[Advice]:
+    """What to do where linking came to an end and nothing is certain."""
+    told = ["Run veclink probe on the two collections: it says what is in the way."]
+    # where linking did grow from given pairs or anchors, more of them would change nothing
+    if all(name == FROM_NOTHING for name, _ in links.trace.get("starts", ())):
+        told.append("Give known pairs, or more of them: 15 right ones are usually enough, 60 for hard data.")
+    told.append("Check that the two collections do share objects: near neighbours alone make no links.")
+    return [Advice(each) for each in told]
 
 
 def advice_without_links(links: Links) -> list[str]:

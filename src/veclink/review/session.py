@@ -163,7 +163,7 @@ class Review:
                 "links": len(self.links),
                 "next": [] if len(self.links) else advice_without_links(self.links),
                 "sizes": [len(self.a), len(self.b)],
-                "verdict": self.links.summary.verdict,
+                "verdict": self.links.summary.verdict_in_words,
                 "note": "" if agreement is None or not agreement.note else agreement.sentence,
                 "accepted": int(right.sum()),
                 "rejected": int(wrong.sum()),

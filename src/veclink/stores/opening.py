@@ -19,7 +19,7 @@ from veclink.progress import ProgressListener
 from veclink.stores.files import read_file
 from veclink.stores.frames import collection_of, is_frame
 from veclink.stores.kinds import CLASSES, FILE_ENDINGS, STORE_ENDINGS
-from veclink.stores.payloads import with_payload
+from veclink.stores.payloads import tell_of_ids, with_payload
 from veclink.stores.protocol import BATCH, Batch, Id, Store
 from veclink.stores.scratch import read_store
 from veclink.stores.urls import Address, is_url, of_path, parse_url
@@ -67,7 +67,10 @@ def open_collection(
     if ids is not None:
         given: Any = read_ids(ids) if isinstance(ids, (str, Path)) else ids
         collection = replace(collection, ids=given)
-    return collection if isinstance(payload, bool) else with_payload(collection, payload)
+    if not isinstance(payload, bool):
+        collection = with_payload(collection, payload)
+    tell_of_ids(collection)
+    return collection
 
 
 def open_store(source: str | Path, *, write: bool = False) -> Store:

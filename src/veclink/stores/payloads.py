@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections import Counter
 from collections.abc import Mapping
@@ -21,6 +22,8 @@ from veclink.stores.frames import NAMELESS, arrow_table, can_be_ids, index_colum
 ENDINGS = (".csv", ".parquet", ".jsonl")
 TITLE = "title"
 """The column that values without a name become."""
+LIKE_ID = re.compile(r"(^|[_\W])(id|uid|uuid|guid|key)$|^(doc|document)id$|(?-i:[a-z]I[Dd]$)", re.IGNORECASE)
+"""How a column may be called whose values name the rows, though nobody said so: doc_id, docId, uid, key."""
 SPELLINGS = {spelling: name for name in IDS for spelling in (name, name.upper(), name.capitalize())}
 """What the column of ids may be called, and the name it then has."""
 
@@ -64,6 +67,25 @@ def with_payload(collection: Collection, payload: Any) -> Collection:
     ids: Any = id_values(table.column(own))  # they take their form there
     rest = table.drop_columns([own])
     return replace(collection, ids=ids, ids_from=source, payload=rest if rest.num_columns else None)
+
+
+def tell_of_ids(collection: Collection) -> None:
+    """Warn of rows without ids where just one column, called like ids, could name them: it is not taken unasked.
+
+    Seeds that were given as row numbers would name other rows.
+    """
+    if collection.ids is not None or collection.payload is None:
+        return
+    table = collection.payload
+    like = [name for name in table.column_names if LIKE_ID.search(name) and name not in SPELLINGS]
+    named_so = [name for name in like if can_be_ids(table.column(name))]
+    if len(named_so) == 1:
+        warnings.warn(
+            f"The rows of {collection.name} have no ids and go by their numbers, from 0; the column `{named_so[0]}` "
+            f"could name them: call it `id`, or, of a file that has vectors too, say FILE?id={named_so[0]}.",
+            UnusedIdsWarning,
+            stacklevel=3,
+        )
 
 
 def _with_plain_id(table: Any) -> Any:

@@ -25,6 +25,9 @@ def check_sure(sure: float) -> None:
 
 def looked_at(to: str | Path) -> tuple[dict[str, Any], str]:
     """What the store of a merged collection says of itself, and its state; refused where it cannot be replaced."""
+    if not isinstance(to, (str, Path)):
+        kind = type(to).__name__
+        raise InputError(f"The merged collection is given as a {kind}; give its path or URL, where it is replaced.")
     with open_store(to) as store:
         if not store.replaceable:
             raise InputError(f"{store.name} cannot be replaced as a whole; merge to another kind of store.")

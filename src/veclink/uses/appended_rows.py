@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from veclink.data.collection import Collection
-from veclink.data.titles import named_title, usual_title
 from veclink.errors import needed
 from veclink.stores.arrow import id_column, one_table
-from veclink.uses.merged_rows import RESERVED, as_text, coalesced
-
-NEEDED = ("origin", "id_a", "id_b", "link_probability")
-"""Columns of every merged collection."""
+from veclink.uses.merged_rows import as_text, coalesced, plain_names, warned_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +50,8 @@ def with_missing_values(table: Any, rows: Collection, known: np.ndarray, side: s
     source = np.full(table.num_rows, -1, np.int64)
     source[known[known >= 0]] = np.flatnonzero(known >= 0)
     filled = np.zeros(table.num_rows, bool)
-    for name, plain in _plain_names(table, rows.payload, side).items():
+    plain = _plain_names(table, rows.payload, side)
+    for name in rows.payload.column_names:
         own = f"{side}_{name}"
         kept = table.column(own).is_valid().to_numpy() if own in table.column_names else False
         values = rows.payload.column(name).take(arrow.array(source, mask=(source < 0) | kept))
@@ -62,8 +59,8 @@ def with_missing_values(table: Any, rows: Collection, known: np.ndarray, side: s
         if gained.any():
             filled |= gained
             table = _with_values(table, own, values)
-            for each in plain:
-                table = _with_values(table, each, values, first=side == "b")
+            if name in plain:
+                table = _with_values(table, plain[name], values, first=side == "b")
     return table, int(filled.sum())
 
 
@@ -88,36 +85,38 @@ def with_new_rows(table: Any, rows: Collection, placed: Placed, side: str) -> An
     return one_table([table, arrow.table(tail)]) if len(placed.alone) else table
 
 
+def misfit_of(rows: Collection, merged: Collection, placed: Placed, side: str) -> str | None:
+    """What titles of joined rows say against the order of the new rows' payload, in a sentence; None for nothing."""
+    others = _of_side(merged.payload, "b" if side == "a" else "a")
+    if rows.payload is None or not others:
+        return None
+    arrow: Any = needed("pyarrow", "The payload of a merged collection")
+    pairs, sides = np.column_stack([placed.joined, placed.at]), (rows, replace(merged, payload=arrow.table(others)))
+    if side == "b":
+        pairs, sides = pairs[:, ::-1], (sides[1], sides[0])
+    return warned_of(*sides, pairs, placed.chance)
+
+
 def lacking_columns(table: Any, rows: Collection, side: str) -> tuple[str, ...]:
     """Columns that rows of one side have in the table, and new ones have not."""
     given = () if rows.payload is None else rows.payload.column_names
-    own = [name.removeprefix(f"{side}_") for name in table.column_names if name.startswith(f"{side}_")]
-    return tuple(name for name in own if name not in given)
+    return tuple(name for name in _of_side(table, side) if name not in given)
 
 
-def _plain_names(table: Any, payload: Any, side: str) -> dict[str, list[str]]:
-    """The columns without a_ and b_ that each payload column of one side fills, as in a merge.
-
-    None where the name is taken by a column of every merged collection; two where the other side's title is called
-    otherwise.
-    """
-    names = {name: [] if _is_taken(name, table) else [name] for name in payload.column_names}
-    beginning = "b_" if side == "a" else "a_"
-    others = [each.removeprefix(beginning) for each in table.column_names if each.startswith(beginning)]
-    own, other = named_title(payload), usual_title(others)
-    if own is not None and other is not None and other not in names:
-        names[own].append(other)
-    return names
+def _plain_names(table: Any, payload: Any, side: str) -> dict[str, str]:
+    """The columns without a_ and b_ that the payload columns of one side fill, as in a merge."""
+    own = {name: payload.column(name) for name in payload.column_names}
+    return plain_names(own, _of_side(table, "b" if side == "a" else "a"), side, table.column_names)
 
 
-def _is_taken(name: str, table: Any) -> bool:
-    """Whether a name without a_ and b_ is one of every merged collection, or of what a side has, such as `a_title`."""
-    is_of_a_side = name.startswith(("a_", "b_")) and name in table.column_names
-    return name in RESERVED or name in NEEDED or is_of_a_side
+def _of_side(table: Any, side: str) -> dict[str, Any]:
+    """The payload of one side in a merged table, under the names that the side has for it."""
+    own = [name for name in table.column_names if name.startswith(f"{side}_")]
+    return {name.removeprefix(f"{side}_"): table.column(name) for name in own}
 
 
 def _own_columns(
-    arrow: Any, rows: Collection, source: np.ndarray, side: str, plain: dict[str, list[str]]
+    arrow: Any, rows: Collection, source: np.ndarray, side: str, plain: dict[str, str]
 ) -> dict[str, Any]:
     """Columns of new rows at `source` (−1: missing): the id, the payload of the side, and its plain names."""
     index = arrow.array(source, mask=source < 0)
@@ -127,7 +126,8 @@ def _own_columns(
         for name in rows.payload.column_names:
             values = rows.payload.column(name).take(index)
             columns[f"{side}_{name}"] = values
-            columns |= dict.fromkeys(plain[name], values)
+            if name in plain:
+                columns[plain[name]] = values
     return columns
 
 

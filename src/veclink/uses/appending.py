@@ -24,9 +24,9 @@ from veclink.stores import open_store
 from veclink.stores.opening import open_collection
 from veclink.stores.protocol import BATCH, Batch
 from veclink.uses.appendable import check_named_alike, check_of_these, check_sure, looked_at, names_of, state_of
-from veclink.uses.appended_rows import NEEDED, Placed, lacking_columns, with_missing_values, with_new_rows
+from veclink.uses.appended_rows import Placed, lacking_columns, misfit_of, with_missing_values, with_new_rows
 from veclink.uses.linker import Linker
-from veclink.uses.merged_rows import ids_with_b, joined_ids
+from veclink.uses.merged_rows import NEEDED, ids_with_b, joined_ids
 from veclink.uses.merging import DEFAULT_SURE
 from veclink.uses.translating import Source
 
@@ -48,6 +48,8 @@ class AppendSummary:
         How many of the joined rows are expected to be wrong: Σ(1 − probability).
     ids_of_a : str
         How the ids of A's rows are written that other rows have too, in words; "as they are" where there are none.
+    payload_warning : str or None
+        A sentence where titles of joined rows speak against the order of the new rows' payload.
     """
 
     rows: int
@@ -58,6 +60,7 @@ class AppendSummary:
     lacking: tuple[str, ...]
     hidden: float
     ids_of_a: str
+    payload_warning: str | None = None
 
     @property
     def headline(self) -> str:
@@ -188,6 +191,7 @@ def append(
         lacking=lacking_columns(table, rows, side) if len(fresh) else (),
         hidden=placed.hidden,
         ids_of_a=ids_of_a,
+        payload_warning=misfit_of(rows, given.merged, placed, side),
     )
     return Appended(
         vectors=_vectors(given, placed, linker),
@@ -231,7 +235,10 @@ def _opened(new: Source, to: str | Path, side: str, progress: ProgressListener |
     rows = open_collection(new, progress=progress)
     merged = open_collection(to, progress=progress)
     if rows.ids is None:
-        raise InputError(f"{rows.name} has no ids; new rows need some, or a second run would add them again.")
+        raise InputError(
+            f"The new rows ({rows.name}) have no ids; they need some, or a second run would add them again: "
+            f"--payload-{side} FILE with a column `id` (in Python open_collection(…, payload=FILE))."
+        )
     table = merged.payload
     if table is None or merged.ids is None or any(name not in table.column_names for name in NEEDED):
         raise InputError(

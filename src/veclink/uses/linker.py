@@ -18,7 +18,7 @@ from veclink.linkers.copies import grouped
 from veclink.linkers.linking import Source, link
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.verdict import NOT_LINKABLE
-from veclink.progress import Progress, ProgressListener, heard, shows_progress
+from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
 from veclink.threads import takes_threads
 from veclink.uses.linked_pairs import check_links
@@ -78,7 +78,16 @@ class Linker:
     @classmethod
     @shows_progress
     @takes_threads
-    def fit(cls, a: Source, b: Source, *, links: Links | None = None, **options: Any) -> Linker:
+    def fit(
+        cls,
+        a: Source,
+        b: Source,
+        *,
+        links: Links | None = None,
+        payload_a: Any = None,
+        payload_b: Any = None,
+        **options: Any,
+    ) -> Linker:
         """Link two collections, and learn from the links how new rows are to be judged.
 
         Parameters
@@ -87,6 +96,8 @@ class Linker:
             The two collections.
         links : Links, optional
             Links between them that were found before: nothing is linked again.
+        payload_a, payload_b : path, frame, mapping or (n,) titles, optional
+            As for `link`.
         **options
             What `link` takes: seeds, anchors, device, random_state, memory, threads, progress and so on; of the methods
             "span" alone, and its links one-to-one.
@@ -94,8 +105,8 @@ class Linker:
         entering.check_options(options)
         progress = options.get("progress")
         reads = options.get("seeds_by") is not None
-        left = open_collection(a, payload=reads, progress=progress)
-        right = open_collection(b, payload=reads, progress=progress)
+        left = open_collection(a, payload=reads if payload_a is None else payload_a, progress=progress)
+        right = open_collection(b, payload=reads if payload_b is None else payload_b, progress=progress)
         if links is None:
             links = link(left, right, **options)
         else:
@@ -103,7 +114,7 @@ class Linker:
         if links.summary.verdict == NOT_LINKABLE:
             reasons = " ".join(links.summary.reasons)
             raise InputError(f"The collections do not link, so nothing is known that new rows could follow: {reasons}")
-        return cls.learned(links, left, right, (_address(a), _address(b)), **options)
+        return cls.learned(links, left, right, (remembered(a), remembered(b)), **options)
 
     @classmethod
     @takes_threads
@@ -121,11 +132,9 @@ class Linker:
         """
         sources = (remembered(sources[0]), remembered(sources[1]))
         random_state = options.get("random_state", 0)
-        tell(options.get("progress"), len(links), "learning")
-        groups = grouped(
-            prepare(left, skip_zero=True, side="A"),
-            prepare(right, skip_zero=True, side="B"),
-        )
+        entering.tell(options.get("progress"), len(links), "learning")
+        prepared = prepare(left, skip_zero=True, side="A"), prepare(right, skip_zero=True, side="B")
+        groups = grouped(*prepared)
         plain = SpanOptions()
         clouds = placed_clouds(*groups.clouds, "cpu", options.get("memory"), k=plain.k, ridge=plain.ridge)
         knowledge = learn(links, clouds, *groups.clouds, random_state)
@@ -181,7 +190,7 @@ class Linker:
         rows = entering.new_rows(batch, self.knowledge, at)
         entering.check_new(batch, self.links, at)
         other, signatures = self._other(at, against, progress)
-        tell(progress, len(rows), "matching")
+        entering.tell(progress, len(rows), "matching")
         vectors = rows.block(0, len(rows))
         judged = judge(self.knowledge, at, vectors, search(self.knowledge, at, vectors, signatures), other)
         return as_links(self.links, self.knowledge, at, judged, rows, other)
@@ -315,7 +324,7 @@ class Linker:
     def _take_in(self, side: int, batch: Collection, progress: ProgressListener | None) -> None:
         rows = entering.new_rows(batch, self.knowledge, side)
         other, signatures = self._other(side, None, progress)
-        tell(progress, len(rows), "matching")
+        entering.tell(progress, len(rows), "matching")
         vectors = rows.block(0, len(rows))
         found = search(self.knowledge, side, vectors, signatures)
         judged = judge(self.knowledge, side, vectors, found, other)
@@ -335,13 +344,3 @@ class Linker:
         self.knowledge = replace(again.knowledge, sides=(sides[0], sides[1]))
         self.translators = again.translators
         self._signatures.clear()
-
-
-def tell(progress: ProgressListener | None, rows: int, stage: str) -> None:
-    """Say what is being done, if anybody listens."""
-    if progress is not None:
-        progress(Progress(0, None, rows, None, stage))
-
-
-def _address(source: Source) -> str | None:
-    return str(source) if isinstance(source, (str, Path)) else None

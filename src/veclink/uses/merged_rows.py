@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from veclink.data.agreement import agreement_of
 from veclink.data.collection import Collection
 from veclink.data.ids import table_path
+from veclink.data.payload_pairs import may_be_compared
 from veclink.data.titles import named_title
-from veclink.errors import InputError, needed
+from veclink.errors import InputError, ShuffledPayloadWarning, needed
 from veclink.files.atomic import written_whole
 from veclink.files.fingerprints import file_digest
 from veclink.stores.arrow import id_column
@@ -28,6 +31,8 @@ MARK = b"veclink"  # in the metadata of a table that was written here
 AS_THEY_ARE = "as they are"
 RESERVED = ("id", "vector")
 """Columns of every store; a payload column of that name is there as a_… and b_… only."""
+NEEDED = ("origin", "id_a", "id_b", "link_probability")
+"""Columns of every merged collection."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +41,8 @@ class MergedRows:
 
     partner: (n_b,) the row of A that is the same object, −1 where there is none; probability: of that link, else NaN.
     alone: (m,) rows of A that are not in B. ids: (n_b + m,), B's as they are, A's made unique among them.
-    ids_of_a: what was done to A's ids for that, in words.
+    ids_of_a: what was done to A's ids for that, in words. payload_warning: a sentence where titles of linked rows speak
+    against the order of the payload, which is warned of, too.
     """
 
     a: Collection
@@ -46,6 +52,7 @@ class MergedRows:
     alone: np.ndarray
     ids: np.ndarray
     ids_of_a: str
+    payload_warning: str | None = None
 
     @classmethod
     def of(
@@ -57,7 +64,8 @@ class MergedRows:
         new = np.ones(len(a), bool)
         new[pairs[:, 0]] = new[left_out] = False
         alone = np.flatnonzero(new)
-        return cls(a, b, partner, sure, alone, *joined_ids(names(b), names(a)[alone]))
+        misfit = warned_of(a, b, pairs, probability)
+        return cls(a, b, partner, sure, alone, *joined_ids(names(b), names(a)[alone]), misfit)
 
     def __repr__(self) -> str:
         joined = int((self.partner >= 0).sum())
@@ -78,17 +86,16 @@ class MergedRows:
     def payload(self, start: int, stop: int) -> pa.Table:
         """Columns of rows start…stop−1: origin, id_a, id_b, link_probability, then the payload.
 
-        Of either side as a_… and b_…, and under its own name B's value, or A's where B has none. So do titles that one
-        side calls `title` and the other `name`: both columns are there, and have the same values.
+        Of either side as a_… and b_…, and under its own name B's value, or A's where B has none; see `plain_names`.
         """
         arrow: Any = needed("pyarrow", "The payload of a merged collection")
         n_b = len(self.b)
-        of_b = np.arange(start, min(stop, n_b))
-        of_b = of_b[of_b >= 0] if start < n_b else np.empty(0, np.int64)
+        old = np.arange(start, min(stop, n_b))
+        old = old[old >= 0] if start < n_b else np.empty(0, np.int64)
         new = self.alone[max(start - n_b, 0) : max(stop - n_b, 0)]
-        rows_b = np.concatenate([of_b, np.full(len(new), -1)])
-        rows_a = np.concatenate([self.partner[of_b], new])
-        chance = np.concatenate([self.probability[of_b], np.full(len(new), np.nan)])
+        rows_b = np.concatenate([old, np.full(len(new), -1)])
+        rows_a = np.concatenate([self.partner[old], new])
+        chance = np.concatenate([self.probability[old], np.full(len(new), np.nan)])
         origin = np.where(rows_b < 0, "a", np.where(rows_a < 0, "b", "both"))
         columns = {
             "origin": arrow.array(origin.tolist(), arrow.string()),
@@ -96,15 +103,25 @@ class MergedRows:
             "id_b": _taken_ids(arrow, self.b, rows_b),
             "link_probability": arrow.array(chance, mask=np.isnan(chance)),
         }
-        sides = [_taken_payload(arrow, self.b, rows_b), _taken_payload(arrow, self.a, rows_a)]
-        titles = [named_title(collection.payload) for collection in (self.b, self.a)]
-        for side, taken in zip("ab", reversed(sides), strict=True):
+        of_a, of_b = _taken_payload(arrow, self.a, rows_a), _taken_payload(arrow, self.b, rows_b)
+        for side, taken in (("a", of_a), ("b", of_b)):
             columns |= {f"{side}_{name}": values for name, values in taken.items()}
-        for name in dict.fromkeys([*sides[0], *sides[1]]):
-            if name not in columns and name not in RESERVED:
-                of_sides = [_column(name, taken, title, titles) for taken, title in zip(sides, titles, strict=True)]
-                columns[name] = coalesced([column for column in of_sides if column is not None])
-        return arrow.table(columns)
+        plain: dict[str, list[Any]] = {}
+        for side, own, others in (("b", of_b, of_a), ("a", of_a, of_b)):
+            for name, fills in plain_names(own, others, side, columns).items():
+                plain.setdefault(fills, []).append(own[name])
+        return arrow.table(columns | {name: coalesced(values) for name, values in plain.items()})
+
+
+def warned_of(a: Collection, b: Collection, pairs: np.ndarray, probability: np.ndarray) -> str | None:
+    """What titles of rows that become one (m, 2) say against the payload, once it was warned of; None for nothing."""
+    if not len(pairs):
+        return None
+    agreement = agreement_of(pairs, a, b, precision=float(probability.mean()))
+    if agreement is None or not agreement.note:
+        return None
+    warnings.warn(agreement.sentence, ShuffledPayloadWarning, stacklevel=4)
+    return agreement.sentence
 
 
 def check_table_beside(path: Path) -> None:
@@ -229,16 +246,35 @@ def _taken_payload(arrow: Any, collection: Collection, rows: np.ndarray) -> dict
     return {name: taken.column(name) for name in taken.column_names}
 
 
-def _column(name: str, taken: Mapping[str, Any], title: str | None, titles: list[str | None]) -> Any | None:
-    """The column of a side that is called so, else its titles where the other side calls its own so; None for neither.
 
-    taken: the columns of the side; title, titles: what it calls its titles, and what both do.
+
+def plain_names(
+    own: Mapping[str, Any],
+    others: Mapping[str, Any],
+    side: str,
+    there: Container[str],
+) -> dict[str, str]:
+    """The column without a_ and b_ that each column of one side fills, together with the other side's of that name.
+
+    Titles are one column, called as B calls them, where A says `name` and B `title`. A name that every merged
+    collection has, or a side as `a_…` and `b_…`, is filled by none.
+
+    Parameters
+    ----------
+    own, others : mapping of str to Arrow columns
+        The payload of the side, and that of the other one.
+    side : {"a", "b"}
+    there : container of str
+        The columns that the merged collection has.
     """
-    if name in taken:
-        return taken[name]
-    if title is None or name not in titles:
-        return None
-    return taken[title]
+    taken = (*RESERVED, *NEEDED)
+    names = {name: name for name in own if name not in taken and not (name[:2] in ("a_", "b_") and name in there)}
+    title, other = named_title(own), named_title(others)
+    if title not in names or other is None or title in others or other in own or not may_be_compared(title, other):
+        return names
+    b_first = (title, other) if side == "b" else (other, title)
+    names[title] = next((each for each in b_first if each in there), b_first[0])
+    return names
 
 
 def coalesced(columns: list[Any]) -> Any:

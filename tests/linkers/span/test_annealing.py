@@ -8,6 +8,7 @@ import numpy as np
 
 from span_papers import all_papers, whole_cloud_pair
 from veclink.linkers.span.annealing import Schedule, anneal, turned
+from veclink.linkers.span.beginnings import random_turns
 from veclink.linkers.span.constants import SEARCHED_PAIRS
 from veclink.linkers.span.directions import agreement
 from veclink.linkers.span.samples import Sampled, sample
@@ -51,3 +52,22 @@ def test_directions_and_sharpness_rise_and_the_hint_is_let_go() -> None:
     assert hinted[0] == 1.0 and hinted[5] == 0.0 and min(hinted) == 0.0
     assert Schedule(11, (4, 60), (1.0, 4.0), let_go=0.5, held=3.0).at(1)[2] == 3.0 * hinted[1]
     assert schedule.width(0, 60) == 16 and schedule.width(11, 60) == 60
+
+
+def test_several_guesses_side_by_side_end_as_one_after_another() -> None:
+    p, q = _paired().rows
+    rows = p[:200], q[:200]
+    guesses = random_turns(3, p.shape[1], np.random.default_rng(0))
+    together = anneal(rows, guesses, SHORT)
+    for guess, found in zip(guesses, together, strict=True):
+        assert np.allclose(anneal(rows, guess, SHORT), found, atol=1e-3)
+
+
+def test_a_row_of_twice_the_mass_counts_as_two_rows() -> None:
+    p, q = (each[:150] for each in _paired().rows)
+    first = p.T @ q / len(p)
+    twice = np.r_[np.arange(150), np.arange(50)]
+    masses = np.where(np.arange(150) < 50, 2, 1).astype(np.float32) / 200
+    weighed = anneal((p, q), first, SHORT, masses=(masses, masses))
+    assert np.allclose(weighed, anneal((p[twice], q[twice]), first, SHORT), atol=1e-3)
+    assert not np.allclose(weighed, anneal((p, q), first, SHORT), atol=1e-2)

@@ -25,6 +25,16 @@ def test_all_of_a_hundred_rows_are_found_among_many() -> None:
     assert score(links.pairs, truth).f1 > 0.75
 
 
+def test_what_is_found_from_nothing_among_many_grows_as_carefully_as_seeds() -> None:
+    papers, shared = all_papers(), 150
+    pairs = np.random.default_rng(1).permutation(papers.truth)[:shared]
+    alone = np.setdiff1d(np.arange(len(papers.a)), papers.truth[:, 0])[:250]
+    truth = np.column_stack([np.arange(shared), pairs[:, 1]])
+    links = link(papers.a[np.r_[pairs[:, 0], alone]], papers.b, device="cpu")
+    assert links.summary.verdict == "linkable"
+    assert score(links.pairs, truth).f1 > 0.85
+
+
 def test_a_view_has_a_vote_on_the_seeds_it_does_without() -> None:
     members = Members(np.arange(40).reshape(20, 2), n_fixed=10)
     rule = ViewRule(count=12, anchors=256, held=0.75, out_of_bag=True, seeds_left_out=0.2)

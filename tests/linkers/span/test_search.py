@@ -35,6 +35,19 @@ def test_many_beginnings_find_the_turn_of_a_cloud_against_itself() -> None:
     assert _share_right(points, away, found) > 0.95
 
 
+def test_many_beginnings_find_the_turn_between_two_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """500 rows of either side, 300 of them shared: 20 groups, one direction, four beginnings or a low β may fail."""
+    monkeypatch.setattr(search, "BEGINNINGS", (256, 256))
+    a, b = _clouds()
+    truth, shared = all_papers().truth, 300
+    alone_a = np.setdiff1d(np.arange(len(a)), truth[:, 0])[:200]
+    alone_b = np.setdiff1d(np.arange(len(b)), truth[:, 1])[:200]
+    both = a[np.r_[truth[:shared, 0], alone_a]], b[np.r_[truth[:shared, 1], alone_b]]
+    for state in (0, 1, 3):
+        found = searched(both, np.random.default_rng(state))
+        assert _share_right(*both, found) > 0.9 * shared / len(both[0])
+
+
 def test_beginnings_that_run_side_by_side_end_as_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
     points = _clouds()[0][:150]
     monkeypatch.setattr(search, "BEGINNINGS", (24, 24))

@@ -87,7 +87,7 @@ class Search:
 
     @property
     def seeded(self) -> GrowthSchedule:
-        """How to grow from given pairs: carefully where there are few rows, unless something else was told."""
+        """How to grow from pairs: carefully where there are few rows, unless something else was told."""
         told = self.options.schedule
         return FEW_ROWS_SCHEDULE if has_few_rows(self.clouds) and told == DEFAULT_SCHEDULE else told
 
@@ -116,8 +116,11 @@ class Attempt:
     mark: float | None = None
 
 
-def grown_along(search: Search, projections: Projections) -> Pool:
-    """A pool from the mutual neighbours under the projections that an alignment found."""
+def grown_along(search: Search, projections: Projections, in_full: GrowthSchedule | None = None) -> Pool:
+    """A pool from the mutual neighbours under the projections that an alignment found.
+
+    in_full: how to grow what a short growth is hopeful of; as told where not given.
+    """
     clouds, rng = search.clouds, search.rng
     queries = clouds.sample_queries(rng, first=True)
     pairs, score = clouds.propose(projections, queries)
@@ -133,14 +136,14 @@ def grown_along(search: Search, projections: Projections) -> Pool:
     probed = search.grow(guessed(clouds, pairs), short)
     if probed.agreed < HOPEFUL * queries.extent:
         return probed
-    grown = search.grow(guessed(clouds, probed.pairs))
+    grown = search.grow(guessed(clouds, probed.pairs), in_full)
     hopeless = grown.agreed < HOPEFUL * queries.extent
     if hopeless or grown.agreed >= search.clear * queries.extent:
         return grown
     # A pool that began with all pairs may stay half wrong: the best of it grow into a better one.
     count = max(MIN_POOL_LIMIT, int(BEST_OF_UNCLEAR * len(grown.pairs)))
     best = grown.pairs[:count]
-    again = search.grow(guessed(clouds, best))
+    again = search.grow(guessed(clouds, best), in_full)
     return max(grown, again, key=lambda pool: pool.agreed)
 
 

@@ -171,13 +171,14 @@ def _by_annealing(search: Search) -> Pool:
     clouds = search.clouds
     sampled = _sampled(clouds, MAX_ALIGNED, search.rng)
     projections = annealed(sampled, clouds.means, search.rng)
-    return grown_along(search, projections)
+    return grown_along(search, projections, search.seeded)
 
 
 def _by_profiles(search: Search) -> Pool:
     search.begin("no seeds, aligning by profiles")
     hops, ridge, power = PROFILE_GUESS
-    return _aligned(search, partial(paired_profiles, hops=hops, ridge=ridge), power)
+    hint = partial(paired_profiles, hops=hops, ridge=ridge)
+    return grown_along(search, _aligned(search, hint, power), search.seeded)
 
 
 def _by_search(search: Search) -> Pool:
@@ -186,7 +187,7 @@ def _by_search(search: Search) -> Pool:
     clouds = search.clouds
     sampled = _sampled(clouds, SEARCHED_ROWS, search.rng)
     projections = searched(sampled, search.rng, search.listener)
-    return grown_along(search, projections)
+    return grown_along(search, projections, search.seeded)
 
 
 def _annealed_anchors(search: Search, anchors: Anchors) -> Attempt:
@@ -210,11 +211,12 @@ def _aligned_anchors(search: Search, anchors: Anchors, power: float) -> Attempt:
     def hint(a: np.ndarray, b: np.ndarray) -> Sides:
         return both(projected, (a, b), projections)
 
-    return Attempt(name, _aligned(search, hint, power), search)
+    aligned = _aligned(search, hint, power)
+    return Attempt(name, grown_along(search, aligned), search)
 
 
-def _aligned(search: Search, hint: Hint, power: float) -> Pool:
-    """A pool from the mutual neighbours of two clouds that were aligned by a hint.
+def _aligned(search: Search, hint: Hint, power: float) -> Sides:
+    """Projections on which two clouds look alike, aligned by a hint.
 
     The directions are found on a sample of the rows: they are the same for all.
     """
@@ -223,7 +225,7 @@ def _aligned(search: Search, hint: Hint, power: float) -> Pool:
     rounds = ALIGNMENT_ROUNDS_OF_LARGE if clouds.large else ALIGNMENT_ROUNDS
     rule = AlignmentRule(power, rounds)
     hints = hint(*sampled)
-    projections = align(
+    return align(
         sampled,
         hints,
         rng,
@@ -231,7 +233,6 @@ def _aligned(search: Search, hint: Hint, power: float) -> Pool:
         rule,
         search.listener,
     )
-    return grown_along(search, projections)
 
 
 def _sampled(clouds: CloudPair, most: int, rng: np.random.Generator) -> Sides:

@@ -10,6 +10,7 @@ from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.errors import InputError, named
 from veclink.geometry.clouds import Cloud, inspected
+from veclink.progress import Progress, ProgressListener
 from veclink.uses.new_rows.knowledge import SIDES, Knowledge
 
 
@@ -96,3 +97,9 @@ def check_options(options: dict[str, Any]) -> None:
     centred = options.get("centred", chosen is None or getattr(chosen, "centred", True))
     if not one_to_one or not centred:
         raise InputError("A linker for new rows is one-to-one and centred; leave those options as they are.")
+
+
+def tell(progress: ProgressListener | None, rows: int, stage: str) -> None:
+    """Say what is being done, if anybody listens."""
+    if progress is not None:
+        progress(Progress(0, None, rows, None, stage))

@@ -47,11 +47,16 @@ class Held:
 
     def with_collection(self, side: int, collection: Collection, source: str | None) -> Held:
         """With the whole of one side in memory."""
-        sources = (
-            (source or self.sources[0], self.sources[1]) if side == 0 else (self.sources[0], source or self.sources[1])
+        sources, parts, ids_from = list(self.sources), list(self.parts), list(self.ids_from)
+        parts[side] = [collection]
+        if source is not None:
+            sources[side], ids_from[side] = source, ids_file(collection)
+        return replace(
+            self,
+            sources=(sources[0], sources[1]),
+            parts=(parts[0], parts[1]),
+            ids_from=(ids_from[0], ids_from[1]),
         )
-        parts = ([collection], self.parts[1]) if side == 0 else (self.parts[0], [collection])
-        return replace(self, sources=sources, parts=parts)
 
     def grown(self, side: int, batch: Collection) -> Held:
         """With new rows of one side, which follow the others where those are in memory."""
@@ -62,7 +67,12 @@ class Held:
 
 
 def remembered(source: Any) -> str | None:
-    """The path or URL of a collection, as it can be kept: without passwords, and a path in full."""
+    """The path or URL of a collection, as it can be kept: without passwords, and a path in full.
+
+    None for what is in memory, unless a file of payload names its rows: then that of its vectors is known, too.
+    """
+    if isinstance(source, Collection) and ids_file(source) is not None and Path(source.name).is_file():
+        source = source.name
     if not isinstance(source, (str, Path)):
         return None
     text = str(source)
@@ -85,9 +95,13 @@ def opened_side(held: Held, side: int, source: Any, progress: ProgressListener |
     try:
         return replace(with_payload(collection, file), payload=None)
     except VeclinkError as error:
+        name = SIDES[side]
+        reason = str(error).partition(";")[0]
+        again = "" if Path(file).exists() else "put it back, or "
         raise InputError(
-            f"The ids of side {SIDES[side].upper()} came from {file}, which cannot be used ({error}); put it back, or "
-            "give a collection that has these ids itself, such as Parquet, or X.npy with X.ids.txt."
+            f"The ids of side {name.upper()} came from {file}, which does not name these rows ({reason}); {again}give "
+            f"a file that names all of them, --payload-{name} FILE beside --against (in Python: "
+            "against=open_collection(…, payload=FILE)), or a collection that has ids itself."
         ) from error
 
 
