@@ -112,8 +112,12 @@ def _from_anchors(search: Search, anchors: Anchors) -> Iterator[Attempt]:
 
 
 def _from_nothing(search: Search) -> Iterator[Attempt]:
-    """Alignments in the order of what they cost: by profiles, slowly by broader ones, from many beginnings."""
-    for start in (_by_profiles, _by_annealing, _by_search):
+    """Alignments in the order of what they cost: by profiles, slowly by broader ones, from many beginnings.
+
+    Of large clouds the slow one would see two samples without partners in one another.
+    """
+    starts = (_by_profiles, _by_search) if search.clouds.large else (_by_profiles, _by_annealing, _by_search)
+    for start in starts:
         yield Attempt(FROM_NOTHING, start(search), search)
 
 

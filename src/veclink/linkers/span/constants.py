@@ -224,13 +224,16 @@ CARRIED_HALFWAY: Final = 16
 HALFWAY: Final = 60
 CARRIED_THROUGH: Final = 3
 
-# Rows of a cloud that a search draws its groups from at most, and rows of the smaller cloud from which on the last rounds
-# run on groups too, and on how many. Two halves of titles that share no row (minilm–e5, three splits): from 12,000 rows
-# each, 1,483 rows of both end nowhere, so many groups with 38 and 40 % of 24,000 titles nearest to their partner, 600
-# with 32 %, 3,000 with 47 % in twice the time; from 8,000 rows with 37 %, from 4,096 with none.
+# Rows of a cloud that a search draws its groups from at most; rows of the smaller cloud from which the last rounds run
+# on groups too; how many groups; and how many beginnings are tried and carried on there. Two halves of 24,000 titles
+# that share no row (minilm–e5): from 1,483 rows of both no title comes near its partner, from so many groups of 12,000
+# rows 33 to 40 % are nearest to theirs, of 8,000 rows 37 %, of 4,096 none; from 600 groups 32 %, from 3,000 47 % in
+# twice the time. With 2,048 beginnings 3 of 3 splits end so, with 1,024 and 8 carried on 3 of 3, with 512 and 4 2 of 3.
 SEARCHED_ROWS: Final = 32_768
 MANY_ROWS: Final = 6_000
 LAST_GROUPS: Final = 1_500
+BEGINNINGS_OF_MANY: Final = 1024
+CARRIED_OF_MANY: Final = 8
 
 # Rounds, directions (from, to) and sharpness β (from, to) of the three. With 15 rounds instead of 30 a third fewer
 # of the tried end right, with 60 a third more, at twice the cost; sifting to 32 or 40 directions tells less than to 24,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -24,8 +25,10 @@ from veclink.linkers.span.constants import (
     ANNEALED_POWER,
     AT_ONCE,
     BEGINNINGS,
+    BEGINNINGS_OF_MANY,
     CARRIED,
     CARRIED_HALFWAY,
+    CARRIED_OF_MANY,
     CARRIED_THROUGH,
     GROUPINGS,
     GROUPS,
@@ -69,19 +72,19 @@ def searched(clouds: Sides, rng: np.random.Generator, listener: RoundListener | 
 
         return np.concatenate(runs(run, _parts(joints, AT_ONCE)))
 
-    last = _last(sampled, everything, rng)
+    effort = _effort(sampled, everything, rng)
+    last = effort.last
 
     def slowly(joint: np.ndarray, rounds: range) -> np.ndarray:
         return anneal(last.rows, joint, carried, rounds=rounds, masses=last.masses)
 
-    count = _worthwhile(sampled)
-    begun = random_turns(count, everything[0].shape[1], rng)
+    begun = random_turns(effort.beginnings, everything[0].shape[1], rng)
     short = Schedule(*TRIED)
     parts = np.array_split(begun, GROUPINGS)
     tried = np.concatenate([on_groups(part, GROUPS, short) for part in parts])
-    best = _best(tried, max(CARRIED_HALFWAY, round(SIFTED_SHARE * count)))
+    best = _best(tried, max(effort.carried, round(SIFTED_SHARE * len(tried))))
     sifted = on_groups(best, SIFTED_GROUPS, Schedule(*SIFTED))
-    halfway = runs(partial(slowly, rounds=range(HALFWAY)), _best(sifted, CARRIED_HALFWAY))
+    halfway = runs(partial(slowly, rounds=range(HALFWAY)), _best(sifted, effort.carried))
     rest = range(HALFWAY, carried.rounds)
     found = runs(partial(slowly, rounds=rest), _best(np.stack(halfway), CARRIED_THROUGH))
     return _best_projections(sampled, found)
@@ -147,21 +150,26 @@ def _in_parallel(
     return found
 
 
-def _last(sampled: Sampled, everything: Sides, rng: np.random.Generator) -> Grouped:
-    """What the last rounds run on: rows, or of many rows as many groups.
+@dataclass(frozen=True, eq=False)
+class _Effort:
+    """How many beginnings are tried, how many of them are carried on, and on which rows or groups."""
 
-    Of two samples of many rows few are partners, and rows without one lead astray; means of groups have one all the same.
+    beginnings: int
+    carried: int
+    last: Grouped
+
+
+def _effort(sampled: Sampled, everything: Sides, rng: np.random.Generator) -> _Effort:
+    """On few rows no more beginnings than take about as long as what follows; on many rows fewer do, and groups alone.
+
+    Two samples of many rows have few partners in one another, and rows without one lead astray. Groups have theirs.
     """
-    if min(both(len, everything)) < MANY_ROWS:
-        return Grouped(sampled.rows)
-    return grouped(everything, LAST_GROUPS, rng)
-
-
-def _worthwhile(sampled: Sampled) -> int:
-    """How many beginnings: no more than take about as long as what follows."""
+    if min(both(len, everything)) >= MANY_ROWS:
+        return _Effort(BEGINNINGS_OF_MANY, CARRIED_OF_MANY, grouped(everything, LAST_GROUPS, rng))
     n_a, n_b = both(len, sampled.rows)
     fewest, most = BEGINNINGS
-    return min(max(fewest, n_a * n_b // PAIRS_FOR_ONE), most)
+    worthwhile = min(max(fewest, n_a * n_b // PAIRS_FOR_ONE), most)
+    return _Effort(worthwhile, CARRIED_HALFWAY, Grouped(sampled.rows))
 
 
 def _parts(joints: np.ndarray, size: int) -> list[np.ndarray]:
