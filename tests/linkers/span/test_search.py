@@ -48,6 +48,25 @@ def test_many_beginnings_find_the_turn_between_two_models(monkeypatch: pytest.Mo
         assert _share_right(*both, found) > 0.9 * shared / len(both[0])
 
 
+def _two_models_of(n: int, state: int) -> tuple[np.ndarray, np.ndarray]:
+    """Made vectors of n objects in a thousand clusters, by two models."""
+    rng = np.random.default_rng(state)
+    spread = np.arange(1, 129) ** -0.5
+    centres = rng.gamma(1.0, size=(1000, 128)) * rng.choice([-1, 1], (1000, 128))
+    objects = spread * (centres[rng.choice(1000, n, p=rng.dirichlet(np.ones(1000)))] + rng.normal(size=(n, 128)))
+    other = _turned_away(objects.astype(np.float32)) + 0.05 * rng.normal(size=(n, 128))
+    a, b = (unit_rows((each - each.mean(axis=0)).astype(np.float32)) for each in (objects, other))
+    return a, b
+
+
+def test_many_rows_are_aligned_though_none_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On rows instead of groups 5 to 17 of 100 come out right."""
+    monkeypatch.setattr(search, "BEGINNINGS_OF_MANY", 256)
+    a, b = _two_models_of(12_500, state=0)
+    found = searched((a[:6000], b[6000:12_000]), np.random.default_rng(0))
+    assert _share_right(a[12_000:], b[12_000:], found) > 0.95
+
+
 def test_beginnings_that_run_side_by_side_end_as_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
     points = _clouds()[0][:150]
     monkeypatch.setattr(search, "BEGINNINGS", (24, 24))
