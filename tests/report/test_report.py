@@ -179,7 +179,8 @@ def test_collections_that_do_not_link_get_a_report_that_says_so(tmp_path: Path, 
     opened = visit(tmp_path / "r.html")
     assert opened.page.inner_text("h1") == "No links found without seeds."
     assert "veclink probe" in opened.page.inner_text(".verdict")
-    assert "ended after one round" in opened.page.inner_text("#growth") and opened.page.locator("#links").count() == 0
+    assert "no seeds, 3 times, agreement on at most" in opened.page.inner_text("#growth")
+    assert opened.page.locator("#links").count() == 0
     assert opened.complaints == []
 
 
@@ -193,6 +194,14 @@ def test_geh_links_are_shown_without_estimates_that_it_does_not_make(tmp_path: P
     assert opened.page.locator("#curve").count() == 0 and opened.page.locator("#histogram").count() == 1
     opened.page.click("#links tbody tr >> nth=0")
     assert opened.complaints == [] and "views" in opened.page.inner_text("dialog")
+
+
+def test_growth_that_ended_after_one_round_is_a_sentence_and_no_chart(tmp_path: Path, visit: Any) -> None:
+    links = Links(np.empty((0, 2), np.int64), np.empty(0), Summary("by hand", 30, 30, 0), trace={"growth": [[12, 3]]})
+    save_report(tmp_path / "r.html", links)
+    opened = visit(tmp_path / "r.html")
+    assert "ended after one round, with 12 links in the pool" in opened.page.inner_text("#growth")
+    assert opened.page.locator("#growth canvas").count() == 0 and opened.complaints == []
 
 
 def test_pairs_of_any_origin_can_be_shown(tmp_path: Path, visit: Any) -> None:
