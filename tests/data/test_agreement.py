@@ -98,6 +98,12 @@ def test_titles_that_were_shortened_agree_as_far_as_they_go() -> None:
     assert agreement_of_titles(some, None) == Agreement("title", "title", 2, 3)
 
 
+def test_a_displaced_part_is_told_of_by_titles_that_were_shortened_too() -> None:
+    long = [clipped(f"{'xyz'[i % 3] * i} {i} " + "a common beginning, " * 12) for i in range(60)]
+    titles = {"title_a": np.array(long), "title_b": np.array([*long[:30], *np.roll(long[30:], 1)])}
+    assert "30 lead to another row" in agreement_of_titles(titles, None, 0.9).note
+
+
 def test_links_are_scored_against_a_column() -> None:
     a, b = holding(title=numbered(10)), holding(title=numbered(10))
     pairs = np.array([[0, 0], [1, 1], [2, 2], [3, 4]])

@@ -258,3 +258,11 @@ def test_the_chart_of_growth_counts_rounds_in_whole_numbers() -> None:
     figure.canvas.draw()
     rounds = next(axes for axes in figure.axes if axes.get_xlabel() == "round")
     assert all(tick == round(tick) for tick in rounds.get_xticks())
+
+
+def test_agreement_with_collections_that_lack_the_column_of_the_seeds_is_not_known() -> None:
+    links = replace(three_links(), trace={"seeds_by": {"columns": ["doi", "doi"]}})
+    bare = Collection(np.zeros((8, 2), np.float32)), Collection(np.zeros((6, 2), np.float32))
+    assert links.agreement_with(*bare) is None
+    titled = Collection(np.zeros((6, 2), np.float32), payload=pa.table({"title": list("abcdef")}))
+    assert links.agreement_with(bare[0], titled) is None

@@ -43,7 +43,6 @@ def test_the_mean_adds_a_number_for_each_hop_and_itself() -> None:
     assert np.array_equal(with_mean[:, : without.shape[1]], without)
 
 
-
 def test_profiles_do_not_change_under_rotation() -> None:
     points = cloud_pair().a.array[:300]
     turn = np.linalg.qr(np.random.default_rng(0).normal(size=(points.shape[1],) * 2))[0].astype(np.float32)

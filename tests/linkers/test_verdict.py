@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from veclink.cli.app import app
 from veclink.data.links import Links
+from veclink.data.no_links import FROM_NOTHING
 from veclink.data.summary import Summary
 from veclink.linkers import verdict
 from veclink.linkers.anchors import Anchors
-from veclink.linkers.span.attempts import FROM_NOTHING
 from veclink.linkers.span.growing import Pool
 from veclink.linkers.span.starts import Bootstrap
 from veclink.linkers.verdict import (
@@ -122,13 +122,21 @@ def test_given_pairs_are_blamed_and_more_asked_for_only_where_that_can_help(
         assert "--seeds-by" not in " ".join([said, *advice_without_links(links)])
 
 
-@pytest.mark.parametrize(("start", "asked"), [("seeds", False), (FROM_NOTHING, True)])
+@pytest.mark.parametrize(
+    ("starts", "asked"),
+    [
+        ([("seeds", 0.92)], False),
+        ([(FROM_NOTHING, 0.92)], True),
+        ([("seeds", 0.0), (FROM_NOTHING, 0.92)], True),
+        ([("seeds", 0.0), ("seeds, aligned", 0.92)], False),
+    ],
+)
 def test_where_linking_grew_from_given_pairs_and_nothing_is_certain_no_more_of_them_are_asked_for(
-    start: str, asked: bool
+    starts: list[tuple[str, float]], asked: bool
 ) -> None:
-    said = _said(0.92, 0.01, start)
+    said = _said(0.92, 0.01, starts[-1][0])
     summary = Summary("span", ROWS, ROWS, 0, verdict=said.name, reasons=said.reasons)
-    links = Links(np.empty((0, 2), np.int64), np.empty(0), summary, trace={"starts": [(start, 0.92)]})
+    links = Links(np.empty((0, 2), np.int64), np.empty(0), summary, trace={"starts": starts})
     assert said.name == NOT_LINKABLE
     assert any("known pairs" in each for each in advice_without_links(links)) is asked
 

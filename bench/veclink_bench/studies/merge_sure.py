@@ -4,7 +4,7 @@
 
 A corpus is split in two that share α of it, linked from 30 seeds, and merged with each `sure` and map; all queries of
 B's model are asked. A document counts as found by a row of its own only: one that a wrong link hides is lost. Both
-defaults are chosen on the cells of SciFact (the least `sure` that hides at most 0.5 % of A in each cell of α = 0.3, and
+defaults are chosen on the cells of SciFact of α = 0.3 (the least `sure` that hides at most 0.5 % of A on average, and
 the map with the best NDCG); those of NFCorpus chose nothing. Cells are kept in
 results/experiments/merge_sure.json; those that this version of the code has measured are not run again.
 

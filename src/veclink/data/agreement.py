@@ -211,14 +211,15 @@ def agreement_of_titles(
     counted = np.ones(len(titles["title_a"]), bool) if given is None else ~given
     both = [_cut_alike(*texts) for texts in zip(titles["title_a"], titles["title_b"], strict=True)]
     left, right = ([texts[side] for texts in both] for side in (0, 1))
+    whole = _uncut(titles["title_a"]), _uncut(titles["title_b"])
     columns = "title", "title"
     some_left, some_right = (list(compress(side, counted)) for side in (left, right))
     found = _counted(columns, some_left, some_right, len(counted) - int(counted.sum()))
     if found.is_next_to_none:
-        found = _noted(found, _counted(columns, left, right, 0), _shared(left, right))
+        found = _noted(found, _counted(columns, left, right, 0), _shared(*whole))
     elif precision is not None and _is_doubted(found, precision):
         themselves = np.column_stack([np.arange(len(left))] * 2)
-        found = _noted_elsewhere(found, themselves, (left, right), precision)
+        found = _noted_elsewhere(found, themselves, whole, precision)
     return found if found.compared and (found.note or not found.is_low) else None
 
 
@@ -294,6 +295,11 @@ def _noted_elsewhere(
         "order of the vectors, and its ids and titles stand at the wrong rows; or these links are wrong."
     )
     return replace(found, note=note)
+
+
+def _uncut(titles: np.ndarray) -> list[str]:
+    """Titles, normalised, as far as they are known: comparable across links, whatever their partners are."""
+    return [normalised(text.removesuffix(CUT)) for text in titles]
 
 
 def _cut_alike(left: str, right: str) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from veclink.data.agreement import Agreement, agreement_of, agreement_of_titles
 from veclink.data.link import Link
 from veclink.data.notebook import FIRST, card, share
 from veclink.data.pairs import read_pairs
+from veclink.data.payload_pairs import has_column
 from veclink.data.scores import Scores, score
 from veclink.data.tabled import Tabled
 from veclink.data.texts import TEXTS, PayloadTexts, Texts
@@ -108,13 +109,16 @@ class ShownLinks(Tabled):
 
     def agreement_with(self, a: Collection, b: Collection) -> Agreement | None:
         """The same by the payload of the two collections, in the column that linking started from, if it did."""
-        columns = self.trace.get("seeds_by", {}).get("columns")
+        started_by = self.trace.get("seeds_by", {}).get("columns")
+        columns = None
+        if started_by is not None and all(map(has_column, (a, b), started_by)):
+            columns = started_by[0], started_by[1]  # a list, where it was read from a file
         return agreement_of(
             self.pairs,
             a,
             b,
             given=self.evidence.get("given"),
-            columns=None if columns is None else (columns[0], columns[1]),  # a list, where it was read from a file
+            columns=columns,
             precision=self.summary.precision,
         )
 

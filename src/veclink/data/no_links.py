@@ -9,7 +9,7 @@ from typing import Final
 NO_LINKS_WITHOUT_SEEDS = "No links found without seeds. That does not mean that nothing is shared."
 NO_LINKS_FROM_GIVEN = "No links found, neither from what was given nor without it."
 FROM_NOTHING = "no seeds"
-"""The name of a start where nothing was given, as `linkers.span.attempts` has it in the trace of links."""
+"""The name of a start where nothing was given, in the trace of links."""
 NOTHING_SHARED = "nothing is shared, or too little"
 TOO_FEW_ROWS = "Too few rows"
 FEW_AMONG_MANY = (

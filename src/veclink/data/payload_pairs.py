@@ -207,6 +207,11 @@ def rows_by_value(values: list[str]) -> dict[str, int]:
     return {value: row for row, value in enumerate(values) if value and counts[value] == 1}
 
 
+def has_column(collection: Collection, column: str) -> bool:
+    """Whether a collection carries a column of that name."""
+    return collection.payload is not None and column in collection.payload.column_names
+
+
 def column_values(
     collection: Collection,
     column: str,

@@ -9,6 +9,7 @@ import numpy as np
 from veclink.data.doubt import DOUBTFUL, LINKABLE, NOT_LINKABLE
 from veclink.data.no_links import (
     FEW_AMONG_MANY,
+    FROM_NOTHING,
     NEXT_WITHOUT_SEEDS,
     NO_LINKS_FROM_GIVEN,
     NO_LINKS_WITHOUT_SEEDS,
@@ -19,7 +20,6 @@ from veclink.data.no_links import (
 )
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.geh.constants import AGREED, DISPUTED
-from veclink.linkers.span.attempts import FROM_NOTHING
 from veclink.linkers.span.constants import (
     CLEAR_OVERLAP_FACTOR,
     LOW_DIM_OVERLAP_FACTOR,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
@@ -134,8 +135,9 @@ def advice(links: Links, estimates: Estimates | None, n_close: int) -> list[Advi
 def _advice_on_nothing(links: Links) -> list[Advice]:
     """What to do where linking came to an end and nothing is certain."""
     told = ["Run veclink probe on the two collections: it says what is in the way."]
-    # where linking did grow from given pairs or anchors, more of them would change nothing
-    if all(name == FROM_NOTHING for name, _ in links.trace.get("starts", ())):
+    starts = links.trace.get("starts", ())
+    grown_from, _ = max(starts, key=itemgetter(1), default=(FROM_NOTHING, 0.0))
+    if grown_from == FROM_NOTHING:  # where it was from given pairs or anchors, more of them would change nothing
         told.append("Give known pairs, or more of them: 15 right ones are usually enough, 60 for hard data.")
     told.append("Check that the two collections do share objects: near neighbours alone make no links.")
     return [Advice(each) for each in told]

@@ -246,8 +246,6 @@ def _taken_payload(arrow: Any, collection: Collection, rows: np.ndarray) -> dict
     return {name: taken.column(name) for name in taken.column_names}
 
 
-
-
 def plain_names(
     own: Mapping[str, Any],
     others: Mapping[str, Any],

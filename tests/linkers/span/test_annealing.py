@@ -45,12 +45,12 @@ def test_a_schedule_run_in_two_parts_is_nearly_the_whole() -> None:
 
 
 def test_directions_and_sharpness_rise_and_the_hint_is_let_go() -> None:
-    schedule = Schedule(11, (4, 60), (1.0, 4.0), let_go=0.5)
+    schedule = Schedule(11, (4, 60), (1.0, 4.0))
     counts, sharpness, hinted = zip(*(schedule.at(step) for step in range(11)), strict=True)
     assert counts[0] == 4 and counts[-1] == 60 and list(counts) == sorted(counts)
     assert sharpness[0] == 1.0 and np.isclose(sharpness[-1], 4.0) and np.isclose(sharpness[5], 2.0)
-    assert hinted[0] == 1.0 and hinted[5] == 0.0 and min(hinted) == 0.0
-    assert Schedule(11, (4, 60), (1.0, 4.0), let_go=0.5, held=3.0).at(1)[2] == 3.0 * hinted[1]
+    assert hinted[0] == 1.0 and hinted[5] == 0.5 and hinted[-1] == 0.0
+    assert Schedule(11, (4, 60), (1.0, 4.0), held=3.0).at(1)[2] == 3.0 * hinted[1]
     assert schedule.width(0, 60) == 16 and schedule.width(11, 60) == 60
 
 

@@ -9,9 +9,10 @@ import pytest
 
 from span_papers import all_papers, cloud_pair, seeds_of_cut, some_papers, whole_cloud_pair
 from veclink.backends.cloud_pair import CloudPair
+from veclink.data.no_links import FROM_NOTHING
 from veclink.geometry.signatures import unit_rows
 from veclink.linkers.anchors import Anchors, anchors_from_rows
-from veclink.linkers.span.attempts import FROM_NOTHING, clean
+from veclink.linkers.span.attempts import clean
 from veclink.linkers.span.starts import Bootstrap, best_pool
 
 N_SEEDS = 30

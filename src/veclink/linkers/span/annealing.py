@@ -2,11 +2,12 @@
 
 The leading principal directions of two clouds of the same kind of data span nearly the same space, whatever the models;
 what is unknown is how the one is turned against the other. A guess of that turn (a cross-covariance of the two) gives
-every row soft partners, the partners give a better cross-covariance, and so on: `M ← Pᵀ T(M) Q`, where T is the
-doubly stochastic plan of `exp(β⟨P u, Q v⟩)` along the leading directions of M. With few directions and a low β the plan
-is nearly uniform and follows what the clouds have in common at large; both rise from round to round, and what began as
-a turn of three or four directions ends as a map of sixty. A wrong beginning ends in a wrong map, but how much of the
-two clouds the map makes agree, the sum of M's singular values, tells them apart without a label.
+every row soft partners, the partners give a better cross-covariance, and so on: `M ← Pᵀ T(M) Q`, where T is the plan of
+`exp(β⟨P u, Q v⟩)` along the leading directions of M, scaled so that its rows and columns sum to what each stands for.
+With few directions and a low β the plan is nearly uniform and follows what the clouds have in common at large; both
+rise from round to round, and what began as a turn of three or four directions ends as a map of sixty. A wrong beginning
+ends in a wrong map, but how much of the two clouds the map makes agree, the sum of M's singular values, tells them
+apart without a label.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from veclink.geometry.sides import Sides, both
 from veclink.geometry.signatures import SMALLEST_NORM
-from veclink.linkers.span.constants import ANNEALED_POWER, HINT_LET_GO, NARROWEST, PLAN_SCALINGS, WIDER
+from veclink.linkers.span.constants import ANNEALED_POWER, NARROWEST, PLAN_SCALINGS, WIDER
 from veclink.linkers.span.directions import leading
 from veclink.threads import multiply
 
@@ -29,7 +30,7 @@ class Schedule:
     """Rounds, and from where to where the number of directions and β rise in them (both as a geometric series).
 
     scalings: how often rows and columns of a plan are scaled in turn. power: of a direction's singular value, which is
-    its weight. held: the weight of a hint at first. let_go: the share of the rounds over which it falls to nothing.
+    its weight. held: the weight of a hint at first, which falls to nothing.
     """
 
     rounds: int
@@ -37,7 +38,6 @@ class Schedule:
     sharpness: tuple[float, float]
     scalings: int = PLAN_SCALINGS
     power: float = ANNEALED_POWER
-    let_go: float = HINT_LET_GO
     held: float = 1.0
 
     def at(self, step: int) -> tuple[int, float, float]:
@@ -45,7 +45,7 @@ class Schedule:
         done = min(step / max(self.rounds - 1, 1), 1.0)
         count = round(_between(self.directions, done))
         sharpness = _between(self.sharpness, done)
-        hinted = self.held * max(0.0, 1.0 - done / self.let_go)
+        hinted = self.held * (1.0 - done)
         return count, sharpness, hinted
 
     def width(self, step: int, most: int) -> int:
@@ -112,7 +112,7 @@ def _fill_plan(
     step: int,
     hint: np.ndarray | None,
 ) -> None:
-    """`exp(β⟨P u, Q v⟩)` of all rows (…, n1, n2) in one round, largest 1, before its rows and columns are scaled."""
+    """`exp(β⟨P u, Q v⟩)` of all rows (…, n1, n2) in one round, at most 1, before its rows and columns are scaled."""
     count, sharpness, hinted = schedule.at(step)
     width = schedule.width(step, joint.shape[-1])
     block = joint[..., :width, :width]

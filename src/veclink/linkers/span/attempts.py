@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 
 from veclink.backends.cloud_pair import CloudPair
+from veclink.data.no_links import FROM_NOTHING
 from veclink.geometry.profiles import paired_profiles
 from veclink.geometry.sides import Sides, both
 from veclink.geometry.signatures import projected, span_projections
@@ -43,7 +44,6 @@ from veclink.linkers.span.mapped import mapped
 from veclink.linkers.span.search import annealed, annealed_from, searched
 from veclink.linkers.span.soft_anchors import grow_softly
 
-FROM_NOTHING = "no seeds"
 Hint = Callable[[np.ndarray, np.ndarray], Sides]  # from rows of both clouds to rows that compare across them
 
 

@@ -248,11 +248,9 @@ CARRIED: Final = (120, (6, 60), (1.0, 4.0))
 NARROWEST: Final = 16
 WIDER: Final = 1.5
 
-# Power on the singular values (.3 to .7 do, 1 does not), scalings of a plan, and the share of the rounds over which a
-# hint is let go. Chosen on reddit minilm–e5 and scifact.
+# Power on the singular values (.3 to .7 do, 1 does not), scalings of a plan. Chosen on reddit minilm–e5 and scifact.
 ANNEALED_POWER: Final = 0.7
 PLAN_SCALINGS: Final = 3
-HINT_LET_GO: Final = 0.6
 
 # Weight of a hint in the exponent of a plan.
 HINT_EXPONENT: Final = 4.0
@@ -266,7 +264,7 @@ MIXED: Final = 0.4
 # from 4 seeds, minilm–e5 needs the first and mpnet–e5 the second (α = .3); the sums are 30 where right, 25 where wrong.
 SEEDED: Final = ((4.0, 0.0), (4.0, 1.0), (10.0, 0.0), (10.0, 1.0), (10.0, 2.0))
 
-# Hops and ridge of the profiles of a search.
+# Hops and ridge of the profiles of slow alignments.
 SEARCH_HOPS: Final = 3
 SEARCH_RIDGE: Final = 1.0
 

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
+from veclink.geometry.rows import tiles
 from veclink.geometry.sides import Sides
 from veclink.geometry.signatures import singular
 
+TILE = 4096  # rows that are held in float64 at a time
 
 def whitening(points: np.ndarray, count: int) -> np.ndarray:
     """The leading principal directions (d, count), each divided by the root of its variance plus the mean variance."""
-    products = points.T.astype(np.float64) @ points
+    products = sum(_products(points[start:stop]) for start, stop in tiles(len(points), TILE))
     covariance = products / len(points)
     values, directions = np.linalg.eigh(covariance)
     values = np.maximum(values[::-1], 0.0)
     directions = directions[:, ::-1]
     scaled = directions / np.sqrt(values + values.mean())
     return scaled[:, :count].astype(np.float32)
+
+
+def _products(points: np.ndarray) -> np.ndarray:
+    return points.T.astype(np.float64) @ points
 
 
 def leading(joint: np.ndarray, count: int, power: float) -> Sides:

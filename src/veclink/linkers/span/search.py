@@ -2,7 +2,7 @@
 
 Which beginning is good is luck: of the turns that are drawn, one in a hundred or a thousand ends right. That one does,
 shows in how much of the two clouds it makes agree. So thousands are tried, on a few hundred groups of rows at first,
-the best of them on more groups, and the best of those on rows.
+the best of them on more groups, and the best of those on rows, or on more groups still where there are many rows.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from veclink.linkers.span.directions import agreement
 from veclink.linkers.span.groups import Grouped, grouped
 from veclink.linkers.span.samples import Sampled, sample, whitened
 from veclink.progress import RoundListener
-from veclink.threads import thread_count
+from veclink.threads import computing, thread_count
 
 Begun = TypeVar("Begun")
 
@@ -101,7 +101,7 @@ def annealed(clouds: Sides, means: Means, rng: np.random.Generator) -> Sides:
     hint = profile_exponent(profiles, sampled)
 
     def run(held: float) -> np.ndarray:
-        schedule = Schedule(*ANNEALED, let_go=1.0, held=held)
+        schedule = Schedule(*ANNEALED, held=held)
         first = first_joint(sampled.rows, np.float32(held) * hint)
         return anneal(sampled.rows, first, schedule, hint)
 
@@ -122,7 +122,7 @@ def annealed_from(given: Sides, clouds: Sides, means: Means, ridge: float, rng: 
     rows = rows_of(clouds, sampled.chosen)
     of_a, of_b = both(projected, rows, span_projections(given, ridge))
     by_given = of_a @ of_b.T - np.float32(1.0)
-    schedule = Schedule(*ANNEALED, let_go=1.0)
+    schedule = Schedule(*ANNEALED)
 
     def run(weights: tuple[float, float]) -> np.ndarray:
         of_given, of_profiles = map(np.float32, weights)
@@ -141,9 +141,17 @@ def _in_parallel(
     listener: RoundListener | None = None,
 ) -> list[np.ndarray]:
     """Cross-covariances of independent runs, on all processors, in the order of what they are made of."""
+    jobs = list(of)
+    count = thread_count()
+    of_each = max(1, count // max(1, len(jobs)))
+
+    def alone(job: Begun) -> np.ndarray:
+        with computing(of_each):
+            return run(job)
+
     found = []
-    with ThreadPoolExecutor(thread_count()) as threads:
-        for joint in threads.map(run, of):
+    with ThreadPoolExecutor(count) as threads:
+        for joint in threads.map(alone, jobs):
             found.append(joint)
             if listener is not None:
                 listener(len(found), n_rows, 0.0)

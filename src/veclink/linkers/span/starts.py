@@ -13,12 +13,13 @@ from functools import partial
 import numpy as np
 
 from veclink.backends.cloud_pair import CloudPair
+from veclink.data.no_links import FROM_NOTHING
 from veclink.data.pairs import sharing_no_row
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.outlier_seeds import find_outlier_seeds
 from veclink.linkers.span.attempt import Attempt, AttemptListener, Search, centred_on_pool
-from veclink.linkers.span.attempts import FROM_NOTHING, attempts
+from veclink.linkers.span.attempts import attempts
 from veclink.linkers.span.centring import Means, anchors_on
 from veclink.linkers.span.constants import COMPARED_STARTS, CONVERGED, MAX_OUTLIER_SHARE, OUTLIER_ANCHORS
 from veclink.linkers.span.growing import Pool
