@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+import veclink
 from span_papers import all_papers, cloud_pair, seeds_of_cut, some_papers, whole_cloud_pair
 from veclink.backends.cloud_pair import CloudPair
 from veclink.data.no_links import FROM_NOTHING
@@ -75,6 +76,17 @@ def test_a_seed_file_without_a_right_pair_is_not_worse_than_none() -> None:
     assert found.converged and none.converged
     assert n_right[0] > 0.97 * n_right[1] > 200
     assert len(found.outlier_seeds) >= 11
+
+
+def test_what_is_left_of_a_file_of_wrong_pairs_does_not_spoil_the_estimates() -> None:
+    """Of 300 pairs at random some do not look wrong by themselves; as true ones that are not found they doubled it all."""
+    clouds, rng = whole_cloud_pair(), np.random.default_rng(0)
+    a, b = clouds.a.array, clouds.b.array
+    wrong = np.column_stack([rng.permutation(len(a))[:300], rng.permutation(len(b))[:300]])
+    links = veclink.link(a, b, seeds=wrong, device="cpu")
+    shared = len(all_papers().truth)
+    assert 0.8 * shared < links.summary.overlap < 1.25 * shared
+    assert any("300 of the 300 given pairs look wrong" in each for each in links.summary.reasons)
 
 
 def test_the_first_start_that_takes_off_is_the_last_that_is_tried() -> None:

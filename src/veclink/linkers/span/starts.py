@@ -149,6 +149,8 @@ def _rated(attempt: Attempt, anchors: Anchors | None) -> Bootstrap:
         too_many = len(outliers) > MAX_OUTLIER_SHARE * len(anchors)
         if too_many and attempt.name != FROM_NOTHING:
             share = 0.0
+        elif too_many:  # the others are wrong ones that happen to look right: as true pairs they would spoil estimates
+            outliers = np.arange(len(anchors))
     return replace(
         rated,
         share=share,
