@@ -79,7 +79,7 @@ def test_a_seed_file_without_a_right_pair_is_not_worse_than_none() -> None:
 
 
 def test_what_is_left_of_a_file_of_wrong_pairs_does_not_spoil_the_estimates() -> None:
-    """Of 300 pairs at random some do not look wrong by themselves; as true ones that are not found they doubled it all."""
+    """Of 300 pairs at random some do not look wrong by themselves; taken as true, they doubled the overlap."""
     clouds, rng = whole_cloud_pair(), np.random.default_rng(0)
     a, b = clouds.a.array, clouds.b.array
     wrong = np.column_stack([rng.permutation(len(a))[:300], rng.permutation(len(b))[:300]])
