@@ -8,7 +8,7 @@ import pytest
 from span_papers import all_papers, whole_cloud_pair
 from veclink.geometry.signatures import unit_rows
 from veclink.linkers.span import search
-from veclink.linkers.span.search import annealed, annealed_from, searched
+from veclink.linkers.span.search import annealed, searched
 from veclink.matching import match
 
 
@@ -78,17 +78,23 @@ def test_beginnings_that_run_side_by_side_end_as_one_after_another(monkeypatch: 
     assert all(np.array_equal(one, other) for one, other in zip(*found, strict=True))
 
 
-def test_four_pairs_align_what_four_wrong_ones_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "SEEDED", [each for each in search.SEEDED if not each[1]])  # without the profiles
+def test_four_pairs_tell_a_cloud_from_its_mirror_image(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without pairs, or with pairs that weigh nothing or all, four beginnings find no turn."""
+    monkeypatch.setattr(search, "BEGINNINGS", (4, 4))
     a, b = _clouds()
     truth = all_papers().truth
     both = a[truth[:, 0]], b[truth[:, 1]]
-    right = []
-    for partners in (np.arange(4), np.arange(4) + 300):
-        given = both[0][:4], both[1][partners]
-        found = annealed_from(given, both, (None, None), 0.3, np.random.default_rng(0))
-        right.append(_share_right(*both, found))
-    assert right[0] > 0.5 > right[1]
+
+    def right(partners: np.ndarray | None) -> float:
+        given = None if partners is None else (both[0][:4], both[1][partners])
+        return _share_right(*both, searched(both, np.random.default_rng(0), given=given))
+
+    of_true, of_wrong, of_none = (right(each) for each in (np.arange(4), np.arange(4) + 300, None))
+    assert of_true > 0.5
+    assert of_wrong < 0.1 and of_none < 0.1
+    for weight in (0.0, 1.0):
+        monkeypatch.setattr(search, "GIVEN_WEIGHT", weight)
+        assert right(np.arange(4)) < 0.5 * of_true
 
 
 def test_one_slow_run_aligns_a_cloud_with_a_part_of_itself_that_another_model_sees() -> None:

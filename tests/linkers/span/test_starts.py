@@ -111,4 +111,4 @@ def test_random_vectors_do_not_take_off_and_each_attempt_is_named(seeded: bool) 
     found = best_pool(noise, start, rng, attempt_listener=begun.append)
     assert not found.converged and len(begun) == len(found.tried)
     assert begun[-3:] == ["no seeds, aligning by profiles", "no seeds, aligning slowly", "no seeds, searching"]
-    assert seeded == ("seeds, annealed" in begun)
+    assert seeded == ("seeds, searched" in begun)

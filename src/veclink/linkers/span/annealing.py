@@ -62,6 +62,7 @@ def anneal(
     hint: np.ndarray | None = None,
     rounds: range | None = None,
     masses: Sides | None = None,
+    known: np.ndarray | None = None,
 ) -> np.ndarray:
     """The cross-covariance (d, d) that two clouds of whitened rows (n1, d) and (n2, d) agree on, from a first guess.
 
@@ -69,6 +70,7 @@ def anneal(
     hint: (n1, n2), added to the exponents of the plan in the first rounds.
     rounds: which of the schedule to run; all of them where not given.
     masses: (n1,) and (n2,), how much each row stands for, 1 in all; equal where not given.
+    known: (d, d), what is known of the cross-covariance, added to what each round finds.
     """
     p, q = rows
     most = p.shape[1]
@@ -86,6 +88,8 @@ def anneal(
         found, columns = _averaged(seen, masses, plan, columns, schedule.scalings)
         joint = np.zeros((*several, most, most), np.float32)
         joint[..., :width, :width] = found
+        if known is not None:
+            joint[..., :width, :width] += known[:width, :width]
     return joint
 
 

@@ -41,7 +41,7 @@ from veclink.linkers.span.constants import (
 )
 from veclink.linkers.span.growing import Pool
 from veclink.linkers.span.mapped import mapped
-from veclink.linkers.span.search import annealed, annealed_from, searched
+from veclink.linkers.span.search import annealed, searched
 from veclink.linkers.span.soft_anchors import grow_softly
 
 Hint = Callable[[np.ndarray, np.ndarray], Sides]  # from rows of both clouds to rows that compare across them
@@ -107,7 +107,7 @@ def _from_anchors(search: Search, anchors: Anchors) -> Iterator[Attempt]:
     if cleaned is not None:
         yield _given(search, cleaned)
         yield _aligned_anchors(search, cleaned, first)
-    yield _annealed_anchors(search, anchors)
+    yield _searched_anchors(search, anchors)
     yield _aligned_anchors(search, anchors, second)
 
 
@@ -194,15 +194,14 @@ def _by_search(search: Search) -> Pool:
     return grown_along(search, projections, search.seeded)
 
 
-def _annealed_anchors(search: Search, anchors: Anchors) -> Attempt:
-    """A pool from clouds that were aligned slowly by what the anchors and broad profiles say of every row."""
-    name = f"{anchors.name}, annealed"
+def _searched_anchors(search: Search, anchors: Anchors) -> Attempt:
+    """A pool from clouds that were aligned from many beginnings, with the anchors in every cross-covariance."""
+    name = f"{anchors.name}, searched"
     search.begin(name)
-    clouds = search.clouds
-    sampled = _sampled(clouds, MAX_ALIGNED, search.rng)
+    sampled = _sampled(search.clouds, SEARCHED_ROWS, search.rng)
     given = anchors.left, anchors.right
-    projections = annealed_from(given, sampled, clouds.means, clouds.ridge, search.rng)
-    return Attempt(name, grown_along(search, projections), search)
+    projections = searched(sampled, search.rng, search.listener, given)
+    return Attempt(name, grown_along(search, projections, search.seeded), search)
 
 
 def _aligned_anchors(search: Search, anchors: Anchors, power: float) -> Attempt:

@@ -18,26 +18,26 @@ from veclink.linkers.span.constants import GROUPING_STEPS
 
 
 @dataclass(frozen=True, eq=False)
-class Grouped:
-    """Two clouds in groups.
+class WeightedRows:
+    """Rows of two clouds, or means of their groups, and how much each stands for.
 
     Attributes
     ----------
     rows : ndarrays of shape (k1, r) and (k2, r)
-        The means of the groups.
+        The rows or means.
     masses : ndarrays of shape (k1,) and (k2,), optional
-        The shares of the rows that they stand for; None where all are the same.
+        The shares of the cloud that they stand for; None where all are the same.
     """
 
     rows: Sides
     masses: Sides | None = None
 
 
-def grouped(rows: Sides, count: int, rng: np.random.Generator) -> Grouped:
+def grouped(rows: Sides, count: int, rng: np.random.Generator) -> WeightedRows:
     """Rows (n1, r) and (n2, r) in so many groups on either side, drawn anew at every call."""
     of_a, of_b = both(partial(_groups, count=count, rng=rng), rows)
     means, masses = zip(of_a, of_b, strict=True)
-    return Grouped(means, masses)
+    return WeightedRows(means, masses)
 
 
 def _groups(rows: np.ndarray, count: int, rng: np.random.Generator) -> Sides:

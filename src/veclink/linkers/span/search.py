@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
-from veclink.geometry.sides import Sides, both, rows_of
-from veclink.geometry.signatures import projected, span_projections
+from veclink.geometry.sides import Sides, both
 from veclink.linkers.span.annealing import Schedule, anneal, first_joint
 from veclink.linkers.span.beginnings import Means, broad_profiles_of, profile_exponent, random_turns
 from veclink.linkers.span.constants import (
@@ -25,11 +24,14 @@ from veclink.linkers.span.constants import (
     ANNEALED_POWER,
     AT_ONCE,
     BEGINNINGS,
+    BEGINNINGS_OF_GIVEN,
     BEGINNINGS_OF_MANY,
     CARRIED,
     CARRIED_HALFWAY,
+    CARRIED_OF_GIVEN,
     CARRIED_OF_MANY,
     CARRIED_THROUGH,
+    GIVEN_WEIGHT,
     GROUPINGS,
     GROUPS,
     HALFWAY,
@@ -38,14 +40,13 @@ from veclink.linkers.span.constants import (
     MANY_ROWS,
     PAIRS_FOR_ONE,
     SEARCHED_PAIRS,
-    SEEDED,
     SIFTED,
     SIFTED_GROUPS,
     SIFTED_SHARE,
     TRIED,
 )
 from veclink.linkers.span.directions import agreement
-from veclink.linkers.span.groups import Grouped, grouped
+from veclink.linkers.span.groups import WeightedRows, grouped
 from veclink.linkers.span.samples import Sampled, sample, whitened
 from veclink.progress import RoundListener
 from veclink.threads import computing, thread_count
@@ -53,14 +54,23 @@ from veclink.threads import computing, thread_count
 Begun = TypeVar("Begun")
 
 
-def searched(clouds: Sides, rng: np.random.Generator, listener: RoundListener | None = None) -> Sides:
+def searched(
+    clouds: Sides,
+    rng: np.random.Generator,
+    listener: RoundListener | None = None,
+    given: Sides | None = None,
+) -> Sides:
     """Projections (d1, r) and (d2, r) on which two clouds of unit rows look alike, from many beginnings.
 
     Of all beginnings the best are carried on, of those the best to the end: early on the sum says little, and halfway
-    it tells most wrong ones.
+    it tells most wrong ones. Given pairs are part of every cross-covariance, and draw most beginnings their way.
+
+    given: unit rows (m, d1) and (m, d2) of known pairs.
     """
     sampled = sample(clouds, SEARCHED_PAIRS, rng)
     everything = whitened(clouds, sampled.whitening)
+    known = None if given is None else _cross_covariance(given, sampled)
+    best = partial(_best, known=known)
     carried = Schedule(*CARRIED)
     runs = partial(_in_parallel, n_rows=len(sampled.rows[0]), listener=listener)
 
@@ -68,26 +78,28 @@ def searched(clouds: Sides, rng: np.random.Generator, listener: RoundListener | 
         groups = grouped(everything, count, rng)
 
         def run(some: np.ndarray) -> np.ndarray:
-            return anneal(groups.rows, some, schedule, masses=groups.masses)
+            return anneal(groups.rows, some, schedule, masses=groups.masses, known=known)
 
         return np.concatenate(runs(run, _parts(joints, AT_ONCE)))
 
     effort = _effort(sampled, everything, rng)
+    if given is not None:
+        effort = replace(effort, beginnings=min(effort.beginnings, BEGINNINGS_OF_GIVEN), carried=CARRIED_OF_GIVEN)
     last = effort.last
 
     def slowly(joint: np.ndarray, rounds: range) -> np.ndarray:
-        return anneal(last.rows, joint, carried, rounds=rounds, masses=last.masses)
+        return anneal(last.rows, joint, carried, rounds=rounds, masses=last.masses, known=known)
 
     begun = random_turns(effort.beginnings, everything[0].shape[1], rng)
     short = Schedule(*TRIED)
     parts = np.array_split(begun, GROUPINGS)
     tried = np.concatenate([on_groups(part, GROUPS, short) for part in parts])
-    best = _best(tried, max(effort.carried, round(SIFTED_SHARE * len(tried))))
-    sifted = on_groups(best, SIFTED_GROUPS, Schedule(*SIFTED))
-    halfway = runs(partial(slowly, rounds=range(HALFWAY)), _best(sifted, effort.carried))
+    likely = best(tried, max(effort.carried, round(SIFTED_SHARE * len(tried))))
+    sifted = on_groups(likely, SIFTED_GROUPS, Schedule(*SIFTED))
+    halfway = runs(partial(slowly, rounds=range(HALFWAY)), best(sifted, effort.carried))
     rest = range(HALFWAY, carried.rounds)
-    found = runs(partial(slowly, rounds=rest), _best(np.stack(halfway), CARRIED_THROUGH))
-    return _best_projections(sampled, found)
+    found = runs(partial(slowly, rounds=rest), best(np.stack(halfway), CARRIED_THROUGH))
+    return sampled.projections(best(np.stack(found), 1)[0], ANNEALED_POWER)
 
 
 def annealed(clouds: Sides, means: Means, rng: np.random.Generator) -> Sides:
@@ -106,32 +118,7 @@ def annealed(clouds: Sides, means: Means, rng: np.random.Generator) -> Sides:
         return anneal(sampled.rows, first, schedule, hint)
 
     found = _in_parallel(run, HELD, len(hint))
-    return _best_projections(sampled, found)
-
-
-def annealed_from(given: Sides, clouds: Sides, means: Means, ridge: float, rng: np.random.Generator) -> Sides:
-    """Projections on which two clouds look alike, from given pairs too few to place a row, with and without profiles.
-
-    Which of the two helps differs by data; the sum tells which ended right.
-
-    given: vectors (m, d1) and (m, d2) of the pairs.
-    """
-    sampled = sample(clouds, SEARCHED_PAIRS, rng)
-    profiles = broad_profiles_of(clouds, means, rng)
-    by_profiles = profile_exponent(profiles, sampled)
-    rows = rows_of(clouds, sampled.chosen)
-    of_a, of_b = both(projected, rows, span_projections(given, ridge))
-    by_given = of_a @ of_b.T - np.float32(1.0)
-    schedule = Schedule(*ANNEALED)
-
-    def run(weights: tuple[float, float]) -> np.ndarray:
-        of_given, of_profiles = map(np.float32, weights)
-        hint = of_given * by_given + of_profiles * by_profiles
-        first = first_joint(sampled.rows, hint)
-        return anneal(sampled.rows, first, schedule, hint)
-
-    found = _in_parallel(run, SEEDED, len(by_given))
-    return _best_projections(sampled, found)
+    return sampled.projections(_best(np.stack(found), 1)[0], ANNEALED_POWER)
 
 
 def _in_parallel(
@@ -164,7 +151,7 @@ class _Effort:
 
     beginnings: int
     carried: int
-    last: Grouped
+    last: WeightedRows
 
 
 def _effort(sampled: Sampled, everything: Sides, rng: np.random.Generator) -> _Effort:
@@ -177,21 +164,24 @@ def _effort(sampled: Sampled, everything: Sides, rng: np.random.Generator) -> _E
     n_a, n_b = both(len, sampled.rows)
     fewest, most = BEGINNINGS
     worthwhile = min(max(fewest, n_a * n_b // PAIRS_FOR_ONE), most)
-    return _Effort(worthwhile, CARRIED_HALFWAY, Grouped(sampled.rows))
+    return _Effort(worthwhile, CARRIED_HALFWAY, WeightedRows(sampled.rows))
+
+
+def _cross_covariance(given: Sides, sampled: Sampled) -> np.ndarray:
+    """Of given pairs as they are whitened, (r, r), times what they weigh beside all rows."""
+    left, right = whitened(given, sampled.whitening)
+    return np.float32(GIVEN_WEIGHT / len(left)) * (left.T @ right)
 
 
 def _parts(joints: np.ndarray, size: int) -> list[np.ndarray]:
     return [joints[start : start + size] for start in range(0, len(joints), size)]
 
 
-def _best(joints: np.ndarray, count: int) -> np.ndarray:
-    """Those that make most of the two clouds agree, the best first."""
+def _best(joints: np.ndarray, count: int, known: np.ndarray | None = None) -> np.ndarray:
+    """Those that make most of the two clouds agree, the best first; what was known before does not count."""
     width = np.count_nonzero(joints[0].any(axis=0))  # what was not looked at yet is zero
-    order = np.argsort(-agreement(joints[:, :width, :width]), kind="stable")
+    seen = joints[:, :width, :width]
+    if known is not None:
+        seen = seen - known[:width, :width]
+    order = np.argsort(-agreement(seen), kind="stable")
     return joints[order[:count]]
-
-
-def _best_projections(sampled: Sampled, joints: list[np.ndarray]) -> Sides:
-    """The projections of the cross-covariance that makes most of the two clouds agree."""
-    best = max(joints, key=agreement)
-    return sampled.projections(best, ANNEALED_POWER)
