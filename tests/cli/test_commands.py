@@ -223,6 +223,8 @@ def test_three_collections_become_one_list_of_objects(files: Path, tmp_path: Pat
     assert list(objects[0]) == ["a", "b", "c", "probability"]
     both = [each for each in objects if each["a"] and each["c"]]
     assert len(both) > 100 and sum(each["a"] == each["c"] for each in both) > 0.95 * len(both)
+    told = json.loads(run(*given, "--seeds", f"1,2={files / 'seeds.csv'}", "--seeds", f"1,3={pairs}", "--json")[1])
+    assert {each["verdict_in_words"] for each in told["pairwise"].values()} == {"linkable"}
     code, _, told = run(*given, "--seeds", "one,two=pairs.csv")
     assert code == 2 and "whose pairs these are" in told.replace("\n", " ")
 

@@ -125,3 +125,8 @@ def test_a_payload_in_another_order_is_told_of_in_every_headline_and_before_a_me
     assert said in json.loads(told[told.index("{") :])["payload_warning"]
     again = f"cut {tmp_path}/links.parquet --links 200 -o {tmp_path}/cut.csv"
     assert said in run(folder, again)
+    for line in (f"{again} -q", f"link {sides} --seeds {tmp_path}/known.csv -o {tmp_path}/links.csv -q"):
+        told = run(folder, line)
+        assert told.startswith("veclink: Warning: ") and said in told, "-q is what scripts use"
+    told = run(folder, f"{again} --json")
+    assert "payload does not fit" in json.loads(told[told.index("{") :])["verdict_in_words"]

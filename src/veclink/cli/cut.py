@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from veclink.cli.shared import NO_TRUSTED_LINKS, Columns, Printing, check_columns, check_output, command
+from veclink.cli.summarised import summary_values, warn_of_payload
 
 UNCALIBRATED = (
     "No precision is estimated: the probabilities of --method geh are shares of votes and are not calibrated. Check "
@@ -67,7 +68,7 @@ def cut(
     chosen = replace(chosen, summary=replace(chosen.summary, agreement=agreement))
     chosen.save(output, columns)
     judged = len(loaded) if loaded.considered is None else len(loaded.considered)
-    told = {"output": str(output), "judged": judged, "before": len(loaded), **chosen.summary.to_dict()}
+    told = {"output": str(output), "judged": judged, "before": len(loaded), **summary_values(chosen.summary)}
     lines = [f"{len(chosen):,} links of {judged:,} judged pairs ({len(loaded):,} before), written to {output}."]
     told_first = [estimates_in_words(chosen.summary), "" if agreement is None else agreement.sentence]
     lines = [*filter(None, told_first), *lines]
@@ -82,6 +83,7 @@ def cut(
         lines = [f"{source} holds no pairs to choose from; {said}", f"An empty file was written to {output}."]
     elif source.suffix.lower() == ".csv":
         lines.append(f"{source} holds links only: a larger choice needs the Parquet file of the run.")
+    warn_of_payload(chosen.summary, printing)
     printing.result(told, lambda: typer.echo("\n".join(lines)))
     if not judged or chosen.summary.verdict == NOT_LINKABLE:
         raise typer.Exit(NO_TRUSTED_LINKS)

@@ -26,6 +26,7 @@ from veclink.cli.shared import (
     command,
     opened,
 )
+from veclink.cli.summarised import summary_values, warn_of_payload
 from veclink.errors import without_secrets
 
 if TYPE_CHECKING:
@@ -190,8 +191,8 @@ def link(
     names = [without_secrets(a), without_secrets(b)]
     steps = _next_steps(links, names, written.options(), is_cut=wanted.precision is not None, **files)
     ids_from = {side: each.ids_from for side, each in (("a", left), ("b", right)) if each.ids_from is not None}
-    told = files | links.summary.to_dict() | {"thresholds": table, "ids_from": ids_from}
-    told["verdict_in_words"] = links.summary.verdict_in_words
+    told = files | summary_values(links.summary) | {"thresholds": table, "ids_from": ids_from}
+    warn_of_payload(links.summary, printing)
     printing.result(told, lambda: _print(links, steps, str(output), wanted.report, ids_from))
     if links.summary.verdict == "not linkable":
         raise typer.Exit(NO_TRUSTED_LINKS)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from veclink.cli.shared import Computing, Printing, check_output, command
+from veclink.cli.summarised import summary_values
 
 if TYPE_CHECKING:
     from veclink.uses.many import ManyLinks
@@ -47,7 +48,7 @@ def _seeds(text: str) -> tuple[tuple[int, int], Path]:
 
 
 def _told(found: ManyLinks) -> dict[str, Any]:
-    pairwise = {f"{i + 1},{j + 1}": links.summary.to_dict() for (i, j), links in found.pairwise.items()}
+    pairwise = {f"{i + 1},{j + 1}": summary_values(links.summary) for (i, j), links in found.pairwise.items()}
     return {"objects": len(found), "pairwise": pairwise}
 
 

@@ -21,6 +21,7 @@ from veclink.cli.shared import (
     command,
     opened,
 )
+from veclink.cli.summarised import summary_values
 
 if TYPE_CHECKING:
     from veclink.data.links import Links
@@ -90,7 +91,7 @@ def match(
     told = {"output": str(output), "updated": str(linker) if update else None, "known_before": known_before}
     said = f"{linker} knew these rows before: these are the links that they have in it now." if known_before else None
     taken_in = f"{linker} knows the new rows now." if update and not known_before else None
-    printing.result(told | links.summary.to_dict(), lambda: _print(links, output, said, taken_in))
+    printing.result(told | summary_values(links.summary), lambda: _print(links, output, said, taken_in))
 
 
 def _print(links: Links, output: Path, first: str | None, last: str | None) -> None:
