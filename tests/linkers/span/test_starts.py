@@ -89,6 +89,19 @@ def test_what_is_left_of_a_file_of_wrong_pairs_does_not_spoil_the_estimates() ->
     assert any("300 of the 300 given pairs look wrong" in each for each in links.summary.reasons)
 
 
+def test_right_pairs_among_many_wrong_ones_are_not_called_wrong() -> None:
+    clouds, rng, truth = whole_cloud_pair(), np.random.default_rng(0), all_papers().truth
+    a, b = clouds.a.array, clouds.b.array
+    right = truth[:60]
+    rest_a = rng.permutation(np.setdiff1d(np.arange(len(a)), right[:, 0]))[:240]
+    rest_b = rng.permutation(np.setdiff1d(np.arange(len(b)), right[:, 1]))[:240]
+    given = np.concatenate([right, np.column_stack([rest_a, rest_b])])
+    links = veclink.link(a, b, seeds=given, device="cpu")
+    named = {tuple(map(int, each)) for each in links.summary.wrong_seeds}
+    assert len(named) > 200
+    assert not named & {tuple(map(int, each)) for each in right}
+
+
 def test_the_first_start_that_takes_off_is_the_last_that_is_tried() -> None:
     found = best_pool(cloud_pair(), seeds_of_cut(), np.random.default_rng(0))
     assert found.converged and [name for name, _ in found.tried] == ["seeds"]

@@ -2,7 +2,8 @@
 
 Along the map of many outside anchors; given pairs as they are, of large clouds once more with all rows asked, softly
 from them, both on clouds that are centred on them, the clouds aligned by them, the given ones less those that look
-wrong; then, from nothing, the clouds aligned by profiles, slowly by broader ones, and from many beginnings.
+wrong, the clouds searched with them; then, from nothing, the clouds aligned by profiles, slowly by broader ones, and
+from many beginnings.
 """
 
 from __future__ import annotations

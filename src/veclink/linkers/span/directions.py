@@ -10,6 +10,7 @@ from veclink.geometry.signatures import singular
 
 TILE = 4096  # rows that are held in float64 at a time
 
+
 def whitening(points: np.ndarray, count: int) -> np.ndarray:
     """The leading principal directions (d, count), each divided by the root of its variance plus the mean variance."""
     products = sum(_products(points[start:stop]) for start, stop in tiles(len(points), TILE))
@@ -19,10 +20,6 @@ def whitening(points: np.ndarray, count: int) -> np.ndarray:
     directions = directions[:, ::-1]
     scaled = directions / np.sqrt(values + values.mean())
     return scaled[:, :count].astype(np.float32)
-
-
-def _products(points: np.ndarray) -> np.ndarray:
-    return points.T.astype(np.float64) @ points
 
 
 def leading(joint: np.ndarray, count: int, power: float) -> Sides:
@@ -39,3 +36,7 @@ def agreement(joint: np.ndarray) -> np.ndarray:
     """How much of two clouds a map makes agree: the sum of the singular values of its cross-covariance."""
     _, values, _ = singular(joint)
     return values.sum(axis=-1)
+
+
+def _products(points: np.ndarray) -> np.ndarray:
+    return points.T.astype(np.float64) @ points

@@ -1,8 +1,9 @@
 """Searching for how one cloud is turned against another: many beginnings, a few rounds each, the best carried through.
 
-Which beginning is good is luck: of the turns that are drawn, one in a hundred or a thousand ends right. That one does,
-shows in how much of the two clouds it makes agree. So thousands are tried, on a few hundred groups of rows at first,
-the best of them on more groups, and the best of those on rows, or on more groups still where there are many rows.
+Which beginning is good is luck: of 1,000 turns that are drawn, 5 to 15 end right (reddit with e5). That one does, shows
+in how much of the two clouds it makes agree. So up to 2,048 are tried, on a few hundred groups of rows at first,
+the best of them on more groups, and the best of those on rows, or on more groups still where there are many rows. Known
+pairs draw most beginnings their way, even if there are two of them.
 """
 
 from __future__ import annotations

@@ -21,7 +21,13 @@ from veclink.linkers.outlier_seeds import find_outlier_seeds
 from veclink.linkers.span.attempt import Attempt, AttemptListener, Search, centred_on_pool
 from veclink.linkers.span.attempts import attempts
 from veclink.linkers.span.centring import Means, anchors_on
-from veclink.linkers.span.constants import COMPARED_STARTS, CONVERGED, MAX_OUTLIER_SHARE, OUTLIER_ANCHORS
+from veclink.linkers.span.constants import (
+    COMPARED_STARTS,
+    CONVERGED,
+    MAX_OUTLIER_SHARE,
+    OUTLIER_ANCHORS,
+    UNSEEN_OUTLIERS,
+)
 from veclink.linkers.span.growing import Pool
 from veclink.progress import RoundListener
 
@@ -146,11 +152,10 @@ def _rated(attempt: Attempt, anchors: Anchors | None) -> Bootstrap:
         return replace(rated, mark=attempt.mark, anchored=True)
     if share >= search.mark and anchors is not None:
         outliers = _outlier_seeds(search, anchors, pool)
-        too_many = len(outliers) > MAX_OUTLIER_SHARE * len(anchors)
-        if too_many and attempt.name != FROM_NOTHING:
+        if len(outliers) > MAX_OUTLIER_SHARE * len(anchors) and attempt.name != FROM_NOTHING:
             share = 0.0
-        elif too_many:  # the others are wrong ones that happen to look right: as true pairs they would spoil estimates
-            outliers = np.arange(len(anchors))
+        if len(anchors) - len(outliers) <= UNSEEN_OUTLIERS * len(anchors):
+            outliers = np.arange(len(anchors))  # as true pairs, the few that look right would spoil estimates
     return replace(
         rated,
         share=share,
