@@ -189,7 +189,8 @@ def link(
     files = {name: str(path) for name, path in places.items() if path is not None}
     table = [asdict(line) for line in thresholds(links)]
     names = [without_secrets(a), without_secrets(b)]
-    steps = _next_steps(links, names, written.options(), is_cut=wanted.precision is not None, **files)
+    asked = {"is_cut": wanted.precision is not None, "skip_zero": running.skip_zero}
+    steps = _next_steps(links, names, written.options(), **asked, **files)
     ids_from = {side: each.ids_from for side, each in (("a", left), ("b", right)) if each.ids_from is not None}
     told = files | summary_values(links.summary) | {"thresholds": table, "ids_from": ids_from}
     warn_of_payload(links.summary, printing)
@@ -236,19 +237,21 @@ def _next_steps(
     payloads: list[str],
     *,
     is_cut: bool,
+    skip_zero: bool,
     output: str,
     report: str | None = None,
     linker: str | None = None,
 ) -> list[str]:
     """What to do with the links, or about them; what is in the way is said in the reasons above."""
     shown, output = shlex.join([*names, *payloads]), shlex.quote(output)
+    prepared = f"{shown} --skip-zero" if skip_zero else shown  # for commands that would stop at a zero vector too
     steps = [] if report is not None else [f"  see them:        veclink report {output} {shown} -o links.html"]
-    steps.append(f"  check by eye:    veclink review {output} {shown}")
+    steps.append(f"  check by eye:    veclink review {output} {prepared}")
     if links.summary.is_calibrated and not is_cut and 0 < len(links.at(precision=SURE)) < len(links):
         steps.append(f"  keep sure ones:  veclink cut {output} --precision {SURE} -o sure.csv")
     if linker is not None:
         names_of_new = " --payload-a NEW.csv" if "--payload-a" in payloads else ""
         steps.append(f"  link new rows:   veclink match NEW{names_of_new} --linker {shlex.quote(linker)} -o new.csv")
     if links.summary.verdict_in_words == "linkable":
-        steps.append(f"  make one store:  veclink merge {shown} --links {output} -o merged.parquet --yes")
+        steps.append(f"  make one store:  veclink merge {prepared} --links {output} -o merged.parquet --yes")
     return steps

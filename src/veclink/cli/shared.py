@@ -33,7 +33,7 @@ IDS_BESIDE = (".npy", ".faiss")
 """Collections whose ids are written to a file beside them."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary; errors, warnings (and --json) only.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary: errors, warnings, --json only.")]
 LinksFile = Annotated[Path, typer.Option(help="Links of A and B, or any pairs: CSV or Parquet, columns a,b.")]
 SeedsFile = Annotated[
     Path | None, typer.Option(help="Known pairs, CSV or Parquet with columns a,b: ids, or rows without ids.")

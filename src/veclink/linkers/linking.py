@@ -21,7 +21,7 @@ from veclink.data.no_links import NEXT_WITHOUT_COLUMN, NEXT_WITHOUT_SEEDS
 from veclink.data.pairs import KnownPairs, resolve_seeds
 from veclink.data.payload_pairs import MIN_MATCHES, ColumnMatches, match_column, most_matches
 from veclink.data.texts import texts_of
-from veclink.errors import InputError, named
+from veclink.errors import InputError, named, plural
 from veclink.geometry.clouds import Cloud
 from veclink.linkers.anchors import (
     Anchors,
@@ -139,6 +139,7 @@ def link(
         matches = None if seeds_by is None else match_column(seeds_by, left, right)
         earlier = None if continued is None else earlier_pairs(continued, left, right)
         clouds = run.prepared(left, right, skip_zero)
+        zero_rows = _zero_rows_in_words(*clouds)
         groups = run.grouped(*clouds)
         if groups is not None:
             clouds = groups.clouds
@@ -153,6 +154,8 @@ def link(
         links = run.links(*clouds, given, watch)
         if groups is not None:
             links = run.with_copies(links, groups)
+        if zero_rows:
+            links = _with_reason(links, zero_rows)
         if watch.checkpoint is not None:
             watch.checkpoint.clear()
     if given is None and links.summary.verdict == NOT_LINKABLE:
@@ -236,6 +239,14 @@ def _with_hint(links: Links, a: Collection, b: Collection) -> Links:
     reasons = links.summary.reasons
     without = tuple(NEXT_WITHOUT_COLUMN if each == NEXT_WITHOUT_SEEDS else each for each in reasons)
     return replace(links, summary=replace(links.summary, reasons=without))
+
+
+def _zero_rows_in_words(a: Cloud, b: Cloud) -> str:
+    """How many rows of the two collections are zero and not in their clouds; empty where all are."""
+    counts = {side: len(cloud.collection) - len(cloud) for side, cloud in (("A", a), ("B", b))}
+    told = [f"{plural(count, 'zero row')} of {side}" for side, count in counts.items() if count]
+    were = "was" if sum(counts.values()) == 1 else "were"
+    return f"{' and '.join(told)} {were} left out." if told else ""
 
 
 def _with_reason(links: Links, told: str) -> Links:
