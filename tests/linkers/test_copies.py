@@ -42,6 +42,7 @@ def test_one_to_one_gives_one_row_of_each_group() -> None:
     links, _ = _linked()
     assert links.pairs[:, 1].max() < len(some_papers().b)
     assert len(np.unique(links.pairs[:, 1])) == len(links)
+    assert "linked by the first of their group: 0 in A" in links.summary.reasons[-1]
 
 
 def test_otherwise_all_rows_of_a_group_are_linked() -> None:
@@ -50,6 +51,7 @@ def test_otherwise_all_rows_of_a_group_are_linked() -> None:
     pairs = set(map(tuple, links.pairs.tolist()))
     twice = [(a, b) for a, b in pairs if b < count]
     assert len(twice) > 20 and all((a, b + n_b) in pairs for a, b in twice)
+    assert "all rows of each group are linked: 0 in A" in links.summary.reasons[-1]
 
 
 def test_the_grouping_can_be_turned_off() -> None:

@@ -65,10 +65,12 @@ class Run:
     def with_copies(self, links: Links, groups: Grouped) -> Links:
         """The links of groups as links of rows, and how many copies there are."""
         assert isinstance(self.options, SpanOptions), "only span groups copies"
+        linked = "linked by the first of their group"
         if not self.options.one_to_one:
             links = groups.expanded(links)
+            linked = "all rows of each group are linked"
         of_a, of_b = groups.copies
-        note = f"Copies of other rows, linked by the first of their group: {of_a:,} in A, {of_b:,} in B."
+        note = f"Copies of other rows, {linked}: {of_a:,} in A, {of_b:,} in B."
         summary = replace(
             links.summary,
             copies=groups.copies,
