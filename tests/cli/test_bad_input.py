@@ -44,7 +44,7 @@ def opened(path: Path, array: np.ndarray) -> Collection:
 def test_nan_and_infinity_are_named_by_row(tmp_path: Path, dtype: str, value: float) -> None:
     array = vectors(dtype=dtype)
     array[[3, 17], [0, 7]] = value
-    with pytest.raises(InputError, match=r"^B \(.*A\.npy\) has NaN or infinite numbers in row 3, 17; repair"):
+    with pytest.raises(InputError, match=r"^B \(.*A\.npy\) cannot be used: NaN or infinite numbers in row 3, 17;"):
         prepare(opened(tmp_path, array), side="B")
 
 
@@ -120,7 +120,7 @@ def test_rows_of_different_lengths() -> None:
 @pytest.mark.parametrize(
     ("shape", "sentence"),
     [
-        ((0, 8), r"A \(.*\) has 0 usable rows; linking needs at least 3"),
+        ((0, 8), r"A \(.*\) has 0 usable rows; linking needs at least 3, and links are judged from 30 rows on"),
         ((1, 8), r"A \(.*\) has 1 usable row; linking needs at least 3"),
         ((2, 8), r"A \(.*\) has 2 usable rows; linking needs at least 3"),
         ((40, 1), r"A \(.*\) has vectors of 1 number; directions need at least 2"),
@@ -250,7 +250,7 @@ def test_a_parquet_file_of_pairs_with_gaps(tmp_path: Path) -> None:
             np.zeros((3, 8)),
             "The anchors' B side has zero vectors, which have no direction, in row 0, 1, 2;",
         ),
-        (vectors(3) * np.nan, vectors(3), "The anchors' A side has NaN or infinite numbers in row 0, 1, 2;"),
+        (vectors(3) * np.nan, vectors(3), "A side cannot be used: NaN or infinite numbers in row 0, 1, 2;"),
         (vectors(3), np.ones((3, 8), np.int64), r"The anchors' B side holds int64 of shape \(3, 8\)"),
         (np.ones(8), np.ones(8), r"The anchors' A side has the shape \(8,\)"),
     ],

@@ -10,10 +10,11 @@ from typer.testing import CliRunner
 
 from veclink.cli.app import app
 from veclink.data.links import Links
-from veclink.data.no_links import FROM_NOTHING
+from veclink.data.no_links import FROM_NOTHING, ROWS_TO_JUDGE
 from veclink.data.summary import Summary
 from veclink.linkers import verdict
 from veclink.linkers.anchors import Anchors
+from veclink.linkers.span.constants import MIN_POOL
 from veclink.linkers.span.growing import Pool
 from veclink.linkers.span.starts import Bootstrap
 from veclink.linkers.verdict import (
@@ -88,6 +89,10 @@ def test_what_is_not_borne_out_is_said_with_what_to_do() -> None:
 
 def test_from_seeds_the_estimate_alone_decides() -> None:
     assert _said(0.92, 0.17, "seeds").name == LINKABLE
+
+
+def test_messages_name_the_rows_that_links_are_judged_from() -> None:
+    assert ROWS_TO_JUDGE == MIN_POOL
 
 
 def _nothing_from(given: int, rows: int = ROWS, wrong: int = 0, **kind: bool) -> Links:

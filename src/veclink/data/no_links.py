@@ -12,6 +12,8 @@ FROM_NOTHING = "no seeds"
 """The name of a start where nothing was given, in the trace of links."""
 NOTHING_SHARED = "nothing is shared, or too little"
 TOO_FEW_ROWS = "Too few rows"
+ROWS_TO_JUDGE: Final = 30
+"""Rows from which links are judged, for messages of packages that know no linker: MIN_POOL of span."""
 FEW_AMONG_MANY = (
     "The smaller collection has {rows:,} rows only. Where the other has thousands, known pairs are often not enough to "
     "find links between so few; a few hundred anchors of the same kind (--anchors) can be."

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from veclink.data.collection import Collection, numbers
+from veclink.data.no_links import ROWS_TO_JUDGE
 from veclink.data.pairs import lookup
 from veclink.errors import SHOWN, InputError, named, plural
 from veclink.files.memory_maps import forget_pages
@@ -173,7 +174,7 @@ def inspected(collection: Collection, label: str, look: Look | None = None) -> t
     zero, broken, n_broken, total = (look or look_at_rows)(collection)
     if n_broken:
         raise InputError(
-            f"{label} has NaN or infinite numbers in row {named(broken, n_broken)}; repair or remove them."
+            f"{label} cannot be used: NaN or infinite numbers in row {named(broken, n_broken)}; repair or remove them."
         )
     return zero, total / max(1, len(collection) - len(zero))
 
@@ -225,4 +226,7 @@ def _length(numbers: np.ndarray) -> np.ndarray:
 
 def _check_enough(rows: int, label: str) -> None:
     if rows < LEAST_ROWS:
-        raise InputError(f"{label} has {plural(rows, 'usable row')}; linking needs at least {LEAST_ROWS}.")
+        raise InputError(
+            f"{label} has {plural(rows, 'usable row')}; linking needs at least {LEAST_ROWS}, and links are judged from "
+            f"{ROWS_TO_JUDGE} rows on."
+        )
