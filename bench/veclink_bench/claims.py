@@ -13,6 +13,7 @@ import numpy as np
 
 from veclink_bench.clustering_figures import CLUSTERING_CLAIMS, CLUSTERING_FIGURES
 from veclink_bench.experiments.tables import grouped, values
+from veclink_bench.merge_sure_figures import merge_sure_figures
 from veclink_bench.merging_figures import MERGING_CLAIMS, MERGING_FIGURES
 from veclink_bench.real_figures import nothing_shared_is_not_linkable, real_figures
 from veclink_bench.span_figures import no_right_seed_is_named, span_figures
@@ -209,8 +210,9 @@ def _most(numbers: np.ndarray) -> float:
     return float(numbers.max()) if len(numbers) else math.nan
 
 
+_TRIAL_FIGURES = real_figures() | span_figures() | merge_sure_figures()
 FIGURES: dict[str, Callable[[CellsOf], float]] = {
-    **{name: _of_trials(figure) for name, figure in (real_figures() | span_figures()).items()},
+    **{name: _of_trials(figure) for name, figure in _TRIAL_FIGURES.items()},
     **TABLE_FIGURES,
     **MERGING_FIGURES,
     **CLUSTERING_FIGURES,
