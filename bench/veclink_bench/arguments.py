@@ -50,11 +50,11 @@ def resumable_parser(doc: str | None, output: Path, *, trials: int | None = None
         made.add_argument("--trials", type=int, default=trials, help="trials of each case")
     made.add_argument("--seconds", type=float, default=600.0, help="begin nothing after this time")
     made.add_argument("--output", type=Path, default=output)
-    made.add_argument("--table", action=OfKept, help="print what is there, measure nothing")
+    made.add_argument("--table", action=PrintKeptResults, help="print what is there, measure nothing")
     return made
 
 
-class OfKept(argparse.Action):
+class PrintKeptResults(argparse.Action):
     """An option that prints what was measured before, and so needs no folder of data."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:

@@ -22,7 +22,7 @@ import numpy as np
 
 import veclink
 from veclink import Links, link
-from veclink_bench.arguments import OfKept, parser
+from veclink_bench.arguments import PrintKeptResults, parser
 from veclink_bench.places import results_folder
 from veclink_bench.real_cases import Case, Corpora, Problem, cases
 from veclink_bench.real_table import kinds_table, required_table
@@ -148,12 +148,12 @@ def cases_parser(doc: str | None) -> ArgumentParser:
     arguments.add_argument("--trials", type=int, default=5)
     arguments.add_argument("--part", default="1/1")
     arguments.add_argument("--only", default="")
-    arguments.add_argument("--table", action=OfKept)
+    arguments.add_argument("--table", action=PrintKeptResults)
     return arguments
 
 
 def _options() -> Namespace:
     arguments = cases_parser(__doc__)
     arguments.add_argument("--seeds", type=int, nargs="+", default=[15])
-    arguments.add_argument("--required", action=OfKept)
+    arguments.add_argument("--required", action=PrintKeptResults)
     return arguments.parse_args()
