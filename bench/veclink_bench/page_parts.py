@@ -137,7 +137,7 @@ def ray_matching(results: Path = SPEED) -> str:
     """What the exact pass costs in Ray tasks on one machine, by `veclink bench ray-matching`."""
     found = json.loads((results / "ray_matching.json").read_text(encoding="utf-8"))
     rows = [
-        "| workers | seconds in tasks | of one process with as many threads | beside that process | efficiency |",
+        "| workers | seconds in tasks | of one process with as many threads | speed against one process | efficiency |",
         "|---|---|---|---|---|",
     ]
     for each in found["by_workers"]:
