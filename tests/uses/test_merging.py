@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,11 @@ from made_merges import merged_sample, small, translator, weighted
 from span_papers import all_papers
 from veclink import Collection, merge, open_collection, sample
 from veclink.data.links import Links
-from veclink.errors import InputError
+from veclink.errors import InputError, ShuffledPayloadWarning
 from veclink.geometry.signatures import unit_rows
 from veclink.uses.clustering import Clusters, ClusterSummary
 from veclink.uses.many import ManyLinks
-from veclink.uses.merged_rows import coalesced
+from veclink.uses.merged_rows import MergedRows, coalesced
 
 ROWS = 1950 + 1950 - 900
 # most tests merge small made-up collections, whose vectors have nothing to do with one another
@@ -64,6 +65,20 @@ def test_a_merge_by_wrong_links_is_warned_of_and_by_right_ones_is_not() -> None:
         merged = merge(papers.a, papers.b, wrong, map="procrustes")
     assert merged.summary.warning is not None and "wrong" in merged.summary.warning
     assert merge(papers.a, papers.b, papers.truth[:300], map="procrustes").summary.warning is None
+
+
+def test_titles_that_speak_against_the_payload_are_warned_of_once_by_the_merge() -> None:
+    titles = [f"paper {row} on {'xyz'[row % 3] * row}" for row in range(60)]
+    a = small(60, 8, 0, payload=pa.table({"title": titles}))
+    b = small(60, 8, 1, payload=pa.table({"title": [*titles[:30], *titles[31:], titles[30]]}))
+    pairs, sure = np.column_stack([np.arange(60)] * 2), np.full(60, 0.96)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rows = MergedRows.of(a, b, pairs, sure, np.empty(0, np.int64))
+    assert rows.payload_warning is not None
+    with pytest.warns(ShuffledPayloadWarning) as told:
+        merge(a, b, weighted(pairs.tolist(), sure.tolist(), 60, 60), union_only=True)
+    assert [str(each.message) for each in told] == [rows.payload_warning]
 
 
 def test_improbable_links_fit_the_map_but_hide_no_row() -> None:

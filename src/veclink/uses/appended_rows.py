@@ -10,7 +10,7 @@ import numpy as np
 from veclink.data.collection import Collection
 from veclink.errors import needed
 from veclink.stores.arrow import id_column, one_table
-from veclink.uses.merged_rows import as_text, coalesced, plain_names, warned_of
+from veclink.uses.merged_rows import as_text, coalesced, payload_misfit, plain_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +59,8 @@ def with_missing_values(table: Any, rows: Collection, known: np.ndarray, side: s
         if gained.any():
             filled |= gained
             table = _with_values(table, own, values)
-            if name in plain:
-                table = _with_values(table, plain[name], values, first=side == "b")
+            for column in plain.get(name, ()):
+                table = _with_values(table, column, values, first=side == "b" and column == plain[name][0])
     return table, int(filled.sum())
 
 
@@ -75,8 +75,10 @@ def with_new_rows(table: Any, rows: Collection, placed: Placed, side: str) -> An
     probability[placed.at] = placed.chance
     taken["link_probability"] = arrow.array(probability, mask=np.isnan(probability))
     taken["origin"] = arrow.array(["both" if row >= 0 else None for row in source], arrow.string())
+    only_where_missing = {second for filled in plain.values() for second in filled[1:]}
     for name, values in taken.items():
-        wins = name == "origin" or (side == "b" and not name.startswith("a_"))
+        of_b = side == "b" and not name.startswith("a_") and name not in only_where_missing
+        wins = name == "origin" or of_b
         table = _with_values(table, name, values, first=wins)
     tail = _own_columns(arrow, rows, placed.alone, side, plain)
     tail["origin"] = arrow.array([side] * len(placed.alone), arrow.string())
@@ -94,7 +96,7 @@ def misfit_of(rows: Collection, merged: Collection, placed: Placed, side: str) -
     pairs, sides = np.column_stack([placed.joined, placed.at]), (rows, replace(merged, payload=arrow.table(others)))
     if side == "b":
         pairs, sides = pairs[:, ::-1], (sides[1], sides[0])
-    return warned_of(*sides, pairs, placed.chance)
+    return payload_misfit(*sides, pairs, placed.chance)
 
 
 def lacking_columns(table: Any, rows: Collection, side: str) -> tuple[str, ...]:
@@ -103,7 +105,7 @@ def lacking_columns(table: Any, rows: Collection, side: str) -> tuple[str, ...]:
     return tuple(name for name in _of_side(table, side) if name not in given)
 
 
-def _plain_names(table: Any, payload: Any, side: str) -> dict[str, str]:
+def _plain_names(table: Any, payload: Any, side: str) -> dict[str, tuple[str, ...]]:
     """The columns without a_ and b_ that the payload columns of one side fill, as in a merge."""
     own = {name: payload.column(name) for name in payload.column_names}
     return plain_names(own, _of_side(table, "b" if side == "a" else "a"), side, table.column_names)
@@ -116,7 +118,7 @@ def _of_side(table: Any, side: str) -> dict[str, Any]:
 
 
 def _own_columns(
-    arrow: Any, rows: Collection, source: np.ndarray, side: str, plain: dict[str, str]
+    arrow: Any, rows: Collection, source: np.ndarray, side: str, plain: dict[str, tuple[str, ...]]
 ) -> dict[str, Any]:
     """Columns of new rows at `source` (−1: missing): the id, the payload of the side, and its plain names."""
     index = arrow.array(source, mask=source < 0)
@@ -126,8 +128,7 @@ def _own_columns(
         for name in rows.payload.column_names:
             values = rows.payload.column(name).take(index)
             columns[f"{side}_{name}"] = values
-            if name in plain:
-                columns[plain[name]] = values
+            columns |= dict.fromkeys(plain.get(name, ()), values)
     return columns
 
 

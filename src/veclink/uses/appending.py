@@ -8,6 +8,7 @@ that are there are left out, but for columns that they lack there.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ import numpy as np
 
 from veclink.data.collection import Collection, numbers
 from veclink.data.notebook import card
-from veclink.errors import InputError, OutputError, named, without_secrets
+from veclink.errors import InputError, OutputError, ShuffledPayloadWarning, named, without_secrets
 from veclink.geometry.magnitudes import fitted
 from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores import open_store
@@ -181,6 +182,9 @@ def append(
         partners = _partners(linker, given, fresh, against, progress)
         placed = _placed(table, fresh, partners, side, sure)
     payload = with_new_rows(table, rows, placed, side)
+    misfit = misfit_of(rows, given.merged, placed, side)
+    if misfit is not None:
+        warnings.warn(misfit, ShuffledPayloadWarning, stacklevel=2)
     ids, ids_of_a = _ids(given, placed)
     summary = AppendSummary(
         rows=len(ids),
@@ -191,7 +195,7 @@ def append(
         lacking=lacking_columns(table, rows, side) if len(fresh) else (),
         hidden=placed.hidden,
         ids_of_a=ids_of_a,
-        payload_warning=misfit_of(rows, given.merged, placed, side),
+        payload_warning=misfit,
     )
     return Appended(
         vectors=_vectors(given, placed, linker),

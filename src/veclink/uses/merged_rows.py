@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from veclink.data.collection import Collection
 from veclink.data.ids import table_path
 from veclink.data.payload_pairs import may_be_compared
 from veclink.data.titles import named_title
-from veclink.errors import InputError, ShuffledPayloadWarning, needed
+from veclink.errors import InputError, needed
 from veclink.files.atomic import written_whole
 from veclink.files.fingerprints import file_digest
 from veclink.stores.arrow import id_column
@@ -42,7 +41,7 @@ class MergedRows:
     partner: (n_b,) the row of A that is the same object, −1 where there is none; probability: of that link, else NaN.
     alone: (m,) rows of A that are not in B. ids: (n_b + m,), B's as they are, A's made unique among them.
     ids_of_a: what was done to A's ids for that, in words. payload_warning: a sentence where titles of linked rows speak
-    against the order of the payload, which is warned of, too.
+    against the order of the payload.
     """
 
     a: Collection
@@ -64,7 +63,7 @@ class MergedRows:
         new = np.ones(len(a), bool)
         new[pairs[:, 0]] = new[left_out] = False
         alone = np.flatnonzero(new)
-        misfit = warned_of(a, b, pairs, probability)
+        misfit = payload_misfit(a, b, pairs, probability)
         return cls(a, b, partner, sure, alone, *joined_ids(names(b), names(a)[alone]), misfit)
 
     def __repr__(self) -> str:
@@ -108,19 +107,19 @@ class MergedRows:
             columns |= {f"{side}_{name}": values for name, values in taken.items()}
         plain: dict[str, list[Any]] = {}
         for side, own, others in (("b", of_b, of_a), ("a", of_a, of_b)):
-            for name, fills in plain_names(own, others, side, columns).items():
-                plain.setdefault(fills, []).append(own[name])
+            for name, filled in plain_names(own, others, side, columns).items():
+                for each in filled:
+                    plain.setdefault(each, []).append(own[name])
         return arrow.table(columns | {name: coalesced(values) for name, values in plain.items()})
 
 
-def warned_of(a: Collection, b: Collection, pairs: np.ndarray, probability: np.ndarray) -> str | None:
-    """What titles of rows that become one (m, 2) say against the payload, once it was warned of; None for nothing."""
+def payload_misfit(a: Collection, b: Collection, pairs: np.ndarray, probability: np.ndarray) -> str | None:
+    """What titles of rows that become one (m, 2) say against the payload, in a sentence; None for nothing."""
     if not len(pairs):
         return None
     agreement = agreement_of(pairs, a, b, precision=float(probability.mean()))
     if agreement is None or not agreement.note:
         return None
-    warnings.warn(agreement.sentence, ShuffledPayloadWarning, stacklevel=4)
     return agreement.sentence
 
 
@@ -251,11 +250,12 @@ def plain_names(
     others: Mapping[str, Any],
     side: str,
     there: Container[str],
-) -> dict[str, str]:
-    """The column without a_ and b_ that each column of one side fills, together with the other side's of that name.
+) -> dict[str, tuple[str, ...]]:
+    """The columns without a_ and b_ that each column of one side fills, together with the other side's of that name.
 
-    Titles are one column, called as B calls them, where A says `name` and B `title`. A name that every merged
-    collection has, or a side as `a_…` and `b_…`, is filled by none.
+    Titles are one column, called as B calls them, where A says `name` and B `title`; where a collection that was merged
+    earlier has both columns, they fill both, the one of their own name first. A name that every merged collection has,
+    or a side as `a_…` and `b_…`, is filled by none.
 
     Parameters
     ----------
@@ -266,13 +266,14 @@ def plain_names(
         The columns that the merged collection has.
     """
     taken = (*RESERVED, *NEEDED)
-    names = {name: name for name in own if name not in taken and not (name[:2] in ("a_", "b_") and name in there)}
+    names = {name: (name,) for name in own if name not in taken and not (name[:2] in ("a_", "b_") and name in there)}
     title, other = named_title(own), named_title(others)
     if title not in names or other is None or title in others or other in own or not may_be_compared(title, other):
         return names
+    if title in there and other in there:
+        return names | {title: (title, other)}
     b_first = (title, other) if side == "b" else (other, title)
-    names[title] = next((each for each in b_first if each in there), b_first[0])
-    return names
+    return names | {title: (next((each for each in b_first if each in there), b_first[0]),)}
 
 
 def coalesced(columns: list[Any]) -> Any:

@@ -18,7 +18,7 @@ from veclink.data.collection import Collection, numbers
 from veclink.data.notebook import card
 from veclink.data.pairs import one_to_one
 from veclink.data.tabled import Tabled
-from veclink.errors import InputError, WrongLinksWarning
+from veclink.errors import InputError, ShuffledPayloadWarning, WrongLinksWarning
 from veclink.files.memory_maps import forget_pages
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.geometry.magnitudes import fitted
@@ -302,6 +302,8 @@ def merge(
     chosen = chosen[probability[chosen] >= how.sure]
     left_out = np.setdiff1d(np.arange(len(left)), cloud.rows)
     rows = MergedRows.of(left, right, pairs[chosen], probability[chosen], left_out)
+    if rows.payload_warning is not None:
+        warnings.warn(rows.payload_warning, ShuffledPayloadWarning, stacklevel=2)
     unsure = int((probability < how.sure).sum())
     summary = _summary(rows, translator, unsure, len(np.setdiff1d(left_out, pairs[chosen, 0])), links)
     if summary.warning is not None:
