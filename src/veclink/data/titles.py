@@ -95,8 +95,8 @@ def clipped(text: str) -> str:
 
 
 def is_shortened(text: str) -> bool:
-    """Whether `clipped` has cut a text; one that is short may end so by itself."""
-    return text.endswith(CUT) and len(text) > LONGEST // 2
+    """Whether `clipped` has cut a text; one that is shorter than what it leaves ends so by itself."""
+    return text.endswith(CUT) and len(text) >= LONGEST - 1
 
 
 def _titles(rows: np.ndarray, collection: Collection | None) -> list[str] | None:
