@@ -102,7 +102,11 @@ def test_ids_are_found_in_capitals_too(tmp_path: Path, spelling: str) -> None:
 def test_a_column_that_could_name_the_rows_is_told_of_and_not_taken_unasked(tmp_path: Path, column: str) -> None:
     path = write(tmp_path / "t.csv", {column: ["08", "7", "x"], "title": TITLES})
     with pytest.warns(UnusedIdsWarning, match=rf"the column `{column}` could name them: call it `id`"):
-        assert open_collection(PLAIN, payload=path).ids is None
+        opened = open_collection(PLAIN, payload=path)
+    assert opened.ids is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert open_collection(opened) is opened, "once is enough"
 
 
 @pytest.mark.parametrize(

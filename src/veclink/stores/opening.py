@@ -69,6 +69,8 @@ def open_collection(
         collection = replace(collection, ids=given)
     if not isinstance(payload, bool):
         collection = with_payload(collection, payload)
+    elif isinstance(source, Collection):  # whoever opened it was told
+        return collection
     tell_of_ids(collection)
     return collection
 
