@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -100,6 +101,14 @@ def test_right_pairs_among_many_wrong_ones_are_not_called_wrong() -> None:
     named = {tuple(map(int, each)) for each in links.summary.wrong_seeds}
     assert len(named) > 200
     assert not named & {tuple(map(int, each)) for each in right}
+
+
+@pytest.mark.parametrize(("n_links", "converged"), [(29, False), (30, True)])
+def test_a_pool_that_fits_no_map_has_not_converged(n_links: int, converged: bool) -> None:
+    """However much of a few rows it agrees on: other starts may find more."""
+    found = best_pool(cloud_pair(), seeds_of_cut(), np.random.default_rng(0))
+    few = replace(found.pool, pairs=found.pool.pairs[:n_links])
+    assert replace(found, pool=few).converged == converged
 
 
 def test_the_first_start_that_takes_off_is_the_last_that_is_tried() -> None:

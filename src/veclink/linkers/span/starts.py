@@ -25,6 +25,7 @@ from veclink.linkers.span.constants import (
     COMPARED_STARTS,
     CONVERGED,
     MAX_OUTLIER_SHARE,
+    MIN_POOL,
     OUTLIER_ANCHORS,
     UNSEEN_OUTLIERS,
 )
@@ -70,8 +71,8 @@ class Bootstrap:
 
     @property
     def converged(self) -> bool:
-        """Whether the pool agrees on enough of the smaller cloud to have found the map."""
-        return self.share >= self.mark
+        """Whether the pool agrees on enough of the smaller cloud to have found the map, and has links enough for one."""
+        return self.share >= self.mark and len(self.pool.pairs) >= MIN_POOL
 
 
 def best_pool(
