@@ -71,7 +71,7 @@ class Bootstrap:
 
     @property
     def converged(self) -> bool:
-        """Whether the pool agrees on enough of the smaller cloud to have found the map, and has links enough for one."""
+        """Whether the pool agrees on enough of the smaller cloud to have found the map, and can fit one."""
         return self.share >= self.mark and len(self.pool.pairs) >= MIN_POOL
 
 
