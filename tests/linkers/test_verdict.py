@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from veclink.cli.app import app
 from veclink.data.links import Links
-from veclink.data.no_links import FROM_NOTHING, ROWS_TO_JUDGE
+from veclink.data.no_links import FROM_NOTHING, NEXT, ROWS_TO_JUDGE, STILL_POSSIBLE
 from veclink.data.summary import Summary
 from veclink.linkers import verdict
 from veclink.linkers.anchors import Anchors
@@ -27,9 +27,10 @@ from veclink.linkers.verdict import (
     not_converged,
     span_verdict,
 )
-from veclink.report.words import advice_without_links, headline
+from veclink.report.words import advice_without_links, headline, shown_reasons
 
 ROWS = 1000
+NO_SEEDS = SeedCheck(0, None, 0)
 
 # Share that the views agree on, share that seems to be in both, and what is said of it without seeds in 384 dimensions.
 CASES = (
@@ -59,10 +60,10 @@ MUTANTS = (
 )
 
 
-def _said(share: float, shared: float, start: str = FROM_NOTHING) -> Verdict:
+def _said(share: float, shared: float, start: str = FROM_NOTHING, seeds: SeedCheck = NO_SEEDS) -> Verdict:
     pool = Pool(np.empty((0, 2), np.int64), np.empty(0), np.empty(0), extent=ROWS)
     bootstrap = Bootstrap(pool, start, share, np.empty(0, np.int64))
-    return span_verdict(bootstrap, shared * ROWS, smaller=ROWS, dimension=384, seeds=SeedCheck(0, None, 0))
+    return span_verdict(bootstrap, shared * ROWS, smaller=ROWS, dimension=384, seeds=seeds)
 
 
 def _names() -> list[str]:
@@ -89,6 +90,26 @@ def test_what_is_not_borne_out_is_said_with_what_to_do() -> None:
 
 def test_from_seeds_the_estimate_alone_decides() -> None:
     assert _said(0.92, 0.17, "seeds").name == LINKABLE
+
+
+def test_where_nothing_is_certain_no_number_of_shared_objects_is_told_and_what_to_do_is() -> None:
+    said = _said(0.92, 0.04)
+    assert not any("seem to be in both" in each for each in said.reasons)
+    assert "as many likely pairs as there are here (40, 4% of the smaller collection)" in said.reasons[1]
+    assert said.reasons[2] == STILL_POSSIBLE and said.reasons[3].startswith(NEXT)
+    assert STILL_POSSIBLE not in _said(0.92, 0.04, "seeds").reasons, "more of what it grew from changes nothing"
+
+
+@pytest.mark.parametrize(
+    ("given", "more"), [(8, "check what was given"), (20, "give more pairs"), (0, "8 to 15 known pairs")]
+)
+def test_where_nothing_is_certain_what_was_given_decides_what_is_asked_for(given: int, more: str) -> None:
+    said = _said(0.92, 0.04, seeds=SeedCheck(given, 0.0 if given else None, 0))
+    assert more in said.reasons[-1]
+    summary = Summary("span", ROWS, ROWS, 0, verdict=said.name, reasons=said.reasons)
+    links = Links(np.empty((0, 2), np.int64), np.empty(0), summary, trace={"starts": [(FROM_NOTHING, 0.92)]})
+    assert sum(more.lower() in each.lower() for each in advice_without_links(links)) == 1
+    assert not any(each.startswith(NEXT) for each in shown_reasons(links)), "the advice says it"
 
 
 def test_messages_name_the_rows_that_links_are_judged_from() -> None:

@@ -6,7 +6,8 @@ from typing import Final
 
 # The first reason where no start converged, which pages and terminals put on top; from what was given, it goes on with
 # the cause.
-NO_LINKS_WITHOUT_SEEDS = "No links found without seeds. That does not mean that nothing is shared."
+STILL_POSSIBLE = "That does not mean that nothing is shared."
+NO_LINKS_WITHOUT_SEEDS = f"No links found without seeds. {STILL_POSSIBLE}"
 NO_LINKS_FROM_GIVEN = "No links found, neither from what was given nor without it."
 FROM_NOTHING = "no seeds"
 """The name of a start where nothing was given, in the trace of links."""

@@ -13,6 +13,7 @@ from veclink.data.no_links import (
     NEXT_WITHOUT_SEEDS,
     NO_LINKS_FROM_GIVEN,
     NO_LINKS_WITHOUT_SEEDS,
+    STILL_POSSIBLE,
     TOO_FEW_ROWS,
     causes_from_anchors,
     causes_from_pairs,
@@ -33,7 +34,8 @@ from veclink.linkers.span.constants import (
 )
 from veclink.linkers.span.starts import Bootstrap
 
-NOTHING_CERTAIN = "That is no more than what near neighbours alone bring about: no shared object is certain."
+_AS_MANY_BY_CHANCE = "Near neighbours alone bring about as many likely pairs as there are here"
+NOTHING_CERTAIN = f"{_AS_MANY_BY_CHANCE}: no shared object is certain."
 NOT_BORNE_OUT = (
     "Views agree on far more pairs than seem to be shared, and no given pair vouches for either: look at the links "
     "before use, or give some pairs that you know (--seeds)."
@@ -113,9 +115,12 @@ def span_verdict(
     shared = overlap / smaller
     told = overlap if told is None else told
     least = max(MIN_OVERLAP_FRACTION, LOW_DIM_OVERLAP_FACTOR / dimension)
-    reasons = [
+    started = (
         f"Starting from {bootstrap.started_from}, views agree on pairs for {bootstrap.share:.0%} of the smaller "
-        "collection.",
+        "collection."
+    )
+    reasons = [
+        started,
         f"About {told:,.0f} objects seem to be in both, {told / smaller:.0%} of the smaller collection.",
         *seeds.reasons(),
     ]
@@ -128,8 +133,21 @@ def span_verdict(
     if seeds.vouches(dimension) or shared >= least:
         reasons.append("So few shared objects are hard to tell from near neighbours: look at the links before use.")
         return Verdict(DOUBTFUL, tuple(reasons))
-    reasons.append(NOTHING_CERTAIN)
-    return Verdict(NOT_LINKABLE, tuple(reasons))
+    # how many seem to be shared is not said: none of them is certain
+    counted = f"{overlap:,.0f}, {shared:.0%} of the smaller collection"
+    chance = f"{_AS_MANY_BY_CHANCE} ({counted}): no shared object is certain."
+    coming = _next_from_nothing(seeds) if bootstrap.started_from == FROM_NOTHING else ()
+    return Verdict(NOT_LINKABLE, (started, *seeds.reasons(), chance, *coming))
+
+
+def _next_from_nothing(seeds: SeedCheck) -> tuple[str, str]:
+    """What to do where linking grew from nothing, and nothing is certain.
+
+    Where it grew from given pairs or anchors, more of them would change nothing.
+    """
+    if not seeds.given:
+        return STILL_POSSIBLE, NEXT_WITHOUT_SEEDS
+    return STILL_POSSIBLE, next_from_given(seeds.given, outside=False, by_column=False, wrong=seeds.outliers > 0)
 
 
 def not_converged(bootstrap: Bootstrap, anchors: Anchors | None) -> Verdict:

@@ -24,13 +24,12 @@ def verdict(content: Content) -> str:
     head, sentence = headline(links, estimates)
     agreement = links.summary.agreement
     checked = () if agreement is None or cleaned(agreement.sentence) in sentence else (agreement.sentence,)
-    told = [*checked, *links.summary.reasons] or ["No reasons were given."]
+    told = [*checked, *shown_reasons(links)] or ["No reasons were given."]
     look = links.summary.verdict
     if look != links.summary.verdict_in_words:
         look = "doubtful"
     if is_open(links):
         look = "doubtful"  # red would say that nothing is shared, which nobody knows
-        told = shown_reasons(links)
     reasons = [escape(cleaned(reason)) for reason in told]
     todo = [f"{escape(each.text)}{_show(each.shows)}" for each in advice(links, estimates, content.n_close)]
     lists = ("Why", reasons), ("What to do", todo)

@@ -83,7 +83,7 @@ def is_open(links: Links) -> bool:
 
 
 def shown_reasons(links: Links) -> list[str]:
-    """The reasons of such a run but for those that the headline and the advice say already."""
+    """The reasons but for those that the headline and the advice say already."""
     reasons = links.summary.reasons
     said = (NO_LINKS_WITHOUT_SEEDS, NO_LINKS_FROM_GIVEN, NEXT)
     return [each for each in reasons if not each.startswith(said)]
@@ -135,9 +135,12 @@ def advice(links: Links, estimates: Estimates | None, n_close: int) -> list[Advi
 def _advice_on_nothing(links: Links) -> list[Advice]:
     """What to do where linking came to an end and nothing is certain."""
     told = ["Run veclink probe on the two collections: it says what is in the way."]
+    coming = _next_in_words(links.summary.reasons)
     starts = links.trace.get("starts", ())
     grown_from, _ = max(starts, key=itemgetter(1), default=(FROM_NOTHING, 0.0))
-    if grown_from == FROM_NOTHING:  # where it was from given pairs or anchors, more of them would change nothing
+    if coming:
+        told.append(coming)
+    elif grown_from == FROM_NOTHING:  # where it was from given pairs or anchors, more of them would change nothing
         told.append("Give known pairs, or more of them: 15 right ones are usually enough, 60 for hard data.")
     told.append("Check that the two collections do share objects: near neighbours alone make no links.")
     return [Advice(each) for each in told]
@@ -165,11 +168,10 @@ def _next_steps(reasons: tuple[str, ...]) -> list[Advice]:
     """What to do where no start converged, the easiest first."""
     if too_few_rows(reasons):
         return [Advice("Link larger parts of the two collections, or match so few rows by hand.")]
-    coming = next_of(reasons)
+    coming = _next_in_words(reasons)
     first = "Give 8 to 15 known pairs, ids or row numbers in a CSV file with columns a,b: --seeds pairs.csv."
     if coming and reasons[0] != NO_LINKS_WITHOUT_SEEDS:
-        first = coming.removeprefix(NEXT)
-        first = first[:1].upper() + first[1:]
+        first = coming
     steps = [first]
     if not coming or "--seeds-by" in coming:  # not where a column was the start, or none has enough equal values
         steps.append(
@@ -190,6 +192,12 @@ def _linked_share(estimates: Estimates) -> str:
     if recall.high >= ALL:
         return f"likely at least {_of_100(recall.low)}"
     return f"about {_of_100(recall.value)}"
+
+
+def _next_in_words(reasons: tuple[str, ...]) -> str:
+    """What the reasons say to do next, as a sentence of its own; empty where they do not."""
+    coming = next_of(reasons).removeprefix(NEXT)
+    return coming[:1].upper() + coming[1:]
 
 
 def _of_100(share: float) -> str:
