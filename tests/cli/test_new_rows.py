@@ -182,7 +182,7 @@ def test_cut_asks_for_one_wish_and_says_what_a_csv_lacks(files: Path, walked: di
     assert code == 0 and "holds links only" in said
     code, said = command_alone("cut", files / "links.parquet", "--precision", "0.9", "-o", tmp_path / "x.csv")
     caution = Links.load(files / "links.parquet").summary.caution
-    assert code == 0 and f"expect was counted as {caution:.1f}." in said and "links only" not in said
+    assert code == 0 and f"expect is counted as {caution:.1f}." in said and "links only" not in said
     code, said = command_alone("cut", files / "links.parquet", "--links", 10**6, "-o", tmp_path / "x.csv")
     assert code == 1 and "pairs were judged" in said
 
@@ -240,6 +240,20 @@ def test_match_says_that_it_knew_the_rows_before_and_not_why_the_first_run_was_t
         assert (tmp_path / "monday.csv").read_bytes() == written
     assert json.loads(match("monday", "--json"))["known_before"] is True
     assert Linker.load(tmp_path / "linker").sizes == (485, 500)
+
+
+def test_match_skips_zero_vectors_where_it_is_told_to(tmp_path: Path) -> None:
+    grown = grown_papers()
+    fitted().save(tmp_path / "linker")
+    np.save(tmp_path / "b.npy", grown.b)
+    np.save(tmp_path / "new.npy", np.insert(grown.new, 5, 0, axis=0))
+    given = ["match", f"{tmp_path}/new.npy", "--linker", f"{tmp_path}/linker", "-o", f"{tmp_path}/new.csv"]
+    given += ["--against", f"{tmp_path}/b.npy", "--update"]
+    told = CliRunner().invoke(app, given)
+    assert told.exit_code == 1 and "--skip-zero" in told.stderr and not (tmp_path / "new.csv").exists()
+    told = CliRunner().invoke(app, [*given, "--skip-zero"])
+    assert told.exit_code == 0 and "1 of the 61 new rows is zero and left out" in told.stdout
+    assert Linker.load(tmp_path / "linker").sizes == (501, 500)
 
 
 def test_link_refuses_a_place_for_the_linker_before_it_works(files: Path, tmp_path: Path) -> None:

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from veclink import link
-from veclink.cli.terminal import print_summary, print_thresholds
+from veclink.cli.terminal import print_column_scores, print_scores, print_summary, print_thresholds
 from veclink.confidence.threshold import Threshold
+from veclink.data.agreement import Agreement, ColumnScores
+from veclink.data.payload_pairs import ColumnMatches
+from veclink.data.scores import score
 from veclink.data.summary import Summary
 from veclink.progress import Progress, describe, showing_progress
 
@@ -74,8 +77,32 @@ def test_the_table_says_what_a_wanted_precision_costs(capsys: pytest.CaptureFixt
     lines = capsys.readouterr().out.splitlines()
     assert any(line.split() == ["0.99", "1,234", "50.0", "%"] for line in lines)
     assert any(line.split() == ["0.90", "2,000", "–"] for line in lines)
-    print_thresholds([])
+    print_thresholds([], 2.4)
     assert capsys.readouterr().out == ""
+
+
+def test_the_table_says_why_it_keeps_fewer_links_than_the_estimates_allow(capsys: pytest.CaptureFixture[str]) -> None:
+    for caution, said in ((2.41, True), (1.0, False), (1.04, False)):
+        print_thresholds([Threshold(0.9, 2000, None)], caution)
+        told = " ".join(capsys.readouterr().out.split())
+        assert ("each wrong link that the probabilities expect is counted as 2.4." in told) is said
+        assert ("cautious" in told) is said
+
+
+def test_one_link_is_called_so(capsys: pytest.CaptureFixture[str]) -> None:
+    print_summary(Summary("span", 100, 200, 1))
+    assert "1 link between 100 and 200 vectors" in capsys.readouterr().out
+
+
+def test_of_no_links_no_precision_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    print_scores(score([], [(0, 0)]), right=0, found=0, true=1)
+    assert capsys.readouterr().out.strip() == "There are no links, so no precision; the truth has 1 pair."
+    print_scores(score([(0, 0)], [(0, 0)]), right=1, found=1, true=1)
+    assert "1 of 1 link is right" in capsys.readouterr().out
+    matches = ColumnMatches(("title", "title"), np.array([[0, 0]]))
+    print_column_scores(ColumnScores(matches, Agreement("title", "title", 0, 0), 0))
+    told = " ".join(capsys.readouterr().out.split())
+    assert "no links with titles on both sides" in told and "%" not in told and "0 of the 1 pair of rows" in told
 
 
 def test_reading_a_store_shows_rows_rate_and_time_left() -> None:

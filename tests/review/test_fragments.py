@@ -124,7 +124,7 @@ def test_a_payload_that_looks_shuffled_is_told_beside_the_verdict(tmp_path: Path
     links = Links(np.array([[0, 0]]), np.ones(1), Summary("span", 3, 3, 1, agreement=agreement))
     with Journal(tmp_path / "journal.jsonl", a, b) as journal:
         told = Parsed(moved(Review(links, a, b, journal))).text
-    assert "payload does not fit them · Titles agree in 0 of 1 links. If they should, look." in told
+    assert "payload does not fit them · Titles agree in 0 of 1 link. If they should, look." in told
 
 
 def test_the_notice_names_the_htmx_that_is_served() -> None:

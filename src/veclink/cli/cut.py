@@ -10,6 +10,7 @@ import typer
 
 from veclink.cli.shared import NO_TRUSTED_LINKS, Columns, Printing, check_columns, check_output, command
 from veclink.cli.summarised import summary_values, warn_of_payload
+from veclink.errors import plural
 
 UNCALIBRATED = (
     "No precision is estimated: the probabilities of --method geh are shares of votes and are not calibrated. Check "
@@ -51,7 +52,7 @@ def cut(
     A Parquet file of links holds all judged pairs; a CSV file holds the links alone, which can only become fewer. Exit
     code 3 says, as of link, that there are no trustworthy links.
     """
-    from veclink.cli.terminal import estimates_in_words
+    from veclink.cli.terminal import caution_in_words, estimates_in_words
     from veclink.data.doubt import NOT_LINKABLE
     from veclink.data.links import Links
     from veclink.data.links_files import check_beside
@@ -69,14 +70,14 @@ def cut(
     chosen.save(output, columns)
     judged = len(loaded) if loaded.considered is None else len(loaded.considered)
     told = {"output": str(output), "judged": judged, "before": len(loaded), **summary_values(chosen.summary)}
-    lines = [f"{len(chosen):,} links of {judged:,} judged pairs ({len(loaded):,} before), written to {output}."]
+    counted = f"{plural(len(chosen), 'link')} of {plural(judged, 'judged pair')} ({len(loaded):,} before)"
+    lines = [f"{counted}, written to {output}."]
     told_first = [estimates_in_words(chosen.summary), "" if agreement is None else agreement.sentence]
     lines = [*filter(None, told_first), *lines]
     if judged and not chosen.summary.is_calibrated:
         lines.append(UNCALIBRATED)
     elif wanted.precision is not None and judged:
-        caution = chosen.summary.caution
-        lines.append(f"To be cautious, each wrong link that the probabilities expect was counted as {caution:.1f}.")
+        lines += filter(None, [caution_in_words(chosen.summary.caution)])
     if not judged:
         summary = loaded.summary
         said = " ".join([f"the verdict is “{summary.verdict}”.", *summary.reasons])

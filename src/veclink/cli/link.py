@@ -189,8 +189,8 @@ def link(
     files = {name: str(path) for name, path in places.items() if path is not None}
     table = [asdict(line) for line in thresholds(links)]
     names = [without_secrets(a), without_secrets(b)]
-    asked = {"is_cut": wanted.precision is not None, "skip_zero": running.skip_zero}
-    steps = _next_steps(links, names, written.options(), **asked, **files)
+    is_cut = wanted.precision is not None
+    steps = _next_steps(links, names, written.options(), is_cut=is_cut, skip_zero=running.skip_zero, **files)
     ids_from = {side: each.ids_from for side, each in (("a", left), ("b", right)) if each.ids_from is not None}
     told = files | summary_values(links.summary) | {"thresholds": table, "ids_from": ids_from}
     warn_of_payload(links.summary, printing)
@@ -219,7 +219,7 @@ def _print(links: Links, steps: list[str], output: str, report: Path | None, ids
     from veclink.confidence.threshold import thresholds
 
     print_summary(links.summary)
-    print_thresholds(thresholds(links))
+    print_thresholds(thresholds(links), links.summary.caution)
     for side, file in ids_from.items():
         typer.echo(f"The ids of {side.upper()} are those of {file}.")
     typer.echo(f"Written to {output}.")

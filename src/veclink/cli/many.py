@@ -10,6 +10,7 @@ import typer
 
 from veclink.cli.shared import Computing, Printing, check_output, command
 from veclink.cli.summarised import summary_values
+from veclink.errors import plural
 
 if TYPE_CHECKING:
     from veclink.uses.many import ManyLinks
@@ -55,5 +56,5 @@ def _told(found: ManyLinks) -> dict[str, Any]:
 def _say(found: ManyLinks, output: Path) -> None:
     typer.echo(found.sentence)
     for (i, j), links in found.pairwise.items():
-        typer.echo(f"  collections {i + 1} and {j + 1}: {len(links):,} links, {links.summary.verdict_in_words}")
+        typer.echo(f"  collections {i + 1} and {j + 1}: {plural(len(links), 'link')}, {links.summary.verdict_in_words}")
     typer.echo(f"Written to {output}.")

@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from veclink.data.no_links import no_start_converged, too_few_rows
-from veclink.errors import named
+from veclink.errors import named, plural
 
 if TYPE_CHECKING:
     from veclink.cli.demo_run import Demo
@@ -26,7 +26,7 @@ def print_summary(summary: Summary) -> None:
     """Say how many links there are, how good they are thought to be, why, and which of the seeds look wrong."""
     console = _stdout()
     estimates = estimates_in_words(summary)
-    between = f"{summary.n_links:,} links between {summary.n_a:,} and {summary.n_b:,} vectors"
+    between = f"{plural(summary.n_links, 'link')} between {summary.n_a:,} and {summary.n_b:,} vectors"
     reasons = summary.reasons
     if no_start_converged(reasons) or too_few_rows(reasons):
         # What is not known comes first: "not linkable" alone would be read as "nothing is shared".
@@ -61,8 +61,11 @@ def estimates_in_words(summary: Summary) -> str:
     return f"Estimated without labels: {', '.join(found)}."
 
 
-def print_thresholds(lines: Sequence[Threshold]) -> None:
-    """Print what each wanted precision costs; nothing where there are no lines."""
+def print_thresholds(lines: Sequence[Threshold], caution: float = 1.0) -> None:
+    """Print what each wanted precision costs, and how cautiously; nothing where there are no lines.
+
+    caution: the false-discovery inflation of the summary, by which fewer links are kept than the estimates allow.
+    """
     if not lines:
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -71,24 +74,41 @@ def print_thresholds(lines: Sequence[Threshold]) -> None:
     for line in lines:
         recall = "–" if line.recall is None else _percent(line.recall)
         table.add_row(f"{line.precision:.2f}", f"{line.n_links:,}", recall)
-    _stdout().print(table)
+    console = _stdout()
+    console.print(table)
+    if caution_in_words(caution):
+        console.print(caution_in_words(caution))
+
+
+def caution_in_words(caution: float) -> str:
+    """Why fewer links are kept for a wanted precision than the estimates allow; empty where that is not so."""
+    if f"{caution:.1f}" == "1.0":
+        return ""
+    return f"To be cautious, each wrong link that the probabilities expect is counted as {caution:.1f}."
 
 
 def print_scores(scores: Scores, *, right: int, found: int, true: int) -> None:
     """Print precision, recall and F1 with the counts behind them."""
     console = _stdout()
+    if not found:
+        console.print(f"There are no links, so no precision; the truth has {plural(true, 'pair')}.")
+        return
     console.print(_shares(scores))
-    console.print(f"{right:,} of {found:,} links are right; the truth has {true:,} pairs.")
+    are = "is" if right == 1 else "are"
+    console.print(f"{right:,} of {plural(found, 'link')} {are} right; the truth has {plural(true, 'pair')}.")
 
 
 def print_column_scores(found: ColumnScores) -> None:
     """Print the same as far as a column tells."""
     console = _stdout()
-    console.print(f"As far as {escape(found.matches.name)} tell: {_shares(found.scores)}")
-    console.print(escape(found.agreement.sentence))
+    if found.agreement.compared:
+        console.print(f"As far as {escape(found.matches.name)} tell: {_shares(found.scores)}")
+        console.print(escape(found.agreement.sentence))
+    else:
+        console.print(f"There are no links with {escape(found.matches.name)} on both sides, so no precision.")
     console.print(
-        f"{found.linked:,} of the {len(found.matches):,} pairs of rows with equal {escape(found.matches.name)} are "
-        "linked."
+        f"{found.linked:,} of the {plural(len(found.matches), 'pair')} of rows with equal "
+        f"{escape(found.matches.name)} are linked."
     )
 
 
@@ -124,7 +144,7 @@ def print_demo(demo: Demo) -> None:
     shares = (_percent(share) for share in (truth.precision, truth.recall, truth.f1))
     scores.add_row("by the truth", *shares, f"{demo.n_shared:,}")
     console.print(scores)
-    print_thresholds(thresholds(demo.links))
+    print_thresholds(thresholds(demo.links), summary.caution)
     if demo.report is not None:
         console.print("Whether to trust these links, and why: open the report in a browser.")
         # as a link of its own line, which a terminal can open and a script can read

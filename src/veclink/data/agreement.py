@@ -93,7 +93,7 @@ class Agreement:
             return f"{begun} say nothing of the other {others}: all rows with equal {what} were seeds."
         left_out = ", seeds not counted" if self.seeds else ""
         most = "" if self.possible is None or self.note else f"; they can in {self.possible:,} at most"
-        counts = f"{begun} agree in {self.agree:,} of {self.compared:,} links{left_out}{most}."
+        counts = f"{begun} agree in {self.agree:,} of {plural(self.compared, 'link')}{left_out}{most}."
         return f"{counts} {self.note}".rstrip()
 
 

@@ -17,7 +17,7 @@ from veclink.data.scores import Scores, score
 from veclink.data.tabled import Tabled
 from veclink.data.texts import TEXTS, PayloadTexts, Texts
 from veclink.data.views import view
-from veclink.errors import InputError, needed
+from veclink.errors import InputError, needed, plural
 
 if TYPE_CHECKING:
     from veclink.data.collection import Collection
@@ -161,7 +161,7 @@ class ShownLinks(Tabled):
 
     def _repr_html_(self) -> str:
         summary = self.summary
-        between = f"{len(self):,} links between {summary.n_a:,} and {summary.n_b:,} vectors"
+        between = f"{plural(len(self), 'link')} between {summary.n_a:,} and {summary.n_b:,} vectors"
         headline = f"{between}: {summary.verdict_in_words}"
         named = bool(len(self)) and self._titles(0) is not None
         head = ["a", "b", "probability", *(("called in A", "called in B") if named else ())]
