@@ -266,7 +266,11 @@ def plain_names(
         The columns that the merged collection has.
     """
     taken = (*RESERVED, *NEEDED)
-    names = {name: (name,) for name in own if name not in taken and not (name[:2] in ("a_", "b_") and name in there)}
+    names: dict[str, tuple[str, ...]] = {
+        name: (name,)
+        for name in own
+        if name not in taken and not (name[:2] in ("a_", "b_") and name in there)
+    }
     title, other = named_title(own), named_title(others)
     if title not in names or other is None or title in others or other in own or not may_be_compared(title, other):
         return names
