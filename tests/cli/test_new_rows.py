@@ -242,6 +242,20 @@ def test_match_says_that_it_knew_the_rows_before_and_not_why_the_first_run_was_t
     assert Linker.load(tmp_path / "linker").sizes == (485, 500)
 
 
+def test_match_skips_zero_vectors_where_it_is_told_to(tmp_path: Path) -> None:
+    grown = grown_papers()
+    fitted().save(tmp_path / "linker")
+    np.save(tmp_path / "b.npy", grown.b)
+    np.save(tmp_path / "new.npy", np.insert(grown.new, 5, 0, axis=0))
+    given = ["match", f"{tmp_path}/new.npy", "--linker", f"{tmp_path}/linker", "-o", f"{tmp_path}/new.csv"]
+    given += ["--against", f"{tmp_path}/b.npy", "--update"]
+    told = CliRunner().invoke(app, given)
+    assert told.exit_code == 1 and "--skip-zero" in told.stderr and not (tmp_path / "new.csv").exists()
+    told = CliRunner().invoke(app, [*given, "--skip-zero"])
+    assert told.exit_code == 0 and "1 of the 61 new rows is zero and left out" in told.stdout
+    assert Linker.load(tmp_path / "linker").sizes == (501, 500)
+
+
 def test_link_refuses_a_place_for_the_linker_before_it_works(files: Path, tmp_path: Path) -> None:
     (tmp_path / "kept.txt").write_text("mine")
     given = ("link", files / "a.npy", files / "b.npy", "--seeds", files / "seeds.csv", "-o", tmp_path / "links.csv")

@@ -77,6 +77,80 @@ def test_a_copy_of_a_row_that_is_known_takes_no_partner_away(saved: Path) -> Non
     assert {tuple(pair) for pair in sure.tolist()} <= kept
 
 
+def test_copies_of_known_rows_are_counted_and_have_no_links(saved: Path) -> None:
+    grown = grown_papers()
+    linker = Linker.load(saved)
+    links = linker.match(grown.a[:30], against=grown.b)
+    assert len(links) == 0 and links.summary.copies == (30, 0)
+    said = "30 of the 30 new rows are copies of rows that the linker knows, and no new objects."
+    assert links.summary.reasons == (said,)
+    mixed = np.concatenate([grown.a[:1], grown.new])
+    among = linker.match(mixed)
+    assert among.summary.reasons[0].startswith("1 of the 61 new rows is a copy of")
+    assert (among.pairs - [1, 0]).tolist() == linker.match(grown.new).pairs.tolist()
+    before = len(linker.links)
+    taken = linker.match_and_update(grown.a[:30])
+    assert taken.summary == replace(links.summary, **later(taken))
+    assert linker.sizes == (470, 500) and len(linker.links) == before
+    assert len(linker.match(grown.new)) == len(among)
+
+
+def later(links: Links) -> dict[str, object]:
+    """What the linker says of rows that it has taken in, and not of new ones."""
+    return {"iterations": links.summary.iterations, "caution": links.summary.caution}
+
+
+def test_the_share_of_new_rows_with_a_partner_is_told_alike_before_and_after_they_are_taken_in(
+    saved: Path, tmp_path: Path
+) -> None:
+    grown = grown_papers()
+    linker = Linker.load(saved)
+    before = linker.match(grown.new, against=grown.b).summary
+    taken = [linker.match_and_update(grown.new).summary]
+    linker.save(tmp_path / "grown")
+    taken.append(Linker.load(tmp_path / "grown").match(grown.new).summary)
+    assert [(each.overlap, each.recall, each.reasons) for each in taken] == [
+        (before.overlap, before.recall, before.reasons)
+    ] * 2
+
+
+def test_displaced_rows_are_those_of_links_and_of_no_other_pair(linker: Linker) -> None:
+    grown = grown_papers()
+    links = linker.match(grown.new)
+    every = links.considered or links
+    linked = {b: a for a, b in linker.links.pairs.tolist()}
+    expected = [linked.get(b, -1) for b in every.pairs[:, 1].tolist()]
+    assert every.evidence["displaces"].tolist() == expected
+
+
+def test_links_of_new_rows_that_may_all_be_wrong_are_doubtful(linker: Linker) -> None:
+    grown = grown_papers()
+    told = [linker.match(grown.new[row : row + 1]).summary for row in range(60)]
+    unsure = [each.precision_range is not None and each.precision_range[0] < 0.5 for each in told]
+    assert [each.verdict == "doubtful" for each in told] == unsure and 0 < sum(unsure) < 60
+    assert linker.match(grown.new).summary.verdict == "linkable"
+
+
+def test_zero_vectors_are_refused_or_skipped_and_the_others_keep_their_places(saved: Path) -> None:
+    grown = grown_papers()
+    linker = Linker.load(saved)
+    plain = linker.match(grown.new, against=grown.b)
+    with_zero = np.insert(grown.new, 5, 0, axis=0)
+    with pytest.raises(InputError, match=r"in row 5; remove them, or skip them with skip_zero"):
+        linker.match(with_zero)
+    links = linker.match(with_zero, skip_zero=True)
+    assert np.array_equal(links.pairs[:, 0], plain.pairs[:, 0] + (plain.pairs[:, 0] >= 5))
+    assert links.summary.n_a == 61 and links.summary.reasons[0] == "1 of the 61 new rows is zero and left out."
+    assert len(linker.match(np.zeros_like(grown.new), skip_zero=True)) == 0
+    linker.update(new_a=with_zero, a=grown.a, skip_zero=True, refit=True)
+    assert linker.sizes == (501, 500) and grown_rows(linker).isdisjoint({445})
+    assert len(linker.match(with_zero)) >= 37
+
+
+def grown_rows(linker: Linker) -> set[int]:
+    return set(linker.links.pairs[:, 0].tolist())
+
+
 def test_a_row_that_fits_better_takes_a_partner_away() -> None:
     """The right partner comes later: what was linked in its place goes, and is named."""
     grown = grown_papers()

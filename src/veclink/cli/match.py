@@ -14,6 +14,7 @@ from veclink.cli.shared import (
     Columns,
     Payloads,
     Printing,
+    SkipZero,
     Threads,
     check_choice,
     check_columns,
@@ -30,13 +31,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Where:
-    """The side that the new rows are of, and where the other one is."""
+    """The side that the new rows are of, which of them count, and where the other side is."""
 
     side: Annotated[str, typer.Option(metavar="a|b", help="The side that the new rows are of.")] = "a"
     against: Annotated[
         str | None,
         typer.Option(metavar="OTHER", help="The other side, where it moved or grew; its --payload names its rows."),
     ] = None
+    skip_zero: SkipZero = False
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,14 @@ def match(
         known_before = known.knows(rows, side=where.side) is not None
         links_of = known.match_and_update if update else known.match
         against = opened_other(where.against, payload_other, listener)
-        links = links_of(rows, side=where.side, against=against, threads=threads, progress=listener)
+        links = links_of(
+            rows,
+            side=where.side,
+            against=against,
+            skip_zero=where.skip_zero,
+            threads=threads,
+            progress=listener,
+        )
     # First the links, then the linker: a run that was killed between the two finds the linker as it was, and one that
     # was killed after both finds the rows in it.
     if update:

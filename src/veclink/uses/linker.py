@@ -24,11 +24,12 @@ from veclink.threads import takes_threads
 from veclink.uses.linked_pairs import check_links
 from veclink.uses.new_rows import entering, folder
 from veclink.uses.new_rows.held import Held, ids_file, opened_side, remembered, whole_of
-from veclink.uses.new_rows.judging import judge
+from veclink.uses.new_rows.judging import Judged, judge
 from veclink.uses.new_rows.knowledge import SIDES, Knowledge, Part
+from veclink.uses.new_rows.known_copies import without_copies
 from veclink.uses.new_rows.learning import learn
 from veclink.uses.new_rows.results import as_links, of_batch, worth_refitting
-from veclink.uses.new_rows.searching import Signatures, search
+from veclink.uses.new_rows.searching import Found, Signatures, search
 from veclink.uses.new_rows.taking_in import taken_in
 from veclink.uses.translating import Translator
 
@@ -154,6 +155,7 @@ class Linker:
         *,
         side: str = "a",
         against: Source | None = None,
+        skip_zero: bool = False,
         threads: int | None = None,
         progress: ProgressListener | bool | None = None,
     ) -> Links:
@@ -161,7 +163,8 @@ class Linker:
 
         Nothing is fitted, and the linker stays as it is. The share of the new rows that have a partner is estimated
         from the new rows where they are many, and taken from the fit where they are few. A batch that was taken in
-        before has the links that it has in the linker now.
+        before has the links that it has in the linker now. Copies of rows that are known have no links of their own,
+        and are counted.
 
         Parameters
         ----------
@@ -171,6 +174,8 @@ class Linker:
             The side that they are of, whose model made them.
         against : array, Collection, path or URL, optional
             The other collection, as the linker knows it; by default the one in memory, or opened from where it was.
+        skip_zero : bool
+            Leave out new rows that are zero instead of refusing them.
         threads : int, optional
             Threads on the CPU, as for `link`. The links are the same.
         progress : callable or True, optional
@@ -181,19 +186,19 @@ class Linker:
         Links
             Of rows of `new` with rows of B (side "a"), or of rows of A with rows of `new` (side "b"). The column
             `displaces` of the evidence names the row that the partner was linked with so far, −1 for none.
+            `summary.copies` counts the new rows that are copies of known ones.
         """
         at, progress = entering.side_of(side), heard(progress)
         batch = open_collection(new, payload=False)
         known = self.knows(batch, side=side)
         if known is not None:
             return of_batch(self.links, self.knowledge, at, known)
-        rows = entering.new_rows(batch, self.knowledge, at)
+        entered = entering.new_rows(batch, self.knowledge, at, skip_zero=skip_zero)
         entering.check_new(batch, self.links, at)
         other, signatures = self._other(at, against, progress)
-        entering.tell(progress, len(rows), "matching")
-        vectors = rows.block(0, len(rows))
-        judged = judge(self.knowledge, at, vectors, search(self.knowledge, at, vectors, signatures), other)
-        return as_links(self.links, self.knowledge, at, judged, rows, other)
+        rows = without_copies(entered, self.knowledge, at, self.held)
+        _, judged = self._judged(at, rows, signatures, progress)
+        return as_links(self.links, self.knowledge, at, judged, rows, other, len(entered) - len(rows))
 
     @shows_progress
     @takes_threads
@@ -205,6 +210,7 @@ class Linker:
         a: Source | None = None,
         b: Source | None = None,
         refit: bool | str = "auto",
+        skip_zero: bool = False,
         threads: int | None = None,
         progress: ProgressListener | bool | None = None,
     ) -> Linker:
@@ -223,7 +229,7 @@ class Linker:
         refit : {"auto", True, False}
             Whether all is linked again from the links so far, which needs both collections. "auto" does so once enough
             rows have come since the last fit, if both collections are there.
-        threads, progress
+        skip_zero, threads, progress
             As for `match`.
         """
         if new_a is None and new_b is None:
@@ -237,7 +243,7 @@ class Linker:
         given = [(at, new) for at, new in enumerate((new_a, new_b)) if new is not None]
         batches = [(at, open_collection(new, payload=False)) for at, new in given]
         for at, batch in batches:  # all is checked before anything changes
-            entering.new_rows(batch, self.knowledge, at)
+            entering.new_rows(batch, self.knowledge, at, skip_zero=skip_zero)
             entering.check_ids(batch, self.links, at)
             entering.check_new(batch, self.links, at)
         for at in (0, 1) if refit is True else sorted(1 - at for at, _ in batches):
@@ -257,6 +263,7 @@ class Linker:
         *,
         side: str = "a",
         against: Source | None = None,
+        skip_zero: bool = False,
         threads: int | None = None,
         progress: ProgressListener | bool | None = None,
     ) -> Links:
@@ -271,7 +278,7 @@ class Linker:
             self._hold(1 - at, against)
         if self.knows(new, side=side) is None:
             new_a, new_b = (new, None) if at == 0 else (None, new)
-            self.update(new_a=new_a, new_b=new_b, progress=progress)
+            self.update(new_a=new_a, new_b=new_b, skip_zero=skip_zero, progress=progress)
         return self.match(new, side=side)  # what was taken in is known
 
     def translate(self, x: np.ndarray, *, side: str = "a") -> np.ndarray:
@@ -322,22 +329,32 @@ class Linker:
         self._signatures.pop(1 - side, None)
 
     def _take_in(self, side: int, batch: Collection, progress: ProgressListener | None) -> None:
-        rows = entering.new_rows(batch, self.knowledge, side)
+        entered = entering.new_rows(batch, self.knowledge, side, skip_zero=True)  # `update` has refused zero vectors
         other, signatures = self._other(side, None, progress)
+        rows = without_copies(entered, self.knowledge, side, self.held)
+        found, judged = self._judged(side, rows, signatures, progress)
+        copies = len(entered) - len(rows)
+        self.links, self.knowledge = taken_in(self.links, self.knowledge, side, judged, found, rows, other, copies)
+        self.held = self.held.grown(side, batch)
+        if len(entered) < len(batch):  # the next fit has to leave them out, too
+            self.held = replace(self.held, options={**self.held.options, "skip_zero": True})
+        self._signatures.clear()
+
+    def _judged(
+        self, side: int, rows: Cloud, signatures: Signatures, progress: ProgressListener | None
+    ) -> tuple[Found, Judged]:
+        """What was found for new rows of one side, and how probable it is."""
         entering.tell(progress, len(rows), "matching")
         vectors = rows.block(0, len(rows))
         found = search(self.knowledge, side, vectors, signatures)
-        judged = judge(self.knowledge, side, vectors, found, other)
-        self.links, self.knowledge = taken_in(self.links, self.knowledge, side, judged, found, rows, other)
-        self.held = self.held.grown(side, rows.collection)
-        self._signatures.clear()
+        return found, judge(self.knowledge, side, vectors, found, signatures.other)
 
     def _refit(self, progress: ProgressListener | None) -> None:
         """Link all rows again from the links that are known."""
         left, right = (whole_of(self.held, at, progress) for at in (0, 1))
         options = {**self.held.options, "progress": progress}
         links = link(left, right, continued=self.links, **options)
-        parts = [side.parts for side in self.knowledge.sides]
+        parts = [tuple(replace(part, account=None) for part in side.parts) for side in self.knowledge.sides]
         again = self.learned(links, left, right, self.held.sources, **options)
         sides = [replace(side, parts=old) for side, old in zip(again.knowledge.sides, parts, strict=True)]
         self.links = links

@@ -14,8 +14,11 @@ from veclink.progress import Progress, ProgressListener
 from veclink.uses.new_rows.knowledge import SIDES, Knowledge
 
 
-def new_rows(collection: Collection, knowledge: Knowledge, side: int) -> Cloud:
-    """New rows in the geometry of their side: at least one, of its dimension, and none of them zero."""
+def new_rows(collection: Collection, knowledge: Knowledge, side: int, *, skip_zero: bool = False) -> Cloud:
+    """New rows in the geometry of their side: at least one, of its dimension, and none of them zero.
+
+    skip_zero: leave zero vectors out instead of refusing them.
+    """
     mean = knowledge.sides[side].mean
     label = f"The new rows ({collection.name})"
     if not len(collection):
@@ -26,9 +29,12 @@ def new_rows(collection: Collection, knowledge: Knowledge, side: int) -> Cloud:
             f"{len(mean):,}; check the side (--side) and the model."
         )
     zero, _ = inspected(collection, label)
-    if len(zero):
-        raise InputError(f"{label} have zero vectors, which have no direction, in row {named(zero)}; remove them.")
-    return Cloud(collection, np.arange(len(collection)), mean)
+    if len(zero) and not skip_zero:
+        raise InputError(
+            f"{label} have zero vectors, which have no direction, in row {named(zero)}; remove them, or skip them with "
+            "skip_zero (--skip-zero)."
+        )
+    return Cloud(collection, np.delete(np.arange(len(collection)), zero), mean)
 
 
 def side_of(side: str) -> int:

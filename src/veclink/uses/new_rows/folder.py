@@ -21,7 +21,7 @@ from veclink.files.folders import check_replaceable, folder_written_whole, resto
 from veclink.files.locks import alone_in
 from veclink.files.safetensors import read_header, read_tensor, write_tensors
 from veclink.uses.new_rows.held import Held
-from veclink.uses.new_rows.knowledge import SIDES, Knowledge, KnownSide, Nearby, Part, model_of
+from veclink.uses.new_rows.knowledge import SIDES, Account, Knowledge, KnownSide, Nearby, Part, model_of
 from veclink.uses.translating import Translator
 
 FORMAT = 2
@@ -185,9 +185,17 @@ def _knowledge(plain: dict[str, Any], tensors: dict[str, Arrays]) -> Knowledge:
 
 
 def _side(plain: dict[str, Any], arrays: Arrays) -> KnownSide:
-    parts = tuple(Part(int(part["rows"]), str(part["fingerprint"])) for part in plain["parts"])
+    parts = tuple(_part(each) for each in plain["parts"])
     backdrop = arrays["backdrop"].astype(np.float32)
     return KnownSide(parts=parts, **{**{name: arrays[name] for name in (*OF_ROWS, *OF_SIDE)}, "backdrop": backdrop})
+
+
+def _part(plain: dict[str, Any]) -> Part:
+    told = plain.get("account")
+    account = None
+    if told is not None:
+        account = Account(float(told["overlap"]), int(told["copies"]), tuple(map(str, told["reasons"])))
+    return Part(int(plain["rows"]), str(plain["fingerprint"]), account)
 
 
 def _arrays(path: Path) -> Arrays:

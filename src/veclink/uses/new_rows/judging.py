@@ -45,9 +45,6 @@ class Judged:
     score : (p,) float32
     lead : (p,) float32
         How far it scores above the best other partner of its row of the other side.
-    rival : (p,) int64
-        The place among the known rows of its own side of the partner that the row of the other side had; −1 where it
-        had none.
     shared : float
         Estimated share of the new rows that have a partner.
     evidence : dict of str to (p,) float32
@@ -61,7 +58,6 @@ class Judged:
     probability: np.ndarray
     score: np.ndarray
     lead: np.ndarray
-    rival: np.ndarray
     shared: float
     evidence: dict[str, np.ndarray]
     standing: Standing
@@ -75,7 +71,6 @@ class Judged:
             probability=self.probability[chosen],
             score=self.score[chosen],
             lead=self.lead[chosen],
-            rival=self.rival[chosen],
             evidence={name: column[chosen] for name, column in self.evidence.items()},
         )
 
@@ -129,7 +124,6 @@ def judge(knowledge: Knowledge, side: int, new: np.ndarray, found: Found, other:
         probability=probability[order],
         score=candidates.score[mutual],
         lead=candidates.score[mutual] - candidates.scores(best_of_other[other_rows[mutual], 1]),
-        rival=_former_partner(knowledge, side, standing.others[other_rows[mutual]]),
         shared=shared,
         evidence=evidence_columns((*score_evidence(), *neighbourhood_evidence()), candidates, near, mutual),
         standing=standing,
@@ -279,11 +273,3 @@ def _lift(knowledge: Knowledge, side: int, found: Found, others: np.ndarray, at:
 def _free_maps(fold: np.ndarray, count: int) -> np.ndarray:
     """(n, count) of 0 and 1: the maps that rows of these folds (n,) had no part in."""
     return ((fold[:, None] == np.arange(count)) | (fold[:, None] < 0)).astype(np.float32)
-
-
-def _former_partner(knowledge: Knowledge, side: int, places: np.ndarray) -> np.ndarray:
-    """Of rows of the other side (p,), the known row that was a mutual nearest neighbour of each; −1 without one."""
-    own, other = knowledge.sides[side], knowledge.sides[1 - side]
-    rival = other.rivals[places, 0]
-    mutual = (rival >= 0) & (own.rivals[rival, 0] == places)
-    return np.where(mutual, rival, -1).astype(np.int64)

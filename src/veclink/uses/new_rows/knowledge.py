@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,34 @@ SIDES = ("a", "b")
 
 
 @dataclass(frozen=True)
+class Account:
+    """What was told of new rows when they were taken in, for whoever asks for their links again.
+
+    Attributes
+    ----------
+    overlap : float
+        Estimated number of them that have a partner.
+    copies : int
+        How many are copies of rows that were known.
+    reasons : tuple of str
+        Sentences.
+    """
+
+    overlap: float
+    copies: int
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Part:
-    """Rows that came together: how many, and the fingerprint of all their vectors."""
+    """Rows that came together: how many, and the fingerprint of all their vectors.
+
+    account: what was told of them; None for the rows of a fit.
+    """
 
     rows: int
     fingerprint: str
+    account: Account | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, collection: Collection) -> Part:
@@ -85,6 +108,15 @@ class KnownSide:
             if part == batch:
                 return slice(stop - part.rows, stop)
             stop -= part.rows
+        return None
+
+    def account_of(self, rows: slice) -> Account | None:
+        """What was told of the batch that became these rows, where that is known."""
+        start = 0
+        for part in self.parts:
+            if slice(start, start + part.rows) == rows:
+                return part.account
+            start += part.rows
         return None
 
     def check(self, collection: Collection, side: str) -> None:

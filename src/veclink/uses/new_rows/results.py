@@ -9,14 +9,14 @@ import numpy as np
 
 from veclink.confidence.constants import CALIBRATION_VERSION, MUTUAL_SHARE
 from veclink.confidence.threshold import best_threshold, false_discovery_inflation
-from veclink.data.judged import summary_of_first
+from veclink.data.judged import judged_anew, summary_of_first
 from veclink.data.links import Links
 from veclink.data.pairs import lookup
 from veclink.data.summary import Summary
 from veclink.geometry.clouds import Cloud
 from veclink.uses.new_rows.constants import CLEAR_LEAD, REFIT_GROWTH
 from veclink.uses.new_rows.judging import Judged
-from veclink.uses.new_rows.knowledge import Knowledge
+from veclink.uses.new_rows.knowledge import Account, Knowledge
 
 _OF_THE_FIT = re.compile(r"(?:rival|near\d+|rank)_.*")
 """Evidence that a fit has and new rows have not: rivals, ranks and the nearest links."""
@@ -29,6 +29,7 @@ def as_links(
     judged: Judged,
     new: Cloud,
     other: Cloud,
+    copies: int = 0,
 ) -> Links:
     """The links of new rows of one side.
 
@@ -48,9 +49,12 @@ def as_links(
     judged : Judged
         Pairs of their rows.
     new, other : Cloud
-        The new rows, and the rows of the other side.
+        The new rows that were judged, and the rows of the other side.
+    copies : int
+        How many of the new rows were left out as copies of known ones.
     """
-    overlap = judged.shared * len(new)
+    account = account_of(knowledge, side, judged, new, copies)
+    overlap = account.overlap
     every = known.considered or known
     before = every.probability
     partner = other.rows[judged.places]
@@ -61,13 +65,12 @@ def as_links(
     judged = judged.only(surer | (ahead & (judged.probability >= least)))
     probability = judged.probability
     kept = int(np.count_nonzero(probability >= least))
-    ids_new = new.collection.ids_at(judged.rows)
-    ids_other = other.collection.ids_at(other.rows[judged.places])
-    pairs = np.column_stack([judged.rows, other.rows[judged.places]])
-    ids = (ids_new, ids_other)
+    rows, partner = new.rows[judged.rows], other.rows[judged.places]
+    pairs = np.column_stack([rows, partner])
+    ids = (new.collection.ids_at(rows), other.collection.ids_at(partner))
+    sizes = (len(new.collection), knowledge.sides[1 - side].size)
     if side:
-        pairs, ids = pairs[:, ::-1], (ids_other, ids_new)
-    sizes = (len(new), knowledge.sides[1].size) if side == 0 else (knowledge.sides[0].size, len(new))
+        pairs, ids, sizes = pairs[:, ::-1], ids[::-1], sizes[::-1]
     summary = Summary(
         method=known.summary.method,
         n_a=sizes[0],
@@ -75,7 +78,8 @@ def as_links(
         n_links=len(pairs),
         overlap=overlap,
         verdict=known.summary.verdict,
-        reasons=(_sentence(len(new), judged.shared, knowledge.shared_share(side)),),
+        reasons=account.reasons,
+        copies=(0, copies) if side else (copies, 0),
         caution=false_discovery_inflation(np.concatenate([before, probability])),
         calibration=CALIBRATION_VERSION,
     )
@@ -83,20 +87,51 @@ def as_links(
         pairs,
         probability,
         summary,
-        evidence=evidence_of(judged, knowledge, side),
+        evidence={**judged.evidence, "displaces": _linked_so_far(known, 1 - side, partner)},
         ids_a=ids[0],
         ids_b=ids[1],
         options=known.options,
     )
-    return first_of(considered, kept, overlap)
+    return _with_verdict(first_of(considered, kept, overlap))
+
+
+def account_of(knowledge: Knowledge, side: int, judged: Judged, new: Cloud, copies: int) -> Account:
+    """What is told of new rows of one side, of which so many were left out as copies; arguments as of `as_links`."""
+    every, zero = len(new.collection), len(new.collection) - len(new) - copies
+    reasons = []
+    if copies:
+        are = "is a copy" if copies == 1 else "are copies"
+        reasons.append(f"{copies:,} of the {every:,} new rows {are} of rows that the linker knows, and no new objects.")
+    if zero:
+        reasons.append(f"{zero:,} of the {every:,} new rows {'is' if zero == 1 else 'are'} zero and left out.")
+    if len(new):
+        reasons.append(_sentence(len(new), judged.shared, knowledge.shared_share(side)))
+    return Account(judged.shared * len(new), copies, tuple(reasons))
+
+
+def _with_verdict(links: Links) -> Links:
+    """Links of new rows with the verdict that the range of their precision asks for."""
+    return replace(links, summary=judged_anew(links.summary))
 
 
 def _probability_so_far(known: Links, side: int, rows: np.ndarray) -> np.ndarray:
     """How probable the known pairs of these rows (p,) of one side are; 0 where there is none."""
+    place = _places(known, side, rows)
+    return np.append(known.probability, 0.0)[place]
+
+
+def _linked_so_far(known: Links, side: int, rows: np.ndarray) -> np.ndarray:
+    """The rows that these rows (p,) of one side are linked with; −1 where there is none."""
+    place = _places(known, side, rows)
+    return np.append(known.pairs[:, 1 - side], -1)[place]
+
+
+def _places(known: Links, side: int, rows: np.ndarray) -> np.ndarray:
+    """Where the pairs of these rows (p,) of one side stand among the known ones; −1 where there is none."""
     column = known.pairs[:, side]
     order = np.argsort(column, kind="stable")
     place = lookup(column[order], rows)
-    return np.where(place >= 0, known.probability[order][np.maximum(place, 0)], 0.0)
+    return np.append(order, -1)[place]
 
 
 def lowest_kept(before: np.ndarray, new: np.ndarray, known: Links, overlap: float) -> float:
@@ -114,13 +149,6 @@ def first_of(considered: Links, kept: int, overlap: float) -> Links:
     return considered.some(slice(kept), summary, considered=considered)
 
 
-def evidence_of(judged: Judged, knowledge: Knowledge, side: int) -> dict[str, np.ndarray]:
-    """The columns that explain the pairs."""
-    own = knowledge.sides[side].rows
-    displaced = np.where(judged.rival >= 0, own[np.maximum(judged.rival, 0)], -1)
-    return {**judged.evidence, "displaces": displaced}
-
-
 def of_batch(links: Links, knowledge: Knowledge, side: int, rows: slice) -> Links:
     """The links of the rows of one side that came together, as links of that batch.
 
@@ -133,22 +161,25 @@ def of_batch(links: Links, knowledge: Knowledge, side: int, rows: slice) -> Link
     pairs = chosen.pairs.copy()
     pairs[:, side] -= rows.start
     size = rows.stop - rows.start
-    overlap = min(float(chosen.probability.sum()) / MUTUAL_SHARE, size)
+    account = knowledge.sides[side].account_of(rows)
+    if account is None:  # all rows were linked again since
+        overlap = min(float(chosen.probability.sum()) / MUTUAL_SHARE, size)
+        account = Account(overlap, 0, (_sentence(size, overlap / size, knowledge.shared_share(side)),))
     told = chosen.summary
     summary = replace(
         told,
         n_a=told.n_a if side else size,
         n_b=size if side else told.n_b,
-        reasons=(_sentence(size, overlap / size, knowledge.shared_share(side)),),
+        reasons=account.reasons,
         wrong_seeds=(),
         contradicting_seeds=(),
-        copies=(0, 0),
+        copies=(0, account.copies) if side else (account.copies, 0),
     )
     evidence = {name: values for name, values in chosen.evidence.items() if not _OF_THE_FIT.fullmatch(name)}
     considered = replace(chosen, pairs=pairs, summary=summary, evidence=evidence)
     least = links.probability[-1] if len(links) else 1.0
     kept = int(np.count_nonzero(considered.probability >= least))
-    return first_of(considered, kept, overlap)
+    return _with_verdict(first_of(considered, kept, account.overlap))
 
 
 def worth_refitting(knowledge: Knowledge) -> bool:

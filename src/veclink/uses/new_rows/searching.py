@@ -69,6 +69,9 @@ class Signatures:
 
 def search(knowledge: Knowledge, side: int, new: np.ndarray, others: Signatures) -> Found:
     """The pairs of new rows (m, d) of one side, centred and of unit length, with their best partners."""
+    if not len(new):  # all of them may be copies of known rows
+        nothing, none = np.empty((0, len(knowledge.maps)), np.float32), np.empty(0, np.int64)
+        return Found(none, none, cosine=nothing, density=nothing)
     if knowledge.whole is None:
         return _under_each_map(knowledge, side, new, others)
     return _under_one_map(knowledge, side, new, others.other)

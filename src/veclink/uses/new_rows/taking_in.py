@@ -13,7 +13,7 @@ from veclink.geometry.clouds import Cloud
 from veclink.uses.new_rows.judging import Judged, Standing
 from veclink.uses.new_rows.knowledge import Knowledge, KnownSide, Part
 from veclink.uses.new_rows.learning import crowding, scales_of
-from veclink.uses.new_rows.results import as_links, first_of, lowest_kept
+from veclink.uses.new_rows.results import account_of, as_links, first_of, lowest_kept
 from veclink.uses.new_rows.searching import Found
 
 
@@ -25,6 +25,7 @@ def taken_in(
     found: Found,
     new: Cloud,
     other: Cloud,
+    copies: int = 0,
 ) -> tuple[Links, Knowledge]:
     """Links and knowledge once the new rows of one side are known rows.
 
@@ -39,12 +40,16 @@ def taken_in(
     judged, found : Judged, Found
         Their pairs.
     new, other : Cloud
-        The new rows, and the rows of the other side.
+        The new rows that were judged, and the rows of the other side.
+    copies : int
+        How many of the new rows were left out as copies of known ones.
     """
-    fresh = as_links(links, knowledge, side, judged, new, other)
+    fresh = as_links(links, knowledge, side, judged, new, other, copies)
     joined = _joined_links(links, fresh, side, knowledge)
     standing = judged.standing
     own = _grown(knowledge, side, found, standing, new)
+    account = account_of(knowledge, side, judged, new, copies)
+    own = replace(own, parts=(*own.parts, replace(Part.of(new.collection), account=account)))
     rest = _with_rivals(knowledge, side, standing)
     sides = (own, rest) if side == 0 else (rest, own)
     return joined, replace(knowledge, sides=sides)
@@ -104,7 +109,7 @@ def _joined_ids(before: np.ndarray | None, after: np.ndarray | None, stays: np.n
 
 
 def _grown(knowledge: Knowledge, side: int, found: Found, standing: Standing, new: Cloud) -> KnownSide:
-    """The side of the new rows with them."""
+    """The side of the new rows with what is known of each of them."""
     known = knowledge.sides[side]
     count = len(new)
     rivals, scores = _lists(standing, side, new=True)
@@ -113,8 +118,7 @@ def _grown(knowledge: Knowledge, side: int, found: Found, standing: Standing, ne
     whole = None if knowledge.whole is None else knowledge.whole[side]
     return replace(
         known,
-        parts=(*known.parts, Part.of(new.collection)),
-        rows=np.concatenate([known.rows, known.size + np.arange(count)]),
+        rows=np.concatenate([known.rows, known.size + new.rows]),
         fold=np.concatenate([known.fold, np.full(count, -1, np.int8)]),
         density=np.concatenate([known.density, found.density[:, : known.density.shape[1]]]),
         crowding=np.concatenate([known.crowding, crowded.astype(np.float32)]),
