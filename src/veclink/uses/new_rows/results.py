@@ -191,7 +191,9 @@ def worth_refitting(knowledge: Knowledge) -> bool:
 
 
 def _sentence(n: int, shared: float, before: float) -> str:
+    of_rows = f"about {shared:.0%} of the {n:,} new rows seem to have a partner"
+    of_one = f"the new row has a partner with a chance of about {shared:.0%}"
     return (
-        f"Judged by the maps and the model of an earlier run: about {shared:.0%} of the {n:,} new rows seem to have a "
-        f"partner, and {before:.0%} of the rows of that run had one."
+        f"Judged by the maps and the model of an earlier run: {of_one if n == 1 else of_rows}, "
+        f"and {before:.0%} of the rows of that run had one."
     )
