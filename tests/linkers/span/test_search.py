@@ -82,7 +82,7 @@ def test_four_pairs_tell_a_cloud_from_its_mirror_image(monkeypatch: pytest.Monke
     """Without pairs, or with pairs that weigh nothing or all, four beginnings find no turn."""
     monkeypatch.setattr(search, "BEGINNINGS", (4, 4))
     a, b = _clouds()
-    truth = all_papers().truth
+    truth = all_papers().truth[:400]
     both = a[truth[:, 0]], b[truth[:, 1]]
 
     def right(partners: np.ndarray | None) -> float:
@@ -91,7 +91,7 @@ def test_four_pairs_tell_a_cloud_from_its_mirror_image(monkeypatch: pytest.Monke
 
     of_true, of_wrong, of_none = (right(each) for each in (np.arange(4), np.arange(4) + 300, None))
     assert of_true > 0.5
-    assert of_wrong < 0.1 and of_none < 0.1
+    assert of_wrong < 0.3 * of_true and of_none < 0.3 * of_true
     for weight in (0.0, 1.0):
         monkeypatch.setattr(search, "GIVEN_WEIGHT", weight)
         assert right(np.arange(4)) < 0.5 * of_true

@@ -121,6 +121,8 @@ def best_pool(
 
 def _is_enough(search: Search, best: Bootstrap, tried: list[Tried]) -> bool:
     """Whether no further start has to be tried."""
+    if search.clouds.extent_of_all < MIN_POOL:
+        return True  # no start can fit a map to so few rows
     if not best.converged:
         return False
     if best.anchored:
