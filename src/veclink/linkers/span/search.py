@@ -2,8 +2,8 @@
 
 Which beginning is good is luck: of 1,000 turns that are drawn, 5 to 15 end right (reddit with e5). That one does, shows
 in how much of the two clouds it makes agree. So up to 2,048 are tried, on a few hundred groups of rows at first,
-the best of them on more groups, and the best of those on rows, or on more groups still where there are many rows. Known
-pairs draw most beginnings their way, even if there are two of them.
+the best of them on more groups, and the best of those on rows, or on more groups still where there are many rows. A few
+known pairs draw many beginnings their way.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def searched(
     """Projections (d1, r) and (d2, r) on which two clouds of unit rows look alike, from many beginnings.
 
     Of all beginnings the best are carried on, of those the best to the end: early on the sum says little, and halfway
-    it tells most wrong ones. Given pairs are part of every cross-covariance, and draw most beginnings their way.
+    it tells most wrong ones. Given pairs are part of every cross-covariance.
 
     given: unit rows (m, d1) and (m, d2) of known pairs.
     """
