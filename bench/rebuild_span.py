@@ -24,6 +24,7 @@ SETTLED, SETTLED_FACTOR = 0.2, 2
 # Maps.
 FOLDS, MAX_DIRECTIONS, MIN_AXIS_WEIGHT = 5, 256, 0.02
 JOINED_RULES = ((0.3, 2.0), (1.0, 2.0), (0.3, 1.0))
+JOINED_RULES_OF_FEW, FEW_ANCHORS = ((3.0, 0.7), (1.0, 0.7), (10.0, 0.7)), 1000
 # Evidence.
 BEST_LISTED, NEAREST, DENSITY_NEAREST, NO_RIVAL_SCORE = 3, 20, 10, -1.0
 # Calibration.
@@ -162,11 +163,12 @@ class Scored:
 
 
 def canonical_maps(a: Array, b: Array) -> list[tuple[Array, Array]]:
-    """The projections of both sides from paired anchors, by each of the rules."""
+    """The projections of both sides from paired anchors, by each of the rules of so many."""
+    rules = JOINED_RULES_OF_FEW if len(a) < FEW_ANCHORS else JOINED_RULES
     (variances_a, bases_a), (variances_b, bases_b) = principal(a), principal(b)
     cross = (a @ bases_a).T @ (b @ bases_b) / len(a)
     found = []
-    for ridge, power in JOINED_RULES:
+    for ridge, power in rules:
         white_a = 1 / np.sqrt(variances_a + ridge * (a**2).sum() / a.size)
         white_b = 1 / np.sqrt(variances_b + ridge * (b**2).sum() / b.size)
         u, rho, vt = np.linalg.svd(white_a[:, None] * cross * white_b, full_matrices=False)

@@ -12,7 +12,8 @@ from span_papers import candidates, cloud_pair, pool, some_papers
 from veclink.backends.cloud_pair import CloudPair
 from veclink.confidence import candidates as module
 from veclink.confidence.candidates import crossfit
-from veclink.geometry.canonical import JOINED_RULES, joined_projections
+from veclink.geometry import canonical
+from veclink.geometry.canonical import JOINED_RULES, JOINED_RULES_OF_FEW, joined_projections
 from veclink.geometry.signatures import unit_rows
 
 
@@ -143,3 +144,29 @@ def test_clouds_of_which_one_is_large_are_matched_once(turned: bool, monkeypatch
     once = crossfit(clouds, links, np.random.default_rng(1), one_pass=one_pass).candidates
     assert depths == [module.BEST_LISTED] and len(once.single_scores) == 0
     assert len(once.mutual()) > 80
+
+
+@pytest.mark.parametrize(("most_rows", "joined"), [(1000, 3), (100, 1)])
+def test_unsure_links_have_the_maps_of_few_unless_outside_anchors_are_many(
+    most_rows: int, joined: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clouds, links = golden_calibration.clouds_and_pool()  # 68 links, of which a map is fitted to 54 or 55
+    used: list[Any] = []
+
+    def fitted(left: Any, right: Any, weights: Any, rules: Any, directions: int) -> Any:
+        used.append(rules)
+        return canonical.scaled_projections(left, right, weights, rules, directions)
+
+    monkeypatch.setattr(module, "scaled_projections", fitted)
+    monkeypatch.setattr(module, "FULL_FOLDS", most_rows)
+    monkeypatch.setattr(canonical, "FEW_ANCHORS", 50)
+    unsure = np.full(len(links), 0.5)  # a quarter of a link each
+    outside = clouds.a.array[-40:], clouds.b.array[-40:]
+    for weights, anchors, rules in (
+        (None, None, JOINED_RULES),
+        (unsure, None, JOINED_RULES_OF_FEW),
+        (unsure, outside, JOINED_RULES),
+    ):
+        used.clear()
+        crossfit(clouds, links, np.random.default_rng(1), weights=weights, outside=anchors)
+        assert len(used) >= module.FOLDS and set(used) == {rules[:joined]}

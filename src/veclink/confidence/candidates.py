@@ -16,7 +16,7 @@ from veclink.backends.cloud_pair import CloudPair, Projections
 from veclink.confidence.constants import BEST_LISTED, DIRECTIONS_OF_LARGE, FOLDS, FULL_FOLDS, NO_RIVAL_SCORE
 from veclink.confidence.folds import Folds
 from veclink.geometry.arrays import asarray, concat
-from veclink.geometry.canonical import JOINED_RULES, MAX_DIRECTIONS, scaled_projections, side_by_side
+from veclink.geometry.canonical import MAX_DIRECTIONS, MapRule, rules_of, scaled_projections, side_by_side
 from veclink.geometry.sides import Sides
 from veclink.matching import Matches
 
@@ -155,14 +155,16 @@ def crossfit(
     split = Folds.drawn(pool, clouds, rng, folds)
     if weights is None:
         weights = np.ones(len(pool))
+    rules = _rules(clouds, weights, outside)
     single = [
-        _fitted(clouds, pool, weights, links, outside)
+        _fitted(clouds, pool, weights, links, outside, rules)
         for links in _fitted_to(split)
     ]  # fmt: skip
     maps = [side_by_side(of_fold) for of_fold in single]
     whole = None
-    if max(clouds.n_a, clouds.n_b) > FULL_FOLDS:
-        whole = side_by_side(_fitted(clouds, pool, weights, np.arange(len(pool)), outside))
+    if _is_large(clouds):
+        every_link = np.arange(len(pool))
+        whole = side_by_side(_fitted(clouds, pool, weights, every_link, outside, rules))
         matches = (one_pass or clouds.matches)(whole, BEST_LISTED)
         keys, densities = _pairs_of_one_map(matches, clouds, folds)
     else:
@@ -236,6 +238,7 @@ def _fitted(
     weights: np.ndarray,
     links: np.ndarray,
     outside: Sides | None,
+    rules: tuple[MapRule, ...],
 ) -> list[Projections]:
     """The canonical maps, one for each rule, of the links of the pool at these places (f,), and of outside anchors."""
     left = clouds.a.take(pool[links, 0])
@@ -245,11 +248,22 @@ def _fitted(
         left = concat([left, asarray(outside[0], left)])
         right = concat([right, asarray(outside[1], right)])
         counted = np.r_[counted, np.ones(len(outside[0]))]
-    # Joined maps make a pass as many times as long; large clouds have links enough for one map.
-    is_large = max(clouds.n_a, clouds.n_b) > FULL_FOLDS
-    rules = JOINED_RULES[:1] if is_large else JOINED_RULES
-    directions = DIRECTIONS_OF_LARGE if is_large else MAX_DIRECTIONS
+    directions = DIRECTIONS_OF_LARGE if _is_large(clouds) else MAX_DIRECTIONS
     return scaled_projections(left, right, counted, rules, directions)
+
+
+def _rules(clouds: CloudPair, weights: np.ndarray, outside: Sides | None) -> tuple[MapRule, ...]:
+    """The rules of all maps of a pool with these weights (m,) and outside anchors.
+
+    Joined maps make a pass as many times as long; of large clouds the first alone is fitted.
+    """
+    n_outside = 0 if outside is None else len(outside[0])
+    rules = rules_of(np.r_[weights, np.ones(n_outside)])
+    return rules[:1] if _is_large(clouds) else rules
+
+
+def _is_large(clouds: CloudPair) -> bool:
+    return max(clouds.n_a, clouds.n_b) > FULL_FOLDS
 
 
 def _fitted_to(split: Folds) -> list[np.ndarray]:
