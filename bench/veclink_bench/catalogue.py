@@ -51,6 +51,7 @@ SPEED = {
     "ray-matching": Entry("speed.ray_matching", "the exact pass in Ray tasks on one machine, against one process"),
     "gpu-matching": Entry("speed.gpu_matching", "exact matching on one GPU: right, tuned, timed"),
     "gpu-linking": Entry("speed.gpu_linking", "millions of vectors linked on one GPU"),
+    "cut-titles": Entry("speed.cut_titles", "real vectors at the paper's largest size, linked on one GPU"),
     "store-speed": Entry("speed.stores", "reading each store, against a bare loop over its own client"),
     "merge-speed": Entry("speed.merging", "merging into LanceDB: time, memory, killed and taken up again"),
     "report-speed": Entry("speed.report", "the report of many links: its size, and how long it takes to open"),
