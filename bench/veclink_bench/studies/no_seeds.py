@@ -12,6 +12,10 @@ most 4 of 16 come out right on reddit minilm-e5), third moments matched over ran
 than the right one on reddit), Laplacian eigenvectors, kernel principal components, stopping beginnings after 8 to 20
 rounds (the sum says nothing yet), votes of canonical maps to refine a pool (as good as growing).
 
+What did help: choosing turns by how they fit directions that they did not look at, and an alignment that holds its own
+surest pairs and is made anew. Choosing among the carried ones halfway by their sum loses right turns, and so does
+carrying on those that fit without sifting them on groups in between.
+
 Films from 8 seeds (two splits that do not start): annealing all rows with the seeds in every cross-covariance brings
 the true partner of a row from the nearest 34 % to the nearest 3 to 5 % (median), growing softly from there to 1.5 to
 3 %, with 61 to 113 of 1,800 rows right, and pools of those still die. Halves of the clouds, averaged, are worse (7 to

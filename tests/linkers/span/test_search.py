@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from span_papers import all_papers, whole_cloud_pair
 from veclink.geometry.signatures import unit_rows
-from veclink.linkers.span import search
+from veclink.linkers.linking import link
+from veclink.linkers.span import attempts, search
 from veclink.linkers.span.search import annealed, searched
 from veclink.matching import match
 
@@ -78,23 +81,52 @@ def test_beginnings_that_run_side_by_side_end_as_one_after_another(monkeypatch: 
     assert all(np.array_equal(one, other) for one, other in zip(*found, strict=True))
 
 
-def test_four_pairs_tell_a_cloud_from_its_mirror_image(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without pairs, or with pairs that weigh nothing or all, four beginnings find no turn."""
-    monkeypatch.setattr(search, "BEGINNINGS", (4, 4))
+def _half_shared(shared: int) -> tuple[np.ndarray, np.ndarray]:
+    """As many rows again that only one side has; the shared ones come first, partners in the same place."""
     a, b = _clouds()
-    truth = all_papers().truth[:400]
-    both = a[truth[:, 0]], b[truth[:, 1]]
+    truth = all_papers().truth
+    alone_a = np.setdiff1d(np.arange(len(a)), truth[:, 0])[:shared]
+    alone_b = np.setdiff1d(np.arange(len(b)), truth[:, 1])[:shared]
+    return a[np.r_[truth[:shared, 0], alone_a]], b[np.r_[truth[:shared, 1], alone_b]]
 
-    def right(partners: np.ndarray | None) -> float:
+
+def test_four_pairs_tell_a_cloud_from_its_mirror_image(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without pairs, or with wrong pairs or pairs that weigh nothing or all, two beginnings find no turn."""
+    monkeypatch.setattr(search, "BEGINNINGS", (2, 2))
+    monkeypatch.setattr(search, "GROUPINGS", 1)
+    both = _half_shared(250)
+
+    def right(partners: np.ndarray | None, state: int) -> float:
         given = None if partners is None else (both[0][:4], both[1][partners])
-        return _share_right(*both, searched(both, np.random.default_rng(0), given=given))
+        return _share_right(*both, searched(both, np.random.default_rng(state), given=given))
 
-    of_true, of_wrong, of_none = (right(each) for each in (np.arange(4), np.arange(4) + 300, None))
-    assert of_true > 0.5
-    assert of_wrong < 0.3 * of_true and of_none < 0.3 * of_true
+    for state in (0, 2):
+        assert right(np.arange(4), state) > 0.45
+        assert right(None, state) < 0.1
+    assert right(np.arange(4) + 200, 0) < 0.1
     for weight in (0.0, 1.0):
         monkeypatch.setattr(search, "GIVEN_WEIGHT", weight)
-        assert right(np.arange(4)) < 0.5 * of_true
+        assert right(np.arange(4), 0) < 0.1
+
+
+def test_a_search_in_few_dimensions_goes_by_the_sum_alone() -> None:
+    """In 16 dimensions nothing is left that was not looked at."""
+    points = unit_rows(_clouds()[0][:150, :16].copy())
+    found = searched((points, _turned_away(points)), np.random.default_rng(0))
+    assert all(each.shape == (16, 16) and np.isfinite(each).all() for each in found)
+
+
+def test_two_clouds_of_few_dimensions_that_share_nothing_go_through_all_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends = []
+
+    def noted(*of: Any, **more: Any) -> Any:
+        ends.append(searched(*of, **more))
+        return ends[-1]
+
+    monkeypatch.setattr(attempts, "searched", noted)
+    a, b = _clouds()
+    links = link(a[:120, :16], b[-120:, 16:32], device="cpu")
+    assert len(ends) == 1 and links.summary.verdict == "not linkable"
 
 
 def test_one_slow_run_aligns_a_cloud_with_a_part_of_itself_that_another_model_sees() -> None:

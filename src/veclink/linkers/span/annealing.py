@@ -93,6 +93,24 @@ def anneal(
     return joint
 
 
+def unseen_agreement(rows: Sides, wide: Sides, joint: np.ndarray, schedule: Schedule) -> float:
+    """How much a cross-covariance (d, d) makes two clouds agree along directions that it was not made of.
+
+    A wrong turn fits what it looks at as well as the right one does; only the right one fits the rest too.
+
+    rows: (n1, d) and (n2, d), whitened; wide: the same along more directions. schedule: what it is the end of.
+    """
+    step = schedule.rounds
+    plan = np.empty((len(rows[0]), len(rows[1])), np.float32)
+    _fill_plan(plan, rows, joint, schedule, step, None)
+    columns = np.ones(len(rows[1]), np.float32)
+    masses = both(_equal_masses, rows)
+    first_unseen = schedule.width(step, joint.shape[-1])
+    unseen = wide[0][:, first_unseen:], wide[1][:, first_unseen:]
+    found, _ = _averaged(unseen, masses, plan, columns, schedule.scalings)
+    return float(np.linalg.norm(found))
+
+
 def turned(rows: Sides, joint: np.ndarray, count: int, power: float) -> Sides:
     """Rows of both clouds along the leading directions of a cross-covariance, of unit length."""
     shared = leading(joint, count, power)

@@ -199,15 +199,15 @@ SEARCHED_PAIRS: Final = 2_200_000
 # papers mpnet–e5, α = .15: 8 % of the rows right from 1,483 of both, 71 % from all 2,875. By weight, two splits: 136,
 # 26 and 63 of 750 rows right, and 85, 485 and 152; the sum is largest where most are right.
 ANNEALED_PAIRS: Final = 9_000_000
-ANNEALED: Final = (120, (4, 60), (1.0, 4.0))
-HELD: Final = (1.0, 2.0, 4.0)
+ANNEALED: Final = (60, (4, 60), (1.0, 4.0))
+HELD: Final = (2.0, 4.0)
 
 # Beginnings (at least, at most), one for so many pairs of rows, the groups of either side that they are tried on, how
 # often the groups are drawn anew, and the steps of that. Of 1,000 turns on reddit with e5 (α = .3, four splits), 5, 7,
 # 12 and 15 end right on 200 groups, 2 and 14 on 100, 10 and 14 on 400, which take four times as long; on all rows none
 # to four. Groups of equal mass lead nowhere (3 of 4,000), nor do those that are alike in 16 directions alone (9). That
 # small clouds have fewer beginnings bounds their time.
-BEGINNINGS: Final = (64, 2048)
+BEGINNINGS: Final = (64, 1536)
 PAIRS_FOR_ONE: Final = 600
 GROUPS: Final = 200
 GROUPINGS: Final = 4
@@ -216,16 +216,24 @@ GROUPING_STEPS: Final = 10
 # Beginnings that run side by side: one at a time takes 6 ms each, 8 at a time 3.6, 32 of more groups leave the cache.
 AT_ONCE: Final = 8
 
-# Share of them, the best, that is tried again on so many groups. Right ones are among the first 64 of 1,000 or far
-# behind (reddit with e5, α = .15: places 3 to 238 of 2,048), and afterwards in places 0 to 13.
-SIFTED_SHARE: Final = 0.125
-SIFTED_GROUPS: Final = 400
-
-# How many of those are carried on, on rows, up to which round, and how many to the end. Halfway right ones have sums of
-# 8.5 to 8.8 where wrong ones have 8.3 to 8.5, at the end 29 to 30.5 and 25 (reddit with e5, α = .3).
-CARRIED_HALFWAY: Final = 16
-HALFWAY: Final = 60
+# Share of them, the best by their sum, of which it is asked how they fit directions that they did not look at; how many
+# principal directions there are to look at; how many are then sifted on groups, how many of those carried on, on rows,
+# and how many of those taught. Of 2,048 turns the nearest to the right one is by its sum in place 1 to 331, among the
+# best 500 by how it fits the rest in place 2 to 10, and a second one in 0 to 16 (reddit and stackexchange, mpnet–e5 at
+# α = .3, minilm–e5 at .15); after sifting the rest still tells more than the sum. The sum of those carried on
+# was 24.4 to 25.5 where nothing was right, 25.4 to 26.1 with 96 to 220 of 613 right, which teaching made 515 and more.
+LOOKED_AT: Final = 0.25
+UNSEEN_DIRECTIONS: Final = 200
+SIFTED_OF_ROWS: Final = 64
+CARRIED_OF_ROWS: Final = 8
 CARRIED_THROUGH: Final = 3
+
+# Groups that turns are sifted on, and where there are many rows, the share of them, the best by their sum, that is; and
+# the round at which the others are let go. Right ones are among the first 64 of 1,000 or far behind (reddit with e5,
+# α = .15: places 3 to 238 of 2,048), and afterwards in places 0 to 13.
+SIFTED_GROUPS: Final = 400
+SIFTED_SHARE: Final = 0.125
+HALFWAY: Final = 60
 
 # Rows of a cloud that a search draws its groups from at most; rows of the smaller cloud from which the last rounds run
 # on groups too; how many groups; and how many beginnings are tried and carried on there. Two halves of 24,000 titles
@@ -264,13 +272,24 @@ HINT_EXPONENT: Final = 4.0
 RANDOM_DIRECTIONS: Final = 6
 MIXED: Final = 0.4
 
-# From given pairs: what they weigh in a cross-covariance beside all rows, how many beginnings, and how many of them are
-# carried on. From 4 pairs, weights of 0, .01, .02 and .05 have 3, 4, 4 and 1 of four splits of reddit mpnet–e5 end
-# right (α = .3, 1,024 beginnings). With .015 and 512, 12 of 12 searches on three splits do (reddit mpnet–e5 at .15,
-# stackexchange mpnet–e5 at .3); with .01 and 256, 9. Films from 8 pairs do not end right with any of these.
+# From given pairs: what they weigh in a cross-covariance beside all rows, and how many beginnings. From 4 pairs,
+# weights of 0, .01, .02 and .05 have 3, 4, 4 and 1 of four splits of reddit mpnet–e5 end right (α = .3, 1,024
+# beginnings). With .015 and 512, 12 of 12 searches on three splits do (reddit mpnet–e5 at .15, stackexchange mpnet–e5
+# at .3); with .01 and 256, 9. Films from 8 pairs do not end right with any of these.
 GIVEN_WEIGHT: Final = 0.015
 BEGINNINGS_OF_GIVEN: Final = 512
-CARRIED_OF_GIVEN: Final = 12
+
+# An alignment taught by itself: rounds, directions and sharpness of a pass, how many passes at most, by how much one
+# has to make more of the clouds agree than the one before for another to follow, which pairs are held (a share of the
+# smaller cloud, at least and at most so many), and what they weigh beside all rows. papers mpnet–e5, α = .15:
+# from 65 and 124 right pairs to 660 and 665 of 750; with twice the weight to 105 and 662, with 300 pairs to 547 and
+# 660. Passes that lead somewhere make 10 % more agree, others less than 1 %, and the first is often one of those.
+TAUGHT: Final = (60, (6, 60), (1.0, 4.0))
+TAUGHT_PASSES: Final = 4
+TAUGHT_RISE: Final = 1.02
+TAUGHT_SHARE: Final = 0.07
+TAUGHT_PAIRS: Final = (40, 150)
+TAUGHT_WEIGHT: Final = 0.05
 
 # Hops and ridge of the profiles of slow alignments.
 SEARCH_HOPS: Final = 3

@@ -9,7 +9,7 @@ from operator import matmul
 import numpy as np
 
 from veclink.geometry.sides import Sides, both, rows_of
-from veclink.linkers.span.constants import SHARED_DIRECTIONS
+from veclink.linkers.span.constants import SHARED_DIRECTIONS, UNSEEN_DIRECTIONS
 from veclink.linkers.span.directions import leading, whitening
 
 
@@ -46,6 +46,12 @@ def sample(clouds: Sides, pairs: int, rng: np.random.Generator) -> Sampled:
     whitened_by = _of_one_width(both(_whitening, clouds))
     rows = whitened(rows_of(clouds, chosen), whitened_by)
     return Sampled(rows, whitened_by, chosen)
+
+
+def wide_rows(clouds: Sides, sampled: Sampled) -> Sides:
+    """The sampled rows along many more principal directions than are turned, whitened."""
+    directions = both(partial(whitening, count=UNSEEN_DIRECTIONS), clouds)
+    return whitened(rows_of(clouds, sampled.chosen), _of_one_width(directions))
 
 
 def whitened(rows: Sides, whitened_by: Sides) -> Sides:

@@ -15,11 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.geometry.nearest import largest_values
 from veclink.geometry.sides import Sides, both
 from veclink.geometry.signatures import span_projections, unit_rows
 from veclink.linkers.span.constants import (
-    NEIGHBOURS,
     SOFT_ANCHORS,
     SOFT_FOLDS,
     SOFT_PAIRS,
@@ -27,6 +25,7 @@ from veclink.linkers.span.constants import (
     SOFT_ROUNDS,
     SOFT_SHARPNESS,
 )
+from veclink.linkers.span.nearness import csls_of_all, mutual_pairs
 from veclink.progress import RoundListener
 from veclink.threads import multiply
 
@@ -86,13 +85,13 @@ def grow_softly(
     placed, partners = pairs.T
     known = rows[placed], many[partners]
     signatures = _signatures((rows, many), known, schedule.ridge)
-    csls = _csls(signatures)
+    csls = csls_of_all(signatures)
     for step in range(schedule.rounds):
         images = _images(csls, many, schedule.at(step), pairs)
         _place((rows, many), images, placed, schedule, rng, csls)
         if listener is not None:
             listener(step + 1, len(rows), 0.0)
-    found, score = _mutual(csls)
+    found, score = mutual_pairs(csls)
     found[:, 0] = asked[found[:, 0]]
     return found, score
 
@@ -134,7 +133,7 @@ def _place(
         both_sides = rows[placed], many
         of_placed = _signatures(both_sides, weighted, schedule.ridge)
         part = len(placed) / len(rows)
-        csls[placed] = _csls(of_placed, part)
+        csls[placed] = csls_of_all(of_placed, part)
 
 
 def _images(csls: np.ndarray, many: np.ndarray, sharpness: float, given: np.ndarray) -> np.ndarray:
@@ -196,33 +195,3 @@ def _signatures(sides: Sides, anchors: Sides, ridge: float) -> Sides:
     ridge *= len(anchors[0])
     along = both(multiply, sides, span_projections(anchors, ridge))
     return both(unit_rows, along)
-
-
-def _csls(signatures: Sides, part: float = 1.0) -> np.ndarray:
-    """csls of all pairs (n1, n2).
-
-    part: share of the rows of the first side that are here; the density of the second side's rows is taken over as
-    many fewer neighbours.
-    """
-    left, right = signatures
-    cosine = multiply(left, right.T)
-    own = largest_values(cosine, NEIGHBOURS).mean(axis=1)
-    fewer = max(1, round(NEIGHBOURS * part))
-    other = largest_values(cosine.T, fewer).mean(axis=1)
-    cosine *= 2
-    cosine -= own[:, None]
-    cosine -= other
-    return cosine
-
-
-def _mutual(csls: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs that are each other's best (p, 2), and their csls, the best first."""
-    best = csls.argmax(axis=1)
-    best_back = csls.argmax(axis=0)
-    every_row = np.arange(len(csls))
-    rows = np.flatnonzero(best_back[best] == every_row)
-    partners = best[rows]
-    pairs = np.column_stack([rows, partners])
-    score = csls[rows, partners]
-    order = np.argsort(-score, kind="stable")
-    return pairs[order], score[order]

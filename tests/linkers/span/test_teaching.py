@@ -1,0 +1,75 @@
+"""An alignment that teaches itself: one that is a little right ends right, one that is all wrong does not."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from span_papers import all_papers, whole_cloud_pair
+from veclink.linkers.span import teaching
+from veclink.linkers.span.annealing import turned
+from veclink.linkers.span.constants import ANNEALED_POWER, SEARCHED_PAIRS, SHARED_DIRECTIONS
+from veclink.linkers.span.nearness import csls_of_all, mutual_pairs
+from veclink.linkers.span.samples import Sampled, sample
+from veclink.linkers.span.teaching import taught
+
+N_ROWS = 400
+
+
+@cache
+def _paired() -> Sampled:
+    """Shared rows of both clouds, partners in the same place."""
+    clouds = whole_cloud_pair()
+    truth = all_papers().truth[:N_ROWS]
+    both = clouds.a.array[truth[:, 0]], clouds.b.array[truth[:, 1]]
+    return sample(both, SEARCHED_PAIRS, np.random.default_rng(0))
+
+
+def _guess(share: float, state: int) -> np.ndarray:
+    """The cross-covariance of pairs of which this share is right, and the others are shifted by one."""
+    wrong = np.random.default_rng(state).permutation(N_ROWS)[round(share * N_ROWS) :]
+    partners = np.arange(N_ROWS)
+    partners[wrong] = np.roll(wrong, 1)
+    p, q = _paired().rows
+    return p.T @ q[partners] / N_ROWS
+
+
+def _share_right(joint: np.ndarray) -> float:
+    """Of the rows, how many are mutual neighbours of the row in the same place."""
+    seen = turned(_paired().rows, joint, SHARED_DIRECTIONS, ANNEALED_POWER)
+    pairs, _ = mutual_pairs(csls_of_all(seen))
+    return float((pairs[:, 0] == pairs[:, 1]).sum() / N_ROWS)
+
+
+@pytest.mark.parametrize("state", [0, 1, 2])
+def test_an_alignment_that_is_a_seventh_right_ends_right(state: int) -> None:
+    guess = _guess(0.15, state)
+    assert _share_right(guess) < 0.2
+    assert _share_right(taught(_paired(), guess)) > 0.9
+
+
+@pytest.mark.parametrize("state", [0, 1, 2])
+def test_an_alignment_that_is_all_wrong_stays_wrong(state: int) -> None:
+    assert _share_right(taught(_paired(), _guess(0.0, state))) < 0.1
+
+
+def test_pairs_that_weigh_nothing_teach_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(teaching, "TAUGHT_WEIGHT", 0.0)
+    assert _share_right(taught(_paired(), _guess(0.15, 0))) < 0.1
+
+
+@pytest.mark.parametrize("state", [1, 2])
+def test_where_little_is_right_it_takes_more_than_one_pass(monkeypatch: pytest.MonkeyPatch, state: int) -> None:
+    guess = _guess(0.08, state)
+    assert _share_right(taught(_paired(), guess)) > 0.9
+    monkeypatch.setattr(teaching, "TAUGHT_PASSES", 1)
+    assert _share_right(taught(_paired(), guess)) < 0.5
+
+
+def test_what_is_known_is_held_beside_the_surest_pairs() -> None:
+    """A wrong alignment ends right where the cross-covariance of all true pairs is known."""
+    p, q = _paired().rows
+    known = 0.3 * p.T @ q / N_ROWS
+    assert _share_right(taught(_paired(), _guess(0.0, 0), known)) > 0.9
