@@ -196,9 +196,9 @@ ALIGNMENT_STEADY_ROUNDS: Final = 4
 SEARCHED_PAIRS: Final = 2_200_000
 
 # The same for the slow runs from broad profiles, their rounds, directions and sharpness, and the weights of the hint.
-# papers mpnet–e5, α = .15: 8 % of the rows right from 1,483 of both, 71 % from all 2,875. With weights of 1, 2 and 4 and
-# 120 rounds 4 of 5 splits start, the sum being largest where most rows are right; taught, all 5, and so they do with 60
-# rounds and the last two weights, in a third of the time.
+# papers mpnet–e5, α = .15: 8 % of the rows right from 1,483 of both, 71 % from all 2,875. With weights of 1, 2 and 4
+# and 120 rounds one of two splits starts, the sum being largest where most rows are right; taught, both, and five of
+# five with 60 rounds and the last two weights, in a third of the time.
 ANNEALED_PAIRS: Final = 9_000_000
 ANNEALED: Final = (60, (4, 60), (1.0, 4.0))
 HELD: Final = (2.0, 4.0)
