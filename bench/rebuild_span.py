@@ -162,9 +162,9 @@ class Scored:
         return Scored(self.scores.T, self.density[::-1])
 
 
-def canonical_maps(a: Array, b: Array) -> list[tuple[Array, Array]]:
-    """The projections of both sides from paired anchors, by each of the rules of so many."""
-    rules = JOINED_RULES_OF_FEW if len(a) < FEW_ANCHORS else JOINED_RULES
+def canonical_maps(a: Array, b: Array, of_few: bool) -> list[tuple[Array, Array]]:
+    """The projections of both sides from paired anchors, by each of the rules, those of few or of many."""
+    rules = JOINED_RULES_OF_FEW if of_few else JOINED_RULES
     (variances_a, bases_a), (variances_b, bases_b) = principal(a), principal(b)
     cross = (a @ bases_a).T @ (b @ bases_b) / len(a)
     found = []
@@ -201,7 +201,7 @@ def cross_fitted(a: Array, b: Array, anchors: Array, rng: np.random.Generator) -
     density = np.zeros(len(a)), np.zeros(len(b))
     for each in range(FOLDS):
         used = anchors[fold != each]
-        maps = canonical_maps(a[used[:, 0]], b[used[:, 1]])
+        maps = canonical_maps(a[used[:, 0]], b[used[:, 1]], len(anchors) < FEW_ANCHORS)
         sides = [np.concatenate([x @ of[side] for of in maps], axis=1) for side, x in enumerate((a, b))]
         scores, (r_a, r_b) = csls(unit(sides[0]), unit(sides[1]))
         free_a, free_b = (fold_a < 0) | (fold_a == each), (fold_b < 0) | (fold_b == each)

@@ -82,7 +82,7 @@ def _starts_line(kind: str, case: str, count: int, runs: list[tuple[dict[str, An
         wrong = sum(found["verdict"] == "linkable" for found, _ in runs)
         return f"| {kind} | {case} | {begun} | called linkable {wrong} of {len(runs)} times | – | – |"
     pairs = [(found["f1"], reference["f1"]) for found, reference in runs if reference is not None]
-    started = sum(f1 >= seeded - STARTED_WITHIN for f1, seeded in pairs)
+    started = sum(f1 > 0 and f1 >= seeded - STARTED_WITHIN for f1, seeded in pairs)
     mean, seeded = (100 * sum(each) / len(pairs) for each in zip(*pairs, strict=True))
     return f"| {kind} | {case} | {begun} | {started} of {len(pairs)} | {mean:.1f} | {seeded:.1f} |"
 

@@ -96,7 +96,7 @@ def anneal(
 def unseen_agreement(rows: Sides, wide: Sides, joint: np.ndarray, schedule: Schedule) -> float:
     """How much a cross-covariance (d, d) makes two clouds agree along directions that it was not made of.
 
-    A wrong turn fits what it looks at as well as the right one does; only the right one fits the rest too.
+    A wrong turn fits what it looks at nearly as well as the right one does; the rest it mostly fits worse.
 
     rows: (n1, d) and (n2, d), whitened; wide: the same along more directions. schedule: what it is the end of.
     """

@@ -3,7 +3,8 @@
 Which beginning is good is luck: of 1,000 turns that are drawn, 5 to 15 end right (reddit with e5). So up to 1,536 are
 tried, on a few hundred groups of rows. How much of the two clouds each makes agree says which may be right, and how
 much they agree along directions that it did not look at says which is. The best are carried on, on rows, and teach
-themselves in the end; where there are many rows, on groups. A few known pairs draw many beginnings their way.
+themselves in the end. Where there are many rows, the sum alone decides, the last rounds run on groups, and nothing is
+taught. A few known pairs draw many beginnings their way.
 """
 
 from __future__ import annotations
