@@ -9,9 +9,12 @@ import numpy as np
 from span_papers import all_papers, whole_cloud_pair
 from veclink.linkers.span.annealing import Schedule, anneal, turned, unseen_agreement
 from veclink.linkers.span.beginnings import random_turns
-from veclink.linkers.span.constants import SEARCHED_PAIRS, TRIED
 from veclink.linkers.span.directions import agreement
 from veclink.linkers.span.samples import Sampled, sample, wide_rows
+from veclink.linkers.span.search_constants import (
+    SEARCHED_PAIRS,
+    TRIED,
+)
 
 SHORT = Schedule(30, (6, 32), (1.0, 3.0))
 

@@ -10,9 +10,15 @@ import pytest
 from span_papers import all_papers, whole_cloud_pair
 from veclink.linkers.span import teaching
 from veclink.linkers.span.annealing import turned
-from veclink.linkers.span.constants import ANNEALED_POWER, SEARCHED_PAIRS, SHARED_DIRECTIONS
+from veclink.linkers.span.constants import (
+    SHARED_DIRECTIONS,
+)
 from veclink.linkers.span.nearness import csls_of_all, mutual_pairs
 from veclink.linkers.span.samples import Sampled, sample
+from veclink.linkers.span.search_constants import (
+    ANNEALED_POWER,
+    SEARCHED_PAIRS,
+)
 from veclink.linkers.span.teaching import taught
 
 N_ROWS = 400

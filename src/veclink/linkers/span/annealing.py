@@ -18,8 +18,13 @@ import numpy as np
 
 from veclink.geometry.sides import Sides, both
 from veclink.geometry.signatures import SMALLEST_NORM
-from veclink.linkers.span.constants import ANNEALED_POWER, NARROWEST, PLAN_SCALINGS, WIDER
 from veclink.linkers.span.directions import leading
+from veclink.linkers.span.search_constants import (
+    ANNEALED_POWER,
+    NARROWEST,
+    PLAN_SCALINGS,
+    WIDER,
+)
 from veclink.threads import multiply
 
 FLOOR = np.float32(1e-30)  # of a sum of weights: rows that nothing is like stay finite

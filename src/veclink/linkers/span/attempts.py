@@ -37,12 +37,14 @@ from veclink.linkers.span.constants import (
     MIN_POOL,
     MIN_SEEDS_TO_CLEAN,
     PROFILE_GUESS,
-    SEARCHED_ROWS,
     SOFT_MIN_DIMENSION,
 )
 from veclink.linkers.span.growing import Pool
 from veclink.linkers.span.mapped import mapped
 from veclink.linkers.span.search import annealed, searched
+from veclink.linkers.span.search_constants import (
+    SEARCHED_ROWS,
+)
 from veclink.linkers.span.soft_anchors import grow_softly
 
 Hint = Callable[[np.ndarray, np.ndarray], Sides]  # from rows of both clouds to rows that compare across them

@@ -11,8 +11,14 @@ import numpy as np
 
 from veclink.geometry.profiles import Reading, broad_profiles, in_one_basis, read
 from veclink.geometry.sides import Sides, both, rows_of
-from veclink.linkers.span.constants import HINT_EXPONENT, MIXED, RANDOM_DIRECTIONS, SEARCH_HOPS, SEARCH_RIDGE
 from veclink.linkers.span.samples import Sampled, some_rows
+from veclink.linkers.span.search_constants import (
+    HINT_EXPONENT,
+    MIXED,
+    RANDOM_DIRECTIONS,
+    SEARCH_HOPS,
+    SEARCH_RIDGE,
+)
 
 Means = tuple[np.ndarray | None, np.ndarray | None]
 

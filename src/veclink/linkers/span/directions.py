@@ -32,6 +32,12 @@ def leading(joint: np.ndarray, count: int, power: float) -> Sides:
     return of_a, of_b
 
 
+def cross_covariance(pairs: Sides, weight: float) -> np.ndarray:
+    """Of paired rows (m, r) and (m, r), times what all of them weigh: (r, r)."""
+    left, right = pairs
+    return np.float32(weight / len(left)) * (left.T @ right)
+
+
 def agreement(joint: np.ndarray) -> np.ndarray:
     """How much of two clouds a map makes agree: the sum of the singular values of its cross-covariance."""
     _, values, _ = singular(joint)

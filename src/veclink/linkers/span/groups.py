@@ -14,7 +14,9 @@ import numpy as np
 from veclink.geometry.kmeans import nearest_centre, spherical_kmeans
 from veclink.geometry.sides import Sides, both
 from veclink.geometry.signatures import unit_rows
-from veclink.linkers.span.constants import GROUPING_STEPS
+from veclink.linkers.span.search_constants import (
+    GROUPING_STEPS,
+)
 
 
 @dataclass(frozen=True, eq=False)

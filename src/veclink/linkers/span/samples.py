@@ -9,8 +9,13 @@ from operator import matmul
 import numpy as np
 
 from veclink.geometry.sides import Sides, both, rows_of
-from veclink.linkers.span.constants import SHARED_DIRECTIONS, UNSEEN_DIRECTIONS
+from veclink.linkers.span.constants import (
+    SHARED_DIRECTIONS,
+)
 from veclink.linkers.span.directions import leading, whitening
+from veclink.linkers.span.search_constants import (
+    UNSEEN_DIRECTIONS,
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,10 @@ import numpy as np
 from veclink.geometry.sides import Sides, both
 from veclink.linkers.span.annealing import Schedule, anneal, first_joint, unseen_agreement
 from veclink.linkers.span.beginnings import Means, broad_profiles_of, profile_exponent, random_turns
-from veclink.linkers.span.constants import (
+from veclink.linkers.span.directions import agreement, cross_covariance
+from veclink.linkers.span.groups import WeightedRows, grouped
+from veclink.linkers.span.samples import Sampled, sample, whitened, wide_rows
+from veclink.linkers.span.search_constants import (
     ANNEALED,
     ANNEALED_PAIRS,
     ANNEALED_POWER,
@@ -48,9 +51,6 @@ from veclink.linkers.span.constants import (
     SIFTED_SHARE,
     TRIED,
 )
-from veclink.linkers.span.directions import agreement
-from veclink.linkers.span.groups import WeightedRows, grouped
-from veclink.linkers.span.samples import Sampled, sample, whitened, wide_rows
 from veclink.linkers.span.teaching import taught
 from veclink.progress import RoundListener
 from veclink.threads import computing, thread_count
@@ -72,7 +72,9 @@ def searched(
     given: unit rows (m, d1) and (m, d2) of known pairs.
     """
     sampled = sample(clouds, SEARCHED_PAIRS, rng)
-    known = None if given is None else _cross_covariance(given, sampled)
+    known = None
+    if given is not None:
+        known = cross_covariance(whitened(given, sampled.whitening), GIVEN_WEIGHT)
     runs = partial(_in_parallel, n_rows=len(sampled.rows[0]), listener=listener)
     search = _Search(whitened(clouds, sampled.whitening), known, rng, runs)
     if min(both(len, clouds)) >= MANY_ROWS:
@@ -217,12 +219,6 @@ def _among_groups(search: _Search) -> np.ndarray:
     halfway = search.carried(search.best(sifted, CARRIED_OF_MANY), on, range(HALFWAY))
     through = search.best(halfway, CARRIED_THROUGH)
     return search.best(search.carried(through, on, range(HALFWAY, CARRIED[0])), 1)[0]
-
-
-def _cross_covariance(given: Sides, sampled: Sampled) -> np.ndarray:
-    """Of given pairs as they are whitened, (r, r), times what they weigh beside all rows."""
-    left, right = whitened(given, sampled.whitening)
-    return np.float32(GIVEN_WEIGHT / len(left)) * (left.T @ right)
 
 
 def _best(joints: np.ndarray, count: int, known: np.ndarray | None = None) -> np.ndarray:

@@ -9,11 +9,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from veclink.geometry.sides import both
+from veclink.geometry.sides import Sides, both, rows_of
 from veclink.linkers.span.annealing import Schedule, anneal, turned
 from veclink.linkers.span.constants import (
-    ANNEALED_POWER,
     SHARED_DIRECTIONS,
+)
+from veclink.linkers.span.directions import agreement, cross_covariance
+from veclink.linkers.span.nearness import csls_of_all, mutual_pairs
+from veclink.linkers.span.samples import Sampled
+from veclink.linkers.span.search_constants import (
+    ANNEALED_POWER,
     TAUGHT,
     TAUGHT_PAIRS,
     TAUGHT_PASSES,
@@ -21,9 +26,6 @@ from veclink.linkers.span.constants import (
     TAUGHT_SHARE,
     TAUGHT_WEIGHT,
 )
-from veclink.linkers.span.directions import agreement
-from veclink.linkers.span.nearness import csls_of_all, mutual_pairs
-from veclink.linkers.span.samples import Sampled
 
 
 def taught(sampled: Sampled, joint: np.ndarray, known: np.ndarray | None = None) -> np.ndarray:
@@ -34,7 +36,8 @@ def taught(sampled: Sampled, joint: np.ndarray, known: np.ndarray | None = None)
     schedule = Schedule(*TAUGHT)
     agreed = 0.0
     for _ in range(TAUGHT_PASSES):
-        held = _cross_covariance(sampled, _surest(sampled, joint))
+        surest = rows_of(sampled.rows, _surest(sampled, joint))
+        held = cross_covariance(surest, TAUGHT_WEIGHT)
         if known is not None:
             held = held + known
         joint = anneal(sampled.rows, held, schedule, known=held)
@@ -44,18 +47,11 @@ def taught(sampled: Sampled, joint: np.ndarray, known: np.ndarray | None = None)
     return joint
 
 
-def _surest(sampled: Sampled, joint: np.ndarray) -> np.ndarray:
-    """The mutual neighbours (p, 2) among the sampled rows that stand out most."""
+def _surest(sampled: Sampled, joint: np.ndarray) -> Sides:
+    """Where the mutual neighbours are among the sampled rows that stand out most, (p,) of either side."""
     seen = turned(sampled.rows, joint, SHARED_DIRECTIONS, ANNEALED_POWER)
     pairs, _ = mutual_pairs(csls_of_all(seen))
     fewest, most = TAUGHT_PAIRS
     smaller = min(both(len, sampled.rows))
     count = np.clip(round(TAUGHT_SHARE * smaller), fewest, most)
-    return pairs[:count]
-
-
-def _cross_covariance(sampled: Sampled, pairs: np.ndarray) -> np.ndarray:
-    """Of pairs (p, 2) of sampled rows, times what they weigh beside all rows."""
-    of_a, of_b = sampled.rows
-    left, right = of_a[pairs[:, 0]], of_b[pairs[:, 1]]
-    return np.float32(TAUGHT_WEIGHT / len(pairs)) * (left.T @ right)
+    return pairs[:count, 0], pairs[:count, 1]
