@@ -120,6 +120,14 @@ def test_broken_and_zero_rows_are_named_from_the_device_too() -> None:
         prepare(Collection.from_array(vectors), look=look_on(DEVICE))
 
 
+def test_linking_on_two_devices_finds_what_one_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    papers, both = some_papers(), f"{DEVICE},{DEVICE}"
+    monkeypatch.setattr("veclink.backends.devices.DEVICES", (DEVICE, both))
+    one, two = (link(papers.a, papers.b, seeds=papers.seeds, device=device) for device in (DEVICE, both))
+    assert np.array_equal(one.pairs, two.pairs)
+    assert np.allclose(one.probability, two.probability, atol=1e-3)
+
+
 def test_linking_on_a_device_finds_what_the_cpu_finds(monkeypatch: pytest.MonkeyPatch) -> None:
     papers = some_papers()
     monkeypatch.setattr("veclink.backends.devices.DEVICES", ("auto", "cpu", DEVICE))

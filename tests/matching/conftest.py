@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,18 +15,21 @@ from veclink.matching.certify import Ranks
 Match = Callable[..., Matches]
 
 
-@pytest.fixture(params=["numba", "numpy", pytest.param("torch", marks=pytest.mark.extras)])
+SHARDS = {"torch": "cpu", "torch on two devices": "cpu,cpu"}
+
+
+@pytest.fixture(params=["numba", "numpy", *(pytest.param(name, marks=pytest.mark.extras) for name in SHARDS)])
 def match(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Match:
     """One backend's match(left, right, k=…, depth=…, memory=…)."""
     monkeypatch.setattr(cpu, "kernels", numba_kernels if request.param == "numba" else None)
-    backend: Any = cpu
-    if request.param == "torch":
+    backend: Any = cpu.match
+    if request.param in SHARDS:
         from veclink.matching import torch_backend
 
-        backend = torch_backend
+        backend = partial(torch_backend.match, device=SHARDS[request.param])
 
     def on_backend(left: Any, right: Any, *, k: int = 10, depth: int = 1, memory: int | None = None) -> Matches:
-        return backend.match(left, right, Ranks(k, depth), memory=memory)
+        return backend(left, right, Ranks(k, depth), memory=memory)
 
     return on_backend
 

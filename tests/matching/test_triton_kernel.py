@@ -30,19 +30,20 @@ SMALL = triton_kernel.Tuning(rows=64, columns=32, step=16, warps=4, stages=1, ti
 def fused(monkeypatch):
     """match() with lists from the kernel, in tiles and with a sample that suit small clouds."""
 
-    def match(left, right, *, k=10, depth=1, tuning=SMALL, sample=256):
+    def match(left, right, *, k=10, depth=1, tuning=SMALL, sample=256, device="cpu"):
         whole = triton_kernel.nearest
         with monkeypatch.context() as patched:
             patched.setattr(triton_kernel, "nearest", lambda *sides: whole(*sides, tuning=tuning, sample=sample))
-            return torch_backend.match(left, right, Ranks(k, depth), fused=True)
+            return torch_backend.match(left, right, Ranks(k, depth), device=device, fused=True)
 
     return match
 
 
 @pytest.fixture
 def agrees(fused):
-    def compare(left, right, *, tuning=SMALL, **options):
-        found, expected = fused(left, right, tuning=tuning, **options), reference.match(left, right, **options)
+    def compare(left, right, *, tuning=SMALL, device="cpu", **options):
+        found = fused(left, right, tuning=tuning, device=device, **options)
+        expected = reference.match(left, right, **options)
         for mine, theirs in ((found.forward, expected.forward), (found.backward, expected.backward)):
             np.testing.assert_array_equal(mine.index, theirs.index)
             np.testing.assert_allclose(mine.score, theirs.score, rtol=0, atol=2e-6)
@@ -54,6 +55,18 @@ def agrees(fused):
 @pytest.mark.parametrize("k, depth", [(1, 1), (10, 2)])
 def test_odd_sizes_rank_as_the_reference(agrees, n1, n2, dimension, k, depth):
     agrees(unit_rows(n1, dimension, seed=1), unit_rows(n2, dimension, seed=2), k=k, depth=depth)
+
+
+@pytest.mark.parametrize("n1, n2, devices", [(65, 63, 2), (3, 70, 2), (130, 97, 3)])
+def test_several_devices_at_once_rank_as_the_reference(agrees, n1, n2, devices):
+    names = ",".join(["cpu"] * devices)
+    agrees(unit_rows(n1, 15, seed=1), unit_rows(n2, 15, seed=2), k=10, depth=2, device=names)
+
+
+def test_copies_on_several_devices_are_searched_again_by_the_kernel(agrees):
+    draw = np.random.default_rng(7)
+    distinct = unit_rows(12, 8, seed=8)
+    agrees(distinct[draw.integers(0, 12, 150)], distinct[draw.integers(0, 12, 140)], k=10, depth=2, device="cpu,cpu")
 
 
 @pytest.mark.parametrize("slab", [256, 1 << 18])

@@ -85,20 +85,20 @@ def main() -> None:
     save()
 
 
-def random(rows: int, dimension: int, seed: int) -> torch.Tensor:
+def random(rows: int, dimension: int, seed: int, device: str = "cuda") -> torch.Tensor:
     """Random directions, float16."""
-    draw = torch.Generator(device="cuda").manual_seed(seed)
-    return _unit(torch.randn((rows, dimension), generator=draw, device="cuda", dtype=torch.float32))
+    draw = torch.Generator(device=device).manual_seed(seed)
+    return _unit(torch.randn((rows, dimension), generator=draw, device=device, dtype=torch.float32))
 
 
-def clustered(rows: int, dimension: int, seed: int) -> torch.Tensor:
+def clustered(rows: int, dimension: int, seed: int, device: str = "cuda") -> torch.Tensor:
     """Noisy views of the same clustered points, float16, sorted by cluster: the sides differ by the noise only."""
-    draw = torch.Generator(device="cuda").manual_seed(99)
-    centres = torch.randn((max(1, rows // 200), dimension), generator=draw, device="cuda")
-    points = centres[torch.randint(len(centres), (rows,), generator=draw, device="cuda").sort().values]
-    points += 0.8 * torch.randn((rows, dimension), generator=draw, device="cuda")
-    noise = torch.Generator(device="cuda").manual_seed(seed)
-    return _unit(points + 0.5 * torch.randn((rows, dimension), generator=noise, device="cuda"))
+    draw = torch.Generator(device=device).manual_seed(99)
+    centres = torch.randn((max(1, rows // 200), dimension), generator=draw, device=device)
+    points = centres[torch.randint(len(centres), (rows,), generator=draw, device=device).sort().values]
+    points += 0.8 * torch.randn((rows, dimension), generator=draw, device=device)
+    noise = torch.Generator(device=device).manual_seed(seed)
+    return _unit(points + 0.5 * torch.randn((rows, dimension), generator=noise, device=device))
 
 
 def check(kind: Callable[[int, int, int], torch.Tensor], fused: bool, dimension: int, k: int) -> dict:

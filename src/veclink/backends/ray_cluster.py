@@ -82,7 +82,8 @@ class Cluster:
 def connected(address: str, device: str = "auto") -> Iterator[Cluster]:
     """The cluster at an address ("host:port", or "auto" for the one this machine is part of), for as long as wanted.
 
-    device: "auto" computes on the cluster's GPUs where it has any; "cpu" and "cuda" say which.
+    device: "auto" computes on the cluster's GPUs where it has any; "cpu" and "cuda" say which. GPUs that are named are
+    those of this machine; a cluster gives each task one of its own.
     """
     ray = needed("ray", "Linking on a cluster", "veclink[ray]")
     ours = not ray.is_initialized()
@@ -129,8 +130,8 @@ def _unreachable(address: str) -> InputError:
 def _with_device(ray: Any, device: str) -> Cluster:
     there = ray.cluster_resources()
     cpus, gpus = int(there.get("CPU", 0)), int(there.get("GPU", 0))
-    if device == "cuda" and not gpus:
-        raise InputError("The device 'cuda' was given, and the Ray cluster has 0 GPUs; use 'auto' or 'cpu'.")
+    if device.startswith("cuda") and not gpus:
+        raise InputError(f"The device {device!r} was given, and the Ray cluster has 0 GPUs; use 'auto' or 'cpu'.")
     if not cpus:
         raise InputError("The Ray cluster has 0 CPUs for tasks; add a node with some.")
     if device == "cpu" or not gpus:

@@ -63,9 +63,12 @@ def check_memory(text: str | None) -> str | None:
 
 def check_device(name: str) -> str:
     """Refuse an unknown device."""
-    from veclink.backends.devices import DEVICES
+    from veclink.backends import devices
 
-    check_choice("--device", name, DEVICES)
+    try:
+        devices.check_device(name)
+    except InputError as error:
+        raise typer.BadParameter(str(error), param_hint="--device") from error
     return name
 
 
@@ -79,7 +82,12 @@ Threads = Annotated[
     int | None,
     typer.Option(metavar="N", min=1, help="Threads on the CPU; else $VECLINK_THREADS, or one for each core."),
 ]
-Device = Annotated[str, typer.Option(metavar="NAME", callback=check_device, help="auto, cpu or cuda.")]
+Device = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME", callback=check_device, help="auto, cpu, cuda (one GPU), cuda:all, or some: cuda:0,cuda:1."
+    ),
+]
 
 
 @dataclass(frozen=True)

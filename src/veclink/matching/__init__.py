@@ -39,7 +39,7 @@ def match(
     memory : int or str, optional
         Bytes, or text such as "500MB", that the call may take beyond its inputs and the O(n·(k + depth)) result.
     device : str
-        "cpu", or a torch device such as "cuda".
+        "cpu", or a torch device such as "cuda", or several: "cuda:0,cuda:1".
     unfinished : Unfinished, optional
         Where a pass on the CPU keeps what it has so far, and finds what one that was broken off had.
     """

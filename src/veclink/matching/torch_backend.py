@@ -1,7 +1,7 @@
 """CSLS rankings with torch, on CUDA or the CPU: the same lists and proofs as `cpu`, all of them on the device.
 
 The lists come from a Triton kernel where there is one for the device, else from the plain code of `lists`. Of few rows
-on CUDA all cosines are held at once (`torch_dense`).
+on CUDA all cosines are held at once (`torch_dense`); many are shared out over several devices (`torch_shards`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import importlib.util
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 
 from veclink.errors import InputError
@@ -24,6 +25,7 @@ from veclink.matching.torch_rows import DeviceRows
 
 CUDA_TILE_ROWS, CUDA_TILE_COLUMNS = 16384, 32768
 LENGTHENED = 8  # numbers that a row is lengthened by: tensor cores take multiples of this
+DIVISIBLE = (np.ndarray, torch.Tensor)  # sources whose parts are slices
 USEFUL = 1 << 33  # bytes to work in: more make nothing quicker
 
 
@@ -39,16 +41,24 @@ def match(
     """Matches of `left` (n1, s) and `right` (n2, s), rows of unit length, computed on a torch device.
 
     Tensors are taken as they are, wherever they lie.
-    memory: bytes to use on the device, by default half of what is free there (on the CPU, as the CPU matcher).
+    device: a name such as "cuda", or several, "cuda:0,cuda:1". Those after the first take part where there are too
+    many rows for `torch_dense`, and both sides are arrays or tensors.
+    memory: bytes to use on each device, by default half of what is free there (on the CPU, as the CPU matcher).
     fused: whether the Triton kernel makes the lists; by default where it can, and where there are too many for
     `torch_dense`.
     """
-    place = torch_device(device)
+    places = torch_devices(device)
+    place = places[0]
     budget = free_memory(place) // 2 if memory is None else memory
+    is_default = fused is None and place.type == "cuda"
+    are_few = is_default and torch_dense.fits(left.shape[0], right.shape[0], budget // 2)
+    if len(places) > 1 and not are_few and isinstance(left, DIVISIBLE) and isinstance(right, DIVISIBLE):
+        from veclink.matching import torch_shards
+
+        return torch_shards.match(left, right, ranks, places, memory=memory, fused=fused)
     rows, columns = (DeviceRows(side, place, budget // 4) for side in (left, right))
     held = both_held(rows, columns)
-    is_default = fused is None and place.type == "cuda"
-    if held is not None and is_default and torch_dense.fits(len(rows), len(columns), budget // 2):
+    if held is not None and are_few:
         return torch_dense.match(*held, ranks)
     room = min(budget // 4, USEFUL)
     tile = device_tile(rows, columns, room)
@@ -147,14 +157,26 @@ def for_triton(
     return held if triton_kernel.fits(len(rows), len(columns)) else None
 
 
-def torch_device(name: str) -> torch.device:
-    """The torch device of this name, which is there."""
+def torch_devices(names: str) -> list[torch.device]:
+    """The torch devices of these names, separated by commas, which are there."""
+    return [_torch_device(name) for name in names.split(",")]
+
+
+def torch_device(names: str) -> torch.device:
+    """The torch device of this name, or the first of several names: where all runs that is not shared out."""
+    return torch_devices(names)[0]
+
+
+def _torch_device(name: str) -> torch.device:
     try:
         device = torch.device(name.removeprefix("torch:"))
     except RuntimeError:
         raise InputError(f'Device {name!r} is not known; use "cpu", "cuda" or another name that torch knows.') from None
     if device.type == "cuda" and not torch.cuda.is_available():
         raise InputError(f'Device {name!r} is not available here: torch finds no CUDA device; use device="cpu".')
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        there = torch.cuda.device_count()
+        raise InputError(f"Device {name!r} is not available here: torch counts {there} CUDA devices, from cuda:0.")
     return device
 
 

@@ -23,6 +23,7 @@ import triton
 import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from veclink.matching.launching import launching
 from veclink.matching.lists import Nearest
 from veclink.matching.ptx import SURVIVORS_AT_ONCE, append_survivors, constraints
 
@@ -146,12 +147,13 @@ def _floors(
         if tiles:
             generator = torch.Generator(device="cpu").manual_seed(0)
             chosen = torch.randperm(n_others, generator=generator)[: tiles * tuning.columns].to(rows.device)
-            _floors_of_sample[(triton.cdiv(len(rows), tuning.rows),)](
-                _described(rows, tuning.rows, tuning.step), _described(others[chosen], tuning.columns, tuning.step),
-                floor, n, tiles,
-                D=rows.shape[1], ROWS=tuning.rows, COLUMNS=tuning.columns, STEP=tuning.step, RANK=FLOOR_RANK,
-                num_warps=tuning.warps, num_stages=tuning.stages,
-            )  # fmt: skip
+            with launching(rows):
+                _floors_of_sample[(triton.cdiv(len(rows), tuning.rows),)](
+                    _described(rows, tuning.rows, tuning.step), _described(others[chosen], tuning.columns, tuning.step),
+                    floor, n, tiles,
+                    D=rows.shape[1], ROWS=tuning.rows, COLUMNS=tuning.columns, STEP=tuning.step, RANK=FLOOR_RANK,
+                    num_warps=tuning.warps, num_stages=tuning.stages,
+                )  # fmt: skip
             floor[:n] = torch.nextafter(floor[:n], floor.new_full((n,), -float("inf")))
         floors.append(floor)
     return floors[0], floors[1]
@@ -184,13 +186,14 @@ def _survivors(
     while True:
         count = torch.zeros(blocks, dtype=torch.int32, device=left.device)
         packed = torch.empty((blocks, room), dtype=torch.int64, device=left.device)
-        _keep_survivors[(blocks, chunks)](
-            _described(left, tuning.rows, tuning.step), _described(right, tuning.columns, tuning.step),
-            (floor_left, floor_right), (count, packed, room),
-            D=left.shape[1], ROWS=tuning.rows, COLUMNS=tuning.columns, STEP=tuning.step, TILES=tuning.tiles,
-            PTX=left.device.type == "cuda" and torch.version.hip is None,
-            num_warps=tuning.warps, num_stages=tuning.stages,
-        )  # fmt: skip
+        with launching(left):
+            _keep_survivors[(blocks, chunks)](
+                _described(left, tuning.rows, tuning.step), _described(right, tuning.columns, tuning.step),
+                (floor_left, floor_right), (count, packed, room),
+                D=left.shape[1], ROWS=tuning.rows, COLUMNS=tuning.columns, STEP=tuning.step, TILES=tuning.tiles,
+                PTX=left.device.type == "cuda" and torch.version.hip is None,
+                num_warps=tuning.warps, num_stages=tuning.stages,
+            )  # fmt: skip
         most = int(count.max())
         if most <= room:
             return packed, count

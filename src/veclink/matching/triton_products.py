@@ -12,6 +12,8 @@ import torch
 import triton
 import triton.language as tl
 
+from veclink.matching.launching import launching
+
 STEP = 128  # numbers of a row at a time
 
 
@@ -31,10 +33,11 @@ def inner_products(rows: torch.Tensor, others: torch.Tensor, index: torch.Tensor
     n, width = index.shape
     exact = torch.empty((n, width), dtype=torch.float32, device=rows.device)
     if n:
-        _listed_products[(n,)](
-            rows, others, index, exact, width,
-            D=rows.shape[1], WIDTH=triton.next_power_of_2(width), STEP=STEP,
-        )  # fmt: skip
+        with launching(rows):
+            _listed_products[(n,)](
+                rows, others, index, exact, width,
+                D=rows.shape[1], WIDTH=triton.next_power_of_2(width), STEP=STEP,
+            )  # fmt: skip
     return exact
 
 

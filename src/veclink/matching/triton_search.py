@@ -15,6 +15,7 @@ import triton.language as tl
 
 from veclink.geometry.arrays import to_numpy
 from veclink.geometry.rows import tiles
+from veclink.matching.launching import launching
 from veclink.matching.search import Found
 from veclink.matching.triton_kernel import Tuning, _described, _padded, _product, tuning_for
 
@@ -46,12 +47,13 @@ def _densities(asked: torch.Tensor, q: int, rows: torch.Tensor, k: int, tuning: 
     """The mean over groups of consecutive queries of the largest cosine in each: (n,)."""
     groups = min(k, q)
     maxima = torch.empty((groups, len(rows)), dtype=torch.float32, device=rows.device)
-    _group_maxima[(len(rows) // tuning.columns, groups)](
-        _described(asked, tuning.rows, tuning.step), _described(rows, tuning.columns, tuning.step),
-        maxima, q // groups, len(rows),
-        D=rows.shape[1], ROWS=tuning.rows, COLUMNS=tuning.columns, STEP=tuning.step,
-        num_warps=tuning.warps, num_stages=tuning.stages,
-    )  # fmt: skip
+    with launching(rows):
+        _group_maxima[(len(rows) // tuning.columns, groups)](
+            _described(asked, tuning.rows, tuning.step), _described(rows, tuning.columns, tuning.step),
+            maxima, q // groups, len(rows),
+            D=rows.shape[1], ROWS=tuning.rows, COLUMNS=tuning.columns, STEP=tuning.step,
+            num_warps=tuning.warps, num_stages=tuning.stages,
+        )  # fmt: skip
     return maxima.mean(dim=0)
 
 
@@ -64,12 +66,13 @@ def _best(
     value = torch.empty((len(asked), runs), dtype=torch.float32, device=rows.device)
     index = torch.empty((len(asked), runs), dtype=torch.int32, device=rows.device)
     largest = torch.empty((len(asked), tiles), dtype=torch.float32, device=rows.device)
-    _best_of_tiles[(len(asked) // tuning.rows, runs)](
-        _described(asked, tuning.rows, tuning.step), _described(rows, tuning.columns, tuning.step),
-        density, (value, index, largest),
-        D=rows.shape[1], ROWS=tuning.rows, COLUMNS=tuning.columns, STEP=tuning.step, TILES=tuning.tiles,
-        num_warps=tuning.warps, num_stages=tuning.stages,
-    )  # fmt: skip
+    with launching(rows):
+        _best_of_tiles[(len(asked) // tuning.rows, runs)](
+            _described(asked, tuning.rows, tuning.step), _described(rows, tuning.columns, tuning.step),
+            density, (value, index, largest),
+            D=rows.shape[1], ROWS=tuning.rows, COLUMNS=tuning.columns, STEP=tuning.step, TILES=tuning.tiles,
+            num_warps=tuning.warps, num_stages=tuning.stages,
+        )  # fmt: skip
     best = value.max(dim=1)
     return best.values, index.gather(1, best.indices[:, None])[:, 0].long(), largest
 

@@ -119,8 +119,8 @@ def probe(
     forecast : bool
         Whether to link a part of the collections (all, where they are small) to forecast the result; of large ones
         without seeds, only the start is tried.
-    device : {"auto", "cpu", "cuda"}
-        Where the trial runs.
+    device : str
+        Where the trial runs, as for `link`.
     random_state : int
         The same one gives the same answer.
     progress : callable or True, optional

@@ -161,7 +161,7 @@ def of_the_whole(part: Estimates) -> tuple[Interval, Interval]:
 
 def seconds_for_all(seconds: float, larger: float, device: str) -> tuple[float, float, float]:
     """The least, likely and most time for sides that are so many times as large as those that took `seconds`."""
-    likely = seconds * larger ** GROWTH[device]
+    likely = seconds * larger ** GROWTH["cpu" if device == "cpu" else "cuda"]
     return (seconds, seconds, seconds) if larger == 1 else (likely / FASTER, likely, likely * SLOWER)
 
 
