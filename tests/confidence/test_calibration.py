@@ -9,8 +9,10 @@ import pytest
 
 import golden_calibration
 from span_papers import candidates, neighbourhoods, some_papers
-from veclink.confidence.calibration import Calibrated, calibrate
+from veclink.confidence.calibration import Calibrated, calibrate, recounted
 from veclink.confidence.candidates import Candidates
+from veclink.confidence.constants import MUTUAL_SHARE
+from veclink.confidence.logistic import logit
 
 
 @cache
@@ -93,3 +95,29 @@ def test_three_candidates_are_enough_for_a_probability() -> None:
     assert len(small.mutual()) == 3
     found = calibrate(small, near, k=10)
     assert found.model is not None and found.probability.min() > 0
+
+
+def test_another_count_of_right_candidates_moves_all_log_odds_alike() -> None:
+    before, after = calibrated(), recounted(calibrated(), 0.3, smaller=500)
+    assert after.share_right == pytest.approx(0.3, abs=1e-6) and before.share_right > 0.4
+    assert after.overlap == pytest.approx(0.3 * len(before.positions) / MUTUAL_SHARE)
+    moved = logit(after.probability) - logit(before.probability)
+    inside = (before.probability > 1e-4) & (before.probability < 1 - 1e-4)
+    assert moved[inside] == pytest.approx(np.full(inside.sum(), np.median(moved)), abs=1e-3)
+    assert np.array_equal(after.positions, before.positions)
+    assert recounted(before, 0.9, smaller=40).overlap == 40
+
+
+def test_the_model_and_its_decoys_follow_another_count() -> None:
+    before, after = calibrated(), recounted(calibrated(), 0.3, smaller=500)
+    assert before.model is not None and after.model is not None
+    moved = float(np.median(logit(after.probability) - logit(before.probability)))
+    assert after.model.base - before.model.base == pytest.approx(moved)
+    assert after.model.decoy_probability.max() < before.model.decoy_probability.max()
+    assert after.model.decoy_weight.sum() == pytest.approx(0.7 * len(before.positions), rel=1e-6)
+    assert np.array_equal(after.model.weights, before.model.weights)
+
+
+def test_no_candidates_have_no_share_that_is_right() -> None:
+    none = Calibrated(np.empty(0, np.int64), np.empty(0), 0.0, np.empty(0, np.int64), np.empty(0))
+    assert none.share_right == 0.0

@@ -13,7 +13,7 @@ from veclink.backends.cloud_pair import CloudPair
 from veclink.confidence import candidates as module
 from veclink.confidence.candidates import crossfit
 from veclink.geometry import canonical
-from veclink.geometry.canonical import JOINED_RULES, JOINED_RULES_OF_FEW, joined_projections
+from veclink.geometry.canonical import JOINED_RULES, JOINED_RULES_OF_FEW, PooledAnchors, rules_of, side_by_side
 from veclink.geometry.signatures import unit_rows
 
 
@@ -53,10 +53,12 @@ def test_a_link_has_the_score_it_has_in_maps_fitted_without_it() -> None:
     """Cross-fitting: no pair's score comes from a map that has it as an anchor."""
     found, clouds, links = candidates(), cloud_pair(), pool().pairs
     fold = np.random.default_rng(1).permutation(len(links)) % module.FOLDS  # as in `candidates`
+    of_pool = clouds.a.array[links[:, 0]], clouds.b.array[links[:, 1]]
+    anchors = PooledAnchors.of(*of_pool, np.ones(len(links)), rules_of(np.ones(len(links))))
     for place in (0, 100, 250):
-        others = links[fold != fold[place]]
-        assert links[place].tolist() not in others.tolist()
-        axes_a, axes_b = joined_projections(clouds.a.array[others[:, 0]], clouds.b.array[others[:, 1]])
+        others = np.flatnonzero(fold != fold[place])
+        assert place not in others
+        axes_a, axes_b = side_by_side(anchors.fitted(others))
         of_a, of_b = unit_rows(clouds.a.array @ axes_a), unit_rows(clouds.b.array @ axes_b)
         row_a, row_b = links[place]
         cosines = of_a @ of_b.T
@@ -152,12 +154,13 @@ def test_unsure_links_have_the_maps_of_few_unless_outside_anchors_are_many(
 ) -> None:
     clouds, links = golden_calibration.clouds_and_pool()  # 68 links, of which a map is fitted to 54 or 55
     used: list[Any] = []
+    fitted = PooledAnchors.fitted
 
-    def fitted(left: Any, right: Any, weights: Any, rules: Any, directions: int) -> Any:
-        used.append(rules)
-        return canonical.scaled_projections(left, right, weights, rules, directions)
+    def noted(anchors: PooledAnchors, places: np.ndarray) -> Any:
+        used.append(anchors.rules)
+        return fitted(anchors, places)
 
-    monkeypatch.setattr(module, "scaled_projections", fitted)
+    monkeypatch.setattr(PooledAnchors, "fitted", noted)
     monkeypatch.setattr(module, "FULL_FOLDS", most_rows)
     monkeypatch.setattr(canonical, "FEW_ANCHORS", 50)
     unsure = np.full(len(links), 0.5)  # a quarter of a link each

@@ -14,9 +14,11 @@ from veclink.geometry.canonical import (
     JOINED_RULES,
     JOINED_RULES_OF_FEW,
     MapRule,
+    PooledAnchors,
     canonical_maps,
     joined_projections,
     rules_of,
+    scaled_projections,
 )
 from veclink.geometry.signatures import canonical_projections, unit_rows
 
@@ -94,7 +96,7 @@ def test_below_a_thousand_anchors_by_the_squares_of_their_weights_the_maps_are_t
 def test_sure_anchors_count_more_than_unsure_ones() -> None:
     sure, unsure = np.ones(900), np.full(9_000, 0.1)
     assert rules_of(np.r_[sure, unsure]) == JOINED_RULES_OF_FEW  # 990
-    assert rules_of(np.r_[sure, unsure, np.ones(10)]) == JOINED_RULES
+    assert rules_of(np.r_[sure, unsure, np.ones(11)]) == JOINED_RULES  # 1,001
 
 
 def test_maps_of_few_and_of_many_are_joined_by_the_weights_of_the_anchors(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,3 +180,27 @@ def _held_out(count: int, rules: tuple[MapRule, ...], draws: int = 3) -> HeldOut
         ranks.append(1 + (cosines >= partner[:, None]).sum(axis=1))
     rank, lead = np.concatenate(ranks), np.concatenate(leads)
     return HeldOut(100 * float((rank == 1).mean()), float(np.log(rank).mean()), float(lead.mean() / lead.std()))
+
+
+@pytest.mark.parametrize("count", [90, 300])
+def test_maps_of_a_part_of_the_anchors_are_those_that_the_part_has_by_itself(count: int) -> None:
+    """Of fewer anchors than directions; the principal directions of all anchors hold those of a part."""
+    left, right = _anchors(count)
+    weights = np.random.default_rng(0).uniform(0.2, 1.0, count)
+    part = np.flatnonzero(np.arange(count) % 5 > 0)
+    anchors = PooledAnchors.of(left, right, weights, JOINED_RULES, directions=384)
+    alone = scaled_projections(left[part], right[part], weights[part], JOINED_RULES, directions=384)
+    assert len(anchors) == count
+    for (of_a, of_b), (alone_a, alone_b) in zip(anchors.fitted(part), alone, strict=True):
+        assert of_a.dtype == np.float32 and of_a.shape[0] == left.shape[1] and of_b.shape[0] == right.shape[1]
+        here = (left @ of_a) @ (right @ of_b).T  # the axes may point the other way on both sides
+        assert here == pytest.approx((left @ alone_a) @ (right @ alone_b).T, abs=2e-3)
+
+
+def test_the_ridge_of_maps_in_few_directions_is_that_of_all_dimensions() -> None:
+    """A mean variance over the directions alone would be larger, and so would every ridge."""
+    left, right = _anchors(300)
+    anchors = PooledAnchors.of(left, right, np.ones(300), (MapRule(1.0, 1.0),), directions=32)
+    ((of_a, of_b),) = anchors.fitted(np.arange(300))
+    ((alone_a, alone_b),) = scaled_projections(left, right, None, (MapRule(1.0, 1.0),), directions=32)
+    assert (left @ of_a) @ (right @ of_b).T == pytest.approx((left @ alone_a) @ (right @ alone_b).T, abs=2e-3)

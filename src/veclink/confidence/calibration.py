@@ -6,7 +6,7 @@ apart; here the candidates go in and come out as probabilities, with the model t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from veclink.confidence.logistic import logistic_regression, logit, sigmoid, wit
 from veclink.confidence.mixture import Mixture, Sample, fit_mixture
 from veclink.confidence.threshold import best_threshold
 
-__all__ = ["FITTED", "Calibrated", "Model", "best_threshold", "calibrate"]
+__all__ = ["FITTED", "Calibrated", "Model", "best_threshold", "calibrate", "recounted"]
 
 FITTED = MAX_FITTED_CANDIDATES
 
@@ -92,6 +92,11 @@ class Calibrated:
     other_probability: np.ndarray
     model: Model | None = None
 
+    @property
+    def share_right(self) -> float:
+        """The share of the mutual candidates that is right, as it seems; 0 where there are none."""
+        return float(self.probability.mean()) if len(self.probability) else 0.0
+
     def ranked(self) -> tuple[np.ndarray, np.ndarray]:
         """All candidates with their probabilities, mutual or not: for data in which one object may stand twice."""
         positions = np.concatenate([self.positions, self.others])
@@ -146,6 +151,38 @@ def calibrate(
         others,
         other_probability,
         _model(sample, mixture, part),
+    )
+
+
+def recounted(calibrated: Calibrated, share_right: float, smaller: int) -> Calibrated:
+    """The same candidates in the same order, of which another share is right.
+
+    Parameters
+    ----------
+    calibrated : Calibrated
+        With a model.
+    share_right : float
+        Of the mutual candidates.
+    smaller : int
+        Rows of the smaller cloud: no more objects are shared.
+    """
+    assert calibrated.model is not None, "there is something to count"
+    log_odds = logit(calibrated.probability)
+    total = share_right * len(log_odds)
+    probability = with_total(log_odds, total)
+    shift = float(np.median(logit(probability) - log_odds))
+    model = calibrated.model
+    wrong_before = max(len(log_odds) - float(calibrated.probability.sum()), 1e-9)
+    return replace(
+        calibrated,
+        probability=probability,
+        overlap=min(total / MUTUAL_SHARE, float(smaller)),
+        model=replace(
+            model,
+            base=model.base + shift,
+            decoy_probability=sigmoid(logit(model.decoy_probability) + shift),
+            decoy_weight=model.decoy_weight * (len(log_odds) - total) / wrong_before,
+        ),
     )
 
 

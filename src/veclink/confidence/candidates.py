@@ -16,7 +16,7 @@ from veclink.backends.cloud_pair import CloudPair, Projections
 from veclink.confidence.constants import BEST_LISTED, DIRECTIONS_OF_LARGE, FOLDS, FULL_FOLDS, NO_RIVAL_SCORE
 from veclink.confidence.folds import Folds
 from veclink.geometry.arrays import asarray, concat
-from veclink.geometry.canonical import MAX_DIRECTIONS, MapRule, rules_of, scaled_projections, side_by_side
+from veclink.geometry.canonical import MAX_DIRECTIONS, MapRule, PooledAnchors, rules_of, side_by_side
 from veclink.geometry.sides import Sides
 from veclink.matching import Matches
 
@@ -155,16 +155,13 @@ def crossfit(
     split = Folds.drawn(pool, clouds, rng, folds)
     if weights is None:
         weights = np.ones(len(pool))
-    rules = _rules(clouds, weights, outside)
-    single = [
-        _fitted(clouds, pool, weights, links, outside, rules)
-        for links in _fitted_to(split)
-    ]  # fmt: skip
+    anchors = _pooled(clouds, pool, weights, outside)
+    every_outside = np.arange(len(pool), len(anchors))
+    single = [anchors.fitted(np.r_[links, every_outside]) for links in _fitted_to(split)]
     maps = [side_by_side(of_fold) for of_fold in single]
     whole = None
     if _is_large(clouds):
-        every_link = np.arange(len(pool))
-        whole = side_by_side(_fitted(clouds, pool, weights, every_link, outside, rules))
+        whole = side_by_side(anchors.fitted(np.arange(len(anchors))))
         matches = (one_pass or clouds.matches)(whole, BEST_LISTED)
         keys, densities = _pairs_of_one_map(matches, clouds, folds)
     else:
@@ -232,33 +229,29 @@ def scored_candidates(
     )
 
 
-def _fitted(
+def _pooled(
     clouds: CloudPair,
     pool: np.ndarray,
     weights: np.ndarray,
-    links: np.ndarray,
     outside: Sides | None,
-    rules: tuple[MapRule, ...],
-) -> list[Projections]:
-    """The canonical maps, one for each rule, of the links of the pool at these places (f,), and of outside anchors."""
-    left = clouds.a.take(pool[links, 0])
-    right = clouds.b.take(pool[links, 1])
-    counted = weights[links]
+) -> PooledAnchors:
+    """The vectors of a pool's links and of outside anchors, which maps are fitted to, together and without a fold."""
+    left = clouds.a.take(pool[:, 0])
+    right = clouds.b.take(pool[:, 1])
     if outside is not None:
         left = concat([left, asarray(outside[0], left)])
         right = concat([right, asarray(outside[1], right)])
-        counted = np.r_[counted, np.ones(len(outside[0]))]
+        weights = np.r_[weights, np.ones(len(outside[0]))]
     directions = DIRECTIONS_OF_LARGE if _is_large(clouds) else MAX_DIRECTIONS
-    return scaled_projections(left, right, counted, rules, directions)
+    return PooledAnchors.of(left, right, weights, _rules(clouds, weights), directions)
 
 
-def _rules(clouds: CloudPair, weights: np.ndarray, outside: Sides | None) -> tuple[MapRule, ...]:
-    """The rules of all maps of a pool with these weights (m,) and outside anchors.
+def _rules(clouds: CloudPair, weights: np.ndarray) -> tuple[MapRule, ...]:
+    """The rules of all maps of anchors with these weights (m,).
 
     Joined maps make a pass as many times as long; of large clouds the first alone is fitted.
     """
-    n_outside = 0 if outside is None else len(outside[0])
-    rules = rules_of(np.r_[weights, np.ones(n_outside)])
+    rules = rules_of(weights)
     return rules[:1] if _is_large(clouds) else rules
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from veclink.geometry.clouds import LARGE
 
-CALIBRATION_VERSION = "0.2.4"
+CALIBRATION_VERSION = "0.2.5"
 """Of all that probabilities, estimates, verdicts and reasons follow from. Summaries, links files and results carry it.
 
 Changes whenever the golden numbers of `tests/fixtures/calibration.json` do.

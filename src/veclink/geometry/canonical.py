@@ -75,6 +75,74 @@ def rules_of(weights: np.ndarray) -> tuple[MapRule, ...]:
     return JOINED_RULES_OF_FEW if sure < FEW_ANCHORS else JOINED_RULES
 
 
+@dataclass(frozen=True, eq=False)
+class PooledAnchors:
+    """Anchors that several maps are fitted to, each to a part of them, in the principal directions of all of them.
+
+    The directions are found once: for each part by itself that took most of the time that its maps take. Directions in
+    which the anchors of a part do not extend have no weight in its maps.
+
+    Attributes
+    ----------
+    left, right : (m, p) float32
+        The two ends of the anchors, along the directions.
+    basis_a, basis_b : (d1, p) and (d2, p) float32
+        The directions.
+    squares_a, squares_b : (m,) float64
+        Squared lengths of the anchors, of which the directions may not hold all.
+    weights : (m,) float64
+        How much each anchor counts.
+    rules : tuple of MapRule
+        Of all maps.
+    """
+
+    left: Array
+    right: Array
+    basis_a: Array
+    basis_b: Array
+    squares_a: np.ndarray
+    squares_b: np.ndarray
+    weights: np.ndarray
+    rules: tuple[MapRule, ...]
+
+    @classmethod
+    def of(
+        cls,
+        left: Array,
+        right: Array,
+        weights: np.ndarray,
+        rules: tuple[MapRule, ...],
+        directions: int = MAX_DIRECTIONS,
+    ) -> PooledAnchors:
+        """Of these anchors (m, d1) and (m, d2), in so many directions of each side at most."""
+        root = floats(namespace(left).sqrt(asarray(weights / weights.sum(), left)))[:, None]
+        _, basis_a = _principal(floats(left) * root, directions)
+        _, basis_b = _principal(floats(right) * root, directions)
+        return cls(
+            floats(left) @ basis_a,
+            floats(right) @ basis_b,
+            basis_a,
+            basis_b,
+            _squares(left),
+            _squares(right),
+            weights,
+            rules,
+        )
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def fitted(self, places: np.ndarray) -> list[Sides]:
+        """The maps of the anchors at these places (f,), as `scaled_projections` makes them."""
+        share = self.weights[places] / self.weights[places].sum()
+        variances = (
+            float(share @ self.squares_a[places]) / self.basis_a.shape[0],
+            float(share @ self.squares_b[places]) / self.basis_b.shape[0],
+        )
+        maps = _scaled(self.left[places], self.right[places], share, self.rules, self.left.shape[1], variances)
+        return [(to_numpy(self.basis_a @ of_a), to_numpy(self.basis_b @ of_b)) for of_a, of_b in maps]
+
+
 def scaled_projections(
     left: Array,
     right: Array,
@@ -103,12 +171,28 @@ def scaled_projections(
         weights = np.ones(len(left))
     if rules is None:
         rules = rules_of(weights)
-    share = asarray(weights / weights.sum(), left)
+    scaled = _scaled(left, right, weights / weights.sum(), rules, directions)
+    return [(to_numpy(of_a), to_numpy(of_b)) for of_a, of_b in scaled]
+
+
+def _scaled(
+    left: Array,
+    right: Array,
+    share: np.ndarray,
+    rules: tuple[MapRule, ...],
+    directions: int,
+    variances: tuple[float, float] | None = None,
+) -> list[tuple[Array, Array]]:
+    """As `scaled_projections`, where the anchors lie: (d1, r) and (d2, r) float32 for each rule.
+
+    variances: see `canonical_maps`.
+    """
+    placed = asarray(share, left)
     scaled = []
-    for map_a, map_b in canonical_maps(left, right, share, rules, directions):
-        of_a = map_a / _mean_length(left @ map_a, share)
-        of_b = map_b / _mean_length(right @ map_b, share)
-        scaled.append((to_numpy(floats(of_a)), to_numpy(floats(of_b))))
+    for map_a, map_b in canonical_maps(left, right, placed, rules, directions, variances):
+        of_a = map_a / _mean_length(left @ map_a, placed)
+        of_b = map_b / _mean_length(right @ map_b, placed)
+        scaled.append((floats(of_a), floats(of_b)))
     return scaled
 
 
@@ -134,10 +218,12 @@ def canonical_maps(
     share: Array,
     rules: tuple[MapRule, ...],
     directions: int = MAX_DIRECTIONS,
+    variances: tuple[float, float] | None = None,
 ) -> list[tuple[Array, Array]]:
     """A canonical map for each rule: (d1, r) and (d2, r) float32, axes weighted by their correlation.
 
     share: (m,) of each anchor in the covariances; they sum to 1. See `signatures.canonical_projections`.
+    variances: the mean ones of either side, which ridges are shares of, where the anchors do not hold all directions.
     """
     # Of unit vectors, float32 is exact enough: the ridge is far above its rounding. It takes half the time.
     xp = namespace(left)
@@ -147,12 +233,14 @@ def canonical_maps(
     values_a, directions_a = _principal(scaled_left, directions)
     values_b, directions_b = _principal(scaled_right, directions)
     cross = (scaled_left @ directions_a).T @ (scaled_right @ directions_b)
+    if variances is None:
+        variances = _mean_variance(scaled_left), _mean_variance(scaled_right)
     solved: dict[float, tuple[Array, Array, Array]] = {}
     maps = []
     for rule in rules:
         if rule.ridge not in solved:
-            white_a = 1 / xp.sqrt(values_a + rule.ridge * _mean_variance(scaled_left))
-            white_b = 1 / xp.sqrt(values_b + rule.ridge * _mean_variance(scaled_right))
+            white_a = 1 / xp.sqrt(values_a + rule.ridge * variances[0])
+            white_b = 1 / xp.sqrt(values_b + rule.ridge * variances[1])
             u, correlation, vt = _singular(white_a[:, None] * cross * white_b)
             solved[rule.ridge] = (
                 (directions_a * white_a) @ u,
@@ -199,6 +287,11 @@ def _principal_of_few(scaled: Array, most: int) -> tuple[Array, Array]:
 def _mean_variance(scaled: Array) -> float:
     """Of all directions, those that are left out too."""
     return max(float((scaled * scaled).sum() / scaled.shape[1]), 1e-12)
+
+
+def _squares(points: Array) -> np.ndarray:
+    """Squared lengths of the rows (m, d): (m,) float64."""
+    return to_numpy(doubles(namespace(points).einsum("ij,ij->i", points, points)))
 
 
 def _mean_length(signature: Array, share: Array) -> float:

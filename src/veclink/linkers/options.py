@@ -105,8 +105,8 @@ class SpanOptions:
         Whether candidates are scored by maps that were fitted without them.
     calibrated : bool
         Whether probabilities are estimated; if not, every candidate has 0.5.
-    refits : int
-        How often the maps are fitted again to all candidates, each by its probability.
+    refits : int, optional
+        How often the maps are fitted again to all candidates, each by its probability; as often as it pays where None.
     thresholded : bool
         Whether links end where the expected F1 is largest; if not, all candidates are links.
     """
@@ -123,7 +123,7 @@ class SpanOptions:
     fallbacks: bool = True
     crossfitted: bool = True
     calibrated: bool = True
-    refits: int = span.REFITS
+    refits: int | None = None
     thresholded: bool = True
 
     def __post_init__(self) -> None:
@@ -133,7 +133,8 @@ class SpanOptions:
         if self.approximate:
             warnings.warn(APPROXIMATE_IS_GONE, FutureWarning, stacklevel=3)
         _check_count("k", self.k)
-        _check_count("refits", self.refits, least=0)
+        if self.refits is not None:
+            _check_count("refits", self.refits, least=0)
         _check_number("ridge", self.ridge, least=0.0)
         _check_choice("signature", self.signature, ("span", "kernel"))
         if isinstance(self.schedule, Mapping):

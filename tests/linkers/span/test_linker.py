@@ -12,8 +12,14 @@ from veclink.backends.cloud_pair import CloudPair
 from veclink.data.links import Links
 from veclink.data.scores import score
 from veclink.linkers.anchors import anchors_from_rows
+from veclink.geometry.canonical import PooledAnchors
 from veclink.linkers.linking import link
+from veclink.linkers.options import SpanOptions
+from veclink.linkers.span import linker
 from veclink.linkers.span.linker import span
+from veclink.linkers.span.results import Estimated
+from veclink.linkers.span.task import SpanTask
+from veclink.linkers.stages import NOBODY
 
 
 def as_set(pairs: np.ndarray) -> set[tuple[int, int]]:
@@ -206,3 +212,49 @@ def test_given_pairs_are_kept_as_certain_and_the_same_random_state_repeats() -> 
     assert first == as_set(papers.seeds) and np.all(found.probability[: len(papers.seeds)] == 1)
     assert as_set(found.pairs[: found.kept]) == as_set(linked_cut().pairs)
     assert np.array_equal(np.sort(found.probability[: found.kept]), np.sort(linked_cut().probability))
+
+
+def _estimated(options: SpanOptions) -> tuple[SpanTask, Estimated]:
+    """The cut of the sample, up to its first probabilities."""
+    anchors = anchors_from_rows(cloud_pair(), some_papers().seeds)
+    task = SpanTask(cloud_pair(), anchors, options, np.random.default_rng(0), NOBODY)
+    grown = linker.grow(task, None)
+    return task, linker.estimate(task, linker.score(task, linker.match(task, grown)))
+
+
+def test_how_many_candidates_are_right_is_the_mean_of_what_all_fits_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    task, first = _estimated(SpanOptions(refits=2))
+    shares = [first.calibrated.share_right]
+    fit_again = linker._refitted
+
+    def noted(*args: Estimated) -> Estimated:
+        again = fit_again(*args)
+        shares.append(again.calibrated.share_right)
+        return again
+
+    monkeypatch.setattr(linker, "_refitted", noted)
+    last = linker.refit(task, first)
+    assert len(shares) == 3 and len(set(shares)) == 3
+    assert last.calibrated.share_right == pytest.approx(np.prod(shares) ** (1 / 3), rel=1e-6)
+    assert last.first is first
+
+
+def test_a_refit_has_eight_maps_of_all_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    task, first = _estimated(SpanOptions(refits=1))
+    fitted = PooledAnchors.fitted
+    sizes: list[tuple[int, int]] = []
+
+    def noted(anchors: PooledAnchors, places: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        sizes.append((len(anchors), len(places)))
+        return fitted(anchors, places)
+
+    monkeypatch.setattr(PooledAnchors, "fitted", noted)
+    linker.refit(task, first)
+    candidates = len(first.calibrated.positions)
+    assert [of for of, _ in sizes] == [candidates] * 8
+    assert sum(candidates - places for _, places in sizes) == candidates
+
+
+def test_without_refits_the_first_probabilities_stay() -> None:
+    task, first = _estimated(SpanOptions(refits=0))
+    assert linker.refit(task, first) is first

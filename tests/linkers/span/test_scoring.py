@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from veclink.confidence.candidates import Candidates
-from veclink.linkers.span.scoring import mutual_share
+from veclink.linkers.options import SpanOptions
+from veclink.linkers.span.scoring import anchor_weights, mutual_share, refits_of
 
 
 def three_links() -> Candidates:
@@ -31,3 +32,17 @@ def test_given_pairs_that_do_not_come_out_lower_it() -> None:
 def test_many_given_pairs_outweigh_the_usual_share() -> None:
     given = np.repeat([[0, 0], [3, 3]], 500, axis=0)
     assert mutual_share(three_links(), given) == pytest.approx(0.5, abs=0.005)
+
+
+@pytest.mark.parametrize(("share", "refits"), [(0.1, 2), (0.49, 2), (0.5, 1), (0.79, 1), (0.8, 0), (1.0, 0)])
+def test_maps_are_fitted_again_the_oftener_the_fewer_candidates_are_right(share: float, refits: int) -> None:
+    assert refits_of(SpanOptions(), share) == refits
+
+
+def test_what_was_told_counts_for_any_share() -> None:
+    assert [refits_of(SpanOptions(refits=3), share) for share in (0.1, 0.9)] == [3, 3]
+    assert refits_of(SpanOptions(refits=0), 0.1) == 0
+
+
+def test_a_candidate_that_seems_wrong_is_an_anchor_still() -> None:
+    assert anchor_weights(np.array([0.0, 0.5, 1.0])) == pytest.approx([0.1, 0.55, 1.0])

@@ -254,14 +254,18 @@ MIN_DIM_FOR_SEED_CHECK: Final = 64
 # --- Refits -------------------------------------------------------------------------------------------------------
 
 # How often the maps are fitted again, to all mutual candidates, each weighted by MIN_ANCHOR_WEIGHT plus the rest times
-# its probability. None by default: with three maps side by side, one and two refits did not help on scifact
-# (minilm–mpnet, e5–granite) and reddit (minilm–e5), and cost 4 to 8 points of F1 at 5 % overlap
-# (bench/results/experiments/refits.json).
-REFITS: Final = 0
+# its probability: (share of the candidates that seems right, refits where fewer seem right than that). More folds make
+# better maps: with 3, as in the first trials, two refits raised F1 by 0.5 and one by nothing; with 8 by 2.3 and 1.5;
+# with 16 by 2.7, in twice the time. Chosen on 125 runs over scifact, reddit and movies (refits.json of the results): at
+# 5, 8, 15 and 30 % overlap +2.5, +4.3, +1.9 and +0.5, half of 600 rows +2.5, a tenth of 2,000 +3.8. Where half of the
+# candidates or more are right, the second refit added 0.1; where nearly all are, nothing is missing.
+REFITS: Final = ((0.5, 2), (0.8, 1))
+FOLDS_OF_REFIT: Final = 8
 MIN_ANCHOR_WEIGHT: Final = 0.1
 
-# Folds of a refit to so many links or more: with many, what is left out of a map is not missed.
-FOLDS_OF_REFIT: Final = 3
+# Folds of the maps that new rows are judged by, where they are fitted to so many links or more: with many, what is left
+# out of a map is not missed. Origin not recorded.
+FOLDS_OF_MANY: Final = 3
 MANY_LINKS: Final = 300
 
 # Links near a pair are looked for among the candidates that are more likely than not, or so many of the likeliest.

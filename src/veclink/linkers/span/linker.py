@@ -14,7 +14,7 @@ import numpy as np
 
 from veclink.backends.cloud_pair import CloudPair
 from veclink.confidence import intervals
-from veclink.confidence.calibration import Calibrated, best_threshold, calibrate
+from veclink.confidence.calibration import Calibrated, best_threshold, calibrate, recounted
 from veclink.confidence.candidates import Candidates, crossfit
 from veclink.confidence.constants import MUTUAL_SHARE
 from veclink.confidence.evidence import neighbourhood_features
@@ -25,7 +25,7 @@ from veclink.linkers.anchors import Anchors
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.result import Decision
 from veclink.linkers.span import keeping, scoring
-from veclink.linkers.span.constants import MAPPED_LEAST_PRECISION, MIN_POOL
+from veclink.linkers.span.constants import FOLDS_OF_REFIT, MAPPED_LEAST_PRECISION, MIN_POOL
 from veclink.linkers.span.growing import widen
 from veclink.linkers.span.ranking import explaining_columns, ranked_pairs
 from veclink.linkers.span.results import Estimated, Grown, Matched, Scored
@@ -129,18 +129,29 @@ def estimate(task: SpanTask, scored: Scored) -> Estimated:
 
 
 def refit(task: SpanTask, estimated: Estimated) -> Estimated:
-    """The candidates under maps that are fitted to all of them, each by its probability, a few times.
+    """The candidates under maps that are fitted to all of them, each by its probability, where that pays.
 
-    Large clouds have thousands of sure links, and gain nothing by it that is worth a pass over all rows.
+    How many of them are right is counted anew each time, by other maps and other folds; the mean of all counts is the
+    best one. Large clouds have thousands of sure links, and gain nothing by it that is worth a pass over all rows.
     """
     options = task.options
     useless = task.clouds.large or not (options.calibrated and options.crossfitted)
     if useless or _verdict(task, estimated).name == NOT_LINKABLE:
         return estimated
     first = estimated
-    for _ in range(options.refits):
-        estimated = _refitted(task, estimated, first)
-    return estimated
+    shares = [first.calibrated.share_right]
+    for done in range(scoring.refits_of(options, shares[0])):
+        task.watch.tell(Progress(done + 1, None, len(estimated.calibrated.positions), None, "refitting"))
+        again = _refitted(task, estimated, first)
+        if again.calibrated.model is None:
+            break
+        estimated = again
+        shares.append(estimated.calibrated.share_right)
+    if estimated is first:
+        return first
+    share = float(np.exp(np.log(shares).mean()))
+    smaller = min(task.clouds.n_a, task.clouds.n_b)
+    return replace(estimated, calibrated=recounted(estimated.calibrated, share, smaller))
 
 
 def decide(task: SpanTask, estimated: Estimated) -> Decision:
@@ -214,7 +225,7 @@ def _refitted(task: SpanTask, estimated: Estimated, first: Estimated) -> Estimat
         links,
         task.rng,
         weights=scoring.anchor_weights(probability),
-        folds=scoring.folds_of_refit(links),
+        folds=FOLDS_OF_REFIT,
         outside=task.outside(matched.grown.bootstrap),
     )
     scored = _scored(

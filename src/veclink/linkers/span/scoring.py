@@ -13,12 +13,13 @@ from veclink.linkers.span.constants import (
     FEW_LINKS,
     FOLDS_OF_FEW,
     FOLDS_OF_LARGE,
-    FOLDS_OF_REFIT,
+    FOLDS_OF_MANY,
     MANY_LINKS,
     MIN_ANCHOR_WEIGHT,
     MIN_NEARBY_LINKS,
     MUTUAL_PRIOR,
     NEIGHBOURHOOD_LINKS,
+    REFITS,
 )
 
 
@@ -47,9 +48,16 @@ def nearby_links(pool: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return pool[np.sort(some)]
 
 
-def folds_of_refit(links: np.ndarray) -> int:
-    """Into how many folds the links (m, 2) of a refit are cut."""
-    return FOLDS_OF_REFIT if len(links) >= MANY_LINKS else FOLDS
+def folds_of_known(links: np.ndarray) -> int:
+    """Into how many folds the links (m, 2) are cut that new rows are judged by."""
+    return FOLDS_OF_MANY if len(links) >= MANY_LINKS else FOLDS
+
+
+def refits_of(options: SpanOptions, share_right: float) -> int:
+    """How often maps are fitted again: as told, or as often as pays where this share of the candidates seems right."""
+    if options.refits is not None:
+        return options.refits
+    return next((refits for below, refits in REFITS if share_right < below), 0)
 
 
 def mutual_share(candidates: Candidates, given: np.ndarray) -> float:

@@ -48,7 +48,7 @@ def learn(links: Links, clouds: CloudPair, a: Cloud, b: Cloud, random_state: int
         pool,
         rng,
         weights=scoring.anchor_weights(probability),
-        folds=scoring.folds_of_refit(pool),
+        folds=scoring.folds_of_known(pool),
     )
     candidates = _as_new_rows_are(fit, clouds)
     fitted = scoring.fitted_links(candidates, rng)
