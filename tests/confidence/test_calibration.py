@@ -120,4 +120,9 @@ def test_the_model_and_its_decoys_follow_another_count() -> None:
 
 def test_no_candidates_have_no_share_that_is_right() -> None:
     none = Calibrated(np.empty(0, np.int64), np.empty(0), 0.0, np.empty(0, np.int64), np.empty(0))
-    assert none.share_right == 0.0
+    assert none.share_right == 0.0 and none.best_f1 == 0.0
+
+
+def test_the_f1_to_be_expected_is_that_of_the_default_threshold() -> None:
+    two = Calibrated(np.arange(3), np.array([1.0, 0.8, 0.1]), 2.0, np.empty(0, np.int64), np.empty(0))
+    assert two.best_f1 == pytest.approx(2 * 1.8 / (2 + 2.0))

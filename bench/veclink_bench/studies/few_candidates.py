@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 from unittest.mock import patch
@@ -25,7 +25,8 @@ from veclink.confidence import mixture
 from veclink.data.collection import Collection
 from veclink.data.judged import with_ranges
 from veclink.data.links import Links
-from veclink.linkers.anchors import anchors_from_pairs
+from veclink.geometry.clouds import Cloud
+from veclink.linkers.anchors import Anchors, anchors_from_pairs
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.result import links_of
 from veclink.linkers.run import Run as LinkingRun
@@ -123,8 +124,18 @@ def _more() -> Iterator[tuple[str, str, Builder]]:
             yield "few", f"{pair} {rows} {share}", partial(even, pair, share, rows=rows)
 
 
-def measure(problem: Problem, random_state: int) -> dict[str, Any] | None:
-    """Both calibrations of the candidates of one run; None where it is not linkable."""
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Two clouds without copies, and the task of linking them."""
+
+    a: Cloud
+    b: Cloud
+    anchors: Anchors
+    task: SpanTask
+
+
+def prepared(problem: Problem, random_state: int) -> Prepared:
+    """What `link` has made of a problem before its first stage."""
     options = SpanOptions()
     run = LinkingRun(options, "cpu", None, random_state, None, {})
     a, b = run.prepared(Collection.from_array(problem.a), Collection.from_array(problem.b), skip_zero=False)
@@ -135,11 +146,18 @@ def measure(problem: Problem, random_state: int) -> dict[str, Any] | None:
         (a, b), seeds = groups.clouds, groups.seeds(seeds)
     anchors = anchors_from_pairs(a, b, seeds)
     clouds = placed_clouds(a, b, "cpu", None, k=options.k, ridge=options.ridge)
-    task = SpanTask(clouds, anchors, options, np.random.default_rng(random_state), NOBODY)
-    estimated = _estimated(task)
-    if estimated is None:
+    return Prepared(a, b, anchors, SpanTask(clouds, anchors, options, np.random.default_rng(random_state), NOBODY))
+
+
+def measure(problem: Problem, random_state: int) -> dict[str, Any] | None:
+    """Both calibrations of the candidates of one run; None where it is not linkable."""
+    ready = prepared(problem, random_state)
+    a, b, anchors, task = ready.a, ready.b, ready.anchors, ready.task
+    unaided = estimated(task)
+    if unaided is None:
         return None
-    ways = {WITHOUT: _calibrated(task, estimated, NO_RECOUNT), WITH: estimated}
+    last = linker.refit(task, unaided)
+    ways = {WITHOUT: _calibrated(task, last, NO_RECOUNT), WITH: last}
     found: dict[str, Any] = {}
     for name, way in ways.items():
         links = links_of(linker.decide(task, way), a, b, anchors, {})
@@ -149,31 +167,30 @@ def measure(problem: Problem, random_state: int) -> dict[str, Any] | None:
         found[name] = _compared(problem, links, float(way.calibrated.probability.sum()))
     for bound in ("low", "high"):
         found[WITHOUT].pop(bound)  # ranges are wanted of the newer calibration alone
-    of_a, of_b = candidates(estimated)
+    of_a, of_b = candidates(last)
     right = problem.object_a[a.rows[of_a]] == problem.object_b[b.rows[of_b]]
     return {"candidates": len(right), "right": int(right.sum()), **found}
 
 
-def candidates(estimated: Estimated) -> tuple[np.ndarray, np.ndarray]:
+def candidates(way: Estimated) -> tuple[np.ndarray, np.ndarray]:
     """Rows of A and of B (n,) of the candidates that have a probability."""
-    every, positions = estimated.scored.matched.candidates, estimated.calibrated.positions
+    every, positions = way.scored.matched.candidates, way.calibrated.positions
     return every.rows_a[positions], every.rows_b[positions]
 
 
-def _estimated(task: SpanTask) -> Estimated | None:
-    """What span linking knows before it decides; None where nothing grew."""
+def estimated(task: SpanTask) -> Estimated | None:
+    """The first probabilities of span linking; None where nothing grew."""
     grown = linker.grow(task, None)
     if not grown.bootstrap.converged:
         return None
-    scored = linker.score(task, linker.match(task, grown))
-    return linker.refit(task, linker.estimate(task, scored))
+    return linker.estimate(task, linker.score(task, linker.match(task, grown)))
 
 
-def _calibrated(task: SpanTask, estimated: Estimated, recount: tuple[float, float]) -> Estimated:
+def _calibrated(task: SpanTask, last: Estimated, recount: tuple[float, float]) -> Estimated:
     """The same candidates calibrated with another recount."""
     with patch.object(mixture, "RIGHT_OF_FEW", recount):
-        again = linker.estimate(task, estimated.scored)
-    return replace(again, unaided=estimated.unaided)
+        again = linker.estimate(task, last.scored)
+    return replace(again, unaided=last.unaided)
 
 
 def _compared(problem: Problem, links: Links, counted: float) -> dict[str, Any]:

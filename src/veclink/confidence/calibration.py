@@ -23,7 +23,7 @@ from veclink.confidence.evidence import feature_matrix, model_evidence
 from veclink.confidence.features import Standard, candidate_pairs
 from veclink.confidence.logistic import logistic_regression, logit, sigmoid, with_total
 from veclink.confidence.mixture import Mixture, Sample, fit_mixture
-from veclink.confidence.threshold import best_threshold
+from veclink.confidence.threshold import best_threshold, expected_f1
 
 __all__ = ["FITTED", "Calibrated", "Model", "best_threshold", "calibrate", "recounted"]
 
@@ -96,6 +96,11 @@ class Calibrated:
     def share_right(self) -> float:
         """The share of the mutual candidates that is right, as it seems; 0 where there are none."""
         return float(self.probability.mean()) if len(self.probability) else 0.0
+
+    @property
+    def best_f1(self) -> float:
+        """The largest F1 to be expected of the surest of the mutual candidates; 0 where there are none."""
+        return float(expected_f1(self.probability, self.overlap).max(initial=0.0))
 
     def ranked(self) -> tuple[np.ndarray, np.ndarray]:
         """All candidates with their probabilities, mutual or not: for data in which one object may stand twice."""

@@ -40,10 +40,13 @@ def best_threshold(probability: np.ndarray, overlap: float) -> int:
     """
     if not len(probability):
         return 0
+    return int(np.argmax(expected_f1(probability, overlap))) + 1
+
+
+def expected_f1(probability: np.ndarray, overlap: float) -> np.ndarray:
+    """Of the first 1, 2, … n pairs, sorted by falling probability (n,): (n,)."""
     kept = np.arange(1, len(probability) + 1)
-    expected_right = np.cumsum(probability)
-    expected_f1 = 2 * expected_right / (kept + max(overlap, 1.0))
-    return int(np.argmax(expected_f1)) + 1
+    return 2 * np.cumsum(probability) / (kept + max(overlap, 1.0))
 
 
 def false_discovery_inflation(probability: np.ndarray) -> float:

@@ -94,7 +94,7 @@ def link(
         `seeds_by` and to compare, in the forms that `open_collection` takes.
     method : {"span", "geh"}
         The linker.
-    device : {"auto", "cpu", "cuda"}
+    device : {"auto", "cpu", "cuda", "cuda:all"} or names as in "cuda:0,cuda:1"
         Where it runs.
     random_state : int
         Draws everything that is drawn.

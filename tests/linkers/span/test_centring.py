@@ -41,11 +41,12 @@ def test_a_unit_row_comes_back_from_its_centred_one() -> None:
 
 
 def test_links_are_found_where_one_side_holds_another_kind_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without refits, which make up for means that are off here."""
     a, b, truth, seeds = _of_two_kinds()
-    found = link(a, b, seeds=seeds, device="cpu").evaluate(truth)
+    found = link(a, b, seeds=seeds, device="cpu", refits=0).evaluate(truth)
     assert found.f1 > 0.9
     monkeypatch.setattr(centring, "MOVED_MEAN", np.inf)
-    assert link(a, b, seeds=seeds, device="cpu").evaluate(truth).f1 < found.f1
+    assert link(a, b, seeds=seeds, device="cpu", refits=0).evaluate(truth).f1 < found.f1
 
 
 def test_an_even_split_stays_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

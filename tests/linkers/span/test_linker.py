@@ -11,8 +11,8 @@ from span_papers import Papers, all_papers, cloud_pair, linked, linked_cut, some
 from veclink.backends.cloud_pair import CloudPair
 from veclink.data.links import Links
 from veclink.data.scores import score
-from veclink.linkers.anchors import anchors_from_rows
 from veclink.geometry.canonical import PooledAnchors
+from veclink.linkers.anchors import anchors_from_rows
 from veclink.linkers.linking import link
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.span import linker
@@ -257,4 +257,10 @@ def test_a_refit_has_eight_maps_of_all_candidates(monkeypatch: pytest.MonkeyPatc
 
 def test_without_refits_the_first_probabilities_stay() -> None:
     task, first = _estimated(SpanOptions(refits=0))
+    assert linker.refit(task, first) is first
+
+
+def test_clouds_that_are_matched_along_one_map_are_not_refitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    task, first = _estimated(SpanOptions(refits=1))
+    monkeypatch.setattr(linker, "FULL_FOLDS", 499)
     assert linker.refit(task, first) is first

@@ -254,12 +254,13 @@ MIN_DIM_FOR_SEED_CHECK: Final = 64
 # --- Refits -------------------------------------------------------------------------------------------------------
 
 # How often the maps are fitted again, to all mutual candidates, each weighted by MIN_ANCHOR_WEIGHT plus the rest times
-# its probability: (share of the candidates that seems right, refits where fewer seem right than that). More folds make
-# better maps: with 3, as in the first trials, two refits raised F1 by 0.5 and one by nothing; with 8 by 2.3 and 1.5;
-# with 16 by 2.7, in twice the time. Chosen on 125 runs over scifact, reddit and movies (refits.json of the results): at
-# 5, 8, 15 and 30 % overlap +2.5, +4.3, +1.9 and +0.5, half of 600 rows +2.5, a tenth of 2,000 +3.8. Where half of the
-# candidates or more are right, the second refit added 0.1; where nearly all are, nothing is missing.
-REFITS: Final = ((0.5, 2), (0.8, 1))
+# its probability, where the F1 to be expected is below REFITTED_BELOW. More folds make better maps: with one and two
+# refits in 3 folds, as first tried, F1 changed by -0.1 and +0.5, in 8 by +1.5 and +2.3; 16 add half a point and take
+# twice the time. Chosen on 129 runs over scifact, reddit and movies (refits.json of the results): in 8 folds +2.5, +4.3
+# and +1.9 at 5, 8 and 15 % overlap, for half of 600 rows +2.5, for a tenth of 2,000 +3.8. From an expected F1 of 0.9 on
+# nothing is gained on average.
+REFITS: Final = 2
+REFITTED_BELOW: Final = 0.9
 FOLDS_OF_REFIT: Final = 8
 MIN_ANCHOR_WEIGHT: Final = 0.1
 

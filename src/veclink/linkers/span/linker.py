@@ -16,7 +16,7 @@ from veclink.backends.cloud_pair import CloudPair
 from veclink.confidence import intervals
 from veclink.confidence.calibration import Calibrated, best_threshold, calibrate, recounted
 from veclink.confidence.candidates import Candidates, crossfit
-from veclink.confidence.constants import MUTUAL_SHARE
+from veclink.confidence.constants import FULL_FOLDS, MUTUAL_SHARE
 from veclink.confidence.evidence import neighbourhood_features
 from veclink.data.doubt import heeding_range
 from veclink.data.pairs import sharing_no_row
@@ -132,15 +132,16 @@ def refit(task: SpanTask, estimated: Estimated) -> Estimated:
     """The candidates under maps that are fitted to all of them, each by its probability, where that pays.
 
     How many of them are right is counted anew each time, by other maps and other folds; the mean of all counts is the
-    best one. Large clouds have thousands of sure links, and gain nothing by it that is worth a pass over all rows.
+    best one. Clouds that are matched along one map alone are left as they are: there it was not measured.
     """
-    options = task.options
-    useless = task.clouds.large or not (options.calibrated and options.crossfitted)
-    if useless or _verdict(task, estimated).name == NOT_LINKABLE:
+    options, clouds = task.options, task.clouds
+    matched_once = max(clouds.n_a, clouds.n_b) > FULL_FOLDS
+    judged = options.calibrated and options.crossfitted and estimated.calibrated.model is not None
+    if matched_once or not judged or _verdict(task, estimated).name == NOT_LINKABLE:
         return estimated
     first = estimated
     shares = [first.calibrated.share_right]
-    for done in range(scoring.refits_of(options, shares[0])):
+    for done in range(scoring.refits_of(options, first.calibrated.best_f1)):
         task.watch.tell(Progress(done + 1, None, len(estimated.calibrated.positions), None, "refitting"))
         again = _refitted(task, estimated, first)
         if again.calibrated.model is None:
@@ -150,7 +151,7 @@ def refit(task: SpanTask, estimated: Estimated) -> Estimated:
     if estimated is first:
         return first
     share = float(np.exp(np.log(shares).mean()))
-    smaller = min(task.clouds.n_a, task.clouds.n_b)
+    smaller = min(clouds.n_a, clouds.n_b)
     return replace(estimated, calibrated=recounted(estimated.calibrated, share, smaller))
 
 

@@ -20,6 +20,7 @@ from veclink.linkers.span.constants import (
     MUTUAL_PRIOR,
     NEIGHBOURHOOD_LINKS,
     REFITS,
+    REFITTED_BELOW,
 )
 
 
@@ -53,11 +54,11 @@ def folds_of_known(links: np.ndarray) -> int:
     return FOLDS_OF_MANY if len(links) >= MANY_LINKS else FOLDS
 
 
-def refits_of(options: SpanOptions, share_right: float) -> int:
-    """How often maps are fitted again: as told, or as often as pays where this share of the candidates seems right."""
+def refits_of(options: SpanOptions, expected_f1: float) -> int:
+    """How often maps are fitted again: as told, or as often as pays where this F1 is to be expected."""
     if options.refits is not None:
         return options.refits
-    return next((refits for below, refits in REFITS if share_right < below), 0)
+    return REFITS if expected_f1 < REFITTED_BELOW else 0
 
 
 def mutual_share(candidates: Candidates, given: np.ndarray) -> float:
