@@ -118,11 +118,21 @@ def test_the_model_and_its_decoys_follow_another_count() -> None:
     assert np.array_equal(after.model.weights, before.model.weights)
 
 
+def test_candidates_that_are_not_mutual_follow_another_count_too() -> None:
+    before, after = calibrated(), recounted(calibrated(), 0.3, smaller=500)
+    moved = float(np.median(logit(after.probability) - logit(before.probability)))
+    some = (before.other_probability > 1e-4) & (before.other_probability < 1 - 1e-4)
+    assert some.any()
+    expected = logit(before.other_probability[some]) + moved
+    assert logit(after.other_probability[some]) == pytest.approx(expected, abs=1e-6)
+    assert np.array_equal(after.other_probability == 0, before.other_probability == 0)
+
+
 def test_no_candidates_have_no_share_that_is_right() -> None:
     none = Calibrated(np.empty(0, np.int64), np.empty(0), 0.0, np.empty(0, np.int64), np.empty(0))
     assert none.share_right == 0.0 and none.best_f1 == 0.0
 
 
-def test_the_f1_to_be_expected_is_that_of_the_default_threshold() -> None:
+def test_the_f1_to_be_expected_is_that_of_the_surest_candidates() -> None:
     two = Calibrated(np.arange(3), np.array([1.0, 0.8, 0.1]), 2.0, np.empty(0, np.int64), np.empty(0))
     assert two.best_f1 == pytest.approx(2 * 1.8 / (2 + 2.0))

@@ -204,3 +204,15 @@ def test_the_ridge_of_maps_in_few_directions_is_that_of_all_dimensions() -> None
     ((of_a, of_b),) = anchors.fitted(np.arange(300))
     ((alone_a, alone_b),) = scaled_projections(left, right, None, (MapRule(1.0, 1.0),), directions=32)
     assert (left @ of_a) @ (right @ of_b).T == pytest.approx((left @ alone_a) @ (right @ alone_b).T, abs=2e-3)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_side_of_few_dimensions_does_not_cut_the_directions_of_the_other(turned: bool) -> None:
+    left, right = _anchors(300)
+    sides = (left[:, :32], right) if not turned else (right, left[:, :32])
+    products = []
+    anchors = PooledAnchors.of(*sides, np.ones(300), JOINED_RULES)
+    for maps in (anchors.fitted(np.arange(300)), scaled_projections(*sides, None, JOINED_RULES)):
+        products.append([(sides[0] @ of_a) @ (sides[1] @ of_b).T for of_a, of_b in maps])
+    pooled, alone = products
+    assert np.array(pooled) == pytest.approx(np.array(alone), abs=2e-3)

@@ -32,7 +32,7 @@ PARTS: dict[str, dict[str, Any]] = {
     "kernel hash": {"signature": "kernel"},
     "not centred": {"centred": False},
     "single view": {"schedule": GrowthSchedule(views=1, votes=0.0)},
-    "one round": {"schedule": GrowthSchedule(rounds=1), "refits": 0},  # refits would make up for the others
+    "one round": {"schedule": GrowthSchedule(rounds=1), "refits": 0},  # refits would make up for it
     "no cut": {"thresholded": False},
     "no judging": {"calibrated": False, "crossfitted": False},
     "none of these": {

@@ -157,7 +157,7 @@ def measure(problem: Problem, random_state: int) -> dict[str, Any] | None:
     if unaided is None:
         return None
     last = linker.refit(task, unaided)
-    ways = {WITHOUT: _calibrated(task, last, NO_RECOUNT), WITH: last}
+    ways = {WITHOUT: _calibrated(task, last, NO_RECOUNT), WITH: _calibrated(task, last, mixture.RIGHT_OF_FEW)}
     found: dict[str, Any] = {}
     for name, way in ways.items():
         links = links_of(linker.decide(task, way), a, b, anchors, {})

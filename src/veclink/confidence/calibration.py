@@ -160,7 +160,7 @@ def calibrate(
 
 
 def recounted(calibrated: Calibrated, share_right: float, smaller: int) -> Calibrated:
-    """The same candidates in the same order, of which another share is right.
+    """The same candidates in the same order, of which another share is right; log odds of all others move alike.
 
     Parameters
     ----------
@@ -181,14 +181,20 @@ def recounted(calibrated: Calibrated, share_right: float, smaller: int) -> Calib
     return replace(
         calibrated,
         probability=probability,
+        other_probability=_moved(calibrated.other_probability, shift),
         overlap=min(total / MUTUAL_SHARE, float(smaller)),
         model=replace(
             model,
             base=model.base + shift,
-            decoy_probability=sigmoid(logit(model.decoy_probability) + shift),
+            decoy_probability=_moved(model.decoy_probability, shift),
             decoy_weight=model.decoy_weight * (len(log_odds) - total) / wrong_before,
         ),
     )
+
+
+def _moved(probability: np.ndarray, shift: float) -> np.ndarray:
+    """Probabilities with their log odds moved; none stays none."""
+    return np.where(probability > 0, sigmoid(logit(probability) + shift), 0.0)
 
 
 def _too_few(links: np.ndarray) -> Calibrated:

@@ -235,7 +235,7 @@ def _pooled(
     weights: np.ndarray,
     outside: Sides | None,
 ) -> PooledAnchors:
-    """The vectors of a pool's links and of outside anchors, which maps are fitted to, together and without a fold."""
+    """The vectors of a pool's links, and after them those of outside anchors: what all maps are fitted to."""
     left = clouds.a.take(pool[:, 0])
     right = clouds.b.take(pool[:, 1])
     if outside is not None:

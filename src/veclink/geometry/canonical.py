@@ -33,6 +33,9 @@ rounded up to what a GPU's kernel was compiled for."""
 SMALLEST_VARIANCE = 1e-10
 """Of the largest: what lies below is rounding, in which no anchor extends."""
 
+SMALLEST_MEAN_VARIANCE = 1e-12
+"""Of anchors that are all zero: nothing is divided by less."""
+
 
 @dataclass(frozen=True)
 class MapRule:
@@ -84,9 +87,9 @@ class PooledAnchors:
 
     Attributes
     ----------
-    left, right : (m, p) float32
+    left, right : (m, p1) and (m, p2) float32
         The two ends of the anchors, along the directions.
-    basis_a, basis_b : (d1, p) and (d2, p) float32
+    basis_a, basis_b : (d1, p1) and (d2, p2) float32
         The directions.
     squares_a, squares_b : (m,) float64
         Squared lengths of the anchors, of which the directions may not hold all.
@@ -136,10 +139,11 @@ class PooledAnchors:
         """The maps of the anchors at these places (f,), as `scaled_projections` makes them."""
         share = self.weights[places] / self.weights[places].sum()
         variances = (
-            float(share @ self.squares_a[places]) / self.basis_a.shape[0],
-            float(share @ self.squares_b[places]) / self.basis_b.shape[0],
+            max(float(share @ self.squares_a[places]) / self.basis_a.shape[0], SMALLEST_MEAN_VARIANCE),
+            max(float(share @ self.squares_b[places]) / self.basis_b.shape[0], SMALLEST_MEAN_VARIANCE),
         )
-        maps = _scaled(self.left[places], self.right[places], share, self.rules, self.left.shape[1], variances)
+        every = max(self.left.shape[1], self.right.shape[1])
+        maps = _scaled(self.left[places], self.right[places], share, self.rules, every, variances)
         return [(to_numpy(self.basis_a @ of_a), to_numpy(self.basis_b @ of_b)) for of_a, of_b in maps]
 
 
@@ -286,7 +290,7 @@ def _principal_of_few(scaled: Array, most: int) -> tuple[Array, Array]:
 
 def _mean_variance(scaled: Array) -> float:
     """Of all directions, those that are left out too."""
-    return max(float((scaled * scaled).sum() / scaled.shape[1]), 1e-12)
+    return max(float((scaled * scaled).sum() / scaled.shape[1]), SMALLEST_MEAN_VARIANCE)
 
 
 def _squares(points: Array) -> np.ndarray:

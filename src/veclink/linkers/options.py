@@ -106,7 +106,8 @@ class SpanOptions:
     calibrated : bool
         Whether probabilities are estimated; if not, every candidate has 0.5.
     refits : int, optional
-        How often the maps are fitted again to all candidates, each by its probability; as often as it pays where None.
+        How often the maps are fitted again to all candidates, each by its probability; where None, as often as it pays.
+        Not above 12,000 rows on a side, nor where candidates are not cross-fitted and calibrated.
     thresholded : bool
         Whether links end where the expected F1 is largest; if not, all candidates are links.
     """

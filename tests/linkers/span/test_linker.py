@@ -250,9 +250,9 @@ def test_a_refit_has_eight_maps_of_all_candidates(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(PooledAnchors, "fitted", noted)
     linker.refit(task, first)
-    candidates = len(first.calibrated.positions)
-    assert [of for of, _ in sizes] == [candidates] * 8
-    assert sum(candidates - places for _, places in sizes) == candidates
+    anchors = len(first.calibrated.positions)
+    assert [of for of, _ in sizes] == [anchors] * 8
+    assert sum(anchors - places for _, places in sizes) == anchors
 
 
 def test_without_refits_the_first_probabilities_stay() -> None:

@@ -255,10 +255,11 @@ MIN_DIM_FOR_SEED_CHECK: Final = 64
 
 # How often the maps are fitted again, to all mutual candidates, each weighted by MIN_ANCHOR_WEIGHT plus the rest times
 # its probability, where the F1 to be expected is below REFITTED_BELOW. More folds make better maps: with one and two
-# refits in 3 folds, as first tried, F1 changed by -0.1 and +0.5, in 8 by +1.5 and +2.3; 16 add half a point and take
-# twice the time. Chosen on 129 runs over scifact, reddit and movies (refits.json of the results): in 8 folds +2.5, +4.3
-# and +1.9 at 5, 8 and 15 % overlap, for half of 600 rows +2.5, for a tenth of 2,000 +3.8. From an expected F1 of 0.9 on
-# nothing is gained on average.
+# refits in 3 folds, as first tried, F1 changed by -0.1 and +0.5 on 125 runs, in 8 by +1.5 and +2.3; 16 add half a point
+# (67 runs) and take twice the time. Chosen on 129 runs over scifact, reddit and movies (refits.json of the results): in
+# 8 folds, with the mean of all shares, +3.1, +5.4 and +1.9 at 5, 8 and 15 % overlap, for half of 600 rows +2.6, for a
+# tenth of 2,000 +4.5. From an expected F1 of 0.9 on nothing is gained on average. Fewer than FEW_LINKS have more folds
+# before the first refit than in it; more of them there were not tried.
 REFITS: Final = 2
 REFITTED_BELOW: Final = 0.9
 FOLDS_OF_REFIT: Final = 8
