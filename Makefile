@@ -99,5 +99,5 @@ $(VENV)/installed-for-checks: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/installed-for-tests: pyproject.toml bench/pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) --constraint constraints.txt torch uv
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --constraint constraints.txt \
-	  --editable '.[test]' --editable './bench[encode]'
+	  --editable '.[test]' --editable './bench[encode,speed]'
 	@touch $@ $(VENV)/installed $(VENV)/installed-for-checks

@@ -203,7 +203,7 @@ def matching(
     rounds: Annotated[int, typer.Option(min=1, help="Times each contender runs; the quickest counts.")] = 3,
     as_json: AsJson = False,
 ) -> None:
-    """Exact CSLS matching on the CPU, in plain products of the same size, and against faiss."""
+    """Exact CSLS matching on the CPU, in plain products of the same size, and against the exact searches of others."""
     with one_sentence_errors():
         from veclink_bench.speed.cpu import measure_matching
 
@@ -211,10 +211,10 @@ def matching(
     if as_json:
         print_json(found)
         return
-    faiss = found["speedup_over_faiss"]
+    others = ", ".join(f"{times:.1f} times as fast as on {name}" for name, times in found["speedup_over"].items())
     typer.echo(
         f"{rows:,} × {rows:,} × {dim}: {found['products']:.2f} plain products, {found['peak_extra_mb']} MB beside the "
-        f"vectors, {'faiss is not installed' if faiss is None else f'{faiss:.1f} times as fast as on faiss'}."
+        f"vectors; {others}."
     )
 
 

@@ -9,6 +9,7 @@ import importlib.util
 import platform
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,10 @@ from veclink_bench.splits import draw_seeds, split
 def measure_matching(rows: int, dimension: int, *, k: int = 10, rounds: int = 5) -> dict[str, Any]:
     """Exact CSLS mutual neighbours, rows × rows: `products` (plain ones), `speedup_over_faiss`, `peak_extra_mb`.
 
-    Products, matches and, where faiss-cpu is installed, CSLS built on faiss.IndexFlatIP (two searches for the
-    densities, two over vectors with the density as one more dimension) take turns on the same threads; the quickest of
-    each counts. The vectors are two noisy views of the same clustered points, so that about every point has a partner.
+    Products, matches and the same built on the exact searches of others (two for the densities, two over vectors with
+    the density as one more dimension) take turns on the same threads; the quickest of each counts. The others are
+    torch's product with topk and, where they are installed, faiss.IndexFlatIP and usearch. The vectors are two noisy
+    views of the same clustered points, so that about every point has a partner.
     """
     left, right = noisy_views(rows, dimension)
     match(left[:100], right[:100], k=k)  # loads the compiled loops
@@ -42,14 +44,11 @@ def measure_matching(rows: int, dimension: int, *, k: int = 10, rounds: int = 5)
         "product": lambda: np.matmul(left, right.T, out=space),
         "match": lambda: match(left, right, k=k).mutual(),
     }
-    differ = None
-    if importlib.util.find_spec("faiss") is not None:
-        import faiss
-
-        faiss.omp_set_num_threads(thread_count())
-        contenders["faiss"] = lambda: mutual_by_faiss(left, right, k)
-        ours, theirs = contenders["match"]()[0], contenders["faiss"]()
-        differ = len(set(map(tuple, ours.tolist())) ^ set(map(tuple, theirs.tolist())))
+    searches = exact_searches()
+    for name, search in searches.items():
+        contenders[name] = partial(mutual_by, search, left, right, k)
+    ours = set(map(tuple, contenders["match"]()[0].tolist()))
+    differ = {name: len(ours ^ set(map(tuple, contenders[name]().tolist()))) for name in searches}
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     cpu_seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(rounds):
@@ -60,6 +59,8 @@ def measure_matching(rows: int, dimension: int, *, k: int = 10, rounds: int = 5)
             cpu_seconds[name].append(time.process_time() - cpu_began)
     best_cpu = {name: min(times) for name, times in cpu_seconds.items()}
     best = {name: min(times) for name, times in seconds.items()}
+    speedup = {name: round(best[name] / best["match"], 2) for name in searches}
+    cpu_speedup = {name: round(best_cpu[name] / best_cpu["match"], 2) for name in searches}
     return {
         "rows": rows,
         "dim": dimension,
@@ -67,9 +68,11 @@ def measure_matching(rows: int, dimension: int, *, k: int = 10, rounds: int = 5)
         "threads": thread_count(),
         "machine": f"{platform.machine()} {platform.system()}",
         "products": round(best["match"] / best["product"], 3),
-        "speedup_over_faiss": round(best["faiss"] / best["match"], 2) if "faiss" in best else None,
-        "cpu_speedup_over_faiss": round(best_cpu["faiss"] / best_cpu["match"], 2) if "faiss" in best else None,
-        "pairs_that_differ_from_faiss": differ,  # near ties only: faiss sums in another order
+        "speedup_over_faiss": speedup.get("faiss"),
+        "cpu_speedup_over_faiss": cpu_speedup.get("faiss"),
+        "speedup_over": speedup,
+        "cpu_speedup_over": cpu_speedup,
+        "pairs_that_differ": differ,  # near ties only: others sum in another order
         "peak_extra_mb": peak,
         "seconds": {name: round(value, 4) for name, value in best.items()},
         "cpu_seconds": {name: round(value, 4) for name, value in best_cpu.items()},
@@ -158,13 +161,52 @@ def blended_papers(objects: int) -> tuple[np.ndarray, np.ndarray]:
     return sides[0], sides[1]
 
 
-def mutual_by_faiss(left: np.ndarray, right: np.ndarray, k: int) -> np.ndarray:
+Search = Callable[[np.ndarray, np.ndarray, int], tuple[np.ndarray, np.ndarray]]
+"""From a base (n, d), queries (m, d) and k: the k largest inner products of each query, and which rows they are."""
+
+
+def mutual_by(search: Search, left: np.ndarray, right: np.ndarray, k: int) -> np.ndarray:
     """Mutual CSLS neighbours by four exact searches."""
-    density_left, density_right = _search(right, left, k)[0].mean(axis=1), _search(left, right, k)[0].mean(axis=1)
-    forward = _search(_joined(right, -density_right / 2), _joined(left, 1), 1)[1][:, 0]
-    backward = _search(_joined(left, -density_left / 2), _joined(right, 1), 1)[1][:, 0]
+    density_left, density_right = search(right, left, k)[0].mean(axis=1), search(left, right, k)[0].mean(axis=1)
+    forward = search(_joined(right, -density_right / 2), _joined(left, 1), 1)[1][:, 0]
+    backward = search(_joined(left, -density_left / 2), _joined(right, 1), 1)[1][:, 0]
     rows = np.flatnonzero(backward[forward] == np.arange(len(left)))
     return np.column_stack([rows, forward[rows]])
+
+
+def exact_searches() -> dict[str, Search]:
+    """The exact searches that are installed, by name."""
+    every = {"torch": search_by_torch, "faiss": search_by_faiss, "usearch": search_by_usearch}
+    return {name: search for name, search in every.items() if importlib.util.find_spec(name) is not None}
+
+
+def search_by_faiss(base: np.ndarray, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """faiss.IndexFlatIP."""
+    import faiss
+
+    faiss.omp_set_num_threads(thread_count())
+    index = faiss.IndexFlatIP(base.shape[1])
+    index.add(base)
+    return index.search(queries, k)
+
+
+def search_by_torch(base: np.ndarray, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """A product of a thousand queries at a time, and topk of each row."""
+    import torch
+
+    torch.set_num_threads(thread_count())
+    others = torch.from_numpy(base).T
+    found = [(block @ others).topk(k, dim=1) for block in torch.from_numpy(queries).split(1024)]
+    return torch.cat([each.values for each in found]).numpy(), torch.cat([each.indices for each in found]).numpy()
+
+
+def search_by_usearch(base: np.ndarray, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """usearch.index.search, exact; it tells 1 − the inner product."""
+    from usearch.index import MetricKind, search
+
+    found = search(base, queries, k, MetricKind.IP, exact=True, threads=thread_count())
+    distances = np.asarray(found.distances).reshape(len(queries), k)
+    return 1 - distances, np.asarray(found.keys).reshape(len(queries), k).astype(np.int64)
 
 
 def peak_extra_mb(run: Callable[[], Any]) -> tuple[Any, float | None]:
@@ -177,14 +219,6 @@ def peak_extra_mb(run: Callable[[], Any]) -> tuple[Any, float | None]:
         return run(), None
     result = run()
     return result, round((_kilobytes(status, "VmHWM") - before) / 1000, 1)
-
-
-def _search(base: np.ndarray, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    import faiss
-
-    index = faiss.IndexFlatIP(base.shape[1])
-    index.add(base)
-    return index.search(queries, k)
 
 
 def _joined(rows: np.ndarray, last: np.ndarray | int) -> np.ndarray:
