@@ -200,7 +200,7 @@ def matching(
     rows: Annotated[int, typer.Option(min=100, help="Vectors on each side.")] = 20_000,
     dim: Annotated[int, typer.Option(min=2, help="Numbers in each vector.")] = 384,
     k: Annotated[int, typer.Option(min=1, help="Neighbours of the density.")] = 10,
-    rounds: Annotated[int, typer.Option(min=1, help="Times each contender runs; the quickest counts.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, help="Times each contender runs; the median counts.")] = 5,
     as_json: AsJson = False,
 ) -> None:
     """Exact CSLS matching on the CPU, in plain products of the same size, and against the exact searches of others."""

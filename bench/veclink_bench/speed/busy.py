@@ -15,7 +15,6 @@ import hashlib
 import json
 import multiprocessing
 import os
-import platform
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -32,11 +31,11 @@ from veclink.threads import cores as cpu_cores
 from veclink_bench.arguments import parser
 from veclink_bench.places import results_folder
 from veclink_bench.speed.cpu import blended_papers
+from veclink_bench.speed.machine import machine_name, share_of_cores
 from veclink_bench.splits import draw_seeds, split
 
 OVERLAP = 0.3
 SEEDS = 15
-QUIET_SECONDS = 1.0
 
 
 def main() -> None:
@@ -66,8 +65,7 @@ def measure(
     run, found = _linking(rows, vectors)
     with bound_to(cores) as bound:
         timed = _timed(run, busy, rounds, bound)
-    machine = f"{platform.machine()} {platform.system()}, {_processor()}"
-    return {**found, "cores": bound, "rounds": rounds, "machine": machine, **timed}
+    return {**found, "cores": bound, "rounds": rounds, "machine": machine_name(), **timed}
 
 
 def _timed(run: Callable[[], Links], busy: list[int], rounds: int, cores: int) -> dict[str, Any]:
@@ -127,20 +125,6 @@ def busy_processes(count: int) -> Iterator[None]:
             process.join()
 
 
-def share_of_cores(cores: int, seconds: float = QUIET_SECONDS) -> float:
-    """The share of so many cores that as many processes get: 1 where nobody else is at work."""
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(cores) as pool:
-        return round(sum(pool.map(_share_of_core, [seconds] * cores, chunksize=1)) / cores, 3)
-
-
-def _share_of_core(seconds: float) -> float:
-    began, cpu_began = time.perf_counter(), time.process_time()
-    while time.perf_counter() - began < seconds:
-        pass
-    return (time.process_time() - cpu_began) / (time.perf_counter() - began)
-
-
 def _spin() -> None:
     while True:
         pass
@@ -162,11 +146,3 @@ def _linking(rows: int, vectors: tuple[Path, Path] | None) -> tuple[Callable[[],
 
 def _fingerprint(links: Links) -> str:
     return hashlib.sha256(links.pairs.tobytes() + links.probability.tobytes()).hexdigest()
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")

@@ -32,8 +32,8 @@ from veclink.matching.certify import Ranks
 from veclink.threads import computing
 from veclink_bench.arguments import parser
 from veclink_bench.places import results_folder
-from veclink_bench.speed.busy import share_of_cores
 from veclink_bench.speed.cpu import noisy_views
+from veclink_bench.speed.machine import share_of_cores
 
 NEIGHBOURS = 10
 Sides = tuple[np.ndarray, np.ndarray]
