@@ -155,3 +155,14 @@ def scratch(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
     folder = tmp_path_factory.mktemp("scratch")
     monkeypatch.setenv("VECLINK_SCRATCH", str(folder))
     return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def computing_all_the_while() -> Iterator[None]:
+    """As in one run of link(): looking for the libraries of BLAS takes milliseconds, which tests would wait a thousand
+    times. The tests of threads do without.
+    """
+    from veclink.threads import computing
+
+    with computing():
+        yield

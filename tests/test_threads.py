@@ -16,6 +16,11 @@ from veclink.progress import Progress
 from veclink.threads import computing, cores, cpu_quota, multiply, share, thread_count
 
 
+@pytest.fixture(scope="module", autouse=True)
+def computing_all_the_while() -> None:
+    """Not here: BLAS keeps its threads until a test asks for one."""
+
+
 def blas_threads() -> set[int]:
     return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
 
