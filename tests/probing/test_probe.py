@@ -25,7 +25,7 @@ from veclink.probing.sides import compare_spaces
 from veclink.probing.starting import try_start
 from veclink.report.probe_page import save_probe
 
-LARGE_FROM_200 = {**(forecast_links.__kwdefaults__ or {}), "most": 200}  # so that few rows are probed as many are
+LARGE_FROM_70 = {**(forecast_links.__kwdefaults__ or {}), "most": 70}  # so that few rows are probed as many are
 
 
 @cache
@@ -172,9 +172,9 @@ def test_large_collections_are_forecast_from_what_is_near_the_seeds() -> None:
 
 def test_a_part_without_links_is_no_proof_that_the_whole_has_none() -> None:
     rng = np.random.default_rng(0)
-    clouds = [prepare(Collection.from_array(rng.standard_normal((300, size)))) for size in (32, 48)]
+    clouds = [prepare(Collection.from_array(rng.standard_normal((120, size)))) for size in (32, 48)]
     seeds = np.stack([np.arange(10)] * 2, axis=1)
-    ahead = forecast_links(*clouds, seeds, device="cpu", random_state=0, most=0, part=100)
+    ahead = forecast_links(*clouds, seeds, device="cpu", random_state=0, most=0, part=60)
     assert ahead is not None and ahead.verdict == "not linkable" and ahead.wrong_seeds is None
     verdict, sentence = verdict_of(ahead)
     assert verdict == "doubtful" and "may still link" in sentence
@@ -223,13 +223,13 @@ def test_without_seeds_large_collections_have_their_start_tried(capsys: pytest.C
 def test_a_start_that_fails_leaves_it_unknown_and_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("veclink.probing.forecast.forecast_links.__kwdefaults__", LARGE_FROM_200)
+    monkeypatch.setattr("veclink.probing.forecast.forecast_links.__kwdefaults__", LARGE_FROM_70)
     rng = np.random.default_rng(0)
-    found = probe(rng.standard_normal((300, 80)), rng.standard_normal((300, 70)), device="cpu")
+    found = probe(rng.standard_normal((80, 80)), rng.standard_normal((80, 70)), device="cpu")
     assert (found.verdict, found.sentence, found.forecast) == ("unknown", NO_LINKS_WITHOUT_SEEDS, None)
-    assert found.remarks[0].startswith("Next: give 8 to 15 known pairs") and found.to_dict()["start"]["asked"] == 300
+    assert found.remarks[0].startswith("Next: give 8 to 15 known pairs") and found.to_dict()["start"]["asked"] == 80
     print_probe(found)
-    assert "were tried on 300 rows" in " ".join(capsys.readouterr().out.split())
+    assert "were tried on 80 rows" in " ".join(capsys.readouterr().out.split())
     save_probe(tmp_path / "p.html", found)
     page = (tmp_path / "p.html").read_text()
     assert "No links found without seeds.</h1><p>That does not mean that nothing is shared.</p>" in page

@@ -25,11 +25,11 @@ N_A, N_B, N_ANCHORS = 120, 800, 250
 
 
 @cache
-def few_among_many(shared: int) -> tuple[Papers, np.ndarray, np.ndarray]:
-    """120 rows, some of them among 800, and both vectors of 250 papers that are in neither."""
+def few_among_many(shared: int, n_b: int = N_B) -> tuple[Papers, np.ndarray, np.ndarray]:
+    """120 rows, some of them among 800 or fewer, and both vectors of 250 papers that are in neither."""
     whole = all_papers()
     alone_a = np.setdiff1d(np.arange(len(whole.a)), whole.truth[:, 0])[: N_A - shared]
-    alone_b = np.setdiff1d(np.arange(len(whole.b)), whole.truth[:, 1])[: N_B - shared]
+    alone_b = np.setdiff1d(np.arange(len(whole.b)), whole.truth[:, 1])[: n_b - shared]
     a = whole.a[np.r_[whole.truth[:shared, 0], alone_a]]
     b = whole.b[np.r_[whole.truth[:shared, 1], alone_b]]
     truth = np.column_stack([np.arange(shared)] * 2)
@@ -37,8 +37,8 @@ def few_among_many(shared: int) -> tuple[Papers, np.ndarray, np.ndarray]:
     return Papers(a, b, truth, truth[:0]), whole.a[outside[:, 0]], whole.b[outside[:, 1]]
 
 
-def linked(shared: int) -> tuple[Links, Papers]:
-    papers, left, right = few_among_many(shared)
+def linked(shared: int, n_b: int = N_B) -> tuple[Links, Papers]:
+    papers, left, right = few_among_many(shared, n_b)
     return link(papers.a, papers.b, anchors=(left, right), device="cpu"), papers
 
 
@@ -65,7 +65,7 @@ def test_few_rows_among_many_are_linked_by_the_map_of_the_anchors() -> None:
 
 
 def test_where_nothing_is_shared_the_anchors_make_no_links() -> None:
-    links, _ = linked(0)
+    links, _ = linked(0, n_b=120)
     assert links.summary.verdict == "not linkable" and len(links) == 0
 
 

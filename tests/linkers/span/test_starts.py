@@ -8,9 +8,12 @@ from functools import cache
 import numpy as np
 import pytest
 
+from small_papers import small_papers
 from span_papers import all_papers, cloud_pair, seeds_of_cut, some_papers, whole_cloud_pair
 from veclink.backends.cloud_pair import CloudPair
+from veclink.data.collection import Collection
 from veclink.data.no_links import FROM_NOTHING
+from veclink.geometry.clouds import prepare
 from veclink.geometry.signatures import unit_rows
 from veclink.linkers.anchors import Anchors, anchors_from_rows
 from veclink.linkers.options import SpanOptions
@@ -27,8 +30,15 @@ def _from_nothing() -> Bootstrap:
 
 
 @cache
-def _cut_from_nothing() -> Bootstrap:
-    return best_pool(cloud_pair(), None, np.random.default_rng(0))
+def _few() -> CloudPair:
+    """200 papers of either side, 150 of them shared: a start that fails takes a second."""
+    a, b, _ = small_papers()
+    return CloudPair(*(prepare(Collection.from_array(each)).dense() for each in (a, b)))
+
+
+@cache
+def _few_from_nothing() -> Bootstrap:
+    return best_pool(_few(), None, np.random.default_rng(0))
 
 
 def _f1(found: Bootstrap) -> float:
@@ -70,13 +80,13 @@ def test_no_seeds_link_the_sample() -> None:
 
 
 def test_a_seed_file_without_a_right_pair_is_not_worse_than_none() -> None:
-    wrong = some_papers().truth[:12].copy()
+    wrong = small_papers()[2][:12].copy()
     wrong[:, 1] = np.roll(wrong[:, 1], 1)
-    found = best_pool(cloud_pair(), anchors_from_rows(cloud_pair(), wrong), np.random.default_rng(0))
-    none = _cut_from_nothing()
-    n_right = [some_papers().right(each.pool.pairs).sum() for each in (found, none)]
+    found = best_pool(_few(), anchors_from_rows(_few(), wrong), np.random.default_rng(0))
+    none = _few_from_nothing()
+    n_right = [(each.pool.pairs[:, 0] == each.pool.pairs[:, 1]).sum() for each in (found, none)]
     assert found.converged and none.converged
-    assert n_right[0] > 0.97 * n_right[1] > 200
+    assert n_right[0] > 0.95 * n_right[1] > 110
     assert len(found.outlier_seeds) >= 11
 
 
@@ -117,16 +127,16 @@ def test_the_first_start_that_takes_off_is_the_last_that_is_tried() -> None:
 
 @pytest.mark.parametrize("seeded", [True, False])
 def test_the_same_state_gives_the_same_pool(seeded: bool) -> None:
-    start = seeds_of_cut() if seeded else None
-    first = best_pool(cloud_pair(), start, np.random.default_rng(0)) if seeded else _cut_from_nothing()
-    second = best_pool(cloud_pair(), start, np.random.default_rng(0))
+    start = anchors_from_rows(_few(), small_papers()[2][:15]) if seeded else None
+    first = best_pool(_few(), start, np.random.default_rng(0)) if seeded else _few_from_nothing()
+    second = best_pool(_few(), start, np.random.default_rng(0))
     assert np.array_equal(first.pool.pairs, second.pool.pairs) and first.tried == second.tried
 
 
 @pytest.mark.parametrize("seeded", [True, False])
 def test_random_vectors_do_not_take_off_and_each_attempt_is_named(seeded: bool) -> None:
     rng = np.random.default_rng(0)
-    noise = CloudPair(*(unit_rows(rng.normal(size=(120, d)).astype(np.float32)) for d in (64, 96)))
+    noise = CloudPair(*(unit_rows(rng.normal(size=(60, d)).astype(np.float32)) for d in (64, 96)))
     start = anchors_from_rows(noise, np.stack([np.arange(15)] * 2, axis=1)) if seeded else None
     begun: list[str] = []
     found = best_pool(noise, start, rng, attempt_listener=begun.append)
