@@ -9,8 +9,10 @@ from span_papers import all_papers
 from veclink import link
 from veclink.backends.cloud_pair import CloudPair
 from veclink.data.scores import score
+from veclink.linkers.anchors import Anchors
 from veclink.linkers.options import GrowthSchedule
-from veclink.linkers.span.attempt import FEW_ROWS_SCHEDULE
+from veclink.linkers.span.attempt import FEW_ROWS_SCHEDULE, Search
+from veclink.linkers.span.growing import Pool
 from veclink.linkers.span.marks import chance_factor
 from veclink.linkers.span.views import Members, ViewRule
 
@@ -25,14 +27,24 @@ def test_all_of_a_hundred_rows_are_found_among_many() -> None:
     assert score(links.pairs, truth).f1 > 0.75
 
 
-def test_what_is_found_from_nothing_among_many_grows_as_carefully_as_seeds() -> None:
+def test_what_is_found_from_nothing_among_many_grows_as_carefully_as_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     papers, shared = all_papers(), 150
     pairs = np.random.default_rng(1).permutation(papers.truth)[:shared]
-    alone = np.setdiff1d(np.arange(len(papers.a)), papers.truth[:, 0])[:250]
-    truth = np.column_stack([np.arange(shared), pairs[:, 1]])
-    links = link(papers.a[np.r_[pairs[:, 0], alone]], papers.b, device="cpu")
+    alone_a = np.setdiff1d(np.arange(len(papers.a)), papers.truth[:, 0])[:150]
+    alone_b = np.setdiff1d(np.arange(len(papers.b)), papers.truth[:, 1])
+    truth = np.column_stack([np.arange(shared)] * 2)
+    told: list[GrowthSchedule | None] = []
+    grow = Search.grow
+
+    def noted(search: Search, anchors: Anchors, schedule: GrowthSchedule | None = None) -> Pool:
+        told.append(schedule)
+        return grow(search, anchors, schedule)
+
+    monkeypatch.setattr(Search, "grow", noted)
+    links = link(papers.a[np.r_[pairs[:, 0], alone_a]], papers.b[np.r_[pairs[:, 1], alone_b]], device="cpu")
     assert links.summary.verdict == "linkable"
     assert score(links.pairs, truth).f1 > 0.85
+    assert told[-1] == FEW_ROWS_SCHEDULE
 
 
 def test_a_view_has_a_vote_on_the_seeds_it_does_without() -> None:
