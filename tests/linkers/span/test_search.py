@@ -32,7 +32,7 @@ def _share_right(a: np.ndarray, b: np.ndarray, projections: tuple[np.ndarray, np
 
 
 def test_many_beginnings_find_the_turn_of_a_cloud_against_itself() -> None:
-    points = _clouds()[0][:400]
+    points = _clouds()[0][:200]
     away = _turned_away(points)
     found = searched((points, away), np.random.default_rng(0))
     assert _share_right(points, away, found) > 0.95
@@ -96,22 +96,21 @@ def test_four_pairs_tell_a_cloud_from_its_mirror_image(monkeypatch: pytest.Monke
     monkeypatch.setattr(search, "GROUPINGS", 1)
     both = _half_shared(250)
 
-    def right(partners: np.ndarray | None, state: int) -> float:
+    def right(partners: np.ndarray | None) -> float:
         given = None if partners is None else (both[0][:4], both[1][partners])
-        return _share_right(*both, searched(both, np.random.default_rng(state), given=given))
+        return _share_right(*both, searched(both, np.random.default_rng(0), given=given))
 
-    for state in (0, 2):
-        assert right(np.arange(4), state) > 0.45
-        assert right(None, state) < 0.1
-    assert right(np.arange(4) + 200, 0) < 0.1
+    assert right(np.arange(4)) > 0.45
+    assert right(None) < 0.1
+    assert right(np.arange(4) + 200) < 0.1
     for weight in (0.0, 1.0):
         monkeypatch.setattr(search, "GIVEN_WEIGHT", weight)
-        assert right(np.arange(4), 0) < 0.1
+        assert right(np.arange(4)) < 0.1
 
 
 def test_a_search_in_few_dimensions_goes_by_the_sum_alone() -> None:
     """In 16 dimensions nothing is left that was not looked at."""
-    points = unit_rows(_clouds()[0][:150, :16].copy())
+    points = unit_rows(_clouds()[0][:80, :16].copy())
     found = searched((points, _turned_away(points)), np.random.default_rng(0))
     assert all(each.shape == (16, 16) and np.isfinite(each).all() for each in found)
 
