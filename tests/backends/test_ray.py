@@ -19,6 +19,7 @@ import ray
 from ray.cluster_utils import Cluster as Nodes
 from typer.testing import CliRunner
 
+from small_papers import small_papers
 from span_papers import all_papers, some_papers
 from veclink.backends import ray_matching as ray_backend
 from veclink.backends import ray_tasks as tasks
@@ -37,7 +38,7 @@ from veclink.linkers.linking import link
 from veclink.matching import match
 from veclink.matching.certify import Ranks, Wanted
 
-MEMORY = "4MB"  # so little that 500 rows are several tiles, and so several tasks
+MEMORY = "1MB"  # so little that 200 rows are several tiles, and so several tasks
 TORCH = "torch:cpu"
 STORE = 100_000_000
 # A dead node is noticed after a second, not after half a minute.
@@ -67,12 +68,18 @@ def second(nodes: Nodes) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def local() -> Links:
-    papers = some_papers()
-    return link(papers.a, papers.b, seeds=papers.seeds, device="cpu", memory=MEMORY)
+    a, b, seeds = few_papers()
+    return link(a, b, seeds=seeds, device="cpu", memory=MEMORY)
+
+
+def few_papers() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """200 papers of either side, and 15 seeds."""
+    a, b, truth = small_papers()
+    return a, b, truth[:15]
 
 
 def assert_same(ours: Links, reference: Links) -> None:
-    assert len(reference) > 200
+    assert len(reference) > 120
     assert np.array_equal(ours.pairs, reference.pairs)
     np.testing.assert_allclose(ours.probability, reference.probability, rtol=1e-6)
     np.testing.assert_allclose(ours.evidence["score"], reference.evidence["score"], rtol=1e-5)
@@ -102,16 +109,10 @@ def test_geh_says_that_it_runs_on_one_machine() -> None:
         link(papers.a, papers.b, seeds=papers.seeds, method="geh", cluster="auto")
 
 
-def test_two_nodes_find_the_links_of_one_machine(nodes: Nodes, second: Any, local: Links) -> None:
-    papers = some_papers()
-    assert_same(link(papers.a, papers.b, seeds=papers.seeds, cluster=nodes.address, memory=MEMORY), local)
-    assert not ray.is_initialized(), "a connection that link() made is closed by it"
-
-
 def test_a_node_killed_at_work_changes_no_link(
     nodes: Nodes, second: Any, local: Links, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    papers, killed = some_papers(), []
+    (a, b, seeds), killed = few_papers(), []
     with socket.create_server(("127.0.0.1", 0)) as told:
         told.settimeout(60)
         held = held_on(second.node_id, told.getsockname(), tasks.listed)
@@ -125,21 +126,24 @@ def test_a_node_killed_at_work_changes_no_link(
 
         watcher = threading.Thread(target=kill)
         watcher.start()
-        links = link(papers.a, papers.b, seeds=papers.seeds, cluster=nodes.address, memory=MEMORY)
+        links = link(a, b, seeds=seeds, cluster=nodes.address, memory=MEMORY)
         watcher.join()
     assert killed == [second.node_id], "no task ran on the second node"
     assert_same(links, local)
 
 
-def test_the_command_runs_on_a_cluster(nodes: Nodes, local: Links, tmp_path: Path) -> None:
-    papers, files = some_papers(), {name: str(tmp_path / name) for name in ("a.npy", "b.npy", "seeds.csv", "l.parquet")}
-    np.save(files["a.npy"], papers.a)
-    np.save(files["b.npy"], papers.b)
-    np.savetxt(files["seeds.csv"], papers.seeds, "%d", ",", header="a,b", comments="")
+def test_the_command_finds_the_links_of_one_machine_on_two_nodes(
+    nodes: Nodes, second: Any, local: Links, tmp_path: Path
+) -> None:
+    (a, b, seeds), files = few_papers(), {name: str(tmp_path / name) for name in ("a.npy", "b.npy", "seeds.csv", "l.parquet")}
+    np.save(files["a.npy"], a)
+    np.save(files["b.npy"], b)
+    np.savetxt(files["seeds.csv"], seeds, "%d", ",", header="a,b", comments="")
     given = [files["a.npy"], files["b.npy"], "--seeds", files["seeds.csv"], "-o", files["l.parquet"]]
     told = CliRunner().invoke(app, ["link", *given, "--cluster", nodes.address, "--memory", MEMORY, "--quiet"])
     assert told.exit_code == 0, told.output
     assert_same(Links.load(files["l.parquet"]), local)
+    assert not ray.is_initialized(), "a connection that link() made is closed by it"
 
 
 @pytest.fixture(scope="module")

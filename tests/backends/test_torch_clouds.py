@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from small_papers import small_papers
 from span_papers import candidates, cloud_pair, pool, some_papers
 from veclink.backends.cloud_pair import CloudPair
 from veclink.backends.placing import look_on
@@ -120,19 +121,12 @@ def test_broken_and_zero_rows_are_named_from_the_device_too() -> None:
         prepare(Collection.from_array(vectors), look=look_on(DEVICE))
 
 
-def test_linking_on_two_devices_finds_what_one_finds(monkeypatch: pytest.MonkeyPatch) -> None:
-    papers, both = some_papers(), f"{DEVICE},{DEVICE}"
-    monkeypatch.setattr("veclink.backends.devices.DEVICES", (DEVICE, both))
-    one, two = (link(papers.a, papers.b, seeds=papers.seeds, device=device) for device in (DEVICE, both))
-    assert np.array_equal(one.pairs, two.pairs)
-    assert np.allclose(one.probability, two.probability, atol=1e-3)
-
-
-def test_linking_on_a_device_finds_what_the_cpu_finds(monkeypatch: pytest.MonkeyPatch) -> None:
-    papers = some_papers()
-    monkeypatch.setattr("veclink.backends.devices.DEVICES", ("auto", "cpu", DEVICE))
-    ours = link(papers.a, papers.b, seeds=papers.seeds, device=DEVICE)
-    reference = link(papers.a, papers.b, seeds=papers.seeds, device="cpu")
+def test_linking_on_a_device_finds_what_the_cpu_finds_and_on_two_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    (a, b, truth), both = small_papers(), f"{DEVICE},{DEVICE}"
+    monkeypatch.setattr("veclink.backends.devices.DEVICES", ("cpu", DEVICE, both))
+    reference, ours, two = (link(a, b, seeds=truth[:15], device=device) for device in ("cpu", DEVICE, both))
+    assert np.array_equal(ours.pairs, two.pairs)
+    assert np.allclose(ours.probability, two.probability, atol=1e-3)
     assert ours.summary.verdict == reference.summary.verdict
     common = set(map(tuple, ours.pairs.tolist())) & set(map(tuple, reference.pairs.tolist()))
     assert len(common) >= 0.97 * max(len(ours), len(reference))
