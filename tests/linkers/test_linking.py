@@ -222,7 +222,7 @@ def test_unrelated_clouds_are_not_called_linkable() -> None:
 
 def test_the_removed_approximate_pass_warns_and_gives_the_exact_links() -> None:
     papers = some_papers()
-    exact = link(papers.a, papers.b, seeds=papers.seeds, device="cpu")
+    exact = linked_cut()
     with pytest.warns(FutureWarning, match="approximate pass was removed"):
         found = link(papers.a, papers.b, seeds=papers.seeds, device="cpu", approximate=True)
     assert np.array_equal(found.pairs, exact.pairs) and np.array_equal(found.probability, exact.probability)
@@ -233,7 +233,7 @@ def test_seeds_that_contradict_one_another_are_named_and_the_others_used() -> No
     torn = np.array([[200, 0], [200, 1]])  # one row with two partners
     given = np.concatenate([papers.seeds, torn, papers.seeds[:1]])
     links = link(papers.a, papers.b, seeds=given, device="cpu")
-    clean = link(papers.a, papers.b, seeds=papers.seeds, device="cpu")
+    clean = linked_cut()
     assert links.summary.contradicting_seeds == ((200, 0), (200, 1))
     assert np.array_equal(links.pairs, clean.pairs) and np.array_equal(links.probability, clean.probability)
     assert clean.summary.contradicting_seeds == ()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from small_papers import small_papers
 from span_papers import linked_cut, some_papers
 from veclink.data.scores import score
 from veclink.errors import InputError
@@ -47,9 +48,9 @@ def test_options_come_as_an_object_or_by_name_and_not_both() -> None:
 
 
 def test_what_was_told_is_noted_in_the_links_whichever_way_it_was_told() -> None:
-    papers = some_papers()
-    by_name = link(papers.a, papers.b, seeds=papers.seeds, k=7, device="cpu")
-    as_object = link(papers.a, papers.b, seeds=papers.seeds, options=SpanOptions(k=7), device="cpu")
+    a, b, truth = small_papers()
+    by_name = link(a, b, seeds=truth[:15], k=7, device="cpu")
+    as_object = link(a, b, seeds=truth[:15], options=SpanOptions(k=7), device="cpu")
     assert by_name.options == {"random_state": 0, "k": 7}
     assert as_object == by_name
 

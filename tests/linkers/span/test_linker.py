@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pytest
@@ -120,18 +121,12 @@ def test_outside_anchors_link_as_well_as_seeds_and_are_no_links() -> None:
 
 
 def test_wrong_seeds_are_named_and_do_no_harm() -> None:
-    papers = all_papers()
+    papers = some_papers()
     seeds = half_wrong(papers)
     links = link(papers.a, papers.b, seeds=seeds, device="cpu")
     named = np.array(links.summary.wrong_seeds)
     assert len(named) >= 12 and as_set(named) <= as_set(seeds[:15])
     assert not as_set(named) & as_set(links.pairs)
-    assert f1(links, papers) >= f1(linked(), papers) - 0.02
-
-
-def test_wrong_seeds_do_no_harm_in_small_collections() -> None:
-    papers = some_papers()
-    links = link(papers.a, papers.b, seeds=half_wrong(papers), device="cpu")
     assert f1(links, papers) >= f1(linked_cut(), papers) - 0.02
 
 
@@ -157,14 +152,14 @@ def test_one_to_one_false_estimates_its_precision() -> None:
 
 def test_random_vectors_with_seeds_are_not_linkable() -> None:
     rng = np.random.default_rng(0)
-    a, b = rng.standard_normal((200, 32)), rng.standard_normal((200, 48))
+    a, b = rng.standard_normal((100, 32)), rng.standard_normal((100, 48))
     links = link(a, b, seeds=[(row, row) for row in range(5)], device="cpu")
     assert links.summary.verdict == "not linkable" and not len(links)
 
 
 def test_random_vectors_without_seeds_are_not_linkable() -> None:
     rng = np.random.default_rng(0)
-    a, b = rng.standard_normal((200, 32)), rng.standard_normal((200, 48))
+    a, b = rng.standard_normal((100, 32)), rng.standard_normal((100, 48))
     assert link(a, b, device="cpu").summary.verdict == "not linkable"
 
 
@@ -177,13 +172,13 @@ def test_clouds_of_nothing_but_duplicates_do_not_crash() -> None:
 
 
 def test_a_pool_that_did_not_take_off_gives_no_links_and_says_why() -> None:
-    noise = np.random.default_rng(0).standard_normal((120, 40)).astype(np.float32)
+    noise = np.random.default_rng(0).standard_normal((60, 40)).astype(np.float32)
     noise /= np.linalg.norm(noise, axis=1, keepdims=True)
-    found = span(CloudPair(cloud_pair().a.array[:120], noise), None)
+    found = span(CloudPair(cloud_pair().a.array[:60], noise), None)
     assert (found.verdict.name, found.kept, len(found.pairs)) == ("not linkable", 0, 0)
     first, tried, few, following = found.verdict.reasons
     assert first == "No links found without seeds. That does not mean that nothing is shared."
-    assert "has 120 rows only" in few
+    assert "has 60 rows only" in few
     assert "as few as between unrelated vectors" in tried and "--seeds-by" in following and "--anchors" in following
 
 
@@ -198,7 +193,7 @@ def test_ten_rows_are_too_few_whatever_is_given() -> None:
 
 def test_where_wrong_seeds_lead_nowhere_the_advice_is_to_check_them() -> None:
     rng = np.random.default_rng(0)
-    a, b = rng.standard_normal((200, 80)), rng.standard_normal((200, 90))
+    a, b = rng.standard_normal((60, 80)), rng.standard_normal((60, 90))
     links = link(a, b, seeds=[(row, row) for row in range(8)], device="cpu")
     assert links.summary.reasons[0].startswith("No links found, neither from what was given nor without it.")
     assert "check what was given" in links.summary.reasons[-1]
@@ -214,12 +209,20 @@ def test_given_pairs_are_kept_as_certain_and_the_same_random_state_repeats() -> 
     assert np.array_equal(np.sort(found.probability[: found.kept]), np.sort(linked_cut().probability))
 
 
-def _estimated(options: SpanOptions) -> tuple[SpanTask, Estimated]:
-    """The cut of the sample, up to its first probabilities."""
+@cache
+def _first_estimated() -> Estimated:
+    """The cut of the sample, up to its first probabilities, which no number of refits changes."""
+    task = _task(SpanOptions())
+    return linker.estimate(task, linker.score(task, linker.match(task, linker.grow(task, None))))
+
+
+def _task(options: SpanOptions) -> SpanTask:
     anchors = anchors_from_rows(cloud_pair(), some_papers().seeds)
-    task = SpanTask(cloud_pair(), anchors, options, np.random.default_rng(0), NOBODY)
-    grown = linker.grow(task, None)
-    return task, linker.estimate(task, linker.score(task, linker.match(task, grown)))
+    return SpanTask(cloud_pair(), anchors, options, np.random.default_rng(0), NOBODY)
+
+
+def _estimated(options: SpanOptions) -> tuple[SpanTask, Estimated]:
+    return _task(options), _first_estimated()
 
 
 def test_how_many_candidates_are_right_is_the_mean_of_what_all_fits_say(monkeypatch: pytest.MonkeyPatch) -> None:
