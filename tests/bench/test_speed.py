@@ -15,7 +15,6 @@ from veclink_bench.speed.busy import measure
 from veclink_bench.speed.cpu import (
     blended_papers,
     exact_searches,
-    measure_linking,
     measure_matching,
     mutual_by,
     noisy_views,
@@ -37,15 +36,9 @@ def test_csls_built_on_the_search_of_others_finds_the_same_pairs(name: str) -> N
     assert len(ours ^ {tuple(pair) for pair in mutual_by(exact_searches()[name], left, right, 10).tolist()}) <= 2
 
 
-def test_linking_is_measured_in_passes_with_its_score() -> None:
-    found = measure_linking(1300)
-    assert found["rows"] == 1300 and found["passes"] > 0 and found["seconds"] > 0
-    assert found["f1"] > 0.8 and found["verdict"] == "linkable"
-
-
 def test_linking_is_timed_beside_busy_processes_with_the_same_links() -> None:
     cores = os.sched_getaffinity(0)
-    found = measure(300, cores=1, busy=[0, 1], rounds=1)
+    found = measure(150, cores=1, busy=[0, 1], rounds=1)
     assert found["slowdown"]["0"] == 1.0 and found["slowdown"]["1"] > 0 and found["fair"]["1"] == 2.0
     assert 0 < found["quiet"] <= 1.01 and found["all_links_the_same"]
     assert os.sched_getaffinity(0) == cores
@@ -66,6 +59,8 @@ def test_the_peak_of_a_call_is_seen_with_its_result() -> None:
 
 def test_the_commands_print_what_was_measured() -> None:
     matching = CliRunner().invoke(app, ["bench", "matching", "--rows", "300", "--dim", "8", "--json"])
-    linking = CliRunner().invoke(app, ["bench", "linking", "--rows", "1000", "--json"])
+    linking = CliRunner().invoke(app, ["bench", "linking", "--rows", "500", "--json"])
     assert {"products", "speedup_over_faiss", "peak_extra_mb"} <= json.loads(matching.stdout).keys()
-    assert {"passes", "seconds", "f1", "peak_extra_mb"} <= json.loads(linking.stdout).keys()
+    found = json.loads(linking.stdout)
+    assert found["rows"] == 500 and found["passes"] > 0 and found["seconds"] > 0 and "peak_extra_mb" in found
+    assert found["f1"] > 0.8 and found["verdict"] == "linkable"
