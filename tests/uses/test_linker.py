@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grown_papers import first_links, fitted, grown_papers
+from grown_papers import first_links, fitted, fitted_anew, grown_papers
 from veclink import Collection, Linker, Links, link
 from veclink.confidence import candidates
 from veclink.data.summary import Summary
@@ -213,7 +213,7 @@ def test_a_link_that_is_clearly_ahead_takes_a_partner_away_though_it_is_less_pro
 def test_a_large_collection_is_searched_along_one_map_with_the_same_links(monkeypatch: pytest.MonkeyPatch) -> None:
     grown = grown_papers()
     monkeypatch.setattr(candidates, "FULL_FOLDS", 100)
-    large = fitted()
+    large = fitted_anew()
     assert large.knowledge.whole is not None
     links = large.match(grown.new * 3)  # directions count, and not lengths
     right = grown.right(links)

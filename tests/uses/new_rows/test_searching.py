@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grown_papers import fitted, grown_papers
+from grown_papers import fitted_anew, grown_papers
 from veclink.confidence import candidates
 from veclink.data.collection import Collection
 from veclink.geometry.clouds import Cloud
@@ -19,7 +19,7 @@ from veclink.uses.new_rows.learning import scales_of
 def large() -> Linker:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(candidates, "FULL_FOLDS", 100)
-        return fitted()
+        return fitted_anew()
 
 
 @pytest.mark.parametrize("compiled", [True, False])
