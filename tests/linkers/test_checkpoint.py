@@ -13,8 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from span_papers import some_papers
+from small_papers import small_papers
+from span_papers import Papers
+from veclink.cli.app import app
 from veclink.confidence import candidates
 from veclink.data.collection import Collection
 from veclink.data.links import Links
@@ -27,7 +30,7 @@ from veclink.linkers.linking import link
 from veclink.progress import Progress
 
 # Small tiles, and a single pass over all rows as in large clouds: a pass of several steps on little data.
-SPAN: dict[str, Any] = {"memory": "3MB", "device": "cpu"}
+SPAN: dict[str, Any] = {"memory": "1MB", "device": "cpu"}
 GEH: dict[str, Any] = {"method": "geh", "k": 10, "max_iterations": 5, "device": "cpu"}
 # Runs link() on the files of a folder, or the command line, and kills itself when it hears of a step.
 KILLED = """
@@ -50,6 +53,13 @@ if command:
 else:
     link(f"{folder}/a.npy", f"{folder}/b.npy", seeds=f"{folder}/seeds.csv", progress=listen, **options)
 """
+
+
+@cache
+def some_papers() -> Papers:
+    """200 papers of either side, 150 of them shared."""
+    a, b, truth = small_papers()
+    return Papers(a, b, truth, truth[:15])
 
 
 @pytest.fixture
@@ -97,8 +107,8 @@ def _uninterrupted(name: str) -> Links:
 @pytest.mark.parametrize(
     ("stage", "step", "kept", "passed"),
     [
-        ("matching", 0, ["grown"], [125, 250, 375, 500]),
-        ("matching", 1, ["grown", "pass"], [250, 375, 500]),
+        ("matching", 0, ["grown"], [50, 100, 150, 200]),
+        ("matching", 1, ["grown", "pass"], [100, 150, 200]),
         ("judging", 0, ["candidates", "grown"], []),
     ],
 )
@@ -109,7 +119,7 @@ def test_a_killed_run_goes_on_and_gives_the_same_links_bit_for_bit(
     assert _killed(folder, SPAN, stage, step) == kept
     told: list[Progress] = []
     links = _linked(folder, SPAN, checkpoint=folder / "kept", progress=told.append)
-    assert links == expected and len(links) > 250
+    assert links == expected and len(links) > 120
     assert np.array_equal(links.probability, expected.probability) and links.trace == expected.trace
     # What was kept is not done again: no growing, and only the rows that the pass had not come to.
     assert {each.stage for each in told} == {"matching", "judging"}
@@ -147,12 +157,8 @@ def test_the_command_goes_on_from_its_checkpoint(folder: Path) -> None:
     assert _killed(folder, SPAN, "judging", 0, *again) == ["candidates", "grown"]
     assert not (folder / "links.csv").exists()
     for name, run in (("links.csv", again), ("plain.csv", [*command, "-o", str(folder / "plain.csv")])):
-        script = (
-            "import sys; from veclink.confidence import candidates; from veclink.cli.app import main; "
-            "candidates.FULL_FOLDS = 100"
-        )
-        done = subprocess.run([sys.executable, "-c", f"{script}; main()", *run], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        done = CliRunner().invoke(app, run)
+        assert done.exit_code == 0, done.stderr
         assert (folder / name).exists()
     assert (folder / "links.csv").read_bytes() == (folder / "plain.csv").read_bytes()
     assert not list((folder / "kept").iterdir())
