@@ -8,7 +8,7 @@ from fuzz.campaign import MEMORY, joined, run_all, shares
 from fuzz.targets import TARGETS
 from veclink.stores.kinds import CLASSES, FILE_ENDINGS
 
-CASES = 150
+CASES = 400
 
 
 def test_no_mutated_input_ends_in_anything_but_a_sentence(tmp_path: Path) -> None:
