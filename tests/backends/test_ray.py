@@ -135,7 +135,8 @@ def test_a_node_killed_at_work_changes_no_link(
 def test_the_command_finds_the_links_of_one_machine_on_two_nodes(
     nodes: Nodes, second: Any, local: Links, tmp_path: Path
 ) -> None:
-    (a, b, seeds), files = few_papers(), {name: str(tmp_path / name) for name in ("a.npy", "b.npy", "seeds.csv", "l.parquet")}
+    a, b, seeds = few_papers()
+    files = {name: str(tmp_path / name) for name in ("a.npy", "b.npy", "seeds.csv", "l.parquet")}
     np.save(files["a.npy"], a)
     np.save(files["b.npy"], b)
     np.savetxt(files["seeds.csv"], seeds, "%d", ",", header="a,b", comments="")
