@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import span_papers
-from veclink.confidence.intervals import Interval, estimate, estimates, ranges
+from veclink.confidence.intervals import Interval, Spread, estimate, estimates, ranges
 from veclink.data.judged import with_ranges
 from veclink.data.links import Links
 from veclink.data.summary import Summary
@@ -90,6 +90,13 @@ def test_the_same_share_of_fewer_rows_has_wider_ranges_of_everything() -> None:
     for name in ("precision", "recall"):
         assert width(getattr(few, name)) > 1.5 * width(getattr(many, name))
     assert width(few.overlap) / 60 > 1.5 * width(many.overlap) / 3000
+
+
+def test_all_of_a_handful_of_rows_is_all_of_them() -> None:
+    """Everything shared is everything shared, of 4 rows as of 400: only what few links add is more."""
+    few, many = Spread.at(4.0, 4), Spread.at(400.0, 400)
+    assert few.lower_recall - many.lower_recall == pytest.approx(few.fewer_shared - many.fewer_shared, abs=0.1)
+    assert few.fewer_wrong - many.fewer_wrong == pytest.approx(few.more_wrong - many.more_wrong)
 
 
 def test_links_surer_than_the_default_may_be_wrong_as_often_as_caution_says() -> None:
