@@ -38,7 +38,7 @@ def test_the_pass_over_stored_rows_has_the_cosines_of_projected_ones(
         "unit": Collection.from_array(grown.b),
         "other lengths": Collection.from_array(grown.b * lengths),
         "float16": Collection.from_array(grown.b.astype(np.float16)),
-        "int8": Collection.from_array((grown.b * 300).astype(np.int8), scale=np.linspace(1, 2, 768, dtype=np.float32)),
+        "int8": Collection.from_array((grown.b * 300).astype(np.int8), scale=np.linspace(1, 2, grown.b.shape[1], dtype=np.float32)),
     }[kind]
     other = Cloud(stored, known.rows, known.mean)
     scales = scales_of(other, knowledge.whole[1])
