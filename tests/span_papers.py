@@ -59,13 +59,28 @@ def some_papers() -> Papers:
     Linking it takes a third, and a linker of its links a tenth, of the time that 500 × 500 rows of all 384 and 768
     dimensions take.
     """
+    cut, (of_a, of_b) = _cut(N_SHARED, N_ALONE), _directions()
+    return replace(cut, a=unit_rows(cut.a @ of_a), b=unit_rows(cut.b @ of_b))
+
+
+def outside_papers() -> tuple[np.ndarray, np.ndarray]:
+    """Vectors of 30 papers by both models that are not in the cut, in its few dimensions."""
+    whole, (of_a, of_b) = all_papers(), _directions()
+    rows_a, rows_b = whole.truth[500:530].T
+    return unit_rows(whole.a[rows_a] @ of_a), unit_rows(whole.b[rows_b] @ of_b)
+
+
+@cache
+def _directions() -> tuple[np.ndarray, np.ndarray]:
+    """Those in which the vectors of the cut vary most."""
     cut = _cut(N_SHARED, N_ALONE)
-    return replace(cut, a=_leading(cut.a, DIMENSIONS_A), b=_leading(cut.b, DIMENSIONS_B))
+    of_a, of_b = (np.linalg.svd(side - side.mean(axis=0), full_matrices=False)[2] for side in (cut.a, cut.b))
+    return of_a[:DIMENSIONS_A].T, of_b[:DIMENSIONS_B].T
 
 
 @cache
 def more_papers() -> Papers:
-    """A larger cut, 500 × 500 with 300 shared, of all dimensions, for tests that link nothing."""
+    """A larger cut, 500 × 500 with 300 shared, of all dimensions: for what 300 rows cannot show."""
     return _cut(300, 200)
 
 
@@ -80,12 +95,6 @@ def _cut(n_shared: int, n_alone: int) -> Papers:
          np.argsort(rows_b)[np.searchsorted(np.sort(rows_b), whole.truth[:n_shared, 1])]]
     )  # fmt: skip
     return Papers(whole.a[rows_a], whole.b[rows_b], truth, truth[:N_SEEDS])
-
-
-def _leading(vectors: np.ndarray, dimensions: int) -> np.ndarray:
-    """The vectors along the directions in which they vary most, as long as they were: 1."""
-    directions = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)[2][:dimensions]
-    return unit_rows(vectors @ directions.T)
 
 
 @cache
@@ -122,6 +131,12 @@ def whole_cloud_pair() -> Any:
 def cloud_pair() -> Any:
     """The same of the cut."""
     return _centred(some_papers())
+
+
+@cache
+def more_cloud_pair() -> Any:
+    """The same of the larger cut."""
+    return _centred(more_papers())
 
 
 def _centred(papers: Papers) -> CloudPair:
