@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", 
 
 import pytest
 from hypothesis import HealthCheck, settings
+from typer import testing
+from typer.main import get_command
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -88,7 +91,11 @@ settings.load_profile("veclink")
 
 
 def pytest_configure() -> None:
-    """Refuse a pattern of TIERS that fits no file: the file was renamed, and would be `unit` without a word."""
+    """Refuse a pattern of TIERS that fits no file: the file was renamed, and would be `unit` without a word.
+
+    And have CliRunner read the signatures of all commands once: it would for each command that a test gives, in 0.2 s.
+    """
+    testing.__dict__["_get_command"] = cache(get_command)
     for pattern in TIERS:
         if not any(HERE.glob(pattern)):
             raise pytest.UsageError(f"No file of tests fits {pattern!r} in TIERS of {__file__}; correct it there.")

@@ -17,7 +17,7 @@ N_NEW_SHARED, N_NEW_ALONE = 40, 20
 
 @dataclass(frozen=True, eq=False)
 class Grown:
-    """A (440 rows) and B (500), linked from seeds; 60 new rows of A, and the row of B of each (−1: none)."""
+    """A (240 rows) and B (300), linked from seeds; 60 new rows of A, and the row of B of each (−1: none)."""
 
     a: np.ndarray
     b: np.ndarray
@@ -61,5 +61,5 @@ _fitted = cache(fitted_anew)
 
 
 def fitted() -> Linker:
-    """A linker of those links, which a test may change: a copy of one that was fitted once, in three seconds."""
+    """A linker of those links, which a test may change: a copy of one that was fitted once."""
     return deepcopy(_fitted())

@@ -10,7 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-PRELOADED = ["veclink.cli.app", "veclink.linkers.linking", "veclink.stores.opening", "pyarrow.parquet"]
+PRELOADED = ["veclink.cli.app", "veclink.linkers.linking", "veclink.stores.opening", "veclink.uses.linker"]
+PRELOADED += ["pyarrow.parquet", "pyarrow.compute", "pandas", "pydantic", "typer.rich_utils"]
+"""What is not installed is left out."""
 
 _servers = multiprocessing.get_context("forkserver")
 _servers.set_forkserver_preload(PRELOADED)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from small_papers import small_papers
-from span_papers import some_papers
+from span_papers import more_papers
 from veclink.backends.cloud_pair import CloudPair
 from veclink.backends.placing import placed_clouds
 from veclink.confidence import candidates
@@ -20,7 +20,7 @@ from veclink.stores.opening import open_collection
 
 
 def _files(folder: Path) -> tuple[Path, Path]:
-    papers = some_papers()
+    papers = more_papers()
     for name, vectors in (("a", papers.a), ("b", papers.b)):
         np.save(folder / f"{name}.npy", vectors)
     return folder / "a.npy", folder / "b.npy"
@@ -55,12 +55,12 @@ def test_large_clouds_are_linked_from_their_files_too(tmp_path: Path, monkeypatc
 
 def test_signatures_beyond_the_budget_are_made_block_by_block(tmp_path: Path) -> None:
     a, b = _clouds(tmp_path)
-    axes = canonical_projections(a.take(some_papers().truth[:, 0]), b.take(some_papers().truth[:, 1]))
+    axes = canonical_projections(a.take(more_papers().truth[:, 0]), b.take(more_papers().truth[:, 1]))
     small, roomy = CloudPair(a, b, memory=1_000_000), CloudPair(a, b)
     seen = small.signature("a", axes[0])
     assert isinstance(seen, ProjectedRows)
     assert np.allclose(seen.block(100, 200), np.asarray(roomy.signature("a", axes[0]))[100:200], atol=1e-6)
-    rows = some_papers().truth[:60, 0], some_papers().truth[:60, 1]
+    rows = more_papers().truth[:60, 0], more_papers().truth[:60, 1]
     assert np.allclose(small.cosines(axes, *rows), roomy.cosines(axes, *rows), atol=1e-6)
     pairs, expected = small.matches(axes).mutual()[0], roomy.matches(axes).mutual()[0]
     assert np.array_equal(pairs, expected)

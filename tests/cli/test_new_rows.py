@@ -20,19 +20,19 @@ import pytest
 from typer.testing import CliRunner
 
 from grown_papers import first_links, fitted, grown_papers
-from killed_steps import KILL_BEFORE
-from own_process import command_alone
+from killed_steps import IMPORT_FIRST, KILL_BEFORE
 from veclink import Linker, Links
 from veclink.cli.app import app
 from veclink.data.summary import Summary
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "new-rows.md"
 CODE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FEWER = ("--links 200", "--links 100")  # than the page asks for: of so few rows, fewer pairs are judged
 
 KILLED = f"""
 import json
 from veclink.cli.app import main
-import veclink.uses.linker
+{IMPORT_FIRST}
 {KILL_BEFORE}
 def run(folder, step):
     child = os.fork()
@@ -53,11 +53,10 @@ for step, folder in folders:
 print(json.dumps(ended))
 """
 
-STOPPED = """
+STOPPED = f"""
 import json, os, signal, sys, time
 from veclink.cli.app import main
-import veclink.uses.linker
-
+{IMPORT_FIRST}
 def started(new, *steps):
     child = os.fork()
     if not child:
@@ -67,7 +66,8 @@ def started(new, *steps):
                 left.pop(0)
                 if not left:
                     os.kill(os.getpid(), signal.SIGSTOP)
-        sys.argv = f"veclink match {new}.npy --linker linker --against b.npy -o {new}.csv -q --update".split()
+        sys.argv = ["veclink", "match", new + ".npy", "--linker", "linker", "--against", "b.npy"]
+        sys.argv += ["-o", new + ".csv", "-q", "--update"]
         sys.addaudithook(hook)
         main()
     if steps:
@@ -93,6 +93,12 @@ print(json.dumps([*codes, ended(tuesday)]))
 """
 
 
+def command(*arguments: object) -> tuple[int, str]:
+    """The exit code of a command and all that it prints."""
+    told = CliRunner().invoke(app, list(map(str, arguments)))
+    return told.exit_code, told.output
+
+
 def save(path: Path, vectors: np.ndarray, first: int = 0) -> None:
     """A .npy file with ids beside it."""
     np.save(path, vectors)
@@ -106,14 +112,14 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("walk")
     grown = grown_papers()
     np.save(folder / "a.npy", grown.a)
-    np.save(folder / "b.npy", grown.b[:480])
+    np.save(folder / "b.npy", grown.b[:280])
     np.save(folder / "monday.npy", grown.new[:25])
     np.save(folder / "tuesday.npy", grown.new[25:45])
     np.save(folder / "wednesday.npy", grown.new[45:])
-    np.save(folder / "new_b.npy", grown.b[480:])
+    np.save(folder / "new_b.npy", grown.b[280:])
     np.save(folder / "a_now.npy", np.concatenate([grown.a, grown.new[:45]]))
     np.save(folder / "b_now.npy", grown.b)
-    known = grown.seeds[grown.seeds[:, 1] < 480]
+    known = grown.seeds[grown.seeds[:, 1] < 280]
     (folder / "seeds.csv").write_text("a,b\n" + "".join(f"{a},{b}\n" for a, b in known.tolist()))
     (folder / "known.csv").write_text("a,b\n" + "".join(f"a{a},b{b}\n" for a, b in known.tolist()))
     for name, vectors, first in (("a", grown.a, 0), ("b", grown.b, 0), ("new_a", grown.new, len(grown.a))):
@@ -135,7 +141,7 @@ def walked(files: Path) -> dict[str, str]:
                 with redirect_stdout(printed):
                     exec(compile(block, str(PAGE), "exec"), {})
             for line in re.findall(r"^veclink (.+)", block, re.MULTILINE) if not language else ():
-                code, told = command_alone(*line.split())
+                code, told = command(*line.replace(*FEWER).split())
                 assert code == 0, f"veclink {line}: {told}"
                 said[line] = told
     return {**said, "python": printed.getvalue()}
@@ -146,22 +152,22 @@ def test_the_walk_of_the_page_links_what_came_each_night(files: Path, walked: di
     assert len(walked) == 8 + 1
     first, second = Links.load(files / "monday.csv"), Links.load(files / "tuesday.csv")
     right = np.concatenate([grown.right(first), grown.partner[25 + second.pairs[:, 0]] == second.pairs[:, 1]])
-    possible = np.count_nonzero((grown.partner[:45] >= 0) & (grown.partner[:45] < 480))
+    possible = np.count_nonzero((grown.partner[:45] >= 0) & (grown.partner[:45] < 280))
     assert right.sum() >= possible - 3 and right.mean() >= 0.9
     of_b = Links.load(files / "new_b.csv")
-    assert (of_b.summary.n_a, of_b.summary.n_b) == (485, 20) and len(of_b)
-    assert Linker.load(files / "papers.linker").sizes == (485, 500)  # of the last link, which began anew
+    assert (of_b.summary.n_a, of_b.summary.n_b) == (285, 20) and len(of_b)
+    assert Linker.load(files / "papers.linker").sizes == (285, 300)  # of the last link, which began anew
     now = Links.load(files / "links_now.parquet")
-    new = now.pairs[:, 0] >= 440
-    assert (grown.partner[now.pairs[new, 0] - 440] == now.pairs[new, 1]).mean() >= 0.9
+    new = now.pairs[:, 0] >= 240
+    assert (grown.partner[now.pairs[new, 0] - 240] == now.pairs[new, 1]).mean() >= 0.9
 
 
 def test_the_walk_makes_one_store_that_grows_and_is_searched(files: Path, walked: dict[str, str]) -> None:
     grown = grown_papers()
     rows = pq.read_table(files / "merged.parquet").to_pylist()
     partner = {row["id_a"]: row["id_b"] for row in rows if row["id_a"] is not None}
-    assert {f"a{row}" for row in range(500)} == set(partner), "all of A, and what was appended"
-    joined = [(partner[f"a{440 + row}"], f"b{b}") for row, b in enumerate(grown.partner.tolist()) if b >= 0]
+    assert {f"a{row}" for row in range(300)} == set(partner), "all of A, and what was appended"
+    joined = [(partner[f"a{240 + row}"], f"b{b}") for row, b in enumerate(grown.partner.tolist()) if b >= 0]
     right = [found == true for found, true in joined]
     assert np.mean(right) >= 0.75 and all(found in (true, None) for found, true in joined)
     assert walked["python"].startswith(f"['b{grown.partner.max()}' ")
@@ -170,20 +176,20 @@ def test_the_walk_makes_one_store_that_grows_and_is_searched(files: Path, walked
 def test_the_walk_cuts_both_ways(files: Path, walked: dict[str, str]) -> None:
     links = Links.load(files / "links.parquet")
     sure, more, best = (Links.load(files / name) for name in ("sure.csv", "more.parquet", "best.csv"))
-    assert len(sure) < len(links) < len(more) and len(best) == 200
+    assert len(sure) < len(links) < len(more) and len(best) == 100
     assert sure == links.at(precision=0.99) or len(sure) == len(links.at(precision=0.99))
     assert (more.probability >= 0.3).all() and more.considered is not None
 
 
 def test_cut_asks_for_one_wish_and_says_what_a_csv_lacks(files: Path, walked: dict[str, str], tmp_path: Path) -> None:
-    code, said = command_alone("cut", files / "links.parquet", "-o", tmp_path / "x.csv")
+    code, said = command("cut", files / "links.parquet", "-o", tmp_path / "x.csv")
     assert code == 2 and "one of --precision, --probability and --links" in said
-    code, said = command_alone("cut", files / "sure.csv", "--probability", "0.1", "-o", tmp_path / "x.csv")
+    code, said = command("cut", files / "sure.csv", "--probability", "0.1", "-o", tmp_path / "x.csv")
     assert code == 0 and "holds links only" in said
-    code, said = command_alone("cut", files / "links.parquet", "--precision", "0.9", "-o", tmp_path / "x.csv")
+    code, said = command("cut", files / "links.parquet", "--precision", "0.9", "-o", tmp_path / "x.csv")
     caution = Links.load(files / "links.parquet").summary.caution
     assert code == 0 and f"expect is counted as {caution:.1f}." in said and "links only" not in said
-    code, said = command_alone("cut", files / "links.parquet", "--links", 10**6, "-o", tmp_path / "x.csv")
+    code, said = command("cut", files / "links.parquet", "--links", 10**6, "-o", tmp_path / "x.csv")
     assert code == 1 and "pairs were judged" in said
 
 
@@ -206,13 +212,13 @@ def test_match_prints_json_and_refuses_what_it_cannot_use(tmp_path: Path) -> Non
     np.save(tmp_path / "new.npy", grown.new)
     np.save(tmp_path / "b.npy", grown.b)
     given = ("match", tmp_path / "new.npy", "--linker", tmp_path / "linker", "-o", tmp_path / "new.csv")
-    code, said = command_alone(*given)
+    code, said = command(*given)
     assert code == 1 and "--against" in said and not (tmp_path / "new.csv").exists()
-    code, said = command_alone(*given, "--against", tmp_path / "b.npy", "--json", "-q", "--threads", "2")
+    code, said = command(*given, "--against", tmp_path / "b.npy", "--json", "-q", "--threads", "2")
     assert code == 0 and json.loads(said)["n_links"] == len(linker.match(grown.new))
-    code, said = command_alone(*given, "--against", tmp_path / "b.npy", "--side", "b")
+    code, said = command(*given, "--against", tmp_path / "b.npy", "--side", "b")
     assert code == 1 and "check the side" in said
-    code, said = command_alone("match", tmp_path / "new.npy", "--linker", tmp_path, "-o", tmp_path / "x.csv")
+    code, said = command("match", tmp_path / "new.npy", "--linker", tmp_path, "-o", tmp_path / "x.csv")
     assert code == 1 and "is not a linker" in said
 
 
@@ -239,7 +245,7 @@ def test_match_says_that_it_knew_the_rows_before_and_not_why_the_first_run_was_t
         assert "knew these rows before" in again and "knows the new rows now" not in again and " 0 links" not in again
         assert (tmp_path / "monday.csv").read_bytes() == written
     assert json.loads(match("monday", "--json"))["known_before"] is True
-    assert Linker.load(tmp_path / "linker").sizes == (485, 500)
+    assert Linker.load(tmp_path / "linker").sizes == (285, 300)
 
 
 def test_match_skips_zero_vectors_where_it_is_told_to(tmp_path: Path) -> None:
@@ -253,17 +259,17 @@ def test_match_skips_zero_vectors_where_it_is_told_to(tmp_path: Path) -> None:
     assert told.exit_code == 1 and "--skip-zero" in told.stderr and not (tmp_path / "new.csv").exists()
     told = CliRunner().invoke(app, [*given, "--skip-zero"])
     assert told.exit_code == 0 and "1 of the 61 new rows is zero and left out" in told.stdout
-    assert Linker.load(tmp_path / "linker").sizes == (501, 500)
+    assert Linker.load(tmp_path / "linker").sizes == (301, 300)
 
 
 def test_link_refuses_a_place_for_the_linker_before_it_works(files: Path, tmp_path: Path) -> None:
     (tmp_path / "kept.txt").write_text("mine")
     given = ("link", files / "a.npy", files / "b.npy", "--seeds", files / "seeds.csv", "-o", tmp_path / "links.csv")
-    code, said = command_alone(*given, "--save-linker", tmp_path)
+    code, said = command(*given, "--save-linker", tmp_path)
     assert code == 1 and "other files, which would be lost: 'kept.txt'" in said
-    code, said = command_alone(*given, "--save-linker", tmp_path / "no" / "such")
+    code, said = command(*given, "--save-linker", tmp_path / "no" / "such")
     assert code == 1 and "does not exist" in said
-    code, said = command_alone(*given, "--save-linker", tmp_path / "linker", "--method", "geh")
+    code, said = command(*given, "--save-linker", tmp_path / "linker", "--method", "geh")
     assert code == 2 and "--method span" in said
     assert not (tmp_path / "links.csv").exists()
 
@@ -274,7 +280,7 @@ def test_a_killed_match_that_is_run_again_ends_like_one_that_was_not(
 ) -> None:
     """Real processes and real SIGKILLs, before each change of a name on disk."""
     grown = grown_papers()
-    save(tmp_path / "new.npy", grown.new, first=440)
+    save(tmp_path / "new.npy", grown.new, first=240)
     save(tmp_path / "b.npy", grown.b)
     fitted().save(tmp_path / "linker")
     folders: list[tuple[int, str]] = []
@@ -290,7 +296,7 @@ def test_a_killed_match_that_is_run_again_ends_like_one_that_was_not(
     expected = content(Path(folders[0][1]))
     for _, place in folders[1:]:
         assert content(Path(place)) == expected
-    assert Linker.load(tmp_path / "0" / "linker").sizes[0] == (500 if kind == "update" else 440)
+    assert Linker.load(tmp_path / "0" / "linker").sizes[0] == (300 if kind == "update" else 240)
 
 
 def content(folder: Path) -> dict[str, Any]:
@@ -312,12 +318,12 @@ def test_of_two_updates_at_once_none_is_lost_silently(tmp_path: Path, moment: st
     run = subprocess.run(given, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     assert json.loads(run.stdout) == [0, 1] and "was changed by another run meanwhile" in run.stderr
-    assert Linker.load(tmp_path / "linker").sizes == (465, 500)
+    assert Linker.load(tmp_path / "linker").sizes == (265, 300)
     again = ("match", "tuesday.npy", "--linker", "linker", "--against", "b.npy", "-o", "tuesday.csv", "--update")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path)
-        assert command_alone(*again)[0] == 0
-    assert Linker.load(tmp_path / "linker").sizes == (485, 500)
+        assert command(*again)[0] == 0
+    assert Linker.load(tmp_path / "linker").sizes == (285, 300)
 
 
 def test_new_rows_are_named_by_a_table_of_ids(tmp_path: Path) -> None:

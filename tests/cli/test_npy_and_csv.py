@@ -17,7 +17,7 @@ from veclink import Linker, Links
 from veclink.cli.app import app
 from veclink.errors import InputError
 
-OF_B = 480  # rows of B on the first day
+OF_B = 280  # rows of B on the first day
 
 
 def save(folder: Path, name: str, vectors: np.ndarray, objects: list[str]) -> None:
@@ -123,7 +123,7 @@ def test_a_payload_in_another_order_is_told_of_in_every_headline_and_before_a_me
     assert told.index(said) < told.index("Written to")
     told = run(folder, f"merge {given} -o {tmp_path}/known_rows.csv --dedupe --json")
     assert said in json.loads(told[told.index("{") :])["payload_warning"]
-    again = f"cut {tmp_path}/links.parquet --links 200 -o {tmp_path}/cut.csv"
+    again = f"cut {tmp_path}/links.parquet --links 100 -o {tmp_path}/cut.csv"
     assert said in run(folder, again)
     for line in (f"{again} -q", f"link {sides} --seeds {tmp_path}/known.csv -o {tmp_path}/links.csv -q"):
         told = run(folder, line)

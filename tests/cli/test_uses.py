@@ -36,7 +36,7 @@ def batches(*arguments):
             os.kill(os.getpid(), signal.SIGKILL)
         yield batch
 
-merging.BATCH_BYTES, merging.Merged._batches = 300_000, batches
+merging.BATCH_BYTES, merging.Merged._batches = 30_000, batches
 main()
 """
 
@@ -76,24 +76,24 @@ def test_merge_says_what_it_would_do_and_does_it_only_when_told(files: Path, tmp
     output = tmp_path / "merged.parquet"
     code, out, _ = merge(files, output)
     assert code == 0 and not output.exists()
-    assert "700 rows" in out and "200 of A translated" in out and "--yes" in out and "held back" in out
+    assert "420 rows" in out and "120 of A translated" in out and "--yes" in out and "held back" in out
     code, out, _ = merge(files, output, "--yes")
     assert code == 0 and "Written to" in out
-    assert len(open_collection(output)) == 700
+    assert len(open_collection(output)) == 420
 
 
 def test_merge_says_before_it_writes_how_many_objects_wrong_links_would_hide(files: Path, tmp_path: Path) -> None:
     plain = (files / "links.csv").read_text().splitlines()[1:]
-    given = "".join(f"{line},{0.97 if place < 200 else 0.8}\n" for place, line in enumerate(plain))
+    given = "".join(f"{line},{0.97 if place < 120 else 0.8}\n" for place, line in enumerate(plain))
     (tmp_path / "links.csv").write_text("a,b,probability\n" + given)
     sides = ("merge", files / "a.npy", files / "b.npy", "--links", tmp_path / "links.csv", "--map", "procrustes")
-    said = "About 6 objects of A would be hidden by wrong links"
+    said = "About 4 objects of A would be hidden by wrong links"
     code, out, err = run(*sides, "-o", tmp_path / "m.npy")
-    assert code == 0 and said in out and said not in err and "200 of them linked" in out
+    assert code == 0 and said in out and said not in err and "120 of them linked" in out
     code, out, err = run(*sides, "-o", tmp_path / "m.npy", "--yes")
     assert code == 0 and said in err and said not in out
     code, out, _ = run(*sides, "-o", tmp_path / "m.npy", "--sure", 0.5, "--json")
-    assert json.loads(out)["hidden"] == pytest.approx(200 * 0.03 + 100 * 0.2)
+    assert json.loads(out)["hidden"] == pytest.approx(120 * 0.03 + 60 * 0.2)
 
 
 def test_merge_says_what_becomes_of_ids_that_both_have(files: Path, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_merge_says_what_becomes_of_ids_that_both_have(files: Path, tmp_path: Pa
 def test_merge_tells_json_alone_on_stdout(files: Path, tmp_path: Path) -> None:
     code, out, _ = merge(files, tmp_path / "m.npy", "--yes", "--json")
     told = json.loads(out)
-    assert code == 0 and told["rows"] == 700 and told["linked"] == 300 and told["written"] is True
+    assert code == 0 and told["rows"] == 420 and told["linked"] == 180 and told["written"] is True
     assert told["translator"]["quality"]["kind"] == "procrustes"
 
 
@@ -149,18 +149,18 @@ def test_merge_into_what_is_there_needs_to_be_told_so(files: Path, tmp_path: Pat
     code, out, err = merge(files, output, "--yes")
     assert (code, out) == (1, "") and "there already" in err and np.load(output).shape == (2, 2)
     assert merge(files, output, "--yes", "--replace")[0] == 0
-    assert np.load(output).shape == (700, 768)
+    assert np.load(output).shape == (420, 128)
 
 
 def test_dedupe_lists_every_row_of_a_with_its_partner(files: Path, tmp_path: Path) -> None:
     code, out, _ = merge(files, tmp_path / "known.csv", "--dedupe")
-    assert code == 0 and "300 of the 500 rows" in out and "dry run" in out and not list(tmp_path.iterdir())
+    assert code == 0 and "180 of the 300 rows" in out and "dry run" in out and not list(tmp_path.iterdir())
     code, out, _ = merge(files, tmp_path / "known.csv", "--dedupe", "--yes")
-    assert code == 0 and "300 of the 500 rows of A are in B already, 200 are new" in out
+    assert code == 0 and "180 of the 300 rows of A are in B already, 120 are new" in out
     rows = list(csv.DictReader((tmp_path / "known.csv").open()))
     links = {row["a"]: row["b"] for row in csv.DictReader((files / "links.csv").open())}
     assert {row["a"]: row["b"] for row in rows if row["b"]} == links
-    assert len(rows) == 500 and all(row["probability"] == "" for row in rows if not row["b"])
+    assert len(rows) == 300 and all(row["probability"] == "" for row in rows if not row["b"])
     code, out, _ = merge(files, tmp_path / "known.csv", "--dedupe", "--yes")
     assert code == 0 and "known.csv holds just this already" in out
     (tmp_path / "known.csv").write_text("a,b,probability\n")
@@ -231,7 +231,7 @@ def test_a_translation_that_is_there_already_is_not_made_again(files: Path, tmp_
     assert run(*given, *sides, "--map", "procrustes")[0] == 0
     written = (tmp_path / "t.npy").stat().st_mtime_ns
     code, out, _ = run(*given, *sides, "--map", "procrustes")
-    assert code == 0 and "holds just these 500 vectors" in out.replace("\n", " ")
+    assert code == 0 and "holds just these 300 vectors" in out.replace("\n", " ")
     code, _, err = run(*given, *sides, "--map", "ridge", "--save", tmp_path / "t.safetensors")
     assert code == 1 and "there already" in err and not (tmp_path / "t.safetensors").exists()
     assert (tmp_path / "t.npy").stat().st_mtime_ns == written
@@ -242,7 +242,7 @@ def test_union_translates_nothing(files: Path, tmp_path: Path) -> None:
     told = json.loads(out)
     assert code == 0 and told["space"] == "both" and "translator" not in told
     union = np.load(tmp_path / "union.npy")
-    assert union.shape == (700, 768) and not union[500:, 384:].any()
+    assert union.shape == (420, 128) and not union[300:, 96:].any()
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def test_merge_never_writes_over_the_ids_of_an_input_nor_unasked_over_those_of_a
     assert code == 0 and "c.ids.txt is there already; --replace --yes" in out
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
     assert run(*given, "-o", tmp_path / "c.npy", "--yes", "--replace")[0] == 0
-    assert len(open_collection(tmp_path / "c.npy").ids) == 700
+    assert len(open_collection(tmp_path / "c.npy").ids) == 420
 
 
 @pytest.mark.stores
@@ -360,9 +360,9 @@ def test_translate_fits_saves_and_is_used_again(files: Path, tmp_path: Path) -> 
     given = ("--links", files / "links.csv", "--a", files / "a.npy", "--b", files / "b.npy", "--map", "procrustes")
     saved = tmp_path / "ab.safetensors"
     code, out, _ = run("translate", files / "a.npy", "-o", tmp_path / "one.npy", *given, "--save", saved)
-    assert code == 0 and "500 vectors of 384 numbers" in out and "held back" in out
+    assert code == 0 and "300 vectors of 96 numbers" in out and "held back" in out
     code, out, _ = run("translate", files / "a.npy", "-o", tmp_path / "two.npy", "--with", saved, "--json")
-    assert code == 0 and json.loads(out)["rows"] == 500
+    assert code == 0 and json.loads(out)["rows"] == 300
     np.testing.assert_array_equal(np.load(tmp_path / "one.npy"), np.load(tmp_path / "two.npy"))
     expected = Translator.load(saved).transform(np.load(files / "a.npy"))
     np.testing.assert_array_equal(np.load(tmp_path / "one.npy"), expected)
@@ -372,7 +372,7 @@ def test_translate_fits_saves_and_is_used_again(files: Path, tmp_path: Path) -> 
 def test_translate_goes_back_as_well(files: Path, tmp_path: Path) -> None:
     given = ("--links", files / "links.csv", "--a", files / "a.npy", "--b", files / "b.npy", "--map", "procrustes")
     code, _, _ = run("translate", files / "b.npy", "-o", tmp_path / "b-in-a.npy", *given, "--reverse")
-    assert code == 0 and np.load(tmp_path / "b-in-a.npy").shape == (500, 384)
+    assert code == 0 and np.load(tmp_path / "b-in-a.npy").shape == (300, 96)
 
 
 @pytest.mark.parametrize(
@@ -395,10 +395,10 @@ def test_cluster_writes_a_label_for_every_vector(files: Path, tmp_path: Path) ->
     output = tmp_path / "clusters.csv"
     given = ("cluster", files / "a.npy", files / "b.npy", "--links", files / "links.csv", "-o", output)
     code, out, _ = run(*given, "--clusters", 6, "--device", "cpu")
-    assert code == 0 and "6 clusters of 700 objects" in out and str(output) in out.replace("\n", "")
+    assert code == 0 and "6 clusters of 420 objects" in out and str(output) in out.replace("\n", "")
     rows = list(csv.DictReader(output.open()))
     label = {row["id"]: row["cluster"] for row in rows}
-    assert len(rows) == 1000 and len(set(label.values())) == 6
+    assert len(rows) == 600 and len(set(label.values())) == 6
     assert all(label[link["a"]] == label[link["b"]] for link in csv.DictReader((files / "links.csv").open()))
     code, out, _ = run(*given, "--resolution", 2, "--device", "cpu", "--json", "--examples", 1)
     told = json.loads(out)

@@ -26,7 +26,7 @@ def _right(found: Candidates, positions: np.ndarray) -> np.ndarray:
 
 def test_the_mean_probability_is_the_share_of_right_candidates() -> None:
     right = _right(candidates(), calibrated().positions)
-    # On 500 rows the estimate runs some points high; on thousands it is within two: `veclink bench span`.
+    # On 300 rows the estimate runs some points high; on thousands it is within two: `veclink bench span`.
     assert calibrated().probability.mean() == pytest.approx(right.mean(), abs=0.1)
     assert calibrated().overlap == pytest.approx(len(some_papers().truth), rel=0.15)
 
@@ -98,7 +98,7 @@ def test_three_candidates_are_enough_for_a_probability() -> None:
 
 
 def test_another_count_of_right_candidates_moves_all_log_odds_alike() -> None:
-    before, after = calibrated(), recounted(calibrated(), 0.3, smaller=500)
+    before, after = calibrated(), recounted(calibrated(), 0.3, smaller=300)
     assert after.share_right == pytest.approx(0.3, abs=1e-6) and before.share_right > 0.4
     assert after.overlap == pytest.approx(0.3 * len(before.positions) / MUTUAL_SHARE)
     moved = logit(after.probability) - logit(before.probability)
@@ -109,7 +109,7 @@ def test_another_count_of_right_candidates_moves_all_log_odds_alike() -> None:
 
 
 def test_the_model_and_its_decoys_follow_another_count() -> None:
-    before, after = calibrated(), recounted(calibrated(), 0.3, smaller=500)
+    before, after = calibrated(), recounted(calibrated(), 0.3, smaller=300)
     assert before.model is not None and after.model is not None
     moved = float(np.median(logit(after.probability) - logit(before.probability)))
     assert after.model.base - before.model.base == pytest.approx(moved)
@@ -119,7 +119,7 @@ def test_the_model_and_its_decoys_follow_another_count() -> None:
 
 
 def test_candidates_that_are_not_mutual_follow_another_count_too() -> None:
-    before, after = calibrated(), recounted(calibrated(), 0.3, smaller=500)
+    before, after = calibrated(), recounted(calibrated(), 0.3, smaller=300)
     moved = float(np.median(logit(after.probability) - logit(before.probability)))
     some = (before.other_probability > 1e-4) & (before.other_probability < 1 - 1e-4)
     assert some.any()

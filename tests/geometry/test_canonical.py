@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from span_papers import all_papers, some_papers, whole_cloud_pair
+from span_papers import all_papers, more_papers, whole_cloud_pair
 from veclink.geometry import canonical
 from veclink.geometry.canonical import (
     JOINED_RULES,
@@ -28,7 +28,7 @@ ALIKE_OF_FEW = (0.6722, 0.6081, 0.6026)
 
 
 def _anchors(count: int = 300) -> tuple[np.ndarray, np.ndarray]:
-    papers = some_papers()
+    papers = more_papers()
     rows_a, rows_b = papers.truth[:count].T
     left = unit_rows(papers.a[rows_a].astype(np.float32))
     right = unit_rows(papers.b[rows_b].astype(np.float32))

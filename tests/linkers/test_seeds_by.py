@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from span_papers import linked_cut, some_papers
+from span_papers import linked_cut, more_papers, some_papers
 from veclink.cli.app import app
 from veclink.data.collection import Collection
 from veclink.data.links import Links
@@ -94,7 +94,7 @@ def test_what_cannot_be_combined_is_refused(more: dict, said: str) -> None:
 
 
 def test_the_command_says_how_many_titles_agree_and_eval_scores_against_them(tmp_path: Path) -> None:
-    papers = some_papers()
+    papers = more_papers()  # of fewer, all whose titles agree are seeds
     titles = [f"Own {row}" for row in range(len(papers.b))]
     for number, (_, row_b) in enumerate(papers.truth):
         titles[row_b] = f"Paper {number}"
@@ -116,7 +116,7 @@ def test_the_command_says_how_many_titles_agree_and_eval_scores_against_them(tmp
     assert scored["matches"] == len(papers.truth) and scored["linked"] == scored["agree"]
     assert scored["precision"] > 0.9 and scored["recall"] > 0.9
     text = " ".join(_run("eval", tmp_path / "links.csv", *sides, "--by", "title").split())
-    assert f"{scored['linked']} of the 300 pairs of rows with equal titles are linked" in text
+    assert f"{scored['linked']} of the {len(papers.truth)} pairs of rows with equal titles are linked" in text
 
 
 def test_eval_asks_for_one_truth_and_for_the_collections(tmp_path: Path) -> None:

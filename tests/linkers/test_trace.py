@@ -22,7 +22,7 @@ def test_the_model_and_the_evidence_give_each_probability_again() -> None:
     features = np.column_stack([known[name] for name in model["features"]])
     odds = model["base"] + (features - model["centre"]) / model["scale"] @ np.array(model["weights"])
     found = ~column["given"]
-    assert found.sum() > 200
+    assert found.sum() > 120
     assert np.abs(1 / (1 + np.exp(-odds)) - links.probability)[found].max() < 0.03
 
 
@@ -46,7 +46,7 @@ def test_hubs_are_rows_that_several_others_prefer() -> None:
     for listed in span_papers.linked_cut().trace["hubs"].values():
         counts = [count for _, count in listed]
         assert counts == sorted(counts, reverse=True) and min(counts, default=3) >= 3
-        assert all(0 <= row < 500 for row, _ in listed)
+        assert all(0 <= row < 300 for row, _ in listed)
 
 
 def test_a_saved_file_keeps_the_trace_and_one_without_it_still_loads(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_each_side_is_described_by_what_it_holds() -> None:
     vectors = span_papers.some_papers().a[:200] * 3.0
     vectors = np.concatenate([vectors, vectors[:7], np.zeros((2, vectors.shape[1]), np.float32)])
     found = probe(vectors, span_papers.some_papers().b, forecast=False)
-    assert (found.a.rows, found.a.dimension, found.a.zero, found.a.duplicates) == (209, 384, 2, 8)  # a zero repeats too
+    assert (found.a.rows, found.a.dimension, found.a.zero, found.a.duplicates) == (209, 96, 2, 8)  # a zero repeats too
     assert found.a.norms == pytest.approx((3.0, 3.0, 3.0), rel=1e-2)
     assert found.a.twins == pytest.approx(14 / 207) and 1 < found.a.effective_dimension < 200
     assert any("2 zero vectors" in remark for remark in found.remarks)
@@ -95,7 +95,7 @@ def test_the_seeds_that_a_probe_names_are_those_that_linking_leaves_out() -> Non
 def test_a_probe_of_a_part_names_nearly_the_seeds_that_linking_everything_leaves_out() -> None:
     papers, seeds = span_papers.some_papers(), wrong_seeds()
     clouds = [prepare(Collection.from_array(each)) for each in (papers.a, papers.b)]
-    ahead = forecast_links(*clouds, seeds, device="cpu", random_state=0, most=400, part=400)
+    ahead = forecast_links(*clouds, seeds, device="cpu", random_state=0, most=250, part=250)
     assert ahead is not None and not ahead.whole and ahead.wrong_seeds is not None
     assert set(ahead.wrong_seeds) <= set(map(tuple, seeds[:4].tolist())) and len(ahead.wrong_seeds) >= 3
 
@@ -158,9 +158,9 @@ def test_two_models_of_one_dimension_are_not_taken_for_one() -> None:
 def test_large_collections_are_forecast_from_what_is_near_the_seeds() -> None:
     papers = span_papers.some_papers()
     clouds = [prepare(Collection.from_array(each)) for each in (papers.a, papers.b)]
-    ahead = forecast_links(*clouds, papers.seeds, device="cpu", random_state=0, most=400, part=300)
+    ahead = forecast_links(*clouds, papers.seeds, device="cpu", random_state=0, most=250, part=180)
     assert ahead is not None and ahead.precision is not None and ahead.shared is not None
-    assert not ahead.whole and ahead.rows == (300, 300)
+    assert not ahead.whole and ahead.rows == (180, 180)
     assert ahead.verdict == "linkable" and ahead.precision > 0.9
     assert ahead.shared > 0.45, "a random part would share 0.36"
     assert ahead.precision_range is not None and ahead.recall_range is not None
@@ -183,7 +183,7 @@ def test_a_part_without_links_is_no_proof_that_the_whole_has_none() -> None:
 def test_without_seeds_large_collections_have_no_forecast() -> None:
     papers = span_papers.some_papers()
     clouds = [prepare(Collection.from_array(each)) for each in (papers.a, papers.b)]
-    assert forecast_links(*clouds, None, device="cpu", random_state=0, most=400) is None
+    assert forecast_links(*clouds, None, device="cpu", random_state=0, most=250) is None
 
 
 def test_the_command_prints_one_verdict_line_first_or_one_json_object(tmp_path: Path) -> None:
@@ -215,9 +215,9 @@ def test_without_seeds_large_collections_have_their_start_tried(capsys: pytest.C
     papers = span_papers.some_papers()
     clouds = [prepare(Collection.from_array(each)) for each in (papers.a, papers.b)]
     start = try_start(*clouds, device="cpu", random_state=0)
-    assert start.converged and start.asked == 500 and 0.4 < start.share < 0.8
+    assert start.converged and start.asked == 300 and 0.4 < start.share < 0.8
     assert verdict_of_start(start, 384)[0] == "linkable" and verdict_of_start(start, 32)[0] == "doubtful"
-    assert "500 rows" in start.sentence
+    assert "300 rows" in start.sentence
 
 
 def test_a_start_that_fails_leaves_it_unknown_and_says_what_to_do(

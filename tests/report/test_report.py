@@ -59,7 +59,7 @@ def cut_report(path: Path, **options: Any) -> str:
 
 def hostile_report(path: Path) -> str:
     papers = span_papers.some_papers()
-    names = [HOSTILE[row % len(HOSTILE)] for row in range(500)]
+    names = [HOSTILE[row % len(HOSTILE)] for row in range(300)]
     ids = [f"{name}{row}" for row, name in enumerate(names)]
     a, b = (
         Collection.from_array(each, ids=ids, payload=pa.table({"title": names}), name=f"/x/{HOSTILE[1]}.npy")
@@ -122,7 +122,7 @@ def test_titles_come_from_the_payload_and_ids_stand_in_where_there_are_none() ->
 
 def test_bare_arrays_get_their_titles_from_payload_that_is_given(tmp_path: Path) -> None:
     papers, path = span_papers.some_papers(), tmp_path / "r.html"
-    titles = [f"The paper number {row}" for row in range(500)]
+    titles = [f"The paper number {row}" for row in range(300)]
     span_papers.linked_cut().report(path, papers.a, papers.b, payload_a=titles, payload_b=titles)
     shown = str(unpacked(path.read_text(encoding="utf-8")))
     assert titles[int(span_papers.linked_cut().pairs[0, 0])] in shown

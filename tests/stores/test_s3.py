@@ -173,7 +173,7 @@ def test_collections_in_a_bucket_are_merged_into_one_there(tmp_path: Path) -> No
     told = CliRunner().invoke(app, given)
     assert told.exit_code == 0, told.stderr
     merged = open_collection(target)
-    assert len(merged) == 700 and merged.payload.column("origin").to_pylist().count("both") == 300
+    assert len(merged) == 420 and merged.payload.column("origin").to_pylist().count("both") == 180
 
 
 def test_no_server_and_a_wrong_url_are_told_in_one_sentence_without_the_key(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,26 +19,26 @@ from veclink.uses.clustering import Clusters
 
 @cache
 def clusters() -> Clusters:
-    """The cut of the sample in eight clusters, joined at all 300 shared papers."""
+    """The cut of the sample in eight clusters, joined at all 180 shared papers."""
     papers = some_papers()
     return cluster(papers.a, papers.b, papers.truth, clusters=8, device="cpu")
 
 
 def test_linked_papers_are_in_one_cluster_and_every_vector_has_one() -> None:
     papers, found = some_papers(), clusters()
-    assert found.summary.clusters == 8 and found.summary.nodes == 700 and found.summary.linked == 300
+    assert found.summary.clusters == 8 and found.summary.nodes == 420 and found.summary.linked == 180
     assert (found.labels_a[papers.truth[:, 0]] == found.labels_b[papers.truth[:, 1]]).all()
-    assert len(found.labels_a) == len(found.labels_b) == 500
+    assert len(found.labels_a) == len(found.labels_b) == 300
     assert min(found.labels_a.min(), found.labels_b.min()) == 0
     count_a, count_b = found.sizes()
-    assert count_a.sum() == count_b.sum() == 500 and (np.diff(count_a + count_b) <= 100).all()
+    assert count_a.sum() == count_b.sum() == 300 and (np.diff(count_a + count_b) <= 100).all()
 
 
 def test_papers_that_are_not_linked_still_land_with_their_own_kind() -> None:
     """With half of the links, the clusters of the others' two vectors agree far more often than by chance."""
     papers = some_papers()
-    found = cluster(papers.a, papers.b, papers.truth[:150], clusters=8, device="cpu")
-    rest = papers.truth[150:]
+    found = cluster(papers.a, papers.b, papers.truth[:90], clusters=8, device="cpu")
+    rest = papers.truth[90:]
     agree = np.mean(found.labels_a[rest[:, 0]] == found.labels_b[rest[:, 1]])
     share = np.bincount(found.labels_a) / len(found.labels_a)
     assert agree > 2.5 * float((share**2).sum())
@@ -85,9 +85,9 @@ def test_the_saved_table_holds_every_row_of_both_sides(tmp_path: Path, ending: s
     file = tmp_path / f"clusters.{ending}"
     clusters().save(file)
     rows = list(csv.DictReader(file.open())) if ending == "csv" else pyarrow.parquet.read_table(file).to_pylist()
-    assert [row["side"] for row in rows] == ["a"] * 500 + ["b"] * 500
-    assert [int(row["cluster"]) for row in rows[:500]] == clusters().labels_a.tolist()
-    assert [int(row["id"]) for row in rows[500:]] == list(range(500))
+    assert [row["side"] for row in rows] == ["a"] * 300 + ["b"] * 300
+    assert [int(row["cluster"]) for row in rows[:300]] == clusters().labels_a.tolist()
+    assert [int(row["id"]) for row in rows[300:]] == list(range(300))
 
 
 def test_zero_vectors_get_no_cluster_where_they_may_be_skipped() -> None:
@@ -99,7 +99,7 @@ def test_zero_vectors_get_no_cluster_where_they_may_be_skipped() -> None:
     found = cluster(a, papers.b, papers.truth, skip_zero=True, device="cpu")
     assert found.labels_a[papers.truth[0, 0]] == -1 and found.labels_b[papers.truth[0, 1]] >= 0
     assert math.isnan(found.central_a[papers.truth[0, 0]])
-    assert found.summary.linked == 299
+    assert found.summary.linked == 179
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_new_rows_find_their_partners_and_the_others_none(linker: Linker) -> Non
     links = linker.match(grown.new)
     right = grown.right(links)
     assert right.sum() >= 37 and right.mean() >= 0.92
-    assert (links.summary.n_a, links.summary.n_b) == (60, 500)
+    assert (links.summary.n_a, links.summary.n_b) == (60, 300)
     assert links.summary.overlap == pytest.approx(40, abs=6)
     judged = len(links.considered or links)
     assert len(links.at(links=judged)) == judged >= len(links)
@@ -91,7 +91,7 @@ def test_copies_of_known_rows_are_counted_and_have_no_links(saved: Path) -> None
     before = len(linker.links)
     taken = linker.match_and_update(grown.a[:30])
     assert taken.summary == replace(links.summary, **later(taken))
-    assert linker.sizes == (470, 500) and len(linker.links) == before
+    assert linker.sizes == (270, 300) and len(linker.links) == before
     assert len(linker.match(grown.new)) == len(among)
 
 
@@ -143,7 +143,7 @@ def test_zero_vectors_are_refused_or_skipped_and_the_others_keep_their_places(sa
     assert links.summary.n_a == 61 and links.summary.reasons[0] == "1 of the 61 new rows is zero and left out."
     assert len(linker.match(np.zeros_like(grown.new), skip_zero=True)) == 0
     linker.update(new_a=with_zero, a=grown.a, skip_zero=True, refit=True)
-    assert linker.sizes == (501, 500) and grown_rows(linker).isdisjoint({445})
+    assert linker.sizes == (301, 300) and grown_rows(linker).isdisjoint({245})
     assert len(linker.match(with_zero)) >= 37
 
 
@@ -157,14 +157,14 @@ def test_a_row_that_fits_better_takes_a_partner_away() -> None:
     links = first_links()
     truth = grown.partner >= 0
     place = np.flatnonzero(truth)[0]
-    wrong = np.array([[440 - 1, grown.partner[place]]])
+    wrong = np.array([[240 - 1, grown.partner[place]]])
     others = links.pairs[~np.isin(links.pairs, wrong).any(axis=1)]
     pairs = np.concatenate([others, wrong])
     known = Links(pairs, np.r_[np.full(len(others), 0.9), 0.5], replace(links.summary, n_links=len(pairs)))
     linker = Linker.fit(grown.a, grown.b, links=known)
     linker.update(new_a=grown.new)
     now = linker.links.pairs
-    assert now[now[:, 1] == grown.partner[place]].tolist() == [[440 + place, grown.partner[place]]]
+    assert now[now[:, 1] == grown.partner[place]].tolist() == [[240 + place, grown.partner[place]]]
 
 
 def links_after(linker: Linker, probability: float, lead: float) -> tuple[Links, np.ndarray]:
@@ -227,7 +227,7 @@ def test_a_saved_linker_gives_the_same_links_and_holds_no_pickle(linker: Linker,
     assert loaded.match(grown.new, against=grown.b) == linker.match(grown.new)
     np.testing.assert_array_equal(loaded.translate(grown.new), linker.translate(grown.new))
     assert {path.suffix for path in saved.iterdir()} == {".json", ".safetensors", ".parquet"}
-    assert json.loads((saved / "linker.json").read_text())["a"]["parts"][0]["rows"] == 440
+    assert json.loads((saved / "linker.json").read_text())["a"]["parts"][0]["rows"] == 240
 
 
 def test_a_loaded_linker_says_what_it_needs(saved: Path) -> None:
@@ -242,7 +242,7 @@ def test_a_loaded_linker_says_what_it_needs(saved: Path) -> None:
         other[row] *= 2
         with pytest.raises(InputError, match="are not those that the linker was fitted to"):
             loaded.match(grown.new, against=other)
-    with pytest.raises(InputError, match="has 499 rows, and the linker knows 500"):
+    with pytest.raises(InputError, match="has 299 rows, and the linker knows 300"):
         loaded.match(grown.new, against=grown.b[:-1])
     with pytest.raises(InputError, match="check the side"):
         loaded.match(grown.b[:3], against=grown.b)
@@ -263,7 +263,7 @@ def test_files_of_two_linkers_are_not_one_linker(linker: Linker, saved: Path, tm
         with pytest.raises(InputError, match=r"not a sound linker.*not written together"):
             Linker.load(folder)
         (folder / name).write_bytes(mine)
-    assert Linker.load(folder).sizes == (500, 500)
+    assert Linker.load(folder).sizes == (300, 300)
     with pytest.raises(InputError, match="is not a linker"):
         Linker.load(tmp_path)
     (folder / "mine.txt").write_text("mine")
@@ -288,19 +288,19 @@ def test_rows_that_are_taken_in_are_rows_of_the_linker(saved: Path, tmp_path: Pa
     before = {tuple(pair) for pair in linker.links.pairs.tolist()}
     alone = linker.match(grown.new[:30], against=grown.b)
     linker.update(new_a=grown.new[:30]).update(new_a=grown.new[30:])
-    assert linker.sizes == (500, 500)
+    assert linker.sizes == (300, 300)
     pairs = linker.links.pairs
-    new = pairs[:, 0] >= 440
-    right = grown.partner[pairs[new, 0] - 440] == pairs[new, 1]
+    new = pairs[:, 0] >= 240
+    right = grown.partner[pairs[new, 0] - 240] == pairs[new, 1]
     assert right.sum() >= 37 and right.mean() >= 0.92
     assert all(len(np.unique(side)) == len(side) for side in pairs.T)
     assert len(before & {tuple(pair) for pair in pairs.tolist()}) >= 0.95 * len(before)
-    first = {(row + 440, partner) for row, partner in alone.pairs.tolist()}
+    first = {(row + 240, partner) for row, partner in alone.pairs.tolist()}
     assert len(first & {tuple(pair) for pair in pairs.tolist()}) >= len(first) - 1
     linker.save(tmp_path / "grown")
     again = Linker.load(tmp_path / "grown")
     whole = np.concatenate([grown.a, grown.new])
-    assert again.match(grown.b[:5], side="b", against=whole).summary.n_a == 500
+    assert again.match(grown.b[:5], side="b", against=whole).summary.n_a == 300
 
 
 def test_a_batch_that_was_taken_in_is_known_whatever_came_after_it(saved: Path) -> None:
@@ -313,7 +313,7 @@ def test_a_batch_that_was_taken_in_is_known_whatever_came_after_it(saved: Path) 
         assert again.pairs.tolist() == monday.pairs.tolist() and again.summary.n_a == 25
         (reason,) = again.summary.reasons
         assert "of the 25 new rows seem to have a partner" in reason
-    assert linker.sizes == (485, 500) and linker.knows(grown.new[:25]) == slice(440, 465)
+    assert linker.sizes == (285, 300) and linker.knows(grown.new[:25]) == slice(240, 265)
     assert linker.knows(grown.new[:24]) is None and linker.knows(grown.a) is None
 
 
@@ -325,39 +325,39 @@ def test_a_folder_that_another_linker_changed_is_not_written_over(saved: Path, t
     second.update(new_a=grown.new[25:45], b=grown.b, refit=False)
     with pytest.raises(OutputError, match="was changed by another run meanwhile"):
         second.save(place)
-    assert Linker.load(place).sizes == (465, 500)
+    assert Linker.load(place).sizes == (265, 300)
     first.update(new_a=grown.new[25:45], refit=False).save(place)  # its own state may be replaced
     second.save(tmp_path / "another")
-    assert (Linker.load(place).sizes, Linker.load(tmp_path / "another").sizes) == ((485, 500), (460, 500))
+    assert (Linker.load(place).sizes, Linker.load(tmp_path / "another").sizes) == ((285, 300), (260, 300))
 
 
 def test_a_refit_links_all_rows_again_from_the_links_so_far() -> None:
     grown = grown_papers()
     linker = fitted().update(new_a=grown.new, refit=True)
     pairs = linker.links.pairs
-    right = grown.right(linker.links.some(pairs[:, 0] >= 440, _count(linker, pairs[:, 0] >= 440)), 440)
+    right = grown.right(linker.links.some(pairs[:, 0] >= 240, _count(linker, pairs[:, 0] >= 240)), 240)
     assert right.sum() >= 37 and right.mean() >= 0.92
-    assert linker.knowledge.fitted_sizes[0] == 500
-    assert linker.match(grown.new[:1]).summary.n_b == 500
+    assert linker.knowledge.fitted_sizes[0] == 300
+    assert linker.match(grown.new[:1]).summary.n_b == 300
 
 
 def test_earlier_links_are_a_start_by_ids_and_are_not_believed() -> None:
     grown = grown_papers()
-    ids = np.array([f"p{row}" for row in range(500)], dtype=object)
+    ids = np.array([f"p{row}" for row in range(300)], dtype=object)
     found = first_links()
     earlier = Links(found.pairs, found.probability, found.summary, ids_a=ids[found.pairs[:, 0]])
-    order = np.random.default_rng(1).permutation(500)
+    order = np.random.default_rng(1).permutation(300)
     whole = Collection.from_array(np.concatenate([grown.a, grown.new])[order], ids=ids[order])
     links = link(whole, grown.b, continued=earlier, device="cpu")
     assert links.summary.verdict == "linkable" and "earlier links" in links.summary.reasons[0]
     assert not links.evidence["given"].any()
-    new = np.array([int(name[1:]) for name in links.ids_a]) - 440
+    new = np.array([int(name[1:]) for name in links.ids_a]) - 240
     found = grown.partner[new[new >= 0]] == links.pairs[new >= 0, 1]
     assert found.sum() >= 37
     with pytest.raises(InputError, match="a run starts from one of them"):
         link(whole, grown.b, continued=earlier, seeds=grown.seeds)
-    with pytest.raises(InputError, match="had 440 when the links were made"):
-        link(grown.a[:400], grown.b, continued=first_links())
+    with pytest.raises(InputError, match="had 240 when the links were made"):
+        link(grown.a[:200], grown.b, continued=first_links())
 
 
 def _count(linker: Linker, chosen: np.ndarray) -> Summary:
@@ -370,10 +370,10 @@ def test_new_rows_of_both_sides_are_taken_in_after_a_load_or_not_at_all(saved: P
     wrong = np.ones((3, grown.b.shape[1] + 1), np.float32)
     with pytest.raises(InputError, match="numbers each"):
         linker.update(new_a=grown.new, new_b=wrong, a=grown.a, b=grown.b)
-    assert linker.sizes == (440, 500), "nothing of a call that fails is taken in"
+    assert linker.sizes == (240, 300), "nothing of a call that fails is taken in"
     linker.update(new_a=grown.new, new_b=grown.b[:3] + 0.01, a=grown.a, b=grown.b, refit=True)
-    assert linker.sizes == (500, 503)
-    assert linker.links.summary.n_a == 500 and linker.links.summary.n_b == 503
+    assert linker.sizes == (300, 303)
+    assert linker.links.summary.n_a == 300 and linker.links.summary.n_b == 303
 
 
 def test_new_rows_without_ids_do_not_take_the_ids_of_the_others_away(saved: Path) -> None:
@@ -384,7 +384,7 @@ def test_new_rows_without_ids_do_not_take_the_ids_of_the_others_away(saved: Path
     linker = Linker.fit(named, grown.b, links=known)
     with pytest.raises(InputError, match="give the new rows ids"):
         linker.update(new_a=grown.new)
-    assert linker.sizes == (440, 500)
+    assert linker.sizes == (240, 300)
 
 
 def test_a_batch_is_known_by_its_ids_too_and_known_rows_in_another_cut_are_refused() -> None:
@@ -397,12 +397,12 @@ def test_a_batch_is_known_by_its_ids_too_and_known_rows_in_another_cut_are_refus
         Collection.from_array(grown.new, [f"{name}{row}" for row in range(60)]) for name in ("new", "other")
     )
     linker.update(new_a=batch, refit=False)
-    assert linker.knows(batch) == slice(440, 500) and linker.knows(other) is None, "other objects, with their vectors"
+    assert linker.knows(batch) == slice(240, 300) and linker.knows(other) is None, "other objects, with their vectors"
     turned = Collection.from_array(grown.new[::-1].copy(), batch.ids[::-1])
     for step in (linker.match, linker.match_and_update, lambda rows: linker.update(new_a=rows)):
         with pytest.raises(InputError, match="ids that side A has already"):
             step(turned)
-    assert linker.sizes == (500, 500)
+    assert linker.sizes == (300, 300)
 
 
 def test_progress_is_shown_where_it_is_asked_for(saved: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from span_papers import Papers, some_papers
+from span_papers import Papers, more_papers
 from veclink.data.collection import Collection
 from veclink.data.scores import score
 from veclink.errors import InputError
@@ -26,7 +26,7 @@ LOCAL: dict[str, Any] = {"path": "local", "k": 10, "neighbours": 30, "max_iterat
 
 
 def _clouds() -> tuple[Cloud, Cloud]:
-    papers = some_papers()
+    papers = more_papers()
     a, b = (prepare(Collection.from_array(each), centre=False) for each in (papers.a, papers.b))
     return a, b
 
@@ -37,7 +37,7 @@ def _grow(papers: Papers, **options: Any) -> Growth:
 
 
 def test_it_grows_beyond_the_seeds_neighbourhoods_and_most_links_are_right() -> None:
-    papers = some_papers()
+    papers = more_papers()
     found = _grow(papers, max_iterations=8, links_per_view=40)
     start = set(Neighbours(_clouds()[0], 30).of_rows(papers.seeds[:, 0]).ravel().tolist())
     assert not set(found.pairs[:, 0].tolist()) <= start
@@ -49,14 +49,14 @@ def test_it_grows_beyond_the_seeds_neighbourhoods_and_most_links_are_right() -> 
 
 
 def test_confidence_counts_the_views_that_looked_at_a_pair_and_not_all() -> None:
-    found = _grow(some_papers(), links_per_view=40)
+    found = _grow(more_papers(), links_per_view=40)
     assert found.chances is not None and np.all(found.votes <= found.chances) and found.chances.max() <= found.views
     assert found.chances[found.n_seeds :].min() < found.views
     assert np.allclose(found.confidence, (1 + found.votes) / (2 + found.chances))
 
 
 def test_one_view_of_all_neighbours_is_the_global_path_of_a_single_view() -> None:
-    papers = some_papers()
+    papers = more_papers()
     local = _grow(papers, neighbours=len(papers.a), bootstrap=False)
     everywhere = _grow(papers, path="global", views="single", bootstrap=False)
     same = {tuple(pair) for pair in local.pairs.tolist()} & {tuple(pair) for pair in everywhere.pairs.tolist()}
@@ -64,7 +64,7 @@ def test_one_view_of_all_neighbours_is_the_global_path_of_a_single_view() -> Non
 
 
 def test_the_larger_cloud_decides_which_path_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    papers = some_papers()
+    papers = more_papers()
     options: dict[str, Any] = {"method": "geh", "k": 10, "neighbours": 30, "max_iterations": 2, "device": "cpu"}
 
     def linked(path: str) -> Any:
@@ -78,7 +78,7 @@ def test_the_larger_cloud_decides_which_path_is_taken(monkeypatch: pytest.Monkey
 
 
 def test_the_same_random_state_repeats() -> None:
-    one, other = _grow(some_papers()), _grow(some_papers())
+    one, other = _grow(more_papers()), _grow(more_papers())
     assert np.array_equal(one.pairs, other.pairs) and np.array_equal(one.votes, other.votes)
 
 
@@ -112,7 +112,7 @@ def test_clusters_of_duplicates_do_not_crash() -> None:
 
 
 def test_the_papers_clusters_are_as_large_as_the_dimension() -> None:
-    papers = some_papers()
+    papers = more_papers()
     dimension = max(papers.a.shape[1], papers.b.shape[1])
     assert _grow(papers, links_per_view=0).votes.tolist() == _grow(papers, links_per_view=dimension).votes.tolist()
 
@@ -133,7 +133,7 @@ def test_clusters_of_many_links_take_no_room_for_links_times_clusters(monkeypatc
 
 @pytest.mark.parametrize("device", ["torch:cpu"])
 def test_on_a_torch_device_it_finds_the_same_links(device: str) -> None:
-    papers = some_papers()
+    papers = more_papers()
     a, b = _clouds()
     options = GehOptions(**LOCAL, links_per_view=40)
     anchors = anchors_from_pairs(a, b, papers.seeds)
@@ -145,4 +145,4 @@ def test_on_a_torch_device_it_finds_the_same_links(device: str) -> None:
 @pytest.mark.parametrize("options", [{"path": "nearby"}, {"neighbours": 0}, {"links_per_view": -1}])
 def test_wrong_options_are_named(options: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=next(iter(options))):
-        _grow(some_papers(), **options)
+        _grow(more_papers(), **options)

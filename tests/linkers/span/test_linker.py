@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from span_papers import Papers, all_papers, cloud_pair, linked, linked_cut, some_papers
+from span_papers import Papers, all_papers, cloud_pair, linked, linked_cut, outside_papers, some_papers
 from veclink.backends.cloud_pair import CloudPair
 from veclink.data.links import Links
 from veclink.data.scores import score
@@ -113,9 +113,8 @@ def test_no_seeds_link_as_well_as_fifteen() -> None:
 
 
 def test_outside_anchors_link_as_well_as_seeds_and_are_no_links() -> None:
-    papers, whole = some_papers(), all_papers()
-    outside = whole.truth[500:530]
-    links = link(papers.a, papers.b, anchors=(whole.a[outside[:, 0]], whole.b[outside[:, 1]]), device="cpu")
+    papers = some_papers()
+    links = link(papers.a, papers.b, anchors=outside_papers(), device="cpu")
     assert f1(links, papers) >= f1(linked_cut(), papers) - 0.02
     assert not links.evidence["given"].any()
 
@@ -265,5 +264,5 @@ def test_without_refits_the_first_probabilities_stay() -> None:
 
 def test_clouds_that_are_matched_along_one_map_are_not_refitted(monkeypatch: pytest.MonkeyPatch) -> None:
     task, first = _estimated(SpanOptions(refits=1))
-    monkeypatch.setattr(linker, "FULL_FOLDS", 499)
+    monkeypatch.setattr(linker, "FULL_FOLDS", 299)
     assert linker.refit(task, first) is first

@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 
 from small_papers import small_papers
-from span_papers import all_papers, cloud_pair, seeds_of_cut, some_papers, whole_cloud_pair
+from span_papers import (
+    all_papers,
+    cloud_pair,
+    more_cloud_pair,
+    more_papers,
+    seeds_of_cut,
+    some_papers,
+    whole_cloud_pair,
+)
 from veclink.backends.cloud_pair import CloudPair
 from veclink.data.collection import Collection
 from veclink.data.no_links import FROM_NOTHING
@@ -19,6 +27,7 @@ from veclink.linkers.anchors import Anchors, anchors_from_rows
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.span.attempt import Attempt, Search
 from veclink.linkers.span.attempts import clean
+from veclink.linkers.span.growing import Pool
 from veclink.linkers.span.starts import Bootstrap, _rated, best_pool
 
 N_SEEDS = 30
@@ -90,14 +99,20 @@ def test_a_seed_file_without_a_right_pair_is_not_worse_than_none() -> None:
     assert len(found.outlier_seeds) >= 11
 
 
+@cache
+def _pool_of_more() -> Pool:
+    """What grows on the larger cut from its seeds."""
+    clouds = more_cloud_pair()
+    return best_pool(clouds, anchors_from_rows(clouds, more_papers().seeds), np.random.default_rng(0)).pool
+
+
 def _outliers(n_right: int, n_wrong: int) -> np.ndarray:
     """Positions of given pairs that look wrong, the true ones first, from what was found without them."""
-    papers, rng, clouds = some_papers(), np.random.default_rng(0), cloud_pair()
+    papers, rng, clouds = more_papers(), np.random.default_rng(0), more_cloud_pair()
     right = papers.truth[-n_right:] if n_right else papers.truth[:0]
     others = (np.setdiff1d(np.arange(len(rows)), of) for rows, of in zip((papers.a, papers.b), right.T, strict=True))
     wrong = np.column_stack([rng.permutation(each)[:n_wrong] for each in others])
-    pool = best_pool(clouds, seeds_of_cut(), rng).pool
-    found = Attempt(FROM_NOTHING, pool, Search(clouds, rng, SpanOptions(), None))
+    found = Attempt(FROM_NOTHING, _pool_of_more(), Search(clouds, rng, SpanOptions(), None))
     return _rated(found, anchors_from_rows(clouds, np.concatenate([right, wrong]))).outlier_seeds
 
 

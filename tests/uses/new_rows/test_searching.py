@@ -34,11 +34,12 @@ def test_the_pass_over_stored_rows_has_the_cosines_of_projected_ones(
     assert knowledge.whole is not None
     known = knowledge.sides[1]
     lengths = np.random.default_rng(0).uniform(0.5, 3, (len(grown.b), 1)).astype(np.float32)
+    factors = np.linspace(1, 2, grown.b.shape[1], dtype=np.float32)
     stored = {
         "unit": Collection.from_array(grown.b),
         "other lengths": Collection.from_array(grown.b * lengths),
         "float16": Collection.from_array(grown.b.astype(np.float16)),
-        "int8": Collection.from_array((grown.b * 300).astype(np.int8), scale=np.linspace(1, 2, 768, dtype=np.float32)),
+        "int8": Collection.from_array((grown.b * 300).astype(np.int8), scale=factors),
     }[kind]
     other = Cloud(stored, known.rows, known.mean)
     scales = scales_of(other, knowledge.whole[1])
