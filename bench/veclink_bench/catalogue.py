@@ -35,6 +35,7 @@ STUDIES = {
     "living": Entry("studies.living", "new rows judged by a saved linker, beside linking everything again"),
     "anchored": Entry("studies.anchored", "linking from outside anchors, along their own map and without it"),
     "refits": Entry("studies.refits", "maps fitted again to all candidates: how often, in how many folds"),
+    "other-maps": Entry("studies.other_maps", "what local and kernel maps would add to the evidence"),
     "few-candidates": Entry("studies.few_candidates", "two calibrations of few candidates, beside what is true"),
     "recorded-runs": Entry("studies.recorded_runs", "forty-two runs recorded, to compare two versions of the code"),
     "merge-sure": Entry("studies.merge_sure", "which links may make two rows one, and by which map the rest moves"),

@@ -31,7 +31,7 @@ def test_linked_papers_are_in_one_cluster_and_every_vector_has_one() -> None:
     assert len(found.labels_a) == len(found.labels_b) == 300
     assert min(found.labels_a.min(), found.labels_b.min()) == 0
     count_a, count_b = found.sizes()
-    assert count_a.sum() == count_b.sum() == 300 and (np.diff(count_a + count_b) <= 100).all()
+    assert count_a.sum() == count_b.sum() == 300 and (np.diff(count_a + count_b) <= 60).all()
 
 
 def test_papers_that_are_not_linked_still_land_with_their_own_kind() -> None:

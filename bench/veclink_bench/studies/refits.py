@@ -47,7 +47,7 @@ def measure(problem: Problem, random_state: int) -> dict[str, Any] | None:
     first = estimated(ready.task)
     if first is None:
         return None
-    found = {NONE: _figures(problem, ready, first, first.calibrated)}
+    found = {NONE: figures(problem, ready, first, first.calibrated)}
     for folds in FOLDS:
         found |= _refitted(problem, ready, first, folds)
     return found
@@ -61,13 +61,13 @@ def _refitted(problem: Problem, ready: Prepared, first: Estimated, folds: int) -
         for done in range(REFITS):
             now = linker._refitted(ready.task, now, first)
             shares.append(now.calibrated.share_right)
-            found[f"{folds} folds, {done + 1}"] = _figures(problem, ready, now, now.calibrated)
+            found[f"{folds} folds, {done + 1}"] = figures(problem, ready, now, now.calibrated)
     share = float(np.exp(np.log(shares).mean()))
     averaged = recounted(now.calibrated, share, min(len(problem.a), len(problem.b)))
-    return found | {f"{folds} folds, mean count": _figures(problem, ready, now, averaged)}
+    return found | {f"{folds} folds, mean count": figures(problem, ready, now, averaged)}
 
 
-def _figures(problem: Problem, ready: Prepared, way: Estimated, calibrated: Calibrated) -> dict[str, float]:
+def figures(problem: Problem, ready: Prepared, way: Estimated, calibrated: Calibrated) -> dict[str, float]:
     """What a calibration of these candidates says beside what is true, in points; the given pairs come first."""
     given = way.scored.matched.grown.given
     of_a, of_b = candidates(way)

@@ -65,7 +65,7 @@ def test_few_rows_among_many_are_linked_by_the_map_of_the_anchors() -> None:
 
 
 def test_where_nothing_is_shared_the_anchors_make_no_links() -> None:
-    links, _ = linked(0, n_b=120)
+    links, _ = linked(0, n_b=800)
     assert links.summary.verdict == "not linkable" and len(links) == 0
 
 

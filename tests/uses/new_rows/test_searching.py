@@ -39,7 +39,7 @@ def test_the_pass_over_stored_rows_has_the_cosines_of_projected_ones(
         "unit": Collection.from_array(grown.b),
         "other lengths": Collection.from_array(grown.b * lengths),
         "float16": Collection.from_array(grown.b.astype(np.float16)),
-        "int8": Collection.from_array((grown.b * 300).astype(np.int8), scale=factors),
+        "int8": Collection.from_array((grown.b * 120).astype(np.int8), scale=factors),
     }[kind]
     other = Cloud(stored, known.rows, known.mean)
     scales = scales_of(other, knowledge.whole[1])
