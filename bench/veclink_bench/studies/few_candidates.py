@@ -36,7 +36,7 @@ from veclink.linkers.span.task import SpanTask
 from veclink.linkers.stages import NOBODY
 from veclink_bench.places import results_folder
 from veclink_bench.real_cases import Builder, Case, Corpora, Pair, Problem, cases, even, unequal
-from veclink_bench.studies.kept_runs import Run, measure_missing
+from veclink_bench.studies.kept_runs import Missing, Run, measure_missing
 from veclink_bench.studies.real import scores
 
 OUTPUT = results_folder("experiments") / "few_candidates.json"
@@ -259,3 +259,24 @@ def _missing(options: Namespace, runs: list[Run]) -> Iterator[Callable[[], Run |
 def _run(head: Run, case: Case, corpora: Corpora) -> Run | None:
     found = measure(case.problem(corpora), case.trial)
     return None if found is None else head | found
+
+
+def missing_to_choose(
+    measured: Callable[[Problem, int], Run | None],
+    is_wanted: Callable[[str], bool],
+) -> Missing:
+    """Runs of another study, of the cases to choose on that are of a wanted kind."""
+
+    def run(case: Case, corpora: Corpora) -> Run | None:
+        found = measured(case.problem(corpora), case.trial)
+        return None if found is None else {"case": case.name, "kind": case.kind, **found}
+
+    def missing(options: Namespace, runs: list[Run]) -> Iterator[Callable[[], Run | None]]:
+        corpora = Corpora(options.data)
+        known = {each["case"] for each in runs}
+        for half, _, case in all_cases(options.trials):
+            wanted = half == "choose" and is_wanted(case.kind) and options.only in case.name
+            if wanted and case.name not in known:
+                yield partial(run, case, corpora)
+
+    return missing

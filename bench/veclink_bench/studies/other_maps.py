@@ -11,8 +11,7 @@ more columns, of candidates and decoys alike. Runs are kept in results/experimen
 
 from __future__ import annotations
 
-from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -33,8 +32,8 @@ from veclink.linkers.span import linker
 from veclink.linkers.span.results import Estimated
 from veclink.linkers.span.scoring import anchor_weights
 from veclink_bench.places import results_folder
-from veclink_bench.real_cases import Case, Corpora, Problem
-from veclink_bench.studies.few_candidates import Prepared, all_cases, candidates, estimated, prepared
+from veclink_bench.real_cases import Problem
+from veclink_bench.studies.few_candidates import Prepared, candidates, estimated, missing_to_choose, prepared
 from veclink_bench.studies.kept_runs import Run, measure_missing
 from veclink_bench.studies.refits import figures
 
@@ -245,18 +244,4 @@ def heading(runs: list[Run]) -> dict[str, Any]:
 
 def main() -> None:
     """Measure what the output file lacks."""
-    measure_missing(__doc__, OUTPUT, _missing, heading)
-
-
-def _missing(options: Namespace, runs: list[Run]) -> Iterator[Callable[[], Run | None]]:
-    corpora = Corpora(options.data)
-    known = {run["case"] for run in runs}
-    for half, _, case in all_cases(options.trials):
-        wanted = half == "choose" and case.kind in KINDS and options.only in case.name
-        if wanted and case.name not in known:
-            yield partial(_run, case, corpora)
-
-
-def _run(case: Case, corpora: Corpora) -> Run | None:
-    found = measure(case.problem(corpora), case.trial)
-    return None if found is None else {"case": case.name, "kind": case.kind, **found}
+    measure_missing(__doc__, OUTPUT, missing_to_choose(measure, lambda kind: kind in KINDS), heading)
