@@ -40,7 +40,6 @@ STUDIES = {
     "recorded-runs": Entry("studies.recorded_runs", "forty-two runs recorded, to compare two versions of the code"),
     "merge-sure": Entry("studies.merge_sure", "which links may make two rows one, and by which map the rest moves"),
     "advise": Entry("studies.advise", "what `veclink advise` says of changing the model, beside what is true"),
-    "house": Entry("house", "the source in figures: modules at the top, lines, tokens in a line"),
     "mutants": Entry("mutants", "small faults put into `confidence` one at a time: do the tests notice"),
     "databases": Entry("studies.databases", "two databases linked by URL, the links written back to both"),
 }
