@@ -97,7 +97,10 @@ def run_experiments(names: list[str], options: Options) -> None:
         )
         out = options.out or results_folder("experiments")
         ending = "" if setup.full else "-quick"
-        stores = {name: Store(out / f"{name}{ending}.json", name, setup, again=options.again) for name in names}
+        files = {name: out if out.suffix == ".json" else out / f"{name}{ending}.json" for name in names}
+        if len(set(files.values())) < len(names):
+            raise InputError(f"Several experiments are kept in a folder, and {out} is one file.")
+        stores = {name: Store(file, name, setup, again=options.again) for name, file in files.items()}
         if not any(load(name).cells(setup) for name in names):
             raise InputError("None of the cells is asked for; check --methods and --corpora.")
         failures = 0 if options.draw_only else _measure(stores, setup, options)
@@ -169,9 +172,11 @@ def _command(name: str, doc: str) -> Callable[..., None]:
         jobs: Annotated[int, typer.Option(min=1, help="Processes, one thread each.")] = 1,
         device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "cpu",
         minutes: Annotated[float | None, typer.Option(min=0.0, help="Stop then; the next run goes on.")] = None,
-        out: Annotated[Path | None, typer.Option(help="Where JSON, Markdown and figure go.")] = None,
+        out: Annotated[Path | None, typer.Option(help="Folder for JSON, Markdown and figure; or FILE.json.")] = None,
         again: Annotated[bool, typer.Option("--again", help="Measure every cell again.")] = False,
-        draw_only: Annotated[bool, typer.Option("--draw-only", help="Tables and figure from what is there.")] = False,
+        draw_only: Annotated[
+            bool, typer.Option("--table", "--draw-only", help="Tables and figure of what is there; measure nothing.")
+        ] = False,
         as_json: AsJson = False,
         quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     ) -> None:
