@@ -58,7 +58,6 @@ TIERS = {
     "probing/test_probe.py": "runs",
     "report/test_commands.py": "runs",
     "report/test_in_browser.py": "browser",
-    "report/test_probe_page.py": "browser",
     "review/test_again.py": "runs",
     "review/test_command.py": "browser",
     "review/test_fragments.py": "browser",

@@ -1,4 +1,4 @@
-"""What `report.packing.pack` wrote, read as the browser reads it."""
+"""What `report.content.pack` wrote, read as the browser reads it."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ class TestOneEntryIsEnough:
         assert in_words(doubtful, i) == f"The toy of {toy.name.removeprefix('toy_of_')} is at {value:.3f}."
 
     def test_the_report_holds_its_label_and_its_values(self, toy_links: Links, toy: Evidence) -> None:
-        data = unpacked(gather(toy_links, None, None).packed)
+        data = unpacked(gather(toy_links, None, None)["packed"])
         whole = toy_links.considered
         assert whole is not None
         assert data["facts"]["labels"][toy.name] == toy.label

@@ -143,7 +143,7 @@ def test_given_pairs_are_blamed_and_more_asked_for_only_where_that_can_help(
     links = _nothing_from(given, wrong=wrong, by_column=by_column)
     said = " ".join(links.summary.reasons)
     assert ("given pairs are wrong" in said) is blamed and ("more" in links.summary.reasons[-1]) is more
-    assert " ".join(advice_without_links(links)).count("veclink anchors") == 1
+    assert "--anchors" in " ".join(advice_without_links(links))
     if by_column:
         assert "--seeds-by" not in " ".join([said, *advice_without_links(links)])
 

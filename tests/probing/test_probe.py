@@ -23,7 +23,7 @@ from veclink.probing import Probe, probe, verdict_of, verdict_of_start
 from veclink.probing.forecast import forecast_links
 from veclink.probing.sides import compare_spaces
 from veclink.probing.starting import try_start
-from veclink.report.probe_page import save_probe
+from veclink.report import save_probe
 
 LARGE_FROM_70 = {**(forecast_links.__kwdefaults__ or {}), "most": 70}  # so that few rows are probed as many are
 

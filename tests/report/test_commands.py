@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 import span_papers
 from veclink.cli.app import app
-from veclink.cli.terminal import print_demo
 
 
 @pytest.fixture(scope="module")
@@ -52,11 +51,3 @@ def test_a_report_that_could_not_be_written_is_refused_before_the_work(
     code, out, err = link(files, "-o", tmp_path / "links.csv", "--report", tmp_path / report)
     assert (code, out) == (1, "") and said in err and "iteration" not in err
     assert not (tmp_path / "links.csv").exists()
-
-
-def test_the_demo_writes_a_report_and_says_where_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    demo = span_papers.demo()
-    print_demo(demo)
-    printed = capsys.readouterr().out
-    assert demo.report is not None and "You can trust these links." in demo.report.read_text()
-    assert demo.report.as_uri() in printed and "open the report in a browser" in printed

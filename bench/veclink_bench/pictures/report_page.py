@@ -15,8 +15,7 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 
 from veclink import link, probe, sample
-from veclink.report import save_report
-from veclink.report.probe_page import save_probe
+from veclink.report import save_probe, save_report
 from veclink_bench.arguments import parser
 from veclink_bench.places import PICTURES
 

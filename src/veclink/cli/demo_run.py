@@ -12,7 +12,7 @@ from veclink.data.pairs import resolve_pairs
 from veclink.data.scores import Scores, score
 from veclink.linkers.linking import link
 from veclink.report import save_report
-from veclink.report.examples import Example, examples
+from veclink.report.content import Example, examples
 from veclink.stores.opening import open_collection
 
 if TYPE_CHECKING:

@@ -64,7 +64,7 @@ def probe(
             progress=listener,
         )
     if report is not None:
-        from veclink.report.probe_page import save_probe
+        from veclink.report import save_probe
 
         save_probe(report, found)
     page = {} if report is None else {"report": str(report)}

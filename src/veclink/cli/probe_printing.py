@@ -10,7 +10,7 @@ from rich.table import Table
 
 from veclink.errors import named
 from veclink.probing import Probe
-from veclink.report.markup import duration, percent
+from veclink.report.words import duration, percent
 
 
 def print_probe(probe: Probe, step: str | None = None, report: str | None = None) -> None:

@@ -74,7 +74,7 @@ def review(
     if not len(found) and not path.exists():  # what was accepted before can still be linked again with
         _say_nothing_to_review(found, links, as_json)
         raise typer.Exit(NO_TRUSTED_LINKS)
-    for package in ("fastapi", "jinja2", "python_multipart", "uvicorn"):
+    for package in ("fastapi", "python_multipart", "uvicorn"):
         needed(package, "The review page", "veclink[review]")
     from veclink.review.again import LinkAgain
     from veclink.review.journal import Journal

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from veclink.data.agreement import ColumnScores
     from veclink.data.scores import Scores
     from veclink.data.summary import Range, Summary
-    from veclink.report.examples import Example
+    from veclink.report.content import Example
 
 def print_summary(summary: Summary) -> None:
     """Say how many links there are, how good they are thought to be, why, and which of the seeds look wrong."""

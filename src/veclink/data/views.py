@@ -11,7 +11,7 @@ from typing import Any
 
 VIEWS = {
     "estimates": "veclink.confidence.intervals:estimates",
-    "explanation": "veclink.report.link_words:explanation",
+    "explanation": "veclink.report.words:explanation",
     "report": "veclink.report:save_report",
     "plot": "veclink.report.plotting:plot_links",
 }

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 from dataclasses import replace
-from typing import Any
+from importlib.resources import files
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from veclink.data.collection import Collection
+from veclink import __version__
 from veclink.data.links import Links
 from veclink.data.pairs import resolve_pairs
+from veclink.data.summary import range_in_words
+from veclink.data.titles import cleaned, clipped
+from veclink.errors import without_secrets
 from veclink.files.atomic import written_whole
 from veclink.report.content import gather
-from veclink.report.page import render
+from veclink.report.words import duration, percent
 from veclink.stores.opening import open_collection
 from veclink.uses.linked_pairs import check_links
+
+if TYPE_CHECKING:
+    from veclink.confidence.intervals import Interval
+    from veclink.probing import Probe
+
+SCRIPTS = ("data.js", "draw.js", "charts.js", "map.js", "table.js", "explain.js", "theme.js", "main.js")
 
 
 def save_report(
@@ -37,24 +50,55 @@ def save_report(
     """
     left = None if a is None else open_collection(a, payload=payload_a)
     right = None if b is None else open_collection(b, payload=payload_b)
+    rows = None
+    if truth is not None and (left is None or right is None):
+        rows = np.asarray(truth, np.int64).reshape(-1, 2)
     if left is not None and right is not None:
         check_links(links, left, right)
-    rows = None
-    if truth is not None:
-        if left is None or right is None:
-            rows = np.asarray(truth, np.int64).reshape(-1, 2)
-        else:
-            rows = resolve_pairs(truth, left, right, what="truth")
-    page = render(gather(_with_note(links, left, right), left, right, truth=rows))
+        rows = None if truth is None else resolve_pairs(truth, left, right, what="truth")
+        agreement = links.agreement_with(left, right) if links.summary.agreement is None else None
+        if agreement is not None and agreement.note:  # a payload that came after linking, and looks shuffled
+            links = replace(links, summary=replace(links.summary, agreement=agreement))
+    _write(path, "report.html", SCRIPTS, **gather(links, left, right, truth=rows))
+
+
+def save_probe(path: str | os.PathLike[str], probe: Probe) -> None:
+    """Write the page of a probe to `path`, whole or not at all."""
+    _write(path, "probe.html", ("theme.js",), probe=probe)
+
+
+def _write(path: str | os.PathLike[str], template: str, scripts: tuple[str, ...], **content: Any) -> None:
+    """A page that needs nothing but itself: style, script and data inside, and every text from outside escaped."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("veclink.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        base=lambda name: clipped(PurePath(name).name),
+        cleaned=lambda text: text if hasattr(text, "__html__") else cleaned(text),
+        duration=duration,
+        hashed=lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
+        likely=_likely,
+        percent=percent,
+        thousands="{:,.0f}".format,
+        told=lambda value: clipped(without_secrets(str(value))),
+    )
+    style, *code = (
+        files("veclink.report").joinpath("assets", name).read_text("utf-8") for name in ("style.css", *scripts)
+    )
+    page = environment.get_template(template).render(
+        version=__version__, style=style, script="\n".join(code), **content
+    )
     with written_whole(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
 
 
-def _with_note(links: Links, a: Collection | None, b: Collection | None) -> Links:
-    """With what a payload that came after linking says, where it looks shuffled: its titles would mislead."""
-    if links.summary.agreement is not None or a is None or b is None:
-        return links
-    agreement = links.agreement_with(a, b)
-    if agreement is None or not agreement.note:
-        return links
-    return replace(links, summary=replace(links.summary, agreement=agreement))
+def _likely(found: Interval | tuple[float, float]) -> str:
+    """A range of shares in words, in one line with its unit."""
+    bounds = found if isinstance(found, tuple) else (found.low, found.high)
+    return f"likely {range_in_words(bounds, to=' to ')}".replace(" %", "\u00a0%")

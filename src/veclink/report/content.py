@@ -1,8 +1,11 @@
-"""What a report holds: names, estimates, close calls and the columns that its charts and its table are drawn from."""
+"""What a report shows of links, as plain data: `templates` have the words and the HTML, `assets` the charts."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import base64
+import json
+import zlib
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
@@ -10,224 +13,249 @@ import numpy as np
 
 from veclink.confidence import evidence as registry
 from veclink.confidence.constants import SURER
-from veclink.confidence.explanations import SURE
-from veclink.confidence.intervals import Estimates, Spread, estimate
+from veclink.confidence.explanations import SURE, in_words, typical
+from veclink.confidence.intervals import Spread, estimate, estimates
 from veclink.data.collection import Collection
 from veclink.data.links import Links
-from veclink.data.scores import Scores, score
+from veclink.data.pairs import pair_keys
+from veclink.data.scores import score
 from veclink.data.titles import Names, clipped, names
-from veclink.report.examples import Example, candidates, examples, in_truth, known_ids
 from veclink.report.mapping import Mapped, map_links
-from veclink.report.packing import pack, scaled
+from veclink.report.words import advice, headline, is_open, shown_reasons
 
 LISTED = 120_000  # links with all their evidence; of more, those nearest to the threshold
 CLOSE = 0.05  # a rival whose csls is at most so much lower is a close call
 SHOWN = 12
-SURE_ONES, DOUBTFUL_ONES = 1, 2  # examples on the first screen
-SIMILARITY_STEP = 1e-4  # in which scores of rivals and similarities of near links are kept
+STEP = 1e-4  # in which scores of rivals and similarities of near links are kept
+MISSING = -32768  # of a column that is kept in steps
 SIMILARITIES = ("rival_a_score", "rival_b_score", "near1_similarity", "near2_similarity", "near3_similarity")
-ROWS_A = ("rival_a", "near1_a", "near2_a", "near3_a")
-ROWS_B = ("rival_b", "near1_b", "near2_b", "near3_b")
-COUNTS = ("votes", "views")
+OTHERS = ("rival_{}", "near1_{}", "near2_{}", "near3_{}")  # columns of rows on either side
 
 
 @dataclass(frozen=True)
-class CloseCall:
-    """A link whose runner-up comes close: the three names, which side the runner-up is on, and the gap in csls."""
+class Example:
+    """A pair to check by eye: "sure", "doubtful" or "left out", its rank among the candidates, the case against it."""
 
-    a: str
-    b: str
-    rival: str
-    side: str
-    margin: float
+    kind: str
+    rank: int
+    title_a: str
+    title_b: str
     probability: float
+    doubt: str
+    right: bool | None  # whether the truth has it, where the truth is known
 
 
-@dataclass(frozen=True)
-class Hub:
-    """A row that many of the other collection prefer to all others, and what it is linked with, if with anything."""
-
-    name: str
-    side: str
-    chosen: int
-    partner: str | None
-
-
-@dataclass(frozen=True, eq=False)
-class Content:
-    """All that the page shows. source: every pair that the run considered, of which the links are the first."""
-
-    links: Links
-    source: Links
-    name_a: str
-    name_b: str
-    estimates: Estimates | None
-    truth: Scores | None
-    close_calls: list[CloseCall]
-    n_close: int
-    hubs: list[Hub]
-    examples: list[Example]
-    n_listed: int
-    mapped: Mapped | None
-    titled: bool
-    packed: str
-
-
-def gather(links: Links, a: Collection | None, b: Collection | None, *, truth: np.ndarray | None = None) -> Content:
-    """The content of the report of `links` between the collections a and b, as far as they are given."""
-    source = candidates(links)
-    listed = _listed(len(source), len(links))
+def gather(
+    links: Links, a: Collection | None, b: Collection | None, *, truth: np.ndarray | None = None
+) -> dict[str, Any]:
+    """All that the report of `links` shows, by the names that `report.html` has for it."""
+    summary, source, found = links.summary, candidates(links), estimate(links)
+    n, sides = len(source), {"a": a, "b": b}
+    first = min(max(len(links) - LISTED // 2, 0), max(n - LISTED, 0))
+    listed = np.arange(first, min(n, first + LISTED))
     mapped = map_links(links, a, b)
     hubs = {side: np.array(links.trace.get("hubs", {}).get(side, []), np.int64).reshape(-1, 2) for side in "ab"}
-    of_a, of_b = (
-        names(_mentioned(source, listed, side, mapped, hubs[side]), collection, known_ids(source, side))
-        for side, collection in (("a", a), ("b", b))
-    )
-    right = None if truth is None else in_truth(source, truth)
-    calls, n_close = _close_calls(links, of_a, of_b)
-    return Content(
-        links=links,
-        source=source,
-        name_a="A" if a is None else clipped(PurePath(a.name).name),
-        name_b="B" if b is None else clipped(PurePath(b.name).name),
-        estimates=estimate(links),
-        truth=None if truth is None else score(links.pairs, truth),
-        close_calls=calls,
-        n_close=n_close,
-        hubs=_hubs(links, hubs, of_a, of_b),
-        examples=examples(links, a, b, truth, sure=SURE_ONES, doubtful=DOUBTFUL_ONES),
-        n_listed=len(listed),
-        mapped=mapped,
-        titled=of_a.titles is not None and of_b.titles is not None,
-        packed=_packed(links, source, listed, of_a, of_b, mapped, right),
-    )
+    called: dict[str, Names] = {}
+    for column, (side, other) in enumerate((("a", "b"), ("b", "a"))):
+        rows = [source.evidence[name][listed] for each in OTHERS if (name := each.format(side)) in source.evidence]
+        rows += [source.pairs[listed, column], hubs[side][:, 0]] + ([] if mapped is None else [mapped.rows[column]])
+        rows.append(links.pairs[np.isin(links.pairs[:, 1 - column], hubs[other][:, 0]), column])
+        called[side] = names(np.concatenate(rows), sides[side], known_ids(source, side))
+    close_calls, n_close = _close_calls(links, called)
+    agreement, told = summary.agreement, shown_reasons(links)
+    head, sentence = headline(links, found)
+    if agreement is not None and agreement.sentence not in sentence:
+        told.insert(0, agreement.sentence)
+    is_doubtful = is_open(links) or summary.verdict != summary.verdict_in_words  # red would say that nothing is shared
+    return {
+        "links": links,
+        "summary": summary,
+        "n": n,
+        "n_listed": len(listed),
+        "names": {s: s.upper() if each is None else clipped(PurePath(each.name).name) for s, each in sides.items()},
+        "titled": all(each.titles is not None for each in called.values()),
+        "look": "doubtful" if is_doubtful else summary.verdict,
+        "head": head,
+        "sentence": sentence,
+        "reasons": told or ["No reasons were given."],
+        "advice": advice(links, found, n_close),
+        "estimates": found,
+        "truth": None if truth is None else score(links.pairs, truth),
+        "examples": examples(links, a, b, truth, sure=1, doubtful=2),
+        "histogram": _histogram(links, source),
+        "curve": [] if found is None else _curve(links, source),
+        "growth": links.trace.get("growth", []),
+        "starts": list(dict.fromkeys(name for name, _ in links.trace.get("starts", []))),
+        "map": None if mapped is None else _drawn(links, mapped),
+        "close": CLOSE,
+        "close_calls": close_calls,
+        "n_close": n_close,
+        "hubs": _hubs(links, hubs, called),
+        "score_help": getattr(registry.lookup("score"), "help", ""),
+        "packed": _packed(links, source, listed, called, mapped, None if truth is None else _in_truth(source, truth)),
+    }  # fmt: skip
 
 
-def margins(links: Links) -> np.ndarray:
-    """How far each link is above its best rival on either side, (n, 2) in csls; infinite where there is none."""
-    column = links.evidence
-    return np.column_stack(
-        [
-            np.where(column[f"rival_{side}"] >= 0, column["score"] - column[f"rival_{side}_score"], np.inf)
-            for side in "ab"
-        ]
-    )
+def examples(
+    links: Links, a: Collection | None, b: Collection | None, truth: np.ndarray | None, *, sure: int, doubtful: int
+) -> list[Example]:
+    """So many sure and doubtful links, and the pair that came closest to being a link, the surest first."""
+    source = candidates(links)
+    chosen = typical(replace(links, considered=source), sure, doubtful)
+    ranks = np.array([rank for _, rank in chosen], np.int64)
+    right = np.zeros(len(source), bool) if truth is None else _in_truth(source, truth)
+    traced, titles, rivals = replace(source, trace=links.trace), [], []
+    for column, (side, collection) in enumerate((("a", a), ("b", b))):
+        own = source.pairs[ranks, column]
+        rival = source.evidence.get(f"rival_{side}", np.full(len(source), -1))[ranks]
+        called = names(np.concatenate([own, rival]), collection, known_ids(source, side))
+        titles.append([called.of(row) for row in own.tolist()])
+        rivals.append([called.of(row) if row >= 0 else "" for row in rival.tolist()])
+    return [
+        Example(
+            kind=kind,
+            rank=rank,
+            title_a=titles[0][i],
+            title_b=titles[1][i],
+            probability=float(source.probability[rank]),
+            doubt="" if kind == "sure" else in_words(traced, rank, rivals[0][i], rivals[1][i]),
+            right=None if truth is None else bool(right[rank]),
+        )
+        for i, (kind, rank) in enumerate(chosen)
+    ]
 
 
-def _listed(n: int, kept: int) -> np.ndarray:
-    """Ranks of the pairs to list with their evidence."""
-    if n <= LISTED:
-        return np.arange(n)
-    first = min(max(kept - LISTED // 2, 0), n - LISTED)
-    return np.arange(first, first + LISTED)
+def candidates(links: Links) -> Links:
+    """All pairs that the run considered, where they are there and begin with the links."""
+    whole = links.considered
+    return whole if whole is not None and np.array_equal(whole.pairs[: len(links)], links.pairs) else links
 
 
-def _mentioned(source: Links, listed: np.ndarray, side: str, mapped: Mapped | None, hubs: np.ndarray) -> np.ndarray:
-    column = 0 if side == "a" else 1
-    others = [source.evidence[name][listed] for name in (ROWS_A if side == "a" else ROWS_B) if name in source.evidence]
-    drawn = [] if mapped is None else [mapped.rows_a if side == "a" else mapped.rows_b]
-    partners = [source.pairs[np.isin(source.pairs[:, 1 - column], hubs[:, 0]), column]]
-    wrong = [np.array([pair[column] for pair in source.summary.wrong_seeds], np.int64)]
-    return np.concatenate([source.pairs[listed, column], hubs[:, 0], *others, *drawn, *partners, *wrong])
+def known_ids(links: Links, side: str) -> dict[int, str]:
+    """The ids that links themselves carry, by row."""
+    ids, column = (links.ids_a, 0) if side == "a" else (links.ids_b, 1)
+    return {} if ids is None else dict(zip(links.pairs[:, column].tolist(), map(str, ids.tolist()), strict=True))
 
 
-def _close_calls(links: Links, of_a: Names, of_b: Names) -> tuple[list[CloseCall], int]:
+def _in_truth(links: Links, truth: np.ndarray) -> np.ndarray:
+    n_b = links.summary.n_b
+    return np.isin(pair_keys(links.pairs, n_b), pair_keys(truth, n_b))
+
+
+def _close_calls(links: Links, called: dict[str, Names]) -> tuple[list[dict[str, Any]], int]:
+    """Links whose runner-up comes close: the first of them, the closest first, and how many there are."""
     column = links.evidence
     if "rival_a" not in column or not len(links):
         return [], 0
-    gaps = margins(links)
+    gaps = np.column_stack(
+        [np.where(column[f"rival_{s}"] >= 0, column["score"] - column[f"rival_{s}_score"], np.inf) for s in "ab"]
+    )
     gap = np.where(column.get("given", np.zeros(len(links), bool)), np.inf, gaps.min(axis=1))
     close = np.flatnonzero(gap <= CLOSE)
-    calls = []
-    for i in close[np.argsort(gap[close], kind="stable")][:SHOWN]:
-        side = "ab"[int(np.argmin(gaps[i]))]
-        rival = (of_a if side == "a" else of_b).of(int(column[f"rival_{side}"][i]))
-        row_a, row_b = links.pairs[i].tolist()
-        calls.append(CloseCall(of_a.of(row_a), of_b.of(row_b), rival, side, float(gap[i]), float(links.probability[i])))
-    return calls, len(close)
+    told = []
+    for i in close[np.argsort(gap[close], kind="stable")][:SHOWN].tolist():
+        side, (row_a, row_b) = "ab"[int(np.argmin(gaps[i]))], links.pairs[i].tolist()
+        rival = called[side].of(int(column[f"rival_{side}"][i]))
+        told.append({"a": called["a"].of(row_a), "b": called["b"].of(row_b), "rival": rival, "side": side,
+                     "lead": gap[i], "probability": links.probability[i]})  # fmt: skip
+    return told, len(close)
 
 
-def _hubs(links: Links, hubs: dict[str, np.ndarray], of_a: Names, of_b: Names) -> list[Hub]:
-    listed = []
-    for side, own, other, column in (("a", of_a, of_b, 0), ("b", of_b, of_a, 1)):
+def _hubs(links: Links, hubs: dict[str, np.ndarray], called: dict[str, Names]) -> list[dict[str, Any]]:
+    """Rows that many of the other collection prefer to all others, and what they are linked with."""
+    told = []
+    for column, (side, other) in enumerate((("a", "b"), ("b", "a"))):
         for row, chosen in hubs[side].tolist():
-            at = np.flatnonzero(links.pairs[:, column] == row)
-            partner = other.of(int(links.pairs[at[0], 1 - column])) if len(at) else None
-            listed.append(Hub(own.of(row), side, chosen, partner))
-    return sorted(listed, key=lambda hub: (-hub.chosen, hub.side, hub.name))[:SHOWN]
+            partners = links.pairs[links.pairs[:, column] == row, 1 - column].tolist()
+            partner = called[other].of(partners[0]) if partners else "nothing"
+            told.append({"name": called[side].of(row), "side": side, "chosen": chosen, "partner": partner})
+    return sorted(told, key=lambda hub: (-hub["chosen"], hub["side"], hub["name"]))[:SHOWN]
+
+
+def _histogram(links: Links, source: Links) -> list[tuple[float, int, float | None]]:
+    """For each tenth of probability: where it begins, how many pairs there are, how many decoys."""
+    counts, _ = np.histogram(source.probability, 10, (0.0, 1.0))
+    decoys = links.trace.get("decoys")
+    wrong = [None] * 10 if not decoys else np.array(decoys["probability"]).reshape(10, -1).sum(axis=1).tolist()
+    return [(i / 10, int(count), each) for i, (count, each) in enumerate(zip(counts, wrong, strict=True))]
+
+
+def _curve(links: Links, source: Links) -> list[tuple[float, int, Any]]:
+    """A probability, how many pairs are at least as probable, and what is estimated of those."""
+    summary, rows = links.summary, []
+    for wanted in (0.99, 0.95, 0.9, 0.8, 0.5, 0.2):
+        sure = source.probability[source.probability >= wanted]
+        told = estimates(sure, summary.overlap or 1.0, min(summary.n_a, summary.n_b), summary.caution)
+        if told is not None:
+            rows.append((wanted, len(sure), told))
+    return rows
+
+
+def _drawn(links: Links, mapped: Mapped) -> dict[str, Any]:
+    """How many marks of each kind are on the map, and how many there could be."""
+    count = len(mapped.ranks)
+    return {
+        "links": count,
+        "doubtful": int(np.count_nonzero(links.probability[mapped.ranks] < SURE)),
+        "alone": [len(rows) - count for rows in mapped.rows],
+        "unlinked": mapped.unlinked,
+    }
 
 
 def _packed(
     links: Links,
     source: Links,
     listed: np.ndarray,
-    of_a: Names,
-    of_b: Names,
+    called: dict[str, Names],
     mapped: Mapped | None,
     right: np.ndarray | None,
 ) -> str:
+    """The columns that the charts, the map and the table are drawn from, as `assets/data.js` reads them."""
+    evidence = {name: values[listed] for name, values in source.evidence.items()}
     columns: dict[str, np.ndarray] = {
         "probability": np.rint(source.probability * 65535).astype(np.uint16),
         "rank": listed.astype(np.uint32),
-        "a": of_a.place(source.pairs[listed, 0]),
-        "b": of_b.place(source.pairs[listed, 1]),
+        "given": evidence.get("given", np.zeros(len(listed), bool)).astype(np.uint8),
     }
-    evidence = {name: values[listed] for name, values in source.evidence.items()}
-    for name in ROWS_A + ROWS_B:
-        if name in evidence:
-            columns[name] = (of_a if name in ROWS_A else of_b).place(evidence[name])
-    numbers = _numbers(evidence)
-    steps = _steps()
-    columns |= {name: scaled(values, steps[name]) for name, values in numbers.items()}
-    columns |= {name: np.minimum(evidence[name], 65535).astype(np.uint16) for name in COUNTS if name in evidence}
-    columns["given"] = evidence.get("given", np.zeros(len(listed), bool)).astype(np.uint8)
+    texts: dict[str, int] = {}  # each once: titles of the two collections are often the same
+    for column, (side, own) in enumerate(called.items()):
+        columns[side] = own.place(source.pairs[listed, column])
+        columns |= {n: own.place(evidence[n]) for each in OTHERS if (n := each.format(side)) in evidence}
+        if own.titles is not None:
+            columns[f"title_{side}"] = np.array([texts.setdefault(each, len(texts)) for each in own.titles], np.uint32)
+        if mapped is not None:
+            columns[f"map_{side}"] = own.place(mapped.rows[column])
+    numbers = {name: (evidence[name], STEP) for name in SIMILARITIES if name in evidence}
+    for entry in registry.REGISTRY:  # all evidence, also what is no column of a links file
+        values = entry.recorded(evidence)
+        if values is not None:
+            numbers[entry.name] = values, entry.resolution
+    columns |= {name: in_steps(values, step) for name, (values, step) in numbers.items()}
+    columns |= {n: np.minimum(evidence[n], 65535).astype(np.uint16) for n in ("votes", "views") if n in evidence}
     if right is not None:
         columns["right"] = right[listed].astype(np.uint8)
     if len(listed) == len(source):
         columns["exact"] = source.probability  # what the button writes is what a file would hold
     if mapped is not None:
-        columns |= mapped.columns(of_a, of_b)
-    place: dict[str, int] = {}
-    for side, own in (("a", of_a), ("b", of_b)):
-        if own.titles is not None:
-            # each text once: titles of the two collections are often the same
-            columns[f"title_{side}"] = np.array(
-                [place.setdefault(title, len(place)) for title in own.titles], np.uint32
-            )
+        columns["map_rank"] = mapped.ranks.astype(np.uint32)
+        for end, places in zip(("a", "b", "both"), mapped.places, strict=True):
+            at = np.rint(places * 65535).astype(np.uint16)
+            columns |= {f"map_x_{end}": at[:, 0], f"map_y_{end}": at[:, 1]}
     told = {
-        "facts": _facts(links, source, mapped),
-        "texts": list(place),
-        "ids_a": of_a.ids,
-        "ids_b": of_b.ids,
-        "numbered": {"a": of_a.numbered, "b": of_b.numbered},
+        "facts": _facts(links, mapped),
+        "texts": list(texts),
+        **{f"ids_{side}": own.ids for side, own in called.items()},
+        "numbered": {side: own.numbered for side, own in called.items()},
     }
-    return pack(told, columns, steps)
+    return pack(told, columns, {name: step for name, (_, step) in numbers.items()})
 
 
-def _steps() -> dict[str, float]:
-    """The step in which each column of numbers is kept."""
-    steps = dict.fromkeys(SIMILARITIES, SIMILARITY_STEP)
-    return steps | {entry.name: entry.resolution for entry in registry.REGISTRY}
-
-
-def _numbers(evidence: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The columns of numbers: all evidence, also what is no column of a links file, and what it is compared with."""
-    numbers = {name: evidence[name] for name in SIMILARITIES if name in evidence}
-    for entry in registry.REGISTRY:
-        values = entry.recorded(evidence)
-        if values is not None:
-            numbers[entry.name] = values
-    return numbers
-
-
-def _facts(links: Links, source: Links, mapped: Mapped | None) -> dict[str, Any]:
-    summary = links.summary
+def _facts(links: Links, mapped: Mapped | None) -> dict[str, Any]:
+    summary, trace = links.summary, links.trace
     smaller = min(summary.n_a, summary.n_b)
-    spread = Spread.at(summary.overlap or 0.0, smaller)
-    of_surer = Spread.at(summary.overlap or 0.0, smaller, summary.caution)
+    spread, of_surer = (Spread.at(summary.overlap or 0.0, smaller, caution) for caution in (1.0, summary.caution))
     return {
         "kept": len(links),
-        "all": len(source),
         "overlap": summary.overlap,
         "estimated": summary.precision is not None,
         "caution": summary.caution,
@@ -239,10 +267,36 @@ def _facts(links: Links, source: Links, mapped: Mapped | None) -> dict[str, Any]
         },
         "close": CLOSE,
         "sure": SURE,
-        "unlinked": None if mapped is None else list(mapped.unlinked),
-        "growth": links.trace.get("growth", []),
-        "model": links.trace.get("model"),
+        "unlinked": None if mapped is None else mapped.unlinked,
+        "growth": trace.get("growth", []),
+        "model": trace.get("model"),
         "labels": {entry.name: entry.label for entry in registry.REGISTRY},
         "told": {entry.name: registry.explained_with(entry.name) for entry in registry.REGISTRY},
-        "decoys": links.trace.get("decoys"),
+        "decoys": trace.get("decoys"),
     }
+
+
+def in_steps(values: np.ndarray, step: float) -> np.ndarray:
+    """Numbers as int16 in units of `step`; NaN is MISSING, and what is out of range becomes the last in range."""
+    with np.errstate(invalid="ignore"):
+        units = np.clip(np.rint(np.asarray(values, float) / step), -32767, 32767)
+    return np.where(np.isfinite(units), units, MISSING).astype(np.int16)
+
+
+def pack(texts: dict[str, Any], columns: dict[str, np.ndarray], steps: dict[str, float]) -> str:
+    """Base64 of the compressed texts and columns. steps: of columns made by `in_steps`, for turning them back.
+
+    Length of the JSON (4 bytes, little-endian), the JSON, which lists the columns by type, place and length, then the
+    columns; zeros fill each up to a multiple of 8 bytes.
+    """
+    described, parts, place = {}, [], 0
+    for name, values in columns.items():
+        data = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<"), copy=False).tobytes()
+        described[name] = {"type": values.dtype.name, "at": place, "length": len(values)}
+        if name in steps:
+            described[name]["factor"] = steps[name]
+        parts.append(data + b"\0" * (-len(data) % 8))
+        place += len(parts[-1])
+    text = json.dumps({**texts, "columns": described}, ensure_ascii=False, separators=(",", ":")).encode()
+    head = len(text).to_bytes(4, "little") + text
+    return base64.b64encode(zlib.compress(head + b"\0" * (-len(head) % 8) + b"".join(parts), 7)).decode()
