@@ -140,7 +140,7 @@ class Room:
 
 def left_over(folder: Path) -> list[str]:
     """Files of its own that veclink left in a folder; marks of empty folders do not count."""
-    hidden = (path for path in folder.rglob("*") if path.is_file() and path.name != MARK)
+    hidden = (path for path in folder.rglob("*") if path.is_file() and path.name != MARK and path.suffix != ".lock")
     ours = (path.relative_to(folder) for path in hidden)
     return sorted(str(path) for path in ours if any(part.startswith(".veclink-") for part in path.parts))
 

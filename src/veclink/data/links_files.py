@@ -21,6 +21,7 @@ from veclink.data.texts import TEXTS
 from veclink.errors import InputError, named, needed
 from veclink.files.atomic import finish_killed_write, flush, written_whole
 from veclink.files.fingerprints import digest
+from veclink.files.locks import alone
 from veclink.files.tables import (
     metadata_of,
     read_csv,
@@ -60,9 +61,9 @@ def write(path: str | Path, columns: dict[str, np.ndarray], metadata: dict[str, 
         with written_whole(path) as temporary:
             write_parquet(temporary, content)
         return
-    check_beside(path)
     formats = {name: _TEXT[_kind(values)] for name, values in columns.items()}
-    with written_whole(path) as temporary:
+    with alone(path), written_whole(path) as temporary:  # two files: those of two runs would not fit
+        check_beside(path)
         write_csv(temporary, columns, formats)
         flush(temporary)  # of the two files this one may fill the disk: find out before either is in place
         complete = _complete(columns, metadata)

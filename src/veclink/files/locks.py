@@ -6,11 +6,15 @@ not have, and scratch folders ask whether the locked file is still the one of th
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from veclink.errors import OutputError
 
 
 def locked(path: Path, *, shared: bool = False) -> int | None:
@@ -35,36 +39,48 @@ def locked(path: Path, *, shared: bool = False) -> int | None:
 
 
 @contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """Hold the lock on a folder, which is waited for; nothing is held where it is not there, or has no locks.
+def alone(target: Path) -> Iterator[None]:
+    """Keep other processes that would write `target` waiting until the block ends.
 
-    A folder may be replaced as a whole while it is waited for: then the new one is locked.
+    What is locked is a file beside it, which goes when the block ends: the target itself may be replaced meanwhile.
     """
+    folder = next(each for each in target.absolute().parents if each.is_dir())
+    lock = folder / f".veclink-{hashlib.sha256(os.fsencode(os.path.realpath(target))).hexdigest()[:16]}.lock"
     held = None
-    while held is None and sys.platform != "win32" and folder.is_dir():
-        with suppress(FileNotFoundError):  # replaced in two steps, and this is between them
-            held = _waited_for(folder)
+    while held is None:
+        try:
+            held = _waited_for(lock)
+        except FileNotFoundError:  # whoever held it took the file away
+            continue
+        except OSError as error:
+            raise OutputError(
+                f"Could not write {target}: {error.strerror or error}; make room there or choose another place."
+            ) from error
     try:
         yield
     finally:
-        if held is not None:
-            os.close(held)
+        with suppress(OSError):
+            lock.unlink()
+        os.close(held)
 
 
-def _waited_for(folder: Path) -> int | None:
-    """A descriptor with the lock on the folder of this name; None where another folder has the name by now."""
-    import fcntl
-
-    descriptor = os.open(folder, os.O_RDONLY)
+def _waited_for(lock: Path) -> int | None:
+    """A descriptor that holds the lock on this file; None where another file has its name by then."""
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
     try:
-        with suppress(OSError):  # some network file systems lock no folders
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        is_same = os.path.samestat(os.fstat(descriptor), os.stat(folder))
+        if sys.platform == "win32":
+            while not lock_open(descriptor):
+                time.sleep(0.05)
+        else:
+            import fcntl
+
+            with suppress(OSError):  # some network file systems have no locks
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.path.samestat(os.fstat(descriptor), os.stat(lock)):
+            return descriptor
     except BaseException:
         os.close(descriptor)
         raise
-    if is_same:
-        return descriptor
     os.close(descriptor)
     return None
 

@@ -16,6 +16,9 @@ from urllib.parse import quote
 import numpy as np
 
 from veclink.errors import InputError, OutputError, StoreError, VeclinkError, named, needed
+from veclink.files.fingerprints import digest
+from veclink.files.locks import alone
+from veclink.files.scratch_folders import open_home
 from veclink.stores.urls import Address
 
 if TYPE_CHECKING:
@@ -108,6 +111,7 @@ class Store(ABC):
     def __init__(self, address: Address, *, writable: bool = False) -> None:
         self.address = address
         self.writable = writable
+        self._is_alone = False
 
     @property
     def name(self) -> str:
@@ -169,17 +173,55 @@ class Store(ABC):
 
     # --- writing
 
+    def state(self) -> str:
+        """Letters that differ once the collection was written anew: by its files, or by its version and metadata."""
+        parts: list[Any] = [self.version(), self.count(), self.metadata()]
+        path = self.address.path
+        for file in () if path is None else (path, path.with_name(f"{path.name}-wal")):  # what SQLite has yet to move
+            if file.is_file():
+                told = file.stat()
+                parts += [told.st_ino, told.st_mtime_ns, told.st_size]
+        return digest(*parts)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other writers of this place waiting; what is read of it in the block is as they left it."""
+        if self._is_alone:
+            yield
+            return
+        with alone(self.address.path or open_home() / digest(self.name)):
+            self._is_alone = True
+            self._forget()
+            try:
+                yield
+            finally:
+                self._is_alone = False
+
     def write(
-        self, batches: Iterable[Batch], *, metadata: Mapping[str, Any] | None = None, replace: bool = False
+        self,
+        batches: Iterable[Batch],
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        replace: bool = False,
+        state: str | None = None,
     ) -> int:
         """Make the collection of these rows, whole or not at all, and say how many there are.
 
         The first batch decides the dimension, the numbers, and whether there are ids and payload. A collection that is
-        there already is an error, unless `replace`.
+        there already is an error, unless `replace`; and one that is not in the given `state` any more.
         """
         self.check_writable()
-        if not replace:
-            self.check_free()
+        with self.alone():
+            if not replace:
+                self.check_free()
+            if state is not None and self.state() != state:
+                raise OutputError(
+                    f"{self.name} was changed meanwhile, and stays as it is now; run the same command again (in "
+                    "Python: append to it again)."
+                )
+            return self._write(batches, metadata)
+
+    def _write(self, batches: Iterable[Batch], metadata: Mapping[str, Any] | None) -> int:
         stream = iter(batches)
         first = next(stream, None)
         if first is None:

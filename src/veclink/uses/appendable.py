@@ -9,9 +9,7 @@ import numpy as np
 
 from veclink.data.links import Links
 from veclink.errors import InputError
-from veclink.files.fingerprints import digest
 from veclink.stores import open_store
-from veclink.stores.protocol import Store
 
 BY_CHANCE = 0.05
 """Links of other collections, or by other ids, have less than this share in common with what was merged: a choice."""
@@ -31,22 +29,7 @@ def looked_at(to: str | Path) -> tuple[dict[str, Any], str]:
     with open_store(to) as store:
         if not store.replaceable:
             raise InputError(f"{store.name} cannot be replaced as a whole; merge to another kind of store.")
-        return store.metadata(), _state(store)
-
-
-def state_of(to: str | Path) -> str:
-    """Letters that differ once a store was written anew: by its file, or by its version, its size and what it says."""
-    with open_store(to) as store:
-        return _state(store)
-
-
-def _state(store: Store) -> str:
-    path = store.address.path
-    parts: list[Any] = [store.version(), store.count(), store.metadata()]
-    if path is not None and path.is_file():
-        told = path.stat()
-        parts += [told.st_ino, told.st_mtime_ns, told.st_size]
-    return digest(*parts)
+        return store.metadata(), store.state()
 
 
 def check_named_alike(links: Links, table: Any, other: str) -> None:

@@ -18,13 +18,13 @@ import numpy as np
 
 from veclink.data.collection import Collection, numbers
 from veclink.data.notebook import card
-from veclink.errors import InputError, OutputError, ShuffledPayloadWarning, named, without_secrets
+from veclink.errors import InputError, ShuffledPayloadWarning, named, without_secrets
 from veclink.geometry.magnitudes import fitted
 from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores import open_store
 from veclink.stores.opening import open_collection
 from veclink.stores.protocol import BATCH, Batch
-from veclink.uses.appendable import check_named_alike, check_of_these, check_sure, looked_at, names_of, state_of
+from veclink.uses.appendable import check_named_alike, check_of_these, check_sure, looked_at, names_of
 from veclink.uses.appended_rows import Placed, lacking_columns, misfit_of, with_missing_values, with_new_rows
 from veclink.uses.linker import Linker
 from veclink.uses.merged_rows import NEEDED, ids_with_b, joined_ids
@@ -93,7 +93,7 @@ class Appended:
     metadata: dict[str, Any]
     summary: AppendSummary
     place: str | Path
-    _states: list[str]  # of the place: as it was read, and as it was written here
+    _state: str  # of the place, when it was read
 
     def __repr__(self) -> str:
         return f"Appended({self.summary.headline}; {self._is_written()})"
@@ -128,14 +128,9 @@ class Appended:
         if not self.summary.changes:
             return len(self.vectors)
         to = self.place if to is None else to
-        is_same_place = str(to) == str(self.place)
-        if is_same_place and state_of(to) != self._states[-1]:
-            raise OutputError(f"{without_secrets(str(to))} was changed meanwhile, and stays so; append to it again.")
+        state = self._state if str(to) == str(self.place) else None
         with open_store(to, write=True) as store:
-            rows = store.write(self.batches(), metadata=self.metadata, replace=True)
-        if is_same_place:
-            self._states.append(state_of(to))
-        return rows
+            return store.write(self.batches(), metadata=self.metadata, replace=True, state=state)
 
 
 @shows_progress
@@ -204,7 +199,7 @@ def append(
         metadata=_counted(given.metadata, payload, placed.hidden),
         summary=summary,
         place=to,
-        _states=[given.state],
+        _state=given.state,
     )
 
 
@@ -348,5 +343,6 @@ def _counted(metadata: dict[str, Any], payload: Any, hidden: float) -> dict[str,
         "linked": origin.count("both"),
         "translated": origin.count("a"),
         "hidden": round((before.get("hidden") or 0.0) + hidden, 2),
+        "appends": before.get("appends", 0) + 1,  # by which `Store.state` tells this from what it replaces
     }
     return {**metadata, "merged": {**before, **counts}}

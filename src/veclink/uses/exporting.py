@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,7 +42,7 @@ def export_links(links: Links, url: str, *, write: bool = False) -> Changes:
     The table has a row (a, b, probability) for each link. It is made where it is not there; links in it that are no
     longer among `links` go. Something else under that name is an error.
     """
-    with open_target(url, write=write) as store:
+    with open_target(url, write=write) as store, store.alone() if write else nullcontext():
         if not store.keeps_links:
             raise InputError(f"{store.name} is a kind of store that holds no table of links; choose another.")
         held = _links_there(store)
@@ -71,7 +72,7 @@ def annotate(links: Links, url: str, side: str, *, write: bool = False) -> Chang
     if side not in SIDES:
         raise InputError(f"The side {side!r} is unknown; it is a or b, as in the links.")
     wanted = _notes(links, side)
-    with open_target(url, write=write) as store:
+    with open_target(url, write=write) as store, store.alone() if write else nullcontext():
         if not store.exists():
             raise InputError(f"{store.name} does not exist; the objects to annotate are in a collection.")
         with store.errors():

@@ -212,8 +212,11 @@ class Merged(Tabled):
         batches = self._batches(new, store.keeps_payload, progress)
         if store.keeps_payload or store.address.path is None:
             return store.write(batches, metadata=about, replace=replace)
-        with table_beside(store.address.path, self.rows, replace=replace) as table:
-            return store.write(batches, metadata={**about, TABLE: table}, replace=replace)
+        with store.alone():
+            if not replace:
+                store.check_free()
+            with table_beside(store.address.path, self.rows, replace=replace) as table:
+                return store.write(batches, metadata={**about, TABLE: table}, replace=replace)
 
     def _translated_on_disk(self, translator: Translator, progress: ProgressListener | None) -> Rows:
         """A's unlinked rows, translated beforehand into the workspace."""

@@ -7,6 +7,7 @@ comes from PGPASSWORD or ~/.pgpass, as psycopg finds it. Names are quoted, value
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any
 
@@ -153,6 +154,26 @@ class PostgresStore(SqlStore):
             last = columns[1][-1]
             place = last if isinstance(last, (int, str)) else str(last)
         return Batch(vectors, ids, payload, place)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """As for every store, and among all machines; what is read in the block is of the transaction that writes."""
+        if self._is_alone:
+            yield
+            return
+        with super().alone():
+            name = [f"veclink {self.address.table}"]
+            with self.errors("written"):
+                self._connection.rollback()  # else all would be read as it was when this connection was first asked
+                self._run("select pg_advisory_lock(hashtextextended($1, 0))", name)
+                self._connection.rollback()
+            try:
+                yield
+            finally:
+                with suppress(Exception):  # without a connection the lock is gone, too
+                    self._connection.rollback()
+                    self._run("select pg_advisory_unlock(hashtextextended($1, 0))", name)
+                    self._connection.rollback()
 
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         with self._connection.transaction():  # whole or not at all

@@ -186,6 +186,23 @@ class SqliteStore(SqlStore):
         vectors = np.frombuffer(b"".join(columns[0]), dtype).reshape(len(rows), dimension)
         return Batch(vectors, as_ids(columns[1], self.name), table_of_columns(columns[3:], others), columns[2][-1])
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """As for every store, and in one transaction."""
+        if self._is_alone:
+            yield
+            return
+        with super().alone():
+            with self.errors("written"):
+                self._connection.execute("begin immediate")
+            try:
+                yield
+                with self.errors("written"):
+                    self._connection.execute("commit")
+            finally:
+                if self._connection.in_transaction:
+                    self._connection.execute("rollback")
+
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         integers = first.vectors.dtype == np.int8
         with self._connection:  # whole or not at all

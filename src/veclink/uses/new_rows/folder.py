@@ -18,7 +18,7 @@ from veclink.data.links import Links
 from veclink.errors import InputError, OutputError
 from veclink.files.fingerprints import digest
 from veclink.files.folders import check_replaceable, folder_written_whole, restore
-from veclink.files.locks import alone_in
+from veclink.files.locks import alone
 from veclink.files.safetensors import read_header, read_tensor, write_tensors
 from veclink.uses.new_rows.held import Held
 from veclink.uses.new_rows.knowledge import SIDES, Account, Knowledge, KnownSide, Nearby, Part, model_of
@@ -75,7 +75,7 @@ def write(path: Path, links: Links, knowledge: Knowledge, translators: Translato
     The linker that was read from there is: one that another run has put there since is not.
     """
     restore(path)
-    with alone_in(path), folder_written_whole(path, may_replace=FILES.__contains__) as new:
+    with alone(path), folder_written_whole(path, may_replace=FILES.__contains__) as new:
         check_unchanged(path, held)
         for name, arrays in _tensors(knowledge).items():
             write_tensors(new / name, arrays, {})
