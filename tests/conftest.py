@@ -52,8 +52,6 @@ TIERS = {
     "linkers/span/test_mapped.py": "runs",
     "linkers/span/test_attempts.py": "runs",
     "linkers/span/test_starts.py": "runs",
-    "matching/test_torch_dense.py": "extras",
-    "matching/test_torch_shards.py": "extras",
     "matching/test_triton_kernel.py": "extras",
     "probing/test_probe.py": "runs",
     "report/test_commands.py": "runs",

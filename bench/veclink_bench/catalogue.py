@@ -51,7 +51,6 @@ SPEED = {
     "busy": Entry("speed.busy", "link() beside 0, 1 and 4 processes that never rest"),
     "ray-matching": Entry("speed.ray_matching", "the exact pass in Ray tasks on one machine, against one process"),
     "gpu-matching": Entry("speed.gpu_matching", "exact matching on one GPU: right, tuned, timed"),
-    "gpu-shards": Entry("speed.gpu_shards", "exact matching shared out over several GPUs, as shards on one: the same?"),
     "gpu-linking": Entry("speed.gpu_linking", "millions of vectors linked on one GPU"),
     "cut-titles": Entry("speed.cut_titles", "real vectors at the paper's largest size, linked on one GPU"),
     "store-speed": Entry("speed.stores", "reading each store, against a bare loop over its own client"),

@@ -79,7 +79,7 @@ class Options:
 def run_experiments(names: list[str], options: Options) -> None:
     """Measure what is missing of some experiments, then print, write and draw their tables."""
     with one_sentence_errors():
-        from veclink.backends.devices import DEVICES, chosen_device
+        from veclink.backends import DEVICES, chosen_device
         from veclink_bench.experiments.output import finish
         from veclink_bench.experiments.running import Store
         from veclink_bench.experiments.setup import Setup

@@ -9,8 +9,7 @@ import pytest
 
 from small_papers import small_papers
 from span_papers import more_papers
-from veclink.backends.cloud_pair import CloudPair
-from veclink.backends.placing import placed_clouds
+from veclink.backends.cloud_pair import CloudPair, placed_clouds
 from veclink.confidence import candidates
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.geometry.rows import ProjectedRows

@@ -21,13 +21,9 @@ from typer.testing import CliRunner
 
 from small_papers import small_papers
 from span_papers import all_papers, some_papers
-from veclink.backends import ray_matching as ray_backend
-from veclink.backends import ray_tasks as tasks
+from veclink.backends import ray_clouds
 from veclink.backends.cloud_pair import CloudPair
-from veclink.backends.ray_clouds import RayCloudPair
-from veclink.backends.ray_cluster import Cluster, connected
-from veclink.backends.ray_matching import Pass, Stored
-from veclink.backends.ray_tasks import Span
+from veclink.backends.ray_clouds import Cluster, Lists, RayCloudPair, Stored, connected
 from veclink.cli.app import app
 from veclink.data.collection import Collection
 from veclink.data.links import Links
@@ -36,9 +32,10 @@ from veclink.geometry.clouds import prepare
 from veclink.geometry.signatures import canonical_projections, unit_rows
 from veclink.linkers.linking import link
 from veclink.matching import match
-from veclink.matching.certify import Ranks, Wanted
+from veclink.matching.certify import Wanted
+from veclink.matching.rankings import Ranks
 
-MEMORY = "1MB"  # so little that 200 rows are several tiles, and so several tasks
+MEMORY = "1MB"  # so little that 200 rows are several tiles
 TORCH = "torch:cpu"
 STORE = 100_000_000
 # A dead node is noticed after a second, not after half a minute.
@@ -115,8 +112,9 @@ def test_a_node_killed_at_work_changes_no_link(
     (a, b, seeds), killed = few_papers(), []
     with socket.create_server(("127.0.0.1", 0)) as told:
         told.settimeout(60)
-        held = held_on(second.node_id, told.getsockname(), tasks.listed)
-        monkeypatch.setattr(tasks, "listed", held)
+        held = held_on(second.node_id, told.getsockname(), ray_clouds.listed)
+        monkeypatch.setattr(ray_clouds, "listed", held)
+        monkeypatch.setattr(ray_clouds, "BLOCK", 32)
 
         def kill() -> None:
             at_work, _ = told.accept()
@@ -163,11 +161,10 @@ def test_matching_in_tasks_is_exactly_that_of_one_machine(
     right[100:120] = right[80:100]  # ties, within a block of the store and across two
     right[:30] = left[:30]
     stored = [
-        Stored([machines.put(side[low : low + 90]) for low in range(0, len(side), 90)], 90, side.shape)
+        Stored([machines.ray.put(side[low : low + 90]) for low in range(0, len(side), 90)], 90, side.shape)
         for side in (left, right)
     ]
-    assert len(Pass.over(stored[0], stored[1], machines, 120_000).spans()[0]) > 1
-    ours = ray_backend.match(stored[0], stored[1], machines, Ranks(k, depth, certain), memory=120_000)
+    ours = ray_clouds.match(stored[0], stored[1], machines, Ranks(k, depth, certain), memory=120_000)
     reference = match(left, right, k=k, depth=depth, certain=certain, memory=120_000)
     for one, other in ((ours.forward, reference.forward), (ours.backward, reference.backward)):
         assert np.array_equal(one.index, other.index)
@@ -177,7 +174,7 @@ def test_matching_in_tasks_is_exactly_that_of_one_machine(
 def test_samples_of_large_clouds_find_the_same_partners(machines: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     papers = all_papers()
     clouds = [prepare(Collection.from_array(each)) for each in (papers.a, papers.b)]
-    monkeypatch.setattr("veclink.backends.ray_clouds.STORED", 1024)
+    monkeypatch.setattr(ray_clouds, "BLOCK", 1024)
     either = [CloudPair(*(cloud.dense() for cloud in clouds)), RayCloudPair(*clouds, machines)]
     axes = canonical_projections(*either[0].vectors(papers.truth))
     found = []
@@ -196,24 +193,25 @@ def test_torch_in_a_task_gives_the_same_lists() -> None:
     """What a task does on a GPU, here in torch on the CPU."""
     rng = np.random.default_rng(0)
     points, axes = rng.normal(size=(200, 32)).astype(np.float32), rng.normal(size=(32, 16)).astype(np.float32)
-    seen = tasks.projected("cpu", axes, points)
-    np.testing.assert_allclose(tasks.projected(TORCH, axes, points), seen, atol=1e-6)
-    spans = Span(90, 150, 0), Span(10, 80, 0)
-    blocks = (1, seen, seen)
-    for ours, reference in zip(
-        *(tasks.listed(device, Ranks(1, 1), (30, 40), spans, *blocks) for device in (TORCH, "cpu")), strict=True
-    ):
+    seen = ray_clouds.projected("cpu", axes, points)
+    np.testing.assert_allclose(ray_clouds.projected(TORCH, axes, points), seen, atol=1e-6)
+    left, right = seen[90:150], seen[10:80]
+    both = zip(
+        *(ray_clouds.listed(device, Ranks(1, 1), (30, 40), (90, 10), left, right) for device in (TORCH, "cpu")),
+        strict=True,
+    )
+    for ours, reference in both:
+        assert isinstance(ours, Lists)
         (near, exact), (expected, expected_exact) = ours.nearest(70), reference.nearest(70)
-        assert np.array_equal(near.index, expected.index) and near.index.max() < 150
+        assert np.array_equal(near.index, expected.index) and 10 <= near.index.min() and near.index.max() < 150
         np.testing.assert_allclose(exact, expected_exact, atol=1e-6)
         np.testing.assert_allclose(near.floor, expected.floor, atol=1e-6)
-    wanted = Wanted(np.array([95, 120]), rng.random(70), np.full(2, -3.0), 4, 1e-6)
-    for ours, reference in zip(
-        *(tasks.scanned(device, (30, 40), spans, 1, wanted, seen, seen) for device in (TORCH, "cpu")), strict=True
-    ):
+    wanted = Wanted(np.array([5, 30]), rng.random(70), np.full(2, -3.0), 4, 1e-6)
+    found = [ray_clouds.scanned(device, (30, 40), 10, wanted, left, right) for device in (TORCH, "cpu")]
+    for ours, reference in zip(*found, strict=True):
         np.testing.assert_allclose(ours, reference, atol=1e-6)
     (best, index, _), (expected, partner, _) = (
-        tasks.searched(device, 5, 1000, seen[:50], axes, points) for device in (TORCH, "cpu")
+        ray_clouds.searched(device, 5, seen[:50], axes, 1000, points) for device in (TORCH, "cpu")
     )
     assert np.array_equal(index, partner) and index.min() >= 1000
     np.testing.assert_allclose(best, expected, atol=1e-5)
@@ -259,7 +257,7 @@ def test_a_worker_that_dies_every_time_is_told_in_a_sentence(
     def die() -> None:
         os._exit(1)
 
-    monkeypatch.setattr("veclink.backends.ray_cluster.RETRIES", 0)
+    monkeypatch.setattr(ray_clouds, "RETRIES", 0)
     with pytest.raises(VeclinkError, match=r"^The Ray cluster could not finish a task: .*\.$"):
         list(machines.results([(0, (die, ()))]))
 

@@ -9,9 +9,8 @@ import pytest
 
 from small_papers import small_papers
 from span_papers import candidates, cloud_pair, pool, some_papers
-from veclink.backends.cloud_pair import CloudPair
-from veclink.backends.placing import look_on
-from veclink.backends.torch_clouds import TorchCloudPair, bytes_held, inspect, placed_rows, resident, room_on
+from veclink.backends.cloud_pair import CloudPair, look_on
+from veclink.backends.torch_clouds import DeviceCloud, TorchCloudPair, bytes_held, inspect, room_on
 from veclink.data.collection import Collection
 from veclink.errors import InputError
 from veclink.geometry.clouds import prepare
@@ -23,7 +22,7 @@ DEVICE = "torch:cpu"
 
 def _on_device(number_bytes: int = 4) -> TorchCloudPair:
     clouds = (prepare(Collection.from_array(each)) for each in (some_papers().a, some_papers().b))
-    return TorchCloudPair(*(placed_rows(cloud, DEVICE, number_bytes) for cloud in clouds), device=DEVICE)
+    return TorchCloudPair(*(DeviceCloud(cloud, DEVICE, number_bytes) for cloud in clouds), device=DEVICE)
 
 
 @pytest.mark.parametrize("number_bytes", [2, 0])
@@ -109,7 +108,7 @@ def test_every_kind_of_number_is_read_as_the_cloud_reads_it(kind: type | str) ->
     source = Collection.from_array(numbers.astype(kind), scale=np.full((1, 8), 0.5) if kind is np.int8 else None)
     cloud, device = prepare(source), prepare(source, look=look_on(DEVICE))
     assert np.allclose(cloud.mean, device.mean, atol=1e-6)
-    assert np.allclose(resident(device, DEVICE).held.numpy(), cloud.dense(), atol=1e-5)
+    assert np.allclose(DeviceCloud(device, DEVICE).held.numpy(), cloud.dense(), atol=1e-5)
 
 
 def test_broken_and_zero_rows_are_named_from_the_device_too() -> None:
@@ -121,12 +120,10 @@ def test_broken_and_zero_rows_are_named_from_the_device_too() -> None:
         prepare(Collection.from_array(vectors), look=look_on(DEVICE))
 
 
-def test_linking_on_a_device_finds_what_the_cpu_finds_and_on_two_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    (a, b, truth), both = small_papers(), f"{DEVICE},{DEVICE}"
-    monkeypatch.setattr("veclink.backends.devices.DEVICES", ("cpu", DEVICE, both))
-    reference, ours, two = (link(a, b, seeds=truth[:15], device=device) for device in ("cpu", DEVICE, both))
-    assert np.array_equal(ours.pairs, two.pairs)
-    assert np.allclose(ours.probability, two.probability, atol=1e-3)
+def test_linking_on_a_device_finds_what_the_cpu_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b, truth = small_papers()
+    monkeypatch.setattr("veclink.backends.DEVICES", ("cpu", DEVICE))
+    reference, ours = (link(a, b, seeds=truth[:15], device=device) for device in ("cpu", DEVICE))
     assert ours.summary.verdict == reference.summary.verdict
     common = set(map(tuple, ours.pairs.tolist())) & set(map(tuple, reference.pairs.tolist()))
     assert len(common) >= 0.97 * max(len(ours), len(reference))

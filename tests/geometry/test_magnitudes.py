@@ -103,7 +103,7 @@ def test_the_command_links_numbers_near_the_end_of_float32(tmp_path: Path) -> No
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
 def test_a_device_has_the_same_rows(dtype: str, size: float) -> None:
-    from veclink.backends.torch_clouds import inspect, resident
+    from veclink.backends.torch_clouds import DeviceCloud, inspect
 
     x = papers()[0]
     rows = np.rint(x * 127).astype(np.int8) if dtype == "int8" else (x * size).astype(dtype)
@@ -112,7 +112,7 @@ def test_a_device_has_the_same_rows(dtype: str, size: float) -> None:
     zero, broken, n_broken, total = inspect(collection, "cpu")
     assert not broken and not n_broken and len(zero) == ROWS - len(cloud)
     assert np.allclose(total / len(cloud), cloud.mean, atol=1e-6)
-    assert np.allclose(resident(cloud, "cpu").held.numpy(), cloud.dense(), atol=2e-5)
+    assert np.allclose(DeviceCloud(cloud, "cpu").held.numpy(), cloud.dense(), atol=2e-5)
 
 
 @pytest.mark.extras

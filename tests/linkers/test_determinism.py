@@ -17,7 +17,7 @@ import pytest
 from small_papers import N_SEEDS, small_papers
 from veclink.data.links import Links
 from veclink.linkers.linking import link
-from veclink.matching import cpu, search
+from veclink.matching import cpu
 
 # Links the same papers in a process that may use so many threads, and prints what it found.
 OTHER_PROCESS = """
@@ -61,12 +61,6 @@ def with_tiles(monkeypatch: pytest.MonkeyPatch, rows: int, columns: int) -> Link
     return linked()
 
 
-def without_numba(monkeypatch: pytest.MonkeyPatch) -> Links:
-    for module in (cpu, search):
-        monkeypatch.setattr(module, "kernels", None)
-    return linked()
-
-
 def with_a_checkpoint(folder: Path) -> Links:
     found = linked(checkpoint=folder / "kept")
     assert not list((folder / "kept").iterdir())
@@ -82,7 +76,6 @@ WAYS: dict[str, Callable[[Path, pytest.MonkeyPatch], Links]] = {
     "with a checkpoint": lambda folder, patch: with_a_checkpoint(folder),
     "with three threads": lambda folder, patch: linked(threads=3),
     "tiles of 100 by 37": lambda folder, patch: with_tiles(patch, 100, 37),
-    "numpy instead of numba": lambda folder, patch: without_numba(patch),
 }
 
 
@@ -130,7 +123,7 @@ def test_the_links_are_the_same_where_torch_matches(monkeypatch: pytest.MonkeyPa
 @pytest.mark.extras
 def test_the_links_are_the_same_where_torch_computes_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its products round otherwise: the pairs are the same, and the probabilities but for their last digits."""
-    monkeypatch.setattr("veclink.backends.devices.DEVICES", ("auto", "cpu", "torch:cpu"))
+    monkeypatch.setattr("veclink.backends.DEVICES", ("auto", "cpu", "torch:cpu"))
     found = linked(device="torch:cpu")
     of_found, of_expected = np.lexsort(found.pairs.T), np.lexsort(expected().pairs.T)
     assert np.array_equal(found.pairs[of_found], expected().pairs[of_expected])

@@ -15,7 +15,7 @@ import pytest
 
 from small_papers import N_SEEDS, small_papers
 from span_papers import linked_cut, some_papers
-from veclink.backends.devices import chosen_device
+from veclink.backends import chosen_device
 from veclink.confidence.constants import CALIBRATION_VERSION
 from veclink.data.collection import Collection
 from veclink.data.links import Links
@@ -134,7 +134,7 @@ def test_torch_is_not_imported_where_there_is_no_gpu_to_use() -> None:
     """In a process of its own: others here have imported torch. With a GPU driver it is needed, and imported."""
     script = """
 import ctypes, sys
-from veclink.backends.devices import chosen_device
+from veclink.backends import chosen_device
 try:
     ctypes.CDLL("libcuda.so.1")
     driver = True
@@ -218,14 +218,6 @@ def test_unrelated_clouds_are_not_called_linkable() -> None:
     noise = np.random.default_rng(0).normal(size=(200, 64)).astype(np.float32)
     links = link(a, noise, seeds=SEEDS, method="geh", k=10, max_iterations=12, device="cpu")
     assert links.summary.verdict != "linkable"
-
-
-def test_the_removed_approximate_pass_warns_and_gives_the_exact_links() -> None:
-    papers = some_papers()
-    exact = linked_cut()
-    with pytest.warns(FutureWarning, match="approximate pass was removed"):
-        found = link(papers.a, papers.b, seeds=papers.seeds, device="cpu", approximate=True)
-    assert np.array_equal(found.pairs, exact.pairs) and np.array_equal(found.probability, exact.probability)
 
 
 def test_seeds_that_contradict_one_another_are_named_and_the_others_used() -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 from directions import unit_rows
 from veclink.errors import InputError
 from veclink.files.memory import parse_memory
-from veclink.matching import match, reference
+from veclink.matching import match
+from veclink.matching.rankings import Ranks, brute_force
 
 
 def test_mutual_pairs_are_those_whose_best_partners_are_each_other():
@@ -37,7 +35,7 @@ def test_noisy_copies_find_their_originals():
 @pytest.mark.extras
 def test_torch_is_used_for_a_torch_device():
     left, right = unit_rows(80, 8, seed=6), unit_rows(90, 8, seed=7)
-    found, expected = match(left, right, device="torch:cpu"), reference.match(left, right)
+    found, expected = match(left, right, device="torch:cpu"), brute_force(left, right, Ranks())
     np.testing.assert_array_equal(found.forward.index, expected.forward.index)
 
 
@@ -70,17 +68,3 @@ def test_memory_is_read_as_people_write_it(text, size):
 def test_memory_that_is_no_size_is_refused(text):
     with pytest.raises(InputError):
         parse_memory(text)
-
-
-def test_matching_works_where_numba_is_not_installed():
-    """In a fresh interpreter that cannot import numba."""
-    program = (
-        "import sys; sys.modules['numba'] = None\n"
-        "import numpy as np\n"
-        "from veclink.matching import cpu, match, reference\n"
-        "assert cpu.kernels is None\n"
-        "rows = np.random.default_rng(0).standard_normal((60, 5)).astype(np.float32)\n"
-        "rows /= np.linalg.norm(rows, axis=1, keepdims=True)\n"
-        "assert (match(rows, rows[::-1]).forward.index == reference.match(rows, rows[::-1]).forward.index).all()\n"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)

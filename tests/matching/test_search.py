@@ -7,8 +7,7 @@ import pytest
 
 from directions import unit_rows
 from veclink.geometry.rows import ArrayRows
-from veclink.matching import numba_kernels, search
-from veclink.matching.search import best_partners
+from veclink.matching.search import best_partners, plain, searched
 
 
 def _copies(n: int, more: int, dimension: int = 24) -> tuple[np.ndarray, np.ndarray]:
@@ -33,19 +32,21 @@ def test_nearly_every_row_finds_the_partner_that_exact_csls_finds(device: str) -
     assert right.mean() > 0.97 and score[right].mean() > score[~right].mean() if (~right).any() else True
 
 
-def test_compiled_and_plain_loops_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_compiled_loops_agree_with_the_plain_ones() -> None:
     queries, others = _copies(333, 1500)
-    results = []
-    for kernels in (numba_kernels, None):
-        monkeypatch.setattr(search, "kernels", kernels)
-        results.append(best_partners(queries, others, k=10))
-    assert np.array_equal(results[0][0], results[1][0]) and np.allclose(results[0][1], results[1][1], atol=1e-6)
+    best, index, nearest = searched(queries, others, k=10)
+    expected = plain(queries, ArrayRows(others), 10)
+    assert np.array_equal(index, expected[1])
+    np.testing.assert_allclose(best, expected[0], atol=1e-6)
+    np.testing.assert_allclose(nearest, expected[2], atol=1e-6)
 
 
 @pytest.mark.extras
-def test_the_torch_search_agrees_with_the_one_in_numpy() -> None:
+@pytest.mark.parametrize("memory", [None, 200_000])
+def test_the_search_in_torch_agrees_with_the_one_in_numpy_also_block_by_block(memory: int | None) -> None:
     queries, others = _copies(200, 900)
-    ours, theirs = (best_partners(queries, others, k=10, device=device) for device in ("cpu", "torch:cpu"))
+    ours = best_partners(queries, others, k=10)
+    theirs = best_partners(queries, others, k=10, device="torch:cpu", memory=memory)
     assert np.array_equal(ours[0], theirs[0])
 
 
@@ -55,17 +56,3 @@ def test_few_rows_on_either_side_are_searched_too(n: int, more: int, k: int, dev
     queries, others = _copies(n, more)
     found, score = best_partners(queries, others, k=k, device=device)
     assert np.all((found >= 0) & (found < len(others))) and np.isfinite(score).all()
-
-
-@pytest.mark.extras
-def test_rows_that_are_sent_block_by_block_find_what_those_on_the_device_find() -> None:
-    import torch
-
-    from veclink.matching import torch_search
-
-    queries, others = (torch.from_numpy(side) for side in _copies(333, 1500))
-    best, index, nearest = torch_search.searched(queries, others, 10, 512)
-    expected = search._plain(queries.numpy(), ArrayRows(others.numpy()), 10, 512)
-    assert np.array_equal(index, expected[1])
-    np.testing.assert_allclose(best, expected[0], atol=1e-6)
-    np.testing.assert_allclose(nearest, expected[2], atol=1e-6)

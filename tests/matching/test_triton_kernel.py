@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("TRITON_INTERPRET", "1")  # before the kernels are defined
-
 import numpy as np
 import pytest
 import torch
 
 from directions import unit_rows
-from veclink.matching import (
-    lists,
-    reference,
-    torch_backend,
-    torch_search,
-    triton_kernel,
-    triton_products,
-    triton_search,
-)
-from veclink.matching.certify import Ranks
-from veclink.matching.torch_rows import DeviceRows
+from veclink.matching import lists, search, torch_backend, triton_kernel, triton_search
+from veclink.matching.rankings import Ranks, brute_force
+from veclink.matching.torch_backend import DeviceRows
 
 SMALL = triton_kernel.Tuning(rows=64, columns=32, step=16, warps=4, stages=1, tiles=2)
 
@@ -30,20 +18,20 @@ SMALL = triton_kernel.Tuning(rows=64, columns=32, step=16, warps=4, stages=1, ti
 def fused(monkeypatch):
     """match() with lists from the kernel, in tiles and with a sample that suit small clouds."""
 
-    def match(left, right, *, k=10, depth=1, tuning=SMALL, sample=256, device="cpu"):
+    def match(left, right, *, k=10, depth=1, tuning=SMALL, sample=256):
         whole = triton_kernel.nearest
         with monkeypatch.context() as patched:
             patched.setattr(triton_kernel, "nearest", lambda *sides: whole(*sides, tuning=tuning, sample=sample))
-            return torch_backend.match(left, right, Ranks(k, depth), device=device, fused=True)
+            return torch_backend.match(left, right, Ranks(k, depth), fused=True)
 
     return match
 
 
 @pytest.fixture
 def agrees(fused):
-    def compare(left, right, *, tuning=SMALL, device="cpu", **options):
-        found = fused(left, right, tuning=tuning, device=device, **options)
-        expected = reference.match(left, right, **options)
+    def compare(left, right, *, tuning=SMALL, **options):
+        found = fused(left, right, tuning=tuning, **options)
+        expected = brute_force(left, right, Ranks(options.get("k", 10), options.get("depth", 1)))
         for mine, theirs in ((found.forward, expected.forward), (found.backward, expected.backward)):
             np.testing.assert_array_equal(mine.index, theirs.index)
             np.testing.assert_allclose(mine.score, theirs.score, rtol=0, atol=2e-6)
@@ -55,18 +43,6 @@ def agrees(fused):
 @pytest.mark.parametrize("k, depth", [(1, 1), (10, 2)])
 def test_odd_sizes_rank_as_the_reference(agrees, n1, n2, dimension, k, depth):
     agrees(unit_rows(n1, dimension, seed=1), unit_rows(n2, dimension, seed=2), k=k, depth=depth)
-
-
-@pytest.mark.parametrize("n1, n2, devices", [(65, 63, 2), (3, 70, 2), (130, 97, 3)])
-def test_several_devices_at_once_rank_as_the_reference(agrees, n1, n2, devices):
-    names = ",".join(["cpu"] * devices)
-    agrees(unit_rows(n1, 15, seed=1), unit_rows(n2, 15, seed=2), k=10, depth=2, device=names)
-
-
-def test_copies_on_several_devices_are_searched_again_by_the_kernel(agrees):
-    draw = np.random.default_rng(7)
-    distinct = unit_rows(12, 8, seed=8)
-    agrees(distinct[draw.integers(0, 12, 150)], distinct[draw.integers(0, 12, 140)], k=10, depth=2, device="cpu,cpu")
 
 
 @pytest.mark.parametrize("slab", [256, 1 << 18])
@@ -110,7 +86,7 @@ def test_inner_products_where_the_rows_lie_are_those_of_gathered_rows(n1, n2, di
     index = torch.from_numpy(np.random.default_rng(0).integers(-1, n2, (n1, width)).astype(np.int32))
     left, right = (DeviceRows(side, torch.device("cpu")) for side in (rows, others))
     expected = lists.inner_products(left, right, index, memory=1 << 20)
-    found = triton_products.inner_products(rows, others, index)
+    found = triton_search.inner_products(rows, others, index)
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-7)
 
 
@@ -130,7 +106,7 @@ def test_the_quick_search_finds_what_it_finds_in_torch(q, n, k):
     queries, others = (torch.from_numpy(unit_rows(rows, 24, seed=rows)).half().float() for rows in (q, n))
     grouped = triton_kernel.Tuning(rows=32, columns=32, step=16, warps=4, stages=1)
     best, index, nearest = triton_search.searched(queries, others, k, tuning=SMALL, grouped=grouped)
-    expected = torch_search.searched(queries, others, k, 512)
+    expected = search.plain(queries, DeviceRows(others, torch.device("cpu")), k, 512)
     assert (index == expected[1]).mean() > 0.99  # sums of another order
     np.testing.assert_allclose(best, expected[0], atol=1e-5)
     np.testing.assert_allclose(nearest[:, -1], (queries @ others.T).amax(dim=1), atol=1e-5)

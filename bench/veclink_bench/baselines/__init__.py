@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
-from veclink.backends.devices import chosen_device
+from veclink.backends import chosen_device
 from veclink.data.links import Links
 from veclink.data.pairs import resolve_pairs
 from veclink.errors import InputError

@@ -21,8 +21,8 @@ from typing import Any
 
 import torch
 
-from veclink.matching import certify, lists, torch_backend, triton_kernel
-from veclink.matching.certify import Ranks
+from veclink.matching import certify, lists, torch_backend, triton_kernel, triton_search
+from veclink.matching.rankings import Ranks
 from veclink.matching.triton_kernel import Tuning
 from veclink_bench.arguments import parser
 
@@ -129,8 +129,8 @@ def plain_product(left: torch.Tensor, right: torch.Tensor) -> float:
 def tune(left: torch.Tensor, right: torch.Tensor, k: int, tuning: Tuning) -> dict:
     """Rate of the pass over all tiles, with its floors made beforehand."""
     n1, n2, width = len(left), len(right), Ranks(k, 1).list_width
-    padded_left = triton_kernel._padded(left, tuning.rows, tuning.step)
-    padded_right = triton_kernel._padded(right, tuning.columns * tuning.tiles, tuning.step)
+    padded_left = triton_kernel.padded(left, tuning.rows, tuning.step)
+    padded_right = triton_kernel.padded(right, tuning.columns * tuning.tiles, tuning.step)
     arguments = (padded_left, n1, padded_right, n2, width, tuning, triton_kernel.SAMPLE)
     floors = triton_kernel._floors(*arguments)  # compiles
     floor_seconds = _seconds(lambda: triton_kernel._floors(*arguments))
@@ -158,10 +158,10 @@ def whole(left: torch.Tensor, right: torch.Tensor, k: int, tuning: Tuning, produ
         (triton_kernel, "_unpacked"),
         (triton_kernel, "_lists"),
         (lists.Nearest, "complete"),
-        (torch_backend, "exact_products"),
-        (certify, "scan"),
-        (certify._Search, "density"),
-        (certify._Search, "ranking"),
+        (triton_search, "inner_products"),
+        (torch_backend, "likely_pairs"),
+        (certify, "_density"),
+        (certify, "_ranking"),
     ):
         _clocked(module, name, parts)
     seconds, pairs = [], 0
@@ -194,7 +194,7 @@ def _clocked(owner: object, name: str, parts: dict[str, float]) -> None:
         torch.cuda.synchronize()
         parts[name] = parts.get(name, 0.0) + time.perf_counter() - start
         parts[f"{name} calls"] = parts.get(f"{name} calls", 0) + 1
-        if name == "scan":
+        if name == "likely_pairs":
             parts["rows searched again"] = parts.get("rows searched again", 0) + len(arguments[2].rows)
         return result
 

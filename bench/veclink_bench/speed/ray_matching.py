@@ -22,13 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from veclink.backends import ray_matching
-from veclink.backends.ray_clouds import STORED
-from veclink.backends.ray_cluster import Cluster, connected
-from veclink.backends.ray_matching import Stored
+from veclink.backends import ray_clouds
+from veclink.backends.ray_clouds import Cluster, Stored, connected
 from veclink.errors import needed
 from veclink.matching import match
-from veclink.matching.certify import Ranks
+from veclink.matching.rankings import Ranks
 from veclink.threads import computing
 from veclink_bench.arguments import parser
 from veclink_bench.places import results_folder
@@ -100,8 +98,9 @@ def workers_here(count: int) -> Iterator[Cluster]:
 
 
 def _put(cluster: Cluster, rows: np.ndarray) -> Stored:
-    blocks = [cluster.put(rows[start : start + STORED]) for start in range(0, len(rows), STORED)]
-    return Stored(blocks, STORED, (rows.shape[0], rows.shape[1]))
+    size = ray_clouds.BLOCK
+    blocks = [cluster.ray.put(rows[start : start + size]) for start in range(0, len(rows), size)]
+    return Stored(blocks, size, (rows.shape[0], rows.shape[1]))
 
 
 def _by_threads(sides: Sides, threads: int) -> Callable[[], Any]:
@@ -113,7 +112,7 @@ def _by_threads(sides: Sides, threads: int) -> Callable[[], Any]:
 
 
 def _by_tasks(cluster: Cluster, stored: tuple[Stored, Stored]) -> Callable[[], Any]:
-    return lambda: ray_matching.match(*stored, cluster, Ranks(NEIGHBOURS, 1, None))
+    return lambda: ray_clouds.match(*stored, cluster, Ranks(NEIGHBOURS, 1, None))
 
 
 def _median(run: Callable[[], Any], rounds: int) -> float:

@@ -20,7 +20,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from veclink.backends.placing import placed_clouds
+from veclink.backends.cloud_pair import placed_clouds
 from veclink.confidence import mixture
 from veclink.data.collection import Collection
 from veclink.data.judged import with_ranges

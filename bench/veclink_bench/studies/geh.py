@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from veclink.backends.devices import chosen_device
+from veclink.backends import chosen_device
 from veclink_bench.arguments import parser
 from veclink_bench.places import results_folder
 from veclink_bench.splits import Trials, trials

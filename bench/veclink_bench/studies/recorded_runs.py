@@ -18,7 +18,7 @@ import numpy as np
 
 import veclink
 from veclink import __version__
-from veclink.backends import devices
+from veclink import backends as devices
 from veclink_bench.arguments import parser
 
 TORCH_ON_CPU = "torch:cpu"  # the GPU's code, without a GPU

@@ -8,20 +8,26 @@ the few pairs that several views agree on. The cost of growing is then linear in
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Self
+from functools import partial
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from veclink.files.memory import LEAST, available, parse_memory
 from veclink.geometry.arrays import to_numpy
-from veclink.geometry.clouds import LARGE
+from veclink.geometry.clouds import LARGE, Cloud, Look
 from veclink.geometry.neighbourhoods import DENSITY_SAMPLE, local_agreement, nearest_links, own_density
 from veclink.geometry.rows import ArrayRows, ProjectedRows, Rows, RowSource, Unfinished, tiles
 from veclink.geometry.signatures import RIDGE, span_projection, unit_rows
 from veclink.matching import Matches, match
 from veclink.matching.search import best_partners
 from veclink.threads import multiply
+
+if TYPE_CHECKING:
+    from veclink.backends.ray_clouds import Cluster
 
 Projections = tuple[np.ndarray, np.ndarray]
 
@@ -35,21 +41,11 @@ DENSE = 512_000_000  # bytes of signatures that are held at once; more are made 
 
 @dataclass(frozen=True, eq=False)
 class QuerySample:
-    """The rows of the smaller cloud that are asked for partners.
+    """The rows of the smaller cloud that are asked for partners."""
 
-    Attributes
-    ----------
-    extent : int
-        How many rows are asked: a pool of one-to-one links can hold no more.
-    rows : ndarray of shape (extent,), optional
-        Which rows of the smaller cloud; None where all of them are asked.
-    backdrop : ndarray of shape (m,), optional
-        Rows that stand for the whole larger cloud when a density is taken on the way back.
-    """
-
-    extent: int
-    rows: np.ndarray | None = None
-    backdrop: np.ndarray | None = None
+    extent: int  # how many rows are asked: a pool of one-to-one links can hold no more
+    rows: np.ndarray | None = None  # (extent,) which rows of the smaller cloud; None where all of them are asked
+    backdrop: np.ndarray | None = None  # (m,) rows that stand for the larger cloud in a density on the way back
 
 
 class CloudPair:
@@ -92,22 +88,13 @@ class CloudPair:
         return min(self.n_a, self.n_b)
 
     def sample_queries(
-        self,
-        rng: np.random.Generator,
-        *,
-        first: bool = False,
-        most: int | None = None,
+        self, rng: np.random.Generator, *, first: bool = False, most: int | None = None
     ) -> QuerySample:
         """Choose the rows of the smaller cloud to ask for partners: all of small clouds, some of large ones.
 
-        Parameters
-        ----------
-        rng : numpy.random.Generator
-            Not drawn from where all rows are asked.
-        first : bool
-            The map is not found yet: ask more rows, since only the clearest few answers are right then.
-        most : int, optional
-            Rows to ask instead of the usual number.
+        rng: not drawn from where all rows are asked.
+        first: the map is not found yet, so ask more rows, since only the clearest few answers are right then.
+        most: rows to ask instead of the usual number.
         """
         smaller = self.extent_of_all
         if not self.large:
@@ -131,7 +118,7 @@ class CloudPair:
 
     def signature(self, side: str, projection: np.ndarray, rows: np.ndarray | None = None) -> RowSource:
         """Rows of one cloud, all or some, under a projection (d, m), of unit length."""
-        cloud = self._cloud(side)
+        cloud = self.cloud(side)
         if rows is not None:
             return multiply(cloud.take(rows), projection, after=unit_rows)
         projected = ProjectedRows(cloud, projection)
@@ -139,35 +126,29 @@ class CloudPair:
         n, dimension = projected.shape
         return projected.block(0, n) if 4 * n * dimension <= held else projected
 
-    def _cloud(self, side: str) -> Rows:
+    def cloud(self, side: str) -> Rows:
+        """The rows of one cloud."""
         return self.a if side == "a" else self.b
 
-    def matched(self, left: RowSource, right: RowSource, depth: int = 1) -> Matches:
+    def matched(
+        self, left: RowSource, right: RowSource, depth: int = 1, unfinished: Unfinished | None = None
+    ) -> Matches:
         """`matching.match` with the settings of this pair; of large clouds, the best partner alone is proven."""
-        return match(left, right, depth=depth, **self._settings())
+        room = None if self.memory is None else max(self.memory // 2, 1)  # the signatures may have the other half
+        certain = 1 if self.large else None
+        return match(
+            left, right, k=self.k, depth=depth, certain=certain, memory=room, device=self.device, unfinished=unfinished
+        )
 
     def matches(self, projections: Projections, depth: int = 1, unfinished: Unfinished | None = None) -> Matches:
         """All rows of both clouds matched under the projections; a pass on the CPU can be resumed."""
         left, right = self.signature("a", projections[0]), self.signature("b", projections[1])
-        if unfinished is None or self.device != "cpu":
-            return self.matched(left, right, depth)
-        return match(left, right, depth=depth, unfinished=unfinished, **self._settings())
-
-    def _settings(self) -> dict[str, Any]:
-        room = None if self.memory is None else max(self.memory // 2, 1)  # the signatures may have the other half
-        return {"k": self.k, "certain": 1 if self.large else None, "memory": room, "device": self.device}
+        return self.matched(left, right, depth, unfinished)
 
     def propose(self, projections: Projections, sample: QuerySample | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Mutual nearest neighbours under the projections.
+        """Mutual nearest neighbours under the projections: rows of A and of B (p, 2), and their csls (p,).
 
         Where a sample is asked: each row asked with its best partner, and of those with the same one the best.
-
-        Returns
-        -------
-        pairs : ndarray of shape (p, 2)
-            Rows of A and of B.
-        score : ndarray of shape (p,)
-            Their csls.
         """
         if sample is None or sample.rows is None:
             return self.matches(projections).mutual()
@@ -181,11 +162,7 @@ class CloudPair:
         return pairs, score[first]
 
     def confirmed(
-        self,
-        projections: Projections,
-        pairs: np.ndarray,
-        sample: QuerySample,
-        shuffle: np.random.Generator,
+        self, projections: Projections, pairs: np.ndarray, sample: QuerySample, shuffle: np.random.Generator
     ) -> np.ndarray:
         """Which of the proposed pairs (p, 2) hold on the way back: no row, asked or not, is a better partner.
 
@@ -235,12 +212,12 @@ class CloudPair:
 
     def all_rows(self, side: str) -> np.ndarray:
         """All rows of one cloud."""
-        cloud = self._cloud(side)
+        cloud = self.cloud(side)
         return to_numpy(cloud.block(0, cloud.shape[0]))
 
     def sample(self, side: str, most: int, rng: np.random.Generator) -> np.ndarray:
         """At most so many random rows of one cloud, in their order."""
-        cloud = self._cloud(side)
+        cloud = self.cloud(side)
         n = cloud.shape[0]
         return to_numpy(cloud.block(0, n) if n <= most else cloud.take(np.sort(rng.choice(n, most, replace=False))))
 
@@ -252,8 +229,65 @@ class CloudPair:
 
     def own_density(self, side: str, rng: np.random.Generator) -> np.ndarray:
         """See `neighbourhoods.own_density`."""
-        return own_density(self._cloud(side), rng, self.density_sample)
+        return own_density(self.cloud(side), rng, self.density_sample)
 
     def nearest_links(self, pairs: np.ndarray, pool: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See `neighbourhoods.nearest_links`."""
         return nearest_links(self.a, self.b, pairs, pool)
+
+
+def placed_clouds(
+    a: Cloud,
+    b: Cloud,
+    device: str,
+    memory: int | str | None,
+    *,
+    k: int,
+    ridge: float,
+    cluster: Cluster | None = None,
+) -> CloudPair:
+    """Two clouds where they fit: on a cluster, on a GPU, in memory, or read when asked.
+
+    k, ridge: neighbours, and the λ of their signatures. memory: bytes that may be allocated beside the vectors.
+    """
+    budget = None if memory is None else parse_memory(memory, least=LEAST)
+    clouds: CloudPair | None = None
+    if cluster is not None:
+        from veclink.backends.ray_clouds import RayCloudPair
+
+        clouds = RayCloudPair(a, b, cluster, ridge=ridge, k=k, memory=budget)
+    elif device != "cpu":
+        from veclink.backends.torch_clouds import resident_clouds
+
+        clouds = resident_clouds(a, b, device, budget, k=k, ridge=ridge)
+    if clouds is None:
+        held = 4 * (a.shape[0] * a.shape[1] + b.shape[0] * b.shape[1])
+        if held > (available() if budget is None else budget) // 2:
+            clouds = CloudPair(a, b, memory=budget, ridge=ridge, k=k, device=device)
+        else:
+            rest = None if budget is None else budget - held
+            clouds = CloudPair(a.dense(), b.dense(), memory=rest, ridge=ridge, k=k, device=device)
+    clouds.means = a.mean, b.mean
+    if a.mean is not None and b.mean is not None:
+        clouds.centred_on = lambda mean_a, mean_b: placed_clouds(
+            a.centred_on(mean_a), b.centred_on(mean_b), device, memory, k=k, ridge=ridge, cluster=cluster
+        )
+    return clouds
+
+
+def look_on(device: str) -> Look | None:
+    """How a pass over a collection is made on a device; None for numpy's."""
+    if device == "cpu":
+        return None
+    from veclink.backends.torch_clouds import inspect
+
+    return partial(inspect, device=device)
+
+
+def machines_at(address: str | None, device: str) -> AbstractContextManager[Cluster | None]:
+    """The cluster at an address, or none."""
+    if address is None:
+        return nullcontext()
+    from veclink.backends.ray_clouds import connected
+
+    return connected(address, device)

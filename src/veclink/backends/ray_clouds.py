@@ -1,30 +1,158 @@
 """CloudPair on a Ray cluster: each cloud lies in the object store, and what is asked of all its rows runs in tasks.
 
-Every product has the rows that it has on one machine, so the numbers are the same there (other kinds of processor may
-round the last bit differently, and GPUs do).
+A task gets one block of rows of either side. What it does is a function of these blocks alone, so that a lost one can
+be run again anywhere, and it computes what `matching` and `CloudPair` compute on one machine: rankings are exact here
+as there, and nothing else depends on where it ran (other kinds of processor may round the last bit differently, and
+GPUs do).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import socket
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
+from math import ceil, sqrt
+from typing import Any, TypeVar
 
 import numpy as np
 
-from veclink.backends import ray_matching as ray_backend
-from veclink.backends import ray_tasks as tasks
+from veclink import __version__
 from veclink.backends.cloud_pair import CloudPair, Projections
-from veclink.backends.ray_cluster import Call, Cluster
-from veclink.backends.ray_matching import Pass, Stored
-from veclink.backends.ray_tasks import Span
-from veclink.geometry.rows import PROJECTED_AT_ONCE, Rows, Unfinished, tiles
+from veclink.errors import InputError, VeclinkError, needed
+from veclink.geometry.arrays import asarray, to_numpy
+from veclink.geometry.rows import PROJECTED_AT_ONCE, ArrayRows, ProjectedRows, Rows, Unfinished, tiles
 from veclink.geometry.signatures import RIDGE
-from veclink.matching import Matches
-from veclink.matching.certify import Ranks
-from veclink.matching.search import TILE, merged
+from veclink.matching import Matches, cpu, search
+from veclink.matching.certify import Wanted, proven, scan
+from veclink.matching.lists import Nearest
+from veclink.matching.rankings import Ranks
 
-STORED = 16 * PROJECTED_AT_ONCE  # rows in one block of the store
-assert STORED % TILE == 0, "a block has to have whole tiles of a search"
+BLOCK = PROJECTED_AT_ONCE  # rows: a block of the store has one or more times as many, and so whole tiles of a search
+LARGEST_BLOCK = 65_536  # rows; a worker holds two blocks and the lists of both
+PER_WORKER = 4  # tasks of a pass for each worker: one that is late then holds up little
+MEMORY = 64_000_000  # for what a task gathers beside the rows themselves
+RETRIES = 10  # times that a task starts again because its worker or machine went away
+WAITING = 4  # tasks for each worker that are under way at once: the next one is there when one ends
+ANSWER = 10  # seconds within which the machine at an address has to answer
+UNKNOWN = "failed to import on the worker"  # what Ray says where a node lacks the code of a task
+_LOW, _LAST_ROW = 0xFFFFFFFF, 0x7FFFFFFF
+
+Tag = TypeVar("Tag")
+Call = tuple[Callable[..., Any], tuple[Any, ...]]
+
+
+@dataclass
+class Cluster:
+    """The machines of a Ray cluster as so many workers."""
+
+    ray: Any
+    workers: int
+    device: str = "cpu"  # of tasks that multiply; where it is not "cpu", those ask for one GPU each
+    _remote: dict[Callable[..., Any], Any] = field(default_factory=dict)
+
+    def submit(self, work: Callable[..., Any], *arguments: Any, on_device: bool = False) -> Any:
+        """A reference to what work(*arguments) returns; references among the arguments stand for their values."""
+        if work not in self._remote:
+            self._remote[work] = self.ray.remote(work)
+        gpus = 1 if on_device and self.device != "cpu" else 0
+        task = self._remote[work].options(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)
+        return task.remote(*arguments)
+
+    def results(self, calls: Iterable[tuple[Tag, Call]], *, on_device: bool = False) -> Iterator[tuple[Tag, Any]]:
+        """The tag and the result of each call (work, arguments), in the order in which they end.
+
+        Calls are taken from the iterable as others end, so that neither tasks nor results pile up.
+        """
+        waiting: dict[Any, Tag] = {}
+        coming = iter(calls)
+        try:
+            while True:
+                while len(waiting) < WAITING * self.workers:
+                    following = next(coming, None)
+                    if following is None:
+                        break
+                    tag, (work, arguments) = following
+                    waiting[self.submit(work, *arguments, on_device=on_device)] = tag
+                if not waiting:
+                    return
+                done, _ = self.ray.wait(list(waiting), num_returns=1)
+                for reference in done:
+                    yield waiting.pop(reference), self.ray.get(reference)
+        except self.ray.exceptions.RayTaskError as error:
+            if UNKNOWN not in str(error):
+                raise  # an error of the work itself, which is also of its own kind
+            raise VeclinkError(
+                f"A node of the Ray cluster cannot import veclink {__version__}; install that version on every node."
+            ) from error
+        except self.ray.exceptions.RayError as error:
+            reason = str(error).strip().partition("\n")[0].rstrip(".")
+            raise VeclinkError(f"The Ray cluster could not finish a task: {reason}.") from error
+        finally:
+            for reference in waiting:
+                self.ray.cancel(reference)
+
+
+@contextmanager
+def connected(address: str, device: str = "auto") -> Iterator[Cluster]:
+    """The cluster at an address ("host:port", or "auto" for the one this machine is part of), for as long as wanted.
+
+    device: "auto" computes on the cluster's GPUs where it has any; "cpu" and "cuda" say which. A cluster gives each
+    task one of its GPUs, so a number says nothing here.
+    """
+    ray = needed("ray", "Linking on a cluster", "veclink[ray]")
+    ours = not ray.is_initialized()
+    if ours:
+        _connect(ray, address)
+    else:
+        current = ray.get_runtime_context().gcs_address
+        if address not in ("auto", current):
+            raise InputError(
+                f"This process is connected to the Ray cluster at {current!r} already, so {address!r} cannot be used; "
+                "call ray.shutdown() first, or give 'auto'."
+            )
+    try:
+        there = ray.cluster_resources()
+        cpus, gpus = int(there.get("CPU", 0)), int(there.get("GPU", 0))
+        if device.startswith("cuda") and not gpus:
+            raise InputError(f"The device {device!r} was given, and the Ray cluster has 0 GPUs; use 'auto' or 'cpu'.")
+        if not cpus:
+            raise InputError("The Ray cluster has 0 CPUs for tasks; add a node with some.")
+        yield Cluster(ray, cpus) if device == "cpu" or not gpus else Cluster(ray, gpus, "cuda")
+    finally:
+        if ours:
+            ray.shutdown()
+
+
+def _connect(ray: Any, address: str) -> None:
+    """Connect, or refuse an address at which nothing answers: Ray itself would try for many minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if address != "auto" and not (host and port.isdigit()):
+        raise InputError(f"The cluster {address!r} is neither 'auto' nor an address such as '10.0.0.1:6379'.")
+    try:
+        if address != "auto":
+            socket.create_connection((host, int(port)), timeout=ANSWER).close()
+        ray.init(address=address, log_to_driver=False, logging_level="error", configure_logging=False)
+    except (OSError, OverflowError, RuntimeError, ValueError) as error:
+        raise InputError(
+            f"There is no Ray cluster to connect to at {address!r}; start one with 'ray start --head', or give the "
+            "address that this printed."
+        ) from error
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The rows of one side in the object store."""
+
+    blocks: list[Any]  # references to `size` rows each; the last may have fewer
+    size: int
+    shape: tuple[int, int]
+
+    def placed(self) -> list[tuple[int, Any]]:
+        """Each block with its first row."""
+        return [(place * self.size, block) for place, block in enumerate(self.blocks)]
 
 
 class RayCloudPair(CloudPair):
@@ -45,57 +173,215 @@ class RayCloudPair(CloudPair):
         self.stored = {"a": self._put(self.a), "b": self._put(self.b)}
 
     def _put(self, cloud: Rows) -> Stored:
-        n, dimension = cloud.shape
-        blocks = [self.cluster.put(cloud.block(start, stop)) for start, stop in tiles(n, STORED)]
-        return Stored(blocks, STORED, (n, dimension))
+        parts = ceil(sqrt(PER_WORKER * self.cluster.workers))
+        size = BLOCK * min(ceil(ceil(cloud.shape[0] / BLOCK) / parts), max(1, LARGEST_BLOCK // BLOCK))
+        blocks = [self.cluster.ray.put(cloud.block(*rows)) for rows in tiles(cloud.shape[0], size)]
+        return Stored(blocks, size, cloud.shape)
 
     def projected(self, side: str, projection: np.ndarray) -> Stored:
         """All rows of one cloud under a projection (d, m), of unit length, in the store."""
-        cloud, given = self.stored[side], (self.cluster.device, self.cluster.put(projection))
-        blocks = [self.cluster.submit(tasks.projected, *given, block, on_device=True) for block in cloud.blocks]
+        cloud, given = self.stored[side], (self.cluster.device, self.cluster.ray.put(projection))
+        blocks = [self.cluster.submit(projected, *given, block, on_device=True) for block in cloud.blocks]
         return Stored(blocks, cloud.size, (cloud.shape[0], projection.shape[1]))
 
     def matches(self, projections: Projections, depth: int = 1, unfinished: Unfinished | None = None) -> Matches:
         """All rows of both clouds matched under the projections; a cluster repeats what it loses and keeps nothing."""
         left, right = self.projected("a", projections[0]), self.projected("b", projections[1])
-        ranks = Ranks(self.k, depth, 1 if self.large else None)
-        return ray_backend.match(left, right, self.cluster, ranks, memory=self.memory)
+        return match(left, right, self.cluster, Ranks(self.k, depth, 1 if self.large else None), memory=self.memory)
 
     def _best_partners(
         self, of: int, among: int, projections: Projections, rows: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        queries = self.cluster.put(self.signature("ab"[of], projections[of], rows))
-        along, others = self.cluster.put(projections[among]), self.stored["ab"[among]]
-
-        def calls() -> Iterator[tuple[int, Call]]:
-            for place, block in enumerate(others.blocks):
-                given = (self.cluster.device, self.k, place * others.size, queries, along, block)
-                yield place, (tasks.searched, given)
-
-        parts = dict(self.cluster.results(calls(), on_device=True))
-        best, index, largest = merged((parts[place] for place in sorted(parts)), self.k)
+        queries = self.cluster.ray.put(self.signature("ab"[of], projections[of], rows))
+        given = self.cluster.device, self.k, queries, self.cluster.ray.put(projections[among])
+        others = self.stored["ab"[among]].placed()
+        calls = ((start, (searched, (*given, start, block))) for start, block in others)
+        parts = dict(self.cluster.results(calls, on_device=True))
+        best, index, largest = search.merged((parts[start] for start in sorted(parts)), self.k)
         return index, best - largest.mean(axis=1)
 
     def cosines(self, projections: Projections, rows_a: np.ndarray, rows_b: np.ndarray) -> np.ndarray:
         """The cosine of each pair of rows under the projections, (c,) float32."""
         out = np.empty(len(rows_a), np.float32)
-        whole = Pass.over(self.projected("a", projections[0]), self.projected("b", projections[1]), self.cluster)
-        spans_a, spans_b = whole.spans()
-        cell = _span_of(rows_a, spans_a) * len(spans_b) + _span_of(rows_b, spans_b)
+        left, right = self.projected("a", projections[0]), self.projected("b", projections[1])
+        cell = rows_a // left.size * len(right.blocks) + rows_b // right.size
         order = np.argsort(cell, kind="stable")
-        ends = np.searchsorted(cell[order], np.arange(len(spans_a) * len(spans_b) + 1))
+        ends = np.searchsorted(cell[order], np.arange(len(left.blocks) * len(right.blocks) + 1))
 
         def calls() -> Iterator[tuple[np.ndarray, Call]]:
-            for place, pair in enumerate(product(spans_a, spans_b)):
+            for place, (one, other) in enumerate(product(left.blocks, right.blocks)):
                 here = order[ends[place] : ends[place + 1]]
                 if len(here):
-                    count, blocks = whole.blocks(pair)
-                    yield here, (tasks.cosines, (pair, count, rows_a[here], rows_b[here], *blocks))
+                    yield here, (cosines, (one, other, rows_a[here] % left.size, rows_b[here] % right.size))
 
         for here, found in self.cluster.results(calls()):
             out[here] = found
         return out
 
 
-def _span_of(rows: np.ndarray, spans: list[Span]) -> np.ndarray:
-    return np.searchsorted([span.start for span in spans], rows, side="right") - 1
+def match(left: Stored, right: Stored, cluster: Cluster, ranks: Ranks, *, memory: int | None = None) -> Matches:
+    """What `matching.match` returns for rows of unit length that lie in the object store.
+
+    Tasks list the nearest of one block in another; the lists are merged and proven here, and rows that they do not
+    prove are searched again in tasks.
+    """
+    tile = cpu.tile_in_parts(left.shape, right.shape, (memory or cpu.DEFAULT_MEMORY) // 2)
+    n_left, n_right, width = left.shape[0], right.shape[0], ranks.list_width
+    near = Lists.none(n_left, min(width, n_right)), Lists.none(n_right, min(width, n_left))
+
+    def calls() -> Iterator[tuple[tuple[int, int], Call]]:
+        for (i, one), (j, other) in product(left.placed(), right.placed()):
+            yield (i, j), (listed, (cluster.device, ranks, tile, (i, j), one, other))
+
+    for starts, found in cluster.results(calls(), on_device=True):
+        for side in (0, 1):
+            near[side].take_in(starts[side], found[side])
+    (near_left, exact_left), (near_right, exact_right) = near[0].nearest(n_right), near[1].nearest(n_left)
+    again = partial(_scan, left, right, cluster, tile), partial(_scan, right, left, cluster, tile[::-1])
+    rounding = cpu.rounding_error(left.shape[1]) if cluster.device == "cpu" else np.inf
+    return proven((near_left, near_right), (exact_left, exact_right), again, ranks, rounding)
+
+
+def _scan(
+    left: Stored, right: Stored, cluster: Cluster, tile: tuple[int, int], wanted: Wanted
+) -> tuple[np.ndarray, np.ndarray]:
+    """`certify.scan` for rows of left."""
+    chosen, width = wanted.rows, wanted.width
+    value, index = np.full((len(chosen), width), -np.inf), np.full((len(chosen), width), -1, np.int64)
+
+    def calls() -> Iterator[tuple[slice, Call]]:
+        for (i, one), (j, other) in product(left.placed(), right.placed()):
+            here = slice(*np.searchsorted(chosen, [i, i + left.size]).tolist())
+            if here.start < here.stop:
+                penalty = wanted.penalty[j : j + right.size]
+                part = wanted._replace(rows=chosen[here] - i, penalty=penalty, least=wanted.least[here])
+                yield here, (scanned, (cluster.device, tile, j, part, one, other))
+
+    for here, (new_value, new_index) in cluster.results(calls(), on_device=True):
+        values = np.concatenate([value[here], new_value], axis=1)
+        places = np.concatenate([index[here], new_index], axis=1)
+        best = np.lexsort((places, -values), axis=1)[:, :width]
+        value[here], index[here] = np.take_along_axis(values, best, 1), np.take_along_axis(places, best, 1)
+    return value, index
+
+
+@dataclass
+class Lists:
+    """The nearest partners of some rows, in a form that merges to the same lists in any order.
+
+    A key is an int64 that rises with the cosine (float32), and falls with the row among equal ones.
+    """
+
+    keys: np.ndarray  # (n, width)
+    exact: np.ndarray  # (n, width), the exact cosines
+    floor: np.ndarray  # (n,), no partner that is not listed has a larger cosine as the tiles computed it
+
+    @classmethod
+    def none(cls, n: int, width: int) -> Lists:
+        """Empty lists."""
+        cosine, index = np.full((n, width), -np.inf, np.float32), np.full((n, width), -1)
+        return cls.of(Nearest(cosine, index, np.full(n, -np.inf, np.float32)), cosine)
+
+    @classmethod
+    def of(cls, near: Nearest, exact: np.ndarray, first: int = 0) -> Lists:
+        """Lists of partners that are counted from row `first`, and their exact cosines."""
+        bits = np.ascontiguousarray(near.cosine).view(np.int32).astype(np.int64)
+        rising = np.where(bits < 0, bits ^ _LAST_ROW, bits)  # of negative floats, the larger have the smaller bits
+        index = np.where(near.index < 0, -1, near.index.astype(np.int64) + first)
+        return cls((rising << 32) | (_LAST_ROW - index), exact.copy(), near.floor)
+
+    def take_in(self, start: int, other: Lists) -> None:
+        """Merges the lists of rows start… with other partners, keeping the nearest."""
+        here, width = slice(start, start + len(other.floor)), self.keys.shape[1]
+        joined = np.concatenate([self.keys[here], other.keys], axis=1)
+        exact = np.concatenate([self.exact[here], other.exact], axis=1)
+        nearest = np.argpartition(joined, joined.shape[1] - width, axis=1)[:, -width:]
+        self.keys[here] = np.take_along_axis(joined, nearest, axis=1)
+        self.exact[here] = np.take_along_axis(exact, nearest, axis=1)
+        np.maximum(self.floor[here], other.floor, out=self.floor[here])
+
+    def nearest(self, others: int) -> tuple[Nearest, np.ndarray]:
+        """The lists as `certify` takes them, of so many others in all, and the exact cosines; nearest first."""
+        order = np.argsort(self.keys, axis=1)[:, ::-1]
+        keys = np.take_along_axis(self.keys, order, axis=1)
+        rising = keys >> 32
+        cosine = np.where(rising < 0, rising ^ _LAST_ROW, rising).astype(np.int32).view(np.float32)
+        index = (_LAST_ROW - (keys & _LOW)).astype(np.int32)
+        floor = np.maximum(self.floor, cosine[:, -1]) if others > keys.shape[1] else self.floor
+        return Nearest(cosine, index, floor), np.take_along_axis(self.exact, order, axis=1)
+
+
+# What a worker does. Blocks are copied where compiled loops read them: those of the store are read-only.
+
+
+def projected(device: str, projection: np.ndarray, block: np.ndarray) -> np.ndarray:
+    """The rows of a block (n, d) under a projection (d, m), of unit length."""
+    if device == "cpu":
+        return ProjectedRows(ArrayRows(block), projection).block(0, len(block))
+    return to_numpy(_projected_on(device, projection, block))
+
+
+def _projected_on(device: str, projection: np.ndarray, block: np.ndarray) -> Any:
+    import torch
+
+    from veclink.backends.torch_clouds import unit
+    from veclink.matching.torch_backend import torch_device
+
+    place = torch_device(device)
+    return unit(torch.tensor(block, device=place) @ torch.tensor(projection, device=place))
+
+
+def listed(
+    device: str, ranks: Ranks, tile: tuple[int, int], starts: tuple[int, int], left: np.ndarray, right: np.ndarray
+) -> tuple[Lists, Lists]:
+    """The nearest of each row of one block among those of the other, both ways; starts: the first row of each."""
+    if device == "cpu":
+        rows, columns = ArrayRows(left.copy()), ArrayRows(right.copy())
+        near = cpu.nearest(rows, columns, ranks.list_width, tile)
+        exact_left = cpu.inner_products(rows, columns, near[0].index, MEMORY)
+        exact_right = cpu.inner_products(columns, rows, near[1].index, MEMORY)
+    else:
+        from veclink.matching.torch_backend import listed as listed_on_device
+
+        on_device, exact = listed_on_device(*_device_rows(device, left, right), ranks, 1 << 30)
+        near_left, near_right = (
+            Nearest(*(to_numpy(each) for each in (one.cosine, one.index, one.floor))) for one in on_device
+        )
+        near, (exact_left, exact_right) = (near_left, near_right), map(to_numpy, exact)
+    return Lists.of(near[0], exact_left, starts[1]), Lists.of(near[1], exact_right, starts[0])
+
+
+def scanned(
+    device: str, tile: tuple[int, int], start: int, wanted: Wanted, left: np.ndarray, right: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """`certify.scan` of rows of one block among those of the other, which begins at row `start` of its side."""
+    rows: Any = ArrayRows(left)
+    others: Any = ArrayRows(right)
+    if device != "cpu":
+        rows, others = _device_rows(device, left, right)
+        like = rows.block(0, 1)
+        chosen, penalty, least = (asarray(each, like) for each in (wanted.rows, wanted.penalty, wanted.least))
+        wanted = wanted._replace(rows=chosen, penalty=penalty, least=least)
+    value, index = map(to_numpy, scan(rows, others, wanted, tile=tile, memory=MEMORY))
+    return value, np.where(index < 0, -1, index + start)
+
+
+def searched(
+    device: str, k: int, queries: np.ndarray, projection: np.ndarray, start: int, block: np.ndarray
+) -> search.Found:
+    """`search.searched` among the rows of one block, which begins at row `start` of its side."""
+    others = projected(device, projection, block) if device == "cpu" else _projected_on(device, projection, block)
+    best, index, largest = search.searched(queries, others, k=k, device=device)
+    return best, index + start, largest
+
+
+def cosines(left: np.ndarray, right: np.ndarray, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """The cosine of each pair of a row of one block and a row of the other."""
+    return np.einsum("ij,ij->i", left[rows], right[others])
+
+
+def _device_rows(device: str, left: np.ndarray, right: np.ndarray) -> tuple[Any, Any]:
+    from veclink.matching.torch_backend import DeviceRows, torch_device
+
+    rows, columns = (DeviceRows(side, torch_device(device), 1 << 62) for side in (left, right))
+    return rows, columns

@@ -18,10 +18,10 @@ from veclink.geometry.arrays import to_numpy
 from veclink.geometry.canonical import MAX_AXES
 from veclink.geometry.clouds import NO_DIRECTION, Cloud
 from veclink.geometry.magnitudes import LONG, SHORT
-from veclink.geometry.rows import tiles
+from veclink.geometry.rows import Unfinished, tiles
 from veclink.geometry.signatures import RIDGE, SMALLEST_NORM
 from veclink.matching import Matches
-from veclink.matching.certify import Ranks
+from veclink.matching.rankings import Ranks
 from veclink.matching.torch_backend import free_memory, match, torch_device
 from veclink.threads import share
 
@@ -37,8 +37,8 @@ class TorchCloudPair(CloudPair):
 
     def __init__(
         self,
-        a: HeldRows | SentRows,
-        b: HeldRows | SentRows,
+        a: DeviceCloud,
+        b: DeviceCloud,
         *,
         ridge: float = RIDGE,
         k: int = 10,
@@ -50,7 +50,7 @@ class TorchCloudPair(CloudPair):
 
     def signature(self, side: str, projection: np.ndarray, rows: np.ndarray | None = None) -> Any:
         """Rows of one cloud, all or some, under a projection (d, m), of unit length: a tensor."""
-        cloud, along = self._cloud(side), self._place(projection)
+        cloud, along = self.cloud(side), self._place(projection)
         if rows is not None:
             return unit(cloud.take(rows) @ along)
         signature = torch.empty((cloud.shape[0], along.shape[1]), device=self.place)
@@ -58,16 +58,12 @@ class TorchCloudPair(CloudPair):
             torch.mm(cloud.block(start, stop), along, out=signature[start:stop])
         return unit(signature)
 
-    def matched(self, left: Any, right: Any, depth: int = 1) -> Matches:
-        """Exact CSLS rankings, on the device."""
-        ranks = Ranks(self.k, depth, 1 if self.large else None)
-        return match(left, right, ranks, memory=self._room(), device=self.device)
-
-    def _room(self) -> int | None:
-        """Bytes of the device that are left of what this pair may take; None where nothing was said."""
-        if self.memory is None or self.place.type != "cuda":
-            return self.memory
-        return max(self.memory - torch.cuda.memory_allocated(self.place), 1)
+    def matched(self, left: Any, right: Any, depth: int = 1, unfinished: Unfinished | None = None) -> Matches:
+        """Exact CSLS rankings, on the device; they are quick there, and nothing of an unfinished pass is kept."""
+        room = self.memory  # of the device, what is left of what this pair may take
+        if room is not None and self.place.type == "cuda":
+            room = max(room - torch.cuda.memory_allocated(self.place), 1)
+        return match(left, right, Ranks(self.k, depth, 1 if self.large else None), memory=room, device=self.device)
 
     def cosines(self, projections: Projections, rows_a: np.ndarray, rows_b: np.ndarray) -> np.ndarray:
         """The cosine of each pair of rows under the projections, (c,) float32."""
@@ -111,21 +107,35 @@ def inspect(collection: Collection, device: str) -> tuple[np.ndarray, list[int],
     return np.concatenate(zero), broken, n_broken, to_numpy(total)
 
 
-class SentRows:
-    """The rows of a cloud in host memory, float32 on the device when asked: unit length, centred where the cloud is."""
+class DeviceCloud:
+    """The rows of a cloud, float32 on the device when asked: unit length, centred where the cloud is.
 
-    def __init__(self, cloud: Cloud, device: str) -> None:
+    number_bytes: they are held on the device in float32 (4 bytes) or float16 (2), or (0) sent there when asked.
+    """
+
+    def __init__(self, cloud: Cloud, device: str, number_bytes: int = FLOAT32) -> None:
         self.cloud = cloud
         self.shape = cloud.shape
         self.device = torch_device(device)
         self._mean = None if cloud.mean is None else torch.from_numpy(cloud.mean).to(self.device)
+        self.held: torch.Tensor | None = None
+        if number_bytes != NOTHING:
+            dtype = torch.float16 if number_bytes == FLOAT16 else torch.float32
+            held = torch.empty(cloud.shape, dtype=dtype, device=self.device)
+            for start, stop in tiles(len(cloud), SENT):
+                held[start:stop] = self.block(start, stop)
+            self.held = held
 
     def block(self, start: int, stop: int) -> torch.Tensor:
         """Rows start…stop−1."""
+        if self.held is not None:
+            return self.held[start:stop].float()
         return self._prepared(slice(start, stop) if self.cloud.whole else self.cloud.rows[start:stop])
 
     def take(self, rows: np.ndarray) -> torch.Tensor:
         """The rows at these positions."""
+        if self.held is not None:
+            return self.held[torch.as_tensor(rows, device=self.device)].float()
         return self._prepared(self.cloud.rows[rows])
 
     def _prepared(self, where: slice | np.ndarray) -> torch.Tensor:
@@ -138,37 +148,15 @@ class SentRows:
         return rows
 
 
-class HeldRows:
-    """Rows (n, d) on the device, float32 when asked."""
-
-    def __init__(self, held: torch.Tensor) -> None:
-        self.held = held
-        self.shape: tuple[int, int] = (held.shape[0], held.shape[1])
-
-    def block(self, start: int, stop: int) -> torch.Tensor:
-        """Rows start…stop−1."""
-        return self.held[start:stop].float()
-
-    def take(self, rows: np.ndarray) -> torch.Tensor:
-        """The rows at these positions."""
-        return self.held[torch.as_tensor(rows, device=self.held.device)].float()
-
-
-def resident(cloud: Cloud, device: str, dtype: torch.dtype = torch.float32) -> HeldRows:
-    """All rows of a cloud on the device, held as numbers of this type."""
-    sent = SentRows(cloud, device)
-    held = torch.empty(cloud.shape, dtype=dtype, device=sent.device)
-    for start, stop in tiles(len(cloud), SENT):
-        held[start:stop] = sent.block(start, stop)
-    return HeldRows(held)
-
-
-def placed_rows(cloud: Cloud, device: str, number_bytes: int) -> HeldRows | SentRows:
-    """The rows of a cloud, held on the device in float32 (4 bytes) or float16 (2), or (0) sent there when asked."""
-    if number_bytes == NOTHING:
-        return SentRows(cloud, device)
-    dtype = torch.float16 if number_bytes == FLOAT16 else torch.float32
-    return resident(cloud, device, dtype)
+def resident_clouds(
+    a: Cloud, b: Cloud, device: str, memory: int | None, *, k: int, ridge: float
+) -> TorchCloudPair | None:
+    """The clouds on a GPU, in as few bytes as it takes; None where they would not fit, or take more than `memory`."""
+    number_bytes = bytes_held(a.shape, b.shape, room_on(device, memory))
+    if number_bytes is None:
+        return None
+    sides = (DeviceCloud(cloud, device, number_bytes) for cloud in (a, b))
+    return TorchCloudPair(*sides, device=device, memory=memory, k=k, ridge=ridge)
 
 
 def room_on(device: str, memory: int | None = None) -> int | None:
@@ -181,7 +169,7 @@ def room_on(device: str, memory: int | None = None) -> int | None:
 
 
 def bytes_held(a: tuple[int, int], b: tuple[int, int], room: int | None) -> int | None:
-    """As how many bytes each number of two clouds of these shapes can be held (`placed_rows`) in so much room.
+    """As how many bytes each number of two clouds of these shapes can be held (`DeviceCloud`) in so much room.
 
     None where not even their signatures fit.
     """

@@ -97,7 +97,6 @@ class Method:
 
     PANEL: ClassVar[str] = "The method"
     method: Annotated[str, typer.Option(metavar="NAME", help="The linker: span, or geh as in the paper.")] = "span"
-    approximate: Annotated[bool, typer.Option("--approximate", hidden=True)] = False
     one_to_one: Annotated[
         bool, typer.Option("--one-to-one/--many", help="Whether a row has at most one partner; --many for duplicates.")
     ] = True
@@ -165,10 +164,6 @@ def link(
     options = {"seeds": wanted.seeds, **asdict(start), **asdict(method), **asdict(running)}
     if options.pop("one_to_one") is False:
         options["one_to_one"] = False  # told only where it is asked for: method geh does not know it
-    if options.pop("approximate"):
-        from veclink.linkers.options import APPROXIMATE_IS_GONE
-
-        typer.echo(APPROXIMATE_IS_GONE, err=True)
     with printing.progress() as listener:
         # opened once, for the linker and for the report; a store's payload is read where one of them looks at it
         payload = wanted.report is not None or start.seeds_by is not None

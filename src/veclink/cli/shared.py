@@ -63,7 +63,7 @@ def check_memory(text: str | None) -> str | None:
 
 def check_device(name: str) -> str:
     """Refuse an unknown device."""
-    from veclink.backends import devices
+    from veclink import backends as devices
 
     try:
         devices.check_device(name)
@@ -85,7 +85,7 @@ Threads = Annotated[
 Device = Annotated[
     str,
     typer.Option(
-        metavar="NAME", callback=check_device, help="auto, cpu, cuda (one GPU), cuda:all, or some: cuda:0,cuda:1."
+        metavar="NAME", callback=check_device, help="auto, cpu, cuda, or one GPU of several: cuda:1."
     ),
 ]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from veclink.backends.devices import chosen_device
-from veclink.backends.placing import machines_at
+from veclink.backends import chosen_device
+from veclink.backends.cloud_pair import machines_at
 from veclink.data.collection import Collection
 from veclink.data.doubt import NOT_LINKABLE
 from veclink.data.judged import with_ranges
@@ -94,7 +94,7 @@ def link(
         `seeds_by` and to compare, in the forms that `open_collection` takes.
     method : {"span", "geh"}
         The linker.
-    device : {"auto", "cpu", "cuda", "cuda:all"} or names as in "cuda:0,cuda:1"
+    device : {"auto", "cpu", "cuda"}, or one GPU as in "cuda:1"
         Where it runs.
     random_state : int
         Draws everything that is drawn.

@@ -6,7 +6,6 @@ take one part of the method away and see what it brings; a person needs `one_to_
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
@@ -68,12 +67,6 @@ class GrowthSchedule:
         _check_number("settled_factor", self.settled_factor, least=1.0)
 
 
-APPROXIMATE_IS_GONE = (
-    "The approximate pass was removed, as it lost partners and was rarely quicker; the exact pass runs instead. Leave "
-    "the option out: the next release refuses it."
-)
-
-
 @dataclass(frozen=True)
 class SpanOptions:
     """What span linking can be told.
@@ -82,8 +75,6 @@ class SpanOptions:
     ----------
     one_to_one : bool
         Whether a row has at most one partner. False reports every likely pair, for data with duplicates.
-    approximate : bool
-        Does nothing but warn: the approximate pass was removed, and the next release refuses the option.
     k : int
         Neighbours over which csls takes a density.
     ridge : float
@@ -113,7 +104,6 @@ class SpanOptions:
     """
 
     one_to_one: bool = True
-    approximate: bool = False
     k: int = span.NEIGHBOURS
     ridge: float = RIDGE
     signature: Literal["span", "kernel"] = "span"
@@ -131,8 +121,6 @@ class SpanOptions:
         for each in fields(self):
             if each.type == "bool":
                 _check_flag(each.name, getattr(self, each.name))
-        if self.approximate:
-            warnings.warn(APPROXIMATE_IS_GONE, FutureWarning, stacklevel=3)
         _check_count("k", self.k)
         if self.refits is not None:
             _check_count("refits", self.refits, least=0)

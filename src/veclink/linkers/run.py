@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from veclink.backends.cloud_pair import CloudPair
-from veclink.backends.placing import look_on, placed_clouds
+from veclink.backends.cloud_pair import CloudPair, look_on, placed_clouds
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.geometry.clouds import Cloud, prepare
@@ -22,7 +21,7 @@ from veclink.linkers.span.linker import span
 from veclink.linkers.stages import Watch
 
 if TYPE_CHECKING:
-    from veclink.backends.ray_cluster import Cluster
+    from veclink.backends.ray_clouds import Cluster
 
 
 @dataclass(frozen=True, eq=False)

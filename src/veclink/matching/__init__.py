@@ -6,8 +6,7 @@ from veclink.errors import InputError, needed
 from veclink.files.memory import parse_memory
 from veclink.geometry.rows import RowSource, Unfinished
 from veclink.matching import cpu
-from veclink.matching.certify import Ranks
-from veclink.matching.rankings import Matches, Ranking
+from veclink.matching.rankings import Matches, Ranking, Ranks
 
 __all__ = ["Matches", "Ranking", "match"]
 
@@ -39,7 +38,7 @@ def match(
     memory : int or str, optional
         Bytes, or text such as "500MB", that the call may take beyond its inputs and the O(n·(k + depth)) result.
     device : str
-        "cpu", or a torch device such as "cuda", or several: "cuda:0,cuda:1".
+        "cpu", or a torch device such as "cuda".
     unfinished : Unfinished, optional
         Where a pass on the CPU keeps what it has so far, and finds what one that was broken off had.
     """

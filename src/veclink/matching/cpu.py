@@ -1,8 +1,7 @@
 """CSLS rankings on the CPU: one BLAS product per tile, then a sweep that keeps the best entries of each row and column.
 
 A kept list is wider than k, so almost every ranking can be read off the lists and proven (see `certify`); the tiles of
-cosines are never stored, and only the few rows without a proof are multiplied a second time. The sweeps are compiled;
-without numba the lists come from `lists`.
+cosines are never stored, and only the few rows without a proof are multiplied a second time.
 """
 
 from __future__ import annotations
@@ -10,31 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from veclink.errors import InputError
 from veclink.geometry.rows import ArrayRows, RowSource, Unfinished, checked, tiles
-from veclink.matching import lists
-from veclink.matching.certify import Ranks, rank
+from veclink.matching import numba_kernels as kernels
+from veclink.matching.certify import proven, scans
 from veclink.matching.lists import Nearest
-from veclink.matching.rankings import Matches
+from veclink.matching.numba_kernels import Kept
+from veclink.matching.rankings import Matches, Ranks
 from veclink.threads import ROWS_AT_ONCE, computing, share, thread_count
-
-kernels: Any
-try:
-    from veclink.matching import numba_kernels as kernels
-except ImportError:  # numba is not installed
-    kernels = None
 
 # The product of a tile this large runs at nearly the full speed of BLAS and is still in the cache when it is swept.
 TILE_ROWS, TILE_COLUMNS = 1024, 2048
 LEAST_PARTS = 4  # of a tile, which threads share
 MANY = 8192  # rows, of which a tile has enough larger parts
 DEFAULT_MEMORY = 256_000_000
-Loop = Callable[[int, int], Any]
-_PARTS = ("cosine", "index", "count", "floor")  # what a checkpoint calls the arrays of `numba_kernels.Kept`
+_PARTS = ("cosine", "index", "count", "floor")  # what a checkpoint calls the arrays of `Kept`
 
 
 @computing()
@@ -48,20 +40,18 @@ def match(
 ) -> Matches:
     """Matches of `left` (n1, s) and `right` (n2, s), rows of unit length, in `memory` bytes beyond O(n·(k + depth))."""
     memory = memory or DEFAULT_MEMORY
-    rows, columns = ArrayRows(left, memory // 4), ArrayRows(right, memory // 4)
+    room = memory // 4
+    rows, columns = ArrayRows(left, room), ArrayRows(right, room)
     tile = tile_in_parts(rows.shape, columns.shape, memory // 2)
     near = nearest(rows, columns, ranks.list_width, tile, unfinished)
-    exact = partial(inner_products, memory=memory // 4)
-    rounding = rounding_error(rows.shape[1])
-    return rank((rows, columns), near, ranks, exact, tile=tile, memory=memory // 4, rounding=rounding)
+    exact = inner_products(rows, columns, near[0].index, room), inner_products(columns, rows, near[1].index, room)
+    again = scans(rows, columns, tile=tile, memory=room)
+    return proven(near, exact, again, ranks, rounding_error(rows.shape[1]))
 
 
 def is_compiled() -> bool:
     """Whether the loops are in numba's cache: the first run on a machine compiles them, which takes some seconds."""
-    if kernels is None:
-        return True
-    cache = Path(kernels.keep_by_row.stats.cache_path)
-    return any(cache.glob("numba_kernels.keep_by_row-*.nbi"))
+    return any(Path(str(kernels.keep_by_row.stats.cache_path)).glob("numba_kernels.keep_by_row-*.nbi"))
 
 
 def rounding_error(dimension: int) -> float:
@@ -78,7 +68,7 @@ def tile_shape(
     """
     while 4 * (rows * (columns + 32) + (rows + columns) * left[1]) > memory and max(rows, columns) > 16:
         rows, columns = max(rows // 2, 16), max(columns // 2, 16)
-    return _even(left[0], rows), _even(right[0], columns)
+    return -(-left[0] // -(-left[0] // rows)), -(-right[0] // -(-right[0] // columns))
 
 
 def tile_in_parts(left: tuple[int, int], right: tuple[int, int], memory: int) -> tuple[int, int]:
@@ -104,10 +94,9 @@ def nearest(
 
     unfinished: has the lists of a pass that was broken off, and keeps those of this one.
     """
-    if kernels is None:
-        return lists.nearest(rows, columns, width, tile)
     by_row, by_column = _none(len(rows), len(columns), width), _none(len(columns), len(rows), width)
     done = 0 if unfinished is None else _resumed(unfinished.load(), by_row, by_column)
+    part = _part_rows(len(rows))
     # A row length that is a multiple of the page would put every row of the tile in the same few cache sets.
     space = np.empty((tile[0], tile[1] + -tile[1] % 16 + 16), dtype=np.float32)
     for top, bottom in tiles(len(rows), tile[0], done):
@@ -116,12 +105,10 @@ def nearest(
             others = columns.block(first, last)
             if top == done:
                 checked(others, first, "Right")
-            multiplied = partial(_multiplied, block, others, space)
+            multiply = partial(_multiply, block, others, space)
             of_rows, of_columns = _part(by_row, top, bottom), _part(by_column, first, last)
-            by_rows = _keeping(kernels.floor_by_row, kernels.keep_by_row, space, last - first, first, of_rows)
-            share(_one_after_another(multiplied, *by_rows), bottom - top, step=_part_rows(len(rows)))
-            by_columns = _keeping(kernels.floor_by_column, kernels.keep_by_column, space, bottom - top, top, of_columns)
-            share(_one_after_another(*by_columns), last - first)
+            share(_keeping(multiply, "row", space, last - first, first, of_rows), bottom - top, step=part)
+            share(_keeping(None, "column", space, bottom - top, top, of_columns), last - first)
         if unfinished is not None:
             unfinished.keep(bottom, len(rows), partial(_lists, bottom, by_row, by_column))
     return _nearest(by_row), _nearest(by_column)
@@ -129,8 +116,6 @@ def nearest(
 
 def inner_products(rows: ArrayRows, others: ArrayRows, index: np.ndarray, memory: int) -> np.ndarray:
     """⟨rows[i], others[index[i, j]]⟩ for all i, j: summed in float64, given in float32."""
-    if kernels is None:
-        return lists.inner_products(rows, others, index, memory)
     exact = np.empty(index.shape, dtype=np.float32)
     if index.size and not (index.min() >= 0 and index.max() < len(others)):  # the loops below look nowhere else
         raise InputError(f"The lists name rows outside the {len(others):,} that there are; start the run again.")
@@ -146,45 +131,46 @@ def inner_products(rows: ArrayRows, others: ArrayRows, index: np.ndarray, memory
     return exact
 
 
-def _none(n: int, others: int, width: int) -> Any:
+def _none(n: int, others: int, width: int) -> Kept:
     """Empty buffers for the entries of n rows."""
     width = min(width, others)
     room = (n, min(2 * width + 16, others + 1))
     floor = np.full(n, -np.inf, dtype=np.float32)
-    return kernels.Kept(width, np.empty(room, np.float32), np.empty(room, np.int32), np.zeros(n, np.int64), floor)
+    return Kept(width, np.empty(room, np.float32), np.empty(room, np.int32), np.zeros(n, np.int64), floor)
 
 
-def _part(kept: Any, start: int, stop: int) -> Any:
-    return kernels.Kept(kept.width, *(part[start:stop] for part in kept[1:]))
+def _part(kept: Kept, start: int, stop: int) -> Kept:
+    return Kept(kept.width, *(part[start:stop] for part in kept[1:]))
 
 
-def _multiplied(block: np.ndarray, others: np.ndarray, space: np.ndarray, start: int, stop: int) -> None:
+def _multiply(block: np.ndarray, others: np.ndarray, space: np.ndarray, start: int, stop: int) -> None:
     np.matmul(block[start:stop], others.T, out=space[start:stop, : len(others)])
 
 
-def _keeping(
-    set_floor: Callable[..., None], keep: Callable[..., None], space: np.ndarray, extent: int, first: int, kept: Any
-) -> list[Loop]:
-    """The loops that take the entries of a tile in, of which `extent` columns (or rows) from `first` on are used."""
-    loops: list[Loop] = [partial(keep, space, extent, first, kept)]
+Loop = Callable[[int, int], None]
+
+
+def _keeping(multiply: Loop | None, axis: str, space: np.ndarray, extent: int, first: int, kept: Kept) -> Loop:
+    """A loop that takes in the entries of a tile, of which `extent` columns (or rows) from `first` on are used.
+
+    It does all there is to do for a part before the next part: what it works on is still in the cache.
+    """
+    keep = kernels.keep_by_row if axis == "row" else kernels.keep_by_column
+    set_floor = kernels.floor_by_row if axis == "row" else kernels.floor_by_column
     # Enough groups that the largest `width` of a tile's entries nearly all fall into different ones.
     groups = max(64, 1 << (3 * kept.width - 1).bit_length())
-    if first == 0 and groups <= extent // 2:
-        loops.insert(0, partial(set_floor, space, extent, groups, kept))
-    return loops
-
-
-def _one_after_another(*loops: Loop) -> Loop:
-    """One loop that does all of these for a part before the next part: what it works on is still in the cache."""
 
     def run(start: int, stop: int) -> None:
-        for loop in loops:
-            loop(start, stop)
+        if multiply is not None:
+            multiply(start, stop)
+        if first == 0 and groups <= extent // 2:
+            set_floor(space, extent, groups, kept, start, stop)
+        keep(space, extent, first, kept, start, stop)
 
     return run
 
 
-def _nearest(kept: Any) -> Nearest:
+def _nearest(kept: Kept) -> Nearest:
     share(partial(kernels.cut, kept), len(kept.held))
     if (kept.held < kept.width).any():  # what stands behind the entries is no row
         raise InputError("Some rows have no cosine with enough others; give rows of finite numbers.")
@@ -192,41 +178,32 @@ def _nearest(kept: Any) -> Nearest:
     return Nearest(cosine, index, kept.floor)
 
 
-def _lists(done: int, by_row: Any, by_column: Any) -> dict[str, np.ndarray]:
-    """What a pass has after its first `done` rows."""
+def _lists(done: int, by_row: Kept, by_column: Kept) -> dict[str, np.ndarray]:
+    """What a pass has after its first `done` rows, by the names that a checkpoint gives it."""
     sides = {"row": _part(by_row, 0, done), "column": by_column}
     held = {f"{side}_{name}": part for side, kept in sides.items() for name, part in zip(_PARTS, kept[1:], strict=True)}
     return {"done": np.array(done), **held}
 
 
-def _resumed(held: dict[str, np.ndarray] | None, by_row: Any, by_column: Any) -> int:
-    """Puts the lists of an unfinished pass in place; how many rows it had done, 0 where they are not sound."""
-    if held is None:
-        return 0
-    done = int(held["done"])
+def _resumed(held: dict[str, np.ndarray] | None, by_row: Kept, by_column: Kept) -> int:
+    """Puts the lists of an unfinished pass in place; how many rows it had done, 0 where they are not sound.
+
+    Compiled loops read and write where these lists say, so lists of a damaged file are not taken.
+    """
+    done = 0 if held is None else int(held["done"])
     n_rows, n_columns = len(by_row.held), len(by_column.held)
-    sides = (("row", _part(by_row, 0, done), n_columns), ("column", by_column, n_rows))
-    if not 0 < done <= n_rows or not all(_sound(held, *each) for each in sides):
+    if held is None or not 0 < done <= n_rows:
         return 0
-    for side, kept, _ in sides:
-        for name, part in zip(_PARTS, kept[1:], strict=True):
-            part[:] = held[f"{side}_{name}"]
+    own = _lists(done, by_row, by_column)
+    for name, part in own.items():
+        if name not in held or held[name].shape != part.shape or held[name].dtype != part.dtype:
+            return 0
+    for side, others in (("row", n_columns), ("column", n_rows)):
+        count, index = held[f"{side}_count"], held[f"{side}_index"]
+        listed = np.arange(index.shape[1]) < count[:, None]
+        is_held = (count >= 0) & (count < index.shape[1])
+        if not is_held.all() or (listed & ((index < 0) | (index >= others))).any():
+            return 0
+    for name, part in own.items():
+        part[...] = held[name]
     return done
-
-
-def _sound(held: dict[str, np.ndarray], side: str, kept: Any, others: int) -> bool:
-    """Whether lists from a file fit in the place of `kept`: compiled loops read and write where they say."""
-    parts = {name: held.get(f"{side}_{name}") for name in _PARTS}
-    for own, part in zip(kept[1:], parts.values(), strict=True):
-        if part is None or part.shape != own.shape or part.dtype != own.dtype:
-            return False
-    count, index = parts["count"], parts["index"]
-    assert count is not None and index is not None
-    if ((count < 0) | (count >= kept.cosine.shape[1])).any():
-        return False
-    listed = np.arange(index.shape[1]) < count[:, None]
-    return not (listed & ((index < 0) | (index >= others))).any()
-
-
-def _even(size: int, most: int) -> int:
-    return -(-size // -(-size // most))

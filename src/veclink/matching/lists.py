@@ -1,7 +1,7 @@
-"""Lists of near neighbours in plain array code, on numpy or torch: the oracle of the fused kernels.
+"""Lists of near neighbours in plain array code, on numpy or torch.
 
-`numba_kernels` and `triton_kernel` make the same lists without writing the cosines to memory; this is what runs where
-neither of them can.
+`numba_kernels` and `triton_kernel` make the same lists without writing the cosines to memory; this is what runs in
+torch where there is no Triton.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from veclink.geometry.arrays import (
     is_numpy,
     namespace,
     nonzero,
-    to_numpy,
-)
+)  # fmt: skip
 from veclink.geometry.nearest import largest
 from veclink.geometry.rows import Rows, checked, tiles
 from veclink.threads import multiply
@@ -31,29 +30,17 @@ _GATHER_COST = 12  # bytes per number gathered for exact inner products: in floa
 
 @dataclass
 class Nearest:
-    """The nearest partners found for each of n rows, in no order.
+    """The nearest partners found for each of n rows, in no order."""
 
-    Attributes
-    ----------
-    cosine, index : array of shape (n, width), float32 and int32
-        −inf and −1 where nothing is listed.
-    floor : array of shape (n,)
-        No other partner has a larger cosine as the tiles computed it.
-    """
-
-    cosine: Array
-    index: Array
-    floor: Array
+    cosine: Array  # (n, width) float32, −inf where nothing is listed
+    index: Array  # (n, width) int32, −1 where nothing is listed
+    floor: Array  # (n,), no other partner has a larger cosine as the tiles computed it
 
     @classmethod
     def none(cls, n: int, width: int, like: Array) -> Nearest:
         """Empty lists, where `like` is."""
         cosine = full((n, width), -_INF, "float32", like)
         return cls(cosine, full((n, width), -1, "int32", like), full(n, -_INF, "float32", like))
-
-    def to_numpy(self) -> Nearest:
-        """The same lists in numpy."""
-        return Nearest(to_numpy(self.cosine), to_numpy(self.index), to_numpy(self.floor))
 
     def take_in(self, cosine: Array, top: int, first: int) -> None:
         """Adds the cosines of rows top… with partners first…, and keeps the largest."""
@@ -77,17 +64,14 @@ class Nearest:
             block = rows.take(short[top:bottom])
             for first, last in tiles(n, tile[1]):
                 again.take_in(product(block, others.block(first, last)), top, first)
-        self.cosine[short] = again.cosine
-        self.index[short] = again.index
-        self.floor[short] = again.floor
+        self.cosine[short], self.index[short], self.floor[short] = again.cosine, again.index, again.floor
 
 
 def nearest(rows: Rows, columns: Rows, width: int, tile: tuple[int, int]) -> tuple[Nearest, Nearest]:
     """The `width` nearest columns of each row and rows of each column, by the cosines of one pass."""
     n_rows, n_columns = rows.shape[0], columns.shape[0]
     like = rows.block(0, 1)
-    by_row = Nearest.none(n_rows, width, like)
-    by_column = Nearest.none(n_columns, width, like)
+    by_row, by_column = Nearest.none(n_rows, width, like), Nearest.none(n_columns, width, like)
     for top, bottom in tiles(n_rows, tile[0]):
         block = checked(rows.block(top, bottom), top, "Left")
         for first, last in tiles(n_columns, tile[1]):

@@ -1,4 +1,4 @@
-"""Compiled inner loops of the CPU matcher; `lists` and `search` have the same in plain array code.
+"""Compiled inner loops of the CPU matcher.
 
 They release the interpreter lock and are shared out over threads by `cpu`; nothing here starts a thread itself.
 """
@@ -18,25 +18,13 @@ _compiled = njit(nogil=True, cache=True)
 
 
 class Kept(NamedTuple):
-    """The entries kept so far of each of n rows, in no order.
+    """The entries kept so far of each of n rows, in no order."""
 
-    Attributes
-    ----------
-    width : int
-        Entries that matter: a full buffer is cut to its `width` largest.
-    cosine, partner : ndarray of shape (n, capacity), float32 and int32
-        The buffers.
-    held : ndarray of shape (n,), int64
-        Entries in each.
-    floor : ndarray of shape (n,), float32
-        What a new entry has to beat.
-    """
-
-    width: int
-    cosine: np.ndarray
-    partner: np.ndarray
-    held: np.ndarray
-    floor: np.ndarray
+    width: int  # entries that matter: a full buffer is cut to its `width` largest
+    cosine: np.ndarray  # (n, capacity) float32
+    partner: np.ndarray  # (n, capacity) int32
+    held: np.ndarray  # (n,) int64, entries in each buffer
+    floor: np.ndarray  # (n,) float32, what a new entry has to beat
 
 
 class Best(NamedTuple):
@@ -122,22 +110,22 @@ def floor_by_row(tile: np.ndarray, columns: int, groups: int, kept: Kept, start:
     The columns are dealt into `groups` ≥ width; the `width`-th largest of the groups' maxima has `width` entries at or
     above it. The floor lies just below, so that those pass.
     """
-    best = np.empty(groups, dtype=np.float32)
+    best, unused = np.empty((1, groups), dtype=np.float32), np.empty((1, groups), dtype=np.int32)
     for i in range(start, stop):
-        row = tile[i]
-        best[:] = row[:groups]
+        row, top = tile[i], best[0]
+        top[:] = row[:groups]
         for j0 in range(groups, columns - groups + 1, groups):
             strip = row[j0 : j0 + groups]
             for j in range(groups):
-                best[j] = strip[j] if strip[j] > best[j] else best[j]
-        kept.floor[i] = np.nextafter(_nth_largest(best, kept.width), np.float32(-np.inf))
+                top[j] = strip[j] if strip[j] > top[j] else top[j]
+        kept.floor[i] = np.nextafter(_cut(best, unused, 0, groups, kept.width), np.float32(-np.inf))
 
 
 @_compiled
 def floor_by_column(tile: np.ndarray, rows: int, groups: int, kept: Kept, start: int, stop: int) -> None:
     """The same for tile columns start…stop−1, whose rows are dealt into `groups`."""
     best = np.empty((groups, STRIP), dtype=np.float32)
-    group = np.empty(groups, dtype=np.float32)
+    group, unused = np.empty((1, groups), dtype=np.float32), np.empty((1, groups), dtype=np.int32)
     for j0 in range(start, stop, STRIP):
         columns = min(STRIP, stop - j0)
         best[:] = -np.inf
@@ -146,8 +134,8 @@ def floor_by_column(tile: np.ndarray, rows: int, groups: int, kept: Kept, start:
             for j in range(columns):
                 top[j] = strip[j] if strip[j] > top[j] else top[j]
         for j in range(columns):
-            group[:] = best[:, j]
-            kept.floor[j0 + j] = np.nextafter(_nth_largest(group, kept.width), np.float32(-np.inf))
+            group[0] = best[:, j]
+            kept.floor[j0 + j] = np.nextafter(_cut(group, unused, 0, groups, kept.width), np.float32(-np.inf))
 
 
 @_compiled
@@ -188,31 +176,6 @@ def inner_products(
             for t in range(len(own)):
                 sum_a += np.float64(own[t]) * np.float64(a[t])
             exact[i, j] = sum_a
-
-
-@_compiled
-def _nth_largest(values: np.ndarray, nth: int) -> float:
-    """The nth largest value, counted from 1; reorders `values`."""
-    low, high = 0, len(values) - 1
-    while low < high:
-        pivot = values[(low + high) >> 1]
-        i, j = low, high
-        while i <= j:
-            while values[i] > pivot:
-                i += 1
-            while values[j] < pivot:
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                i += 1
-                j -= 1
-        if nth - 1 <= j:
-            high = j
-        elif nth - 1 >= i:
-            low = i
-        else:
-            break
-    return values[nth - 1]
 
 
 @_compiled

@@ -16,7 +16,7 @@ import numpy as np
 from veclink.geometry.arrays import Array, concat, full, namespace, to_numpy
 from veclink.geometry.nearest import largest_values
 from veclink.geometry.rows import ArrayRows, Rows, checked, tiles
-from veclink.matching.cpu import kernels
+from veclink.matching import numba_kernels as kernels
 from veclink.matching.lists import product
 from veclink.threads import computing, multiply, share
 
@@ -32,7 +32,7 @@ Found = tuple[np.ndarray, np.ndarray, np.ndarray]
 def best_partners(
     queries: Array, others: Any, *, k: int = 10, device: str = "cpu", memory: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The row of the others with the largest csls for each query.
+    """The row of the others with the largest csls for each query, and this csls: (q,) each.
 
     Parameters
     ----------
@@ -40,10 +40,6 @@ def best_partners(
         Rows of unit length, of numpy or torch, in random order: the density of a row of others is taken over k groups
         of consecutive queries.
     others : array of shape (n, s), or Rows
-
-    Returns
-    -------
-    index, csls : ndarray of shape (q,)
     """
     best, index, nearest = searched(queries, others, k=k, memory=memory, device=device)
     return index, best - nearest.mean(axis=1)
@@ -55,11 +51,21 @@ def searched(queries: Array, others: Any, *, k: int, memory: int | None = None, 
 
     (q,), (q,), (q, at most k) and ascending: parts of whole tiles are merged by `merged` to the same as all at once.
     """
-    if device != "cpu":
-        return _on_device(queries, others, k, device, memory)
-    rows = ArrayRows(others, HELD if memory is None else min(HELD, memory // 4))
-    checked(queries, 0, "Left")
-    return _plain(queries, rows, k, TILE) if kernels is None else _compiled(queries, rows, k)
+    if device == "cpu":
+        rows = ArrayRows(others, HELD if memory is None else min(HELD, memory // 4))
+        return _compiled(checked(queries, 0, "Left"), rows, k)
+    from veclink.matching.torch_backend import DeviceRows, for_triton, free_memory, torch_device
+
+    place = torch_device(device)
+    room = free_memory(place) if memory is None else min(memory, free_memory(place))
+    asked, there = (DeviceRows(side, place, room // 4) for side in (queries, others))
+    held = for_triton(asked, there)
+    if held is not None:
+        from veclink.matching import triton_search
+
+        return triton_search.searched(*held, k)
+    cosines = DEVICE_TILE if memory is None else min(DEVICE_TILE, room // 16)
+    return plain(asked.block(0, len(asked)), there, k, max(PIECES, cosines // len(asked) // PIECES * PIECES))
 
 
 def merged(parts: Iterable[Found], k: int) -> Found:
@@ -90,7 +96,7 @@ def _compiled(queries: np.ndarray, others: ArrayRows, k: int) -> Found:
     return best.value, best.column, np.sort(largest_values(np.concatenate(parts, axis=1), k), axis=1)
 
 
-def _plain(queries: Array, others: Rows, k: int, tile: int) -> Found:
+def plain(queries: Array, others: Rows, k: int, tile: int = TILE) -> Found:
     """The same in plain array code, on numpy or torch: the oracle of the compiled loops."""
     xp = namespace(queries)
     q, n = len(queries), others.shape[0]
@@ -112,24 +118,3 @@ def _plain(queries: Array, others: Rows, k: int, tile: int) -> Found:
         index = xp.where(better, at + first, index)
     nearest = to_numpy(largest_values(concat(parts, axis=1), k))
     return to_numpy(best), to_numpy(index), np.sort(nearest, axis=1)
-
-
-def _on_device(queries: Array, others: Any, k: int, device: str, memory: int | None) -> Found:
-    from veclink.matching import torch_search
-    from veclink.matching.torch_backend import both_held, for_triton, free_memory, torch_device
-    from veclink.matching.torch_rows import DeviceRows
-
-    place = torch_device(device)
-    room = free_memory(place) if memory is None else min(memory, free_memory(place))
-    asked, rows = (DeviceRows(side, place, room // 4) for side in (queries, others))
-    cosines = DEVICE_TILE if memory is None else min(DEVICE_TILE, room // 16)
-    tile = max(PIECES, cosines // len(asked) // PIECES * PIECES)
-    held = for_triton(asked, rows)
-    if held is not None:
-        from veclink.matching import triton_search
-
-        return triton_search.searched(*held, k)
-    held = both_held(asked, rows)
-    if held is not None:
-        return torch_search.searched(*held, k, tile)
-    return _plain(asked.block(0, len(asked)), rows, k, tile)

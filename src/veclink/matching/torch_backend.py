@@ -1,32 +1,82 @@
 """CSLS rankings with torch, on CUDA or the CPU: the same lists and proofs as `cpu`, all of them on the device.
 
 The lists come from a Triton kernel where there is one for the device, else from the plain code of `lists`. Of few rows
-on CUDA all cosines are held at once (`torch_dense`); many are shared out over several devices (`torch_shards`).
+on CUDA all cosines are held at once: lists and proofs take dozens of steps, each of which waits for the one before, and
+a GPU multiplies thousands of rows in float64 in less time than one of these steps takes.
 """
 
 from __future__ import annotations
 
 import importlib.util
-from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
 
 from veclink.errors import InputError
-from veclink.geometry.arrays import floats
-from veclink.geometry.rows import RowSource
-from veclink.matching import torch_dense
-from veclink.matching.certify import Ranks, Wanted, rank
+from veclink.geometry.arrays import Array, floats
+from veclink.geometry.rows import ArrayRows, RowSource, checked, tiles
+from veclink.matching import lists
+from veclink.matching.certify import Find, Wanted, proven, scans
 from veclink.matching.cpu import DEFAULT_MEMORY, TILE_COLUMNS, TILE_ROWS, tile_shape
-from veclink.matching.lists import Nearest, inner_products, nearest
-from veclink.matching.rankings import Matches
-from veclink.matching.torch_rows import DeviceRows
+from veclink.matching.lists import Nearest
+from veclink.matching.rankings import Matches, Ranks, brute_force
 
 CUDA_TILE_ROWS, CUDA_TILE_COLUMNS = 16384, 32768
 LENGTHENED = 8  # numbers that a row is lengthened by: tensor cores take multiples of this
-DIVISIBLE = (np.ndarray, torch.Tensor)  # sources whose parts are slices
 USEFUL = 1 << 33  # bytes to work in: more make nothing quicker
+MOST_COSINES, COSINE_COST = 1 << 30, 24  # held at once by `brute_force`, and bytes of each with what is made of it
+SENT = 1 << 16  # rows at a time
+
+
+class DeviceRows:
+    """The rows of one side as float32 tensors on `device`: whole where they fit, else sent block by block.
+
+    Parameters
+    ----------
+    source : ndarray or tensor of shape (n, d), or Rows
+        A tensor is taken as it is.
+    device : torch.device
+    budget : int
+        Bytes. Rows are held on the device whole if they, and their copy in float16 on CUDA, fit.
+    """
+
+    def __init__(self, source: RowSource | torch.Tensor, device: torch.device, budget: int = 0) -> None:
+        self.shape: tuple[int, int] = (int(source.shape[0]), int(source.shape[1]))
+        self.device = device
+        self.whole: torch.Tensor | None = None
+        if isinstance(source, torch.Tensor):
+            self.whole = checked(source.to(device, torch.float32), 0, "One side")
+            return
+        on_cpu = device.type == "cpu"
+        fits = self.shape[0] * self.shape[1] * (4 if on_cpu else 6) <= budget
+        self._rows = ArrayRows(source, budget if on_cpu else 0)
+        if on_cpu and self._rows.array is not None:
+            self.whole = checked(_tensor(self._rows.array), 0, "One side")
+        elif fits and isinstance(source, np.ndarray):
+            # sent as they are: half the bytes where they are float16
+            self.whole = checked(_tensor(source).to(device).float(), 0, "One side")
+        elif fits:
+            self.whole = torch.cat([self.block(start, stop) for start, stop in tiles(len(self), SENT)])
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def block(self, start: int, stop: int) -> torch.Tensor:
+        """Rows start…stop−1."""
+        if self.whole is not None:
+            return self.whole[start:stop]
+        return checked(_tensor(self._rows.block(start, stop)).to(self.device), start, "One side")
+
+    def take(self, rows: Array) -> torch.Tensor:
+        """The rows at these positions."""
+        if self.whole is not None:
+            return self.whole[torch.as_tensor(rows, device=self.device)]
+        return _tensor(self._rows.take(torch.as_tensor(rows).cpu().numpy())).to(self.device)
+
+
+def _tensor(rows: np.ndarray) -> torch.Tensor:
+    # torch warns of read-only arrays, which a cloud hands out; nothing here writes to them.
+    return torch.from_numpy(np.ascontiguousarray(rows) if rows.flags.writeable else rows.copy())
 
 
 def match(
@@ -41,31 +91,21 @@ def match(
     """Matches of `left` (n1, s) and `right` (n2, s), rows of unit length, computed on a torch device.
 
     Tensors are taken as they are, wherever they lie.
-    device: a name such as "cuda", or several, "cuda:0,cuda:1". Those after the first take part where there are too
-    many rows for `torch_dense`, and both sides are arrays or tensors.
-    memory: bytes to use on each device, by default half of what is free there (on the CPU, as the CPU matcher).
-    fused: whether the Triton kernel makes the lists; by default where it can, and where there are too many for
-    `torch_dense`.
+    memory: bytes to use on the device, by default half of what is free there (on the CPU, as the CPU matcher).
+    fused: whether the Triton kernel makes the lists; by default where it can, and where there are too many rows for
+    `brute_force`.
     """
-    places = torch_devices(device)
-    place = places[0]
+    place = torch_device(device)
     budget = free_memory(place) // 2 if memory is None else memory
-    is_default = fused is None and place.type == "cuda"
-    are_few = is_default and torch_dense.fits(left.shape[0], right.shape[0], budget // 2)
-    if len(places) > 1 and not are_few and isinstance(left, DIVISIBLE) and isinstance(right, DIVISIBLE):
-        from veclink.matching import torch_shards
-
-        return torch_shards.match(left, right, ranks, places, memory=memory, fused=fused)
     rows, columns = (DeviceRows(side, place, budget // 4) for side in (left, right))
-    held = both_held(rows, columns)
-    if held is not None and are_few:
-        return torch_dense.match(*held, ranks)
+    if fused is None and place.type == "cuda" and rows.whole is not None and columns.whole is not None:
+        if len(rows) * len(columns) <= min(MOST_COSINES, budget // 2 // COSINE_COST):
+            return brute_force(rows.whole, columns.whole, ranks)
     room = min(budget // 4, USEFUL)
-    tile = device_tile(rows, columns, room)
-    near = complete(rows, columns, ranks, tile, fused)
-    exact = partial(exact_products, memory=room, fused=fused)
-    find = None if for_triton(rows, columns, fused) is None else likely_pairs
-    return rank((rows, columns), near, ranks, exact, tile=tile, memory=room, find=find)
+    near, exact = listed(rows, columns, ranks, room, fused)
+    find: Find | None = None if for_triton(rows, columns, fused) is None else likely_pairs
+    again = scans(rows, columns, tile=device_tile(rows, columns, room), memory=room, find=find)
+    return proven(near, exact, again, ranks)
 
 
 def device_tile(rows: DeviceRows, columns: DeviceRows, memory: int) -> tuple[int, int]:
@@ -74,73 +114,44 @@ def device_tile(rows: DeviceRows, columns: DeviceRows, memory: int) -> tuple[int
     return tile_shape(rows.shape, columns.shape, memory, *largest)
 
 
-def complete(
-    rows: DeviceRows, columns: DeviceRows, ranks: Ranks, tile: tuple[int, int], fused: bool | None = None
-) -> tuple[Nearest, Nearest]:
-    """Lists of the nearest for both sides, with max(k, depth) partners or more in each."""
-    lists = _fused(rows, columns, ranks.list_width, fused)
-    if lists is None:
-        lists = nearest(rows, columns, ranks.list_width, tile)
+def listed(
+    rows: DeviceRows, columns: DeviceRows, ranks: Ranks, memory: int, fused: bool | None = None
+) -> tuple[tuple[Nearest, Nearest], tuple[torch.Tensor, torch.Tensor]]:
+    """Lists of the nearest for both sides, max(k, depth) or more in each, and the exact cosines of what they list."""
+    held, tile = for_triton(rows, columns, fused), device_tile(rows, columns, memory)
+    if held is None:
+        near = lists.nearest(rows, columns, ranks.list_width, tile)
+    else:
+        from veclink.matching import triton_kernel, triton_search
+
+        near = triton_kernel.nearest(*held, ranks.list_width)
     least = max(ranks.k, ranks.depth)
-    lists[0].complete(rows, columns, least, tile)
-    lists[1].complete(columns, rows, least, tile)
-    return lists
+    near[0].complete(rows, columns, least, tile)
+    near[1].complete(columns, rows, least, tile)
+    if held is not None:
+        inner_products, (left, right) = triton_search.inner_products, held
+        return near, (inner_products(left, right, near[0].index), inner_products(right, left, near[1].index))
+    of_rows = lists.inner_products(rows, columns, near[0].index, memory)
+    return near, (of_rows, lists.inner_products(columns, rows, near[1].index, memory))
 
 
-def _fused(rows: DeviceRows, columns: DeviceRows, width: int, wanted: bool | None) -> tuple[Nearest, Nearest] | None:
-    """Lists by the Triton kernel, or None where it cannot run or the rows do not fit on the device."""
-    held = for_triton(rows, columns, wanted)
-    if held is None:
-        return None
-    from veclink.matching import triton_kernel
-
-    return triton_kernel.nearest(*held, width)
-
-
-def exact_products(
-    rows: DeviceRows, others: DeviceRows, index: torch.Tensor, memory: int, fused: bool | None = None
-) -> torch.Tensor:
-    """`lists.inner_products`, by a Triton kernel where that can run."""
-    held = for_triton(rows, others, fused)
-    if held is None:
-        return inner_products(rows, others, index, memory)
-    from veclink.matching import triton_products
-
-    return triton_products.inner_products(*held, index)
-
-
-def likely_pairs(rows: Any, others: Any, wanted: Wanted) -> tuple[torch.Tensor, torch.Tensor]:
+def likely_pairs(rows: DeviceRows, others: DeviceRows, wanted: Wanted) -> tuple[torch.Tensor, torch.Tensor]:
     """Pairs that may reach what is wanted: places among the wanted rows (p,), and others (p,); by the Triton kernel.
 
-    The penalty stands beside the others as further numbers, so that the kernel's product is cos − penalty/2.
-
-    Parameters
-    ----------
-    rows, others : DeviceRows
-        Held on the device.
+    The penalty stands beside the others as further numbers, so that the kernel's product is cos − penalty/2; two of
+    them hold what one rounds off.
     """
     from veclink.matching import triton_kernel
 
-    asked, columns = with_penalty(rows.take(wanted.rows).half(), others.halves(), floats(wanted.penalty))
-    return triton_kernel.pairs_above(asked, columns, wanted.reached() / 2)
-
-
-def with_penalty(asked: torch.Tensor, rows: torch.Tensor, penalty: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Both sides lengthened so that their product is cos − penalty/2; two numbers hold what one rounds off."""
-    coarse = (penalty / 2).to(rows.dtype)
-    fine = (penalty / 2 - coarse.float()).to(rows.dtype)
-    beside_rows = rows.new_zeros((len(rows), LENGTHENED))
-    beside_rows[:, 0], beside_rows[:, 1] = -coarse, -fine
+    assert others.whole is not None
+    asked, columns, half = rows.take(wanted.rows).half(), others.whole.half(), floats(wanted.penalty) / 2
+    coarse = half.half()
+    beside_columns = columns.new_zeros((len(columns), LENGTHENED))
+    beside_columns[:, 0], beside_columns[:, 1] = -coarse, -(half - coarse.float()).half()
     beside_asked = asked.new_zeros((len(asked), LENGTHENED))
     beside_asked[:, :2] = 1
-    return torch.cat([asked, beside_asked], dim=1), torch.cat([rows, beside_rows], dim=1)
-
-
-def both_held(rows: DeviceRows, columns: DeviceRows) -> tuple[torch.Tensor, torch.Tensor] | None:
-    """All rows of both sides, where both are held on the device."""
-    if rows.whole is None or columns.whole is None:
-        return None
-    return rows.whole, columns.whole
+    asked, columns = torch.cat([asked, beside_asked], dim=1), torch.cat([columns, beside_columns], dim=1)
+    return triton_kernel.pairs_above(asked, columns, wanted.reached() / 2)
 
 
 def for_triton(
@@ -149,25 +160,15 @@ def for_triton(
     """The rows of both sides, where the Triton kernels are wanted, by default on CUDA, and can run; else None."""
     if wanted is False or (wanted is None and rows.device.type != "cuda"):
         return None
-    held = both_held(rows, columns)
-    if held is None or importlib.util.find_spec("triton") is None:
+    if rows.whole is None or columns.whole is None or importlib.util.find_spec("triton") is None:
         return None
     from veclink.matching import triton_kernel
 
-    return held if triton_kernel.fits(len(rows), len(columns)) else None
+    return (rows.whole, columns.whole) if triton_kernel.fits(len(rows), len(columns)) else None
 
 
-def torch_devices(names: str) -> list[torch.device]:
-    """The torch devices of these names, separated by commas, which are there."""
-    return [_torch_device(name) for name in names.split(",")]
-
-
-def torch_device(names: str) -> torch.device:
-    """The torch device of this name, or the first of several names: where all runs that is not shared out."""
-    return torch_devices(names)[0]
-
-
-def _torch_device(name: str) -> torch.device:
+def torch_device(name: str) -> torch.device:
+    """The torch device of this name, which is there."""
     try:
         device = torch.device(name.removeprefix("torch:"))
     except RuntimeError:

@@ -23,9 +23,7 @@ import triton
 import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from veclink.matching.launching import launching
 from veclink.matching.lists import Nearest
-from veclink.matching.ptx import SURVIVORS_AT_ONCE, append_survivors, constraints
 
 
 @dataclass(frozen=True)
@@ -51,9 +49,47 @@ SLAB = 1 << 18  # rows whose survivors are held at a time: a few hundred for eac
 ROOM = 256  # survivors of a row that there is room for at first; where a block has more, its slab is searched again
 # Low bits of a survivor: its column; then its row within the block; the upper 32 are the cosine.
 _PLACE_BITS = tl.constexpr(24)
-_APPEND = tl.constexpr(append_survivors())
-_CONSTRAINTS = tl.constexpr(constraints())
-_AT_ONCE = tl.constexpr(SURVIVORS_AT_ONCE)
+_AT_ONCE = tl.constexpr(8)  # cosines of one test and one branch; with 4 as quick or slower, with 1 a seventh slower
+
+
+def _append_survivors(at_once: int) -> str:
+    """In PTX: appends each cosine that beats the lower of its two floors, with its place, to the room; counts all.
+
+    Each operand is one register for each of the cosines: where nothing is returned; the cosine; the floors of its row
+    and of its column; its row, shifted to its place, and its column; the address of the count, that of the room for
+    survivors, and how many it holds.
+    """
+    every = range(at_once)
+    result, cosine, row_floor, column_floor, row, column, count, packed, room = (
+        [f"${operand * at_once + place}" for place in every] for operand in range(9)
+    )
+    floors = ", ".join(f"floor{i}" for i in every)
+    lines = [f".reg .pred some, fits; .reg .f32 {floors}; .reg .b32 slot, place, bits; .reg .b64 address, value;"]
+    for i in every:
+        lines.append(f"min.f32 floor{i}, {row_floor[i]}, {column_floor[i]};")
+        lines.append(f"setp.gt{'.or' if i else ''}.f32 some, {cosine[i]}, floor{i}{', some' if i else ''};")
+    lines.append("@!some bra DONE;")
+    for i in every:
+        lines += [
+            f"setp.gt.f32 some, {cosine[i]}, floor{i};",
+            f"@!some bra NEXT{i};",
+            f"or.b32 place, {row[i]}, {column[i]};",
+            f"atom.global.add.u32 slot, [{count[0]}], 1;",
+            f"setp.lt.u32 fits, slot, {room[0]};",
+            "mul.wide.u32 address, slot, 8;",
+            f"add.u64 address, address, {packed[0]};",
+            f"mov.b32 bits, {cosine[i]};",
+            "mov.b64 value, {place, bits};",
+            "@fits st.global.b64 [address], value;",
+            f"NEXT{i}:",
+        ]
+    lines += ["DONE:", *(f"mov.b32 {result[i]}, 0;" for i in every)]
+    return "\n".join(["{", *lines, "}"])
+
+
+_APPEND = tl.constexpr(_append_survivors(_AT_ONCE.value))
+# floats, integers and addresses, as LLVM wants to know them
+_CONSTRAINTS = tl.constexpr(",".join(kind for kind in "=r f f f r r l l r".split() for _ in range(_AT_ONCE.value)))
 
 
 def tuning_for(device: torch.device) -> Tuning:
@@ -82,7 +118,7 @@ def nearest(
     """
     tuning = tuning or tuning_for(left.device)
     n1, n2 = len(left), len(right)
-    left, right = _padded(left, tuning.rows, tuning.step), _padded(right, tuning.columns * tuning.tiles, tuning.step)
+    left, right = padded(left, tuning.rows, tuning.step), padded(right, tuning.columns * tuning.tiles, tuning.step)
     floor_left, floor_right = _floors(left, n1, right, n2, width, tuning, sample)
     by_row: list[Nearest] = []
     by_column: Nearest | None = None
@@ -105,7 +141,8 @@ def nearest(
         # A floor that an earlier slab raised stays: what it dropped is not among the entries any more.
         by_column = found if by_column is None else replace(found, floor=torch.maximum(found.floor, by_column.floor))
     assert by_column is not None
-    return _joined(by_row), by_column
+    joined = (torch.cat([getattr(part, name) for part in by_row]) for name in ("cosine", "index", "floor"))
+    return Nearest(*joined), by_column
 
 
 def pairs_above(
@@ -118,7 +155,7 @@ def pairs_above(
     """Rows of left (n1, d) and right (n2, d), both float16, whose product is above what the left one asks, (n1,)."""
     tuning = tuning or tuning_for(left.device)
     n1, n2 = len(left), len(right)
-    left, right = _padded(left, tuning.rows, tuning.step), _padded(right, tuning.columns * tuning.tiles, tuning.step)
+    left, right = padded(left, tuning.rows, tuning.step), padded(right, tuning.columns * tuning.tiles, tuning.step)
     floor = torch.full((len(left),), float("inf"), device=left.device)
     floor[:n1] = least
     nothing = torch.full((len(right),), float("inf"), device=left.device)
@@ -129,10 +166,6 @@ def pairs_above(
         row, column, _ = _unpacked(*survivors, n1 - start, n2, tuning)
         found.append((row + start, column))
     return torch.cat([row for row, _ in found]), torch.cat([column for _, column in found])
-
-
-def _joined(lists: list[Nearest]) -> Nearest:
-    return Nearest(*(torch.cat([getattr(part, name) for part in lists]) for name in ("cosine", "index", "floor")))
 
 
 def _floors(
@@ -147,9 +180,9 @@ def _floors(
         if tiles:
             generator = torch.Generator(device="cpu").manual_seed(0)
             chosen = torch.randperm(n_others, generator=generator)[: tiles * tuning.columns].to(rows.device)
-            with launching(rows):
+            with torch.cuda.device_of(rows):
                 _floors_of_sample[(triton.cdiv(len(rows), tuning.rows),)](
-                    _described(rows, tuning.rows, tuning.step), _described(others[chosen], tuning.columns, tuning.step),
+                    described(rows, tuning.rows, tuning.step), described(others[chosen], tuning.columns, tuning.step),
                     floor, n, tiles,
                     D=rows.shape[1], ROWS=tuning.rows, COLUMNS=tuning.columns, STEP=tuning.step, RANK=FLOOR_RANK,
                     num_warps=tuning.warps, num_stages=tuning.stages,
@@ -167,7 +200,7 @@ def _sampled_tiles(n: int, width: int, tuning: Tuning, most: int) -> int:
     return tiles if tiles * tuning.columns <= min(most, n) else 0
 
 
-def _described(rows: torch.Tensor, block: int, step: int) -> TensorDescriptor:
+def described(rows: torch.Tensor, block: int, step: int) -> TensorDescriptor:
     """Rows as the copy engine of a Hopper takes them, in blocks of so many rows and dimensions."""
     return TensorDescriptor.from_tensor(rows, [block, step])
 
@@ -186,9 +219,9 @@ def _survivors(
     while True:
         count = torch.zeros(blocks, dtype=torch.int32, device=left.device)
         packed = torch.empty((blocks, room), dtype=torch.int64, device=left.device)
-        with launching(left):
+        with torch.cuda.device_of(left):
             _keep_survivors[(blocks, chunks)](
-                _described(left, tuning.rows, tuning.step), _described(right, tuning.columns, tuning.step),
+                described(left, tuning.rows, tuning.step), described(right, tuning.columns, tuning.step),
                 (floor_left, floor_right), (count, packed, room),
                 D=left.shape[1], ROWS=tuning.rows, COLUMNS=tuning.columns, STEP=tuning.step, TILES=tuning.tiles,
                 PTX=left.device.type == "cuda" and torch.version.hip is None,
@@ -232,16 +265,16 @@ def _lists(row: torch.Tensor, other: torch.Tensor, cosine: torch.Tensor, floor: 
     return lists
 
 
-def _padded(rows: torch.Tensor, block: int, step: int) -> torch.Tensor:
+def padded(rows: torch.Tensor, block: int, step: int) -> torch.Tensor:
     """Rows in float16, with zeros up to whole blocks and steps, so that the kernels need no bounds."""
     n, d = rows.shape
-    padded = torch.zeros((-(-n // block) * block, -(-d // step) * step), dtype=torch.float16, device=rows.device)
-    padded[:n, :d] = rows
-    return padded
+    rows_there = torch.zeros((-(-n // block) * block, -(-d // step) * step), dtype=torch.float16, device=rows.device)
+    rows_there[:n, :d] = rows
+    return rows_there
 
 
 @triton.jit
-def _product(
+def tile_product(
     left, right, first_row, first_column,
     D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr,
 ):  # fmt: skip
@@ -263,7 +296,7 @@ def _floors_of_sample(  # noqa: PLR0913
     place = tl.arange(0, RANK)
     best = tl.full((ROWS, RANK), -3.0, tl.float32)
     for tile in tl.range(0, tiles, flatten=True):
-        cosine = _product(left, sample, first, tile * COLUMNS, D, ROWS, COLUMNS, STEP)
+        cosine = tile_product(left, sample, first, tile * COLUMNS, D, ROWS, COLUMNS, STEP)
         largest = tl.max(cosine, axis=1)
         better = largest > tl.min(best, axis=1)
         smallest = place[None, :] == tl.argmin(best, axis=1)[:, None]
@@ -287,7 +320,7 @@ def _keep_survivors(  # noqa: PLR0913
     # Flattened with the loop over dimensions, so that the next tile is loaded while this one is looked through.
     for tile in tl.range(0, TILES, flatten=PTX):
         first = (tl.program_id(1) * TILES + tile) * COLUMNS
-        cosine = _product(left, right, block * ROWS, first, D, ROWS, COLUMNS, STEP)
+        cosine = tile_product(left, right, block * ROWS, first, D, ROWS, COLUMNS, STEP)
         columns = first + tl.arange(0, COLUMNS)
         beat_right = tl.load(floor_right + columns)
         if PTX:
@@ -312,7 +345,7 @@ def _keep_survivors(  # noqa: PLR0913
 
 @triton.jit
 def _append(cosine, beat_left, beat_right, row, columns, count, own_room, room):
-    """What `ptx.append_survivors` does, in Triton's own words."""
+    """What `_append_survivors` does, in Triton's own words."""
     # One comparison: a cosine that beats the lower of the two floors beats one of them.
     survives = cosine > tl.minimum(beat_left[:, None], beat_right[None, :])
     if tl.max(tl.max(survives.to(tl.int32), axis=1), axis=0) > 0:

@@ -1,4 +1,6 @@
-"""The two products of `torch_search` on CUDA without ever writing the cosines to memory.
+"""The quick search of `search`, and exact products of listed pairs, on CUDA: no cosine is ever written to memory.
+
+The search takes two products.
 
 1. The largest cosine of each of the others in each group of the rows asked, from which its density follows.
 2. For each row asked the best of 2·cos − density over a run of tiles, and the largest cosine of each tile.
@@ -15,12 +17,12 @@ import triton.language as tl
 
 from veclink.geometry.arrays import to_numpy
 from veclink.geometry.rows import tiles
-from veclink.matching.launching import launching
 from veclink.matching.search import Found
-from veclink.matching.triton_kernel import Tuning, _described, _padded, _product, tuning_for
+from veclink.matching.triton_kernel import Tuning, described, padded, tile_product, tuning_for
 
 GROUPED = Tuning(rows=128, columns=128, step=64, warps=8, stages=3)  # of the first product, which holds two tiles
 LARGEST = 1 << 28  # cosines, one for each tile and row asked, that are held at once
+STEP = 128  # numbers of a row at a time, of listed products
 
 
 def searched(
@@ -28,8 +30,8 @@ def searched(
 ) -> Found:
     """As `search.searched`, of queries (q, s) and others (n, s) on the same device."""
     tuning = tuning or tuning_for(queries.device)
-    asked = _padded(queries, max(tuning.rows, grouped.rows), tuning.step)
-    rows = _padded(others, tuning.columns * tuning.tiles, tuning.step)
+    asked = padded(queries, max(tuning.rows, grouped.rows), tuning.step)
+    rows = padded(others, tuning.columns * tuning.tiles, tuning.step)
     density = _densities(asked, len(queries), rows, k, grouped)
     density[len(others) :] = float("inf")  # what is padding is no partner
     n_tiles = -(-len(others) // tuning.columns)
@@ -47,9 +49,9 @@ def _densities(asked: torch.Tensor, q: int, rows: torch.Tensor, k: int, tuning: 
     """The mean over groups of consecutive queries of the largest cosine in each: (n,)."""
     groups = min(k, q)
     maxima = torch.empty((groups, len(rows)), dtype=torch.float32, device=rows.device)
-    with launching(rows):
+    with torch.cuda.device_of(rows):
         _group_maxima[(len(rows) // tuning.columns, groups)](
-            _described(asked, tuning.rows, tuning.step), _described(rows, tuning.columns, tuning.step),
+            described(asked, tuning.rows, tuning.step), described(rows, tuning.columns, tuning.step),
             maxima, q // groups, len(rows),
             D=rows.shape[1], ROWS=tuning.rows, COLUMNS=tuning.columns, STEP=tuning.step,
             num_warps=tuning.warps, num_stages=tuning.stages,
@@ -66,9 +68,9 @@ def _best(
     value = torch.empty((len(asked), runs), dtype=torch.float32, device=rows.device)
     index = torch.empty((len(asked), runs), dtype=torch.int32, device=rows.device)
     largest = torch.empty((len(asked), tiles), dtype=torch.float32, device=rows.device)
-    with launching(rows):
+    with torch.cuda.device_of(rows):
         _best_of_tiles[(len(asked) // tuning.rows, runs)](
-            _described(asked, tuning.rows, tuning.step), _described(rows, tuning.columns, tuning.step),
+            described(asked, tuning.rows, tuning.step), described(rows, tuning.columns, tuning.step),
             density, (value, index, largest),
             D=rows.shape[1], ROWS=tuning.rows, COLUMNS=tuning.columns, STEP=tuning.step, TILES=tuning.tiles,
             num_warps=tuning.warps, num_stages=tuning.stages,
@@ -87,7 +89,7 @@ def _group_maxima(  # noqa: PLR0913
     group = tl.program_id(1)
     best = tl.full((ROWS, COLUMNS), -3.0, tl.float32)
     for top in range(0, size, ROWS):
-        cosine = _product(asked, rows, group * size + top, first, D, ROWS, COLUMNS, STEP)
+        cosine = tile_product(asked, rows, group * size + top, first, D, ROWS, COLUMNS, STEP)
         in_group = (top + tl.arange(0, ROWS)) < size
         best = tl.where(in_group[:, None], tl.maximum(best, cosine), best)
     tl.store(maxima + group.to(tl.int64) * n + first + tl.arange(0, COLUMNS), tl.max(best, axis=0))
@@ -107,7 +109,7 @@ def _best_of_tiles(  # noqa: PLR0913
     place = tl.zeros((ROWS,), tl.int32)
     for tile in tl.range(0, TILES):
         first = (run * TILES + tile) * COLUMNS
-        cosine = _product(asked, rows, tl.program_id(0) * ROWS, first, D, ROWS, COLUMNS, STEP)
+        cosine = tile_product(asked, rows, tl.program_id(0) * ROWS, first, D, ROWS, COLUMNS, STEP)
         tl.store(largest + row * (runs * TILES) + run * TILES + tile, tl.max(cosine, axis=1))
         worth = 2 * cosine - tl.load(density + first + tl.arange(0, COLUMNS))[None, :]
         here, at = tl.max(worth, axis=1, return_indices=True)
@@ -115,3 +117,40 @@ def _best_of_tiles(  # noqa: PLR0913
         value = tl.maximum(here, value)
     tl.store(best + row * runs + run, value)
     tl.store(index + row * runs + run, place)
+
+
+def inner_products(rows: torch.Tensor, others: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    """⟨rows[i], others[index[i, j]]⟩, (n1, width), summed in float64, given in float32; −inf where index is −1.
+
+    rows (n1, d) and others (n2, d) float32 are read where they lie, and not gathered first; index (n1, width) int32.
+    """
+    rows, others, index = rows.contiguous(), others.contiguous(), index.contiguous()
+    n, width = index.shape
+    exact = torch.empty((n, width), dtype=torch.float32, device=rows.device)
+    if n:
+        with torch.cuda.device_of(rows):
+            _listed_products[(n,)](
+                rows, others, index, exact, width,
+                D=rows.shape[1], WIDTH=triton.next_power_of_2(width), STEP=STEP,
+            )  # fmt: skip
+    return exact
+
+
+@triton.jit
+def _listed_products(
+    rows, others, index, exact, width,
+    D: tl.constexpr, WIDTH: tl.constexpr, STEP: tl.constexpr,
+):  # fmt: skip
+    """The products of one row with all that it lists."""
+    row = tl.program_id(0).to(tl.int64)
+    place = tl.arange(0, WIDTH)
+    listed = tl.load(index + row * width + place, mask=place < width, other=-1).to(tl.int64)
+    total = tl.zeros((WIDTH,), dtype=tl.float64)
+    for start in range(0, D, STEP):
+        at = start + tl.arange(0, STEP)
+        own = tl.load(rows + row * D + at, mask=at < D, other=0.0)
+        there = (listed >= 0)[:, None] & (at < D)[None, :]
+        theirs = tl.load(others + listed[:, None] * D + at[None, :], mask=there, other=0.0)
+        total += tl.sum(own.to(tl.float64)[None, :] * theirs.to(tl.float64), axis=1)
+    value = tl.where(listed >= 0, total, float("-inf")).to(tl.float32)
+    tl.store(exact + row * width + place, value, mask=place < width)

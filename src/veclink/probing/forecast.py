@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from veclink.backends.devices import chosen_device
+from veclink.backends import chosen_device
 from veclink.confidence.intervals import Estimates, Interval, estimate
 from veclink.data.collection import Collection
 from veclink.data.links import Links

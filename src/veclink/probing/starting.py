@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.backends.devices import chosen_device
-from veclink.backends.placing import placed_clouds
+from veclink.backends import chosen_device
+from veclink.backends.cloud_pair import placed_clouds
 from veclink.geometry.clouds import Cloud
 from veclink.linkers.span.starts import DEFAULT_OPTIONS, best_pool
 from veclink.progress import Progress, ProgressListener

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from veclink.backends.devices import chosen_device
+from veclink.backends import chosen_device
 from veclink.data.notebook import FIRST, card
 from veclink.data.pairs import one_to_one
 from veclink.data.tabled import Tabled

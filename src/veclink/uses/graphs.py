@@ -87,8 +87,7 @@ def nearest_rows(
 
 def _nearest_on(device: str, cloud: Cloud, width: int, budget: int) -> tuple[np.ndarray, np.ndarray]:
     from veclink.matching import lists
-    from veclink.matching.torch_backend import torch_device
-    from veclink.matching.torch_rows import DeviceRows
+    from veclink.matching.torch_backend import DeviceRows, torch_device
 
     place = torch_device(device)
     rows = DeviceRows(cloud, place, budget if place.type == "cpu" else 8 * budget)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from veclink.backends.placing import placed_clouds
+from veclink.backends.cloud_pair import placed_clouds
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.summary import plain_json

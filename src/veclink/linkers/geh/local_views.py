@@ -158,8 +158,7 @@ def placed(cloud: Cloud, settings: Settings) -> Rows:
     """The rows of a cloud where views are matched: as they are, or on a torch device, whole where they fit."""
     if settings.device == "cpu":
         return cloud
-    from veclink.matching.torch_backend import free_memory, torch_device
-    from veclink.matching.torch_rows import DeviceRows
+    from veclink.matching.torch_backend import DeviceRows, free_memory, torch_device
 
     place = torch_device(settings.device)
     room = free_memory(place) if settings.budget is None else settings.budget

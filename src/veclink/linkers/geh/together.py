@@ -17,8 +17,8 @@ from veclink.geometry.rows import tiles
 from veclink.geometry.sides import both
 from veclink.geometry.signatures import SAME, SMALLEST_NORM
 from veclink.linkers.options import GehOptions
+from veclink.matching.rankings import densities
 from veclink.matching.torch_backend import torch_device
-from veclink.matching.torch_dense import densities
 
 MOST_BYTES = 1 << 30  # of the cosines of the views that are matched at once, in float64
 LARGEST = 2 << 30  # of those of one view
