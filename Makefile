@@ -4,7 +4,7 @@
 # make docs   build the documentation site into build/docs; make docs-serve shows it while it is written
 # make lowest tests with the lowest versions that pyproject.toml allows, in an environment of their own
 # make coverage  which lines of src all tests run, also in processes that they start
-# make faults kill every command that writes, on every target, and the review server: half an hour, results committed
+# make faults kill every command that writes, on every target: half an hour, results committed
 # make fuzz   100,000 mutated inputs to every reader, option and URL (CASES=...), about half an hour on one core
 # make audit  ask pip-audit about known holes in what is installed; needs the network
 PYTHON ?= python3
@@ -26,7 +26,6 @@ test: $(VENV)/installed-for-tests browser lint
 
 faults: $(VENV)/installed-for-tests
 	$(BIN)/python tests/faults/long_run.py --kills 500 --jobs 2 --out bench/results/faults/kills.json
-	$(BIN)/python tests/faults/review_load.py --out bench/results/faults/review.json
 
 # Of the unit tests those that touch what the bounds are of: the golden numbers are of the newest numpy, and the rest asks
 # the same of the same packages for minutes. Then the stores' clients, which may want a newer package of the first five.

@@ -58,7 +58,7 @@ TIERS = {
     "report/test_in_browser.py": "browser",
     "review/test_again.py": "runs",
     "review/test_command.py": "browser",
-    "review/test_fragments.py": "browser",
+    "review/test_review.py": "browser",
     "review/test_page.py": "browser",
     "review/test_server.py": "browser",
     "stores/*": "stores",

@@ -20,7 +20,7 @@ from veclink import sample
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.linkers.linking import link
-from veclink.review.bands import banded
+from veclink.review.estimate import banded
 from veclink.stores.opening import open_collection
 
 N_SHARED, N_ALONE, N_SEEDS = 180, 90, 12
@@ -57,7 +57,7 @@ def make_reviewed(folder: Path) -> Reviewed:
         _write(folder / f"{name}.parquet", source, chosen)
     a, b = open_collection(folder / "a.parquet"), open_collection(folder / "b.parquet")
     links = link(a, b, seeds=_named(a, b, truth[:N_SEEDS]), device="cpu")
-    _spoil(folder / "a.parquet", int(links.pairs[banded(links).queues["doubtful"][0], 0]))  # what comes up first
+    _spoil(folder / "a.parquet", int(links.pairs[banded(links)[1]["doubtful"][0], 0]))  # what comes up first
     links.save(folder / "links.parquet")
     return Reviewed(folder, open_collection(folder / "a.parquet"), b, links, set(truth))
 
@@ -67,7 +67,7 @@ def served(papers: Reviewed, folder: Path, *more: object) -> Iterator[tuple[subp
     """`veclink review` in a process of its own, and what it printed; its journal and its output are in `folder`."""
     data = papers.folder
     arguments = ["review", data / "links.parquet", data / "a.parquet", data / "b.parquet", "--json", "--device", "cpu",
-                 "--journal", folder / "journal.jsonl", "-o", folder / "again.parquet", *more]  # fmt: skip
+                 "--journal", folder / "journal.sqlite", "-o", folder / "again.parquet", *more]  # fmt: skip
     process = subprocess.Popen([*SHELL, *map(str, arguments)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:

@@ -17,7 +17,7 @@ def answer_all(folder: Path) -> None:
     """Give the answers that are not there yet; what the journal took is noted beside it, and only then."""
     with _opened(folder) as kept:
         for row in range(len(kept.answers()), ANSWERS):
-            kept.add((row, row), "accept", tab="x")
+            kept.add((row, row), "accept")
             noted = os.open(folder / "noted", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             os.write(noted, b".")
             os.close(noted)
@@ -25,10 +25,10 @@ def answer_all(folder: Path) -> None:
 
 def content(folder: Path) -> str:
     """How many answers there are, in their order, and whether one that was noted is missing."""
-    if not (folder / "answers.jsonl").exists():
+    if not (folder / "answers.sqlite").exists():
         raise InputError("The journal does not exist.")
     with _opened(folder) as kept:
-        rows = [answer.pair[0] for answer in kept.answers()]
+        rows = [row for row, _ in kept.answers()]
     noted = (folder / "noted").stat().st_size if (folder / "noted").exists() else 0
     if rows != list(range(len(rows))) or len(rows) < noted:
         return f"lost: {noted} were noted, and there are {rows}"
@@ -37,4 +37,4 @@ def content(folder: Path) -> str:
 
 def _opened(folder: Path) -> Journal:
     a, b, _ = small_papers()
-    return Journal(folder / "answers.jsonl", Collection.from_array(a), Collection.from_array(b))
+    return Journal(folder / "answers.sqlite", Collection.from_array(a), Collection.from_array(b))

@@ -28,7 +28,7 @@ PATHS = (
     "/leave",
     "/again/{}",
 )
-ANSWERED = (200, 204, 307, 400, 403, 404, 405, 409, 413, 421, 422)
+ANSWERED = (200, 307, 400, 403, 404, 405, 413, 421, 422)
 
 
 def ask(folder: Path, rng: Random) -> str:
@@ -43,15 +43,15 @@ def ask(folder: Path, rng: Random) -> str:
 @cache
 def _guarded() -> Any:
     from veclink.data.links import Links
+    from veclink.review import Review
     from veclink.review.again import LinkAgain
     from veclink.review.journal import Journal
     from veclink.review.server import Guard, make_app
-    from veclink.review.session import Review
 
     left, right = specimens.papers()
     folder = Path(mkdtemp(dir=specimens.shared()))
     review = Review(
-        Links.load(specimens.shared() / "links.parquet"), left, right, Journal(folder / "journal.jsonl", left, right)
+        Links.load(specimens.shared() / "links.parquet"), left, right, Journal(folder / "journal.sqlite", left, right)
     )
     return Guard(make_app(review, LinkAgain(review, folder / "again.csv")), TOKEN, PORT)
 
@@ -83,8 +83,7 @@ def _scope(rng: Random) -> dict[str, Any]:
 def _form(rng: Random) -> bytes:
     """Fields as the page sends them, some of them lost, doubled or odd."""
     usual = {
-        "tab": "t", "order": "doubtful", "skipped": "false", "generation": "1", "link": "0", "seen": "0",
-        "answer": "accept", "instead": "a",
+        "order": "doubtful", "skipped": "false", "a": "0", "b": "0", "answer": "accept", "instead": "a",
     }  # fmt: skip
     fields = [(key, value) for key, value in usual.items() if rng.random() < 0.9]
     for _ in range(rng.choice((0, 0, 1, 2))):

@@ -92,36 +92,34 @@ def links(folder: Path, rng: Random) -> str:
 
 def reviewed(found: Any, path: Path) -> None:
     """Everything that the review page shows, and an answer to each of the first links."""
-    from veclink.review import exports, fragments
+    from veclink.review import Review
+    from veclink.review.again import Status
     from veclink.review.journal import Journal
-    from veclink.review.session import Review
+    from veclink.review.server import templates
 
     left, right = specimens.papers()
     with Journal(path, left, right) as kept:
-        review = Review(found, left, right, kept)
+        review, page = Review(found, left, right, kept), templates().get_template("moved.html")
         for answer in ("accept", "reject", "skip"):
-            link = review.next("t")
-            fragments.moved(link, {**review.state("t"), "again": _idle()}, False, "", "")
+            link = review.next()
+            page.render(link=link, state=review.state(), run=Status(), said="", alert="", skipped=False)
             if link is None:
                 break
-            review.answer("t", link["generation"], link["link"], link["seen"], answer)
-        review.undo("t")
-        exports.truth(review), exports.seeds(review), exports.decisions(review)
-
-
-def _idle() -> dict[str, Any]:
-    from dataclasses import asdict
-
-    from veclink.review.again import Status
-
-    return asdict(Status())
+            review.answer((link["a"]["row"], link["b"]["row"]), answer)
+        review.undo()
+        for what in ("truth", "seeds", "decisions"):
+            review.export(what)
 
 
 def journal(folder: Path, rng: Random) -> str:
     """The answers of an earlier review."""
     from veclink.data.links import Links
 
-    return refused_or(lambda: reviewed(Links.load(specimens.shared() / "links.parquet"), folder / "journal.jsonl"))
+    return refused_or(
+        lambda: reviewed(
+            Links.load(specimens.shared() / "links.parquet"), folder / rng.choice(("journal.jsonl", "other.sqlite"))
+        )
+    )
 
 
 def payload(folder: Path, rng: Random) -> str:

@@ -116,17 +116,22 @@ def links_parquet(folder: Path) -> None:
 
 
 def journal(folder: Path) -> None:
-    """Answers to some of the real links, as a review writes them."""
+    """Answers to some of the real links, as a review writes them, and as version 0.2 wrote them."""
     from veclink.data.links import Links
     from veclink.review.journal import Journal
 
     left, right = papers()
+    lines: list[dict[str, object]] = [{"veclink_review": 1, "n_a": len(left), "n_b": len(right)}]  # of version 0.2
     pairs = Links.load(shared() / "links.parquet").pairs[:6].tolist()
-    with Journal(folder / "journal.jsonl", left, right) as kept:
+    with Journal(folder / "other.sqlite", left, right) as kept:
         for place, (a, b) in enumerate(pairs):
-            instead = (a, b + 1) if place == 1 else None
-            kept.add((a, b), ("accept", "reject", "skip")[place % 3], tab="t", instead=instead)
-        kept.undo("t")
+            answer = ("accept", "reject", "skip")[place % 3]
+            kept.add((a, b), answer, (a, b + 1) if place == 1 else None)
+            of_a, of_b = kept.names((a, b))
+            lines.append({"n": place + 1, "at": "", "tab": "t", "answer": answer, "a": of_a, "b": of_b})
+        kept.undo()
+    lines.append({"n": 7, "at": "", "tab": "t", "undoes": 6})
+    (folder / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 def payload_file(folder: Path) -> None:

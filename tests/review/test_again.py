@@ -6,7 +6,7 @@ import json
 import re
 import socket
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,20 +17,21 @@ from veclink import Links
 from veclink.data.collection import Collection
 from veclink.data.summary import Summary
 from veclink.errors import InputError
-from veclink.review.again import LinkAgain, without
+from veclink.linkers.options import OPTIONS
+from veclink.review import Review
+from veclink.review.again import LinkAgain, recalled, without
 from veclink.review.journal import Journal
-from veclink.review.session import Review
 
 
 @pytest.fixture
 def review(papers: Reviewed, tmp_path: Path) -> Iterator[Review]:
-    with Journal(tmp_path / "journal.jsonl", papers.a, papers.b) as journal:
+    with Journal(tmp_path / "journal.sqlite", papers.a, papers.b) as journal:
         yield Review(papers.links, papers.a, papers.b, journal)
 
 
 def answer(review: Review, place: int, answer: str) -> None:
-    shown = review.link("one", place)
-    review.answer("one", shown["generation"], place, shown["seen"], answer)
+    a, b = review.links.pairs[place].tolist()
+    review.answer((a, b), answer)
 
 
 def test_accepted_links_become_seeds_and_rejected_ones_never_come_back(
@@ -49,7 +50,7 @@ def test_accepted_links_become_seeds_and_rejected_ones_never_come_back(
     with pytest.raises(InputError, match="under way"):
         again.start()
     again.wait()
-    status = again.status()
+    status = again.status
     assert status.phase == "done" and status.seconds > 0, status.message
     links = Links.load(tmp_path / "again.parquet")
     found = set(map(tuple, links.pairs.tolist()))
@@ -59,10 +60,9 @@ def test_accepted_links_become_seeds_and_rejected_ones_never_come_back(
     again_wrong = re.search(r"(\d+) that you had rejected came up again", status.message)
     assert again_wrong is not None and int(again_wrong[1]) >= 1  # the sure one among them
     assert f"{len(links):,} links from {len(given):,} seeds" in status.message and "again.parquet" in status.message
-    before = review.generation
     again.take()
-    assert review.generation == before + 1 and len(review.links) == len(links)
-    assert review.state("one")["accepted"] == len(given & set(review.journal.accepted()))
+    assert len(review.links) == len(links)
+    assert review.state()["accepted"] == len(given & set(review.journal.accepted()))
     with pytest.raises(InputError, match="no new links"):
         again.take()
 
@@ -72,7 +72,7 @@ def test_stopping_leaves_no_file_and_the_old_links(review: Review, papers: Revie
     again.start()
     again.stop()
     again.wait()
-    assert again.status().phase == "stopped" and not (tmp_path / "again.parquet").exists()
+    assert again.status.phase == "stopped" and not (tmp_path / "again.parquet").exists()
     assert review.links is papers.links
 
 
@@ -80,13 +80,13 @@ def test_what_goes_wrong_is_said(review: Review, tmp_path: Path) -> None:
     again = LinkAgain(review, tmp_path / "missing" / "again.parquet", device="cpu", memory="much")
     again.start()
     again.wait()
-    assert again.status().phase == "failed" and "much" in again.status().message
+    assert again.status.phase == "failed" and "much" in again.status.message
 
 
 def test_without_anything_accepted_there_is_nothing_to_begin_with(tmp_path: Path) -> None:
     a, b = (Collection.from_array(np.eye(4)) for _ in range(2))
     links = Links(np.array([(0, 0)]), np.array([0.5]), Summary("span", 4, 4, 1))
-    with Journal(tmp_path / "journal.jsonl", a, b) as journal:
+    with Journal(tmp_path / "journal.sqlite", a, b) as journal:
         again = LinkAgain(Review(links, a, b, journal), tmp_path / "again.parquet")
         with pytest.raises(InputError, match="accept some first"):
             again.start()
@@ -117,7 +117,7 @@ def test_a_links_file_decides_neither_where_to_connect_nor_what_is_written(
         replace(papers.links, options=foreign).save(tmp_path / f"links.{ending}")
         links = Links.load(tmp_path / f"links.{ending}")
         before = set(tmp_path.iterdir())
-        with Journal(tmp_path / "journal.jsonl", papers.a, papers.b) as journal:
+        with Journal(tmp_path / "journal.sqlite", papers.a, papers.b) as journal:
             review = Review(links, papers.a, papers.b, journal)
             for place in np.flatnonzero(papers.right())[-10:]:
                 answer(review, int(place), "accept")
@@ -126,14 +126,34 @@ def test_a_links_file_decides_neither_where_to_connect_nor_what_is_written(
             again.wait()
         with pytest.raises(BlockingIOError):
             listening.accept()
-    status = again.status()
+    status = again.status
     assert status.phase == "done", status.message
     assert re.search(
         r"The links file names 'cluster', 'checkpoint', .* \(8 in all\), which no links file", status.message
     )
     written = {path.name for path in set(tmp_path.iterdir()) - before}
-    assert written <= {"again.parquet", "journal.jsonl", "journal.jsonl.lock"} and "again.parquet" in written
+    assert written <= {"again.parquet", "journal.sqlite", "journal.sqlite-journal"} and "again.parquet" in written
     assert Links.load(tmp_path / "again.parquet").options == {"random_state": 0, "one_to_one": False}
+
+
+@pytest.mark.parametrize(
+    ("method", "good", "bad"),
+    [
+        ("span", {"random_state": 7, "one_to_one": False, "k": 3, "schedule": {"views": 4}},
+         {"random_state": True, "one_to_one": 1, "k": 10**9, "schedule": {"views": 10**9}, "cluster": "auto"}),
+        ("geh", {"growth": 0.5, "share": 1, "k": 20, "encoding": "raw", "path": "local", "bootstrap": False},
+         {"growth": -1, "share": 0, "k": 10**9, "encoding": "other", "path": "/etc", "bootstrap": None}),
+        ("other", {"random_state": 0}, {"one_to_one": True, "growth": float("nan")}),
+    ],
+)  # fmt: skip
+def test_only_the_methods_own_options_within_their_ranges_come_from_a_file(
+    method: str, good: dict[str, object], bad: dict[str, object]
+) -> None:
+    assert recalled(method, good) == (good, "")
+    kept, said = recalled(method, bad)
+    assert kept == {} and f"'{next(iter(bad))}'" in said
+    outside = {"cluster", "checkpoint", "progress", "device", "memory", "seeds", "anchors", "skip_zero"}
+    assert not outside & {each.name for options in OPTIONS.values() for each in fields(options)}
 
 
 def test_options_that_are_no_table_are_refused(papers: Reviewed, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def run(*arguments: object) -> Any:
 
 def test_ctrl_c_ends_it_well_and_a_second_review_meanwhile_is_refused(papers: Reviewed, tmp_path: Path) -> None:
     with served(papers, tmp_path) as (process, told):
-        assert told["links"] == len(papers.links) and told["journal"] == str(tmp_path / "journal.jsonl")
+        assert told["links"] == len(papers.links) and told["journal"] == str(tmp_path / "journal.sqlite")
         data = papers.folder
         second = run(
             *(data / name for name in ("links.parquet", "a.parquet", "b.parquet")), "--journal", told["journal"]
@@ -47,7 +47,7 @@ def test_what_cannot_be_reviewed_is_one_sentence(
     papers: Reviewed, tmp_path: Path, links: str, a: str, said: str
 ) -> None:
     data = papers.folder
-    done = run(data / links, data / a, data / "b.parquet", "--journal", tmp_path / "j.jsonl", "-o", tmp_path / "n.csv")
+    done = run(data / links, data / a, data / "b.parquet", "--journal", tmp_path / "j.sqlite", "-o", tmp_path / "n.csv")
     assert (done.exit_code, done.stdout) == (1, "")
     assert said in done.stderr and done.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []

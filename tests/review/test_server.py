@@ -13,6 +13,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from reviewed_papers import Reviewed, served
+from veclink.review.journal import Journal
 
 
 class Asker:
@@ -58,7 +59,7 @@ def test_the_address_is_on_this_machine_with_a_long_token(ask: Asker) -> None:
         assert other.connect_ex(("127.0.0.2", ask.port)) != 0
 
 
-@pytest.mark.parametrize("path", ["/", "/state?tab=x", "/next?tab=x", "/export/truth.csv", "/review.js"])
+@pytest.mark.parametrize("path", ["/", "/state", "/next", "/export/truth.csv", "/review.js"])
 def test_without_the_token_nothing_is_told(ask: Asker, path: str) -> None:
     wrong = ("A" if ask.token[0] != "A" else "B") + ask.token[1:]
     for token in ("", "x", wrong, ask.token + "x", ask.token[:-1], "%C3%BC"):
@@ -70,7 +71,7 @@ def test_without_the_token_nothing_is_told(ask: Asker, path: str) -> None:
     "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "127.0.0.1:{port}.evil"]
 )
 def test_a_name_that_a_site_points_here_is_refused(ask: Asker, host: str) -> None:
-    status, _, content = ask("/state?tab=x", Host=host.format(port=ask.port))
+    status, _, content = ask("/state", Host=host.format(port=ask.port))
     assert status == 421 and b"links" not in content
 
 
@@ -86,14 +87,27 @@ def test_two_names_at_once_are_refused(ask: Asker) -> None:
 
 
 def test_localhost_is_this_server_too(ask: Asker) -> None:
-    assert ask("/state?tab=x", Host=f"localhost:{ask.port}")[0] == 200
+    assert ask("/state", Host=f"localhost:{ask.port}")[0] == 200
 
 
 def test_another_site_cannot_answer_even_with_the_token(ask: Asker) -> None:
-    status, _, _ = ask("/undo", method="POST", body={"tab": "x"}, Origin="https://evil.example")
+    status, _, _ = ask("/undo", method="POST", body={"order": "even"}, Origin="https://evil.example")
     assert status == 403
-    assert ask("/undo", method="POST", body={"tab": "x"}, Origin="null")[0] == 403
-    assert ask("/undo", method="POST", body={"tab": "x"}, Origin=f"http://127.0.0.1:{ask.port}")[0] == 200
+    assert ask("/undo", method="POST", body={"order": "even"}, Origin="null")[0] == 403
+    assert ask("/undo", method="POST", body={"order": "even"}, Origin=f"http://127.0.0.1:{ask.port}")[0] == 200
+
+
+def test_two_origins_at_once_are_refused(ask: Asker) -> None:
+    own = f"http://127.0.0.1:{ask.port}"
+    for origins in ([own, "https://evil.example"], ["https://evil.example", own], [own, own]):
+        connection = http.client.HTTPConnection("127.0.0.1", ask.port, timeout=30)
+        connection.putrequest("POST", f"/{ask.token}/undo")
+        for origin in origins:
+            connection.putheader("Origin", origin)
+        connection.putheader("Content-Length", "0")
+        connection.endheaders()
+        assert connection.getresponse().status == 403
+        connection.close()
 
 
 @pytest.mark.parametrize(
@@ -110,7 +124,7 @@ def test_no_path_from_the_browser_is_opened(ask: Asker, path: str) -> None:
 
 def test_the_page_may_load_nothing_from_elsewhere_and_is_not_kept(ask: Asker) -> None:
     files = ("/", "/htmx.min.js", "/review.js", "/review.css", "/nothing")
-    for path in (*files, "/next?tab=y", "/state?tab=x", "/export/truth.csv"):
+    for path in (*files, "/next", "/state", "/export/truth.csv"):
         _, headers, _ = ask(path)
         policy = headers["content-security-policy"]
         assert "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy
@@ -123,64 +137,46 @@ def test_the_address_without_its_last_slash_leads_to_the_page(ask: Asker) -> Non
     assert (status, headers["location"]) == (307, f"/{ask.token}/")
 
 
+ANSWER = {"a": 0, "b": 0, "answer": "accept"}
+
+
 @pytest.mark.parametrize(
     ("path", "body", "status"),
     [
-        ("/answer", {"tab": "x", "link": 0, "generation": 1, "seen": 0, "answer": "perhaps"}, 422),
-        ("/answer", {"tab": "x", "link": 10**9, "generation": 1, "seen": 0, "answer": "accept"}, 409),
-        ("/answer", {"tab": "x", "link": 0, "generation": 7, "seen": 0, "answer": "accept"}, 409),
-        ("/answer", {"tab": "x", "link": 0, "generation": 1, "seen": 3, "answer": "accept"}, 409),
-        ("/answer", {"tab": "x" * 100, "link": 0, "generation": 1, "seen": 0, "answer": "accept"}, 422),
-        ("/answer", {"tab": "x", "link": 0, "generation": 1, "seen": 0, "answer": "accept", "instead": "c"}, 422),
-        ("/answer", {"tab": "x", "link": 0, "generation": 1, "seen": 0, "answer": "accept", "order": "worst"}, 422),
+        ("/answer", ANSWER | {"answer": "perhaps"}, 422),
+        ("/answer", ANSWER | {"a": 10**9}, 400),
+        ("/answer", ANSWER | {"a": -1}, 400),
+        ("/answer", ANSWER | {"b": "x"}, 422),
+        ("/answer", ANSWER | {"instead": "c"}, 422),
+        ("/answer", ANSWER | {"order": "worst"}, 422),
         ("/answer", b"not an answer", 422),
-        ("/answer", b'{"tab": "x", "link": 0, "generation": 1, "seen": 0, "answer": "accept"}', 422),
+        ("/answer", b'{"a": 0, "b": 0, "answer": "accept"}', 422),
         ("/undo", b"x" * 20_000, 413),
-        ("/again/delete", {"tab": "x"}, 422),
-        ("/again/take", {"tab": "x"}, 400),
+        ("/again/delete", {"order": "even"}, 422),
+        ("/again/take", {"order": "even"}, 400),
     ],
 )
 def test_a_wrong_question_is_refused_and_nothing_is_written(ask: Asker, path: str, body: Any, status: int) -> None:
     assert ask(path, method="POST", body=body)[0] == status
-    state = ask("/state?tab=x")[2].decode()
-    assert re.search(r'<ol id="recent"[^>]*>\s*</ol>', state) and re.search(r'<p id="progress"[^>]*>0 of ', state)
+    assert ask("/export/decisions.csv")[2] == b"a,b,answer\n"
 
 
 def test_a_question_about_a_link_that_is_not_there_is_a_sentence(ask: Asker) -> None:
-    status, _, content = ask("/link/99999?tab=x")
+    status, _, content = ask("/link/99999")
     assert status == 400 and content.startswith(b"There is no link 99999") and content.endswith(b".")
-
-
-def test_an_answer_that_was_overtaken_is_told_with_the_next_link(ask: Asker) -> None:
-    body = {"tab": "x", "link": 0, "generation": 7, "seen": 0, "answer": "accept"}
-    status, _, content = ask("/answer", method="POST", body=body)
-    told = content.decode()
-    assert status == 409 and re.search(r'<p id="alert"[^>]*>Other links are under review', told)
-    assert 'id="card"' in told and found_in(told, "generation") == "1"
 
 
 def test_an_answer_is_in_the_journal_before_the_next_link_is_told(papers: Reviewed, tmp_path: Path) -> None:
     with served(papers, tmp_path) as (process, told):
         other = Asker(told["url"])
-        shown = other("/next?tab=x")[2].decode()
-        fields = {key: found_in(shown, key) for key in ("link", "generation", "seen")}
-        answered = other("/answer", method="POST", body={"tab": "x", "answer": "accept", **fields})[2].decode()
+        shown = other("/next")[2].decode()
+        fields = {key: found_in(shown, key) for key in ("a", "b")}
+        answered = other("/answer", method="POST", body={"answer": "accept", **fields})[2].decode()
         process.kill()
         process.wait()
-    assert found_in(answered, "link") != fields["link"]
-    lines = (tmp_path / "journal.jsonl").read_text().splitlines()
-    assert len(lines) == 2 and '"accept"' in lines[1]
-
-
-def test_a_page_that_leaves_gives_its_link_back(ask: Asker) -> None:
-    def next_for(tab: str) -> str:
-        return found_in(ask(f"/next?tab={tab}")[2].decode(), "link")
-
-    held = next_for("p")
-    assert next_for("q") != held
-    assert ask("/leave", method="POST", body={"tab": "p"})[0] == 204
-    assert next_for("q") == held
-    ask("/leave", method="POST", body={"tab": "q"})
+    assert found_in(answered, "a") != fields["a"]
+    with Journal(tmp_path / "journal.sqlite", papers.a, papers.b) as kept:
+        assert kept.accepted() == [(int(fields["a"]), int(fields["b"]))]
 
 
 def test_exports_are_files_to_download(ask: Asker) -> None:
@@ -199,14 +195,14 @@ def test_another_run_has_another_token_and_shows_the_payload_it_was_given(
     with served(papers, tmp_path, "--payload-a", tmp_path / "a.csv") as (_, told):
         other = Asker(told["url"])
         assert other.token != ask.token and ask("/", token=other.token)[0] == 404
-        shown = other("/next?tab=x")[2].decode()
+        shown = other("/next")[2].decode()
         name = re.search(r'id="name-a">([^<]+)<', shown)
         assert name is not None
         assert f'<th scope="row">label</th><td><div>Paper {name[1]}</div></td>' in shown
-        fields = {key: found_in(shown, key) for key in ("link", "generation", "seen")}
-        answered = other("/answer", method="POST", body={"tab": "x", "answer": "skip", **fields})[2].decode()
+        fields = {key: found_in(shown, key) for key in ("a", "b")}
+        answered = other("/answer", method="POST", body={"answer": "skip", **fields})[2].decode()
         assert f'title="Skipped: Paper {name[1]}"' in answered
-    assert other.token not in (tmp_path / "journal.jsonl").read_text()
+    assert other.token.encode() not in (tmp_path / "journal.sqlite").read_bytes()
 
 
 def test_a_websocket_is_refused_and_is_no_error_of_the_server(ask: Asker) -> None:

@@ -19,8 +19,7 @@ import numpy as np
 
 from veclink import Links, link
 from veclink.files.atomic import written_whole
-from veclink.review.bands import ORDERS, banded
-from veclink.review.estimate import count_bands, estimate
+from veclink.review.estimate import ORDERS, banded, count_bands, estimate
 from veclink_bench.arguments import parser
 from veclink_bench.places import results_folder
 from veclink_bench.splits import draw_seeds, split
@@ -64,10 +63,10 @@ def reviews(links: Links, right: np.ndarray, order: str, answers: int) -> dict[s
     """The estimates after so many answers in one order, over REVIEWS shuffles of it."""
     held, width, error = [], [], []
     for state in range(REVIEWS):
-        bands = banded(links, random_state=state)
+        band, queues = banded(links, random_state=state)
         seen = np.zeros(len(links), bool)
-        seen[bands.queues[order][:answers]] = True
-        found = estimate(count_bands(bands.of, links.probability, seen & right, seen & ~right, len(bands.labels)))
+        seen[queues[order][:answers]] = True
+        found = estimate(count_bands(band, links.probability, seen & right, seen & ~right))
         assert found is not None, "there are links"
         held.append(found.low <= right.mean() <= found.high)
         width.append(found.high - found.low)

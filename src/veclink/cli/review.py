@@ -62,7 +62,7 @@ def review(
     page: Page,
     linking: LinkingAgain,
     journal: Annotated[
-        Path | None, typer.Option(help="Where the answers are kept; LINKS.review.jsonl unless named.")
+        Path | None, typer.Option(help="Where the answers are kept (default: LINKS.review.sqlite).")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -70,16 +70,17 @@ def review(
     from veclink.data.links import Links
 
     found, are_no_links = _to_review(Links.load(links))
-    path = journal or links.with_name(f"{links.name}.review.jsonl")
-    if not len(found) and not path.exists():  # what was accepted before can still be linked again with
+    path = journal or links.with_name(f"{links.name}.review.sqlite")
+    kept_before = path.exists() or path.with_suffix(".jsonl").exists()
+    if not len(found) and not kept_before:  # what was accepted before can still be linked again with
         _say_nothing_to_review(found, links, as_json)
         raise typer.Exit(NO_TRUSTED_LINKS)
     for package in ("fastapi", "python_multipart", "uvicorn"):
         needed(package, "The review page", "veclink[review]")
+    from veclink.review import Review
     from veclink.review.again import LinkAgain
     from veclink.review.journal import Journal
     from veclink.review.server import serve
-    from veclink.review.session import Review
 
     note_short_columns(found, links)
     output = linking.output or links.with_name(f"{links.stem}.again{links.suffix}")
@@ -95,13 +96,13 @@ def review(
 
         def ready(address: str) -> None:
             if as_json:
-                print_json({"url": address, "journal": str(path), "links": len(found)})
+                print_json({"url": address, "journal": str(kept.path), "links": len(found)})
             else:
                 if are_no_links:
                     typer.echo(NO_LINK_BUT_JUDGED)
                 pairs = plural(len(found), "pair" if are_no_links else "link")
                 answers = plural(len(kept.answers()), "answer")
-                typer.echo(f"{pairs} to review, {answers} kept in {path}.")
+                typer.echo(f"{pairs} to review, {answers} kept in {kept.path}.")
                 typer.echo(f"Open {address}\nStop with Ctrl-C; the answers stay.")
             if page.open_browser:
                 webbrowser.open(address)
@@ -112,7 +113,7 @@ def review(
         finally:
             again.stop()
         if not as_json:
-            typer.echo(f"Stopped; {plural(len(kept.answers()), 'answer')} in {path}.")
+            typer.echo(f"Stopped; {plural(len(kept.answers()), 'answer')} in {kept.path}.")
 
 
 def _to_review(links: Links) -> tuple[Links, bool]:

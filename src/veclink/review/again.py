@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,14 @@ import numpy as np
 
 from veclink.data.judged import judged_anew, with_ranges, with_shares
 from veclink.data.links import Links
-from veclink.errors import InputError, VeclinkError, without_secrets
+from veclink.errors import InputError, VeclinkError, named, without_secrets
 from veclink.linkers.linking import link
+from veclink.linkers.options import OPTIONS, options_of
 from veclink.progress import Progress
-from veclink.review.recalled import recalled
-from veclink.review.session import Review
+from veclink.review import Review
+from veclink.review.journal import Pair
+
+LARGEST = 1_000_000  # a number that a links file may ask for: more would only keep the machine busy
 
 
 @dataclass(frozen=True)
@@ -41,34 +45,23 @@ class LinkAgain:
     def __init__(self, review: Review, output: Path, **options: Any) -> None:
         """options: more arguments of `link`, such as device, memory and skip_zero."""
         self._review, self._output, self._options = review, output, options
-        self._lock = threading.Lock()
         self._stop = threading.Event()
-        self._status = Status()
-        self._began = 0.0
+        self.status = Status()  # replaced as a whole, so that it can be read from any thread
         self._thread: threading.Thread | None = None
         self._found: Links | None = None
-
-    def status(self) -> Status:
-        """How the last run stands."""
-        with self._lock:
-            if self._status.phase == "running":
-                return replace(self._status, seconds=time.monotonic() - self._began)
-            return self._status
 
     def start(self) -> None:
         """Begin a run, unless one is under way or there is nothing to begin with."""
         seeds, left_out = self._review.seed_pairs()
         if not seeds:
             raise InputError("No link was accepted yet, so there is nothing to link again with; accept some first.")
-        with self._lock:
-            if self._status.phase == "running":
-                raise InputError("Linking is under way already; wait for it, or stop it.")
-            self._stop.clear()
-            self._found = None
-            self._began = time.monotonic()
-            self._status = Status("running", stage="reading")
-            self._thread = threading.Thread(target=self._run, args=(seeds, left_out), daemon=True)
-            self._thread.start()
+        if self.status.phase == "running":
+            raise InputError("Linking is under way already; wait for it, or stop it.")
+        self._stop.clear()
+        self._found = None
+        self.status = Status("running", stage="reading")
+        self._thread = threading.Thread(target=self._run, args=(seeds, left_out), daemon=True)
+        self._thread.start()
 
     def stop(self) -> None:
         """Ask a run to end; it does so at its next step."""
@@ -81,56 +74,45 @@ class LinkAgain:
 
     def take(self) -> None:
         """Review the links that the last run found."""
-        with self._lock:
-            if self._found is None:
-                raise InputError("There are no new links to review; link again first.")
-            self._review.use(self._found, self._output.name)
-            self._found = None
-            self._status = Status()
+        if self._found is None:
+            raise InputError("There are no new links to review; link again first.")
+        self._review.use(self._found, self._output.name)
+        self._found = None
+        self.status = Status()
 
-    def _run(self, seeds: list[tuple[int, int]], left_out: int) -> None:
-        old = self._review.links
+    def _run(self, seeds: list[Pair], left_out: int) -> None:
+        old, began = self._review.links, time.monotonic()
+
+        def listen(now: Progress) -> None:
+            if self._stop.is_set():
+                raise _Stopped
+            self.status = Status("running", now.stage, now.step, now.links, time.monotonic() - began)
+
         options, ignored = recalled(old.summary.method, old.options)
+        end = Status("failed", message="Linking broke off; the terminal says more.")  # a bug, whose traceback is there
         try:
             found = link(
                 self._review.a,
                 self._review.b,
-                seeds=self._named(seeds),
+                seeds=[self._review.journal.names(pair) for pair in seeds],
                 method=old.summary.method,
-                progress=self._listen,
+                progress=listen,
                 **{**options, **self._options},
             )
-            vetoed = without(found, self._review.rejected())
-            vetoed.save(self._output)
-            message = _compared(old, vetoed, len(seeds), left_out, len(found) - len(vetoed), self._output)
-            status = Status("done", links=len(vetoed), message=message)
-            with self._lock:
-                self._found = vetoed
+            kept = without(found, self._review.journal.rejected())
+            kept.save(self._output)
+            told = _compared(old, kept, len(seeds), left_out, len(found) - len(kept), self._output)
+            self._found = kept
+            end = Status("done", links=len(kept), message=f"{told} {ignored}".strip())
         except _Stopped:
-            status = Status("stopped", message="Stopped; nothing was written.")
+            end = Status("stopped", message="Stopped; nothing was written.")
         except (VeclinkError, OSError, MemoryError) as error:
-            status = Status("failed", message=without_secrets(str(error)) or "There is not enough memory.")
-        except BaseException as error:  # a bug: the page must not wait for ever, and the terminal gets the traceback
-            self._end(Status("failed", message=f"Linking broke off ({type(error).__name__}); the terminal says more."))
-            raise
-        self._end(replace(status, message=f"{status.message} {ignored}".strip()))
-
-    def _end(self, status: Status) -> None:
-        with self._lock:
-            self._status = replace(status, seconds=time.monotonic() - self._began)
-
-    def _listen(self, now: Progress) -> None:
-        if self._stop.is_set():
-            raise _Stopped
-        with self._lock:
-            self._status = Status("running", stage=now.stage, step=now.step, links=now.links)
-
-    def _named(self, pairs: list[tuple[int, int]]) -> list[tuple[Any, Any]]:
-        journal = self._review.journal
-        return [(journal.name(0, x), journal.name(1, y)) for x, y in pairs]
+            end = Status("failed", message=without_secrets(str(error)) or "There is not enough memory.")
+        finally:  # the page must not wait for ever
+            self.status = replace(end, seconds=time.monotonic() - began)
 
 
-def without(links: Links, pairs: list[tuple[int, int]]) -> Links:
+def without(links: Links, pairs: list[Pair]) -> Links:
     """The links but for those that are known to be wrong."""
     wrong = set(pairs)
     kept = np.array([(x, y) not in wrong for x, y in links.pairs.tolist()], dtype=bool)
@@ -141,15 +123,45 @@ def without(links: Links, pairs: list[tuple[int, int]]) -> Links:
     return links.some(kept, replace(summary, n_links=len(probability), agreement=None), considered=None)
 
 
+def recalled(method: str, options: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """The options of a links file that a new run may take from it, and a sentence on those that it does not.
+
+    A links file comes from anywhere. It may say how the method works, and nothing else: where a run connects to, what
+    it writes, and what it runs on is the user's to say.
+    """
+    kept = {name: value for name, value in options.items() if _may_decide(method, name, value)}
+    ignored = [name for name in options if name not in kept and name != "approximate"]  # of 0.1, gone
+    said = f"The links file names {named(ignored)}, which no links file decides or whose value cannot be; ignored."
+    return kept, said if ignored else ""
+
+
+def _may_decide(method: str, name: str, value: Any) -> bool:
+    if name == "random_state":
+        return type(value) is int and 0 <= value < 2**63
+    if method not in OPTIONS or name == "approximate" or not _modest(value):
+        return False
+    try:
+        options_of(method, None, {name: value})
+    except InputError:
+        return False
+    return True
+
+
+def _modest(value: Any) -> bool:
+    """Whether every number in a value is small enough."""
+    if isinstance(value, Mapping):
+        return all(map(_modest, value.values()))
+    return not isinstance(value, (int, float)) or abs(value) <= LARGEST
+
+
 def _compared(old: Links, new: Links, seeds: int, left_out: int, vetoed: int, output: Path) -> str:
     before, after = set(map(tuple, old.pairs.tolist())), set(map(tuple, new.pairs.tolist()))
-    parts = [
+    told = (
         f"{len(new):,} links from {seeds:,} seeds ({new.summary.verdict}): {len(after & before):,} as before, "
         f"{len(after - before):,} new, {len(before - after):,} gone."
-    ]
+    )
     if vetoed:
-        parts.append(f"{vetoed:,} that you had rejected came up again and were left out.")
+        told += f" {vetoed:,} that you had rejected came up again and were left out."
     if left_out:
-        parts.append(f"{left_out:,} accepted pairs contradict one another and were not used.")
-    parts.append(f"Written to {output.name}.")
-    return " ".join(parts)
+        told += f" {left_out:,} accepted pairs contradict one another and were not used."
+    return f"{told} Written to {output.name}."

@@ -1,8 +1,8 @@
-"""What the answers say about all links: the precision, with an interval.
+"""Which links come up for review, and what the answers say about all links: the precision, with an interval.
 
 The links are divided into bands of probability, and within a band they come up in random order, so the answered ones
-are a sample of their band. Let a band hold N links with the mean probability p̄, of which n are answered, r of them
-rightly linked. The share of right ones among the other N − n is taken as
+are a sample of their band, wherever the review stops. Let a band hold N links with the mean probability p̄, of which n
+are answered, r of them rightly linked. The share of right ones among the other N − n is taken as
 
     θ ~ Beta(w·p̄ + r, w·(1 − p̄) + n − r),   w = 2:
 
@@ -14,9 +14,16 @@ bands, divided by the links; the interval is from DRAWS draws of θ and of the b
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
+from veclink.data.links import Links
+
+EDGES = (0.0, 0.1, 0.3, 0.7, 0.9, 0.97, 1.0)
+LABELS = (*(f"{low:g} – {high:g}" for low, high in pairwise(EDGES)), "given")
+DOUBTFUL = (*(low < 0.9 and high > 0.1 for low, high in pairwise(EDGES)), False)
+ORDERS = ("doubtful", "even")
 WEIGHT = 2.0  # answers that the linker's own probability counts for, in each band
 LEAST_DOUBT = 0.005  # no band is certain before anyone looked
 DRAWS = 4000
@@ -43,17 +50,29 @@ class Estimate:
     answered: int
 
 
-def count_bands(
-    of: np.ndarray, probability: np.ndarray, right: np.ndarray, wrong: np.ndarray, n: int
-) -> list[BandCount]:
-    """The counts of `n` bands; right, wrong: (links,) bool, both False where a link has no answer."""
+def banded(links: Links, *, random_state: int = 0) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """The band (n,) of each link, by probability, or that of the given ones; and the links in each of the ORDERS.
+
+    In the order "doubtful" the uncertain bands come first, the given pairs last.
+    """
+    edges = np.array(EDGES)
+    of = np.clip(np.searchsorted(edges, links.probability, side="right") - 1, 0, len(edges) - 2)
+    given = links.evidence.get("given")
+    if given is not None:
+        of = np.where(given.astype(bool), len(edges) - 1, of)
+    distance = np.abs((edges[:-1] + edges[1:]) / 2 - 0.5)
+    rank = np.append(np.argsort(np.argsort(distance, kind="stable"), kind="stable"), len(distance))
+    shuffled = np.random.default_rng(random_state).permutation(len(links))
+    return of, {"doubtful": shuffled[np.argsort(rank[of[shuffled]], kind="stable")], "even": shuffled}
+
+
+def count_bands(of: np.ndarray, probability: np.ndarray, right: np.ndarray, wrong: np.ndarray) -> list[BandCount]:
+    """The counts of all bands; right, wrong: (links,) bool, both False where a link has no answer."""
+    n = len(LABELS)
     links = np.bincount(of, minlength=n)
-    total = np.bincount(of, weights=probability, minlength=n)
-    rights, wrongs = np.bincount(of[right], minlength=n), np.bincount(of[wrong], minlength=n)
-    return [
-        BandCount(int(links[i]), float(total[i] / links[i]) if links[i] else 0.0, int(rights[i]), int(wrongs[i]))
-        for i in range(n)
-    ]
+    means = np.bincount(of, weights=probability, minlength=n) / np.maximum(links, 1)
+    answered = np.bincount(of[right], minlength=n), np.bincount(of[wrong], minlength=n)
+    return [BandCount(*each) for each in zip(*(column.tolist() for column in (links, means, *answered)), strict=True)]
 
 
 def estimate(bands: list[BandCount]) -> Estimate | None:

@@ -1,82 +1,79 @@
-"""The answers on disk: a file that only grows, one JSON object a line, each on the disk before it counts.
+"""The answers on disk: a table of SQLite, each answer committed before it counts.
 
-The first line says which collections the answers are about. Then each line is an answer to one pair, or takes an
-earlier one back (`undoes`). Pairs are named by their ids (rows where there are none), so the answers outlive the links:
-they hold for every later run over the same collections.
+The last answer to a pair is the one that stands; taking an answer back removes its row. Pairs are named by their ids
+(rows where there are none), so the answers outlive the links: they hold for every later run over the same collections.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from veclink.data.collection import Collection
-from veclink.errors import InputError, OutputError, VeclinkError
+from veclink.errors import InputError, OutputError
 from veclink.files.atomic import flush_folder
-from veclink.files.locks import lock_open
 
-FORMAT = 1
 ANSWERS = ("accept", "reject", "skip")
+TABLES = [
+    "CREATE TABLE collections (n_a INTEGER, n_b INTEGER)",
+    "CREATE TABLE answers (n INTEGER PRIMARY KEY, at TEXT, answer TEXT, a, b, instead_a, instead_b)",
+]
+NAMES_A_FILE = bytes.fromhex("d9d505f920a163d7")  # how a rollback journal ends that names another: SQLite removes that
+NO_JOURNAL = "{} is not a journal of a review; name another with --journal."
 
 Pair = tuple[int, int]
 
-_BINARY = getattr(os, "O_BINARY", 0)  # Windows would write other line ends
 
+class Answer(NamedTuple):
+    """One answer to a pair of rows."""
 
-@dataclass(frozen=True)
-class Answer:
-    """One answer to a pair of rows. `instead`: the pair that was taken in its place; `tab`: the page that gave it."""
-
-    number: int
     pair: Pair
     answer: str
-    instead: Pair | None
-    tab: str
+    instead: Pair | None  # the pair that was taken in its place
 
 
 class Journal:
-    """The answers that stand, and the file they are in; one process at a time may have it open."""
+    """The answers, and the file they are in; one process at a time may have it open."""
 
     def __init__(self, path: str | Path, a: Collection, b: Collection) -> None:
-        """Open or begin the journal at `path`; a last line that a crash cut short is dropped, as it never counted."""
+        """Open or begin the journal at `path`; of a journal X.jsonl of version 0.2, X.sqlite takes over the answers."""
         self.path = Path(path)
-        self._names = (_Names(a, "A"), _Names(b, "B"))
-        self._standing: dict[Pair, list[Answer]] = {}
-        self._by_number: dict[int, Answer] = {}
-        self._found: dict[str, list[Any]] = {}  # what was asked for since the last answer
-        self._last = 0
-        head = {"veclink_review": FORMAT, "n_a": len(a), "n_b": len(b)}
+        if self.path.suffix == ".jsonl":
+            self.path = self.path.with_suffix(".sqlite")
+        self._sizes = len(a), len(b)
+        self._ids = a.ids, b.ids
+        self._rows: list[dict[Any, int]] = []  # of the ids, once a name is looked up
+        self._given: list[Answer] = []
+        with self._told(f"The journal {self.path} cannot be opened"):
+            unfinished = self.path.with_name(f"{self.path.name}-journal")
+            if unfinished.exists() and unfinished.read_bytes().endswith(NAMES_A_FILE):
+                raise InputError(NO_JOURNAL.format(self.path))
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+            self._file = sqlite3.connect(self.path.absolute(), timeout=0, isolation_level=None, check_same_thread=False)
         try:
-            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _BINARY, 0o600)
-        except OSError as error:
-            raise OutputError(
-                f"The journal {self.path} cannot be opened ({error.strerror}); name another with --journal."
-            ) from error
-        try:
-            if not lock_open(self._file):
-                raise InputError(
-                    f"{self.path} is open in another review; end that one first, or name another with --journal."
-                )
-            whole = self._whole_lines(head)
-            for place, line in enumerate(whole[1:], start=2):
-                self._replay(line, place)
-            if not whole:
-                self._write(head)
-                flush_folder(self.path.parent)
+            with self._told(f"The journal {self.path} cannot be read"):
+                for setting in ("locking_mode=EXCLUSIVE", "synchronous=EXTRA", "trusted_schema=OFF"):
+                    self._file.execute(f"PRAGMA {setting}")
+                self._file.execute("BEGIN EXCLUSIVE")
+                self._begin()
+                self._file.execute("COMMIT")
+            for n, answer, *names in self._file.execute(
+                "SELECT n, answer, a, b, instead_a, instead_b FROM answers ORDER BY n"
+            ):
+                self._take(f"answer {n}", answer, *names)
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
         """Let go of the file, and with it of the lock."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+        self._file.close()
 
     def __enter__(self) -> Journal:
         return self
@@ -84,188 +81,120 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def answer_to(self, pair: Pair) -> Answer | None:
-        """The answer that stands for a pair, if there is one."""
-        stack = self._standing.get(pair)
-        return stack[-1] if stack else None
-
-    def answers(self) -> list[Answer]:
-        """The answers that stand, one for each answered pair, in the order they were given."""
-        return list(self._once("answers", self._find_answers))
+    def answers(self) -> dict[Pair, Answer]:
+        """The answer that stands for each answered pair, in the order they were given."""
+        standing: dict[Pair, Answer] = {}
+        for each in self._given:
+            standing.pop(each.pair, None)
+            standing[each.pair] = each
+        return standing
 
     def accepted(self) -> list[Pair]:
         """The pairs that were accepted, or taken instead of another, each once, in the order they were."""
-        return list(self._once("accepted", self._find_accepted))
+        answers, rejected = self.answers().values(), set(self.rejected())
+        taken = [each.pair if each.answer == "accept" else each.instead for each in answers]
+        return list(dict.fromkeys(pair for pair in taken if pair is not None and pair not in rejected))
 
     def rejected(self) -> list[Pair]:
         """The pairs that were rejected, in the order they were."""
-        return list(self._once("rejected", self._find_rejected))
+        return [each.pair for each in self.answers().values() if each.answer == "reject"]
 
-    def _once(self, what: str, find: Callable[[], list[Any]]) -> list[Any]:
-        """What is asked for several times for every answer that is given, found once."""
-        if what not in self._found:
-            self._found[what] = find()
-        return self._found[what]
-
-    def _find_answers(self) -> list[Answer]:
-        return sorted((stack[-1] for stack in self._standing.values()), key=lambda each: each.number)
-
-    def _find_accepted(self) -> list[Pair]:
-        taken: Iterable[Pair | None] = (
-            each.pair if each.answer == "accept" else each.instead for each in self.answers()
-        )
-        rejected = set(self.rejected())
-        return list(dict.fromkeys(pair for pair in taken if pair is not None and pair not in rejected))
-
-    def _find_rejected(self) -> list[Pair]:
-        return [each.pair for each in self.answers() if each.answer == "reject"]
-
-    def add(self, pair: Pair, answer: str, *, tab: str, instead: Pair | None = None) -> Answer:
+    def add(self, pair: Pair, answer: str, instead: Pair | None = None) -> None:
         """Write an answer to the disk, then let it stand."""
         if answer not in ANSWERS:
             raise InputError(f"The answer {answer!r} is unknown; it is one of {', '.join(ANSWERS)}.")
-        given = Answer(self._last + 1, pair, answer, instead, tab)
-        line = {**self._stamp(tab), "answer": answer, **self._named(pair)}
-        if instead is not None:
-            line["instead"] = self._named(instead)
-        self._write(line)
-        self._let_stand(given)
-        return given
+        with self._told("The answer was not saved"):
+            self._insert(datetime.now(UTC).isoformat(timespec="milliseconds"), answer, *self.names(pair),
+                         *((None, None) if instead is None else self.names(instead)))  # fmt: skip
+        self._given.append(Answer(pair, answer, instead))
 
-    def undo(self, tab: str, others: Iterable[str] = ()) -> Answer | None:
-        """Take back the last standing answer that no tab among `others` gave; the answer it was, None without one."""
-        kept_out = set(others) - {tab}
-        for each in reversed(self.answers()):
-            if each.tab not in kept_out:
-                self._write({**self._stamp(tab), "undoes": each.number})
-                self._take_back(each)
-                return each
-        return None
+    def undo(self) -> Pair | None:
+        """Take back the last answer; the pair it was about, None without one."""
+        if not self._given:
+            return None
+        with self._told("The answer was not taken back"):
+            self._file.execute("DELETE FROM answers WHERE n = (SELECT max(n) FROM answers)")
+        return self._given.pop().pair
 
-    def name(self, side: int, row: int) -> Any:
-        """The id of a row of A (0) or B (1), or its number where there are no ids."""
-        return self._names[side].name(row)
+    def names(self, pair: Pair) -> tuple[Any, Any]:
+        """The ids of both rows, or their numbers where there are no ids."""
+        a, b = self._ids
+        return (
+            pair[0] if a is None else a[pair[0] : pair[0] + 1].tolist()[0],
+            pair[1] if b is None else b[pair[1] : pair[1] + 1].tolist()[0],
+        )
 
-    def _named(self, pair: Pair) -> dict[str, Any]:
-        return {"a": self.name(0, pair[0]), "b": self.name(1, pair[1])}
+    def _begin(self) -> None:
+        """The tables of a new journal, or the check of an old one, whose tables are just these."""
+        found = [sql for (sql,) in self._file.execute("SELECT sql FROM sqlite_master")]
+        if not found:
+            for table in TABLES:
+                self._file.execute(table)
+            self._file.execute("INSERT INTO collections VALUES (?, ?)", self._sizes)
+            earlier = self.path.with_suffix(".jsonl")
+            if earlier.exists():
+                self._take_over(earlier)
+            flush_folder(self.path.parent)
+        elif found != TABLES:
+            raise InputError(NO_JOURNAL.format(self.path))
+        self._check_sizes(self._file.execute("SELECT n_a, n_b FROM collections").fetchone())
 
-    def _stamp(self, tab: str) -> dict[str, Any]:
-        return {"n": self._last + 1, "at": datetime.now(UTC).isoformat(timespec="milliseconds"), "tab": tab}
-
-    def _let_stand(self, given: Answer) -> None:
-        self._found.clear()
-        self._last = given.number
-        self._by_number[given.number] = given
-        self._standing.setdefault(given.pair, []).append(given)
-
-    def _take_back(self, given: Answer) -> None:
-        self._found.clear()
-        self._last += 1
-        del self._by_number[given.number]
-        stack = self._standing[given.pair]
-        stack.remove(given)
-        if not stack:
-            del self._standing[given.pair]
-
-    def _write(self, line: dict[str, Any]) -> None:
-        if self._file < 0:
-            raise OutputError(f"{self.path} is closed after a write that failed; start the review again.")
-        content = _line(line)
-        before = os.fstat(self._file).st_size
+    def _take_over(self, earlier: Path) -> None:
+        """The answers of a journal of version 0.2: a JSON object a line, of which some undo others."""
         try:
-            written = os.write(self._file, content)
-            if written < len(content):  # a disk that fills up takes a part
-                raise OSError(28, "No space left on device")
-            os.fsync(self._file)
-        except OSError as error:
-            try:
-                os.ftruncate(self._file, before)
-            except OSError:  # what comes after a half line would be lost with it
-                self.close()
-            raise OutputError(
-                f"The answer was not saved: {self.path} could not be written ({error.strerror}); make room and repeat."
-            ) from error
+            head, *lines = [json.loads(line) for line in earlier.read_bytes().split(b"\n")[:-1]]
+            if head.get("veclink_review") != 1:
+                raise InputError(NO_JOURNAL.format(earlier))
+            self._check_sizes((head["n_a"], head["n_b"]))
+            undone = {line.get("undoes") for line in lines}
+            for line in (each for each in lines if "answer" in each and each["n"] not in undone):
+                instead = line.get("instead") or {"a": None, "b": None}
+                self._insert(line["at"], line["answer"], line["a"], line["b"], instead["a"], instead["b"])
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError, sqlite3.Error) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"{earlier} is damaged ({error}); repair it, or name another with --journal.") from error
 
-    def _whole_lines(self, head: dict[str, Any]) -> list[bytes]:
-        """The lines of the file. What follows the last line that is whole was never acknowledged, and is cut off.
-
-        Not before it is sure that this is a journal: any other file stays as it is.
-        """
-        content = b"".join(iter(lambda: os.read(self._file, 1 << 20), b""))
-        end = content.rfind(b"\n") + 1
-        lines = content[:end].split(b"\n")[:-1]
-        if lines and _parsed(lines[-1]) is None:
-            end -= len(lines.pop()) + 1
-        if lines:
-            self._check_head(lines[0], head)
-        elif not _line(head).startswith(content):
-            raise InputError(f"{self.path} is not a journal of a review; name another with --journal.")
-        if end < len(content):
-            os.ftruncate(self._file, end)
-        return lines
-
-    def _check_head(self, line: bytes, head: dict[str, Any]) -> None:
-        found = _parsed(line)
-        if found is None or found.get("veclink_review") != FORMAT:
-            raise InputError(f"{self.path} is not a journal of a review; name another with --journal.")
-        if found != head:
+    def _check_sizes(self, about: tuple[int, int] | None) -> None:
+        if about != self._sizes:
+            n_a, n_b = about or (None, None)
             raise InputError(
-                f"{self.path} holds answers about {found.get('n_a')} and {found.get('n_b')} vectors, and these are "
-                f"{head['n_a']} and {head['n_b']}; name another with --journal."
+                f"{self.path} holds answers about {n_a} and {n_b} vectors, and these are {self._sizes[0]} and "
+                f"{self._sizes[1]}; name another with --journal."
             )
 
-    def _replay(self, line: bytes, place: int) -> None:
+    def _insert(self, *values: Any) -> None:
+        self._file.execute(f"INSERT INTO answers VALUES (NULL{', ?' * 6})", values)
+
+    def _take(self, what: str, answer: Any, *names: Any) -> None:
+        """Let an answer of the file stand."""
+        if not self._rows:
+            self._rows = [
+                {key: row for row, key in enumerate(range(size) if ids is None else ids.tolist())}
+                for ids, size in zip(self._ids, self._sizes, strict=True)
+            ]
+        rows = [None if name is None else self._rows[i % 2].get(name) for i, name in enumerate(names)]
+        wrong = [f"{'AB'[i % 2]} has no {names[i]!r}" for i in (0, 1, 2, 3) if rows[i] is None and (i < 2 or names[i])]
+        if wrong or answer not in ANSWERS or (rows[2] is None) != (rows[3] is None):
+            reason = wrong[0] if wrong else "it is damaged"
+            raise InputError(f"{self.path}, {what}: {reason}; repair it, or name another with --journal.")
+        a, b, instead_a, instead_b = rows
+        self._given.append(Answer((a, b), answer, None if instead_a is None else (instead_a, instead_b)))  # type: ignore[arg-type]
+
+    @contextmanager
+    def _told(self, what: str) -> Iterator[None]:
+        """Errors of the disk and of SQLite as one sentence."""
         try:
-            found = json.loads(line)
-            if found["n"] != self._last + 1:
-                raise ValueError(f"number {found['n']} comes after {self._last}")
-            if "undoes" in found:
-                self._take_back(self._by_number[found["undoes"]])
-                return
-            instead = self._rows(found["instead"]) if "instead" in found else None
-            if found["answer"] not in ANSWERS:
-                raise ValueError(f"the answer is {found['answer']!r}")
-            self._let_stand(Answer(found["n"], self._rows(found), found["answer"], instead, str(found.get("tab", ""))))
-        except VeclinkError as error:
-            raise InputError(f"{self.path}, line {place:,}: {error}") from error
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            raise InputError(
-                f"{self.path} is damaged in line {place:,} ({error}); repair that line, or name another journal."
-            ) from error
-
-    def _rows(self, named: dict[str, Any]) -> Pair:
-        return self._names[0].row(named["a"]), self._names[1].row(named["b"])
-
-
-class _Names:
-    """How the rows of a collection are called, both ways."""
-
-    def __init__(self, collection: Collection, side: str) -> None:
-        self._ids, self._side, self._count = collection.ids, side, len(collection)
-        self._row_of: dict[Any, int] | None = None
-
-    def name(self, row: int) -> Any:
-        return row if self._ids is None else self._ids[row : row + 1].tolist()[0]
-
-    def row(self, name: Any) -> int:
-        if self._ids is None:
-            if not isinstance(name, int) or not 0 <= name < self._count:
-                raise InputError(f"{self._side} has no row {name!r} among its {self._count:,}.")
-            return name
-        if self._row_of is None:
-            self._row_of = {key: row for row, key in enumerate(self._ids.tolist())}
-        if name not in self._row_of:
-            raise InputError(f"{self._side} has no id {name!r} among its {self._count:,}.")
-        return self._row_of[name]
-
-
-def _line(values: dict[str, Any]) -> bytes:
-    return (json.dumps(values, ensure_ascii=False) + "\n").encode()
-
-
-def _parsed(line: bytes) -> dict[str, Any] | None:
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):  # not JSON, or not UTF-8
-        return None
-    return found if isinstance(found, dict) else None
+            yield
+        except InputError:
+            raise
+        except sqlite3.Error as error:
+            name = getattr(error, "sqlite_errorname", "")
+            if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_ERROR")):
+                raise InputError(NO_JOURNAL.format(self.path)) from error
+            if name.startswith("SQLITE_BUSY"):
+                other = "end that one first, or name another with --journal."
+                raise InputError(f"{self.path} is open in another review; {other}") from error
+            raise OutputError(f"{what} ({error}); make room and repeat.") from error
+        except OSError as error:
+            raise OutputError(f"{what} ({error.strerror}); name another with --journal.") from error

@@ -6,28 +6,28 @@ this server (a name that some site points at 127.0.0.1 is refused), and the page
 
 from __future__ import annotations
 
+import math
 import secrets
 import socket
 from collections.abc import Callable
-from dataclasses import asdict
-from importlib import resources
+from importlib.resources import files
 from typing import Annotated, Any, Literal
 
 import uvicorn
 from fastapi import FastAPI, Form, Query, Request, Response
 from fastapi.responses import HTMLResponse
-from pydantic import BaseModel, Field
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from pydantic import BaseModel
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from veclink.errors import VeclinkError
-from veclink.review import exports, fragments
+from veclink.report.words import percent
+from veclink.review import Review, shown
 from veclink.review.again import LinkAgain
-from veclink.review.session import Overtaken, Review
 
 HOST = "127.0.0.1"
 LARGEST_BODY = 10_000
-POLICY = 1008
-"""The code of a websocket that is closed because it is not allowed."""
+NOT_ALLOWED = 1008  # the code of a websocket that is closed because of that
 PAGE = {  # all that can be fetched, by name: nothing the browser says is ever used as a path
     "": ("review.html", "text/html; charset=utf-8"),
     "review.css": ("review.css", "text/css; charset=utf-8"),
@@ -45,22 +45,21 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+SAID = {"accept": "Accepted", "reject": "Rejected", "skip": "Skipped"}
 
 
 class Asked(BaseModel):
-    """Who asks, by the name that a page gave itself, and which links it goes through."""
+    """Which links a page goes through."""
 
-    tab: str = Field(min_length=1, max_length=64)
     order: Literal["doubtful", "even"] = "doubtful"
     skipped: bool = False
 
 
 class Given(Asked):
-    """An answer: to which link of which generation, and which answer the page had last seen for it."""
+    """An answer to a pair of rows."""
 
-    generation: int
-    link: int
-    seen: int
+    a: int
+    b: int
     answer: Literal["accept", "reject", "skip"]
     instead: Literal["a", "b"] | None = None
 
@@ -73,11 +72,11 @@ class Addresses:
     """What the page can ask for, one method for each address."""
 
     def __init__(self, review: Review, again: LinkAgain) -> None:
-        self._review, self._again = review, again
+        self._review, self._again, self._pieces = review, again, templates()
 
-    def state(self, asked: InAddress) -> HTMLResponse:
-        """All but the link."""
-        return self._stay(asked)
+    def state(self) -> HTMLResponse:
+        """How linking again stands."""
+        return self._stay("run.html")
 
     def next(self, asked: InAddress) -> HTMLResponse:
         """The next link."""
@@ -85,93 +84,94 @@ class Addresses:
 
     def link(self, place: int, asked: InAddress) -> HTMLResponse:
         """A link by its place."""
-        return self._move(asked, self._review.link(asked.tab, place))
+        return self._move(asked, self._review.link(place))
 
     def answer(self, given: Annotated[Given, Form()]) -> HTMLResponse:
         """Take an answer, and go on to the next link."""
-        try:
-            self._review.answer(given.tab, given.generation, given.link, given.seen, given.answer, given.instead)
-        except Overtaken as error:
-            return self._move_on(given, alert=str(error), status=409)
-        return self._move_on(given, "Took the rival instead" if given.instead else fragments.SAID[given.answer])
+        self._review.answer((given.a, given.b), given.answer, given.instead)
+        return self._move_on(given, "Took the rival instead" if given.instead else SAID[given.answer])
 
     def undo(self, asked: InBody) -> HTMLResponse:
-        """Take an answer back, and go to its link."""
-        place = self._review.undo(asked.tab)
+        """Take the last answer back, and go to its link."""
+        place = self._review.undo()
         if place is None:
-            return self._stay(asked, "There is nothing to undo", "There is nothing to undo in this tab.")
+            return self._stay("state.html", "There is nothing to undo", "There is nothing to undo.")
         if place < 0:
-            return self._stay(asked, "Undone")
-        return self._move(asked, self._review.link(asked.tab, place), "Undone")
-
-    def leave(self, asked: InBody) -> Response:
-        """A page was closed."""
-        self._review.leave(asked.tab)
-        return Response(status_code=204)
+            return self._stay("state.html", "Undone")
+        return self._move(asked, self._review.link(place), "Undone")
 
     def again(self, what: Literal["start", "stop", "take"], asked: InBody) -> HTMLResponse:
         """Link again, stop that, or review what it found."""
         {"start": self._again.start, "stop": self._again.stop, "take": self._again.take}[what]()
-        return self._move_on(asked) if what == "take" else self._stay(asked)
+        return self._move_on(asked) if what == "take" else self._stay("run.html")
 
     def export(self, what: Literal["truth", "seeds", "decisions"]) -> Response:
         """The answers as CSV."""
-        content = {"truth": exports.truth, "seeds": exports.seeds, "decisions": exports.decisions}[what](self._review)
-        head = {"Content-Disposition": f'attachment; filename="{what}.csv"'}
-        return Response(content, media_type="text/csv; charset=utf-8", headers=head)
+        headers = {"Content-Disposition": f'attachment; filename="{what}.csv"'}
+        return Response(self._review.export(what), media_type="text/csv; charset=utf-8", headers=headers)
 
-    def _state(self, tab: str) -> dict[str, Any]:
-        return {**self._review.state(tab), "again": asdict(self._again.status())}
+    def file(self, file: str = "") -> Response:
+        """A file of the page."""
+        if file not in PAGE:
+            return Response("Not found.", status_code=404, media_type="text/plain")
+        own, kind = PAGE[file]
+        return Response(files("veclink.review").joinpath("page", own).read_bytes(), media_type=kind)
 
-    def _stay(self, asked: Asked, said: str = "", alert: str = "") -> HTMLResponse:
-        return HTMLResponse(fragments.around(self._state(asked.tab), said, alert), headers={"HX-Reswap": "none"})
+    def refused(self, _: Request, error: Exception) -> HTMLResponse:
+        """What went wrong, as a sentence."""
+        return HTMLResponse(self._pieces.from_string("{{ error }}").render(error=error), status_code=400)
 
-    def _move(
-        self, asked: Asked, link: dict[str, Any] | None, said: str = "", alert: str = "", status: int = 200
-    ) -> HTMLResponse:
-        return HTMLResponse(fragments.moved(link, self._state(asked.tab), asked.skipped, said, alert), status)
+    def _stay(self, template: str, said: str = "", alert: str = "", **more: Any) -> HTMLResponse:
+        """All but the link, or a part of that."""
+        state = {"link": None, "state": self._review.state(), "run": self._again.status}
+        page = self._pieces.get_template(template).render({**state, "said": said, "alert": alert, **more})
+        return HTMLResponse(page, headers={} if more else {"HX-Reswap": "none"})
 
-    def _move_on(self, asked: Asked, said: str = "", alert: str = "", status: int = 200) -> HTMLResponse:
-        link = self._review.next(asked.tab, asked.order, skipped=asked.skipped)
-        return self._move(asked, link, said, alert, status)
+    def _move(self, asked: Asked, link: dict[str, Any] | None, said: str = "") -> HTMLResponse:
+        return self._stay("moved.html", said, link=link, skipped=asked.skipped)
 
-
-def page_file(file: str = "") -> Response:
-    """A file of the page."""
-    if file not in PAGE:
-        return Response("Not found.", status_code=404, media_type="text/plain")
-    own, kind = PAGE[file]
-    return Response(resources.files("veclink.review").joinpath("page", own).read_bytes(), media_type=kind)
-
-
-def refused(_: Request, error: Exception) -> HTMLResponse:
-    """What went wrong, as a sentence."""
-    return HTMLResponse(fragments.sentence(str(error)), status_code=400)
+    def _move_on(self, asked: Asked, said: str = "") -> HTMLResponse:
+        return self._move(asked, self._review.next(asked.order, skipped=asked.skipped), said)
 
 
 def make_app(review: Review, again: LinkAgain) -> FastAPI:
     """The addresses of the page, without their guard."""
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)  # the docs pages would load from elsewhere
-    app.add_exception_handler(VeclinkError, refused)
     own = Addresses(review, again)
+    app.add_exception_handler(VeclinkError, own.refused)
     asked: dict[str, Callable[..., Response]] = {
         "/state": own.state,
         "/next": own.next,
         "/link/{place}": own.link,
         "/export/{what}.csv": own.export,
-        "/{file}": page_file,
-        "/": page_file,
+        "/{file}": own.file,
+        "/": own.file,
     }
-    given: dict[str, Callable[..., Response]] = {
-        "/answer": own.answer,
-        "/undo": own.undo,
-        "/leave": own.leave,
-        "/again/{what}": own.again,
-    }
+    given: dict[str, Callable[..., Response]] = {"/answer": own.answer, "/undo": own.undo, "/again/{what}": own.again}
     for method, handlers in (("GET", asked), ("POST", given)):
         for path, handler in handlers.items():
             app.add_api_route(path, handler, methods=[method], response_model=None)
     return app
+
+
+def templates() -> Environment:
+    """The pieces of the page, in which all text is escaped."""
+    made = Environment(
+        loader=PackageLoader("veclink.review"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(
+        along=lambda share, low: 100 * (share - low) / (1 - low),
+        differing=shown.differing,
+        percent=percent,
+        said=SAID.__getitem__,
+        tenth_below=lambda share: min(0.9, math.floor(10 * share) / 10),
+        thousands="{:,}".format,
+    )
+    return made
 
 
 class Guard:
@@ -180,51 +180,48 @@ class Guard:
     def __init__(self, app: ASGIApp, token: str, port: int) -> None:
         self._app, self._token = app, token.encode()
         self._hosts = {f"{HOST}:{port}".encode(), f"localhost:{port}".encode()}
-        self._origins = {b"http://" + host for host in self._hosts}
+        self._origins = {b"http://" + host for host in self._hosts} | {b""}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
         if scope["type"] != "http":  # no websockets here, which is said before one is opened
-            await send({"type": "websocket.close", "code": POLICY})
+            await send({"type": "websocket.close", "code": NOT_ALLOWED})
             return
-        headers = dict(scope["headers"])
-        hosts = [value.lower() for name, value in scope["headers"] if name == b"host"]
-        token, _, rest = scope["path"].lstrip("/").partition("/")
-        known = secrets.compare_digest(token.encode(), self._token)
-        if not known or len(hosts) != 1 or hosts[0] not in self._hosts:
-            await _refuse(404 if not known else 421, "Open the address that veclink review printed.", send)
-        elif headers.get(b"origin", b"") not in self._origins | {b""}:
-            await _refuse(403, "Another site may not ask here.", send)
-        elif not _is_short(headers):
-            await _refuse(413, "That is more than an answer.", send)
-        elif scope["path"].lstrip("/") == token:  # without the slash, relative addresses would lose the token
-            await _refuse(307, "", send, (b"location", f"/{token}/".encode()))
-        else:
-            await self._app({**scope, "path": "/" + rest, "raw_path": None}, receive, _with_headers(send))
 
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+                message = {**message, "headers": [*message.get("headers", []), *own]}
+            await send(message)
 
-def _is_short(headers: dict[bytes, bytes]) -> bool:
-    """Whether a request says that it is no longer than an answer is."""
-    length = headers.get(b"content-length") or b"0"
-    return b"transfer-encoding" not in headers and length.isdigit() and int(length) <= LARGEST_BODY
+        token, slash, rest = scope["path"].lstrip("/").partition("/")
+        status, text = self._refusal(token, scope["headers"])
+        if not status and slash:
+            await self._app({**scope, "path": "/" + rest, "raw_path": None}, receive, answer)
+            return
+        head = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
+        if not status:  # without the slash, relative addresses would lose the token
+            head.append((b"location", f"/{token}/".encode()))
+        await answer({"type": "http.response.start", "status": status or 307, "headers": head})
+        await answer({"type": "http.response.body", "body": text.encode()})
 
-
-def _with_headers(send: Send) -> Send:
-    async def add(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            own = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
-            message = {**message, "headers": [*message.get("headers", []), *own]}
-        await send(message)
-
-    return add
-
-
-async def _refuse(status: int, text: str, send: Send, *headers: tuple[bytes, bytes]) -> None:
-    head = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close"), *headers]
-    await _with_headers(send)({"type": "http.response.start", "status": status, "headers": head})
-    await send({"type": "http.response.body", "body": text.encode()})
+    def _refusal(self, token: str, headers: list[tuple[bytes, bytes]]) -> tuple[int, str]:
+        """Status and reason; 0 where nothing speaks against answering."""
+        hosts, origins, lengths, pieces = (
+            [value for name, value in headers if name == wanted]
+            for wanted in (b"host", b"origin", b"content-length", b"transfer-encoding")
+        )
+        if not secrets.compare_digest(token.encode(), self._token):
+            return 404, "Open the address that veclink review printed."
+        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+            return 421, "Open the address that veclink review printed."
+        if len(origins) > 1 or not set(origins) <= self._origins:
+            return 403, "Another site may not ask here."
+        if pieces or not all(each.isdigit() and int(each) <= LARGEST_BODY for each in lengths):
+            return 413, "That is more than an answer."
+        return 0, ""
 
 
 def serve(review: Review, again: LinkAgain, *, port: int, ready: Callable[[str], None]) -> None:

@@ -9,49 +9,33 @@ from typing import Any
 
 import numpy as np
 
-from veclink.confidence.evidence import Evidence, neighbourhood_evidence, score_evidence
+from veclink.confidence.evidence import neighbourhood_evidence, score_evidence
 from veclink.confidence.explanations import in_words
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.titles import title_column
 
 LONGEST = 4000  # characters of a value; the rest is left out, and that is said
-NEAREST = 3
-
-Row = dict[str, str | None]
 
 
-def payload_row(collection: Collection, row: int) -> Row:
-    """The payload of a row as text, in the order of its columns; empty where the collection has none."""
-    if collection.payload is None:
-        return {}
-    values = collection.payload.slice(row, 1).to_pylist()[0]
-    return {str(name): _text(value) for name, value in values.items()}
+def side(collection: Collection, row: int) -> dict[str, Any]:
+    """One object: its id (or row), its headline, which is its title or else its id, and its payload as text."""
+    values = {} if collection.payload is None else collection.payload.slice(row, 1).to_pylist()[0]
+    payload = {str(name): _text(value) for name, value in values.items()}
+    name = str(row if collection.ids is None else collection.ids[row])
+    title = payload.get(title_column(collection) or "")
+    return {"row": row, "name": name, "headline": title or name, "payload": payload}
 
 
 def fields(left: dict[str, Any], right: dict[str, Any]) -> list[dict[str, Any]]:
     """The fields of both sides next to each other: what both are called by first, then those of A, then B's own."""
     a, b = left["payload"], right["payload"]
-    named = (left["headline"], right["headline"])
+    called = left["headline"], right["headline"]
     rows = [
-        {"name": name, "a": a.get(name), "b": b.get(name), "headline": (a.get(name), b.get(name)) == named}
+        {"name": name, "a": a.get(name), "b": b.get(name), "headline": (a.get(name), b.get(name)) == called}
         for name in dict.fromkeys((*a, *b))
     ]
     return sorted(rows, key=lambda row: not row["headline"])
-
-
-def compared(fields: list[dict[str, Any]]) -> str:
-    """One line that saves comparing what is equal."""
-    if not fields:
-        return "These collections have no payload: the ids are all there is to see."
-    both = [field for field in fields if field["a"] is not None and field["b"] is not None]
-    unlike = [field["name"] for field in both if field["a"] != field["b"]]
-    if not both:
-        return "No field is filled on both sides."
-    if not unlike:
-        one = f"{both[0]['name']} is" if len(both) == 1 else f"All {len(both)} fields are"
-        return f"{one} the same on both sides."
-    return "No field is the same on both sides." if len(unlike) == len(both) else f"Different: {', '.join(unlike)}."
 
 
 def differing(own: str, other: str | None) -> list[tuple[str, bool]]:
@@ -62,96 +46,64 @@ def differing(own: str, other: str | None) -> list[tuple[str, bool]]:
     return [(piece, bool(_plain(piece)) and _plain(piece) not in there) for piece in re.split(r"(\s+)", own)]
 
 
-def side(collection: Collection, row: int) -> dict[str, Any]:
-    """One object: its id (or row), its headline, which is its title or else its id, and its payload."""
-    payload = payload_row(collection, row)
-    name = str(row if collection.ids is None else collection.ids[row])
-    title = payload.get(title_column(collection) or "")
-    return {"row": row, "name": name, "headline": title or name, "payload": payload}
-
-
 def rivals(links: Links, index: int, a: Collection, b: Collection) -> list[dict[str, Any]]:
-    """The best other partner on either side, where the linker recorded one, and whether it is linked itself."""
+    """The best other partner on either side, where the linker recorded one, and the surest link that it has itself."""
     found = []
-    for letter, collection in (("b", b), ("a", a)):
-        column = links.evidence.get(f"rival_{letter}")
-        row = -1 if column is None else int(column[index])
+    for letter, own, collection, other in (("a", 0, a, b), ("b", 1, b, a)):
+        row = int(links.evidence[f"rival_{letter}"][index]) if f"rival_{letter}" in links.evidence else -1
         if row < 0:
             continue
+        places = np.flatnonzero(links.pairs[:, own] == row)
+        places = places[links.pairs[places, 1 - own] != links.pairs[index, 1 - own]][:1]
+        partner = [
+            {"headline": side(other, int(links.pairs[i, 1 - own]))["headline"], "probability": links.probability[i]}
+            for i in places
+        ]
         score = links.evidence.get(f"rival_{letter}_score")
-        found.append(
-            {
-                "side": letter,
-                **side(collection, row),
-                "score": None if score is None else _number(score[index]),
-                "linked": _linked_with(links, index, letter, row, a, b),
-            }
-        )
+        found.append({
+            "side": letter,
+            **side(collection, row),
+            "score": None if score is None else _number(score[index]),
+            "linked": partner[0] if partner else None,
+        })  # fmt: skip
     return found
 
 
 def why(links: Links, index: int) -> list[dict[str, str]]:
     """The evidence as a few rows of words and numbers."""
     known = links.explain(index)
-    rows = []
-    if doubt := in_words(links, index):
-        rows.append({"what": "Against it", "value": doubt})
-    rows += _card_rows(score_evidence(), known)
-    if known.get("views"):
-        rows.append({"what": "Votes", "value": f"{known['votes']} of {known['views']} views"})
-    rows += _card_rows(neighbourhood_evidence(), known)
-    if known.get("given"):
-        rows.append({"what": "Given", "value": "this pair was one of the seeds"})
-    return rows
-
-
-def _card_rows(entries: tuple[Evidence, ...], known: dict[str, Any]) -> list[dict[str, str]]:
-    """What these kinds of evidence say of a link, those that it has and that a card shows."""
-    rows = []
-    for entry in entries:
-        value = _number(known.get(entry.name))
-        if entry.card is not None and value is not None:
-            rows.append({"what": entry.card_label or entry.label, "value": entry.card(value, known)})
-    return rows
+    rows = [("Against it", in_words(links, index))]
+    votes = ("Votes", f"{known['votes']} of {known['views']} views" if known.get("views") else "")
+    for kinds, after in ((score_evidence(), votes), (neighbourhood_evidence(), ("", ""))):
+        for entry in kinds:
+            value = _number(known.get(entry.name))
+            if entry.card is not None and value is not None:
+                rows.append((entry.card_label or entry.label, entry.card(value, known)))
+        rows.append(after)
+    rows.append(("Given", "this pair was one of the seeds" if known.get("given") else ""))
+    return [{"what": what, "value": value} for what, value in rows if value]
 
 
 def nearest(links: Links, index: int, a: Collection, b: Collection) -> list[dict[str, Any]]:
     """The links closest to this one on both sides: if they are right, and near, this one is likelier to be."""
     found = []
-    for place in range(1, NEAREST + 1):
-        rows = [links.evidence.get(f"near{place}_{letter}") for letter in "ab"]
-        similarity = links.evidence.get(f"near{place}_similarity")
-        if rows[0] is None or rows[1] is None or similarity is None:
-            break
-        left, right = side(a, int(rows[0][index])), side(b, int(rows[1][index]))
-        found.append({"a": left["headline"], "b": right["headline"], "similarity": _number(similarity[index])})
+    for place in (1, 2, 3):
+        names = [f"near{place}_{what}" for what in ("a", "b", "similarity")]
+        values = [links.evidence[name][index] for name in names if name in links.evidence]
+        if len(values) == 3 and min(values[:2]) >= 0:
+            left, right = (side(each, int(row))["headline"] for each, row in zip((a, b), values[:2], strict=True))
+            found.append({"a": left, "b": right, "similarity": _number(values[2])})
     return found
-
-
-def _linked_with(
-    links: Links, index: int, letter: str, row: int, a: Collection, b: Collection
-) -> dict[str, Any] | None:
-    """The surest link that a rival itself has, other than with this link's own object."""
-    own, other = (0, 1) if letter == "a" else (1, 0)
-    places = np.flatnonzero(links.pairs[:, own] == row)
-    places = places[links.pairs[places, other] != links.pairs[index, other]]
-    if not len(places):
-        return None
-    partner = side(b if letter == "a" else a, int(links.pairs[places[0], other]))
-    return {"headline": partner["headline"], "probability": float(links.probability[places[0]])}
 
 
 def _text(value: Any) -> str | None:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
-    if isinstance(value, str):
-        text = value
-    elif isinstance(value, bytes):
+    text = str(value)
+    if isinstance(value, bytes):
         text = f"({len(value):,} bytes)"
     elif isinstance(value, (dict, list)):
         text = json.dumps(value, ensure_ascii=False, default=str)
-    else:
-        text = str(value)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text):,} characters)"
 
 

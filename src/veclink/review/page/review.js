@@ -1,16 +1,10 @@
-// What htmx leaves to do: which tab this is, keys, and telling when the server is gone. The server makes all HTML.
+// What htmx leaves to do: keys, and telling when the server is gone. The server makes all HTML.
 "use strict";
 
 const $ = (id) => document.getElementById(id);
 const main = document.querySelector("main");
 const on = (name, work) => document.addEventListener(name, work);
 const isPoll = (event) => event.detail.requestConfig.elt.id === "poll";
-
-// Survives a reload; a second tab gets its own, so that neither undoes what the other did.
-const tab = sessionStorage.getItem("tab") || crypto.randomUUID();
-sessionStorage.setItem("tab", tab);
-$("tab").value = tab;
-window.addEventListener("pagehide", () => navigator.sendBeacon("leave", new URLSearchParams({ tab })));
 
 const KEYS = { a: "accept", ArrowRight: "accept", r: "reject", ArrowLeft: "reject", s: "skip", u: "undo", 1: "rival-1", 2: "rival-2" };
 on("keydown", (event) => {

@@ -1,0 +1,219 @@
+"""What comes up for review, what the answers change, and what comes out in the end."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from reviewed_papers import HOSTILE, Reviewed
+from veclink import open_collection, sample
+from veclink.data.collection import Collection
+from veclink.data.links import Links
+from veclink.data.pairs import resolve_pairs
+from veclink.data.summary import Summary
+from veclink.errors import InputError
+from veclink.review import Review, shown
+from veclink.review.again import Status
+from veclink.review.journal import Journal
+from veclink.review.server import templates
+
+MARKUP = (
+    """"><script>x</script><img src=x onerror='x' hx-get="http://evil.example" style="color:red">&amp;{{ 7 * 7 }}"""
+)
+KNOWN = {"section", "div", "h2", "h3", "h4", "p", "strong", "small", "input", "table", "caption", "thead", "tbody",
+         "tr", "th", "td", "span", "button", "kbd", "mark", "dl", "dt", "dd", "svg", "rect", "line", "ol", "li",
+         "title"}  # fmt: skip
+
+
+@pytest.fixture
+def review(papers: Reviewed, tmp_path: Path) -> Iterator[Review]:
+    with Journal(tmp_path / "journal.sqlite", papers.a, papers.b) as journal:
+        yield Review(papers.links, papers.a, papers.b, journal)
+
+
+def answer_next(review: Review, answer: str, instead: str | None = None, **how: Any) -> tuple[int, int]:
+    link = review.next(**how)
+    pair = link["a"]["row"], link["b"]["row"]
+    review.answer(pair, answer, instead)
+    return pair
+
+
+def test_the_first_link_is_doubtful_and_shows_payloads_rivals_and_what_speaks_against_it(
+    review: Review, papers: Reviewed
+) -> None:
+    link = review.next()
+    assert 0.3 <= link["probability"] <= 0.7
+    by_name = {field["name"]: field for field in link["fields"]}
+    assert list(by_name) == ["title", "year", "venue"]
+    assert by_name["title"]["a"] == HOSTILE == link["a"]["headline"]
+    assert next(row["value"] for row in link["why"] if row["what"] == "Against it").endswith(".")
+    place = papers.links.pairs.tolist().index([link["a"]["row"], link["b"]["row"]])
+    known = papers.links.explain(place)
+    assert {each["side"]: each["row"] for each in link["rivals"]} == {"a": known["rival_a"], "b": known["rival_b"]}
+
+
+def test_undo_opens_the_link_again_and_the_last_answer_to_a_link_stands(review: Review, papers: Reviewed) -> None:
+    pair = answer_next(review, "reject")
+    review.answer(pair, "accept")
+    assert (review.state()["accepted"], review.state()["rejected"]) == (1, 0)
+    assert papers.links.pairs[review.undo()].tolist() == list(pair) and review.state()["rejected"] == 1
+    review.undo()
+    assert review.next()["a"]["row"] == pair[0] and review.undo() is None
+
+
+def test_skipped_links_come_again_when_asked_for_the_longest_skipped_first(review: Review) -> None:
+    first, second = answer_next(review, "skip"), answer_next(review, "skip")
+    assert review.next()["a"]["row"] not in (first[0], second[0])
+    assert answer_next(review, "skip", skipped=True) == first
+    assert review.next(skipped=True)["a"]["row"] == second[0]
+    assert review.state()["estimate"].answered == 0
+
+
+def test_a_rival_taken_instead_is_accepted_and_the_link_rejected(review: Review, papers: Reviewed) -> None:
+    row_a, row_b = answer_next(review, "reject", "b")
+    place = papers.links.pairs.tolist().index([row_a, row_b])
+    rival = int(papers.links.evidence["rival_b"][place])
+    assert review.journal.rejected() == [(row_a, row_b)] and review.journal.accepted() == [(row_a, rival)]
+    assert pairs_of(review.export("truth")) == [(papers.a.ids[row_a], papers.b.ids[rival])]
+    assert review.link(place)["others"][0][0] == "A"
+    review.undo()
+    assert review.journal.accepted() == [] == review.journal.rejected()
+
+
+def test_every_answer_leads_to_another_link_until_none_is_left(review: Review, papers: Reviewed) -> None:
+    seen: set[tuple[int, int]] = set()
+    while (link := review.next("even")) is not None:
+        pair = link["a"]["row"], link["b"]["row"]
+        assert pair not in seen
+        seen.add(pair)
+        review.answer(pair, "accept" if pair in papers.truth else "reject")
+    state = review.state()
+    assert len(seen) == len(papers.links) and state["bands"][0]["links"] > 0
+    assert state["estimate"].precision == pytest.approx(papers.right().mean())
+    assert state["estimate"].low == state["estimate"].high and state["before"].low < state["before"].high
+
+
+def test_exports_are_read_back_as_the_pairs_that_were_accepted(review: Review, papers: Reviewed) -> None:
+    accepted = [list(answer_next(review, "accept")) for _ in range(4)]
+    rejected = list(answer_next(review, "reject"))
+    given = papers.links.pairs[papers.links.evidence["given"]].tolist()
+    review.answer(tuple(given[0]), "reject")  # a rejected seed is no seed any more
+    truth, seeds = (resolve_pairs(pairs_of(review.export(x)), papers.a, papers.b).tolist() for x in ("truth", "seeds"))
+    assert truth == accepted and sorted(seeds) == sorted(accepted + given[1:]) and rejected not in seeds
+    told = csv.DictReader(io.StringIO(review.export("decisions")))
+    assert [row["answer"] for row in told] == 4 * ["accept"] + 2 * ["reject"]
+
+
+def test_seeds_leave_out_accepted_pairs_that_contradict_each_other(tmp_path: Path) -> None:
+    a, b = (Collection.from_array(np.eye(4)) for _ in range(2))
+    links = Links(np.array([(0, 0), (0, 1), (2, 2)]), np.full(3, 0.5), Summary("geh", 4, 4, 3))
+    with Journal(tmp_path / "journal.sqlite", a, b) as journal:
+        review = Review(links, a, b, journal)
+        for _ in range(3):
+            answer_next(review, "accept")
+        assert review.seed_pairs() == ([(2, 2)], 2) and len(pairs_of(review.export("truth"))) == 3
+        assert "no payload" in html_of(review, place=0)
+
+
+def test_links_of_other_collections_or_pairs_that_are_no_links_are_refused(papers: Reviewed, tmp_path: Path) -> None:
+    whole, others = open_collection(sample.A), replace(papers.a, ids=papers.a.ids[::-1].copy())
+    for name, a, said in (("x", whole, "between 270 and 270 vectors"), ("y", others, "other ids than A has")):
+        with Journal(tmp_path / f"{name}.sqlite", a, papers.b) as journal, pytest.raises(InputError, match=said):
+            Review(papers.links, a, papers.b, journal)
+    with Journal(tmp_path / "z.sqlite", papers.a, papers.b) as journal:
+        review = Review(papers.links, papers.a, papers.b, journal)
+        with pytest.raises(InputError, match="not under review"):
+            review.answer((-1, 0), "accept")
+        assert journal.answers() == {}
+
+
+class Parsed(HTMLParser):
+    """The elements of a fragment, and all its text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def html_of(review: Review, phase: str = "idle", place: int | None = None) -> str:
+    link = review.next() if place is None else review.link(place)
+    run = Status(phase, message=MARKUP, stage=MARKUP)
+    told = {"link": link, "state": review.state(), "run": run, "said": MARKUP, "alert": MARKUP, "skipped": False}
+    return templates().get_template("moved.html").render(told)
+
+
+@pytest.mark.parametrize("phase", ["idle", "running", "failed", "done"])
+def test_hostile_text_is_only_text_wherever_it_comes_from_and_every_piece_has_its_place(
+    tmp_path: Path, phase: str
+) -> None:
+    payload = pa.table({"title": [MARKUP, MARKUP + " b", MARKUP + " c"], MARKUP: [MARKUP, "short <b>", None]})
+    ids = [MARKUP + str(row) for row in range(3)]
+    a, b = (Collection.from_array(np.eye(3), ids=ids, payload=payload) for _ in range(2))
+    evidence = {"rival_a": np.array([2, 0]), "rival_b": np.array([2, 0]), "near1_a": np.array([1, 0]),
+                "near1_b": np.array([0, 1]), "near1_similarity": np.array([0.5, np.nan])}  # fmt: skip
+    links = Links(np.array([(0, 1), (1, 0)]), np.array([0.5, 0.6]), Summary("span", 3, 3, 2), evidence)
+    page = Parsed(resources.files("veclink.review").joinpath("page", "review.html").read_text())
+    places = {attributes["id"] for _, attributes in page.elements if "id" in attributes}
+    with Journal(tmp_path / "journal.sqlite", a, b) as journal:
+        review = Review(links, a, b, journal, name=MARKUP)
+        for answers in range(3):
+            parsed = Parsed(html_of(review, phase))
+            assert {tag for tag, _ in parsed.elements} <= KNOWN
+            elements = [attributes for _, attributes in parsed.elements]
+            for each in elements:
+                assert not {name for name in each if name.startswith("on") or name in ("style", "src", "href")}
+            assert MARKUP in parsed.text and "49" not in parsed.text
+            assert {each["id"] for each in elements if "hx-swap-oob" in each} <= places
+            asked = {each.get("hx-get") or each.get("hx-post") for each in elements} - {None}
+            assert all(re.fullmatch(r"answer|undo|state|next|link/\d+|again/(start|stop|take)", x) for x in asked)
+            ids_there = [each["id"] for each in elements if "id" in each]
+            assert len(ids_there) == len(set(ids_there))
+            if answers < 2:
+                answer_next(review, "reject", "b")
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "marked"),
+    [
+        ("A study of words", "a Study, of: things", ["words"]),
+        (" one\n\n two\t", "one", ["two"]),
+        ("only here", None, []),
+        ("Über 12 Größen", "über 13 größen", ["12"]),
+        ("深度 学习", "深度", ["学习"]),
+    ],
+)
+def test_words_that_the_other_side_does_not_have_are_marked_and_no_character_is_lost(
+    own: str, other: str | None, marked: list[str]
+) -> None:
+    pieces = shown.differing(own, other)
+    assert "".join(text for text, _ in pieces) == own
+    assert [text for text, unlike in pieces if unlike] == marked
+
+
+def test_the_notice_names_the_htmx_that_is_served() -> None:
+    served = resources.files("veclink.review").joinpath("page", "htmx.min.js").read_text()
+    version = re.search(r'version:"([\d.]+)"', served)
+    assert f"htmx {version[1]} " in (Path(__file__).parents[2] / "NOTICE").read_text()
+
+
+def pairs_of(text: str) -> list[tuple[str, str]]:
+    return [(row["a"], row["b"]) for row in csv.DictReader(io.StringIO(text))]
