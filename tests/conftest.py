@@ -41,7 +41,6 @@ TIERS = {
     "files/test_folders.py": "runs",
     "fuzz/*": "browser",
     "files/test_safetensors.py": "extras",
-    "files/test_scratch_folders.py": "stores",
     "faults/*": "stores",
     "geometry/test_kmeans.py": "extras",
     "geometry/test_nearest.py": "extras",

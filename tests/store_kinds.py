@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +27,6 @@ class Kind:
     links: bool = True
     annotates: bool = True
     empty: bool = True
-    resumes: bool = True
     replaces: bool = True
     hostile: bool = False
     named: Callable[[Path, np.ndarray, np.ndarray], str] | None = None
@@ -142,14 +140,6 @@ def two_in_folder(folder: Path, one: np.ndarray, two: np.ndarray) -> str:
     return f"parquet://{folder}/both"
 
 
-def two_in_vdf(folder: Path, one: np.ndarray, two: np.ndarray) -> str:
-    two_in_folder(folder, one, two)
-    namespace = {"namespace": "", "data_path": "elsewhere/both", "vector_columns": ["one", "two"], "metric": "Dot"}
-    meta = {"version": "0.0.6", "indexes": {"papers": [namespace]}, "id_column": "id"}
-    (folder / "VDF_META.json").write_text(json.dumps(meta))
-    return f"vdf://{folder}#papers"
-
-
 def two_in_hdf5(folder: Path, one: np.ndarray, two: np.ndarray) -> str:
     import h5py
 
@@ -199,7 +189,6 @@ KINDS = [
         annotates=False,
         named=two_in_folder,
     ),
-    Kind("vdf", lambda folder, name: f"vdf://{folder}/vdf-{name}", links=False, annotates=False, named=two_in_vdf),
     Kind("hdf5", lambda folder, name: f"hdf5://{folder}/{name}.h5", links=False, annotates=False, named=two_in_hdf5),
     Kind(
         "parquet",

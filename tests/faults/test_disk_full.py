@@ -23,7 +23,7 @@ from veclink.errors import VeclinkError
 CASES = [
     "merge to npy, replacing",
     "merge to hdf5, replacing",
-    "merge to vdf, replacing",
+    "merge to parquet folder, replacing",
     "merge to sqlite, replacing",
     "merge to duckdb, replacing",
     "merge to duckdb",

@@ -90,4 +90,4 @@ def test_files_are_on_disk_before_they_have_their_names_and_the_names_after_it(
     assert list(in_order(lines)) == []
     assert any(line[0] == "fsync" for line in lines)
     if "journal" not in name:
-        assert any(line[0] == "rename" for line in lines) or "folder" in name or "vdf" in name
+        assert any(line[0] == "rename" for line in lines) or "folder" in name

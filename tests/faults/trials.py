@@ -18,7 +18,6 @@ from faults.points import arm
 from own_process import alone
 from store_kinds import POSTGRES
 from veclink.errors import VeclinkError
-from veclink.files.scratch_folders import MARK
 
 LONGEST = 120.0
 """Seconds after which a command is said to hang."""
@@ -139,8 +138,8 @@ class Room:
 
 
 def left_over(folder: Path) -> list[str]:
-    """Files of its own that veclink left in a folder; marks of empty folders do not count."""
-    hidden = (path for path in folder.rglob("*") if path.is_file() and path.name != MARK and path.suffix != ".lock")
+    """Files of its own that veclink left in a folder."""
+    hidden = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock")
     ours = (path.relative_to(folder) for path in hidden)
     return sorted(str(path) for path in ours if any(part.startswith(".veclink-") for part in path.parts))
 

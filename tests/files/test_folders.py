@@ -16,7 +16,7 @@ import pytest
 from killed_steps import KILL_BEFORE
 from store_kinds import ids_of, rows_of
 from veclink.errors import InputError
-from veclink.files.folders import folder_written_whole
+from veclink.files.atomic import folder_written_whole
 from veclink.stores import open_store
 from veclink.stores.opening import open_collection
 from veclink.stores.protocol import Batch
@@ -29,14 +29,10 @@ KILLED = f"""
 import json
 import numpy as np
 import pyarrow.parquet  # this and the others here, not in each child
-from veclink.files import folders
-from veclink.stores import open_store
-from veclink.stores.formats import vdf
+from veclink.stores import open_store, parquet
 from veclink.stores.protocol import Batch
 
-urls, in_one_step = json.loads(sys.argv[1]), sys.argv[2] == "exchange"
-if not in_one_step:
-    folders.exchanged = lambda one, other: False  # as on a file system that cannot
+urls = json.loads(sys.argv[1])
 
 def replace(url):
     with open_store(url, write=True) as store:
@@ -65,8 +61,8 @@ def write(url: str, vectors: np.ndarray, *, replace: bool = False) -> None:
 OLD, NEW = rows_of(5), np.full((7, 8), 2, np.float32)
 
 
-def killed_at_each_step(urls: list[str], way: str) -> list[int]:
-    given = [sys.executable, "-c", KILLED, json.dumps(urls), way]
+def killed_at_each_step(urls: list[str]) -> list[int]:
+    given = [sys.executable, "-c", KILLED, json.dumps(urls)]
     run = subprocess.run(given, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout)
@@ -76,36 +72,29 @@ def is_old_or_new(vectors: np.ndarray) -> bool:
     return np.array_equal(vectors, OLD) or np.array_equal(vectors, NEW)
 
 
-@pytest.mark.parametrize("way", ["exchange", "two renames"])
-@pytest.mark.parametrize("scheme", ["parquet", "vdf"])
-def test_a_replacement_killed_at_any_step_leaves_the_older_or_the_new_folder(
-    tmp_path: Path, scheme: str, way: str
-) -> None:
+def test_a_replacement_killed_at_any_step_leaves_the_older_or_the_new_folder(tmp_path: Path) -> None:
     folders = [tmp_path / f"{step}/papers" for step in range(STEPS)]
-    write(f"{scheme}://{folders[0]}", OLD)
+    write(f"parquet://{folders[0]}", OLD)
     for folder in folders[1:]:
         shutil.copytree(folders[0], folder)
-    ended = killed_at_each_step([f"{scheme}://{folder}" for folder in folders], way)
-    assert ended.count(-signal.SIGKILL) >= 8 and ended[-1] == 0
-    folders = folders[: len(ended)]
-    urls = [f"{scheme}://{folder}" for folder in folders]
-    missing = [folder for folder in folders if not folder.exists()]
-    assert len(missing) == (0 if way == "exchange" else 1)  # between the two renames
-    if missing and scheme == "vdf":  # a write that may not replace it finds it there again; below, a read does
-        with pytest.raises(InputError, match="there already"):
-            write(f"vdf://{missing[0]}", rows_of(3))
-    for folder, url in zip(folders, urls, strict=True):
-        assert is_old_or_new(open_collection(folder if folder in missing else url).vectors)
+    ended = killed_at_each_step([f"parquet://{folder}" for folder in folders])
+    assert ended.count(-signal.SIGKILL) >= 6 and ended[-1] == 0
+    for folder in folders[: len(ended)]:
+        url = f"parquet://{folder}"
+        assert is_old_or_new(open_collection(url).vectors)
         beside = open_collection(f"parquet://{folder.parent}")  # what lies beside it is not read
         assert is_old_or_new(beside.vectors)
         write(url, OLD, replace=True)
         assert np.array_equal(open_collection(url).vectors, OLD)
-        assert all(holds_no_files(path) for path in folder.parent.iterdir() if path != folder)
+        assert not [path for path in folder.parent.rglob(".*/*")]
 
 
-def holds_no_files(folder: Path) -> bool:
-    """Whether this is what a run leaves that was killed before it began to write."""
-    return {path.name for path in folder.iterdir()} <= {".veclink-scratch"}
+def test_where_folders_cannot_be_exchanged_they_are_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("veclink.files.atomic._exchanged", lambda one, other: False)
+    write(f"parquet://{tmp_path}/papers", OLD)
+    write(f"parquet://{tmp_path}/papers", NEW, replace=True)
+    assert np.array_equal(open_collection(tmp_path / "papers").vectors, NEW)
+    assert [path.name for path in tmp_path.iterdir()] == ["papers"]
 
 
 def test_what_a_live_writer_is_at_stays(tmp_path: Path) -> None:
@@ -118,23 +107,12 @@ def test_what_a_live_writer_is_at_stays(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_folders_without_our_mark_are_not_cleared_away(tmp_path: Path) -> None:
-    target = tmp_path / "papers"
-    with folder_written_whole(target, may_replace=lambda name: True) as new:
-        name = new.parent.name
-    (tmp_path / name / "old").mkdir(parents=True)
-    (tmp_path / name / "old/mine.txt").write_text("mine")
-    write(f"parquet://{target}", OLD, replace=True)
-    assert (tmp_path / name / "old/mine.txt").read_text() == "mine"
-
-
-@pytest.mark.parametrize("scheme", ["parquet", "vdf"])
 @pytest.mark.parametrize("replace", [False, True])
-def test_a_folder_with_other_files_is_never_replaced(tmp_path: Path, scheme: str, replace: bool) -> None:
+def test_a_folder_with_other_files_is_never_replaced(tmp_path: Path, replace: bool) -> None:
     (tmp_path / "photos/2019").mkdir(parents=True)
     (tmp_path / "photos/2019/us.jpg").write_bytes(b"smile")
     with pytest.raises(InputError, match=r"holds other files.*'us\.jpg'"):
-        write(f"{scheme}://{tmp_path}/photos", OLD, replace=replace)
+        write(f"parquet://{tmp_path}/photos", OLD, replace=replace)
     assert (tmp_path / "photos/2019/us.jpg").read_bytes() == b"smile"
     assert [path.name for path in tmp_path.iterdir()] == ["photos"]
 
@@ -153,9 +131,6 @@ def test_hidden_files_that_a_killed_run_left_are_not_rows(tmp_path: Path) -> Non
     (tmp_path / "papers/.veclink-0123456789ab").mkdir()
     shutil.copy(part, tmp_path / "papers/.veclink-0123456789ab/part-00000.parquet")
     assert np.array_equal(open_collection(tmp_path / "papers").vectors, OLD)
-    write(f"vdf://{tmp_path}/vdf", OLD)
-    shutil.copy(part, tmp_path / "vdf/data/.veclink-0123456789ab.parquet")
-    assert np.array_equal(open_collection(tmp_path / "vdf").vectors, OLD)
 
 
 def test_a_private_folder_stays_private(tmp_path: Path) -> None:

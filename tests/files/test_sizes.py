@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
 import pytest
 
 from veclink.errors import OutputError, readable_size
-from veclink.files.scratch_folders import check_room
+from veclink.files.scratch import scratch_file
 
 
 @pytest.mark.parametrize(
@@ -26,7 +25,7 @@ def test_a_size_is_told_in_its_own_unit(size: int, told: str) -> None:
     assert readable_size(size) == told
 
 
-def test_a_lack_of_little_room_is_not_told_as_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lack_of_little_room_is_not_told_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: type("Usage", (), {"free": 2_000}))
     with pytest.raises(OutputError, match=r"The translated rows need 40 kB in .* and there are 2 kB; make room"):
-        check_room(tmp_path, 40_000, "translated rows")
+        scratch_file(40_000, "translated rows")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -16,7 +15,7 @@ from fuzz.running import Fault, command
 
 SCHEMES = (
     "lancedb", "lance", "qdrant", "chroma", "milvus", "postgresql", "sqlite", "faiss", "duckdb", "parquet", "hdf5",
-    "vdf", "file", "http", "C", "", "SQLITE", "s3",
+    "file", "http", "C", "", "SQLITE", "s3",
 )  # fmt: skip
 MARKS = ("#", "?", "&", "=", "%", "%00", "%zz", "@", ":", "//", "[::1]", ":99999", "\n", "é", "..", "?where=", "?tls=1")
 SLOW = ("demo", "bench", "review", "anchors")
@@ -153,15 +152,6 @@ def checkpoint(folder: Path, rng: Random) -> str:
     if not np.array_equal(held[0]["pool"], np.arange(40).reshape(20, 2)):
         raise Fault("a changed checkpoint was gone on from")
     return "read"
-
-
-def half_read(folder: Path, rng: Random) -> str:
-    """The scratch folder of a read that was interrupted: the read goes on, or begins anew."""
-    os.environ["VECLINK_SCRATCH"] = str(folder)
-    try:
-        return command("inspect", specimens.half_read_url(), "--json")
-    finally:
-        del os.environ["VECLINK_SCRATCH"]
 
 
 def url(folder: Path, rng: Random) -> str:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -81,7 +79,6 @@ def make_shared(folder: Path) -> None:
     made = link(a, b, seeds=truth[:20], device="cpu")
     made.save(folder / "links.csv")
     made.save(folder / "links.parquet")
-    write(f"parquet://{folder}/half")
 
 
 @cache
@@ -159,32 +156,3 @@ def checkpoint(folder: Path) -> None:
 
     arrays = {"pool": np.arange(40).reshape(20, 2), "odds": np.linspace(0, 1, 20)}
     Checkpoint(folder, RUN).save("grow", np.random.default_rng(1), arrays, {"steps": [1, 2]})
-
-
-def half_read_url() -> str:
-    return f"parquet://{shared()}/half"
-
-
-def half_read(folder: Path) -> None:
-    """The scratch folder of a read that was stopped after its second batch."""
-    from itertools import islice
-
-    from veclink.stores import scratch
-    from veclink.stores.opening import open_store
-
-    os.environ["VECLINK_SCRATCH"] = str(folder)
-    with suppress(InterruptedError), open_store(half_read_url()) as store, scratch._folder(store, True) as place:
-        state = {
-            "most": ROWS,
-            "dimension": DIMENSION,
-            "dtype": "<f4",
-            "payload": True,
-            "version": store.version(),
-            "boot": scratch._boot(),
-        }
-        begun = scratch._Scratch(place, state)
-        for part in islice(store.batches(4), 2):
-            begun.append(part, store.name)
-        begun.keep()
-        raise InterruptedError
-    del os.environ["VECLINK_SCRATCH"]

@@ -274,14 +274,6 @@ def _milvus(folder: Path, rng: Random) -> None:
             pq.write_table(_other_column(table, rng), path)
 
 
-def _vdf(folder: Path, rng: Random) -> None:
-    meta = next(folder.rglob("VDF_META.json"))
-    if rng.random() < 0.5:
-        meta.write_bytes(changed_json(meta.read_bytes(), rng))
-    else:
-        _parquet(folder, rng)
-
-
 def _store(
     name: str, place: str, mutate: Callable[[Path, Random], None] = some_bytes, *, whole: bool = True, **more: Any
 ) -> Target:
@@ -308,7 +300,6 @@ TARGETS = [
     _store("jsonl", "{}/papers.jsonl", share=60),
     _store("parquet", "{}/papers.parquet", _parquet, share=80),
     _store("parquet folder", "parquet://{}/papers", _parquet, share=60),
-    _store("vdf", "vdf://{}/papers", _vdf, share=50),
     _store("hdf5", "hdf5://{}/papers.h5", _hdf5, share=50),
     _store("faiss", "faiss://{}/papers.faiss", _faiss, share=20, whole=False),
     _store("sqlite", "sqlite://{}/lite.db#papers", _sqlite, share=50),
@@ -332,7 +323,6 @@ TARGETS = [
     Target("payload", specimens.payload_file, some_bytes, reading.payload, share=40),
     Target("translator", specimens.translator, _safetensors, reading.translator, share=30),
     Target("checkpoint", specimens.checkpoint, _npz, reading.checkpoint, share=40),
-    Target("scratch", specimens.half_read, lambda f, r: some_bytes(f, r, "[!.]*"), reading.half_read, share=20),
     Target("url", lambda folder: None, lambda folder, rng: None, reading.url, share=25),
     Target("options", specimens.other_side, lambda folder, rng: None, reading.options, share=60),
     Target("review requests", lambda folder: None, lambda folder, rng: None, reading.requests, share=60),

@@ -223,15 +223,3 @@ def test_any_number_of_rows_comes_in_batches(tmp_path: Path, kind: Kind) -> None
     with open_store(url) as store:
         sizes = [len(batch) for batch in store.batches(100)]
         assert sum(sizes) == 205 and max(sizes) <= 100
-
-
-@each(STREAMED)
-def test_a_read_goes_on_from_any_place(tmp_path: Path, kind: Kind) -> None:
-    vectors, ids = rows_of(250), ids_of("int", 250)
-    url = written(kind.url(tmp_path, "papers"), vectors, ids)
-    with open_store(url) as store:
-        first, second = [batch for batch, _ in zip(store.batches(60), range(2), strict=False)]
-        assert second.place is not None
-        rest = list(store.batches(60, after=second.place))
-    whole = np.concatenate([first.vectors, second.vectors, *(batch.vectors for batch in rest)])
-    assert np.array_equal(whole, vectors)

@@ -16,8 +16,7 @@ import pytest
 from own_process import alone
 from store_kinds import KINDS, Kind, ids_of, rows_of
 from veclink.stores import open_store
-from veclink.stores.engines.hot_journal import NAMES_A_FILE
-from veclink.stores.engines.replacing import Replacement
+from veclink.stores.engines.local import NAMES_A_FILE, Replacement
 from veclink.stores.opening import open_collection, open_target
 from veclink.stores.protocol import Batch
 
@@ -135,15 +134,6 @@ def test_a_merge_that_is_killed_between_its_renames_is_finished_by_the_same_comm
         assert [str(each) for each in ids] == [str(each) for each in open_collection(tmp_path / output).ids]
         for name in made:
             (tmp_path / name).unlink()
-
-
-def test_the_table_of_a_merge_that_was_killed_at_its_last_rename_is_put_in_place_by_a_reader(tmp_path: Path) -> None:
-    write_two_to_merge(tmp_path, 40)
-    assert alone(merge_files, tmp_path, "m.npy")[0] == 0
-    write_two_to_merge(tmp_path, 30)
-    assert alone(merge_and_die, tmp_path, 3, "m.npy", "--replace")[0] == -signal.SIGKILL
-    assert len(open_collection(tmp_path / "m.npy")) == 70
-    assert pq.read_table(tmp_path / "m.rows.parquet").num_rows == 70
 
 
 @pytest.mark.parametrize("kind", RENAMING, ids=lambda kind: kind.name)

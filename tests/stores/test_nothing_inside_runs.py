@@ -19,7 +19,7 @@ from store_kinds import ids_of, lists, payload_of, rows_of
 from veclink.errors import InputError, StoreError
 from veclink.linkers.checkpoint import Checkpoint
 from veclink.stores import open_store
-from veclink.stores.engines.qdrant_pickles import check_folder, unpickled
+from veclink.stores.engines.qdrant_pickles import check_folder, check_plain
 from veclink.stores.opening import open_collection
 from veclink.stores.protocol import Batch
 
@@ -158,7 +158,7 @@ def test_only_whole_names_of_points_are_loaded(name: str) -> None:
     data = b"\x80\x04\x8c" + bytes([len(module)]) + module + b"\x8c" + bytes([len(text)]) + text + b"\x93."
     assert pickle.loads(data.replace(text, b"PointStruct").replace(bytes([len(text)]) + b"P", b"\x0bP"))
     with pytest.raises(InputError, match="cannot be read safely"):
-        unpickled(data, "it")
+        check_plain(data, "it")
 
 
 def test_a_qdrant_folder_whose_points_cannot_be_told_is_refused_with_what_to_do(tmp_path: Path) -> None:

@@ -42,7 +42,6 @@ HOSTILE = [
         ("sqlite:///file.db#my%20table", "sqlite", "/file.db", "my table"),
         ("faiss:///index.faiss", "faiss", "/index.faiss", None),
         ("duckdb:///x.duckdb#t", "duckdb", "/x.duckdb", "t"),
-        ("vdf:///folder", "vdf", "/folder", None),
         ("hdf5:///x.h5#group", "hdf5", "/x.h5", "group"),
     ],
 )
@@ -207,17 +206,8 @@ def test_a_store_whose_package_is_missing_names_its_extra(
         needed(package, "A test")
 
 
-@pytest.mark.parametrize(
-    ("url", "way_out"),
-    [
-        ("pinecone://index", "export_vdf pinecone"),
-        ("weaviate://host:8080/Papers", "vdf:///FOLDER"),
-        ("elasticsearch://user:sesame@host:9200/papers", r"\.jsonl"),
-        ("mongodb+srv://user:sesame@host/papers", "mongoexport"),
-        ("mystore://user:sesame@host/papers", r"Parquet file with the columns id and vector"),
-    ],
-)
-def test_a_store_without_a_reader_is_answered_with_the_way_to_a_format_that_has_one(url: str, way_out: str) -> None:
-    with pytest.raises(InputError, match=way_out) as told:
+@pytest.mark.parametrize("url", ["pinecone://index", "vdf:///folder", "mystore://user:sesame@host/papers"])
+def test_a_store_without_a_reader_is_answered_with_the_way_to_a_format_that_has_one(url: str) -> None:
+    with pytest.raises(InputError, match=r"Parquet file with the columns id and vector, or to \.jsonl") as told:
         open_collection(url)
     assert "sesame" not in str(told.value)

@@ -33,7 +33,7 @@ from veclink_bench.places import results_folder
 
 DIMENSION, SIZE, SMALL, MB = 384, 8192, 1000, 1_000_000
 STORES = (
-    "lancedb", "qdrant", "chroma", "milvus", "sqlite", "duckdb", "faiss", "parquet", "vdf", "hdf5", "hdf5-chunked",
+    "lancedb", "qdrant", "chroma", "milvus", "sqlite", "duckdb", "faiss", "parquet", "hdf5", "hdf5-chunked",
     "postgres",
 )  # fmt: skip
 ENDINGS = {
@@ -316,7 +316,6 @@ BARE: dict[str, Callable[[str], Iterator[Any]]] = {
     "duckdb": bare_duckdb,
     "faiss": bare_faiss,
     "parquet": bare_parquet,
-    "vdf": bare_parquet,
     "hdf5": bare_hdf5,
     "postgresql": bare_postgres,
 }

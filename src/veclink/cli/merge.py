@@ -158,9 +158,7 @@ def _merge(
             store.check_free()
         merged = merged_of(*inputs, progress=listener, **options)
         there = refused and holds_merged(store, merged)
-        if there:
-            merged.discard_work()
-        elif refused:
+        if refused and not there:
             store.check_free()
         if writing.yes and not there:
             _say_before(_cost(merged.summary.hidden, inputs[2]), printing)

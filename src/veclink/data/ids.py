@@ -1,26 +1,23 @@
 """Ids: what the rows of a collection are called, in the file itself or in a file beside it.
 
 What veclink writes is three files: the vectors `X.npy` (or another ending), `X.ids.txt` with an id a line, and
-`X.ids.json` with the fingerprints of both, and of the table `X.rows.parquet` that a merge has too. A run that is killed
-between their renames, or a copy of one of them alone, leaves vectors with the ids of others; the record shows it, and
-where the rest was written it is put in place. Files without a record are taken as they are.
+`X.ids.json` with the fingerprints of both. A run that is killed between their renames, or a copy of one of them alone,
+leaves vectors with the ids of others, which the record shows. Files without a record are taken as they are.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import uuid
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from veclink.errors import InputError, named
-from veclink.files.atomic import finish_killed_write, flush_folder, written_whole
+from veclink.files.atomic import flush_folder, written_whole
 from veclink.files.fingerprints import file_digest, text_digest
 from veclink.files.tables import read_csv, readable
 
@@ -86,67 +83,47 @@ def read_ids_beside(path: Path) -> np.ndarray | None:
     return read_ids(ids)
 
 
-def finish_ids_beside(path: Path) -> None:
-    """Put in place what a run that was killed after its record was had still to rename: all of it is there."""
-    record = _read_record(_record_path(path))
-    if record is None or record.get("ids") is None:
-        return
-    target = Path(os.path.realpath(path))
-    parts = [(_ids_path(target), record["ids"], text_digest), (target, record["vectors"], file_digest)]
-    if "table" in record:
-        parts.append((table_path(target), record["table"], file_digest))
-    for place, wanted, digest_of in parts:
-        finish_killed_write(place, partial(_has_digest, wanted=wanted, digest_of=digest_of))
+def ids_in_the_way(path: Path) -> str | None:
+    """The ids beside a place without vectors that are not what a killed run left; None where there are none."""
+    ids = beside(path)
+    return None if ids is None or _read_record(_record_path(path)) is not None else str(ids)
 
 
-def _has_digest(path: Path, wanted: str, digest_of: Callable[[Path], str]) -> bool:
-    return digest_of(path) == wanted
+@contextmanager
+def written_with_ids(path: Path) -> Iterator[tuple[Path, Callable[[Sequence[str] | None], None]]]:
+    """Where to write vectors that are to be at `path`, and what keeps their ids beside them, or says they have none.
 
-
-def write_ids_beside(path: Path, vectors: Path, ids: Sequence[str], stack: ExitStack, table: str | None = None) -> None:
-    """Write `X.ids.txt` beside `X.npy`, and their fingerprints; both are in place when the stack ends.
-
-    Parameters
-    ----------
-    path : Path
-        Where the vectors will be.
-    vectors : Path
-        Where they are now, complete.
-    ids : sequence of str
-        One for each row.
-    stack : ExitStack
-        What it took up last, it puts in place first: the record, the ids, and at last the vectors.
-    table : str, optional
-        The fingerprint of the table of a merge, which is complete, too, and is put in place after them.
+    Put in place are first the record of their fingerprints, then the ids, and at last the vectors.
     """
-    if any(not each or "\n" in each or each.endswith("\r") for each in ids):
-        raise InputError(f"{path} cannot keep empty ids or line breaks; write Parquet instead.")
-    file = stack.enter_context(written_whole(_ids_path(path)))
-    file.write_text("".join(f"{each}\n" for each in ids), encoding="utf-8")
-    content = {"vectors": file_digest(vectors), "ids": text_digest(file)}
-    _write_record(path, content if table is None else {**content, "table": table}, stack)
+    kept: list[bool] = []
+    with ExitStack() as stack:
+        vectors = stack.enter_context(written_whole(path))
 
+        def keep(ids: Sequence[str] | None) -> None:
+            kept.append(ids is not None)
+            if ids is None and beside(path) is None:
+                return
+            if any(not each or "\n" in each or each.endswith("\r") for each in ids or ()):
+                raise InputError(f"{path} cannot keep empty ids or line breaks; write Parquet instead.")
+            record = {"vectors": file_digest(vectors), "ids": None}
+            if ids is not None:
+                file = stack.enter_context(written_whole(_ids_path(path)))
+                file.write_text("".join(f"{each}\n" for each in ids), encoding="utf-8")
+                record["ids"] = text_digest(file)
+            if _record_path(path).exists() and _read_record(_record_path(path)) is None:
+                raise InputError(
+                    f"{_record_path(path)} is there already and is about something else; choose another name."
+                )
+            text = json.dumps(record) + "\n"
+            stack.enter_context(written_whole(_record_path(path))).write_text(text, encoding="utf-8")
 
-def disown_ids_beside(path: Path, vectors: Path, stack: ExitStack) -> None:
-    """Say of vectors without ids, `path` and now `vectors`, that an older `X.ids.txt` is not theirs."""
-    if beside(path) is not None:
-        _write_record(path, {"vectors": file_digest(vectors), "ids": None}, stack)
-
-
-def remove_ids_beside(path: Path) -> None:
-    """Remove the ids of a collection that was replaced by one without ids; the record last, as it disowns them."""
-    with suppress(FileNotFoundError):
-        _ids_path(path).unlink()
-        flush_folder(path.parent)
-    if _read_record(_record_path(path)) is not None:
-        _record_path(path).unlink()
-
-
-def _write_record(path: Path, content: dict[str, Any], stack: ExitStack) -> None:
-    if _record_path(path).exists() and _read_record(_record_path(path)) is None:
-        raise InputError(f"{_record_path(path)} is there already and is about something else; choose another name.")
-    record = stack.enter_context(written_whole(_record_path(path)))
-    record.write_text(json.dumps(content) + "\n", encoding="utf-8")
+        yield vectors, keep
+    if not any(kept):  # the record goes last, as it says that the ids are not theirs
+        with suppress(FileNotFoundError):
+            _ids_path(path).unlink()
+            flush_folder(path.parent)
+        if _read_record(_record_path(path)) is not None:
+            _record_path(path).unlink()
 
 
 def table_path(path: Path) -> Path:

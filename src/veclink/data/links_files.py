@@ -1,16 +1,13 @@
 """Links as files: Parquet with its metadata inside, or CSV with its metadata in a JSON file beside it.
 
 The JSON file holds a fingerprint of the links: a run that is killed between the two renames, or a copy of one file
-alone, leaves metadata of other links. Where the killed run had written the links, they are put in place; else they are
-refused. Files of 0.1 have no fingerprint and are taken as they are.
+alone, leaves metadata of other links, which are refused. Files of 0.1 have no fingerprint and are taken as they are.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +16,7 @@ import numpy as np
 from veclink import __version__
 from veclink.data.texts import TEXTS
 from veclink.errors import InputError, named, needed
-from veclink.files.atomic import finish_killed_write, flush, written_whole
+from veclink.files.atomic import flush, written_whole
 from veclink.files.fingerprints import digest
 from veclink.files.locks import alone
 from veclink.files.tables import (
@@ -158,20 +155,6 @@ def _read_csv(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
             f"{beside} is missing, which says what {path.name} means; keep the two together, or save as .parquet."
         )
     described = _read_json(beside)
-    finish_killed_write(Path(os.path.realpath(path)), partial(_is_described, described=described))
-    return _parsed_csv(path, described)
-
-
-def _is_described(path: Path, described: Any) -> bool:
-    """Whether the links in a CSV file are those that the metadata is about."""
-    try:
-        columns, metadata = _parsed_csv(path, described)
-    except (InputError, OSError, ValueError):
-        return False
-    return metadata.get(FINGERPRINT) == _fingerprint(columns)
-
-
-def _parsed_csv(path: Path, described: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     text = read_csv(path, whole=True)
     metadata = _checked(described, text.names, path)
     columns = {}

@@ -1,22 +1,24 @@
-"""Writing a file whole or not at all.
+"""Writing a file or a folder whole or not at all, whenever the process is killed.
 
-While it is written, a file is called `.veclink-<digest of its name>-<random>` and locked. One that nobody locks is what
-a killed writer left, and the next writer of that name removes it.
+While it is written it is called `.veclink-<digest of its name>-<random>`, and locked. One that nobody locks is what a
+killed writer left, and the next writer of that name removes it.
 """
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import secrets
+import shutil
 import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from veclink.errors import OutputError, VeclinkError
-from veclink.files.locks import lock_open, locked
+from veclink.errors import InputError, OutputError, VeclinkError, named
+from veclink.files.locks import locked
 
 
 @contextmanager
@@ -30,28 +32,56 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(os.path.realpath(path))  # a link to a file keeps pointing at it
     if target.is_dir():
         raise OutputError(f"Could not write {path}: it is a folder; name a file in it.")
-    temporary = target.with_name(f"{_prefix(target)}{secrets.token_hex(6)}{target.suffix}")
-    lock = None
-    try:
-        _clear_leftovers(target)
-        lock = _begin(temporary, private=target.exists())
+    with _told(path), _beside(target) as temporary:
         yield temporary
         give_access_of(target, temporary)
         flush(temporary)
         os.replace(temporary, target)
         flush_folder(target.parent)
-    except VeclinkError:
-        raise
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise OutputError(
-            f"Could not write {path}: {reason}; make room there or choose another place (nothing was left behind)."
-        ) from error
-    finally:
-        with suppress(OSError):  # the folder itself may be gone, and the first error is the one to tell
-            temporary.unlink(missing_ok=True)
-        if lock is not None:
-            os.close(lock)
+
+
+@contextmanager
+def folder_written_whole(target: Path, *, may_replace: Callable[[str], bool]) -> Iterator[Path]:
+    """Give a new folder that becomes `target` when the block ends; an older one goes away then.
+
+    `may_replace` says whether a file of this name in the older folder may go away with it. One that may not is refused:
+    a folder with somebody's other files in it is never replaced.
+    """
+    target = Path(os.path.realpath(target))  # a link to a folder keeps pointing there
+    check_replaceable(target, may_replace)
+    with _told(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _beside(target, folder=True) as new:
+            yield new
+            for place, _, names in os.walk(new, topdown=False):
+                for name in names:
+                    flush(Path(place) / name)
+                flush_folder(Path(place))
+            give_access_of(target, new)
+            check_replaceable(target, may_replace)  # a long write: files may have come there
+            if not os.path.lexists(target):
+                os.rename(new, target)
+            elif not _exchanged(new, target):
+                # killed between these two, the older folder lies beside the new one's place
+                older = target.with_name(f"{target.name}.older-{secrets.token_hex(4)}")
+                os.rename(target, older)
+                os.rename(new, target)
+                os.rename(older, new)
+            flush_folder(target.parent)
+
+
+def check_replaceable(target: Path, may_replace: Callable[[str], bool]) -> None:
+    """Refuse a file where a folder is to be, and a folder with a file that may not go away."""
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise InputError(f"{target} is a file; name a folder, or remove it first.")
+    others = [name for _, _, names in os.walk(target) for name in names if not may_replace(name)]
+    if others:
+        raise InputError(
+            f"{target} holds other files, which would be lost: {named(sorted(others))}; "
+            "choose another folder, or move them away first."
+        )
 
 
 def flush(path: Path) -> None:
@@ -77,104 +107,76 @@ def give_access_of(older: Path, newer: Path) -> None:
     """Let those who can read and write `older`, if it is there, do so with `newer`, and nobody else."""
     if not older.exists():
         return
-    wanted, given = older.stat(), newer.stat()
+    wanted = older.stat()
     mode = stat.S_IMODE(wanted.st_mode)
-    if wanted.st_uid != given.st_uid:
-        _give(newer, user=wanted.st_uid)
-    if wanted.st_gid != given.st_gid and not _give(newer, group=wanted.st_gid):
+    for user, group in ((wanted.st_uid, -1), (-1, wanted.st_gid)):
+        with suppress(OSError, AttributeError):  # only root gives to others
+            os.chown(newer, user, group)
+    if newer.stat().st_gid != wanted.st_gid:
         mode &= ~stat.S_IRWXG  # what one group may do is not for another
     if mode != stat.S_IMODE(newer.stat().st_mode):
         newer.chmod(mode)
 
 
-def _give(path: Path, user: int = -1, group: int = -1) -> bool:
-    """Give a file to a user or group, and say whether that was allowed: only root gives to others."""
+@contextmanager
+def _told(path: str | os.PathLike[str]) -> Iterator[None]:
+    """A write that fails becomes a sentence."""
     try:
-        os.chown(path, user, group)
-    except (OSError, AttributeError):
-        return False
-    return True
+        yield
+    except VeclinkError:
+        raise
+    except OSError as error:
+        raise OutputError(
+            f"Could not write {path}: {error.strerror or error}; make room there or choose another place (nothing was "
+            "left behind)."
+        ) from error
 
 
-def _begin(temporary: Path, *, private: bool) -> int | None:
-    """Make the file, locked before it has the name by which others would remove it; the lock, where there is one.
+@contextmanager
+def _beside(target: Path, *, folder: bool = False) -> Iterator[Path]:
+    """An empty file or folder beside the target, locked before it has the name by which others would remove it.
 
-    A file that replaces another is private from its first byte on, so that nobody reads it while it is written.
+    What replaces something is private from its first byte on, so that nobody reads it while it is written.
     """
-    mode = 0o600 if private else 0o666
-    nameless = _begin_nameless(temporary, mode)
-    if nameless is not None:
-        return nameless
-    unnamed = temporary.with_name(f".veclink-{secrets.token_hex(6)}{temporary.suffix}")
-    descriptor = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
-    held = lock_open(descriptor)
+    prefix = f".veclink-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}-"
+    for left in target.parent.glob(f"{prefix}*"):
+        free = None if left.is_symlink() else locked(left)
+        if free is not None:
+            _remove(left)
+            os.close(free)
+    token = secrets.token_hex(6)
+    unnamed = target.with_name(f".veclink-{token}")
+    if folder:
+        unnamed.mkdir(0o700 if target.exists() else 0o777)
+    else:
+        os.close(os.open(unnamed, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if target.exists() else 0o666))
+    temporary = target.with_name(f"{prefix}{token}{'' if folder else target.suffix}")
+    lock = locked(unnamed)
     try:
         os.rename(unnamed, temporary)
-    except BaseException:
-        os.close(descriptor)
-        unnamed.unlink(missing_ok=True)
-        raise
-    if held and sys.platform != "win32":
-        return descriptor
-    os.close(descriptor)  # a lock there keeps the writer itself from the file
-    return None
-
-
-def _begin_nameless(temporary: Path, mode: int) -> int | None:
-    """As `_begin`, where Linux and the file system have files without a name: a killed run leaves none of these."""
-    if not hasattr(os, "O_TMPFILE"):
-        return None
-    descriptor = -1
-    try:
-        descriptor = os.open(temporary.parent, os.O_RDWR | os.O_TMPFILE, mode)
-        if lock_open(descriptor):
-            # the folder is said so that the link in /proc is followed; an absolute path does not use it
-            os.link(f"/proc/self/fd/{descriptor}", temporary, src_dir_fd=descriptor)
-            return descriptor
-    except OSError:  # no such files here, or no /proc
-        pass
-    if descriptor >= 0:
-        os.close(descriptor)
-    return None
-
-
-def finish_killed_write(target: Path, is_wanted: Callable[[Path], bool]) -> None:
-    """Give its name to what a killed writer of `target` had written whole.
-
-    is_wanted: whether a file is the one that another file says belongs there. One that is older than `target` is none:
-    somebody wrote that anew.
-    """
-    for path, lock in _leftovers(target):
-        try:
-            older = target.exists() and target.stat().st_mtime > path.stat().st_mtime
-            if not older and is_wanted(path):
-                give_access_of(target, path)
-                flush(path)
-                os.replace(path, target)
-                flush_folder(target.parent)
-        finally:
+        yield temporary
+    finally:
+        _remove(unnamed)
+        _remove(temporary)  # after an exchange, the older folder
+        if lock is not None:
             os.close(lock)
 
 
-def _clear_leftovers(target: Path) -> None:
-    """Remove what killed writers of this file left."""
-    for path, lock in _leftovers(target):
-        with suppress(OSError):
+def _remove(path: Path) -> None:
+    with suppress(OSError):  # the folder itself may be gone, and the first error is the one to tell
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
             path.unlink(missing_ok=True)
-        os.close(lock)
 
 
-def _leftovers(target: Path) -> Iterator[tuple[Path, int]]:
-    """What killed writers of this file left, each with its lock, which is to be closed; a live one holds its own."""
-    if sys.platform == "win32":
-        return
-    for path in target.parent.glob(f"{_prefix(target)}*"):
-        with suppress(OSError):
-            lock = None if path.is_symlink() or not path.is_file() else locked(path)
-            if lock is not None:
-                yield path, lock
-
-
-def _prefix(target: Path) -> str:
-    """How the names of a file's temporary files begin; a digest, as the name itself may be as long as names can."""
-    return f".veclink-{hashlib.sha256(target.name.encode(errors='surrogateescape')).hexdigest()[:16]}-"
+def _exchanged(one: Path, other: Path) -> bool:
+    """Exchange two paths in one step; False, and nothing changed, where the system or the file system cannot."""
+    if not sys.platform.startswith("linux"):
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):  # an older C library
+        return False
+    return not rename(here, ctypes.c_char_p(os.fsencode(one)), here, ctypes.c_char_p(os.fsencode(other)), exchange)

@@ -1,7 +1,7 @@
 """Locks of files that other processes heed: one for a writer alone, shared ones for readers.
 
 The package `filelock` cannot take their place: the lock files of Qdrant and Milvus need shared locks, which it does
-not have, and scratch folders ask whether the locked file is still the one of that name. All locks are made here.
+not have. All locks are made here.
 """
 
 from __future__ import annotations
@@ -18,23 +18,17 @@ from veclink.errors import OutputError
 
 
 def locked(path: Path, *, shared: bool = False) -> int | None:
-    """A descriptor that holds the lock on `path` until it is closed; None where others hold it, or none can be had.
+    """A descriptor that holds the lock on a file or folder until it is closed; None where it cannot be had now.
 
-    A lock alone makes the file where it is not there; a shared one, which is for reading, needs it to be there.
-    A lock alone follows no link, which somebody else could have put in the file's place.
+    No link is followed, which somebody else could have put in the file's place.
     """
     if sys.platform == "win32":  # a lock there keeps others from reading, too
         return None
-    alone = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
-    try:
-        descriptor = os.open(path, os.O_RDONLY if shared else alone, 0o600)
-    except OSError:
-        if shared:
-            return None
-        raise
-    if lock_open(descriptor, shared=shared):
-        return descriptor
-    os.close(descriptor)
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        if lock_open(descriptor, shared=shared):
+            return descriptor
+        os.close(descriptor)
     return None
 
 

@@ -68,6 +68,33 @@ def ids_of(column: pa.ChunkedArray | pa.Array, source: str) -> np.ndarray:
     return as_ids(id_values(column), source)
 
 
+def links_of_table(table: Any, store: str) -> dict[tuple[Any, Any], float]:
+    """The links in a table or batch with the columns a, b and probability."""
+    a, b = (ids_of(table.column(side), store).tolist() for side in "ab")
+    return dict(zip(zip(a, b, strict=True), table.column("probability").to_pylist(), strict=True))
+
+
+def links_table(links: Mapping[tuple[Any, Any], float]) -> pa.Table:
+    """Links as a table, in their order."""
+    arrow: Any = needed("pyarrow", "A table of links")
+    a, b = (id_column(as_ids([pair[side] for pair in links])) for side in (0, 1))
+    return arrow.table([a, b, arrow.array(list(links.values()), type=arrow.float64())], names=["a", "b", "probability"])
+
+
+def batch_of(columns: Mapping[str, Any], wanted: Sequence[str] | None = None) -> pa.RecordBatch:
+    """Columns as a batch of records, in their order; those of `wanted` that are not there are left out."""
+    arrow: Any = needed("pyarrow", "Reading a store")
+    chosen = {name: column for name, column in columns.items() if wanted is None or name in wanted}
+    arrays = [column if hasattr(column, "type") else values_of(list(column)) for column in chosen.values()]
+    return arrow.RecordBatch.from_arrays(arrays, names=list(chosen))
+
+
+def fields_of(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Records as columns, in the order in which their fields come; None where a record has none."""
+    names = dict.fromkeys(key for record in records for key in record)
+    return {name: [record.get(name) for record in records] for name in names}
+
+
 def column_of(vectors: np.ndarray) -> pa.Array:
     """(n, d) vectors as a column of lists of fixed size."""
     arrow: Any = needed("pyarrow", "A table of vectors")
@@ -91,8 +118,8 @@ def id_column(ids: np.ndarray) -> pa.Array:
 
 def table_of(records: Sequence[Mapping[str, Any]]) -> pa.Table | None:
     """Records of payload as a table; a field with several kinds of values becomes JSON text; None without fields."""
-    names = list(dict.fromkeys(key for record in records for key in record))
-    return table_of_columns([[record.get(name) for record in records] for name in names], names)
+    fields = fields_of(records)
+    return table_of_columns(list(fields.values()), list(fields))
 
 
 def values_of(values: list[Any]) -> pa.Array:

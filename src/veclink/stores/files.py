@@ -1,49 +1,37 @@
-"""Single files as stores: .npy .npz .parquet .safetensors .jsonl, read through their own modules, written whole."""
+"""Single files as stores: .npy .npz .parquet .safetensors .jsonl, read by `formats`, written whole."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from veclink.data.collection import Collection, numbers
-from veclink.data.ids import (
-    beside,
-    disown_ids_beside,
-    finish_ids_beside,
-    read_ids_beside,
-    remove_ids_beside,
-    write_ids_beside,
-)
+from veclink.data.ids import ids_in_the_way, read_ids_beside, written_with_ids
 from veclink.errors import InputError, VeclinkError, needed
 from veclink.files.atomic import written_whole
 from veclink.files.safetensors import write_tensors
 from veclink.files.tables import metadata_of, with_metadata
+from veclink.stores import formats
 from veclink.stores.arrow import id_values, records_of
-from veclink.stores.filters import matching
+from veclink.stores.columns import matching
 from veclink.stores.kinds import FILE_ENDINGS, known_endings
-from veclink.stores.protocol import BATCH, TABLE, Batch, Store
+from veclink.stores.protocol import BATCH, Batch, Store
 from veclink.stores.urls import Address
-
-PACKED = (".npz", ".parquet")
-"""Files whose content may be far more than they are."""
 
 
 def read_file(address: Address, most: int | None = None) -> Collection:
-    """The collection in a file, read by the module for its ending; with the fields and the filter of its URL.
+    """The collection in a file, by its ending; with the fields and the filter of its URL.
 
     most: bytes of memory that it may unpack to; without it, what the machine has.
     """
     assert address.path is not None
     path = address.path
-    finish_ids_beside(path)
     collection = _read(path, address.vector, most)
     if address.id is not None:
         if collection.payload is None or address.id not in collection.payload.column_names:
@@ -51,8 +39,16 @@ def read_file(address: Address, most: int | None = None) -> Collection:
         collection = replace(collection, ids=id_values(collection.payload.column(address.id)))
     if address.where:
         collection = _with_ids_beside(collection, path)
-        kept = matching(collection.payload, address.where, str(path))
-        collection = _taken(collection, np.flatnonzero(kept), address.shown)
+        rows = np.flatnonzero(matching(collection.payload, address.where, str(path)))
+        assert collection.payload is not None
+        scale = collection.scale
+        collection = Collection.from_array(
+            collection.vectors[rows],
+            collection.ids_at(rows),
+            collection.payload.take(rows),
+            scale[rows] if isinstance(scale, np.ndarray) and len(scale) > 1 else scale,
+            address.shown,
+        )
     return collection
 
 
@@ -62,17 +58,17 @@ def _read(path: Path, vector: str | None, most: int | None) -> Collection:
         raise InputError(f"{path} is not a kind of file that is known; known are {known_endings()}.")
     if vector is not None and ending != ".parquet":
         raise InputError(f"{path} takes no ?vector=…; only a Parquet file has several columns of vectors.")
-    options: dict[str, Any] = {} if vector is None else {"vector": vector}
-    if ending in PACKED:
-        options["most"] = most
     try:
         if not path.exists():
             raise InputError(f"{path} does not exist; check the name.")
         if not path.is_file():
             raise InputError(f"{path} is not a file; name one file of vectors.")
-        module: Any = import_module(f"veclink.stores.formats.{ending[1:]}")
-        found: Collection = module.read(path, **options)
-        return found
+        if ending == ".parquet":
+            return formats.read_parquet(path, vector, most)
+        if ending == ".npz":
+            return formats.read_npz(path, most)
+        read = {".npy": formats.read_npy, ".safetensors": formats.read_safetensors, ".jsonl": formats.read_jsonl}
+        return read[ending](path)
     except (VeclinkError, MemoryError):
         raise
     # each format's parser has errors of its own; all of them mean that the file is not what its ending says
@@ -87,21 +83,6 @@ def _with_ids_beside(collection: Collection, path: Path) -> Collection:
     return collection if given is None else replace(collection, ids=given)
 
 
-def _taken(collection: Collection, rows: np.ndarray, name: str) -> Collection:
-    """Some rows (m,) of a collection with payload."""
-    assert collection.payload is not None
-    scale = collection.scale
-    if isinstance(scale, np.ndarray) and len(scale) > 1:
-        scale = scale[rows]
-    return Collection.from_array(
-        collection.vectors[rows],
-        collection.ids_at(rows),
-        collection.payload.take(rows),
-        scale,
-        name,
-    )
-
-
 class FileStore(Store):
     """A file of vectors. It is read as a whole, which is no cost where it is memory-mapped."""
 
@@ -113,7 +94,6 @@ class FileStore(Store):
         if self._ending not in FILE_ENDINGS:
             raise InputError(f"{self._path} is not a kind of file that is known; known are {known_endings()}.")
         self.keeps_payload = self._ending in (".parquet", ".jsonl")
-        finish_ids_beside(self._path)
 
     @cached_property
     def _collection(self) -> Collection:
@@ -126,8 +106,7 @@ class FileStore(Store):
         return self._path.exists()
 
     def in_the_way(self) -> str | None:
-        ids = beside(self._path) if self._ending == ".npy" else None
-        return super().in_the_way() or (None if ids is None else str(ids))
+        return super().in_the_way() or (ids_in_the_way(self._path) if self._ending == ".npy" else None)
 
     def count(self) -> int:
         return len(self._collection)
@@ -145,104 +124,69 @@ class FileStore(Store):
         parquet: Any = needed("pyarrow.parquet", "Reading Parquet")
         return metadata_of(parquet.read_schema(self._path))
 
-    def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
+    def batches(self, size: int = BATCH, *, payload: bool = True) -> Iterator[Batch]:
         whole = self._collection
-        for start in range(int(after or 0), len(whole), size):
+        for start in range(0, len(whole), size):
             rows = slice(start, min(start + size, len(whole)))
-            yield Batch(
-                np.asarray(whole.vectors[rows]),
-                whole.ids_at(rows),
-                whole.payload.slice(start, rows.stop - start) if payload and whole.payload is not None else None,
-                place=rows.stop,
-            )
+            taken = whole.payload.slice(start, rows.stop - start) if payload and whole.payload is not None else None
+            yield Batch(np.asarray(whole.vectors[rows]), whole.ids_at(rows), taken)
 
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
-        with ExitStack() as stack:
-            path = stack.enter_context(written_whole(self._path))
-            ids: list[np.ndarray] = []
-            _WRITERS[self._ending](path, first, _noting(batches, ids), metadata)
-            if self._ending == ".npy" and first.ids is not None:
-                names = [str(each) for part in ids for each in part.tolist()]
-                # the same stack: either both files are there at the end, or neither
-                write_ids_beside(self._path, path, names, stack, metadata.get(TABLE))
-            elif self._ending == ".npy":
-                disown_ids_beside(self._path, path, stack)
-        if self._ending == ".npy" and first.ids is None:
-            remove_ids_beside(self._path)
-        self._forget()
+        if self._ending == ".npy":
+            with written_with_ids(self._path) as (path, keep):
+                keep(_write_npy(path, first, batches))
+            return
+        with written_whole(self._path) as path:
+            if self._ending == ".parquet":
+                parquet: Any = needed("pyarrow.parquet", "Writing Parquet")
+                schema = with_metadata(records_of(first).schema, metadata)
+                with parquet.ParquetWriter(path, schema) as writer:
+                    for batch in batches:
+                        writer.write_table(records_of(batch, schema))
+            elif self._ending == ".jsonl":
+                with path.open("w", encoding="utf-8") as file:
+                    for batch in batches:
+                        for record in records_of(batch).to_pylist():
+                            file.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
+            else:
+                _write_whole(path, batches, metadata)
 
 
-def _noting(batches: Iterator[Batch], ids: list[np.ndarray]) -> Iterator[Batch]:
-    for batch in batches:
-        if batch.ids is not None:
-            ids.append(batch.ids)
-        yield batch
-
-
-def _write_npy(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
+def _write_npy(path: Path, first: Batch, batches: Iterator[Batch]) -> list[str] | None:
+    """Write the vectors as they come, and give the ids, if there are any."""
     dtype, dimension = first.vectors.dtype, first.vectors.shape[1]
     rows = 0
+    ids: list[str] = []
     with path.open("wb+") as file:
 
         def header() -> None:
             file.seek(0)
-            np.lib.format.write_array_header_2_0(
-                file,
-                {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (rows, dimension)},
-            )
+            described = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False}
+            np.lib.format.write_array_header_2_0(file, {**described, "shape": (rows, dimension)})
 
         header()  # numpy pads it so that a greater count fits in later
         start = file.tell()
         for batch in batches:
             file.write(np.ascontiguousarray(batch.vectors, dtype=dtype).data)
+            ids += [] if batch.ids is None else map(str, batch.ids.tolist())
             rows += len(batch)
         header()
         if file.tell() != start:
             raise InputError(f"{rows:,} rows need a longer header than .npy was given; write Parquet instead.")
+    return None if first.ids is None else ids
 
 
-def _write_parquet(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
-    parquet: Any = needed("pyarrow.parquet", "Writing Parquet")
-    schema = with_metadata(records_of(first).schema, metadata)
-    with parquet.ParquetWriter(path, schema) as writer:
-        for batch in batches:
-            writer.write_table(records_of(batch, schema))
-
-
-def _write_jsonl(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        for batch in batches:
-            for record in records_of(batch).to_pylist():
-                file.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
-
-
-def _write_npz(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
-    arrays: dict[str, Any] = _whole(batches)
-    with path.open("wb") as file:
-        np.savez(file, **arrays)
-
-
-def _write_safetensors(path: Path, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
-    arrays = _whole(batches)
-    if arrays.get("ids", np.empty(0, np.int64)).dtype.kind == "U":
-        raise InputError("safetensors files keep integer ids only, and these are text; write Parquet instead.")
-    write_tensors(path, arrays, {"veclink": json.dumps(metadata)})
-
-
-def _whole(batches: Iterator[Batch]) -> dict[str, np.ndarray]:
-    """These two formats begin with the sizes of what follows, so all of it has to be there first."""
+def _write_whole(path: Path, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
+    """.npz and .safetensors begin with the sizes of what follows, so all of it has to be there first."""
     parts = list(batches)
-    arrays = {"vectors": np.concatenate([part.vectors for part in parts])}
+    arrays: dict[str, Any] = {"vectors": np.concatenate([part.vectors for part in parts])}
     if parts[0].ids is not None:
         ids = np.concatenate([part.ids for part in parts if part.ids is not None])
         arrays["ids"] = ids.astype(str) if ids.dtype == object else ids  # no pickled objects
-    return arrays
-
-
-_WRITERS = {
-    ".npy": _write_npy,
-    ".npz": _write_npz,
-    ".parquet": _write_parquet,
-    ".jsonl": _write_jsonl,
-    ".safetensors": _write_safetensors,
-}
+    if path.suffix.lower() == ".npz":
+        with path.open("wb") as file:
+            np.savez(file, **arrays)
+        return
+    if arrays.get("ids", np.empty(0, np.int64)).dtype.kind == "U":
+        raise InputError("safetensors files keep integer ids only, and these are text; write Parquet instead.")
+    write_tensors(path, arrays, {"veclink": json.dumps(metadata)})

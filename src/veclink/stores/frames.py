@@ -9,7 +9,7 @@ import numpy as np
 from veclink.data.collection import Collection
 from veclink.errors import InputError, needed
 from veclink.stores.arrow import id_values, is_list, matrix
-from veclink.stores.fields import id_field, vector_field
+from veclink.stores.columns import id_field, vector_field
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,7 +13,6 @@ import numpy as np
 from veclink.data.collection import Collection
 from veclink.data.ids import read_ids, read_ids_beside
 from veclink.errors import InputError, StoreError, VeclinkError
-from veclink.files.folders import restore
 from veclink.files.memory import limited, reading_memory
 from veclink.progress import ProgressListener
 from veclink.stores.files import read_file
@@ -81,7 +80,13 @@ def open_store(source: str | Path, *, write: bool = False) -> Store:
     Reading one that is not there is an InputError; one that cannot be reached is a StoreError.
     """
     address = address_of(source)
-    store = _store_at(address, write)
+    try:
+        store = _class_of(address)(address, writable=write)
+    except (VeclinkError, OSError, MemoryError):
+        raise
+    except Exception as error:  # what a damaged store is described by can be anything
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise StoreError(f"{address.shown} could not be opened ({reason}); check it, or restore it.") from error
     if write:
         return store
     try:
@@ -97,16 +102,10 @@ def open_store(source: str | Path, *, write: bool = False) -> Store:
     return store
 
 
-def _store_at(address: Address, write: bool) -> Store:
+def _class_of(address: Address) -> type[Store]:
     module, _, name = CLASSES[address.kind].rpartition(".")
     kind: type[Store] = getattr(import_module(f"veclink.stores.{module}"), name)
-    try:
-        return kind.at(address, writable=write)
-    except (VeclinkError, OSError, MemoryError):
-        raise
-    except Exception as error:  # what a damaged store is described by can be anything
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise StoreError(f"{address.shown} could not be opened ({reason}); check it, or restore it.") from error
+    return kind
 
 
 def open_target(source: str | Path, *, write: bool) -> Store:
@@ -114,14 +113,10 @@ def open_target(source: str | Path, *, write: bool) -> Store:
     if write:
         return open_store(source, write=True)
     address = address_of(source)
-    if address.path is not None:
-        restore(address.path)
-    module, _, name = CLASSES[address.kind].rpartition(".")
-    kind: type[Store] = getattr(import_module(f"veclink.stores.{module}"), name)
+    kind = _class_of(address)
     if address.path is not None and not address.path.exists():
         return AbsentStore(address, kind)
-    # of the local kinds, Qdrant's reader has no links; its client makes nothing where a folder is there already
-    return kind.at(address, writable=address.kind == "qdrant")
+    return kind(address)
 
 
 def check_free(target: str | Path) -> None:
@@ -135,7 +130,7 @@ class AbsentStore(Store):
 
     def __init__(self, address: Address, kind: type[Store]) -> None:
         super().__init__(address)
-        self._would_be = kind.at(address, writable=True)  # nothing is opened before it is asked for
+        self._would_be = kind(address, writable=True)  # nothing is opened before it is asked for
         self.keeps_links = self._would_be.keeps_links
         self.keeps_payload = self._would_be.keeps_payload
 
@@ -155,7 +150,7 @@ class AbsentStore(Store):
     def dtype(self) -> np.dtype:
         return np.dtype(np.float32)
 
-    def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
+    def batches(self, size: int = BATCH, *, payload: bool = True) -> Iterator[Batch]:
         return iter(())
 
     def links(self) -> dict[tuple[Id, Id], float] | None:
@@ -196,13 +191,8 @@ def address_of(source: str | Path) -> Address:
     ending = path.suffix.lower()
     if ending in STORE_ENDINGS:
         return of_path(path, STORE_ENDINGS[ending])
-    if ending not in FILE_ENDINGS:
-        restore(path)
-    if ending not in FILE_ENDINGS and path.is_dir():
-        if (path / "VDF_META.json").is_file():
-            return of_path(path, "vdf")
-        if any(not each.name.startswith(".") for each in path.glob("*.parquet")):
-            return of_path(path, "parquet_folder")
+    if ending not in FILE_ENDINGS and path.is_dir() and any(not p.name.startswith(".") for p in path.glob("*.parquet")):
+        return of_path(path, "parquet_folder")
     if not path.name:  # ".", or the top of the disk
         raise InputError(f"{source} is a folder, and no collection; name a file in it.")
     return of_path(path, "files")

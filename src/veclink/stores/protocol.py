@@ -1,4 +1,8 @@
-"""Store: what a collection in a database or a file can be asked for, the same for all of them."""
+"""Store: what a collection in a database or a file can be asked for, the same for all of them.
+
+An engine says what is there (`exists`, `count`, `dimension`, `dtype`), gives its columns as Arrow batches (`scan`) and
+makes a collection of batches (`_create`). All else is here.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +22,12 @@ import numpy as np
 from veclink.errors import InputError, OutputError, StoreError, VeclinkError, named, needed
 from veclink.files.fingerprints import digest
 from veclink.files.locks import alone
-from veclink.files.scratch_folders import open_home
+from veclink.files.scratch import scratch_home
+from veclink.stores.arrow import ids_of, links_of_table, links_table, matrix, table_of_records
+from veclink.stores.columns import check_link_columns, choose_id, choose_vector
 from veclink.stores.urls import Address
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     import pyarrow as pa
 
     from veclink.data.collection import Collection
@@ -42,33 +46,19 @@ NO_ROOM = re.compile(
 )
 
 Id = int | str
-TABLE = "table"
-"""In the metadata of a merge: the fingerprint of the table that is written beside it."""
-
 LINKED, PROBABILITY = "veclink_id", "veclink_probability"
 """The payload fields that `annotate` sets: the linked object of the other collection, and how probable that is."""
+KEY = "\0id"
+"""The column of `scan` that holds the ids of engines that keep them apart from all fields."""
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some rows of a collection.
+    """Some rows of a collection."""
 
-    Attributes
-    ----------
-    vectors : (n, d) array
-        The numbers.
-    ids : (n,) array or None
-        int64, or str as objects.
-    payload : pyarrow.Table or None
-        A row for each vector.
-    place : Any
-        Where the next batch begins, for `Store.batches(after=…)`; plain JSON, None where a read cannot be resumed.
-    """
-
-    vectors: np.ndarray
-    ids: np.ndarray | None = None
-    payload: pa.Table | None = None
-    place: Any = None
+    vectors: np.ndarray  # (n, d)
+    ids: np.ndarray | None = None  # (n,) int64, or str as objects
+    payload: pa.Table | None = None  # a row for each vector
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -81,37 +71,26 @@ def in_parts(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
 
 
 class Store(ABC):
-    """One collection in a store. Opened read-only; only one made with `writable` changes anything.
+    """One collection in a store. Opened read-only; only one made with `writable` changes anything."""
 
-    keeps_payload: whether what is written beside ids and vectors comes back.
-    keeps_links:   whether a table of links can be written there (`put_links`).
-    replaceable:   whether a collection that is there can be replaced as a whole.
-    needs:         the package behind it, what it is called, and how it is installed.
-    """
+    keeps_payload: bool = True  # whether what is written beside ids and vectors comes back
+    keeps_links: bool = True  # whether a table of links can be written there (`put_links`)
+    replaceable: bool = True  # whether a collection that is there can be replaced as a whole
+    needs: ClassVar[tuple[str, str, str] | None] = None  # the package behind it, what it is called, how it is installed
+    _open: ClassVar[tuple[str, ...]] = ("_connection", "_client", "_file")  # cached properties that are closed
 
-    keeps_payload: bool = True
-    keeps_links: bool = True
-    replaceable: bool = True
-    needs: ClassVar[tuple[str, str, str] | None] = None
-    _open: ClassVar[tuple[str, ...]] = ("_connection", "_client", "_file")
-    """Cached properties that are open, and are closed at the end."""
-
-    @classmethod
-    def at(cls, address: Address, *, writable: bool) -> Store:
-        """The store of an address; an error where its package is not installed."""
-        if cls.needs is not None:
-            cls._package()
-        return cls(address, writable=writable)
+    def __init__(self, address: Address, *, writable: bool = False) -> None:
+        self.address = address
+        self.writable = writable
+        self._closings = self._streams = 0
+        self._is_alone = False
+        if self.needs is not None:
+            self._package()
 
     @classmethod
     def _package(cls) -> Any:
         assert cls.needs is not None, f"{cls.__name__} needs no package"
         return needed(*cls.needs)
-
-    def __init__(self, address: Address, *, writable: bool = False) -> None:
-        self.address = address
-        self.writable = writable
-        self._is_alone = False
 
     @property
     def name(self) -> str:
@@ -142,10 +121,6 @@ class Store(ABC):
     def count(self) -> int:
         """How many rows there are, after the filters of the URL."""
 
-    def at_most(self) -> int | None:
-        """Where counting takes long, a number that there are no more rows than; None where `count` is quick."""
-        return None
-
     @abstractmethod
     def dimension(self) -> int:
         """How many numbers each vector has."""
@@ -155,9 +130,61 @@ class Store(ABC):
     def dtype(self) -> np.dtype:
         """What the numbers are read as: float16, float32 or int8."""
 
-    @abstractmethod
-    def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
-        """All rows in an order that stays the same while nothing is written; from the place `after` on, if given."""
+    _fields: Any = ()  # the names of all fields, as far as they are known without reading rows
+    _vectors: Any = ()  # those that could be vectors
+    _inner: Any = ()  # columns of `scan` that are there whatever is kept, a table of links too
+
+    def scan(self, columns: Sequence[str] | None = None, size: int = BATCH) -> Iterator[pa.RecordBatch]:
+        """These columns of all rows, or all but vectors that were not chosen; always in the same order.
+
+        The filters of the URL hold. A column that is not known may be missing.
+        """
+        raise NotImplementedError
+
+    @cached_property
+    def _vector(self) -> str:
+        """The column of the vectors."""
+        return choose_vector(self.address.vector, list(self._fields), list(self._vectors), self.name)
+
+    @cached_property
+    def _id(self) -> str | None:
+        """The column of the ids, if there is one."""
+        return choose_id(self.address.id, [each for each in self._fields if each != self._vector], self.name)
+
+    @contextmanager
+    def reading(self) -> Iterator[Any]:
+        """What a reader asks after each batch: whether the store is still open. No engine is closed under a reader."""
+        closings = self._closings
+        self._streams += 1
+
+        def check() -> None:
+            if self._closings != closings:
+                raise StoreError(f"{self.name} could not be read (it was closed).")
+
+        try:
+            yield check
+        finally:
+            self._streams -= 1
+            if self._closings != closings and not self._streams:
+                self._close()
+
+    def batches(self, size: int = BATCH, *, payload: bool = True) -> Iterator[Batch]:
+        """All rows in an order that stays the same while nothing is written."""
+        with self.errors():
+            own = [self._vector, *([self._id] if self._id else [])]
+            row = 0
+            with self.reading() as check:
+                for records in self.scan(None if payload else own, size):
+                    if not records.num_rows:
+                        continue
+                    names = [each for each in records.schema.names if each not in own] if payload else []
+                    yield Batch(
+                        matrix(records.column(own[0]), row, None, self.name).astype(self.dtype, copy=False),
+                        ids_of(records.column(own[1]), self.name) if self._id else None,
+                        table_of_records(records, names),
+                    )
+                    row += records.num_rows
+                    check()
 
     def in_place(self, *, payload: bool = True) -> Collection | None:
         """The whole collection mapped where it lies, None where its vectors do not lie in one piece on the disk."""
@@ -168,7 +195,7 @@ class Store(ABC):
         return {}
 
     def version(self) -> str:
-        """Changes when the store knows that its rows have changed; a read is resumed only in the same version."""
+        """Changes when the store knows that its rows have changed."""
         return ""
 
     # --- writing
@@ -189,7 +216,7 @@ class Store(ABC):
         if self._is_alone:
             yield
             return
-        with alone(self.address.path or open_home() / digest(self.name)):
+        with alone(self.address.path or scratch_home() / digest(self.name)):
             self._is_alone = True
             self._forget()
             try:
@@ -241,6 +268,7 @@ class Store(ABC):
 
         with self.errors("written"):
             self._create(first, counted(), dict(metadata or {}))
+        self._forget()
         return rows
 
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
@@ -249,22 +277,63 @@ class Store(ABC):
 
     def links(self) -> dict[tuple[Id, Id], float] | None:
         """The table of links with this name, None where there is none; something else of that name is an error."""
-        raise InputError(f"{self.name} is a kind of store that holds no table of links; choose another.")
+        if not self.keeps_links:
+            raise InputError(f"{self.name} is a kind of store that holds no table of links; choose another.")
+        if not self.exists():
+            return None
+        found: dict[tuple[Id, Id], float] = {}
+        with self.errors():
+            if self._fields and not self._inner:
+                check_link_columns(list(self._fields), self.name)
+            for records in self.scan():
+                check_link_columns([each for each in records.schema.names if each not in self._inner], self.name)
+                found |= links_of_table(records, self.name)
+        return found
 
     def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
         """Write new and changed links and take out `removed`; makes the table where it is not there."""
+        self.check_writable()
+        kept = {**(self.links() or {}), **changed}
+        for pair in removed:
+            kept.pop(pair, None)
+        with self.errors("written"):
+            self._create_table(links_table(kept))
+        self._forget()
+
+    def _create_table(self, links: pa.Table) -> None:
+        """Make or replace a table of links, in one step."""
         raise InputError(f"{self.name} is a kind of store that holds no table of links; choose another.")
 
     def annotations(self) -> dict[Id, tuple[Id | None, float | None]]:
         """Each id of the collection with its linked id and probability, both None where it has none."""
-        raise InputError(f"{self.name} is a kind of store whose payload cannot be changed; choose another.")
+        notes: dict[Id, tuple[Id | None, float | None]] = {}
+        for records in self.scan([self._annotated_id, LINKED, PROBABILITY]):
+            there = LINKED in records.schema.names
+            linked, probability = (
+                records.column(name).to_pylist() if there else [None] * records.num_rows
+                for name in (LINKED, PROBABILITY)
+            )
+            ids = ids_of(records.column(self._annotated_id), self.name).tolist()
+            notes |= dict(zip(ids, zip(linked, probability, strict=True), strict=True))
+        return notes
+
+    @property
+    def _annotated_id(self) -> str:
+        if self._id is None:
+            raise InputError(f"{self.name} has no ids, so its rows cannot be annotated; name the field: ?id=…")
+        return self._id
 
     def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
         """Set the fields LINKED and PROBABILITY of these ids; None takes them away."""
         raise InputError(f"{self.name} is a kind of store whose payload cannot be changed; choose another.")
 
     def close(self) -> None:
-        """Give back what is open. Closing twice does no harm."""
+        """Give back what is open, once nobody reads any more. Closing twice does no harm."""
+        self._closings += 1
+        if not self._streams:
+            self._close()
+
+    def _close(self) -> None:
         self._forget()
         for name in self._open:
             opened = self.__dict__.pop(name, None)
@@ -304,9 +373,7 @@ class Store(ABC):
         """What an engine complains of becomes one sentence with the store's name and without its password."""
         try:
             yield
-        except VeclinkError:
-            raise
-        except MemoryError:
+        except (VeclinkError, MemoryError):
             raise
         except BaseException as error:  # each engine has errors of its own
             if not isinstance(error, Exception) and type(error).__name__ != PANIC:
@@ -330,9 +397,7 @@ class Store(ABC):
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from veclink.errors import InputError, named
-from veclink.files.folders import restore
-from veclink.stores.filters import Condition, parse_condition
-from veclink.stores.kinds import BY_SCHEME, EXPORTS, FILE_ENDINGS, SERVED, STORE_ENDINGS
+from veclink.stores.columns import Condition, parse_condition
+from veclink.stores.kinds import BY_SCHEME, FILE_ENDINGS, SERVED, STORE_ENDINGS
 
 SECRET_VARIABLES = (
     "PGPASSWORD",
@@ -31,32 +30,24 @@ _ALIAS = {"chromadb": "chroma", "lance": "lancedb", "postgres": "postgresql"}
 
 @dataclass(frozen=True)
 class Address:
-    """A store's URL, taken apart.
+    """A store's URL, taken apart."""
 
-    kind:    the module that opens it.
-    path:    of an embedded store; None where the store is a server.
-    table:   the table or collection; None where the URL does not say, which is enough where there is only one.
-    vector, id: the fields of the vectors and of the ids; None lets the store choose the only or the usual one.
-    more:    options of the URL that are the client's own.
-    shown:   the URL as it may be told to anybody.
-    """
-
-    kind: str
-    shown: str
-    path: Path | None = None
-    host: str | None = None
+    kind: str  # the module that opens it
+    shown: str  # the URL as it may be told to anybody
+    path: Path | None = None  # of an embedded store; None where the store is a server or in a bucket
+    host: str | None = None  # or the bucket
     port: int | None = None
     user: str | None = None
     password: str | None = field(default=None, repr=False)
-    database: str | None = None
-    table: str | None = None
-    vector: str | None = None
+    database: str | None = None  # or the name in the bucket
+    table: str | None = None  # the table or collection; None is enough where there is only one
+    vector: str | None = None  # the fields of the vectors and of the ids; None for the only or the usual one
     id: str | None = None
-    ids: str | None = None
+    ids: str | None = None  # a file of ids
     where: tuple[Condition, ...] = ()
     tls: bool = False
     schema: str | None = None
-    more: dict[str, str] = field(default_factory=dict, repr=False)
+    more: dict[str, str] = field(default_factory=dict, repr=False)  # options that are the client's own
 
     def secrets(self) -> list[str]:
         """What must never be told: the password, options that sound like one, and those of the environment."""
@@ -130,9 +121,6 @@ def of_path(path: Path, kind: str, table: str | None = None) -> Address:
 
 def _unknown(scheme: str) -> str:
     """What to say of a scheme that has no reader; the rest of a URL can hold a password."""
-    for name, export in EXPORTS.items():
-        if scheme.startswith(name):
-            return f"{scheme}:// has no reader here; {export}."
     if f".{scheme}" in FILE_ENDINGS:
         return f"{scheme}:// is no kind of URL; a single file is named by its path alone, such as vectors.{scheme}."
     known_schemes = ", ".join(f"{each}://" for each in BY_SCHEME)
@@ -154,7 +142,7 @@ def _in_bucket(rest: str, known: dict[str, Any]) -> Address:
     ending = Path(key).suffix.lower()
     if ending in (*FILE_ENDINGS, *STORE_ENDINGS) and ending not in (".parquet", ".lance"):
         raise InputError(f"s3:// is known for .parquet, .lance and folders, and this is a {ending}; copy it first.")
-    known["kind"] = "s3_lance" if key.endswith(".lance") else "s3"
+    known["kind"] = "lance" if key.endswith(".lance") else "s3"
     return Address(**known, host=bucket, database=key, shown=_shown(f"s3://{bucket}/{key}", known))
 
 
@@ -195,5 +183,4 @@ def _local(text: str) -> Path:
     """The path in a URL. Three slashes mean the root, but many write `sqlite:///file.db` for a file here."""
     path = Path(urllib.request.url2pathname(text))
     near = Path(str(path).lstrip("/\\"))
-    restore(near)
     return near if path.is_absolute() and not path.exists() and near.exists() else path

@@ -18,7 +18,6 @@ from veclink.data.payload_pairs import may_be_compared
 from veclink.data.titles import named_title
 from veclink.errors import InputError, needed
 from veclink.files.atomic import written_whole
-from veclink.files.fingerprints import file_digest
 from veclink.stores.arrow import id_column
 
 if TYPE_CHECKING:
@@ -140,23 +139,21 @@ def _is_ours(table: Path, parquet: Any) -> bool:
 
 
 @contextmanager
-def table_beside(path: Path, rows: MergedRows, *, replace: bool) -> Iterator[str]:
+def table_beside(path: Path, rows: MergedRows, *, replace: bool) -> Iterator[None]:
     """Write what each row is to `X.rows.parquet` beside `X.npy`, which the block writes; both stay if that ends well.
 
-    Gives the table's fingerprint, for the record of the files that belong together. Beside new vectors it is in place
-    first: a run that is killed before they are can be repeated. Beside those that are replaced it comes last.
+    Beside new vectors it is in place first: a run that is killed before they are can be repeated.
     """
     parquet: Any = needed("pyarrow.parquet", "The table of a merged collection")
     check_table_beside(path)
     table = table_path(path)
     with written_whole(table) as temporary:
         _write_rows(temporary, rows, parquet)
-        fingerprint = file_digest(temporary)
         if replace:
-            yield fingerprint
+            yield
             return
     try:
-        yield fingerprint
+        yield
     except BaseException:
         table.unlink(missing_ok=True)
         raise

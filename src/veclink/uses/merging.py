@@ -25,11 +25,11 @@ from veclink.geometry.magnitudes import fitted
 from veclink.progress import Progress, ProgressListener, heard, shows_progress
 from veclink.stores import open_store
 from veclink.stores.opening import check_free, open_collection
-from veclink.stores.protocol import TABLE, Batch, Store
+from veclink.stores.protocol import Batch, Store
 from veclink.uses.linked_pairs import GivenLinks, are_calibrated, loaded, pairs_of
 from veclink.uses.maps import DEFAULT_MAP, Paired
 from veclink.uses.merged_rows import MergedRows, names, table_beside
-from veclink.uses.translated import Workspace, fingerprint
+from veclink.uses.translated import translated_on_disk
 from veclink.uses.translating import Source, Translator, check_map, fit_translator
 
 BATCH_BYTES = 8 << 20
@@ -72,13 +72,6 @@ class MergeOptions:
         if not 0 <= self.sure <= 1:
             raise InputError(f"The probability from which on links are sure is {self.sure}; it is between 0 and 1.")
 
-    def decisive(self) -> dict[str, Any]:
-        """What decides the translated rows, in plain values."""
-        values = {"map": self.map, "union": self.union_only, "sure": self.sure, "state": self.random_state}
-        if self.translator is not None:
-            values["translator"] = str(self.translator.describe())
-        return values
-
 
 @dataclass(frozen=True)
 class MergeSummary:
@@ -114,7 +107,6 @@ class Merged(Tabled):
     translator: Translator | None
     summary: MergeSummary
     _cloud: Cloud
-    _workspace: Workspace
 
     def __repr__(self) -> str:
         counts = self.summary
@@ -180,26 +172,15 @@ class Merged(Tabled):
     ) -> int:
         """Write the collection to a file or store, whole or not at all, and say how many rows it has.
 
-        to: a path, a URL, or a store that was opened for writing and stays open. A run that was killed is taken up
-        again by the same call: rows that were translated are not translated again. A file that keeps ids and vectors
-        only (`X.npy`) has the payload in a table beside it, `X.rows.parquet`.
+        to: a path, a URL, or a store that was opened for writing and stays open. A file that keeps
+        ids and vectors only (`X.npy`) has the payload in a table beside it, `X.rows.parquet`.
         """
         if to is None:
             raise InputError("Say where the merged collection goes: write('merged.parquet'), or the URL of a store.")
-        try:
-            if isinstance(to, Store):
-                written = self._write(to, replace, progress)
-            else:
-                with open_store(to, write=True) as store:
-                    written = self._write(store, replace, progress)
-            self._workspace.remove()
-        finally:
-            self._workspace.release()
-        return written
-
-    def discard_work(self) -> None:
-        """Remove what a killed run of this merge left, where its output is known to be whole."""
-        self._workspace.discard()
+        if isinstance(to, Store):
+            return self._write(to, replace, progress)
+        with open_store(to, write=True) as store:
+            return self._write(store, replace, progress)
 
     def _write(self, store: Store, replace: bool, progress: ProgressListener | None) -> int:
         if not replace:
@@ -215,14 +196,13 @@ class Merged(Tabled):
         with store.alone():
             if not replace:
                 store.check_free()
-            with table_beside(store.address.path, self.rows, replace=replace) as table:
-                return store.write(batches, metadata={**about, TABLE: table}, replace=replace)
+            with table_beside(store.address.path, self.rows, replace=replace):
+                return store.write(batches, metadata=about, replace=replace)
 
     def _translated_on_disk(self, translator: Translator, progress: ProgressListener | None) -> Rows:
-        """A's unlinked rows, translated beforehand into the workspace."""
-        self._workspace.keep(translator)
+        """A's unlinked rows, translated beforehand into scratch space."""
         positions = self._cloud.positions(self.rows.alone)
-        translated = self._workspace.translate(self._cloud, positions, translator, self._dtype(), progress)
+        translated = translated_on_disk(self._cloud, positions, translator, self._dtype(), progress)
 
         def read(start: int, stop: int) -> np.ndarray:
             vectors = np.array(translated[start:stop])
@@ -293,10 +273,9 @@ def merge(
     pairs, probability = pairs_of(links, left, right)
     cloud = prepare(left, centre=False, skip_zero=how.skip_zero, side="A")
     forget_pages(left.vectors)
-    workspace = Workspace(fingerprint(left, right, pairs, probability, how.decisive()))
     translator = None
     if not how.union_only:
-        translator = how.translator or workspace.translator()
+        translator = how.translator
         if translator is None:
             paired = _paired(pairs, probability, cloud, right)
             translator = fit_translator(paired, how.map, random_state=how.random_state, progress=progress)
@@ -311,7 +290,7 @@ def merge(
     summary = _summary(rows, translator, unsure, len(np.setdiff1d(left_out, pairs[chosen, 0])), links)
     if summary.warning is not None:
         warnings.warn(summary.warning, WrongLinksWarning, stacklevel=2)
-    merged = Merged(rows, translator, summary, cloud, workspace)
+    merged = Merged(rows, translator, summary, cloud)
     if to is not None:
         merged.write(to, replace=replace, progress=progress)
     return merged

@@ -10,7 +10,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,20 +20,15 @@ import numpy as np
 
 from veclink.data.ids import as_ids
 from veclink.errors import InputError, StoreError
-from veclink.files.scratch_folders import ScratchFolder
-from veclink.stores.arrow import table_of
-from veclink.stores.engines.copies import COPY, copied, discard
-from veclink.stores.engines.hot_journal import undo_killed_write
-from veclink.stores.engines.panics import without_panics
-from veclink.stores.engines.replacing import Replacement, asked_for
-from veclink.stores.filters import Condition
-from veclink.stores.link_rows import links_of_records
-from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store, in_parts
+from veclink.stores.arrow import batch_of, column_of, fields_of, id_column
+from veclink.stores.columns import Condition
+from veclink.stores.engines.local import Replacement, asked_for, copied, undo_killed_write
+from veclink.stores.protocol import BATCH, KEY, LINKED, PROBABILITY, Batch, Id, Store, in_parts
 
 MOST = 5000  # rows written in one call; Chroma's own limit is 5,461
 READ, LISTED = 1000, 20_000
 """Rows read in one call, as they come as lists of Python's numbers, and ids listed in one, as offsets are slow."""
-INTEGERS, OWN = "veclink_integer_ids", "veclink"
+INTEGERS, OWN, VECTOR = "veclink_integer_ids", "veclink", "\0vector"
 MARK = "-veclink-"
 DOCUMENT = "document"
 """The payload field that Chroma's documents are read into, and written from."""
@@ -44,7 +39,13 @@ class ChromaStore(Store):
     """A Chroma collection; documents and metadata are its payload."""
 
     needs = ("chromadb", "Chroma", "veclink[chroma]")
-    _copy: ScratchFolder | None = None
+    _open = ("_client", "_copies")
+    _inner = (KEY, VECTOR)
+    _vector = VECTOR
+
+    @cached_property
+    def _copies(self) -> ExitStack:
+        return ExitStack()
 
     @cached_property
     def _client(self) -> Any:
@@ -52,7 +53,7 @@ class ChromaStore(Store):
         # not what a .env in the current folder says: it could name the engine that unpickles its indexes
         settings = chroma.Settings(_env_file=None, anonymized_telemetry=False)
         address = self.address
-        with self._asking("opened"):
+        with self.errors("opened"):
             if address.path is None:
                 token = os.environ.get("CHROMA_TOKEN") or address.password
                 headers = {"X-Chroma-Token": token} if token else None
@@ -67,8 +68,7 @@ class ChromaStore(Store):
     def _read_copy(self, folder: Path) -> Path:
         """A copy to read from: the client writes to its files even where it is only asked for rows."""
         undo_killed_write(folder / "chroma.sqlite3")
-        self._copy = copied(folder, "chroma", self.name, "chroma.sqlite3*")
-        target = self._copy.path / COPY
+        target = copied(folder, self.name, self._copies, "chroma.sqlite3*")
         source = sqlite3.connect(f"file:{quote(str(folder / 'chroma.sqlite3'))}?mode=ro", uri=True)
         with closing(source), closing(sqlite3.connect(target / "chroma.sqlite3")) as base:
             source.backup(base)  # whole, even while another process writes
@@ -77,49 +77,38 @@ class ChromaStore(Store):
             raise StoreError(f"{self.name} is damaged ({found.splitlines()[-1]}); restore it from a backup.")
         return target
 
-    @contextmanager
-    def _asking(self, done: str = "read") -> Iterator[None]:
-        """What the engine complains of becomes a sentence; it is in Rust, and prints where it panics."""
-        with self.errors(done), without_panics():
-            yield
-
-    def close(self) -> None:
-        super().close()
-        discard(self._copy)
-        self._copy = None
-
     @cached_property
     def _name(self) -> str:
         """The collection, by the name that it has now."""
-        with self._asking():
+        with self.errors():
             wanted = self.address.table or self._only_one(asked_for(self.names(), MARK), "collection")
             return Replacement(wanted, MARK).opened(self, writable=self.writable)
 
     @cached_property
     def _collection(self) -> Any:
-        with self._asking():
+        with self.errors():
             return _without_functions(self._client.get_collection(self._name, embedding_function=None))
 
     def names(self) -> list[str]:
         """All collections, those that are being written too."""
-        with self._asking():
+        with self.errors():
             return [getattr(each, "name", each) for each in self._client.list_collections()]
 
     def rename(self, name: str, to: str) -> None:
         """Give a collection another name."""
-        with self._asking("written"):
+        with self.errors("written"):
             self._client.get_collection(name, embedding_function=None).modify(name=to)
 
     def drop(self, name: str) -> None:
         """Remove a collection."""
-        with self._asking("written"):
+        with self.errors("written"):
             self._client.delete_collection(name)
 
     def exists(self) -> bool:
         return self._name in self.names()
 
     def count(self) -> int:
-        with self._asking():
+        with self.errors():
             if self._where is None:
                 return int(self._collection.count())
             return len(self._collection.get(where=self._where, include=[])["ids"])
@@ -127,7 +116,7 @@ class ChromaStore(Store):
     def dimension(self) -> int:
         if self.address.vector:
             raise InputError(f"{self.name} has one vector per object without a name; leave ?vector= out.")
-        with self._asking():
+        with self.errors():
             known = getattr(self._collection, "dimension", None)
             if known is not None:
                 return int(known)
@@ -140,40 +129,42 @@ class ChromaStore(Store):
 
     def metadata(self) -> dict[str, Any]:
         notes = dict(self._collection.metadata or {})
-        return {key: value for key, value in notes.items() if key not in (INTEGERS, OWN)} | json.loads(
-            notes.get(OWN, "{}")
-        )
+        own = json.loads(notes.pop(OWN, "{}"))
+        return {key: value for key, value in notes.items() if key != INTEGERS} | own
 
-    def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
-        row, integers = int(after or 0), bool((self._collection.metadata or {}).get(INTEGERS))
-        include = ["embeddings", "metadatas", "documents"] if payload else ["embeddings"]
-        field = self.address.id
-        if field and not payload:
-            include.append("metadatas")
-        for ids in self._pages(row, min(size, READ)):
-            with self._asking():
+    @property
+    def _id(self) -> str:
+        return self.address.id or KEY
+
+    def scan(self, columns: Sequence[str] | None = None, size: int = BATCH) -> Iterator[Any]:
+        integers = bool((self._collection.metadata or {}).get(INTEGERS))
+        with_vectors = columns is None or VECTOR in columns
+        with_payload = columns is None or bool(set(columns) - {KEY, VECTOR})
+        include = ["embeddings"] * with_vectors + ["metadatas", "documents"] * with_payload
+        for ids in self._pages(min(size, READ)):
+            with self.errors():
                 found = self._collection.get(ids=ids, include=include)
-            row += len(ids)
             order = {each: place for place, each in enumerate(found["ids"])}
             if len(order) != len(ids):
                 raise StoreError(f"{self.name} changed while it was read; read again.")
             rows = [order[each] for each in ids]
-            records = _records(found, rows) if len(include) > 1 else []
-            names: list[Any] = list(map(int, ids)) if integers else ids
-            yield Batch(
-                np.asarray(found["embeddings"], np.float32)[rows],
-                as_ids([record.pop(field, None) for record in records] if field else names, self.name),
-                table_of(records) if payload else None,
-                row,
-            )
+            fields: dict[str, Any] = {KEY: id_column(as_ids(list(map(int, ids)) if integers else ids))}
+            if with_vectors:
+                fields[VECTOR] = column_of(np.asarray(found["embeddings"], np.float32)[rows])
+            if with_payload:
+                fields |= fields_of(_records(found, rows))
+                if self._id != KEY:
+                    fields[self._id] = id_column(as_ids(fields.get(self._id) or [None] * len(ids), self.name))
+                    del fields[KEY]
+            yield batch_of(fields, columns)
 
-    def _pages(self, start: int, size: int) -> Iterator[list[str]]:
-        """The ids from a row on, `size` at a time; each list counts as one step further."""
+    def _pages(self, size: int) -> Iterator[list[str]]:
+        """The ids, `size` at a time."""
+        start = 0
         while True:
-            with self._asking():
+            with self.errors():
                 found = self._collection.get(limit=LISTED, offset=start, where=self._where, include=[])["ids"]
-            for first in range(0, len(found), size):
-                yield found[first : first + size]
+            yield from in_parts(found, size)  # type: ignore[misc]
             start += len(found)
             if len(found) < LISTED:
                 return
@@ -184,79 +175,55 @@ class ChromaStore(Store):
         integers = first.ids is None or first.ids.dtype != object
         notes = {INTEGERS: integers, OWN: json.dumps(metadata)}
         # "cosine" would give back vectors that were divided by their length and multiplied again
-        with self._asking("written"):
-            collection = self._client.create_collection(
-                here.unfinished, embedding_function=None, metadata=notes, configuration={"hnsw": {"space": "ip"}}
-            )
+        collection = self._client.create_collection(
+            here.unfinished, embedding_function=None, metadata=notes, configuration={"hnsw": {"space": "ip"}}
+        )
         rows = 0
         try:
             for batch in batches:
-                rows += self._add(collection, batch, rows, integers)
+                if integers and batch.ids is not None and batch.ids.dtype == object:
+                    raise InputError("Later rows have ids that are text and the first ones integers; give one kind.")
+                ids = range(rows, rows + len(batch)) if batch.ids is None else batch.ids.tolist()
+                self._add(collection.add, ids, batch.vectors, batch.payload and batch.payload.to_pylist())
+                rows += len(batch)
             here.put_in_place(self)
         except BaseException:
             with suppress(Exception):
                 self.drop(here.unfinished)
             raise
-        self._forget()
 
-    def _add(self, collection: Any, batch: Batch, row: int, integers: bool) -> int:
-        ids: Sequence[Any] = range(row, row + len(batch)) if batch.ids is None else batch.ids.tolist()
-        if integers and batch.ids is not None and batch.ids.dtype == object:
-            raise InputError("Later rows have ids that are text and the first ones integers; give one kind.")
-        records = None if batch.payload is None else batch.payload.to_pylist()
-        for start in range(0, len(batch), MOST):
+    def _add(self, write: Any, ids: Sequence[Any], vectors: np.ndarray, records: list[dict[str, Any]] | None) -> None:
+        for start in range(0, len(ids), MOST):
             part = slice(start, start + MOST)
-            plain = None if records is None else [_plain(record) for record in records[part]]
+            plain: list[Any] | None = None if records is None else list(map(_plain, records[part]))
             documents = None
-            if plain is not None and any(DOCUMENT in (record or {}) for record in plain):
-                documents = [(record or {}).pop(DOCUMENT, None) for record in plain]
-                plain = [record or None for record in plain]
-            with self._asking("written"):
-                collection.add(
-                    ids=list(map(str, ids[part])),
-                    embeddings=batch.vectors[part].astype(np.float32),
-                    metadatas=plain,
-                    documents=documents,
-                )
-        return len(batch)
-
-    def links(self) -> dict[tuple[Id, Id], float] | None:
-        with self._asking():
-            if not self.exists():
-                return None
-            found = self._collection.get(include=["metadatas"])["metadatas"]
-        return links_of_records(found, self.name)
+            if plain is not None and any(DOCUMENT in record for record in plain):
+                documents = [record.pop(DOCUMENT, None) for record in plain]
+            write(
+                ids=list(map(str, ids[part])),
+                embeddings=vectors[part].astype(np.float32),
+                metadatas=plain and [record or None for record in plain],
+                documents=documents,
+            )
 
     def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
         self.check_writable()
-        with self._asking("written"):
+        with self.errors("written"):
             # every record needs a vector here: one number, the same for all, that nobody should search by
             made = self._client.get_or_create_collection(self._name, embedding_function=None)
             collection = _without_functions(made)
-            for part in in_parts(list(changed.items()), MOST):
-                collection.upsert(
-                    ids=[json.dumps(pair) for pair, _ in part],
-                    embeddings=np.ones((len(part), 1), np.float32),
-                    metadatas=[{"a": a, "b": b, "probability": p} for (a, b), p in part],
-                )
+            records = [{"a": a, "b": b, "probability": p} for (a, b), p in changed.items()]
+            self._add(collection.upsert, list(map(json.dumps, changed)), np.ones((len(changed), 1)), records)
             for pairs in in_parts(removed, MOST):
                 collection.delete(ids=[json.dumps(pair) for pair in pairs])
         self._forget()
 
-    def annotations(self) -> dict[Id, tuple[Id | None, float | None]]:
-        integers = bool((self._collection.metadata or {}).get(INTEGERS))
-        with self._asking():
-            found = self._collection.get(include=["metadatas"])
-        ids = list(map(int, found["ids"])) if integers else found["ids"]
-        records = [record or {} for record in found["metadatas"]]
-        return {each: (record.get(LINKED), record.get(PROBABILITY)) for each, record in zip(ids, records, strict=True)}
-
     def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
         self.check_writable()
-        with self._asking("written"):
+        with self.errors("written"):
             for part in in_parts(list(changes.items()), MOST):
                 # a value of None takes the field away
-                notes = [{LINKED: v[0], PROBABILITY: v[1]} if v else {LINKED: None, PROBABILITY: None} for _, v in part]
+                notes = [dict(zip((LINKED, PROBABILITY), value or (None, None), strict=True)) for _, value in part]
                 self._collection.update(ids=[str(each) for each, _ in part], metadatas=notes)
 
     @cached_property
@@ -298,19 +265,17 @@ def _condition(condition: Condition) -> dict[str, Any]:
 
 def _records(found: dict[str, Any], rows: list[int]) -> list[dict[str, Any]]:
     """The metadata and the document of these rows of an answer."""
-    count = len(found["ids"])
-    metadatas = found.get("metadatas") or [None] * count
-    documents = found.get("documents") or [None] * count
+    none = [None] * len(found["ids"])
+    metadatas, documents = found.get("metadatas") or none, found.get("documents") or none
     return [
         {**(metadatas[row] or {}), **({} if documents[row] is None else {DOCUMENT: documents[row]})} for row in rows
     ]
 
 
-def _plain(record: dict[str, Any]) -> dict[str, Any] | None:
-    """Metadata as Chroma takes it: text, numbers, true and false; other values as JSON text; None where it is empty."""
-    plain = {
+def _plain(record: dict[str, Any]) -> dict[str, Any]:
+    """Metadata as Chroma takes it: text, numbers, true and false; other values as JSON text."""
+    return {
         key: value if isinstance(value, (str, int, float)) else json.dumps(value, default=str)
         for key, value in record.items()
         if value is not None
     }
-    return plain or None

@@ -1,8 +1,9 @@
-"""LanceDB: `lancedb:///path#table`, or the folder `path/table.lance`. Embedded; the default store."""
+"""LanceDB: `lancedb:///path#table`, the folder `path/table.lance`, `s3://bucket/path/table.lance`. The default."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -10,16 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from veclink.errors import InputError, named, needed
+from veclink.errors import InputError, needed
 from veclink.files.tables import metadata_of, with_metadata
-from veclink.stores.arrow import ids_of, is_list, matrix, records_of, table_of_records
-from veclink.stores.engines.panics import quiet_steps, without_panics
-from veclink.stores.fields import choose_id, choose_vector
-from veclink.stores.filters import Condition
-from veclink.stores.link_rows import links_of_table, links_table
+from veclink.stores.arrow import is_list, records_of
+from veclink.stores.columns import Condition, check_known
 from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
-
-FUNCTIONS = b"embedding_functions"  # LanceDB's own key
 
 
 class LanceStore(Store):
@@ -30,38 +26,55 @@ class LanceStore(Store):
     @cached_property
     def _place(self) -> tuple[Any, str]:
         """The folder of the database, and the table."""
-        path, table = self._path, self.address.table
-        if path.suffix == ".lance" and table is None:
+        if self.address.path is None:
+            folder, _, table = f"{self.address.host}/{self.address.database}".rpartition("/")
+            return f"s3://{folder}", table.removesuffix(".lance")
+        path, table = self._path, self.address.table or ""
+        if path.suffix == ".lance" and not table:
             return path.parent, path.stem
-        if table is None:
-            table = self._only_one((each.stem for each in path.glob("*.lance")), "table")
-        return path, table
+        return path, table or self._only_one((each.stem for each in path.glob("*.lance")), "table")
 
     @cached_property
     def _database(self) -> Any:
-        return self._package().connect(str(self._place[0]))
+        options = {}
+        if self.address.path is None:
+            server = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
+            region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
+            where = {"endpoint": server, "allow_http": str(server.startswith("http://")).lower()} if server else {}
+            options = {"storage_options": {"region": region, **where}}
+        with self.errors("opened"):
+            return self._package().connect(str(self._place[0]), **options)
 
     @cached_property
     def _table(self) -> Any:
-        with self.errors(), without_panics():
+        with self.errors():
             return self._database.open_table(self._place[1])
 
     @cached_property
     def _schema(self) -> Any:
-        with self.errors(), without_panics():
+        with self.errors():
             return self._table.schema
 
     def exists(self) -> bool:
-        """Whether the table's folder holds a finished version; one that was left half-written does not count."""
+        """Whether there is a finished version of the table; one that was left half-written does not count."""
         folder, table = self._place
-        return any((folder / f"{table}.lance" / "_versions").glob("*.manifest"))
+        if self.address.path is not None:
+            return any((folder / f"{table}.lance" / "_versions").glob("*.manifest"))
+        with self.errors():
+            try:
+                self._database.open_table(table)
+            except Exception as error:
+                if "not found" in str(error).lower():
+                    return False
+                raise
+        return True
 
     def count(self) -> int:
-        with self.errors(), without_panics():
+        with self.errors():
             return self._table.count_rows(self._where)
 
     def dimension(self) -> int:
-        kind = self._kind
+        kind = self._schema.field(self._vector).type
         if hasattr(kind, "list_size"):
             return int(kind.list_size)
         first = next(self.batches(1, payload=False), None)
@@ -69,7 +82,7 @@ class LanceStore(Store):
 
     @property
     def dtype(self) -> np.dtype:
-        return np.dtype(self._kind.value_type.to_pandas_dtype())
+        return np.dtype(self._schema.field(self._vector).type.value_type.to_pandas_dtype())
 
     def metadata(self) -> dict[str, Any]:
         return metadata_of(self._schema)
@@ -77,29 +90,23 @@ class LanceStore(Store):
     def version(self) -> str:
         return str(self._table.version)
 
-    def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
-        ids = self._id
-        names = [name for name in self._schema.names if payload or name in (self._vector, ids)]
-        row = int(after or 0)
+    @property
+    def _fields(self) -> list[str]:
+        return self._schema.names
+
+    @cached_property
+    def _vectors(self) -> list[str]:
+        return [each.name for each in self._schema if is_list(each.type)]
+
+    def scan(self, columns: Sequence[str] | None = None, size: int = BATCH) -> Iterator[Any]:
+        names = [each for each in columns or self._fields if each in self._fields]
         with self.errors():
             query = self._table.search().select(names)
-            if self._where:
-                query = query.where(self._where)
-            for records in quiet_steps((query.offset(row) if row else query).to_batches, batch_size=size):
-                vectors = matrix(records.column(self._vector), row, None, self.name)
-                row += len(vectors)
-                yield Batch(
-                    vectors,
-                    None if ids is None else ids_of(records.column(ids), self.name),
-                    table_of_records(records, [name for name in names if name not in (self._vector, ids)]),
-                    place=row,
-                )
+            yield from (query.where(self._where) if self._where else query).to_batches(batch_size=size)
 
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         arrow: Any = needed("pyarrow", "LanceDB")
         schema = with_metadata(records_of(first).schema, metadata)
-        table = self._place[1]
-        old = self.exists()
         failed: list[BaseException] = []
 
         def records() -> Iterator[Any]:
@@ -111,111 +118,65 @@ class LanceStore(Store):
                 raise
 
         try:
-            reader = arrow.RecordBatchReader.from_batches(schema, records())
-            self._database.create_table(table, data=reader, mode="overwrite" if old else "create")
+            self._create_table(arrow.RecordBatchReader.from_batches(schema, records()))
         except BaseException:
-            if not old:
-                with suppress(Exception):
-                    self._database.drop_table(table)
             if failed:
                 raise failed[0] from None
             raise
-        self._forget()
 
-    def links(self) -> dict[tuple[Id, Id], float] | None:
-        if not self.exists():
-            return None
-        with self.errors():
-            return links_of_table(self._table.to_arrow(), self.name)
-
-    def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
-        self.check_writable()
-        kept = {**(self.links() or {}), **changed}
-        for pair in removed:
-            kept.pop(pair, None)
-        with self.errors("written"):  # one new version of the table, or none
-            mode = "overwrite" if self.exists() else "create"
-            self._database.create_table(self._place[1], data=links_table(kept), mode=mode)
-        self._forget()
-
-    def annotations(self) -> dict[Id, tuple[Id | None, float | None]]:
-        ids, there = self._annotated_id(), LINKED in self._schema.names
-        names = [ids, LINKED, PROBABILITY] if there else [ids]
-        with self.errors():
-            table = self._table.search().select(names).to_arrow()
-        keys = ids_of(table.column(ids), self.name).tolist()
-        if not there:
-            return dict.fromkeys(keys, (None, None))
-        values = zip(table.column(LINKED).to_pylist(), table.column(PROBABILITY).to_pylist(), strict=True)
-        return dict(zip(keys, values, strict=True))
-
-    def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
-        self.check_writable()
-        arrow: Any = needed("pyarrow", "LanceDB")
-        ids = self._annotated_id()
-        linked = [None if value is None else value[0] for value in changes.values()]
-        kind = "string" if any(isinstance(value, str) for value in linked) else "bigint"
-        with self.errors("written"):
-            if LINKED not in self._schema.names:
-                self._table.add_columns({LINKED: f"cast(null as {kind})", PROBABILITY: "cast(null as double)"})
-                del self._schema  # it has two fields more now
-            held = self._schema.field(LINKED).type
-            update = arrow.table(
-                {
-                    ids: arrow.array(list(changes), type=self._schema.field(ids).type),
-                    LINKED: arrow.array([_as_kind(value, held, arrow) for value in linked], type=held),
-                    PROBABILITY: arrow.array([None if value is None else value[1] for value in changes.values()]).cast(
-                        arrow.float64()
-                    ),
-                }
-            )
-            self._table.merge_insert(ids).when_matched_update_all().execute(update)
-
-    @cached_property
-    def _vector(self) -> str:
-        schema = self._schema
-        lists = [each.name for each in schema if is_list(each.type)]
-        return choose_vector(self.address.vector, schema.names, lists, self.name)
-
-    @cached_property
-    def _id(self) -> str | None:
-        names = [name for name in self._schema.names if name != self._vector]
-        return choose_id(self.address.id, names, self.name)
+    def _create_table(self, links: Any) -> None:
+        """One new version of the table, or none."""
+        old = self.exists()
+        try:
+            self._database.create_table(self._place[1], data=links, mode="overwrite" if old else "create")
+        except BaseException:
+            if not old:
+                with suppress(Exception):
+                    self._database.drop_table(self._place[1])
+            raise
 
     @property
-    def _kind(self) -> Any:
-        return self._schema.field(self._vector).type
-
-    @cached_property
-    def _where(self) -> str | None:
-        missing = [each.field for each in self.address.where if each.field not in self._schema.names]
-        if missing:
-            raise InputError(f"{self.name} has no field {named(missing)} to filter by.")
-        return " and ".join(map(_sql, self.address.where)) or None
-
     def _annotated_id(self) -> str:
-        if self._id is None:
-            raise InputError(f"{self.name} has no ids, so its rows cannot be annotated; name the field: ?id=…")
-        if FUNCTIONS in (self._schema.metadata or {}):
+        if b"embedding_functions" in (self._schema.metadata or {}):
             # LanceDB would build them before it writes a row, and with them a model that may bring code of its own
             raise InputError(
                 f"{self.name} names embedding functions, which LanceDB would run if its rows were annotated; "
                 "write the links to a table of their own instead: #links."
             )
-        return self._id
+        return super()._annotated_id
 
+    def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
+        self.check_writable()
+        arrow: Any = needed("pyarrow", "LanceDB")
+        ids = self._annotated_id
+        notes = [value or (None, None) for value in changes.values()]
+        kind = "string" if any(isinstance(note[0], str) for note in notes) else "bigint"
+        with self.errors("written"):
+            if LINKED not in self._fields:
+                self._table.add_columns({LINKED: f"cast(null as {kind})", PROBABILITY: "cast(null as double)"})
+                del self._schema  # it has two fields more now
+            held = self._schema.field(LINKED).type
+            linked = [str(x) if x is not None and arrow.types.is_string(held) else x for x, _ in notes]
+            update = arrow.table(
+                {
+                    ids: arrow.array(list(changes), type=self._schema.field(ids).type),
+                    LINKED: arrow.array(linked, type=held),
+                    PROBABILITY: arrow.array([chance for _, chance in notes], type=arrow.float64()),
+                }
+            )
+            self._table.merge_insert(ids).when_matched_update_all().execute(update)
+        self._forget()
 
-def _as_kind(value: Any, kind: Any, arrow: Any) -> Any:
-    return str(value) if value is not None and arrow.types.is_string(kind) else value
+    @cached_property
+    def _where(self) -> str | None:
+        check_known(self.address.where, self._fields, self.name)
+        return " and ".join(map(_sql, self.address.where)) or None
 
 
 def _sql(condition: Condition) -> str:
     """LanceDB takes filters as text only: a name in backticks and a literal, both escaped."""
     value = condition.value
-    if isinstance(value, str):
-        literal = "'" + value.replace("'", "''") + "'"
-    else:
-        literal = json.dumps(value)
+    literal = "'" + value.replace("'", "''") + "'" if isinstance(value, str) else json.dumps(value)
     if "`" in condition.field:
         raise InputError(f"A filter cannot name the field {condition.field!r} in LanceDB, because of its backtick.")
     return f"`{condition.field}` {condition.sign} {literal}"

@@ -10,9 +10,8 @@ import json
 import logging
 import os
 import shutil
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,14 +21,10 @@ import numpy as np
 from veclink.data.ids import as_ids
 from veclink.errors import InputError, needed
 from veclink.files.locks import locked
-from veclink.files.scratch_folders import ScratchFolder
-from veclink.stores.arrow import table_of
-from veclink.stores.engines.copies import COPY, copied, discard
+from veclink.stores.arrow import batch_of, column_of, fields_of, id_column
+from veclink.stores.columns import Condition
+from veclink.stores.engines.local import Replacement, asked_for, copied
 from veclink.stores.engines.milvus_check import MARK, check_folder
-from veclink.stores.engines.replacing import Replacement, asked_for
-from veclink.stores.fields import choose_vector
-from veclink.stores.filters import Condition
-from veclink.stores.link_rows import links_of_records
 from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store, in_parts
 
 MOST = 8192  # rows in one answer; Milvus's own limit is 16,384
@@ -42,7 +37,11 @@ class MilvusStore(Store):
     """A Milvus collection: its primary key is the id, its vector fields are chosen by `?vector=`."""
 
     needs = ("pymilvus", "Milvus", "veclink[milvus]")
-    _copy: ScratchFolder | None = None
+    _open = ("_client", "_copies")
+
+    @cached_property
+    def _copies(self) -> ExitStack:
+        return ExitStack()
 
     @cached_property
     def _client(self) -> Any:
@@ -66,20 +65,12 @@ class MilvusStore(Store):
         lock = locked(folder / "LOCK", shared=True)
         if not folder.is_dir() or (lock is None and (folder / "LOCK").exists()):
             return folder  # the client says what is wrong, such as that somebody else has it open
-        try:
-            self._copy = copied(folder, "milvus", self.name, "LOCK")
-        finally:
-            if lock is not None:
-                os.close(lock)
-        return self._copy.path / COPY
-
-    def close(self) -> None:
-        super().close()
-        if self._copy is not None:
-            servers = sys.modules["milvus_lite.server_manager"].server_manager_instance
-            servers.release_server(str(self._copy.path / COPY))
-        discard(self._copy)
-        self._copy = None
+        if lock is not None:
+            self._copies.callback(os.close, lock)
+        copy = copied(folder, self.name, self._copies, "LOCK")
+        servers: Any = needed("milvus_lite.server_manager", "A Milvus Lite file", install="veclink[milvus]")
+        self._copies.callback(servers.server_manager_instance.release_server, str(copy))
+        return copy
 
     @cached_property
     def _collection(self) -> str:
@@ -117,11 +108,11 @@ class MilvusStore(Store):
         return int(answer[0]["count(*)"])
 
     def dimension(self) -> int:
-        return int(self._vector["params"]["dim"])
+        return int(self._kept["params"]["dim"])
 
     @property
     def dtype(self) -> np.dtype:
-        return np.dtype(_KINDS[self._vector["type"].name])
+        return np.dtype(_KINDS[self._kept["type"].name])
 
     def metadata(self) -> dict[str, Any]:
         properties = dict(self._described.get("properties") or {})
@@ -129,29 +120,48 @@ class MilvusStore(Store):
         text = self._described.get("description")
         return {**({"description": text} if text else {}), **own}
 
-    def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
-        key, vector = self._key, self._vector["name"]
-        field = self.address.id or key
-        fields = ["*", vector] if payload else list(dict.fromkeys([key, field, vector]))
-        others = [each["name"] for each in self._vectors if each["name"] != vector]
-        for rows in self._pages(fields, size, after):
-            table = None
-            last, ids = rows[-1][key], as_ids([row[field] for row in rows], self.name)
-            vectors = np.stack([_numbers(row[vector], self.dtype) for row in rows])
-            if payload:
-                dropped = {field, vector, *others}
-                table = table_of([{name: row[name] for name in row if name not in dropped} for row in rows])
-            yield Batch(vectors, ids, table, last)
+    @property
+    def _id(self) -> str:
+        return self.address.id or self._key
 
-    def _pages(self, fields: list[str], size: int, after: Any) -> Iterator[list[dict[str, Any]]]:
-        """Rows in the order of their keys: Milvus's own iterator, begun behind the key `after`."""
-        parts = [f"({self._where})"] if self._where else []
-        if after is not None:
-            parts.append(f"{self._key} > {json.dumps(after, ensure_ascii=False)}")
+    @property
+    def _fields(self) -> list[str]:
+        return [each["name"] for each in self._described["fields"]]
+
+    @property
+    def _vectors(self) -> list[str]:
+        return [each["name"] for each in self._described["fields"] if each["type"].name in _KINDS]
+
+    @property
+    def _inner(self) -> list[str]:
+        return [self._key, *self._all_vectors]
+
+    @property
+    def _all_vectors(self) -> list[str]:
+        return [each["name"] for each in self._described["fields"] if each["type"].name.endswith("_VECTOR")]
+
+    def scan(self, columns: Sequence[str] | None = None, size: int = BATCH) -> Iterator[Any]:
+        vector = self._vector if columns is None or self._vector in columns else None
+        # fields beyond the schema cannot be named before they are there
+        plain = columns is not None and set(columns) <= set(self._fields)
+        asked = list(dict.fromkeys([self._key, *(columns or ())])) if plain else ["*", *([vector] if vector else [])]
+        for rows in self._pages(asked, size):
+            fields: dict[str, Any] = fields_of(rows)
+            for name in set(self._all_vectors) - {vector}:
+                fields.pop(name, None)
+            fields[self._id] = id_column(as_ids(fields[self._id], self.name))
+            if vector:
+                fields[vector] = column_of(np.stack([_numbers(each, self.dtype) for each in fields[vector]]))
+            if self._id != self._key:
+                del fields[self._key]
+            yield batch_of(fields, columns)
+
+    def _pages(self, fields: list[str], size: int) -> Iterator[list[dict[str, Any]]]:
+        """Rows in the order of their keys, by Milvus's own iterator."""
         with self.errors():
             _ = self._described  # which loads it
             pages = self._client.query_iterator(
-                self._collection, batch_size=min(size, MOST), filter=" and ".join(parts), output_fields=fields
+                self._collection, batch_size=min(size, MOST), filter=self._where, output_fields=fields
             )
             try:
                 while rows := pages.next():
@@ -186,7 +196,6 @@ class MilvusStore(Store):
             with suppress(Exception):
                 self.drop(unfinished)
             raise
-        self._forget()
 
     def _make(self, name: str, vectors: np.ndarray, text: bool, metadata: dict[str, Any]) -> None:
         """An empty collection; float16 where the engine has it, which Milvus Lite has not."""
@@ -223,16 +232,6 @@ class MilvusStore(Store):
         index.add_index("vector", index_type=kind, metric_type="COSINE")
         self._client.create_index(name, index)
 
-    def links(self) -> dict[tuple[Id, Id], float] | None:
-        if not self.exists():
-            return None
-        found: dict[tuple[Id, Id], float] = {}
-        for batch in self.batches():
-            if batch.payload is None or self._key != "id":
-                raise InputError(f"{self.name} is there and is no table of links; choose another name.")
-            found |= links_of_records(batch.payload.to_pylist(), self.name)
-        return found
-
     def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
         self.check_writable()
         # every record needs a vector here: two numbers, the same for all, that nobody should search by
@@ -250,40 +249,25 @@ class MilvusStore(Store):
                 self._client.delete(self._collection, ids=[_pair_id(*pair) for pair in pairs])
         self._forget()
 
-    def annotations(self) -> dict[Id, tuple[Id | None, float | None]]:
-        # all fields are asked for: those beyond the schema cannot be named before they are there
-        return {
-            row[self.address.id or self._key]: (row.get(LINKED), row.get(PROBABILITY))
-            for rows in self._pages(["*"], MOST, None)
-            for row in rows
-        }
-
     def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
         self.check_writable()
         if not self._described.get("enable_dynamic_field"):
             raise InputError(f"{self.name} takes no fields beyond its schema; it was made without dynamic fields.")
-        everything = ["*", *(each["name"] for each in self._vectors)]
-        for rows in list(self._pages(everything, WRITE, None)):
+        for rows in list(self._pages(["*", *self._all_vectors], WRITE)):
             # a row can only be written whole; None takes a field away
             changed = [
                 {**row, **dict(zip((LINKED, PROBABILITY), changes[each] or (None, None), strict=True))}
                 for row in rows
-                if (each := row[self.address.id or self._key]) in changes
+                if (each := row[self._id]) in changes
             ]
             if changed:
                 with self.errors("written"):
                     self._client.upsert(self._collection, changed)
 
     @cached_property
-    def _vectors(self) -> list[dict[str, Any]]:
-        return [each for each in self._described["fields"] if each["type"].name.endswith("_VECTOR")]
-
-    @cached_property
-    def _vector(self) -> dict[str, Any]:
-        usable = [each["name"] for each in self._vectors if each["type"].name in _KINDS]
-        names = [each["name"] for each in self._described["fields"]]
-        name = choose_vector(self.address.vector, names, usable, self.name)
-        return next(each for each in self._vectors if each["name"] == name)
+    def _kept(self) -> dict[str, Any]:
+        """What is said of the field of the vectors."""
+        return next(each for each in self._described["fields"] if each["name"] == self._vector)
 
     @cached_property
     def _key(self) -> str:

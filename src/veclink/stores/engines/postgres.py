@@ -6,7 +6,8 @@ comes from PGPASSWORD or ~/.pgpass, as psycopg finds it. Names are quoted, value
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any
@@ -14,13 +15,11 @@ from typing import Any
 import numpy as np
 
 from veclink.data.ids import as_ids
-from veclink.errors import InputError, named
-from veclink.stores.arrow import records_of, table_of_columns
-from veclink.stores.engines.pg_binary import register_loaders
-from veclink.stores.engines.pg_write import annotate, create_table, put_links
+from veclink.errors import InputError, named, needed
+from veclink.stores.arrow import batch_of, column_of, id_column
+from veclink.stores.columns import choose_id
 from veclink.stores.engines.sql import SqlStore, noted, quoted
-from veclink.stores.fields import choose_id, choose_vector
-from veclink.stores.protocol import BATCH, LINKED, Batch, Id
+from veclink.stores.protocol import BATCH
 
 _DTYPES = {"vector": "float32", "halfvec": "float16", "_float4": "float32", "_float8": "float32"}
 
@@ -29,6 +28,9 @@ class PostgresStore(SqlStore):
     """A table, read in the order of its id where that is unique, in a transaction of its own."""
 
     needs = ("psycopg", "PostgreSQL", "veclink[postgres]")
+    _keeps = (np.float16,)
+    # raw cursors bind $1, $2: with the usual ones a per cent sign in a table's name would be a placeholder
+    _mark = "${}"
 
     @cached_property
     def _connection(self) -> Any:
@@ -37,18 +39,14 @@ class PostgresStore(SqlStore):
         given = {"host": address.host, "port": address.port, "user": address.user, "dbname": address.database}
         options = {key: value for key, value in {**given, "password": address.password}.items() if value}
         with self.errors("reached"):
-            # raw cursors bind $1, $2: with the usual ones a per cent sign in a table's name would be a placeholder
             connection = psycopg.connect(
                 **{"connect_timeout": "10", **address.more, **options}, cursor_factory=psycopg.RawCursor
             )
             connection.server_cursor_factory = psycopg.RawServerCursor
             connection.read_only = not self.writable
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ  # one moment for all batches
-            register_loaders(connection)
+            _register_loaders(connection)
         return connection
-
-    def _mark(self, number: int) -> str:
-        return f"${number}"
 
     def _run(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self.errors(), self._connection.cursor() as cursor:
@@ -92,20 +90,16 @@ class PostgresStore(SqlStore):
     def exists(self) -> bool:
         return self._place is not None
 
-    @cached_property
-    def _first(self) -> np.ndarray | None:
-        vector = quoted(self._vector)
-        query = f"select {vector} from {self._from} where {vector} is not null limit 1"
-        with self.errors(), self._connection.cursor(binary=True) as cursor:
-            row = cursor.execute(query).fetchone()
-        return None if row is None else np.asarray(row[0])
-
     def dimension(self) -> int:
         query = "select atttypmod from pg_attribute where attrelid = $1::text::regclass and attname = $2"
         declared = self._run(query, [self._from, self._vector])[0][0]
         if declared > 0 and self._columns[self._vector] in ("vector", "halfvec"):
             return int(declared)
-        return 0 if self._first is None else len(self._first)
+        vector = quoted(self._vector)
+        query = f"select {vector} from {self._from} where {vector} is not null limit 1"
+        with self.errors(), self._connection.cursor(binary=True) as cursor:
+            row = cursor.execute(query).fetchone()
+        return 0 if row is None else len(row[0])
 
     @property
     def dtype(self) -> np.dtype:
@@ -119,41 +113,34 @@ class PostgresStore(SqlStore):
             return {"comment": comment} if comment else {}
         return known
 
-    def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
-        others = [name for name, kind in self._columns.items() if payload and kind not in _DTYPES and name != self._id]
-        names = [self._vector, *([self._id] if self._id else []), *others]
+    def scan(self, columns: Sequence[str] | None = None, size: int = BATCH) -> Iterator[Any]:
+        names = self._chosen(columns)
         where, values = self._where
-        if after is not None:
-            values = [*values, after]
-            where += f" {'and' if where else 'where'} {self._key} > {self._mark(len(values))}"
-        order = f" order by {self._key}" if self._ordered else ""
+        order = f" order by {quoted(self._id)}" if self._vectors and self._id in self._keys else ""
         query = f"select {', '.join(map(quoted, names))} from {self._from}{where}{order}"
+        row = 0
         with self.errors():
             self._run("set local synchronize_seqscans = off")  # the same order each time
             with self._connection.cursor("veclink", binary=True) as cursor:
                 cursor.itersize = size
                 cursor.execute(query, values)
-                row = 0
                 while rows := cursor.fetchmany(size):
-                    yield self._batch(rows, others, row)
+                    found = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+                    for name in set(self._vectors) & set(names):
+                        found[name] = self._numbers(found[name], row)
+                    if self._vectors and self._id in found:
+                        found[self._id] = id_column(as_ids(found[self._id], self.name))
+                    yield batch_of(found)
                     row += len(rows)
 
-    def _batch(self, rows: list[tuple[Any, ...]], others: list[str], start: int) -> Batch:
-        columns = list(zip(*rows, strict=True))
-        missing = [start + row for row, value in enumerate(columns[0]) if value is None]
+    def _numbers(self, vectors: list[Any], start: int) -> Any:
+        missing = [start + row for row, value in enumerate(vectors) if value is None]
         if missing:
             raise InputError(f"{self.name} has no vector in row {named(missing)}; filter or fill them.")
-        lengths = {len(value) for value in columns[0]}
+        lengths = {len(value) for value in vectors}
         if len(lengths) > 1:
             raise InputError(f"{self.name} has vectors of {named(sorted(lengths))} numbers; give all the same length.")
-        vectors = np.stack(columns[0]).astype(self.dtype, copy=False)
-        payload = table_of_columns(columns[1 + bool(self._id) :], others)
-        ids = as_ids(columns[1], self.name) if self._id else None
-        place = None
-        if self._ordered:
-            last = columns[1][-1]
-            place = last if isinstance(last, (int, str)) else str(last)
-        return Batch(vectors, ids, payload, place)
+        return column_of(np.stack(vectors).astype(self.dtype, copy=False))
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -175,39 +162,50 @@ class PostgresStore(SqlStore):
                     self._run("select pg_advisory_unlock(hashtextextended($1, 0))", name)
                     self._connection.rollback()
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
-        with self._connection.transaction():  # whole or not at all
-            create_table(self._connection, self._from, first, map(records_of, batches), metadata)
+    @contextmanager
+    def _writing(self) -> Iterator[Any]:
+        with self._connection.transaction(), self._connection.cursor() as cursor:
+            yield cursor
         self._connection.commit()
-        self._forget()
 
-    def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
-        self.check_writable()
-        with self.errors("written"), self._connection.transaction():
-            put_links(self._connection, self._from, changed, removed, there=self.exists())
-        self._connection.commit()
-        self._forget()
+    def _fill(self, writer: Any, batches: Iterable[Any], first: Any) -> None:
+        names = first.column_names
+        vector = ""
+        if "vector" in names:
+            kind = first.schema.field("vector").type
+            # pgvector has halfvec since 0.7
+            half = str(kind.value_type) == "halffloat" and _vector_types(writer) > 1
+            vector = f"{'halfvec' if half else 'vector'}({kind.list_size})"
+            _vector_types(writer)
+        declared = [_declared(first.schema.field(name), vector) for name in names]
+        keys = ", primary key (a, b)" if names[:2] == ["a", "b"] else ""
+        writer.execute(f"create table {self._from} ({', '.join(declared)}{keys})")
+        for part in batches:
+            columns = [_values(part.column(name), name) for name in names]
+            with writer.copy(f"copy {self._from} ({', '.join(map(quoted, names))}) from stdin") as copy:
+                for row in zip(*columns, strict=True):
+                    copy.write_row(row)
 
-    def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
-        self.check_writable()
-        with self.errors("written"), self._connection.transaction():
-            annotate(self._connection, self._from, self._key, changes, there=LINKED in self._columns)
-        self._connection.commit()
-        self._forget()
+    def _note(self, writer: Any, metadata: dict[str, Any]) -> None:
+        literal: Any = needed("psycopg.sql", "PostgreSQL").Literal
+        writer.execute(f"comment on table {self._from} is {literal(json.dumps(metadata)).as_string(writer)}")
+
+    def _set_notes(self, writer: Any, key: str, notes: list[tuple[Any, Any, Any]]) -> None:
+        # text takes the type of the column that it is written to or compared with
+        plain = [(None if linked is None else str(linked), chance, str(each)) for linked, chance, each in notes]
+        super()._set_notes(writer, key, plain)
 
     @cached_property
-    def _vector(self) -> str:
-        candidates = [name for name, kind in self._columns.items() if kind in _DTYPES]
-        return choose_vector(self.address.vector, list(self._columns), candidates, self.name)
+    def _vectors(self) -> list[str]:
+        return [name for name, kind in self._columns.items() if kind in _DTYPES]
 
     @cached_property
     def _id(self) -> str | None:
         if self.address.id is None and "id" not in self._columns:
-            keys = self._keys
-            return keys[0] if len(keys) == 1 else None
-        return choose_id(self.address.id, list(self._columns), self.name)
+            return self._keys[0] if len(self._keys) == 1 else None
+        return choose_id(self.address.id, self._fields, self.name)
 
-    @property
+    @cached_property
     def _keys(self) -> list[str]:
         """Columns that are unique and never null by themselves."""
         query = (
@@ -218,6 +216,71 @@ class PostgresStore(SqlStore):
         )
         return [row[0] for row in self._run(query, [self._from])]
 
-    @cached_property
-    def _ordered(self) -> bool:
-        return self._id is not None and self._id in self._keys
+
+def _vector_types(cursor: Any) -> int:
+    """How many of pgvector's types there are, with the extension made where it is not there yet."""
+    query = "select count(*) from pg_type where typname in ('vector', 'halfvec')"
+    types = cursor.execute(query).fetchone()[0]
+    if not types:
+        cursor.execute("create extension if not exists vector")
+        types = cursor.execute(query).fetchone()[0]
+    return int(types)
+
+
+def _declared(field: Any, vector: str) -> str:
+    """A column and its type; that of the vectors is `vector`."""
+    types: Any = needed("pyarrow", "PostgreSQL").types
+    kinds = (
+        (types.is_boolean, "boolean"),
+        (types.is_integer, "bigint"),
+        (types.is_floating, "double precision"),
+        (types.is_timestamp, "timestamptz" if getattr(field.type, "tz", None) else "timestamp"),
+        (types.is_date, "date"),
+        (types.is_nested, "jsonb"),
+    )
+    kind = vector if field.name == "vector" else next((name for fits, name in kinds if fits(field.type)), "text")
+    if field.name == "id":
+        # in the order of their bytes, whatever the language of the server: the order in which rows are read
+        kind += (' collate "C"' if kind == "text" else "") + " primary key"
+    return f"{quoted(field.name)} {kind}"
+
+
+def _values(column: Any, name: str) -> list[Any]:
+    if name == "vector":
+        # text of float64, which has more digits than float32 needs to come back to the same bits
+        numbers = column.combine_chunks().flatten().to_numpy(zero_copy_only=False).astype(np.float32)
+        return [json.dumps(row) for row in numbers.reshape(len(column), column.type.list_size).tolist()]
+    return [
+        json.dumps(value, default=str) if isinstance(value, (list, dict)) else value for value in column.to_pylist()
+    ]
+
+
+def _register_loaders(connection: Any) -> None:
+    """Have this connection read `vector`, `halfvec`, `real[]` and `double precision[]` as numpy arrays."""
+    loader: Any = needed("psycopg.adapt", "PostgreSQL").Loader
+    kinds: Any = needed("psycopg.types", "PostgreSQL").TypeInfo
+    binary: Any = needed("psycopg.pq", "PostgreSQL").Format.BINARY
+
+    def register(oid: int, read: Any) -> None:
+        kind = type("VectorLoader", (loader,), {"format": binary, "load": lambda self, data: read(data)})
+        connection.adapters.register_loader(oid, kind)
+
+    # int16 dimension, int16 unused, then big-endian numbers
+    for name, number in (("vector", ">f4"), ("halfvec", ">f2")):
+        info = kinds.fetch(connection, name)
+        if info is not None:
+            register(info.oid, lambda data, number=number: np.frombuffer(data, number, offset=4))
+    for oid, number in ((1021, ">f4"), (1022, ">f8")):
+        register(oid, lambda data, number=number: _array(data, number))
+    connection.rollback()  # fetching began a transaction
+
+
+def _array(data: Any, number: str) -> np.ndarray:
+    header = np.frombuffer(data, ">i4", count=3)
+    if header[0] == 0:
+        return np.empty(0, np.float32)
+    if header[0] != 1 or header[1]:
+        raise ValueError("an array of vectors has missing numbers or more than one dimension")
+    # 12 bytes of header, 8 of bounds, then for each number its length and itself
+    packed = np.dtype([("length", ">i4"), ("number", number)])
+    return np.frombuffer(data, packed, offset=20)["number"].astype(np.float32)

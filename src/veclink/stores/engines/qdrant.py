@@ -1,33 +1,40 @@
 """Qdrant: `qdrant://host:6333/collection` for a server, `qdrant:///path#collection` for a local folder.
 
-A server and a folder that is written go through the client; a folder that is only read is read without it
-(`qdrant_folder`). A server's key comes from QDRANT_API_KEY. Points are named by whole numbers or UUIDs
-only: other ids are written as a payload field `id`, and the collection's metadata says so.
+Both go through the client, which reads a copy of a folder: it writes to its files even where it is only asked for rows.
+A server's key comes from QDRANT_API_KEY. Points are named by whole numbers or UUIDs only: other ids are written as a
+payload field `id`, and the collection's metadata says so.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import uuid
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from veclink.data.ids import as_ids
-from veclink.errors import InputError, named
-from veclink.stores.arrow import table_of
+from veclink.errors import InputError, StoreError, named
+from veclink.files.locks import locked
+from veclink.stores.arrow import batch_of, column_of, fields_of, id_column
+from veclink.stores.columns import Condition, choose_vector
+from veclink.stores.engines.local import copied
 from veclink.stores.engines.qdrant_pickles import check_folder
-from veclink.stores.engines.qdrant_points import condition_of, is_point_id, pair_id, plain, quick_commits
-from veclink.stores.fields import choose_vector
-from veclink.stores.link_rows import links_of_records
-from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store, in_parts
+from veclink.stores.protocol import BATCH, KEY, LINKED, PROBABILITY, Batch, Id, Store, in_parts
 
 UNFINISHED, OWN_IDS, ID_FIELD = "veclink_unfinished", "veclink_ids", "id"
+NAMELESS = "\0vector"
+"""The column of a vector that has no name."""
 WRITE = 1000
 """Points sent at once: a server refuses requests of more than 32 MB."""
+_NAMES = uuid.UUID("b4cf5a3e-6f0c-4a55-9a0e-2f2d0c6d8f11")
+_BOUNDS = {"=": ("gte", "lte"), "<": ("lt",), "<=": ("lte",), ">": ("gt",), ">=": ("gte",)}
 
 
 class QdrantStore(Store):
@@ -35,29 +42,44 @@ class QdrantStore(Store):
 
     replaceable = False
     needs = ("qdrant_client", "Qdrant", "veclink[qdrant]")
+    _open = ("_client", "_copies")
+    _inner = (KEY, NAMELESS)
 
     @property
     def _models(self) -> Any:
         return self._package().models
 
     @cached_property
+    def _copies(self) -> ExitStack:
+        return ExitStack()
+
+    @cached_property
     def _client(self) -> Any:
         client = self._package().QdrantClient
         address = self.address
-        if address.path is None:
-            key = os.environ.get("QDRANT_API_KEY") or address.password
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of a key sent without TLS, and of a server that does not answer yet
+        with warnings.catch_warnings():
+            # of a key sent without TLS, of a server that does not answer yet, of a folder above 20,000 points
+            warnings.simplefilter("ignore")
+            if address.path is None:
+                key = os.environ.get("QDRANT_API_KEY") or address.password
                 return client(
                     host=address.host, port=address.port or 6333, https=address.tls, api_key=key, timeout=60,
                     check_compatibility=False,
                 )  # fmt: skip
-        if not self.writable and not (address.path / "meta.json").is_file():
+            folder = address.path if self.writable else self._read_copy(address.path)
+            check_folder(folder, address.table, self.name)  # the client runs what the points' pickles name
+            with self.errors("opened"):
+                return client(path=str(folder))
+
+    def _read_copy(self, folder: Path) -> Path:
+        if not (folder / "meta.json").is_file():
             raise InputError(f"{self.name} does not exist; check the name.")  # the client would make it
-        check_folder(address.path, address.table, self.name)  # the client runs what the points' pickles name
-        with warnings.catch_warnings(), self.errors("opened"):
-            warnings.simplefilter("ignore")  # it is slow above 20,000 points, which is for its reader to judge
-            return client(path=str(address.path))
+        lock = locked(folder / ".lock", shared=True)  # a copied folder has none
+        if lock is None and (folder / ".lock").exists() and os.name != "nt":
+            raise StoreError(f"{self.name} is already accessed by another client; close that one first.")
+        if lock is not None:
+            self._copies.callback(os.close, lock)
+        return copied(folder, self.name, self._copies, ".lock")
 
     @cached_property
     def _collection(self) -> str:
@@ -77,10 +99,10 @@ class QdrantStore(Store):
             return bool(self._client.collection_exists(self._collection))
 
     def exists(self) -> bool:
-        return self._there() and not self._notes().get(UNFINISHED)
+        return self._there() and not self._notes.get(UNFINISHED)
 
     def half_written(self) -> bool:
-        return self._there() and bool(self._notes().get(UNFINISHED))
+        return self._there() and bool(self._notes.get(UNFINISHED))
 
     def count(self) -> int:
         with self.errors():
@@ -94,45 +116,44 @@ class QdrantStore(Store):
         return np.dtype(np.float16 if str(self._params.datatype).lower().endswith("float16") else np.float32)
 
     def metadata(self) -> dict[str, Any]:
-        own = {key: value for key, value in self._notes().items() if key not in (UNFINISHED, OWN_IDS)}
+        own = {key: value for key, value in self._notes.items() if key not in (UNFINISHED, OWN_IDS)}
         return {**own, "distance": str(getattr(self._params.distance, "value", self._params.distance))}
 
-    def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
-        name, field = self._vector, self._id_field
-        fields: Any = payload or ([field] if field else False)
-        place = after
-        if after is not None and after[0] is None:
-            return
+    def scan(self, columns: Sequence[str] | None = None, size: int = BATCH) -> Iterator[Any]:
+        fields = None if columns is None else [each for each in columns if each not in (KEY, self._vector_name)]
+        name = self._vector_name if columns is None or self._vector_name in columns else None
+        place = None
         while True:
             with self.errors():
-                points, next_place = self._client.scroll(
+                points, place = self._client.scroll(
                     self._collection,
                     scroll_filter=self._filter,
                     limit=size,
-                    offset=None if place is None else place[0],
-                    with_payload=fields,
-                    with_vectors=[name] if name else True,
+                    offset=place,
+                    with_payload=True if fields is None else fields or False,
+                    with_vectors=name is not None and (True if name == NAMELESS else [name]),
                 )
             if points:
-                place = [next_place]
-                yield self._batch(points, payload, place)
-            if next_place is None:
+                yield self._records(points, name)
+            if place is None:
                 return
 
-    def _batch(self, points: Sequence[Any], payload: bool, place: Any) -> Batch:
+    def _records(self, points: Sequence[Any], name: str | None) -> Any:
+        found: dict[str, Any] = fields_of([point.payload or {} for point in points])
         ids = [point.id for point in points]
-        records = [dict(point.payload or {}) for point in points] if payload or self._id_field else []
-        if self._id_field:
-            ids = [record.pop(self._id_field, None) for record in records]
-        table = table_of(records) if payload else None
-        return Batch(self._numbers(points, self._vector), as_ids(ids, self.name), table, place)
+        if self._id != KEY:
+            ids = found.get(self._id) or [None] * len(ids)
+        found[self._id] = id_column(as_ids(ids, self.name))
+        if name is not None:
+            found[name] = self._numbers(points, name)
+        return batch_of(found)
 
-    def _numbers(self, points: Sequence[Any], name: str | None) -> np.ndarray:
-        rows = [(point.vector or {}).get(name) if name else point.vector for point in points]
+    def _numbers(self, points: Sequence[Any], name: str) -> Any:
+        rows = [point.vector if name == NAMELESS else (point.vector or {}).get(name) for point in points]
         missing = [point.id for point, row in zip(points, rows, strict=True) if row is None]
         if missing:
             raise InputError(f"{self.name} has no vector in the points {named(missing)}; filter or fill them.")
-        return np.array(rows, dtype=self.dtype)
+        return column_of(np.array(rows, dtype=self.dtype))
 
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         models, name = self._models, self._collection
@@ -141,8 +162,8 @@ class QdrantStore(Store):
                 raise InputError(f"{self.name} cannot be replaced as a whole by Qdrant; delete it, or choose a name.")
             self._client.delete_collection(name)
         half = first.vectors.dtype == np.float16
-        own = first.ids is not None and not all(map(is_point_id, first.ids.tolist()))
-        notes = {**metadata, OWN_IDS: ID_FIELD} if own else dict(metadata)
+        own = first.ids is not None and not all(map(_is_point_id, first.ids.tolist()))
+        notes = {**metadata, OWN_IDS: ID_FIELD} if own else metadata
         self._client.create_collection(
             name,
             vectors_config=models.VectorParams(
@@ -154,7 +175,7 @@ class QdrantStore(Store):
         )
         rows = 0
         try:
-            with quick_commits(self._client, self._collection), warnings.catch_warnings():
+            with _one_transaction(self._client, name), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # as in `_client`
                 for batch in batches:
                     self._upsert(batch, rows, own)
@@ -174,21 +195,14 @@ class QdrantStore(Store):
                     raise InputError("The payload has a field 'id', which is where Qdrant keeps these ids; rename it.")
                 record[ID_FIELD] = each
             ids = list(range(row, row + len(batch)))  # in the order of these, points are read again
-        elif not all(map(is_point_id, ids)):
+        elif not all(map(_is_point_id, ids)):
             raise InputError("Qdrant ids are whole numbers or UUIDs, and later rows have others than the first ones.")
         vectors = batch.vectors.astype(np.float32).tolist()
+        plain = json.loads(json.dumps(records, default=str))  # dates and the like as text
         for start in range(0, len(ids), WRITE):
             part = slice(start, start + WRITE)
-            self._client.upsert(
-                self._collection,
-                self._models.Batch(ids=ids[part], vectors=vectors[part], payloads=plain(records[part])),
-                wait=True,
-            )
-
-    def links(self) -> dict[tuple[Id, Id], float] | None:
-        if not self._there():
-            return None
-        return links_of_records((point.payload for point in self._scrolled(True)), self.name)
+            points = self._models.Batch(ids=ids[part], vectors=vectors[part], payloads=plain[part])
+            self._client.upsert(self._collection, points, wait=True)
 
     def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
         self.check_writable()
@@ -196,25 +210,24 @@ class QdrantStore(Store):
         with self.errors("written"):
             if not self._client.collection_exists(name):
                 self._client.create_collection(name, vectors_config={})
-            with quick_commits(self._client, self._collection):
+            with _one_transaction(self._client, name):
                 for part in in_parts(list(changed.items()), WRITE):
                     points = [
-                        models.PointStruct(id=pair_id(a, b), vector={}, payload={"a": a, "b": b, "probability": p})
+                        models.PointStruct(id=_pair_id(a, b), vector={}, payload={"a": a, "b": b, "probability": p})
                         for (a, b), p in part
                     ]
                     self._client.upsert(name, points, wait=True)
                 if removed:
-                    gone = models.PointIdsList(points=[pair_id(a, b) for a, b in removed])
+                    gone = models.PointIdsList(points=[_pair_id(a, b) for a, b in removed])
                     self._client.delete(name, gone, wait=True)
-
-    def annotations(self) -> dict[Id, tuple[Id | None, float | None]]:
-        return {each: value for each, _, value in self._annotated()}
 
     def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
         self.check_writable()
         models = self._models
-        points = {each: point for each, point, _ in self._annotated()}
-        with self.errors("written"), quick_commits(self._client, self._collection):
+        points = {each: each for each in changes}
+        if self._id != KEY:
+            points = dict(self._points_by_id())
+        with self.errors("written"), _one_transaction(self._client, self._collection):
             for part in in_parts(list(changes.items()), WRITE):
                 operations: list[Any] = []
                 for each, value in part:
@@ -227,47 +240,48 @@ class QdrantStore(Store):
                         operations.append(models.SetPayloadOperation(set_payload=payload))
                 self._client.batch_update_points(self._collection, operations, wait=True)
 
-    def _annotated(self) -> Iterator[tuple[Id, Any, tuple[Id | None, float | None]]]:
-        """Each id, the point it stands for, and what is noted there."""
-        field = self._id_field
-        for point in self._scrolled([LINKED, PROBABILITY, *([field] if field else [])]):
-            record = point.payload or {}
-            yield record[field] if field else point.id, point.id, (record.get(LINKED), record.get(PROBABILITY))
-
-    def _scrolled(self, payload: Any) -> Iterator[Any]:
-        """All points, with these fields of their payload, or with all of it."""
+    def _points_by_id(self) -> Iterator[tuple[Id, Any]]:
+        """Each id that is a field, with the point that it stands for."""
         place = None
         while True:
             with self.errors():
-                points, place = self._client.scroll(self._collection, limit=BATCH, offset=place, with_payload=payload)
-            yield from points
+                points, place = self._client.scroll(
+                    self._collection, limit=BATCH, offset=place, with_payload=[self._id]
+                )
+            yield from ((point.payload[self._id], point.id) for point in points)
             if place is None:
                 return
 
+    @cached_property
     def _notes(self) -> dict[str, Any]:
         return dict(getattr(self._config, "metadata", None) or {})
 
     @cached_property
-    def _id_field(self) -> str | None:
-        """The payload field of the ids, None where the points' own are the ids."""
-        return self.address.id or self._notes().get(OWN_IDS)
+    def _id(self) -> str:
+        """The payload field of the ids, KEY where the points' own are the ids."""
+        return str(self.address.id or self._notes.get(OWN_IDS) or KEY)
 
     @cached_property
-    def _vector(self) -> str | None:
-        """The name of the vector, None where it has none."""
+    def _vector_name(self) -> str | None:
+        """The column of the vector; None of a table of links."""
         vectors = self._config.params.vectors
-        if not isinstance(vectors, dict):
-            if self.address.vector:
-                raise InputError(f"{self.name} has one vector without a name; leave ?vector= out.")
-            return None
-        return choose_vector(self.address.vector, list(vectors), list(vectors), self.name)
+        return self._vector if vectors else None
+
+    @cached_property
+    def _vector(self) -> str:
+        vectors = self._config.params.vectors
+        if isinstance(vectors, dict):
+            return choose_vector(self.address.vector, list(vectors), list(vectors), self.name)
+        if self.address.vector:
+            raise InputError(f"{self.name} has one vector without a name; leave ?vector= out.")
+        return NAMELESS
 
     @cached_property
     def _params(self) -> Any:
         vectors = self._config.params.vectors
-        params = vectors if self._vector is None else vectors[self._vector]
+        params = vectors if self._vector == NAMELESS else vectors[self._vector]
         if getattr(params, "multivector_config", None) is not None:
-            which = "" if self._vector is None else f" {self._vector!r}"
+            which = "" if self._vector == NAMELESS else f" {self._vector!r}"
             raise InputError(
                 f"{self.name} keeps several vectors per object in its vector{which}, which are no rows; name another."
             )
@@ -277,4 +291,70 @@ class QdrantStore(Store):
     def _filter(self) -> Any:
         if not self.address.where:
             return None
-        return self._models.Filter(must=[condition_of(each) for each in self.address.where])
+        return self._models.Filter(must=[_condition(self._models, each) for each in self.address.where])
+
+
+def _is_point_id(value: Any) -> bool:
+    """Whether a point can be called this: a whole number of 64 bits, or a UUID in its usual spelling."""
+    if isinstance(value, int):
+        return 0 <= value < 2**64
+    try:
+        return str(uuid.UUID(value)) == value
+    except (ValueError, AttributeError):
+        return False
+
+
+def _pair_id(a: Id, b: Id) -> str:
+    """The point that stands for a link, the same each time."""
+    return str(uuid.uuid5(_NAMES, json.dumps([a, b])))
+
+
+def _condition(models: Any, condition: Condition) -> Any:
+    """A filter in Qdrant's own terms."""
+    value = condition.value
+    if condition.sign == "=" and not isinstance(value, float):
+        return models.FieldCondition(key=condition.field, match=models.MatchValue(value=value))
+    if isinstance(value, (str, bool)):
+        raise InputError(f"Qdrant orders numbers only, and the filter compares {condition.field!r} with text.")
+    bounds = dict.fromkeys(_BOUNDS[condition.sign], value)
+    return models.FieldCondition(key=condition.field, range=models.Range(**bounds))
+
+
+@contextmanager
+def _one_transaction(client: Any, collection: str) -> Iterator[None]:
+    """A local folder is SQLite, committed point by point: 15 ms each. Here all points are one transaction.
+
+    So a run that is killed leaves the points as they were. A server commits what it is sent.
+    """
+    kept = getattr(getattr(client, "_client", None), "collections", {}).get(collection)
+    file = getattr(kept, "storage", None)
+    storage = getattr(file, "storage", None)
+    if file is None or storage is None:
+        yield
+        return
+    file.storage = _WithoutCommits(storage)
+    try:
+        yield
+        storage.commit()
+    finally:
+        file.storage = storage
+        storage.rollback()  # of nothing, where all went well
+
+
+class _WithoutCommits:
+    """A connection to SQLite whose commits are left to somebody else."""
+
+    def __init__(self, storage: Any) -> None:
+        self._storage = storage
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._storage, name)
+
+    def __enter__(self) -> _WithoutCommits:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """The block is over, and the transaction goes on."""
+
+    def commit(self) -> None:
+        """Not yet."""

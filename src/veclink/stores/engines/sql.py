@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
-from veclink.errors import InputError, named
-from veclink.stores.link_rows import check_columns, links_of_rows, plain_id
-from veclink.stores.protocol import LINKED, PROBABILITY, RATIO, SUSPECT, Id, Store
+import numpy as np
+
+from veclink.errors import InputError
+from veclink.stores.arrow import records_of
+from veclink.stores.columns import check_known
+from veclink.stores.protocol import LINKED, PROBABILITY, RATIO, SUSPECT, Batch, Id, Store
 
 
 def quoted(*names: str) -> str:
@@ -33,10 +37,9 @@ def noted(comment: str | None) -> dict[str, Any] | None:
 class SqlStore(Store):
     """A table or view of an SQL database."""
 
-    _columns: Any
-    """dict of str to str: the columns and their types; a cached property."""
-    _id: Any
-    """str or None: the column of the ids; a cached property."""
+    _keeps: ClassVar[tuple[type, ...]] = (np.int8,)  # numbers that are kept as they are; others become float32
+    _mark: ClassVar[str] = "?"  # how a query marks the place of its value of a number, counted from 1
+    _columns: Any  # dict of str to str: the columns and their types; a cached property
 
     @abstractmethod
     def _run(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -47,9 +50,30 @@ class SqlStore(Store):
     def _from(self) -> str:
         """The table's name, quoted."""
 
-    def _mark(self, number: int) -> str:
-        """How a query marks the place of its value of this number, counted from 1."""
-        return "?"
+    @abstractmethod
+    def _writing(self) -> AbstractContextManager[Any]:
+        """What executes statements that happen all or not at all."""
+
+    @abstractmethod
+    def _fill(self, writer: Any, batches: Iterable[Any], first: Any) -> None:
+        """Make the table of Arrow tables, of which `first` is the first one, and fill it."""
+
+    def _note(self, writer: Any, metadata: dict[str, Any]) -> None:
+        """Keep what was said of the table, where a database can."""
+
+    def exists(self) -> bool:
+        return bool(self._columns)
+
+    @property
+    def _fields(self) -> list[str]:
+        return list(self._columns)
+
+    def _chosen(self, columns: Sequence[str] | None) -> list[str]:
+        """The names that a scan is to give; all but vectors that were not chosen where none are asked for."""
+        if columns is not None:
+            return [each for each in columns if each in self._columns or each == self._id]
+        chosen = [each for each in self._columns if each not in self._vectors or each == self._vector]
+        return [self._id, *chosen] if self._vectors and self._id and self._id not in chosen else chosen
 
     def count(self) -> int:
         where, values = self._where
@@ -61,38 +85,51 @@ class SqlStore(Store):
             rows = f"(select 1 from {rows} limit {most}) as veclink_rows"
         return int(self._run(f"select count(*) from {rows}", values)[0][0])
 
-    @property
-    def _makes_rows(self) -> bool:
-        """Whether the rows are those of a view in a file, which can make rows without end."""
-        return False
+    _makes_rows: Any = False  # whether the rows are those of a view in a file, which can make rows without end
 
-    def links(self) -> dict[tuple[Id, Id], float] | None:
-        if not self.exists():
-            return None
-        check_columns(list(self._columns), self.name)
-        return links_of_rows(self._run(f"select a, b, probability from {self._from}"))
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
+        with self._writing() as writer:
+            writer.execute(f"drop table if exists {self._from}")
+            self._fill(writer, map(self._records, batches), self._records(first))
+            if metadata:
+                self._note(writer, metadata)
 
-    def annotations(self) -> dict[Id, tuple[Id | None, float | None]]:
-        notes = f"{quoted(LINKED)}, {quoted(PROBABILITY)}" if LINKED in self._columns else "null, null"
-        rows = self._run(f"select {self._key}, {notes} from {self._from}")
-        return {plain_id(row[0]): (row[1], row[2]) for row in rows}
+    def _records(self, batch: Batch) -> Any:
+        kept = batch.vectors.dtype in self._keeps
+        return records_of(batch if kept else replace(batch, vectors=batch.vectors.astype(np.float32)))
 
-    @property
-    def _key(self) -> str:
-        """What rows are known by in a query."""
-        if self._id is None:
-            raise InputError(f"{self.name} has no ids, so its rows cannot be annotated; name the column: ?id=…")
-        return quoted(self._id)
+    def _create_table(self, links: Any) -> None:
+        there = self.exists()
+        with self._writing() as writer:
+            if there:
+                writer.execute(f"drop table {self._from}")
+            self._fill(writer, [links], links)
+
+    def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
+        self.check_writable()
+        key = quoted(self._annotated_id)
+        notes = [(*(value or (None, None)), each) for each, value in changes.items()]
+        text = any(isinstance(note[0], str) for note in notes)
+        with self.errors("written"), self._writing() as writer:
+            if LINKED not in self._columns:
+                for name, kind in ((LINKED, "text" if text else "bigint"), (PROBABILITY, "double precision")):
+                    writer.execute(f"alter table {self._from} add column {quoted(name)} {kind}")
+            self._set_notes(writer, key, notes)
+        self._forget()
+
+    def _set_notes(self, writer: Any, key: str, notes: list[tuple[Any, Any, Any]]) -> None:
+        """Write linked id and probability of each key."""
+        marks = [self._mark.format(number) for number in (1, 2, 3)]
+        query = f"set {quoted(LINKED)} = {marks[0]}, {quoted(PROBABILITY)} = {marks[1]} where {key} = {marks[2]}"
+        writer.executemany(f"update {self._from} {query}", notes)
 
     @cached_property
     def _where(self) -> tuple[str, list[Any]]:
         """The filters of the URL: " where …" (empty without any), and the values to bind."""
         conditions = self.address.where
-        missing = [each.field for each in conditions if each.field not in self._columns]
-        if missing:
-            raise InputError(f"{self.name} has no column {named(missing)} to filter by.")
+        check_known(conditions, self._fields, self.name)
         parts = [
-            f"{quoted(each.field)} {each.sign} {self._mark(number)}" for number, each in enumerate(conditions, start=1)
+            f"{quoted(each.field)} {each.sign} {self._mark.format(number)}"
+            for number, each in enumerate(conditions, start=1)
         ]
-        values = [each.value for each in conditions]
-        return (" where " + " and ".join(parts) if parts else ""), values
+        return (" where " + " and ".join(parts) if parts else ""), [each.value for each in conditions]

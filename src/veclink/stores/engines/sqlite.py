@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -19,16 +19,15 @@ import numpy as np
 
 from veclink.data.ids import as_ids
 from veclink.errors import InputError, named, needed
-from veclink.stores.arrow import records_of, table_of_columns
-from veclink.stores.engines.hot_journal import undo_killed_write
+from veclink.stores.arrow import batch_of, column_of, id_column, matrix
+from veclink.stores.columns import choose_id, choose_vector
+from veclink.stores.engines.local import undo_killed_write
 from veclink.stores.engines.sql import SqlStore, quoted
-from veclink.stores.fields import choose_id, choose_vector
-from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id
+from veclink.stores.protocol import BATCH, Id
 
 _VEC0 = re.compile(r"\busing\s+vec0\s*\((?P<columns>.*)\)", re.IGNORECASE | re.DOTALL)
 STEPS = 100_000
 """Steps of SQLite's machine after which Python is asked whether to go on: a view may never end, but Ctrl-C ends it."""
-ROLLED_BACK = "cannot rollback - no transaction is active"
 _NUMBERS = re.compile(r"\b(float|f32|int8|i8|bit)\s*\[\s*(\d+)\s*\]", re.IGNORECASE)
 
 
@@ -67,7 +66,7 @@ class SqliteStore(SqlStore):
             try:
                 yield
             except Exception as error:
-                if ROLLED_BACK not in str(error) or error.__context__ is None:
+                if "cannot rollback - no transaction is active" not in str(error) or error.__context__ is None:
                     raise
                 raise error.__context__ from None
 
@@ -89,43 +88,30 @@ class SqliteStore(SqlStore):
     def _from(self) -> str:
         return quoted(self._table)
 
-    @property
-    def _key(self) -> str:
-        return "rowid" if self._id is None else quoted(self._id)
-
     @cached_property
-    def _definition(self) -> str:
+    def _virtual(self) -> Any:
+        """What stands between the brackets of a vec0 table; None for any other."""
         query = "select sql from sqlite_master where type in ('table', 'view') and name = ?"
-        return self._run(query, [self._table])[0][0] or ""
+        return _VEC0.search(self._run(query, [self._table])[0][0] or "")
 
     @cached_property
     def _columns(self) -> dict[str, str]:
         """The columns and their declared types; those of vec0 stand only in its definition."""
         rows = self._run("select name, type from pragma_table_xinfo(?) where hidden = 0", [self._table])
-        virtual = _VEC0.search(self._definition)
-        if virtual is None:
+        if not rows or self._virtual is None:
             return {name: kind or "" for name, kind in rows}
         declared = {}
-        for part in re.split(r",(?![^\[(]*[\])])", virtual["columns"]):
+        for part in re.split(r",(?![^\[(]*[\])])", self._virtual["columns"]):
             words = part.strip().lstrip("+").split(None, 1)
             if len(words) == 2:
                 declared[words[0].strip("\"'`[]")] = words[1]
         return {name: declared.get(name, "") for name, _ in rows}
 
     @cached_property
-    def _virtual(self) -> bool:
-        return _VEC0.search(self._definition) is not None
-
-    def exists(self) -> bool:
-        query = "select count(*) from sqlite_master where type in ('table', 'view') and name = ?"
-        return bool(self._run(query, [self._table])[0][0])
-
-    @cached_property
     def _shape(self) -> tuple[int, np.dtype]:
         kind = self._columns[self._vector]
         declared = _NUMBERS.search(kind)
-        integers = "int8" in kind.lower() or "i8" in kind.lower()
-        dtype = np.dtype(np.int8 if integers else np.float32)
+        dtype = np.dtype(np.int8 if "int8" in kind.lower() or "i8" in kind.lower() else np.float32)
         if declared is not None:
             return int(declared[2]), dtype
         column, table = quoted(self._vector), self._from
@@ -138,16 +124,6 @@ class SqliteStore(SqlStore):
             raise InputError(f"{self.name} has no vector in {self._vector!r}: every row is empty.")
         return (rows[0][1] // dtype.itemsize if rows else 0), dtype
 
-    def at_most(self) -> int | None:
-        """The span of the row ids, where as many rows would fit into the file; counting reads all of it."""
-        if self.address.where or self._virtual or not self._has_rowid:
-            return None
-        table = self._from
-        ends = self._run(f"select (select min(rowid) from {table}), (select max(rowid) from {table})")[0]
-        span = 0 if ends[0] is None else ends[1] - ends[0] + 1
-        dimension, dtype = self._shape
-        return span if span * dimension * dtype.itemsize <= self._path.stat().st_size else None
-
     @property
     def _makes_rows(self) -> bool:
         return self._run("select type from sqlite_master where name = ?", [self._table]) != [("table",)]
@@ -159,32 +135,32 @@ class SqliteStore(SqlStore):
     def dtype(self) -> np.dtype:
         return self._shape[1]
 
-    def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
-        others = [name for name in self._columns if payload and name not in (self._vector, self._id, *self._vectors)]
+    def scan(self, columns: Sequence[str] | None = None, size: int = BATCH) -> Iterator[Any]:
+        names = self._chosen(columns)
         where, values = self._where
-        ordered = self._has_rowid and not self._virtual
-        if after is not None:
-            where, values = f"{where} {'and' if where else 'where'} rowid > ?", [*values, after]
-        chosen = ", ".join([quoted(self._vector), self._key, "rowid" if ordered else "null", *map(quoted, others)])
-        order = " order by rowid" if ordered else ""
+        order = " order by rowid" if self._has_rowid and self._virtual is None else ""
+        row = 0
         with self.errors():
-            cursor = self._connection.execute(f"select {chosen} from {self._from}{where}{order}", values)
-            row = 0
+            query = f"select {', '.join(map(quoted, names))} from {self._from}{where}{order}"
+            cursor = self._connection.execute(query, values)
             while rows := list(islice(cursor, size)):
-                yield self._batch(rows, others, row)
+                found = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+                if self._vectors and self._vector in found:
+                    found[self._vector] = self._numbers(found[self._vector], row)
+                if self._vectors and self._id in found:
+                    found[self._id] = id_column(as_ids(found[self._id], self.name))
+                yield batch_of(found)
                 row += len(rows)
 
-    def _batch(self, rows: list[tuple[Any, ...]], others: list[str], start: int) -> Batch:
+    def _numbers(self, blobs: list[Any], start: int) -> Any:
         dimension, dtype = self._shape
-        columns = list(zip(*rows, strict=True))
         width = dimension * dtype.itemsize
-        if set(map(type, columns[0])) != {bytes} or set(map(len, columns[0])) != {width}:
-            wrong = [start + row for row, b in enumerate(columns[0]) if not (isinstance(b, bytes) and len(b) == width)]
+        wrong = [start + row for row, b in enumerate(blobs) if not (isinstance(b, bytes) and len(b) == width)]
+        if wrong:
             raise InputError(
                 f"{self.name} has no vector of {dimension:,} numbers ({width:,} bytes) in row {named(wrong)}; fill it."
             )
-        vectors = np.frombuffer(b"".join(columns[0]), dtype).reshape(len(rows), dimension)
-        return Batch(vectors, as_ids(columns[1], self.name), table_of_columns(columns[3:], others), columns[2][-1])
+        return column_of(np.frombuffer(b"".join(blobs), dtype).reshape(len(blobs), dimension))
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -203,98 +179,49 @@ class SqliteStore(SqlStore):
                 if self._connection.in_transaction:
                     self._connection.execute("rollback")
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
-        integers = first.vectors.dtype == np.int8
-        with self._connection:  # whole or not at all
-            self._connection.execute(f"drop table if exists {self._from}")
-            names: list[str] = []
-            for batch in batches:
-                numbers = batch.vectors.astype(np.int8 if integers else np.float32, copy=False)
-                table = records_of(batch)
-                if not names:
-                    names = table.column_names
-                    kind = f"{'int8' if integers else 'float'}[{numbers.shape[1]}]"
-                    parts = [self._declared(name, kind, first) for name in names]
-                    self._connection.execute(f"create table {self._from} ({', '.join(parts)})")
-                    insert = (
-                        f"insert into {self._from} ({', '.join(map(quoted, names))}) "
-                        f"values ({', '.join('?' * len(names))})"
-                    )
-                if table.column_names != names:
-                    raise InputError("Later rows have other fields than the first ones; give all the same.")
-                columns = [
-                    [row.tobytes() for row in numbers]
-                    if name == "vector"
-                    else map(_value, table.column(name).to_pylist())
-                    for name in names
-                ]
-                self._connection.executemany(insert, zip(*columns, strict=True))
-        self._forget()
+    @contextmanager
+    def _writing(self) -> Iterator[Any]:
+        with self._connection as connection:
+            yield connection
 
-    @staticmethod
-    def _declared(name: str, kind: str, first: Batch) -> str:
-        if name == "vector":
-            return f"{quoted(name)} {kind} not null"
-        if name != "id":
-            return quoted(name)  # no affinity: values stay as they are
-        whole = first.ids is not None and first.ids.dtype != object
-        return f"{quoted(name)} {'integer' if whole else 'text'} primary key not null"
-
-    def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
-        self.check_writable()
-        table = self._from
-        with self.errors("written"), self._connection:
-            columns = "a not null, b not null, probability real not null, primary key (a, b)"
-            self._connection.execute(f"create table if not exists {table} ({columns})")
-            rows = ((a, b, p) for (a, b), p in changed.items())
-            self._connection.executemany(f"insert or replace into {table} (a, b, probability) values (?, ?, ?)", rows)
-            self._connection.executemany(f"delete from {table} where a = ? and b = ?", removed)
-        self._forget()
+    def _fill(self, writer: Any, batches: Iterable[Any], first: Any) -> None:
+        names = first.column_names
+        parts = [_declared(first.schema.field(name)) for name in names]
+        keys = ", primary key (a, b)" if names[:2] == ["a", "b"] else ""
+        writer.execute(f"create table {self._from} ({', '.join(parts)}{keys})")
+        insert = f"insert into {self._from} ({', '.join(map(quoted, names))}) values ({', '.join('?' * len(names))})"
+        for table in batches:
+            if table.column_names != names:
+                raise InputError("Later rows have other fields than the first ones; give all the same.")
+            columns = [_values(table.column(name), name) for name in names]
+            writer.executemany(insert, zip(*columns, strict=True))
 
     def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
-        self.check_writable()
-        if self._virtual:
+        if self._virtual is not None:
             raise InputError(
                 f"{self.name} is a vec0 table, which takes no new columns; write a table of links instead."
             )
-        table = self._from
-        with self.errors("written"), self._connection:
-            if LINKED not in self._columns:
-                self._connection.execute(f"alter table {table} add column {quoted(LINKED)}")
-                self._connection.execute(f"alter table {table} add column {quoted(PROBABILITY)} real")
-            self._connection.executemany(
-                f"update {table} set {quoted(LINKED)} = ?, {quoted(PROBABILITY)} = ? where {self._key} = ?",
-                ((*(value or (None, None)), each) for each, value in changes.items()),
-            )
-        self._forget()
-
-    def close(self) -> None:
-        self._forget()
-        connection = self.__dict__.pop("_connection", None)
-        if connection is not None:
-            with suppress(Exception):
-                connection.close(True)
+        super().annotate(changes)
 
     @cached_property
     def _vectors(self) -> list[str]:
-        """Columns whose type says vector, or else all blobs."""
+        """Columns whose type says vector, or else all blobs; and a column without a type, if one asks for it."""
         said = [name for name, kind in self._columns.items() if _NUMBERS.search(kind) and "bit" not in kind.lower()]
-        return said or [name for name, kind in self._columns.items() if kind.lower() == "blob"]
+        found = said or [name for name, kind in self._columns.items() if kind.lower() == "blob"]
+        wanted = self.address.vector
+        return [*found, wanted] if wanted in self._columns and wanted not in found else found
 
     @cached_property
     def _vector(self) -> str:
-        candidates = self._vectors
-        if self.address.vector in self._columns:  # blobs of a column without a type, if one asks for them
-            candidates = [*candidates, str(self.address.vector)]
-        return choose_vector(self.address.vector, list(self._columns), candidates, self.name)
+        return choose_vector(self.address.vector, self._fields, self._vectors, self.name)
 
     @cached_property
     def _id(self) -> str | None:
-        """The column of ids; None means the row ids."""
-        if self.address.id is None and "id" not in self._columns:
-            keys = self._run("select name from pragma_table_xinfo(?) where pk > 0", [self._table])
-            return keys[0][0] if len(keys) == 1 else None
-        return choose_id(self.address.id, list(self._columns), self.name)
+        """The column of ids; the row ids where there is none."""
+        if self.address.id is not None or "id" in self._columns:
+            return choose_id(self.address.id, self._fields, self.name)
+        keys = self._run("select name from pragma_table_xinfo(?) where pk > 0", [self._table])
+        return keys[0][0] if len(keys) == 1 else "rowid" if self._has_rowid else None
 
     @cached_property
     def _has_rowid(self) -> bool:
@@ -305,7 +232,24 @@ class SqliteStore(SqlStore):
         return True
 
 
-def _value(value: Any) -> Any:
-    if value is None or isinstance(value, (int, float, str, bytes)):
-        return value
-    return json.dumps(value, default=str) if isinstance(value, (list, dict)) else str(value)
+def _declared(field: Any) -> str:
+    if field.name == "vector":
+        kind = "int8" if str(field.type.value_type) == "int8" else "float"
+        return f"{quoted(field.name)} {kind}[{field.type.list_size}] not null"
+    if field.name != "id":
+        return quoted(field.name)  # no affinity: values stay as they are
+    return f"{quoted(field.name)} {'integer' if str(field.type) == 'int64' else 'text'} primary key not null"
+
+
+def _values(column: Any, name: str) -> list[Any]:
+    if name == "vector":
+        numbers = matrix(column.combine_chunks(), 0, column.type.list_size, name)
+        return [row.tobytes() for row in numbers]
+    return [
+        json.dumps(value, default=str)
+        if isinstance(value, (list, dict))
+        else value
+        if value is None or isinstance(value, (int, float, str, bytes))
+        else str(value)
+        for value in column.to_pylist()
+    ]

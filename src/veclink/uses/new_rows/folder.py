@@ -16,8 +16,8 @@ from veclink.backends.cloud_pair import Projections
 from veclink.confidence.constants import CALIBRATION_VERSION
 from veclink.data.links import Links
 from veclink.errors import InputError, OutputError
+from veclink.files.atomic import check_replaceable, folder_written_whole
 from veclink.files.fingerprints import digest
-from veclink.files.folders import check_replaceable, folder_written_whole, restore
 from veclink.files.locks import alone
 from veclink.files.safetensors import read_header, read_tensor, write_tensors
 from veclink.uses.new_rows.held import Held
@@ -74,7 +74,6 @@ def write(path: Path, links: Links, knowledge: Knowledge, translators: Translato
 
     The linker that was read from there is: one that another run has put there since is not.
     """
-    restore(path)
     with alone(path), folder_written_whole(path, may_replace=FILES.__contains__) as new:
         check_unchanged(path, held)
         for name, arrays in _tensors(knowledge).items():
@@ -100,7 +99,6 @@ def check_unchanged(path: Path, held: Held) -> None:
 
 def read(path: Path) -> tuple[Links, Knowledge, Translators, Held]:
     """All that `write` wrote."""
-    restore(path)
     try:
         text = (path / PLAIN).read_text(encoding="utf-8")
         plain = json.loads(text)

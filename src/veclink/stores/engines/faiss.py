@@ -7,7 +7,6 @@ payload. Ids that are text are in `index.ids.txt` beside it, or in the file of `
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,23 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from veclink.data.ids import (
-    beside,
-    disown_ids_beside,
-    finish_ids_beside,
-    read_ids,
-    read_ids_beside,
-    remove_ids_beside,
-    write_ids_beside,
-)
+from veclink.data.ids import beside, ids_in_the_way, read_ids, read_ids_beside, written_with_ids
 from veclink.errors import InputError, plural
-from veclink.files.atomic import written_whole
 from veclink.files.memory import limited
-from veclink.stores.protocol import BATCH, TABLE, Batch, Store
-from veclink.stores.urls import Address
+from veclink.stores.protocol import BATCH, Batch, Store
 
 SPARE, COPIES = 64_000_000, 4
-"""Bytes that reading an index may take: these, and so many times its own."""
+"""Bytes that reading an index may take: these, and so many times its own; a damaged one can name any number."""
 
 
 class FaissStore(Store):
@@ -41,49 +30,29 @@ class FaissStore(Store):
     keeps_links = False
     needs = ("faiss", "FAISS", "veclink[faiss]")
 
-    def __init__(self, address: Address, *, writable: bool = False) -> None:
-        super().__init__(address, writable=writable)
-        finish_ids_beside(self._path)
-
     @cached_property
     def _index(self) -> Any:
         faiss = self._package()
         if self.address.where or self.address.vector:
             raise InputError(f"{self.name} has no payload and one vector per row; leave ?where= and ?vector= out.")
-        with limited(self._most, self.name), self.errors():
+        with limited(SPARE + COPIES * self._path.stat().st_size, self.name), self.errors():
             try:
                 # mapped so, the lists of an index that keeps them in another file are not opened yet
                 index = faiss.read_index(str(self._path), faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY)
-            except RuntimeError:  # not every kind can be mapped
-                index = self._read_alone()
-        self._check_lists(index)
-        return index
-
-    @property
-    def _most(self) -> int:
-        """Bytes that the library may take for the index: a damaged one can name any number of vectors."""
-        return SPARE + COPIES * self._path.stat().st_size
-
-    def _read_alone(self) -> Any:
-        """The index, read where there is no other file that it could name."""
-        faiss = self._package()
-        with TemporaryDirectory(prefix="veclink-") as folder:
-            alone = Path(folder) / "index.faiss"
-            alone.symlink_to(self._path.absolute())
-            return faiss.read_index(str(alone), faiss.IO_FLAG_READ_ONLY | faiss.IO_FLAG_ONDISK_SAME_DIR)
-
-    def _check_lists(self, index: Any) -> None:
-        """Refuse an index whose vectors are in another file, which it names itself: it could be any file."""
-        faiss = self._package()
+            except RuntimeError:  # not every kind can be mapped: read it where there is no other file it could name
+                with TemporaryDirectory(prefix="veclink-") as folder:
+                    alone = Path(folder) / "index.faiss"
+                    alone.symlink_to(self._path.absolute())
+                    index = faiss.read_index(str(alone), faiss.IO_FLAG_READ_ONLY | faiss.IO_FLAG_ONDISK_SAME_DIR)
         inverted = faiss.try_extract_index_ivf(index)
-        if inverted is None:
-            return
-        named = getattr(faiss.downcast_InvertedLists(inverted.invlists), "filename", "")
-        if named not in ("", str(self._path)):
+        lists = None if inverted is None else faiss.downcast_InvertedLists(inverted.invlists)
+        named = getattr(lists, "filename", "")
+        if named not in ("", str(self._path)):  # it could be any file
             raise InputError(
                 f"{self.name} keeps its vectors in another file, {named}, which is not read; "
                 "copy its lists into the index (an ArrayInvertedLists) and write that."
             )
+        return index
 
     @cached_property
     def _numbers(self) -> np.ndarray | None:
@@ -97,11 +66,10 @@ class FaissStore(Store):
         sizes = [lists.list_size(i) for i in range(index.nlist)]
         parts = [np.array(self._package().rev_swig_ptr(lists.get_ids(i), size)) for i, size in enumerate(sizes) if size]
         numbers = np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64)
-        if np.array_equal(numbers, np.arange(len(numbers))):
-            with self.errors():
-                index.make_direct_map()
-            return None
         with self.errors():
+            if np.array_equal(numbers, np.arange(len(numbers))):
+                index.make_direct_map()
+                return None
             index.set_direct_map_type(self._package().DirectMap.Hashtable)
         return numbers
 
@@ -112,10 +80,9 @@ class FaissStore(Store):
         if names is None:
             return self._numbers
         if len(names) != self.count():
-            file = given or beside(self._path)
             raise InputError(
-                f"{self.name} has {plural(self.count(), 'vector')} and {file} {plural(len(names), 'id')}; "
-                "give one for each."
+                f"{self.name} has {plural(self.count(), 'vector')} and {given or beside(self._path)} "
+                f"{plural(len(names), 'id')}; give one for each."
             )
         return names
 
@@ -123,8 +90,7 @@ class FaissStore(Store):
         return self._path.is_file()
 
     def in_the_way(self) -> str | None:
-        ids = beside(self._path)
-        return super().in_the_way() or (None if ids is None else str(ids))
+        return super().in_the_way() or ids_in_the_way(self._path)
 
     def count(self) -> int:
         return int(self._index.ntotal)
@@ -140,13 +106,13 @@ class FaissStore(Store):
         metric = {0: "inner product", 1: "L2"}.get(self._index.metric_type, str(self._index.metric_type))
         return {"index": type(self._index).__name__, "metric": metric}
 
-    def batches(self, size: int = BATCH, *, after: Any = None, payload: bool = True) -> Iterator[Batch]:
+    def batches(self, size: int = BATCH, *, payload: bool = True) -> Iterator[Batch]:
         names, count = self._names, self.count()
-        for start in range(int(after or 0), count, size):
+        for start in range(0, count, size):
             stop = min(start + size, count)
             with self.errors():
                 vectors = self._reconstructed(start, stop)
-            yield Batch(vectors, None if names is None else names[start:stop], None, stop)
+            yield Batch(vectors, None if names is None else names[start:stop])
 
     def _reconstructed(self, start: int, stop: int) -> np.ndarray:
         index, numbers = self._index, self._numbers
@@ -165,22 +131,13 @@ class FaissStore(Store):
         names: list[str] = []
         for batch in batches:
             vectors = np.ascontiguousarray(batch.vectors, np.float32)
-            if batch.ids is None:
-                index.add(vectors)
-            elif text:
-                names += map(str, batch.ids.tolist())
+            if batch.ids is None or text:
+                names += [] if batch.ids is None else map(str, batch.ids.tolist())
                 index.add(vectors)
             elif batch.ids.dtype == object:
                 raise InputError("Later rows have ids that are text and the first ones integers; give one kind.")
             else:
                 index.add_with_ids(vectors, batch.ids)
-        with ExitStack() as stack:  # either both files are there at the end, or neither
-            path = stack.enter_context(written_whole(self._path))
+        with written_with_ids(self._path) as (path, keep):
             faiss.write_index(index, str(path))
-            if text:
-                write_ids_beside(self._path, path, names, stack, metadata.get(TABLE))
-            else:
-                disown_ids_beside(self._path, path, stack)
-        if not text:
-            remove_ids_beside(self._path)
-        self._forget()
+            keep(names if text else None)

@@ -1,1 +1,0 @@
-"""Vectors in files: one module for each format."""

@@ -1,0 +1,183 @@
+"""Parquet files as one collection: `parquet:///folder`, or just the folder; `s3://bucket/folder`, `s3://bucket/x.parquet`.
+
+Keys of a bucket come from where AWS's own programs have them; AWS_ENDPOINT_URL names a server that is not Amazon's.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from veclink.errors import InputError, named, needed
+from veclink.files.atomic import folder_written_whole
+from veclink.files.scratch import scratch_folder
+from veclink.files.tables import metadata_of, with_metadata
+from veclink.stores.arrow import is_list, matrix, records_of
+from veclink.stores.columns import check_known
+from veclink.stores.protocol import BATCH, Batch, Store
+
+PART_ROWS = 1_000_000
+NO_ROWS = ("_SUCCESS", "_metadata", "_common_metadata")
+"""Files that other programs write beside the parts, about the parts."""
+_SIGNS = {"=": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+
+
+class ParquetStore(Store):
+    """Parquet files with the same columns, in the order of their names."""
+
+    keeps_links = False
+    needs = ("pyarrow.dataset", "Parquet", "pyarrow")
+
+    @cached_property
+    def _system(self) -> Any:
+        fs: Any = needed("pyarrow.fs", "Parquet")
+        if self.address.path is not None:
+            return fs.LocalFileSystem(use_mmap=True)
+        server = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or None
+        if server is not None and not server.startswith(("http://", "https://")):
+            raise InputError("AWS_ENDPOINT_URL is no URL of a server; write it like https://storage.example.org.")
+        where = {"endpoint_override": server.rstrip("/"), "scheme": server.partition(":")[0]} if server else {}
+        region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
+        tries = fs.AwsStandardS3RetryStrategy(max_attempts=3)
+        return fs.S3FileSystem(region=region, connect_timeout=10, retry_strategy=tries, **where)
+
+    @property
+    def _root(self) -> str:
+        return str(self.address.path) if self.address.path else f"{self.address.host}/{self.address.database}"
+
+    @cached_property
+    def _files(self) -> list[str]:
+        fs: Any = needed("pyarrow.fs", "Parquet")
+        with self.errors():
+            (root,) = self._system.get_file_info([self._root])
+            if root.type == fs.FileType.File:
+                return [self._root]
+            found = self._system.get_file_info(fs.FileSelector(self._root, recursive=True, allow_not_found=True))
+        names = (each.path for each in found if each.type == fs.FileType.File and each.path.endswith(".parquet"))
+        below = PurePosixPath(self._root)
+        # hidden ones are what killed runs left
+        return sorted(
+            name
+            for name in names
+            if not any(part.startswith(".") for part in PurePosixPath(name).relative_to(below).parts)
+        )
+
+    @cached_property
+    def _dataset(self) -> Any:
+        with self.errors():
+            found = self._package().dataset(self._files, filesystem=self._system, format="parquet")
+            for fragment in found.get_fragments():
+                names = fragment.physical_schema.names
+                if names != found.schema.names:
+                    raise InputError(
+                        f"{fragment.path} has the columns {named(names)} and {PurePosixPath(self._files[0]).name} "
+                        f"{named(found.schema.names)}; give all files the same."
+                    )
+        return found
+
+    @property
+    def _schema(self) -> Any:
+        return self._dataset.schema
+
+    def exists(self) -> bool:
+        return bool(self._files)
+
+    def count(self) -> int:
+        with self.errors():
+            return int(self._dataset.count_rows(filter=self._filter))
+
+    def dimension(self) -> int:
+        kind = self._schema.field(self._vector).type
+        if hasattr(kind, "list_size"):
+            return int(kind.list_size)
+        first = next((each for each in self.scan([self._vector], 1) if each.num_rows), None)
+        return 0 if first is None else matrix(first.column(0), 0, None, self.name).shape[1]
+
+    @property
+    def dtype(self) -> np.dtype:
+        dtype = np.dtype(self._schema.field(self._vector).type.value_type.to_pandas_dtype())
+        return np.dtype(np.float32) if dtype == np.float64 else dtype
+
+    def metadata(self) -> dict[str, Any]:
+        return metadata_of(self._schema)
+
+    @property
+    def _fields(self) -> list[str]:
+        return self._schema.names
+
+    @cached_property
+    def _vectors(self) -> list[str]:
+        return [each.name for each in self._schema if is_list(each.type)]
+
+    @cached_property
+    def _filter(self) -> Any:
+        """The filters of the URL as pyarrow takes them; None without any."""
+        check_known(self.address.where, self._fields, self.name)
+        kept = None
+        for each in self.address.where:
+            holds = _SIGNS[each.sign](self._package().field(each.field), each.value)
+            kept = holds if kept is None else kept & holds
+        return kept
+
+    def scan(self, columns: Sequence[str] | None = None, size: int = BATCH) -> Iterator[Any]:
+        others = [each for each in self._fields if each not in self._vectors or each == self._vector]
+        with self.errors():
+            # a few batches ahead: more would be held in memory
+            yield from self._dataset.to_batches(
+                columns=list(columns or others), filter=self._filter, batch_size=size, batch_readahead=2,
+                fragment_readahead=1,
+            )  # fmt: skip
+
+    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
+        schema = with_metadata(records_of(first).schema, metadata)
+        if self.address.path is not None:
+            with folder_written_whole(self._path, may_replace=is_part) as folder:
+                for part, rows in enumerate(_parts(batches)):
+                    _write(folder / f"part-{part:05d}.parquet", schema, rows)
+            return
+        fs: Any = needed("pyarrow.fs", "S3")
+        target = self._root if self._root.endswith(".parquet") else f"{self._root}/part-00000.parquet"
+        others = [each for each in self._files if each != target]
+        if others:  # it could not be replaced in one step
+            raise InputError(f"{self.name} holds other objects, {named(others)}; choose another name or remove them.")
+        width = first.vectors.shape[1] * first.vectors.dtype.itemsize
+        with scratch_folder(len(first) * width, f"rows for {self.name}") as folder:
+            _write(folder / "x.parquet", schema, batches)
+            # it is there when all of it is, and a killed run leaves nothing that can be seen
+            local = fs.LocalFileSystem()
+            source = str(folder / "x.parquet")
+            fs.copy_files(source, target, source_filesystem=local, destination_filesystem=self._system)
+
+
+def is_part(name: str) -> bool:
+    """Whether a file of this name belongs to a folder of Parquet files."""
+    return name.endswith(".parquet") or name in NO_ROWS or (name.startswith(".") and name.endswith(".crc"))
+
+
+def _parts(batches: Iterator[Batch]) -> Iterator[Iterator[Batch]]:
+    """The batches of one file after the other, of about `PART_ROWS` rows each."""
+    waiting = next(batches, None)
+
+    def part() -> Iterator[Batch]:
+        nonlocal waiting
+        rows = 0
+        while waiting is not None and rows < PART_ROWS:
+            rows += len(waiting)
+            yield waiting
+            waiting = next(batches, None)
+
+    while waiting is not None:
+        yield part()
+
+
+def _write(path: Any, schema: Any, batches: Iterator[Batch]) -> None:
+    parquet: Any = needed("pyarrow.parquet", "Parquet")
+    with parquet.ParquetWriter(path, schema) as writer:
+        for batch in batches:
+            writer.write_table(records_of(batch, schema))
