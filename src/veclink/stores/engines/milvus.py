@@ -27,6 +27,7 @@ from veclink.stores.engines.local import Replacement, asked_for, copied
 from veclink.stores.engines.milvus_check import MARK, check_folder
 from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store, in_parts
 
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its library writes to stderr while a long read goes on
 MOST = 8192  # rows in one answer; Milvus's own limit is 16,384
 WRITE = 2000
 OWN = "veclink"
