@@ -281,6 +281,13 @@ def test_an_unknown_ending_says_what_is_known(name: str) -> None:
         open_collection(name)
 
 
+@pytest.mark.parametrize("name", ["x" * 10_000, "x" * 10_000 + ".npy", "folder"])
+def test_a_name_that_no_file_can_have_and_an_empty_folder_are_told(tmp_path: Path, name: str) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(InputError, match=r"x… cannot be opened|is a folder, and no collection"):
+        open_collection(name if len(name) > 300 else tmp_path / name)
+
+
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [("", "name of a collection is empty"), (" ", "is empty"), (".", "a folder"), ("/", "a folder")],

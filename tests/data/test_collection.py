@@ -23,6 +23,12 @@ def test_an_array_is_kept_not_copied() -> None:
     assert (len(collection), collection.dimension, collection.ids, collection.name) == (4, 3, None, "array")
 
 
+def test_a_masked_array_is_refused_by_row() -> None:
+    vectors = np.ma.masked_invalid(np.where(np.arange(12).reshape(4, 3) == 7, np.nan, 1.0))
+    with pytest.raises(InputError, match="masked numbers in row 2"):
+        Collection.from_array(vectors)
+
+
 def test_a_collection_opens_as_itself() -> None:
     collection = Collection.from_array(VECTORS)
     assert open_collection(collection) is collection

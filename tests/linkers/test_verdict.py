@@ -175,3 +175,7 @@ def test_few_rows_come_first_where_they_are_the_plainest_cause(tmp_path: Path) -
     assert "has 100 rows only" in links.summary.reasons[0] and "plainest" not in links.summary.reasons[0]
     assert "has 100 rows only" in headline(links, None)[1]
     assert "rows only" not in " ".join(_nothing_from(100, rows=300).summary.reasons)
+
+
+def test_anchors_that_look_wrong_are_not_counted_among_no_pairs() -> None:
+    assert SeedCheck(0, None, 21).reasons() == ["21 given pairs look wrong and were not used."]

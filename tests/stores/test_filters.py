@@ -21,13 +21,15 @@ from veclink.stores.urls import parse_url
         ("a=b=c", Condition("a", "=", "b=c")),
         ("score<0.5", Condition("score", "<", 0.5)),
         ("x=null", Condition("x", "=", "null")),
+        ("title=\"this or x=1\"", Condition("title", "=", "this or x=1")),
+        ("title=War and peace", Condition("title", "=", "War and peace")),
     ],
 )
 def test_filters_as_people_write_them(text: str, condition: Condition) -> None:
     assert parse_condition(text) == condition
 
 
-@pytest.mark.parametrize("text", ["year", "", "open>true"])
+@pytest.mark.parametrize("text", ["year", "", "open>true", "year>=100 or 1=1", "year>1 AND venue=ACL"])
 def test_filters_without_a_sense_are_refused(text: str) -> None:
     with pytest.raises(InputError, match="The filter"):
         parse_condition(text)

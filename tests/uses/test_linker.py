@@ -59,7 +59,9 @@ def test_one_row_alone_has_the_partner_that_it_has_among_many(linker: Linker) ->
 def test_new_rows_of_the_other_side_are_linked_alike() -> None:
     grown = grown_papers()
     links = first_links()
-    summary = replace(links.summary, n_a=links.summary.n_b, n_b=links.summary.n_a)
+    summary = replace(
+        links.summary, n_a=links.summary.n_b, n_b=links.summary.n_a, vectors=links.summary.vectors[::-1]
+    )
     known = Links(links.pairs[:, ::-1], links.probability, summary)
     turned = Linker.fit(grown.b, grown.a, links=known)
     matched = turned.match(grown.new, side="b")
@@ -72,7 +74,7 @@ def test_a_copy_of_a_row_that_is_known_takes_no_partner_away(saved: Path) -> Non
     sure = first_links().pairs[:20]
     linker = Linker.load(saved)
     assert len(linker.match(grown.a[sure[:, 0]], against=grown.b)) <= 2
-    linker.update(new_a=grown.a[sure[:, 0]])
+    linker.update(new_a=np.concatenate([grown.a[sure[:, 0]], grown.new]))
     kept = {tuple(pair) for pair in linker.links.pairs.tolist()}
     assert {tuple(pair) for pair in sure.tolist()} <= kept
 
@@ -88,16 +90,24 @@ def test_copies_of_known_rows_are_counted_and_have_no_links(saved: Path) -> None
     among = linker.match(mixed)
     assert among.summary.reasons[0].startswith("1 of the 61 new rows is a copy of")
     assert (among.pairs - [1, 0]).tolist() == linker.match(grown.new).pairs.tolist()
-    before = len(linker.links)
-    taken = linker.match_and_update(grown.a[:30])
-    assert taken.summary == replace(links.summary, **later(taken))
-    assert linker.sizes == (270, 300) and len(linker.links) == before
-    assert len(linker.match(grown.new)) == len(among)
+    taken = linker.match_and_update(mixed)
+    assert linker.sizes == (301, 300) and taken.summary.copies == (1, 0) and len(taken) == len(among)
 
 
-def later(links: Links) -> dict[str, object]:
-    """What the linker says of rows that it has taken in, and not of new ones."""
-    return {"iterations": links.summary.iterations, "caution": links.summary.caution}
+def test_bare_rows_are_not_taken_in_twice(saved: Path, tmp_path: Path) -> None:
+    grown = grown_papers()
+    linker = Linker.load(saved)
+    linker.update(new_a=grown.new, b=grown.b)
+    linker.save(tmp_path / "grown")
+    for known in (linker, Linker.load(tmp_path / "grown")):
+        before = known.links
+        known.update(new_a=grown.new)
+        assert known.sizes == (300, 300) and known.links == before
+        part, turned, wide = grown.new[:25], grown.new[::-1], grown.new[10:].astype(np.float64)
+        for batch in (part, turned, wide, np.concatenate([grown.new, grown.new[:50] + 0.01]), grown.a):
+            with pytest.raises(InputError, match=r"are copies of rows that side A has already"):
+                known.update(new_a=batch)
+        assert known.sizes == (300, 300) and known.links == before
 
 
 def test_the_share_of_new_rows_with_a_partner_is_told_alike_before_and_after_they_are_taken_in(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from veclink.cli.shared import Computing, LinksFile, Payloads, Printing, check_output, command, opened, print_warning
-from veclink.errors import WrongLinksWarning
+from veclink.cli.shared import Computing, LinksFile, Payloads, Printing, check_output, command, opened
 
 
 @dataclass(frozen=True)
@@ -48,17 +46,13 @@ def cluster(
     from veclink.uses.clustering import cluster as clusters_of
 
     check_output(output, a, b, str(links), *showing.files())
-    with (
-        printing.progress() as listener,
-        warnings.catch_warnings(action="ignore", category=WrongLinksWarning),  # told below, without its place
-    ):
+    with printing.progress() as listener:
         left, right = (
             opened(each, file, payload=False, memory=computing.memory, progress=listener)
             for each, file in ((a, showing.payload_a), (b, showing.payload_b))
         )
         found = clusters_of(left, right, links, progress=listener, **asdict(leiden), **asdict(computing))
     found.save(output)
-    print_warning(found.summary.warning)
     told = {"output": str(output), **found.describe(showing.examples)}
     printing.result(told, lambda: typer.echo("\n".join(_lines(told))))
 

@@ -67,6 +67,8 @@ def cut(
     chosen = loaded.at(**given)
     agreement = chosen.agreement()
     chosen = replace(chosen, summary=replace(chosen.summary, agreement=agreement))
+    if chosen.summary.verdict == NOT_LINKABLE:
+        chosen = chosen.none()
     chosen.save(output, columns)
     judged = len(loaded) if loaded.considered is None else len(loaded.considered)
     told = {"output": str(output), "judged": judged, "before": len(loaded), **summary_values(chosen.summary)}

@@ -67,6 +67,6 @@ def _against_column(links: Path, left: Collection, right: Collection, column: st
     from veclink.data.agreement import score_by_column
     from veclink.uses.linked_pairs import pairs_of
 
-    pairs, _ = pairs_of(links, left, right)
+    pairs, _ = pairs_of(links, left, right, force=True)
     found = score_by_column(column, pairs, left, right)
     printing.result(found.to_dict(), lambda: print_column_scores(found))

@@ -172,6 +172,8 @@ def link(
         links = find_links(left, right, progress=listener, **options)
     if wanted.precision is not None:
         links = with_agreement(links.at(precision=wanted.precision), left, right)
+    if links.summary.verdict == "not linkable":
+        links = links.none()
     links.save(output, written.columns)
     if wanted.report is not None:
         from veclink.report import save_report

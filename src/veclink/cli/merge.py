@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -12,6 +11,7 @@ import typer
 from veclink.cli.new_rows import opened_other, payloads_of
 from veclink.cli.places import check_folder_of
 from veclink.cli.shared import (
+    Force,
     MapKind,
     Payloads,
     Printing,
@@ -22,9 +22,8 @@ from veclink.cli.shared import (
     check_output,
     command,
     opened,
-    print_warning,
 )
-from veclink.errors import InputError, WrongLinksWarning, named, without_secrets
+from veclink.errors import InputError, named, without_secrets
 
 if TYPE_CHECKING:
     from veclink.uses.linked_pairs import GivenLinks
@@ -75,6 +74,7 @@ class Writing:
     ] = False
     yes: Annotated[bool, typer.Option("--yes", help="Write it. Without this, only say what would be written.")] = False
     replace: Annotated[bool, typer.Option("--replace", help="Replace a collection that is there already.")] = False
+    force: Force = False
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def merge(
     from veclink.uses.maps import KINDS
 
     check_choice("--map", merging.map, ("auto", *KINDS))
-    options = {**asdict(merging), "sure": writing.probability}
+    options = {**asdict(merging), "sure": writing.probability, "force": writing.force}
     if appending.append:
         _check_append(b, writing, merging)
         payload, payload_other = payloads_of(payloads, appending.side, appending.against)
@@ -148,7 +148,6 @@ def _merge(
     with (
         open_target(output, write=writing.yes) as store,  # an unknown kind is told before the long work
         printing.progress() as listener,
-        warnings.catch_warnings(action="ignore", category=WrongLinksWarning),  # told below, without its place
     ):
         if not store.keeps_payload and store.address.path is not None:
             check_table_beside(store.address.path)
@@ -163,7 +162,6 @@ def _merge(
         if writing.yes and not there:
             _say_before(_cost(merged.summary.hidden, inputs[2]), printing)
             merged.write(store, replace=writing.replace, progress=listener)
-    print_warning(merged.summary.warning)
     told = {"output": without_secrets(output), "written": writing.yes and not there, **asdict(merged.summary)}
     told["payload_warning"] = merged.rows.payload_warning
     lines = _sentences(told)
@@ -179,7 +177,7 @@ def _merge(
 
 
 def _check_append(b: str | None, writing: Writing, merging: Merging) -> None:
-    if b is not None or writing.links is not None or writing.dedupe or writing.replace:
+    if b is not None or writing.links is not None or writing.dedupe or writing.replace or writing.force:
         raise typer.BadParameter("With --append there are new rows, --linker and -o; leave B and what it needs out.")
     if merging != Merging():
         raise typer.BadParameter(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from veclink.cli.shared import Payloads, Printing, check_report, command, note_short_columns, opened
+from veclink.cli.shared import Force, Payloads, Printing, check_report, command, note_short_columns, opened
 
 
 @command
@@ -19,6 +19,7 @@ def report(
     a: Annotated[str | None, typer.Argument(metavar="A", help="The linked collections: for titles and a map.")] = None,
     b: Annotated[str | None, typer.Argument(metavar="B", help="The second one.")] = None,
     truth: Annotated[Path | None, typer.Option(help="The true pairs, where they are known: columns a,b.")] = None,
+    force: Force = False,
 ) -> None:
     """Write the page that says whether to trust the links, and shows why: one HTML file, no server, no network."""
     from veclink.data.links import Links
@@ -35,6 +36,6 @@ def report(
         note_short_columns(found, links)
     left = None if a is None else opened(a, payloads.payload_a)
     right = None if b is None else opened(b, payloads.payload_b)
-    save_report(output, found, left, right, truth=truth)
+    save_report(output, found, left, right, truth=truth, force=force)
     told = {"report": str(output), "links": len(found), "verdict": found.summary.verdict}
     printing.result(told, lambda: typer.echo(f"The report is {output}; open it in a browser."))

@@ -50,6 +50,10 @@ Columns = Annotated[
 ]
 SkipZero = Annotated[bool, typer.Option("--skip-zero", help="Leave out zero vectors instead of stopping.")]
 
+Force = Annotated[
+    bool, typer.Option("--force", help="Go on where A and B are not the vectors that were linked, but as many.")
+]
+
 
 def check_memory(text: str | None) -> str | None:
     """Refuse an amount of memory that cannot be understood, or that is too little."""
@@ -213,7 +217,11 @@ def one_sentence_errors() -> Iterator[None]:
     except BrokenPipeError:  # nobody reads what is printed, as after `| head`; told by the exit code alone
         raise
     except (VeclinkError, OSError) as error:
-        typer.echo(f"veclink: {without_secrets(str(error))}", err=True)
+        said = str(error)
+        if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
+            name = str(error.filename)
+            said = f"{name if len(name) < 300 else name[:60] + '…'} cannot be used ({error.strerror}); check the name."
+        typer.echo(f"veclink: {without_secrets(said)}", err=True)
         raise typer.Exit(ERROR) from error
     except typer.BadParameter as error:
         error.message = without_secrets(error.message)

@@ -9,9 +9,9 @@ from typing import Any
 
 import typer
 
-from veclink.errors import ShuffledPayloadWarning, UnusedIdsWarning
+from veclink.errors import ShuffledPayloadWarning, UnusedIdsWarning, WrongLinksWarning
 
-TOLD = UnusedIdsWarning, ShuffledPayloadWarning
+TOLD = UnusedIdsWarning, ShuffledPayloadWarning, WrongLinksWarning
 
 
 @contextmanager
@@ -26,7 +26,8 @@ def plain_warnings() -> Iterator[None]:
                 usual(message, category, *place, **more)
             elif str(message) not in told:
                 told.add(str(message))
-                typer.echo(str(message), err=True)
+                before = "veclink: Warning: " if issubclass(category, WrongLinksWarning) else ""
+                typer.echo(f"{before}{message}", err=True)
 
         warnings.showwarning = show
         for each in TOLD:

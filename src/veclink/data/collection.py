@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ import numpy as np
 
 from veclink.data.ids import as_ids
 from veclink.errors import InputError, named, plural
+from veclink.files.fingerprints import ROWS_BYTES
+from veclink.files.memory_maps import forget_pages
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -110,6 +113,9 @@ def _check_vectors(vectors: np.ndarray, name: str) -> None:
         raise InputError(f"{name} has the shape {shape}; vectors come as a two-dimensional array, one row for each.")
     if vectors.shape[1] == 0:
         raise InputError(f"{name} has {plural(len(vectors), 'row')} of 0 numbers; a vector needs at least 2.")
+    if np.ma.is_masked(vectors):
+        rows = np.flatnonzero(np.ma.getmaskarray(vectors).any(axis=1))
+        raise InputError(f"{name} has masked numbers in row {named(rows)}; fill them, or leave the rows out.")
     kind = vectors.dtype
     if not (kind.kind == "f" and kind.itemsize in (2, 4, 8)) and kind != np.int8:
         raise InputError(
@@ -128,6 +134,17 @@ def numbers(collection: Collection, where: slice | np.ndarray) -> np.ndarray:
     rows = np.array(source[where], dtype=wide, order="C", subok=False)
     scale = scale_of(collection, where)
     return rows if scale is None else np.multiply(rows, scale, out=rows)
+
+
+def fingerprint(collection: Collection) -> str:
+    """Letters that differ where any number does, and not where the same numbers are kept in another width."""
+    made = hashlib.sha256(repr(collection.vectors.shape).encode())
+    step = max(1, ROWS_BYTES // (4 * collection.dimension))
+    for start in range(0, len(collection), step):
+        with np.errstate(over="ignore"):
+            made.update(numbers(collection, slice(start, start + step)).astype(np.float32, copy=False).data)
+        forget_pages(collection.vectors)
+    return made.hexdigest()[:16]
 
 
 def scale_is_large(collection: Collection) -> bool:

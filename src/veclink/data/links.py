@@ -141,6 +141,10 @@ class Links(ShownLinks):
         summary = judged_anew(summary_of_first(self.summary, source.probability[:kept]))
         return source.some(slice(kept), summary, considered=source)
 
+    def none(self) -> Links:
+        """No pair of them, not even among the judged ones, with the verdict and the reasons: what exit code 3 means."""
+        return self.some(slice(0), summary_of_first(self.summary, np.empty(0)), considered=None)
+
     def some(self, rows: slice | np.ndarray, summary: Summary, **changes: Any) -> Links:
         """The links of these rows, with the summary that is true of them, and other changes of single fields.
 

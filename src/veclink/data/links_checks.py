@@ -130,6 +130,8 @@ _SUMMARY: dict[str, Check] = {
     "copies": _pair_of(_is_whole, _is_whole),
     "agreement": _is_table_or_none,
     "caution": _is_number,
+    "vectors": lambda value: value is None or _pair_of(_is_text, _is_text)(value),
+    "found": lambda value: value is None or _is_text(value),
 }
 _TRACE: dict[str, Check] = {
     "growth": _list_of(_pair_of(_is_whole, _is_whole)),

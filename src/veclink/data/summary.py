@@ -53,6 +53,10 @@ class Summary:
         Rows of A and of B that stand for the same object as another row of their side, and were linked with it.
     agreement : Agreement or None
         In how many links a column of the payload says the same; None where there is none to compare.
+    vectors : (str, str) or None
+        Fingerprints of all vectors of A and of B (`data.collection.fingerprint`); None in files of 0.1 and 0.2.
+    found : str or None
+        A fingerprint of the pairs as they were found, which links that are chosen among them have, too.
     seconds : float or None
         No part of equality and of saved files, so that the same input gives the same file.
     """
@@ -77,6 +81,8 @@ class Summary:
     overlap_range: Range | None = None
     contradicting_seeds: tuple[tuple[int, int], ...] = ()
     calibration: str | None = None
+    vectors: tuple[str, str] | None = field(default=None, compare=False)
+    found: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
@@ -88,6 +94,8 @@ class Summary:
             object.__setattr__(self, name, rows)
         for name in ("precision_range", "recall_range", "overlap_range"):
             object.__setattr__(self, name, _range(name, getattr(self, name)))
+        if self.vectors is not None:
+            object.__setattr__(self, "vectors", (str(self.vectors[0]), str(self.vectors[1])))
         if isinstance(self.agreement, Mapping):  # as it is saved
             object.__setattr__(self, "agreement", Agreement(**self.agreement))
 

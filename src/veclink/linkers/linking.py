@@ -13,7 +13,7 @@ import numpy as np
 
 from veclink.backends import chosen_device
 from veclink.backends.cloud_pair import machines_at
-from veclink.data.collection import Collection
+from veclink.data.collection import Collection, fingerprint
 from veclink.data.doubt import NOT_LINKABLE
 from veclink.data.judged import with_ranges
 from veclink.data.links import Links
@@ -22,6 +22,7 @@ from veclink.data.pairs import KnownPairs, resolve_seeds
 from veclink.data.payload_pairs import MIN_MATCHES, ColumnMatches, match_column, most_matches
 from veclink.data.texts import texts_of
 from veclink.errors import InputError, named, plural
+from veclink.files.fingerprints import digest
 from veclink.geometry.clouds import Cloud
 from veclink.linkers.anchors import (
     Anchors,
@@ -164,8 +165,11 @@ def link(
         links = _with_column(links, matches, given)
     links = with_agreement(links, left, right)
     links = with_texts(links, left, right)
+    judged = links.considered or links
     summary = replace(
         links.summary,
+        vectors=(fingerprint(left), fingerprint(right)),
+        found=digest(judged.pairs, judged.probability),
         contradicting_seeds=_contradicting(known),
         seconds=time.perf_counter() - began,
     )

@@ -82,7 +82,8 @@ class SeedCheck:
             share = f"{self.recovered:.0%}"
             said.append(f"{share} of the {self.given:,} given pairs come out as links again when left out.")
         if self.outliers:
-            said.append(f"{self.outliers:,} of the {self.given:,} given pairs look wrong and were not used.")
+            of = f" of the {self.given:,}" if self.given else ""  # anchors are no pairs of rows
+            said.append(f"{self.outliers:,}{of} given pairs look wrong and were not used.")
         return said
 
 

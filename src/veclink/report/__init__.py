@@ -40,13 +40,14 @@ def save_report(
     truth: Any = None,
     payload_a: Any = True,
     payload_b: Any = True,
+    force: bool = False,
 ) -> None:
     """Write the report of `links` to `path`, whole or not at all.
 
     a, b: the linked collections (arrays, collections or files), for titles and the map; without them the report shows
     ids and has no map. truth: the true pairs, where they are known (as seeds are given): links are then marked as right
     or wrong, and true precision and recall stand next to the estimates. payload_a, payload_b: titles and other columns
-    of collections that do not carry them, as in `link`.
+    of collections that do not carry them, as in `link`. force: go on where these are not the vectors that were linked.
     """
     left = None if a is None else open_collection(a, payload=payload_a)
     right = None if b is None else open_collection(b, payload=payload_b)
@@ -54,7 +55,7 @@ def save_report(
     if truth is not None and (left is None or right is None):
         rows = np.asarray(truth, np.int64).reshape(-1, 2)
     if left is not None and right is not None:
-        check_links(links, left, right)
+        check_links(links, left, right, force=force)
         rows = None if truth is None else resolve_pairs(truth, left, right, what="truth")
         agreement = links.agreement_with(left, right) if links.summary.agreement is None else None
         if agreement is not None and agreement.note:  # a payload that came after linking, and looks shuffled

@@ -17,6 +17,7 @@ _VECTORS = ("vector", "embedding", "vectors", "embeddings")
 IDS = ("id", "ids")
 LINK_COLUMNS = ("a", "b", "probability")
 _PARTS = re.compile(r"(?P<field>.+?)(?P<sign><=|>=|=|<|>)(?P<value>.*)", re.DOTALL)
+_MORE = re.compile(r"\b(and|or)\b.*[<>=]", re.IGNORECASE | re.DOTALL)  # a condition in what is to be a value
 
 
 def vector_field(names: Sequence[str], candidates: Sequence[str], name: str) -> str:
@@ -92,6 +93,8 @@ def parse_condition(text: str) -> Condition:
         raise InputError(f"The filter {text!r} has no comparison; write it like where=year>=2020 or where=venue=ACL.")
     if parts["field"].endswith("!") or parts["value"][:1] in ("<", ">", "="):
         raise InputError(f"The filter {text!r} has a comparison that is not known; known are =, <, <=, > and >=.")
+    if not parts["value"].startswith('"') and _MORE.search(parts["value"]):
+        raise InputError(f"The filter {text!r} is two in one; give where= for each, all of which must hold.")
     try:
         value = json.loads(parts["value"])
     except ValueError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -186,13 +187,22 @@ def address_of(source: str | Path) -> Address:
         raise InputError("The name of a collection is empty; give a file, or the URL of a store.")
     path = Path(source)
     before, mark, options = str(source).partition("?")
-    if mark and Path(before).is_file() and not path.exists():  # a file with the options of a URL: table.parquet?id=sku
-        return parse_url(f"{Path(before).absolute().as_uri()}?{options}")
+    try:
+        if mark and Path(before).is_file() and not path.exists():  # a file with the options of a URL: t.parquet?id=sku
+            return parse_url(f"{Path(before).absolute().as_uri()}?{options}")
+        return _address_of_path(path)
+    except OSError as error:  # a name that is too long
+        raise InputError(f"{str(source)[:60]}… cannot be opened ({error.strerror}); check the name.") from error
+
+
+def _address_of_path(path: Path) -> Address:
     ending = path.suffix.lower()
     if ending in STORE_ENDINGS:
         return of_path(path, STORE_ENDINGS[ending])
-    if ending not in FILE_ENDINGS and path.is_dir() and any(not p.name.startswith(".") for p in path.glob("*.parquet")):
-        return of_path(path, "parquet_folder")
-    if not path.name:  # ".", or the top of the disk
-        raise InputError(f"{source} is a folder, and no collection; name a file in it.")
+    if ending not in FILE_ENDINGS and path.is_dir():
+        if any(not each.name.startswith(".") for each in path.glob("*.parquet")):
+            return of_path(path, "parquet_folder")
+        raise InputError(f"{path} is a folder, and no collection; name a file in it.")
+    with suppress(PermissionError):  # which is told when it is read
+        path.exists()
     return of_path(path, "files")

@@ -18,7 +18,7 @@ import numpy as np
 
 from veclink.data.collection import Collection, numbers
 from veclink.data.notebook import card
-from veclink.errors import InputError, ShuffledPayloadWarning, named, without_secrets
+from veclink.errors import InputError, ShuffledPayloadWarning, WrongLinksWarning, named, without_secrets
 from veclink.geometry.magnitudes import fitted
 from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores import open_store
@@ -30,6 +30,11 @@ from veclink.uses.linker import Linker
 from veclink.uses.merged_rows import NEEDED, ids_with_b, joined_ids
 from veclink.uses.merging import DEFAULT_SURE
 from veclink.uses.translating import Source
+
+OTHER_LINKS = (
+    "The linker was saved by another run than the one whose links the collection was merged by; link again with "
+    "--save-linker, or make sure that both are about the same rows."
+)
 
 
 @dataclass(frozen=True)
@@ -180,6 +185,9 @@ def append(
     misfit = misfit_of(rows, given.merged, placed, side)
     if misfit is not None:
         warnings.warn(misfit, ShuffledPayloadWarning, stacklevel=2)
+    found = given.metadata.get("links")
+    if found is not None and linker.links.summary.found not in (None, found):
+        warnings.warn(OTHER_LINKS, WrongLinksWarning, stacklevel=2)
     ids, ids_of_a = _ids(given, placed)
     summary = AppendSummary(
         rows=len(ids),

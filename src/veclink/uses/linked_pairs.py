@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from veclink.data.collection import Collection
+from veclink.data.collection import Collection, fingerprint
 from veclink.data.links import Links
 from veclink.data.pairs import read_pairs, read_probabilities, resolve_pairs
 from veclink.errors import InputError
@@ -20,18 +20,20 @@ WITHOUT_IDS = (
 GivenLinks = Links | np.ndarray | str | Path
 
 
-def pairs_of(links: GivenLinks, a: Collection, b: Collection, *, by_id: bool = True) -> tuple[np.ndarray, np.ndarray]:
+def pairs_of(
+    links: GivenLinks, a: Collection, b: Collection, *, by_id: bool = True, force: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of rows (n, 2) and their probabilities (n,); links must be of these two collections.
 
     A file may be one that `Links.save` wrote, or any CSV or Parquet file with the columns a,b: those count as sure,
-    unless a column `probability` says more. by_id: as in `check_links`.
+    unless a column `probability` says more. by_id, force: as in `check_links`.
     """
     links = loaded(links)
     if isinstance(links, (str, Path)):
         return (rows := _rows_of_pairs(links, a, b)), read_probabilities(links, len(rows))
     if not isinstance(links, Links):
         return (rows := _rows_of_pairs(links, a, b)), np.ones(len(rows))
-    check_links(links, a, b, by_id=by_id)
+    check_links(links, a, b, by_id=by_id, force=force)
     return links.pairs, links.probability
 
 
@@ -54,8 +56,8 @@ def are_calibrated(links: GivenLinks) -> bool:
     return not isinstance(links, Links) or links.summary.is_calibrated
 
 
-def check_links(links: Links, a: Collection, b: Collection, *, by_id: bool = True) -> None:
-    """Refuse links of other collections, of these in the other order, or of these without the ids they had.
+def check_links(links: Links, a: Collection, b: Collection, *, by_id: bool = True, force: bool = False) -> None:
+    """Refuse links of other vectors, of these in the other order, or of these without the ids they had.
 
     Without ids, what is written of the collections would name their objects by row numbers, in silence.
 
@@ -66,6 +68,8 @@ def check_links(links: Links, a: Collection, b: Collection, *, by_id: bool = Tru
     by_id : bool
         False where vectors alone are wanted, and nothing is written that names an object: collections without ids
         will do, although the links name ids.
+    force : bool
+        Go on where the vectors are not those that were linked, but as many, by the same ids.
     """
     sizes = links.summary.n_a, links.summary.n_b
     if sizes != (len(a), len(b)):
@@ -87,6 +91,17 @@ def check_links(links: Links, a: Collection, b: Collection, *, by_id: bool = Tru
             else:
                 way = "give the collection as it was."
             raise InputError(f"The links name other ids than {side} has in those rows; {way}")
+    if links.summary.vectors is None or force:
+        return
+    now = fingerprint(a), fingerprint(b)
+    if now == links.summary.vectors[::-1] != links.summary.vectors:
+        raise InputError(f"The links are between the same vectors, but {EXCHANGED}")
+    changed = [side for side, old, new in zip("AB", links.summary.vectors, now, strict=True) if old != new]
+    if changed:
+        raise InputError(
+            f"The vectors of {' and '.join(changed)} are not those that were linked, or not in that order; give the "
+            "collections as they were, link again, or go on (--force of merge and report, in Python force=True)."
+        )
 
 
 def _rows_of_pairs(pairs: Any, a: Collection, b: Collection) -> np.ndarray:

@@ -87,6 +87,7 @@ class Linker:
         links: Links | None = None,
         payload_a: Any = None,
         payload_b: Any = None,
+        force: bool = False,
         **options: Any,
     ) -> Linker:
         """Link two collections, and learn from the links how new rows are to be judged.
@@ -99,6 +100,8 @@ class Linker:
             Links between them that were found before: nothing is linked again.
         payload_a, payload_b : path, frame, mapping or (n,) titles, optional
             As for `link`.
+        force : bool
+            Go on where these are not the vectors that the `links` were found between.
         **options
             What `link` takes: seeds, anchors, device, random_state, memory, threads, progress and so on; of the methods
             "span" alone, and its links one-to-one.
@@ -111,7 +114,7 @@ class Linker:
         if links is None:
             links = link(left, right, **options)
         else:
-            check_links(links, left, right)
+            check_links(links, left, right, force=force)
         if links.summary.verdict == NOT_LINKABLE:
             reasons = " ".join(links.summary.reasons)
             raise InputError(f"The collections do not link, so nothing is known that new rows could follow: {reasons}")
@@ -139,9 +142,10 @@ class Linker:
         plain = SpanOptions()
         clouds = placed_clouds(*groups.clouds, "cpu", options.get("memory"), k=plain.k, ridge=plain.ridge)
         knowledge = learn(links, clouds, *groups.clouds, random_state)
+        unmarked = replace(links, summary=replace(links.summary, vectors=None))  # which were looked at before
         translators = (
-            Translator.fit(links, left, right, map=MAP, check=False, random_state=random_state),
-            Translator.fit(links, left, right, map=MAP, check=False, random_state=random_state, reverse=True),
+            Translator.fit(unmarked, left, right, map=MAP, check=False, random_state=random_state),
+            Translator.fit(unmarked, left, right, map=MAP, check=False, random_state=random_state, reverse=True),
         )
         kept = plain_json({name: value for name, value in options.items() if name in LINKING})
         held = Held(sources, ([left], [right]), kept, ids_from=(ids_file(left), ids_file(right)))
@@ -222,7 +226,7 @@ class Linker:
         Parameters
         ----------
         new_a, new_b : array, Collection, path or URL, optional
-            New rows of either side, or of both.
+            New rows of either side, or of both. A batch that was taken in before is not taken in again.
         a, b : array, Collection, path or URL, optional
             The collections without the new rows, where they are neither in memory nor where they were: B for new rows
             of A, A for new rows of B, both to fit again.
@@ -242,10 +246,12 @@ class Linker:
                 self._hold(at, source)
         given = [(at, new) for at, new in enumerate((new_a, new_b)) if new is not None]
         batches = [(at, open_collection(new, payload=False)) for at, new in given]
+        batches = [(at, batch) for at, batch in batches if self.knows(batch, side=SIDES[at]) is None]
         for at, batch in batches:  # all is checked before anything changes
             entering.new_rows(batch, self.knowledge, at, skip_zero=skip_zero)
             entering.check_ids(batch, self.links, at)
             entering.check_new(batch, self.links, at)
+            entering.check_copies(batch, self.links, self.knowledge, at)
         for at in (0, 1) if refit is True else sorted(1 - at for at, _ in batches):
             if not self.held.parts[at]:
                 self._hold(at, whole_of(self.held, at, progress))
@@ -354,6 +360,7 @@ class Linker:
         left, right = (whole_of(self.held, at, progress) for at in (0, 1))
         options = {**self.held.options, "progress": progress}
         links = link(left, right, continued=self.links, **options)
+        links = replace(links, summary=replace(links.summary, found=self.links.summary.found))
         parts = [tuple(replace(part, account=None) for part in side.parts) for side in self.knowledge.sides]
         again = self.learned(links, left, right, self.held.sources, **options)
         sides = [replace(side, parts=old) for side, old in zip(again.knowledge.sides, parts, strict=True)]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from veclink.data.collection import Collection, numbers
+from veclink.data.links import Links
 from veclink.data.notebook import card
 from veclink.data.pairs import one_to_one
 from veclink.data.tabled import Tabled
@@ -58,6 +59,8 @@ class MergeOptions:
         Leave out zero vectors of A instead of refusing them.
     random_state : int
         The same one gives the same map.
+    force : bool
+        Go on where A and B are not the vectors that were linked.
     """
 
     map: str = DEFAULT_MAP
@@ -66,6 +69,7 @@ class MergeOptions:
     sure: float = DEFAULT_SURE
     skip_zero: bool = False
     random_state: int = 0
+    force: bool = False
 
     def __post_init__(self) -> None:
         check_map(self.map)
@@ -106,6 +110,7 @@ class Merged(Tabled):
     rows: MergedRows
     translator: Translator | None
     summary: MergeSummary
+    _links: str | None  # the fingerprint of the links as they were found
     _cloud: Cloud
 
     def __repr__(self) -> str:
@@ -185,7 +190,7 @@ class Merged(Tabled):
     def _write(self, store: Store, replace: bool, progress: ProgressListener | None) -> int:
         if not replace:
             store.check_free()
-        about = {"merged": asdict(self.summary)}
+        about: dict[str, Any] = {"merged": asdict(self.summary), "links": self._links}
         new: Rows = self._translated_now
         if self.translator is not None:
             about["translator"] = self.translator.describe()
@@ -270,7 +275,7 @@ def merge(
         open_collection(side, payload=True if payload is None else payload, progress=progress)
         for side, payload in ((a, payload_a), (b, payload_b))
     )
-    pairs, probability = pairs_of(links, left, right)
+    pairs, probability = pairs_of(links, left, right, force=how.force)
     cloud = prepare(left, centre=False, skip_zero=how.skip_zero, side="A")
     forget_pages(left.vectors)
     translator = None
@@ -290,7 +295,8 @@ def merge(
     summary = _summary(rows, translator, unsure, len(np.setdiff1d(left_out, pairs[chosen, 0])), links)
     if summary.warning is not None:
         warnings.warn(summary.warning, WrongLinksWarning, stacklevel=2)
-    merged = Merged(rows, translator, summary, cloud)
+    found = links.summary.found if isinstance(links, Links) else None
+    merged = Merged(rows, translator, summary, found, cloud)
     if to is not None:
         merged.write(to, replace=replace, progress=progress)
     return merged

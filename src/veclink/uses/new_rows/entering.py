@@ -8,10 +8,10 @@ import numpy as np
 
 from veclink.data.collection import Collection
 from veclink.data.links import Links
-from veclink.errors import InputError, named
+from veclink.errors import InputError, named, plural
 from veclink.geometry.clouds import Cloud, inspected
 from veclink.progress import Progress, ProgressListener
-from veclink.uses.new_rows.knowledge import SIDES, Knowledge
+from veclink.uses.new_rows.knowledge import SIDES, Knowledge, marks_of
 
 
 def new_rows(collection: Collection, knowledge: Knowledge, side: int, *, skip_zero: bool = False) -> Cloud:
@@ -51,6 +51,18 @@ def check_ids(batch: Collection, links: Links, side: int) -> None:
         raise InputError(
             f"Side {SIDES[side].upper()} has ids, and {batch.name} has none; give the new rows ids "
             f"(--payload-{SIDES[side]} FILE with a column `id`; in Python open_collection(…, payload=FILE))."
+        )
+
+
+def check_copies(batch: Collection, links: Links, knowledge: Knowledge, side: int) -> None:
+    """Refuse rows without ids of which at least half are copies of known ones: they were taken in before."""
+    if batch.ids is not None and _judged_ids(links, side) is not None:
+        return
+    copies = int(np.isin(marks_of(batch), knowledge.sides[side].marks).sum())
+    if 2 * copies >= len(batch):
+        raise InputError(
+            f"{copies:,} of the {plural(len(batch), 'row')} of {batch.name} are copies of rows that side "
+            f"{SIDES[side].upper()} has already; give the new rows alone, or a batch just as it came before."
         )
 
 

@@ -156,7 +156,7 @@ def _tensors(knowledge: Knowledge) -> dict[str, Arrays]:
     files = {MAPS: maps, ANCHORS: anchors}
     for name, known in zip(ROWS, knowledge.sides, strict=True):
         files[name] = {each: getattr(known, each) for each in (*OF_ROWS, *OF_SIDE)}
-        files[name]["backdrop"] = known.backdrop.astype(np.float16)
+        files[name] |= {"backdrop": known.backdrop.astype(np.float16), "marks": known.marks.view(np.int64)}
     return files
 
 
@@ -185,7 +185,9 @@ def _knowledge(plain: dict[str, Any], tensors: dict[str, Arrays]) -> Knowledge:
 def _side(plain: dict[str, Any], arrays: Arrays) -> KnownSide:
     parts = tuple(_part(each) for each in plain["parts"])
     backdrop = arrays["backdrop"].astype(np.float32)
-    return KnownSide(parts=parts, **{**{name: arrays[name] for name in (*OF_ROWS, *OF_SIDE)}, "backdrop": backdrop})
+    marks = arrays.get("marks", np.empty(0, np.int64)).view(np.uint64)
+    known = {name: arrays[name] for name in (*OF_ROWS, *OF_SIDE)}
+    return KnownSide(parts=parts, marks=marks, **{**known, "backdrop": backdrop})
 
 
 def _part(plain: dict[str, Any]) -> Part:

@@ -9,11 +9,14 @@ import numpy as np
 
 from veclink.backends.cloud_pair import Projections
 from veclink.confidence.calibration import Model
-from veclink.data.collection import Collection
+from veclink.data.collection import Collection, numbers
 from veclink.errors import InputError
 from veclink.files.fingerprints import rows_digest
+from veclink.files.memory_maps import forget_pages
+from veclink.geometry.rows import tiles
 
 SIDES = ("a", "b")
+BLOCK = 1024  # rows that are marked at a time
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,8 @@ class KnownSide:
         A sample of its rows, centred and of unit length.
     crowding_scale : (2,) float64
         Mean and spread of the density of the own side.
+    marks : (size,) uint64
+        What tells each row of the collection from others (`marks_of`); empty in linkers of 0.2.
     """
 
     parts: tuple[Part, ...]
@@ -92,6 +97,7 @@ class KnownSide:
     scales: np.ndarray
     backdrop: np.ndarray
     crowding_scale: np.ndarray
+    marks: np.ndarray
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -144,6 +150,17 @@ class KnownSide:
                     f"was fitted to; give side {side.upper()} as it was, in the same order, or fit again."
                 )
             start += part.rows
+
+
+def marks_of(collection: Collection) -> np.ndarray:
+    """A number for each row (n,) uint64, equal where all its numbers are."""
+    weights = np.random.default_rng(0).integers(1, 2**63, collection.dimension, np.uint64) | np.uint64(1)
+    marks = np.empty(len(collection), np.uint64)
+    for start, stop in tiles(len(collection), BLOCK):
+        rows = numbers(collection, slice(start, stop)).astype(np.float32, order="C") + np.float32(0)  # no -0
+        marks[start:stop] = (rows.view(np.uint32) * weights).sum(axis=1, dtype=np.uint64)
+        forget_pages(collection.vectors)
+    return marks
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from veclink.linkers.span import scoring
 from veclink.linkers.span.constants import MIN_POOL
 from veclink.threads import multiply
 from veclink.uses.new_rows.constants import BACKDROP_ROWS, NEARBY_ANCHORS
-from veclink.uses.new_rows.knowledge import Knowledge, KnownSide, Nearby, Part
+from veclink.uses.new_rows.knowledge import Knowledge, KnownSide, Nearby, Part, marks_of
 
 BLOCK = 1024
 
@@ -138,6 +138,7 @@ def _known(fit: CrossFit, candidates: Candidates, cloud: Cloud, side: int, rng: 
         scales=scales_of(cloud, None if fit.whole is None else half(fit.whole[side])),
         backdrop=backdrop,
         crowding_scale=scale,
+        marks=marks_of(cloud.collection),
     )
 
 

@@ -171,6 +171,8 @@ def of_batch(links: Links, knowledge: Knowledge, side: int, rows: slice) -> Link
         n_a=told.n_a if side else size,
         n_b=size if side else told.n_b,
         reasons=account.reasons,
+        vectors=None,
+        found=None,
         wrong_seeds=(),
         contradicting_seeds=(),
         copies=(0, account.copies) if side else (account.copies, 0),

@@ -11,7 +11,7 @@ from veclink.data.links import Links
 from veclink.data.links_checks import row_evidence
 from veclink.geometry.clouds import Cloud
 from veclink.uses.new_rows.judging import Judged, Standing
-from veclink.uses.new_rows.knowledge import Knowledge, KnownSide, Part
+from veclink.uses.new_rows.knowledge import Knowledge, KnownSide, Part, marks_of
 from veclink.uses.new_rows.learning import crowding, scales_of
 from veclink.uses.new_rows.results import account_of, as_links, first_of, lowest_kept
 from veclink.uses.new_rows.searching import Found
@@ -70,7 +70,7 @@ def _joined_links(links: Links, fresh: Links, side: int, knowledge: Knowledge) -
     considered = Links(
         np.concatenate([before.pairs[stays], moved]),
         probability,
-        replace(links.summary, n_links=len(probability), n_a=n_a, n_b=n_b, overlap=overlap),
+        replace(links.summary, n_links=len(probability), n_a=n_a, n_b=n_b, overlap=overlap, vectors=None),
         evidence=_joined_evidence(before, after, stays),
         ids_a=_joined_ids(before.ids_a, after.ids_a, stays),
         ids_b=_joined_ids(before.ids_b, after.ids_b, stays),
@@ -125,6 +125,7 @@ def _grown(knowledge: Knowledge, side: int, found: Found, standing: Standing, ne
         rivals=np.concatenate([known.rivals, rivals.astype(np.int32)]),
         rival_scores=np.concatenate([known.rival_scores, scores]),
         scales=np.concatenate([known.scales, scales_of(new, whole)]),
+        marks=np.concatenate([known.marks, marks_of(new.collection)]) if len(known.marks) else known.marks,
     )
 
 

@@ -1,0 +1,110 @@
+"""Links of other vectors than those that are given, and a linker of another run: nothing is written of them unasked."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from grown_papers import first_links, grown_papers
+from veclink import Collection, Linker, Links, link, merge
+from veclink.cli.app import app
+from veclink.data.collection import fingerprint
+from veclink.errors import InputError, WrongLinksWarning
+from veclink.report import save_report
+from veclink.uses.appending import append
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A and B, links of them; A with noise in half of its rows, and A with its rows in another order."""
+    place = tmp_path_factory.mktemp("vectors")
+    grown = grown_papers()
+    noise = grown.a.copy()
+    noise[::2] = np.random.default_rng(0).standard_normal(noise[::2].shape)
+    for name, vectors in {"a": grown.a, "b": grown.b, "noise": noise, "permuted": grown.a[::-1]}.items():
+        np.save(place / f"{name}.npy", vectors)
+    first_links().save(place / "links.csv")
+    return place
+
+
+@pytest.mark.parametrize("other", ["noise", "permuted"])
+@pytest.mark.parametrize("command", ["merge", "report"])
+def test_a_command_refuses_other_vectors_before_it_writes(
+    folder: Path, tmp_path: Path, command: str, other: str
+) -> None:
+    a, b, links = (str(folder / name) for name in (f"{other}.npy", "b.npy", "links.csv"))
+    output = tmp_path / ("m.parquet" if command == "merge" else "page.html")
+    given = ["merge", a, b, "--links", links, "--yes"] if command == "merge" else ["report", links, a, b]
+    run = CliRunner().invoke(app, [*given, "-o", str(output)])
+    assert run.exit_code == 1 and "The vectors of A are not those that were linked" in run.stderr
+    assert not output.exists()
+    assert CliRunner().invoke(app, [*given, "-o", str(output), "--force"]).exit_code == 0
+    assert output.exists()
+
+
+def test_a_linker_is_not_fitted_to_other_vectors(folder: Path) -> None:
+    links = Links.load(folder / "links.csv")
+    with pytest.raises(InputError, match="vectors of A"):
+        Linker.fit(folder / "permuted.npy", folder / "b.npy", links=links)
+    assert Linker.fit(folder / "permuted.npy", folder / "b.npy", links=links, force=True).sizes == (240, 300)
+
+
+def test_collections_of_one_size_that_are_exchanged_are_told(folder: Path, tmp_path: Path) -> None:
+    b = grown_papers().b[:240]
+    vectors = fingerprint(Collection.from_array(grown_papers().a)), fingerprint(Collection.from_array(b))
+    summary = replace(first_links().summary, n_b=240, n_links=0, vectors=vectors)
+    links = Links(np.empty((0, 2)), np.empty(0), summary)
+    with pytest.raises(InputError, match="A and B are exchanged"):
+        save_report(tmp_path / "page.html", links, b, grown_papers().a)
+
+
+def test_the_fingerprint_is_that_of_the_numbers_and_not_of_their_width() -> None:
+    vectors = grown_papers().a.astype(np.float16)
+    same = {fingerprint(Collection.from_array(vectors.astype(kind))) for kind in ("f2", "f4", "f8", ">f4")}
+    assert len(same) == 1
+    vectors[7, 3] += np.float16(0.01)
+    assert fingerprint(Collection.from_array(vectors)) not in same
+
+
+def test_links_without_fingerprints_serve_as_before(folder: Path) -> None:
+    links = first_links()
+    older = replace(links, summary=replace(links.summary, vectors=None, found=None))
+    assert len(merge(folder / "permuted.npy", folder / "b.npy", older, map="procrustes").rows) > 300
+
+
+def test_a_linker_of_another_run_than_the_links_is_told(tmp_path: Path) -> None:
+    """As after a `link -o … --save-linker` that was killed between the two."""
+    grown = grown_papers()
+    ids = [f"a{row}" for row in range(240)]
+    a, b = Collection.from_array(grown.a, ids=ids), Collection.from_array(grown.b, ids=list(range(300)))
+    new = Collection.from_array(grown.new[:5], ids=[f"n{row}" for row in range(5)])
+    seeds = [(f"a{x}", y) for x, y in grown.seeds.tolist()]
+    runs = [link(a, b, seeds=seeds[:count], device="cpu") for count in (15, 12)]
+    linker = Linker.fit(a, b, links=runs[0])
+    for place, (links, is_told) in enumerate(zip([runs[0].at(links=150), runs[1]], [False, True], strict=True)):
+        merge(a, b, links, to=tmp_path / f"{place}.parquet", map="procrustes")
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            append(new, tmp_path / f"{place}.parquet", linker)
+        assert any(issubclass(each.category, WrongLinksWarning) for each in told) == is_told
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_links_of_geh_that_are_not_linkable_are_not_written(folder: Path, tmp_path: Path, ending: str) -> None:
+    grown = grown_papers()
+    output, cut = tmp_path / f"links.{ending}", tmp_path / f"cut.{ending}"
+    found = link(folder / "noise.npy", folder / "b.npy", seeds=grown.seeds[:4], method="geh", device="cpu")
+    (tmp_path / "seeds.csv").write_text("a,b\n" + "".join(f"{a},{b}\n" for a, b in grown.seeds[:4].tolist()))
+    given = [str(folder / "noise.npy"), str(folder / "b.npy"), "--seeds", str(tmp_path / "seeds.csv")]
+    run = CliRunner().invoke(app, ["link", *given, "--method", "geh", "--device", "cpu", "-o", str(output)])
+    assert len(found) and found.summary.verdict == "not linkable" and run.exit_code == 3
+    written = Links.load(output)
+    assert len(written) == 0 and written.considered is None and written.summary.reasons == found.summary.reasons
+    found.save(output)  # as 0.2 did
+    assert CliRunner().invoke(app, ["cut", str(output), "--links", "5", "-o", str(cut)]).exit_code == 3
+    assert len(Links.load(cut)) == 0 and Links.load(cut).considered is None
