@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -30,13 +30,11 @@ from veclink.stores.protocol import Batch, Store
 from veclink.uses.linked_pairs import GivenLinks, are_calibrated, loaded, pairs_of
 from veclink.uses.maps import DEFAULT_MAP, Paired
 from veclink.uses.merged_rows import MergedRows, names, table_beside
-from veclink.uses.translated import translated_on_disk
 from veclink.uses.translating import Source, Translator, check_map, fit_translator
 
 BATCH_BYTES = 8 << 20
 DEFAULT_SURE = 0.95
 """Of those tried on SciFact, the least that hides at most 0.5 % of A (`veclink bench merge-sure`)."""
-Rows = Callable[[int, int], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -111,7 +109,6 @@ class Merged(Tabled):
     translator: Translator | None
     summary: MergeSummary
     _links: str | None  # the fingerprint of the links as they were found
-    _cloud: Cloud
 
     def __repr__(self) -> str:
         counts = self.summary
@@ -145,27 +142,21 @@ class Merged(Tabled):
 
     def batches(self, *, payload: bool = True, progress: ProgressListener | None = None) -> Iterator[Batch]:
         """All rows, some megabytes at a time; A's are translated as they come."""
-        return self._batches(self._translated_now, payload, progress)
-
-    def _translated_now(self, start: int, stop: int) -> np.ndarray:
-        """Some of A's unlinked rows, translated if there is a translator."""
-        vectors = numbers(self.rows.a, self.rows.alone[start:stop])
-        forget_pages(self.rows.a.vectors)
-        return vectors if self.translator is None else self.translator.transform(vectors)
-
-    def _batches(self, new: Rows, payload: bool, progress: ProgressListener | None) -> Iterator[Batch]:
-        rows, dtype, width = self.rows, self._dtype(), self.summary.dimension
+        rows, width, n_b = self.rows, self.summary.dimension, len(self.rows.b)
+        dtype = np.dtype(np.float16 if rows.b.vectors.dtype == np.float16 else np.float32)
         size = max(1, BATCH_BYTES // (width * dtype.itemsize))
         began = time.monotonic()
         for start in range(0, max(len(rows), 1), size):
-            stop, n_b = min(start + size, len(rows)), len(rows.b)
+            stop = min(start + size, len(rows))
             vectors = np.zeros((stop - start, width), dtype)
-            here = min(stop, n_b) - start
-            if here > 0:
+            here = max(min(stop, n_b) - start, 0)
+            if here:
                 vectors[:here, : rows.b.dimension] = fitted(numbers(rows.b, slice(start, start + here)), dtype)
             if stop > n_b:
-                more = new(max(start - n_b, 0), stop - n_b)
-                vectors[max(here, 0) :, : more.shape[1]] = fitted(more, dtype)
+                new = numbers(rows.a, rows.alone[max(start - n_b, 0) : stop - n_b])
+                new = new if self.translator is None else self.translator.transform(new)
+                vectors[here:, : new.shape[1]] = fitted(new, dtype)
+            forget_pages(rows.a.vectors)
             forget_pages(rows.b.vectors)
             yield Batch(vectors, rows.ids[start:stop], rows.payload(start, stop) if payload else None)
             if progress is not None:
@@ -182,51 +173,28 @@ class Merged(Tabled):
         """
         if to is None:
             raise InputError("Say where the merged collection goes: write('merged.parquet'), or the URL of a store.")
-        if isinstance(to, Store):
-            return self._write(to, replace, progress)
-        with open_store(to, write=True) as store:
-            return self._write(store, replace, progress)
-
-    def _write(self, store: Store, replace: bool, progress: ProgressListener | None) -> int:
-        if not replace:
-            store.check_free()
+        if not isinstance(to, Store):
+            with open_store(to, write=True) as store:
+                return self.write(store, replace=replace, progress=progress)
         about: dict[str, Any] = {"merged": asdict(self.summary), "links": self._links}
-        new: Rows = self._translated_now
         if self.translator is not None:
             about["translator"] = self.translator.describe()
-            new = self._translated_on_disk(self.translator, progress)
-        batches = self._batches(new, store.keeps_payload, progress)
-        if store.keeps_payload or store.address.path is None:
-            return store.write(batches, metadata=about, replace=replace)
-        with store.alone():
+        with to.alone():
             if not replace:
-                store.check_free()
-            with table_beside(store.address.path, self.rows, replace=replace):
-                return store.write(batches, metadata=about, replace=replace)
-
-    def _translated_on_disk(self, translator: Translator, progress: ProgressListener | None) -> Rows:
-        """A's unlinked rows, translated beforehand into scratch space."""
-        positions = self._cloud.positions(self.rows.alone)
-        translated = translated_on_disk(self._cloud, positions, translator, self._dtype(), progress)
-
-        def read(start: int, stop: int) -> np.ndarray:
-            vectors = np.array(translated[start:stop])
-            forget_pages(translated)
-            return vectors
-
-        return read
+                to.check_free()
+            batches = self.batches(payload=to.keeps_payload, progress=progress)
+            if to.keeps_payload or to.address.path is None:
+                return to.write(batches, metadata=about, replace=replace)
+            with table_beside(to.address.path, self.rows, replace=replace):
+                return to.write(batches, metadata=about, replace=replace)
 
     def collection(self) -> Collection:
         """The whole of it in memory."""
-        parts = list(self.batches())
-        arrow_tables = [part.payload for part in parts if part.payload is not None]
         import pyarrow as arrow
 
-        table = arrow.concat_tables(arrow_tables)
+        parts = list(self.batches())
+        table = arrow.concat_tables([part.payload for part in parts if part.payload is not None])
         return Collection(np.concatenate([part.vectors for part in parts]), self.rows.ids, table, name="merged")
-
-    def _dtype(self) -> np.dtype:
-        return np.dtype(np.float16 if self.rows.b.vectors.dtype == np.float16 else np.float32)
 
 
 @shows_progress
@@ -296,7 +264,7 @@ def merge(
     if summary.warning is not None:
         warnings.warn(summary.warning, WrongLinksWarning, stacklevel=2)
     found = links.summary.found if isinstance(links, Links) else None
-    merged = Merged(rows, translator, summary, found, cloud)
+    merged = Merged(rows, translator, summary, found)
     if to is not None:
         merged.write(to, replace=replace, progress=progress)
     return merged
