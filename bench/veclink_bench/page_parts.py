@@ -49,7 +49,7 @@ def promise(results: Path = RESULTS) -> str:
 
 
 def starts(results: Path = RESULTS) -> str:
-    """How often linking started, by kind of data and by what it began from: the trials of `veclink bench no-seeds`.
+    """How often linking started, by kind of data and by what it began from: those in no_seeds.json.
 
     results: a folder with no_seeds.json.
     """
@@ -88,7 +88,7 @@ def _starts_line(kind: str, case: str, count: int, runs: list[tuple[dict[str, An
 
 
 def new_rows(results: Path = RESULTS) -> str:
-    """What `veclink bench living` measured, as a list; what was not measured is not in it."""
+    """What was measured of rows that come later, as a list; what was not measured is not in it."""
     file = results / "living.json"
     told = json.loads(file.read_text(encoding="utf-8"))["summary"] if file.is_file() else {}
     lines = []
@@ -108,7 +108,7 @@ def new_rows(results: Path = RESULTS) -> str:
     if "cost" in told:
         products = told["cost"]["products"]
         lines.append(f"- 1,000 new rows against 200,000 take as long as {products:.2f} products of that size.")
-    lines.append("\n`veclink bench living --data DIR` measures it again (bench/results/experiments/living.json).")
+    lines.append("\nThe trials are in bench/results/experiments/living.json.")
     return "\n".join(lines)
 
 
@@ -134,7 +134,7 @@ def real_bounds() -> str:
 
 
 def ray_matching(results: Path = SPEED) -> str:
-    """What the exact pass costs in Ray tasks on one machine, by `veclink bench ray-matching`."""
+    """What the exact pass costs in Ray tasks on one machine."""
     found = json.loads((results / "ray_matching.json").read_text(encoding="utf-8"))
     rows = [
         "| workers | seconds in tasks | of one process with as many threads | speed against one process | efficiency |",

@@ -35,7 +35,7 @@ import numpy as np
 
 from veclink.errors import InputError
 from veclink_bench.claims import CLAIMS, FIGURES
-from veclink_bench.experiments import load
+from veclink_bench.experiments import EXPERIMENTS, load
 from veclink_bench.experiments.tables import Cell, grouped, values
 from veclink_bench.page_parts import PARTS
 from veclink_bench.places import BENCH, PAGE, ROOT
@@ -166,9 +166,12 @@ def _table(name: str, place: int) -> str:
 
 @cache
 def tables_of(name: str) -> list[str]:
-    """The tables of an experiment, or of its quick run (NAME-quick), as Markdown."""
+    """The tables of an experiment, or of its quick run (NAME-quick), as Markdown; of a former one as it left them."""
     if not (RESULTS / "experiments" / f"{name}.json").exists():
         return []
+    if name.removesuffix("-quick") not in EXPERIMENTS:
+        _, *left = (RESULTS / "experiments" / f"{name}.md").read_text(encoding="utf-8").split("\n### ")
+        return [f"### {table.rstrip()}\n" for table in left]
     return [table.markdown() for table in load(name.removesuffix("-quick")).tables(cells_of(name))]
 
 

@@ -1,6 +1,6 @@
-"""Figures and a table of the pages that come from `veclink bench span`: results/experiments/span.json.
+"""Figures and a table of the pages that come from results/experiments/span.json: span linking on even splits.
 
-They were measured with the version that the pages name beside them.
+They were measured with the version that the pages name beside them; `veclink bench real` has such splits today.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ import json
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from veclink_bench.places import BENCH
-from veclink_bench.studies.span_table import Trial, settings_of
 
 RESULTS = BENCH / "results" / "experiments"
+Trial = dict[str, Any]
 HEAD = (
     "| shared, of all objects | trials | mean F1 (worst) | mean error of the estimated precision "
     "| true precision at 0.95, worst |\n|---|---|---|---|---|"
@@ -33,7 +34,7 @@ LINES = (
 
 @cache
 def trials_of(name: str, overlap: str | None = None, results: Path = RESULTS) -> list[Trial]:
-    """The trials of one kind, as `veclink bench span` calls it, at one overlap or at all."""
+    """The trials of one kind, at one overlap or at all."""
     kept = json.loads((results / "span.json").read_text(encoding="utf-8"))
     return [trial for key, trial in kept.items() if key.split()[0] == name and _is_at(key, overlap)]
 
@@ -65,7 +66,8 @@ def no_right_seed_is_named() -> bool:
 
 
 def _is_at(key: str, overlap: str | None) -> bool:
-    return overlap is None or settings_of(key)["overlap"] == overlap
+    """Whether a trial, kept as "name pair=… overlap=… …", has this overlap."""
+    return overlap is None or f" overlap={overlap} " in f"{key} "
 
 
 def _line(trials: list[Trial], words: str) -> str:

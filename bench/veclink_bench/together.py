@@ -1,7 +1,7 @@
 """Measure the cells of several studies at once, the most important first, in as many processes as there are cores.
 
-    veclink bench together living merge-sure advise --data DIR --out FILE.jsonl --jobs 16 --trials 5 --seconds 400
-    veclink bench together living merge-sure advise --take FILE.jsonl
+    veclink bench together merge-sure advise --data DIR --out FILE.jsonl --jobs 16 --trials 5 --seconds 400
+    veclink bench together merge-sure advise --take FILE.jsonl
 
 Each cell is a line of FILE, written as it ends: its study, its name, the version of the code, and what was measured; a
 second run goes on after the first. `--take` puts the lines that this very code measured into the committed results of
@@ -27,7 +27,7 @@ from veclink_bench.arguments import parser
 from veclink_bench.places import data_folder
 from veclink_bench.versions import version_of
 
-STUDIES = {"living": "living", "merge-sure": "merge_sure", "advise": "advise"}
+STUDIES = {"merge-sure": "merge_sure", "advise": "advise"}
 """Studies whose modules have `cells(data, trials)` and `take(measured)`."""
 Measured = dict[str, Any]
 

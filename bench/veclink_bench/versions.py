@@ -26,7 +26,6 @@ _USES = _PRODUCT / "uses"
 _DECIDING: dict[str, tuple[Path, ...]] = {
     "geh": (*_SHARED, _PRODUCT / "linkers" / "geh", _PRODUCT / "linkers" / "votes.py"),
     "span": _SPAN,
-    "living": (*_SPAN, _USES / "new_rows", _USES / "linker.py"),
     "merge-sure": (*_SPAN, _USES / "maps", _USES / "translating.py", _USES / "merging.py"),
     "advise": (
         *_SPAN,

@@ -34,13 +34,13 @@ def test_an_entry_names_a_module_that_runs(name: str) -> None:
 
 
 def test_a_study_reads_its_own_options_and_its_exit_code_comes_back() -> None:
-    command = [sys.executable, "-m", "veclink", "bench", "coverage"]
+    command = [sys.executable, "-m", "veclink", "bench", "real"]
     told = subprocess.run([*command, "--help"], capture_output=True, text=True)
-    assert told.returncode == 0 and told.stdout.startswith("usage: veclink bench coverage")
+    assert told.returncode == 0 and told.stdout.startswith("usage: veclink bench real")
     assert subprocess.run([*command, "--nothing"], capture_output=True).returncode == 2
 
 
-@pytest.mark.parametrize("line", ["no-seeds --table", "real --table", "real --required", "bounds --table"])
+@pytest.mark.parametrize("line", ["real --table", "real --required", "bounds --table"])
 def test_a_table_of_what_is_kept_needs_no_data(
     line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

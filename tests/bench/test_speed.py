@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from typer.testing import CliRunner
 
 from veclink.cli.app import app
 from veclink.matching import match
-from veclink_bench.speed.busy import measure
 from veclink_bench.speed.cpu import (
     blended_papers,
     exact_searches,
@@ -34,14 +32,6 @@ def test_csls_built_on_the_search_of_others_finds_the_same_pairs(name: str) -> N
     left, right = noisy_views(500, 12)
     ours = {tuple(pair) for pair in match(left, right, k=10).mutual()[0].tolist()}
     assert len(ours ^ {tuple(pair) for pair in mutual_by(exact_searches()[name], left, right, 10).tolist()}) <= 2
-
-
-def test_linking_is_timed_beside_busy_processes_with_the_same_links() -> None:
-    cores = os.sched_getaffinity(0)
-    found = measure(150, cores=1, busy=[0, 1], rounds=1)
-    assert found["slowdown"]["0"] == 1.0 and found["slowdown"]["1"] > 0 and found["fair"]["1"] == 2.0
-    assert 0 < found["quiet"] <= 1.01 and found["all_links_the_same"]
-    assert os.sched_getaffinity(0) == cores
 
 
 def test_blends_are_the_same_objects_in_both_models() -> None:

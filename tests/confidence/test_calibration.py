@@ -26,7 +26,7 @@ def _right(found: Candidates, positions: np.ndarray) -> np.ndarray:
 
 def test_the_mean_probability_is_the_share_of_right_candidates() -> None:
     right = _right(candidates(), calibrated().positions)
-    # On 300 rows the estimate runs some points high; on thousands it is within two: `veclink bench span`.
+    # On 300 rows the estimate runs some points high; on thousands it is within two: `veclink bench real`.
     assert calibrated().probability.mean() == pytest.approx(right.mean(), abs=0.1)
     assert calibrated().overlap == pytest.approx(len(some_papers().truth), rel=0.15)
 

@@ -190,7 +190,7 @@ RIGHT_OF_FEW = (-0.5, 0.6)
 Wrong links that grew with the pool confirm one another, which no decoy shows: where 15–30 % of 150 candidates are right
 they are taken for 35–50 %, and where nearly all are, for fewer. Fitted to 150 runs on scifact, reddit and movies: mean
 error of the estimated precision 13.8 → 10.3 points for 100–600 rows among 2,700, of all else 4.9 → 4.8. On 65 runs of
-nfcorpus, papers and stackexchange 9.5 → 7.1 and 4.7 → 4.0 (`veclink bench few-candidates`).
+nfcorpus, papers and stackexchange 9.5 → 7.1 and 4.7 → 4.0 (few_candidates.json of bench/results).
 """
 
 MIN_WRONG_SHARE = 0.02

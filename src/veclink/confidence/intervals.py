@@ -13,8 +13,8 @@ default threshold asks for, up to `caution` times as many are wrong (exp(0.5 + l
 more): probabilities are least known where they are highest, and most so where many of the judged pairs are wrong.
 
 The numbers (`constants`) were chosen on `span.json` and `intervals.json` of bench/results, those with o and those of
-sure links on the half `choose` of `veclink bench real`. How often they hold is what `veclink bench coverage` and
-`veclink bench real --table` print.
+sure links on the half `choose` of `veclink bench real`. How often they hold is what
+`veclink bench real --table` prints.
 """
 
 from __future__ import annotations

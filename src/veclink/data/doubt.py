@@ -10,7 +10,7 @@ LEAST_RIGHT = 0.5
 """Links of which fewer than this share may be right, by the range of the estimate, are doubtful.
 
 Of 100–600 rows among 2,700 (scifact, reddit and movies) 18 of the 19 runs with a precision below 65 % are called so,
-and 15 of the 42 others; of nfcorpus, papers and stackexchange 5 of 5, and 5 of 26 (`veclink bench few-candidates`).
+and 15 of the 42 others; of nfcorpus, papers and stackexchange 5 of 5, 5 of 26 (few_candidates.json of bench/results).
 """
 
 UNCERTAIN = "How many of these links are right is uncertain"

@@ -38,7 +38,7 @@ class Tuning:
     tiles: int = 16
 
 
-# TUNED is what `veclink bench gpu-matching` found best on the H200; devices not in it take SAFE, small enough to run
+# TUNED was best on the H200 (bench/results/speed/gpu_matching.json); devices not in it take SAFE, small enough to run
 # everywhere.
 SAFE = Tuning(rows=128, columns=128, step=32, warps=4, stages=3)
 TUNED = {name: Tuning(256, 128, 64, warps=8, stages=3, tiles=32) for name in ("H200", "H100")}

@@ -27,7 +27,7 @@ WIDTH_SAMPLE: Final = 500
 LOCAL_ABOVE: Final = 500_000
 
 # Neighbours of each anchor that a view looks at, and links for each cluster (a view holds about twice as many): chosen
-# on nfcorpus and scifact, minilm–mpnet, α = 0.3, 15 seeds, states 0 and 1 (`veclink bench geh-local`).
+# on nfcorpus and scifact, minilm–mpnet, α = 0.3, 15 seeds, states 0 and 1 (geh_local.json of bench/results).
 LOCAL_NEIGHBOURS: Final = 100
 LINKS_PER_CLUSTER: Final = 128
 

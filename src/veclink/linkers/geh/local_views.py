@@ -13,7 +13,7 @@ What the paper leaves open, and how it is settled here:
   proposed it: the smaller number of views that either of its rows was in. It is never less than the views that both
   were in, and needs one number per row.
 * Nearest neighbours are searched exactly, when a row becomes an anchor for the first time, and kept.
-* LOCAL_NEIGHBOURS and LINKS_PER_CLUSTER: `veclink bench geh-local`.
+* LOCAL_NEIGHBOURS and LINKS_PER_CLUSTER: bench/results/experiments/geh_local.json.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ HELD_ROWS: Final = 30_000
 
 # Rows of the larger cloud up to which all rows are asked in every view where a sample of them did not grow. Six corpora
 # mixed, 13,730 rows on each side, 26 % of them shared, 30 seeds, two splits (minilm–e5): "not linkable" before, F1
-# 87 and 86 with it (`veclink bench mixed`). The number itself bounds the time: a choice.
+# 87 and 86 with it (mixed_large.json of bench/results). The number itself bounds the time: a choice.
 ASKED_IN_FULL: Final = 20_000
 
 # Share of the smaller cloud: the given pairs stand in every view until the pool is this large, or this many times as
@@ -229,7 +229,7 @@ MIN_BORNE_OUT: Final = 0.3
 # of the smaller cloud that must seem to be shared by that map; and the estimated precision below which what it found is
 # no more than what near neighbours bring about. By 400 anchors of the same corpus (papers, scifact, nfcorpus; 150 to
 # 1,000 rows among 2,200) the share was told within 8 points, and at most 8 % where nothing is shared; by 300 of another
-# corpus at most 5 %, whatever is shared (`veclink bench anchored`). The last is a second guard; trials that it was
+# corpus at most 5 %, whatever is shared (anchored.json of bench/results). The last is a second guard; trials it was
 # set by were not kept.
 MIN_MAPPED_ANCHORS: Final = 100
 MAPPED_NEIGHBOURS: Final = 10
