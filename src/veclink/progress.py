@@ -43,6 +43,13 @@ class Progress:
 
 ProgressListener = Callable[[Progress], None]
 
+
+def tell(listener: ProgressListener | None, stage: str, links: int = 0, step: int = 0, of: int | None = None) -> None:
+    """Say what is being done, if anybody listens."""
+    if listener is not None:
+        listener(Progress(step, of, links, None, stage))
+
+
 RoundListener = Callable[[int, int, float], None]
 """Hears of a round: which it is, how many links it has or rows it looked at, and the confidence in them, 0 of rows."""
 

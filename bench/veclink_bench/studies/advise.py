@@ -25,10 +25,7 @@ from veclink import Links, link
 from veclink.data.summary import Summary
 from veclink.files.atomic import written_whole
 from veclink.geometry.signatures import unit_rows
-from veclink.uses.advice.compared import compared
-from veclink.uses.advice.search import gains, with_search
-from veclink.uses.advice.ways import WAYS, Way, choice
-from veclink.uses.advising import paired_links
+from veclink.uses.advising import WAYS, Way, choice, compared, gains, paired_links, with_search
 from veclink.uses.maps import DEFAULT_MAP
 from veclink.uses.searching import Asked, ndcg
 from veclink_bench.arguments import resumable_parser

@@ -94,7 +94,7 @@ def advise(
 
 
 def _print(advice: Advice) -> None:
-    from veclink.uses.advice.ways import WAYS
+    from veclink.uses.advising import WAYS
 
     lines = [advice.sentence(), ""]
     for way in advice.ways:

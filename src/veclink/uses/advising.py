@@ -7,21 +7,67 @@ How well each way searches follows from queries whose answers are known.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from veclink.errors import InputError
-from veclink.geometry.clouds import prepare
-from veclink.progress import Progress, ProgressListener, heard, shows_progress
+from veclink.geometry.nearest import EXCLUDED, largest
+from veclink.geometry.signatures import unit_rows
+from veclink.progress import ProgressListener, heard, shows_progress, tell
 from veclink.stores.opening import open_collection
-from veclink.uses.advice.compared import Foretold, compared
-from veclink.uses.advice.search import gains, with_search
-from veclink.uses.advice.ways import WAYS, Way, choice
 from veclink.uses.linked_pairs import GivenLinks, pairs_of
-from veclink.uses.maps import DEFAULT_MAP, LEAST_LINKS, Paired
-from veclink.uses.searching import Asked
-from veclink.uses.translating import Source, check_map
+from veclink.uses.maps import DEFAULT_MAP, LEAST_LINKS, Moments, Paired, fit_map
+from veclink.uses.maps.quality import FOLDS, NEIGHBOURS
+from veclink.uses.merging import DEFAULT_SURE
+from veclink.uses.searching import Asked, ndcg
+from veclink.uses.translating import Source, check_map, fit_translator, paired_rows
+
+MOST_LINKS = 4_000  # linked objects that neighbours are compared among
+WEAKER = 0.2
+"""How much less of the new model the old one has to foretell than the other way round to be called the weaker one.
+
+On SciFact between −0.05 and 0.11 for pairs of contrastive models, and 0.31 and more for GloVe, with 30 and 10 % linked.
+"""
+WITHIN = 0.005
+"""NDCG@10 that a dearer way has to gain. Set before `veclink bench advise` was run, and kept."""
+CLEARLY = 1.0
+"""Standard errors that a forecast has to gain. As the one above."""
+WAYS = {
+    "keep": "keep the old model",
+    "queries": "translate the queries",
+    "documents": "translate the documents",
+    "embed": "embed all documents again",
+}
+"""The ways, the cheapest first."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way, and what is forecast of it."""
+
+    name: str  # one of WAYS
+    neighbours: float  # the share of the new model's ten nearest neighbours that it keeps
+    ndcg: float | None = None  # of the queries, on all documents of A; a forecast for "embed"; None without queries
+    error: float | None = None  # the standard error of the difference to "keep"
+
+
+@dataclass(frozen=True)
+class Foretold:
+    """How much of what each model tells apart the other one foretells, from links held out of the maps.
+
+    The share of the variance: 1 − Σ|ŷ − y|² / Σ|y − ȳ|². A model that the other one foretells, and that does not
+    foretell the other one, knows less.
+    """
+
+    new_by_old: float
+    old_by_new: float
+
+    @property
+    def old_is_weaker(self) -> bool:
+        """Whether the old model is clearly the weaker one."""
+        return self.old_by_new - self.new_by_old > WEAKER
 
 
 @dataclass(frozen=True)
@@ -78,14 +124,176 @@ def advise(
     paired = paired_links(a, b, links)
     if asked is not None:
         _check_queries(asked, paired)
-    _tell(progress, 1, "comparing neighbours")
+    tell(progress, "comparing neighbours", step=1, of=2)
     kept, foretold = compared(paired, map, random_state)
     ways = tuple(Way(name, kept[name]) for name in WAYS)
     if asked is not None:
-        _tell(progress, 2, "asking the queries")
+        tell(progress, "asking the queries", step=2, of=2)
         ways = with_search(ways, dict(gains(paired, asked, map, random_state)))
     best, why = choice(ways, without_old, foretold)
     return Advice(best, why, ways, len(paired), len(paired) / max(len(paired.a), 1), foretold)
+
+
+def paired_links(a: Source, b: Source, links: GivenLinks) -> Paired:
+    """The links between two collections whose vectors have a direction."""
+    left, right = open_collection(a, payload=False), open_collection(b, payload=False)
+    paired = paired_rows(*pairs_of(links, left, right, by_id=False), left, right)
+    if len(paired) < LEAST_LINKS:
+        raise InputError(
+            f"There are {len(paired):,} links; advice needs at least {LEAST_LINKS}. Link again with more known pairs."
+        )
+    return paired
+
+
+def with_search(ways: tuple[Way, ...], gains: dict[str, np.ndarray]) -> tuple[Way, ...]:
+    """The ways with NDCG@10 of the queries, and how sure each difference to keeping the model is."""
+    answered = ~np.isnan(gains["keep"])
+    found = []
+    for way in ways:
+        if way.name == "embed":
+            # what is gained among the linked documents, by the queries that these answer
+            linked = ~np.isnan(gains["old linked"])
+            change = (gains["new linked"] - gains["old linked"])[linked]
+            few = len(change) < 2
+            forecast = 0.0 if few else float(change.mean())
+            ndcg_now = min(float(gains["keep"][answered].mean()) + forecast, 1.0)
+        else:
+            change = (gains[way.name] - gains["keep"])[answered]
+            ndcg_now, few = float(gains[way.name][answered].mean()), len(change) < 2
+        error = float("inf") if few else float(change.std(ddof=1) / np.sqrt(len(change)))
+        found.append(Way(way.name, way.neighbours, round(ndcg_now, 4), round(error, 4)))
+    return tuple(found)
+
+
+def gains(paired: Paired, asked: Asked, map: str, random_state: int) -> Iterator[tuple[str, np.ndarray]]:
+    """NDCG@10 of each query (q,) by each way, and by both models among linked documents alone."""
+    old, n = paired.a, len(paired.a)
+    place = np.full(len(old.collection), -1)
+    place[old.rows] = np.arange(n)
+    answers = [{int(place[row]): grade for row, grade in each.items() if place[row] >= 0} for each in asked.answers]
+    yield "keep", ndcg(asked.by_a, old.block, n, answers)
+    back = fit_translator(paired.turned(), map, check=False, random_state=random_state)
+    yield "queries", ndcg(back.transform(asked.by_b), old.block, n, answers)
+    onward = fit_translator(paired, map, check=False, random_state=random_state)
+    sure = paired.only(paired.weight >= DEFAULT_SURE)
+    partner = np.full(n, -1)
+    partner[sure.pairs[:, 0]] = sure.pairs[:, 1]
+
+    def merged(start: int, stop: int) -> np.ndarray:
+        """Documents in B's space: those that B has as they are there, the others translated."""
+        rows = unit_rows(onward.transform(old.block(start, stop)))
+        native = np.flatnonzero(partner[start:stop] >= 0)
+        native = native[np.argsort(partner[start + native], kind="stable")]  # a memory map is read from front to back
+        if len(native):
+            rows[native] = paired.b.take(partner[start + native])
+        return rows
+
+    yield "documents", ndcg(asked.by_b, merged, n, answers)
+    sure = sure if len(sure) >= LEAST_LINKS else paired
+    linked = {int(row): place for place, row in enumerate(sure.pairs[:, 0])}
+    among = [{linked[row]: grade for row, grade in each.items() if row in linked} for each in answers]
+    x, y = sure.vectors()
+    yield "old linked", ndcg(asked.by_a, lambda start, stop: x[start:stop], len(x), among)
+    yield "new linked", ndcg(asked.by_b, lambda start, stop: y[start:stop], len(y), among)
+
+
+def compared(paired: Paired, map: str, random_state: int = 0) -> tuple[dict[str, float], Foretold]:
+    """What two models have in common, each link held out in turn.
+
+    The share of the new model's ten nearest linked documents that each way finds, and what each model foretells of the
+    other one.
+    """
+    rng = np.random.default_rng(random_state)
+    share = len(paired) / len(paired.a)
+    some = paired.only(np.sort(rng.permutation(len(paired))[:MOST_LINKS]))
+    x, y = some.vectors()
+    fold = rng.permutation(len(some)) % FOLDS
+    into_b = _translated(some, fold, map, random_state)
+    into_a = _translated(some.turned(), fold, map, random_state)
+    native = rng.random(len(some)) < share  # documents that B has are not translated
+    found = {
+        "keep": _agreement(y, y, x, x),
+        "queries": _agreement(y, y, into_a, x),
+        "documents": _agreement(y, y, y, np.where(native[:, None], y, into_b)),
+    }
+    return {**found, "embed": 1.0}, Foretold(_explained(y, into_b), _explained(x, into_a))
+
+
+def _translated(paired: Paired, fold: np.ndarray, map: str, random_state: int) -> np.ndarray:
+    """The rows of A (n, d2) in B's space, those of each fold (n,) by a map that was fitted to the others."""
+    kind = fit_translator(paired, map, random_state=random_state).kind if map == "auto" else map
+    parts = [Moments.of(paired.only(fold == each)) for each in range(FOLDS)]
+    moved = np.empty((len(paired), paired.b.shape[1]), np.float32)
+    for each in range(FOLDS):
+        rest = [part for place, part in enumerate(parts) if place != each]
+        fitted = fit_map(kind, paired.only(fold != each), rest, random_state=random_state)
+        rows, _ = paired.only(fold == each).vectors()
+        moved[fold == each] = unit_rows(fitted.apply(rows))
+    return moved
+
+
+def _explained(true: np.ndarray, forecast: np.ndarray) -> float:
+    """The share of the variance of rows (n, d) that a forecast of them has."""
+    missed = float(np.square(forecast - true).sum())
+    spread = float(np.square(true - true.mean(axis=0)).sum())
+    return round(1 - missed / max(spread, 1e-12), 4)
+
+
+def _agreement(true_queries: np.ndarray, true: np.ndarray, queries: np.ndarray, documents: np.ndarray) -> float:
+    """The mean share of the ten nearest rows that two searches have in common, a row itself left out."""
+    depth = min(NEIGHBOURS, len(true) - 1)
+    shared = 0
+    for start in range(0, len(true), 512):
+        here = slice(start, min(start + 512, len(true)))
+        tops = []
+        for asked, rows in ((true_queries, true), (queries, documents)):
+            near = asked[here] @ rows.T
+            near[np.arange(near.shape[0]), np.arange(here.start, here.stop)] = EXCLUDED
+            tops.append(largest(near, depth))
+        shared += sum(len(np.intersect1d(*pair)) for pair in zip(*tops, strict=True))
+    return round(shared / (depth * len(true)), 4)
+
+
+def choice(ways: tuple[Way, ...], without_old: bool, foretold: Foretold | None = None) -> tuple[str, str]:
+    """The way to take, and why."""
+    possible = [way for way in ways if not (without_old and way.name == "keep")]
+    if possible[0].ndcg is None:
+        if foretold is not None and foretold.old_is_weaker:
+            return _by_weakness(ways, foretold)
+        return _by_neighbours(possible, without_old)
+    first = best = possible[0]
+    for way in possible[1:]:
+        assert way.ndcg is not None and best.ndcg is not None and way.error is not None
+        needed = WITHIN if way.name != "embed" else max(WITHIN, CLEARLY * way.error)
+        if way.ndcg > best.ndcg + needed:
+            best = way
+    told = f"NDCG@10 of the queries is {100 * (best.ndcg or 0):.1f}"
+    if best is first:
+        return best.name, f"{told}, and no dearer way is clearly better."
+    forecast = " by forecast" if best.name == "embed" else ""
+    return best.name, f"{told}{forecast}, and {100 * (first.ndcg or 0):.1f} if you {WAYS[first.name]}."
+
+
+def _by_weakness(ways: tuple[Way, ...], foretold: Foretold) -> tuple[str, str]:
+    """Without queries, where the old model is clearly the weaker one."""
+    next_best = max(ways[1:3], key=lambda way: way.neighbours)
+    return "embed", (
+        f"the new model foretells {max(foretold.old_by_new, 0):.0%} of what the old one tells apart, and the old one "
+        f"{max(foretold.new_by_old, 0):.0%} of what the new one does: it is the weaker one. If you cannot, "
+        f"{WAYS[next_best.name]}; queries and answers would show what each way is worth."
+    )
+
+
+def _by_neighbours(possible: list[Way], without_old: bool) -> tuple[str, str]:
+    """Without queries: staying loses nothing; where the old model is gone, the way that keeps most."""
+    if not without_old:
+        translated = max(possible[1:3], key=lambda way: way.neighbours)
+        return "keep", (
+            f"translating loses {1 - translated.neighbours:.0%} of the new model's neighbours, and embedding again "
+            "pays only if the new model searches better, which links cannot show; give queries and answers to see."
+        )
+    best = max(possible[:2], key=lambda way: way.neighbours)
+    return best.name, f"it keeps {best.neighbours:.0%} of the new model's neighbours; embedding again keeps all."
 
 
 def _check_queries(asked: Asked, paired: Paired) -> None:
@@ -101,23 +309,3 @@ def _check_queries(asked: Asked, paired: Paired) -> None:
             f"There are {len(asked.by_a):,} queries by the old model and {len(asked.by_b):,} by the new one; give both "
             "the same ones, in one order."
         )
-
-
-def paired_links(a: Source, b: Source, links: GivenLinks) -> Paired:
-    """The links between two collections whose vectors have a direction."""
-    left, right = open_collection(a, payload=False), open_collection(b, payload=False)
-    pairs, probability = pairs_of(links, left, right, by_id=False)
-    cloud_a = prepare(left, centre=False, skip_zero=True, side="A")
-    cloud_b = prepare(right, centre=False, skip_zero=True, side="B")
-    usable = np.isin(pairs[:, 0], cloud_a.rows) & np.isin(pairs[:, 1], cloud_b.rows)
-    rows = np.column_stack([cloud_a.positions(pairs[usable, 0]), cloud_b.positions(pairs[usable, 1])])
-    if len(rows) < LEAST_LINKS:
-        raise InputError(
-            f"There are {len(rows):,} links; advice needs at least {LEAST_LINKS}. Link again with more known pairs."
-        )
-    return Paired(cloud_a, cloud_b, rows, probability[usable])
-
-
-def _tell(progress: ProgressListener | None, step: int, stage: str) -> None:
-    if progress is not None:
-        progress(Progress(step, 2, 0, None, stage))

@@ -21,16 +21,16 @@ from veclink.data.pairs import one_to_one
 from veclink.data.tabled import Tabled
 from veclink.errors import InputError, ShuffledPayloadWarning, WrongLinksWarning
 from veclink.files.memory_maps import forget_pages
-from veclink.geometry.clouds import Cloud, prepare
+from veclink.geometry.clouds import prepare
 from veclink.geometry.magnitudes import fitted
 from veclink.progress import Progress, ProgressListener, heard, shows_progress
 from veclink.stores import open_store
 from veclink.stores.opening import check_free, open_collection
 from veclink.stores.protocol import Batch, Store
 from veclink.uses.linked_pairs import GivenLinks, are_calibrated, loaded, pairs_of
-from veclink.uses.maps import DEFAULT_MAP, Paired
+from veclink.uses.maps import DEFAULT_MAP
 from veclink.uses.merged_rows import MergedRows, names, table_beside
-from veclink.uses.translating import Source, Translator, check_map, fit_translator
+from veclink.uses.translating import Source, Translator, check_map, fit_translator, paired_rows
 
 BATCH_BYTES = 8 << 20
 DEFAULT_SURE = 0.95
@@ -250,7 +250,7 @@ def merge(
     if not how.union_only:
         translator = how.translator
         if translator is None:
-            paired = _paired(pairs, probability, cloud, right)
+            paired = paired_rows(pairs, probability, left, right)
             translator = fit_translator(paired, how.map, random_state=how.random_state, progress=progress)
         _check_dimensions(translator, left, right)
     chosen = one_to_one(pairs, probability)
@@ -268,16 +268,6 @@ def merge(
     if to is not None:
         merged.write(to, replace=replace, progress=progress)
     return merged
-
-
-def _paired(pairs: np.ndarray, probability: np.ndarray, cloud: Cloud, b: Collection) -> Paired:
-    """The links whose two vectors have a direction."""
-    cloud_b = prepare(b, centre=False, skip_zero=True, side="B")
-    forget_pages(b.vectors)
-    usable = np.isin(pairs[:, 0], cloud.rows) & np.isin(pairs[:, 1], cloud_b.rows)
-    pairs = pairs[usable]
-    positions = np.column_stack([cloud.positions(pairs[:, 0]), cloud_b.positions(pairs[:, 1])])
-    return Paired(cloud, cloud_b, positions, probability[usable])
 
 
 def _check_dimensions(translator: Translator, a: Collection, b: Collection) -> None:

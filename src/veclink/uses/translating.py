@@ -118,12 +118,7 @@ class Translator:
         pairs, weight = pairs_of(links, left, right, by_id=False)
         if reverse:
             left, right, pairs = right, left, pairs[:, ::-1]
-        of_a = prepare(left, centre=False, skip_zero=True, side="A")
-        forget_pages(left.vectors)
-        of_b = prepare(right, centre=False, skip_zero=True, side="B")
-        forget_pages(right.vectors)
-        rows = np.column_stack([of_a.positions(pairs[:, 0]), of_b.positions(pairs[:, 1])])
-        paired = Paired(of_a, of_b, rows, weight)
+        paired = paired_rows(pairs, weight, left, right)
         return fit_translator(paired, map, check=check, random_state=random_state, progress=progress)
 
     @property
@@ -190,6 +185,17 @@ class Translator:
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
             raise InputError(f"{path} is not a sound translator ({error!r}); save it again.") from error
         return loaded
+
+
+def paired_rows(pairs: np.ndarray, weight: np.ndarray, a: Collection, b: Collection) -> Paired:
+    """The pairs (m, 2) of rows that both have a direction, and how much each counts (m,)."""
+    clouds = []
+    for side, each in (("A", a), ("B", b)):
+        clouds.append(prepare(each, centre=False, skip_zero=True, side=side))
+        forget_pages(each.vectors)
+    usable = np.isin(pairs[:, 0], clouds[0].rows) & np.isin(pairs[:, 1], clouds[1].rows)
+    rows = np.column_stack([cloud.positions(rows) for cloud, rows in zip(clouds, pairs[usable].T, strict=True)])
+    return Paired(clouds[0], clouds[1], rows, weight[usable])
 
 
 @computing()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from veclink.uses.advice.ways import Way, choice
+from veclink.uses.advising import Way, choice
 
 
 @pytest.mark.parametrize(
