@@ -1,10 +1,8 @@
-"""probe(): are these two collections linkable? What can be known before linking, and a forecast of its result."""
+"""What can be known of one collection, or of two before they are linked, with a forecast of the result."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,14 +12,11 @@ from veclink.data.notebook import card
 from veclink.data.pairs import KnownPairs, resolve_seeds
 from veclink.data.summary import plain_json
 from veclink.errors import named, plural
-from veclink.files.atomic import written_whole
 from veclink.geometry.clouds import prepare
 from veclink.linkers.anchors import anchors_from_pairs
 from veclink.linkers.span.constants import MIN_DIM_FOR_SEED_CHECK
-from veclink.probing.forecast import Forecast, forecast_links
-from veclink.probing.seeds import SeedCheck, check_seeds
-from veclink.probing.sides import SameSpace, Side, compare_spaces, look_at
-from veclink.probing.starting import StartTrial, try_start
+from veclink.probing.collections import SameSpace, Side, compare_spaces, look_at
+from veclink.probing.trials import Forecast, SeedCheck, StartTrial, check_seeds, forecast_links, try_start
 from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
 from veclink.threads import computing
@@ -35,45 +30,23 @@ ORPHANS = 0.05  # share of rows that are nobody's neighbours; real encoders leav
 TELLING = 0.1
 SAFE = 8  # seeds that can tell that it works, and that make a start safe
 ENOUGH = 15  # seeds: where so many are no nearer, something is wrong with them; fewer may just be few
-TOO_FEW_SEEDS = (
-    "{} alone cannot tell; right ones may look so, and wrong ones too. A trial tells: leave out --no-forecast, or link."
-)
 
 
 @dataclass(frozen=True)
 class Probe:
-    """What is known of two collections before they are linked.
-
-    Attributes
-    ----------
-    a, b : Side
-        What each collection is like.
-    same_space : SameSpace
-        Whether their vectors compare as they are.
-    seeds : SeedCheck, optional
-        What the seeds say; None without any.
-    forecast : Forecast, optional
-        What linking will give; None where there was nothing to forecast from.
-    verdict : str
-        "linkable", "doubtful" or "not linkable", as linking them, or a part, says (a part alone is never reason enough
-        for "not linkable"); "same space"; or "unknown" where neither seeds nor a trial could tell.
-    sentence : str
-        The same for a person.
-    remarks : tuple of str
-        What may be in the way.
-    start : optional
-        How a start without seeds went, where the collections are too large to be linked for a forecast.
-    """
+    """What is known of two collections before they are linked."""
 
     a: Side
     b: Side
     same_space: SameSpace
     seeds: SeedCheck | None
-    forecast: Forecast | None
+    forecast: Forecast | None  # None where there was nothing to forecast from
+    # "linkable", "doubtful" or "not linkable", as linking them, or a part, says (a part alone is never reason enough
+    # for "not linkable"); "same space"; or "unknown" where neither seeds nor a trial could tell.
     verdict: str
-    sentence: str
-    remarks: tuple[str, ...]
-    start: StartTrial | None = None
+    sentence: str  # the same for a person
+    remarks: tuple[str, ...]  # what may be in the way
+    start: StartTrial | None = None  # how a start without seeds went, where the collections are too large to be linked
 
     @property
     def is_open(self) -> bool:
@@ -84,14 +57,9 @@ class Probe:
         """Plain values, ready for JSON."""
         return plain_json(asdict(self))
 
-    def save(self, path: str | Path) -> None:
-        """Write what is known as JSON, whole or not at all."""
-        with written_whole(path) as temporary:
-            temporary.write_text(json.dumps(self.to_dict(), indent=1, ensure_ascii=False), encoding="utf-8")
-
     def _repr_html_(self) -> str:
-        told_a, told_b = self.a.told(), self.b.told()
-        rows = [(name, value, told_b[name]) for name, value in told_a.items()]
+        told_b = self.b.told()
+        rows = [(name, value, told_b[name]) for name, value in self.a.told().items()]
         remarks = [("Note", remark) for remark in self.remarks]
         return card(f"{self.verdict}: {self.sentence}", remarks, ("", "A", "B"), rows)
 
@@ -122,62 +90,32 @@ def probe(
     device : str
         Where the trial runs, as for `link`.
     random_state : int
-        The same one gives the same answer.
+        Seed of the random generator.
     progress : callable or True, optional
         Hears how far the trial is; True shows it.
     """
-    progress = heard(progress)
     left, right = open_collection(a), open_collection(b)
     known = None if seeds is None else resolve_seeds(seeds, left, right)
-    pairs = None if known is None else known.rows
     rng = np.random.default_rng(random_state)
     clouds = prepare(left, skip_zero=True, side="A"), prepare(right, skip_zero=True, side="B")
     sides = look_at(clouds[0], rng), look_at(clouds[1], rng)
     same = compare_spaces(*clouds, rng)
-    ahead = None
+    how: dict[str, Any] = {"device": device, "random_state": random_state, "progress": heard(progress)}
+    ahead = start = checked = None
     if forecast and not same.same:
-        ahead = forecast_links(*clouds, pairs, device=device, random_state=random_state, progress=progress)
-    start = None
-    if forecast and not same.same and ahead is None:
-        start = try_start(*clouds, device=device, random_state=random_state, progress=progress)
-    checked = None
-    if pairs is not None:
+        ahead = forecast_links(*clouds, None if known is None else known.rows, **how)
+        start = try_start(*clouds, **how) if ahead is None else None
+    if known is not None:
         wrong = None if ahead is None else ahead.wrong_seeds
-        checked = check_seeds(*clouds, anchors_from_pairs(*clouds, pairs), wrong, rng)
-    verdict, sentence = _verdict(same, checked, ahead)
+        checked = check_seeds(*clouds, anchors_from_pairs(*clouds, known.rows), wrong, rng)
     if start is not None:
         verdict, sentence = verdict_of_start(start, min(each.dimension for each in sides))
-    remarks = _remarks(sides, checked, whole=ahead is not None and ahead.whole)
-    remarks = (*remarks, *_remarks_on_contradictions(known))
+    else:
+        verdict, sentence = _verdict(same, checked, ahead)
+    remarks = _remarks(sides, known, checked, whole=ahead is not None and ahead.whole)
     if sentence.startswith(NO_LINKS_WITHOUT_SEEDS):
-        remarks = (NEXT_WITHOUT_SEEDS, *remarks)
-    return Probe(
-        *sides,
-        same,
-        checked,
-        ahead,
-        verdict,
-        sentence,
-        remarks,
-        start,
-    )
-
-
-def _verdict(same: SameSpace, seeds: SeedCheck | None, ahead: Forecast | None) -> tuple[str, str]:
-    if same.same:
-        return (
-            "same space",
-            "Both are in the same space already: their vectors compare as they are, and linking is not needed.",
-        )
-    if ahead is not None:
-        return verdict_of(ahead)
-    if seeds is not None:
-        if seeds.typical <= TELLING and seeds.count >= SAFE:
-            return "linkable", "Probably linkable: the seeds see one another's partners as near."
-        if seeds.count < ENOUGH:
-            return "unknown", f"Unknown: {TOO_FEW_SEEDS.format(plural(seeds.count, 'seed'))}"
-        return "doubtful", "Doubtful: the seeds do not see one another's partners as near; give more, or check them."
-    return "unknown", "Unknown: nothing was tried; give known pairs with --seeds, or leave out --no-forecast."
+        remarks = [NEXT_WITHOUT_SEEDS, *remarks]
+    return Probe(*sides, same, checked, ahead, verdict, sentence, tuple(remarks), start)
 
 
 def verdict_of_start(start: StartTrial, dimension: int) -> tuple[str, str]:
@@ -192,27 +130,41 @@ def verdict_of_start(start: StartTrial, dimension: int) -> tuple[str, str]:
 def verdict_of(ahead: Forecast) -> tuple[str, str]:
     """The verdict of a trial, and the sentence that says it."""
     where = "linking all of it" if ahead.whole else "linking a part of it, near the seeds,"
+    if ahead.verdict == "not linkable" and not ahead.whole:
+        part = "A part is harder than the whole: all of it may still link."
+        return "doubtful", f"Doubtful: {where} found no trustworthy link. {part}"
     if ahead.verdict == "not linkable":
-        if ahead.whole and (no_start_converged(ahead.reasons) or too_few_rows(ahead.reasons)):
-            return "not linkable", ahead.reasons[0]
-        if ahead.whole:
-            return "not linkable", "Not linkable as they are: linking all of it found no trustworthy link."
-        return (
-            "doubtful",
-            f"Doubtful: {where} found no trustworthy link. A part is harder than the whole: all of it may still link.",
-        )
-    word = "Linkable" if ahead.verdict == "linkable" else "Doubtful"
-    gave = f"{word}: {where} gave {ahead.n_links:,} links"
+        known = no_start_converged(ahead.reasons) or too_few_rows(ahead.reasons)
+        return ahead.verdict, ahead.reasons[0] if known else f"Not linkable as they are: {where} found no sure link."
+    gave = f"{ahead.verdict.capitalize()}: {where} gave {ahead.n_links:,} links"
     if ahead.precision is None or ahead.precision_range is None:
         return ahead.verdict, f"{gave}."
     low, high = ahead.precision_range
     right, likely = f"about {100 * ahead.precision:.0f} of 100", f"(likely {100 * low:.0f} to {100 * high:.0f})"
-    if ahead.whole:
-        return ahead.verdict, f"{gave}, {right} right {likely}."
-    return ahead.verdict, f"{gave}. Of all links, {right} should be right {likely}."
+    told = f", {right} right {likely}." if ahead.whole else f". Of all links, {right} should be right {likely}."
+    return ahead.verdict, f"{gave}{told}"
 
 
-def _remarks(sides: tuple[Side, Side], seeds: SeedCheck | None, *, whole: bool) -> tuple[str, ...]:
+def _verdict(same: SameSpace, seeds: SeedCheck | None, ahead: Forecast | None) -> tuple[str, str]:
+    if same.same:
+        compare = "their vectors compare as they are, and linking is not needed."
+        return "same space", f"Both are in the same space already: {compare}"
+    if ahead is not None:
+        return verdict_of(ahead)
+    if seeds is None:
+        return "unknown", "Unknown: nothing was tried; give known pairs with --seeds, or leave out --no-forecast."
+    if seeds.typical <= TELLING and seeds.count >= SAFE:
+        return "linkable", "Probably linkable: seen from the other seeds, the partner of a seed is near."
+    if seeds.count < ENOUGH:
+        few = f"{plural(seeds.count, 'seed')} are too few to judge: right and wrong seeds look alike."
+        return "unknown", f"Unknown: {few} A trial tells: leave out --no-forecast, or link."
+    return (
+        "doubtful",
+        "Doubtful: seen from the other seeds, the partner of a seed is not near. Give more, or check them.",
+    )
+
+
+def _remarks(sides: tuple[Side, Side], known: KnownPairs | None, seeds: SeedCheck | None, *, whole: bool) -> list[str]:
     told = []
     for letter, side in zip("AB", sides, strict=True):
         if side.zero:
@@ -221,16 +173,13 @@ def _remarks(sides: tuple[Side, Side], seeds: SeedCheck | None, *, whole: bool) 
             told.append(f"{letter} has {side.duplicates:,} rows that repeat an earlier one exactly.")
         if side.orphans > ORPHANS:
             told.append(f"{letter} has hubs: {side.orphans:.0%} of its rows are among the nearest of no other row.")
-    if seeds is not None and seeds.suspects:
+    if known is None or seeds is None:
+        return told
+    if seeds.suspects:
         seen = "linking leaves them out" if whole else "as far as the part that was tried can tell"
         told.append(f"{len(seeds.suspects):,} of the {seeds.count:,} seeds look wrong: {seen}.")
-    if seeds is not None and seeds.count < SAFE:
+    if seeds.count < SAFE:
         told.append(f"There are {seeds.count:,} seeds; {SAFE} or more make the start safe.")
-    return tuple(told)
-
-
-def _remarks_on_contradictions(seeds: KnownPairs | None) -> tuple[str, ...]:
-    if seeds is None or not len(seeds.contradicting):
-        return ()
-    torn = named([tuple(pair) for pair in seeds.contradicting.tolist()])
-    return (f"{len(seeds.contradicting):,} seeds contradict one another, by row {torn}: linking uses none of them.",)
+    if torn := [tuple(pair) for pair in known.contradicting.tolist()]:
+        told.append(f"{len(torn):,} seeds contradict one another, by row {named(torn)}: linking uses none of them.")
+    return told

@@ -48,7 +48,6 @@ class Journal:
             self.path = self.path.with_suffix(".sqlite")
         self._sizes = len(a), len(b)
         self._ids = a.ids, b.ids
-        self._rows: list[dict[Any, int]] = []  # of the ids, once a name is looked up
         self._given: list[Answer] = []
         with self._told(f"The journal {self.path} cannot be opened"):
             unfinished = self.path.with_name(f"{self.path.name}-journal")
@@ -63,10 +62,8 @@ class Journal:
                 self._file.execute("BEGIN EXCLUSIVE")
                 self._begin()
                 self._file.execute("COMMIT")
-            for n, answer, *names in self._file.execute(
-                "SELECT n, answer, a, b, instead_a, instead_b FROM answers ORDER BY n"
-            ):
-                self._take(f"answer {n}", answer, *names)
+                rows = self._file.execute("SELECT n, answer, a, b, instead_a, instead_b FROM answers ORDER BY n")
+                self._take(rows.fetchall())
         except BaseException:
             self.close()
             raise
@@ -150,9 +147,9 @@ class Journal:
             for line in (each for each in lines if "answer" in each and each["n"] not in undone):
                 instead = line.get("instead") or {"a": None, "b": None}
                 self._insert(line["at"], line["answer"], line["a"], line["b"], instead["a"], instead["b"])
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError, sqlite3.Error) as error:
-            if isinstance(error, InputError):
-                raise
+        except InputError:
+            raise
+        except Exception as error:  # whatever is in that file
             raise InputError(f"{earlier} is damaged ({error}); repair it, or name another with --journal.") from error
 
     def _check_sizes(self, about: tuple[int, int] | None) -> None:
@@ -166,20 +163,21 @@ class Journal:
     def _insert(self, *values: Any) -> None:
         self._file.execute(f"INSERT INTO answers VALUES (NULL{', ?' * 6})", values)
 
-    def _take(self, what: str, answer: Any, *names: Any) -> None:
-        """Let an answer of the file stand."""
-        if not self._rows:
-            self._rows = [
-                {key: row for row, key in enumerate(range(size) if ids is None else ids.tolist())}
-                for ids, size in zip(self._ids, self._sizes, strict=True)
-            ]
-        rows = [None if name is None else self._rows[i % 2].get(name) for i, name in enumerate(names)]
-        wrong = [f"{'AB'[i % 2]} has no {names[i]!r}" for i in (0, 1, 2, 3) if rows[i] is None and (i < 2 or names[i])]
-        if wrong or answer not in ANSWERS or (rows[2] is None) != (rows[3] is None):
-            reason = wrong[0] if wrong else "it is damaged"
-            raise InputError(f"{self.path}, {what}: {reason}; repair it, or name another with --journal.")
-        a, b, instead_a, instead_b = rows
-        self._given.append(Answer((a, b), answer, None if instead_a is None else (instead_a, instead_b)))  # type: ignore[arg-type]
+    def _take(self, rows: list[Any]) -> None:
+        """Let the answers of the file stand."""
+        row_of = [
+            {key: row for row, key in enumerate(range(size) if ids is None or not rows else ids.tolist())}
+            for ids, size in zip(self._ids, self._sizes, strict=True)
+        ]
+        for n, answer, *names in rows:
+            a, b, *others = (row_of[i % 2].get(name, -1) for i, name in enumerate(names))
+            instead = None if names[2:] == [None, None] else (others[0], others[1])
+            if answer not in ANSWERS or min(a, b, *(instead or ())) < 0:
+                raise InputError(
+                    f"{self.path}, answer {n}: {answer!r} to {', '.join(map(repr, names))} is none about these "
+                    "collections; repair it, or name another with --journal."
+                )
+            self._given.append(Answer((a, b), answer, instead))
 
     @contextmanager
     def _told(self, what: str) -> Iterator[None]:
@@ -190,11 +188,11 @@ class Journal:
             raise
         except sqlite3.Error as error:
             name = getattr(error, "sqlite_errorname", "")
-            if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_ERROR")):
-                raise InputError(NO_JOURNAL.format(self.path)) from error
             if name.startswith("SQLITE_BUSY"):
                 other = "end that one first, or name another with --journal."
                 raise InputError(f"{self.path} is open in another review; {other}") from error
-            raise OutputError(f"{what} ({error}); make room and repeat.") from error
+            if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN")):
+                raise OutputError(f"{what} ({error}); make room and repeat.") from error
+            raise InputError(NO_JOURNAL.format(self.path)) from error
         except OSError as error:
             raise OutputError(f"{what} ({error.strerror}); name another with --journal.") from error

@@ -1,0 +1,247 @@
+"""What one collection is like, and whether two of them share a space already."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from veclink.data.collection import Collection, numbers
+from veclink.errors import InputError
+from veclink.geometry.clouds import Cloud
+from veclink.geometry.components import components
+from veclink.geometry.copies import copy_groups
+from veclink.geometry.magnitudes import lengths
+from veclink.geometry.nearest import EXCLUDED, largest
+from veclink.geometry.signatures import singular
+
+BLOCK = 1 << 13  # rows that are read at a time
+SAMPLE, FOR_MODELS = 2000, 5000  # rows of a larger side that are compared; that are asked about two models
+NEAREST = 10  # neighbours of each
+IDENTICAL, TWIN = 1 - 1e-5, 0.999  # cosine of rows that are equal, but for rounding; of rows that are nearly the same
+SAME = 0.7  # on a scale from unrelated (0) to one space (1): two models were at 0.02 at most, one model at 0.96 or more
+LEAST, SMALLEST = 200, 30  # rows that are enough to ask about two models, and that the smaller group has at least
+DIRECTIONS = 20
+UNRELATED = 1.5  # two models overlap 0.9 to 1.2 times as much as chance, far topics of one mostly 1.7 (docs/stores.md)
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """One collection, looked at for its own sake; docs/stores.md says how the signs of two models were chosen."""
+
+    name: str
+    count: int
+    dimension: int
+    dtype: str
+    ids: list[Any]  # the first of them
+    norms: dict[str, float]
+    unit_length: bool
+    zero: int
+    not_finite: int
+    duplicates: int  # rows that repeat an earlier one bit for bit
+    centring: float  # length of the mean of the unit vectors: 0 for a centred cloud, near 1 for a narrow cone
+    two_models: bool  # whether the rows fall into two groups that hardly know each other
+    groups: list[int]  # the sizes of these
+    reasons: list[str]
+    copies: list[
+        list[Any]
+    ]  # ids or rows that stand for the same object, as `link` groups them; the largest group first
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of two collections; from `twins` on, of 2,000 rows where there are more."""
+
+    name: str
+    rows: int
+    dimension: int
+    kind: str
+    norms: tuple[float, float, float]  # least, median, largest length, zero vectors left out
+    zero: int
+    duplicates: int
+    twins: float  # share of rows with another at a cosine above 0.999
+    effective_dimension: float  # (Σλ)²/Σλ² of the covariance: the number of directions that are really used
+    mean_cosine: float  # of two random rows; near 1 in a narrow cone
+    hubness: float  # skew of how often a row is among the 10 nearest of others
+    orphans: float  # share of the rows that are in no such list
+    largest_hub: int  # in how many lists the most frequent row is
+
+    def told(self) -> dict[str, str]:
+        """What is known, in words."""
+        low, middle, high = self.norms
+        sampled = f" (of {SAMPLE:,} drawn)" if self.rows - self.zero > SAMPLE else ""
+        return {
+            "vectors": f"{self.rows:,}",
+            "dimensions": f"{self.dimension:,} ({self.kind})",
+            "length: least, median, largest": f"{low:.3g}, {middle:.3g}, {high:.3g}",
+            "zero vectors": f"{self.zero:,}",
+            "exact duplicates": f"{self.duplicates:,}",
+            "near-twins": f"{100 * self.twins:.1f} %{sampled}",
+            "dimensions really used": f"{self.effective_dimension:.0f}",
+            "mean cosine": f"{self.mean_cosine:.2f}",
+            "hubness, largest hub": f"{self.hubness:.1f}, {self.largest_hub:,}{sampled}",
+        }
+
+
+@dataclass(frozen=True)
+class SameSpace:
+    """Whether vectors of both compare as they are."""
+
+    same: bool
+    score: float | None  # the nearest vector of B, from unrelated (0) to like the other rows of B (1); None: no such
+    identical: float  # share of the `looked_up` rows of A that are in B as they are, looked up in all of B
+    looked_up: int = 0
+
+    def told(self, rows_a: int) -> str:
+        """The same in a sentence. rows_a: how many rows A has."""
+        if self.score is None:
+            return "They have different dimensions, so they are in different spaces."
+        of = "A's vectors" if self.looked_up >= rows_a else f"{self.looked_up:,} vectors drawn from A"
+        return (
+            f"On a scale from unrelated (0) to one space (1) they are at {self.score:.2f}; "
+            f"{100 * self.identical:.1f} % of {of} are in B as they are."
+        )
+
+
+def inspect_collection(collection: Collection, *, random_state: int = 0) -> Inspection:
+    """Look at all rows once, and at a sample of them more closely."""
+    n = len(collection)
+    if not n:
+        raise InputError(f"{collection.name} is empty; there is nothing to look at.")
+    norms = np.concatenate([lengths(numbers(collection, slice(at, at + BLOCK))) for at in range(0, n, BLOCK)])
+    kept = norms[np.isfinite(norms)]
+    usable = np.flatnonzero(np.isfinite(norms) & (norms > 0))
+    chosen = np.sort(np.random.default_rng(random_state).permutation(usable)[:FOR_MODELS])
+    unit = Cloud(collection, chosen).block(0, len(chosen))
+    two, groups, reason = _two_models(unit)
+    quantiles = np.quantile(kept, [0, 0.5, 1]) if len(kept) else np.full(3, np.nan)
+    return Inspection(
+        name=collection.name,
+        count=n,
+        dimension=collection.dimension,
+        dtype=str(collection.vectors.dtype),
+        ids=[] if collection.ids is None else collection.ids[:5].tolist(),
+        norms=dict(zip(("least", "median", "most"), map(float, quantiles), strict=True)),
+        unit_length=bool(len(kept) and np.abs(kept - 1).max() < 5e-3),
+        zero=int((norms == 0).sum()),
+        not_finite=n - len(kept),
+        duplicates=_count_duplicates(collection),
+        centring=float(np.linalg.norm(unit.mean(axis=0, dtype=np.float64))) if len(unit) else 0.0,
+        two_models=two,
+        groups=groups,
+        reasons=[reason],
+        copies=_copies_in(collection, usable),
+    )
+
+
+def look_at(cloud: Cloud, rng: np.random.Generator) -> Side:
+    """What one of two collections is like; similarities are measured on a sample."""
+    collection, rows = cloud.collection, _sample(len(cloud), rng)
+    points = cloud.take(rows)
+    near = points @ points.T
+    np.fill_diagonal(near, EXCLUDED)
+    listed = np.bincount(largest(near, min(NEAREST, len(rows) - 1)).ravel(), minlength=len(rows)).astype(float)
+    spread = np.linalg.eigvalsh((points.T @ points).astype(np.float64) / len(points))
+    length = lengths(numbers(collection, cloud.rows[rows]))
+    return Side(
+        name=collection.name,
+        rows=len(collection),
+        dimension=collection.dimension,
+        kind=str(collection.vectors.dtype),
+        norms=(float(length.min()), float(np.median(length)), float(length.max())),
+        zero=len(collection) - len(cloud),
+        duplicates=_count_duplicates(collection),
+        twins=float((near.max(axis=1) > TWIN).mean()),
+        effective_dimension=float(spread.sum() ** 2 / np.maximum((spread**2).sum(), 1e-12)),
+        mean_cosine=0.0 if cloud.mean is None else float(cloud.mean @ cloud.mean),
+        hubness=float(((listed - listed.mean()) ** 3).mean() / max(float(listed.std()), 1e-9) ** 3),
+        orphans=float((listed == 0).mean()),
+        largest_hub=int(listed.max()),
+    )
+
+
+def compare_spaces(a: Cloud, b: Cloud, rng: np.random.Generator) -> SameSpace:
+    """Whether two collections are in one space: the nearest of the other is then as near as the nearest of its own."""
+    if a.shape[1] != b.shape[1]:
+        return SameSpace(False, None, 0.0)
+    rows_a, rows_b = _sample(len(a), rng), _sample(len(b), rng)
+    of_a, of_b = a.take(rows_a), b.take(rows_b)
+    own = of_b @ of_b.T
+    np.fill_diagonal(own, EXCLUDED)
+    # What unrelated directions of that spread reach by chance: the coordinates of one side, dealt out again.
+    chance = of_a[:, rng.permutation(of_a.shape[1])] @ of_b.T
+    nearest, within, low = (float(np.median(each.max(axis=1))) for each in (of_a @ of_b.T, own, chance))
+    score = (nearest - low) / max(within - low, 1e-6)
+    # Not centred: the two means differ where the objects do, and the same vector has to stay the same.
+    as_given, whole = Cloud(a.collection, a.rows).take(rows_a), Cloud(b.collection, b.rows)
+    found = np.zeros(len(as_given), bool)
+    for at in range(0, len(whole), BLOCK):
+        found |= (as_given @ whole.block(at, min(at + BLOCK, len(whole))).T).max(axis=1) > IDENTICAL
+    return SameSpace(score >= SAME, float(score), float(found.mean()), len(rows_a))
+
+
+def _sample(n: int, rng: np.random.Generator) -> np.ndarray:
+    return np.arange(n) if n <= SAMPLE else np.sort(rng.choice(n, SAMPLE, replace=False))
+
+
+def _copies_in(collection: Collection, usable: np.ndarray) -> list[list[Any]]:
+    """The groups of copies among these rows (n,): the ids of each, or the rows, the largest group first."""
+    if not len(usable):
+        return []
+    rows, n = Cloud(collection, usable), len(usable)
+    total = sum(rows.block(at, min(at + BLOCK, n)).sum(axis=0, dtype=np.float64) for at in range(0, n, BLOCK))
+    groups = copy_groups(Cloud(collection, usable, (total / n).astype(np.float32)))
+    order, _ = groups.members()
+    _, start, size = np.unique(groups.first[order], return_index=True, return_counts=True)
+    names = usable if collection.ids is None else collection.ids[usable]
+    repeated = np.flatnonzero(size > 1)
+    largest_first = repeated[np.argsort(-size[repeated], kind="stable")]
+    return [names[order[start[each] : start[each] + size[each]]].tolist() for each in largest_first]
+
+
+def _count_duplicates(collection: Collection) -> int:
+    """Rows that repeat an earlier one bit for bit."""
+    digests = np.empty(len(collection), "V16")
+    for start in range(0, len(collection), BLOCK):
+        block = np.ascontiguousarray(collection.vectors[start : start + BLOCK])
+        each = (hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in block)
+        digests[start : start + len(block)] = np.frombuffer(b"".join(each), "V16")
+    return len(collection) - len(np.unique(digests))
+
+
+def _two_models(unit: np.ndarray) -> tuple[bool, list[int], str]:
+    """Whether the sample falls into two groups without a neighbour in common, and without a direction in common.
+
+    Vectors of two models never are each other's nearest. Nor are two far topics of one model, at times; but those still
+    vary along the same directions. So: the two largest parts of the graph of mutual neighbours, and the overlap of
+    their leading k principal directions, |U₁ᵀU₂|²/k, against k/d, which is what unrelated spaces have.
+    """
+    n = len(unit)
+    if n < LEAST:
+        return False, [n], f"{n:,} usable rows are too few to tell one model from two."
+    k, near = min(NEAREST, n - 1), []
+    for start in range(0, n, 1000):
+        similar = unit[start : start + 1000] @ unit.T
+        similar[np.arange(len(similar)), np.arange(start, start + len(similar))] = -np.inf
+        near.append(largest(similar, k))
+    rows, others = np.repeat(np.arange(n), k), np.concatenate(near).ravel()
+    both = np.isin(rows * n + others, others * n + rows)
+    parts = components(n, rows[both], others[both])
+    names, counts = np.unique(parts, return_counts=True)
+    order = np.argsort(-counts, kind="stable")[:2]
+    if len(order) < 2 or counts[order[1]] < max(SMALLEST, n // 50):
+        return False, [n], "The vectors form one group: neighbours lead from each to every other."
+    groups = [unit[parts == names[each]] for each in order]
+    k = min(DIRECTIONS, *(len(group) // 3 for group in groups))
+    first, other = (singular(group - group.mean(axis=0))[2][:k] for group in groups)
+    overlap = float(((first @ other.T) ** 2).sum() / k) / (k / unit.shape[1])
+    sizes = [len(group) for group in groups]
+    told = (
+        f"Groups of {sizes[0]:,} and {sizes[1]:,} of {n:,} sampled vectors have no neighbours in common, and "
+        f"their main directions overlap {overlap:.1f} times as much as those of unrelated spaces"
+    )
+    if overlap < UNRELATED:
+        return True, sizes, f"{told}: they seem to be of two different models."
+    return False, [n], f"{told}: far topics of one model."
