@@ -20,7 +20,7 @@ from veclink.geometry.rows import ArrayRows
 from veclink.matching import match
 from veclink.matching.cpu import nearest
 from veclink.probing import probe
-from veclink.probing.collections import inspect_collection
+from veclink.probing.inspecting import inspect_collection
 from veclink.uses.clustering import cluster
 from veclink.uses.merging import merge
 from veclink.uses.translating import Translator

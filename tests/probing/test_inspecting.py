@@ -14,7 +14,7 @@ from veclink import sample
 from veclink.cli.app import app
 from veclink.data.collection import Collection
 from veclink.errors import InputError
-from veclink.probing.collections import inspect_collection
+from veclink.probing.inspecting import inspect_collection
 
 
 def papers(side: Path) -> np.ndarray:

@@ -20,7 +20,7 @@ from veclink.data.no_links import NO_LINKS_WITHOUT_SEEDS
 from veclink.data.scores import score
 from veclink.geometry.clouds import prepare
 from veclink.probing import Probe, probe, verdict_of, verdict_of_start
-from veclink.probing.collections import compare_spaces
+from veclink.probing.inspecting import compare_spaces
 from veclink.probing.trials import forecast_links, try_start
 from veclink.report import save_probe
 

@@ -136,8 +136,8 @@ def test_what_goes_wrong_is_told_without_it(run: Run, command: list[str], form: 
 def test_the_traceback_of_a_bug_is_printed_without_it(folder: Path) -> None:
     code = (
         f"def fail(*_): raise RuntimeError('no answer from postgresql://me:{SECRET}@host/db')\n"
-        "import sys, veclink.cli.app, veclink.probing.collections\n"
-        "veclink.probing.collections.inspect_collection = fail\n"
+        "import sys, veclink.cli.app, veclink.probing.inspecting\n"
+        "veclink.probing.inspecting.inspect_collection = fail\n"
         "sys.argv = ['veclink', 'inspect', 'a.npy']\n"
         "veclink.cli.app.main()\n"
     )

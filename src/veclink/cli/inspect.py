@@ -10,7 +10,7 @@ import typer
 from veclink.cli.shared import Printing, command
 
 if TYPE_CHECKING:
-    from veclink.probing.collections import Inspection
+    from veclink.probing.inspecting import Inspection
 
 MOST_GROUPS, MOST_NAMES = 5, 8  # groups of copies that are listed, and rows of each; --json has all
 
@@ -21,7 +21,7 @@ def inspect(
     printing: Printing,
 ) -> None:
     """Say what is in a collection: size, norms, duplicates, copies, and whether it mixes vectors of two models."""
-    from veclink.probing.collections import inspect_collection
+    from veclink.probing.inspecting import inspect_collection
     from veclink.stores.opening import open_collection
 
     with printing.progress() as listener:

@@ -15,7 +15,7 @@ from veclink.errors import named, plural
 from veclink.geometry.clouds import prepare
 from veclink.linkers.anchors import anchors_from_pairs
 from veclink.linkers.span.constants import MIN_DIM_FOR_SEED_CHECK
-from veclink.probing.collections import SameSpace, Side, compare_spaces, look_at
+from veclink.probing.inspecting import SameSpace, Side, compare_spaces, look_at
 from veclink.probing.trials import Forecast, SeedCheck, StartTrial, check_seeds, forecast_links, try_start
 from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
