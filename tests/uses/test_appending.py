@@ -327,7 +327,7 @@ def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 if moment == "matching":
-    appending._places = die
+    appending._placed = die
 elif moment == "writing":
     whole = appending.Appended.batches
     def batches(self):

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from veclink.data.collection import Collection, numbers
+from veclink.data.links import Links
 from veclink.data.notebook import card
 from veclink.errors import InputError, ShuffledPayloadWarning, WrongLinksWarning, named, without_secrets
 from veclink.geometry.magnitudes import fitted
@@ -24,7 +25,6 @@ from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores import open_store
 from veclink.stores.opening import open_collection
 from veclink.stores.protocol import BATCH, Batch
-from veclink.uses.appendable import check_named_alike, check_of_these, check_sure, looked_at, names_of
 from veclink.uses.appended_rows import Placed, lacking_columns, misfit_of, with_missing_values, with_new_rows
 from veclink.uses.linker import Linker
 from veclink.uses.merged_rows import NEEDED, ids_with_b, joined_ids
@@ -35,6 +35,8 @@ OTHER_LINKS = (
     "The linker was saved by another run than the one whose links the collection was merged by; link again with "
     "--save-linker, or make sure that both are about the same rows."
 )
+BY_CHANCE = 0.05
+"""Links of other collections, or by other ids, have less than this share in common with what was merged: a choice."""
 
 
 @dataclass(frozen=True)
@@ -171,24 +173,33 @@ def append(
         Hears how far it is; True shows it.
     """
     progress = heard(progress)
-    check_sure(sure)
-    given = _opened(new, to, side, progress)
-    rows = given.rows
-    known = _known(given.table, given.ids, side)
+    if not 0 <= sure <= 1:
+        raise InputError(f"The probability from which on links are sure is {sure}; it is between 0 and 1.")
+    if side not in ("a", "b"):
+        raise InputError(f"The side is {side!r}; it is 'a' or 'b'.")
+    metadata, state = _looked_at(to)
+    rows, merged = open_collection(new, progress=progress), open_collection(to, progress=progress)
+    given_ids, merged_ids, given_table = _checked(rows, merged, side, metadata)
+    row_of = _by_name(given_table, side)
+    known = np.array([row_of.get(str(name), -1) for name in given_ids.tolist()], np.int64)
     fresh = np.flatnonzero(known < 0)
-    table, filled = with_missing_values(given.table, rows, known, side)
+    table, filled = with_missing_values(given_table, rows, known, side)
     placed = Placed.nowhere()
     if len(fresh):
-        partners = _partners(linker, given, fresh, against, progress)
+        partners = _partners(linker, rows, fresh, (given_table, side), against, progress)
         placed = _placed(table, fresh, partners, side, sure)
     payload = with_new_rows(table, rows, placed, side)
-    misfit = misfit_of(rows, given.merged, placed, side)
+    misfit = misfit_of(rows, merged, placed, side)
     if misfit is not None:
         warnings.warn(misfit, ShuffledPayloadWarning, stacklevel=2)
-    found = given.metadata.get("links")
-    if found is not None and linker.links.summary.found not in (None, found):
+    if linker.links.summary.found not in (None, metadata.get("links")) and metadata.get("links") is not None:
         warnings.warn(OTHER_LINKS, WrongLinksWarning, stacklevel=2)
-    ids, ids_of_a = _ids(given, placed)
+    ids, ids_of_a = joined_ids(merged_ids, given_ids[placed.alone])
+    if side == "b":
+        is_of_a = np.array([each == "a" for each in table.column("origin").to_pylist()], bool)
+        ids, ids_of_a = ids_with_b(
+            merged_ids, is_of_a, given_ids[np.concatenate([placed.joined, placed.alone])], placed.at
+        )
     summary = AppendSummary(
         rows=len(ids),
         new=len(placed.alone),
@@ -200,47 +211,25 @@ def append(
         ids_of_a=ids_of_a,
         payload_warning=misfit,
     )
-    return Appended(
-        vectors=_vectors(given, placed, linker),
-        ids=ids,
-        payload=payload,
-        metadata=_counted(given.metadata, payload, placed.hidden),
-        summary=summary,
-        place=to,
-        _state=given.state,
-    )
+    vectors = _vectors(rows, merged, placed, side, linker)
+    return Appended(vectors, ids, payload, _counted(metadata, payload, placed.hidden), summary, to, state)
 
 
-@dataclass(frozen=True, eq=False)
-class _Given:
-    """New rows of one side with their ids (m,), and the merged collection with its own (n,).
-
-    table: what it says of its rows; metadata: what its store says of itself; state: see `state_of`.
-    """
-
-    side: str
-    rows: Collection
-    ids: np.ndarray
-    merged: Collection
-    merged_ids: np.ndarray
-    table: Any
-    metadata: dict[str, Any]
-    state: str
-
-    def some(self, rows: np.ndarray) -> Collection:
-        """The new rows at some places."""
-        if len(rows) == len(self.rows):
-            return self.rows
-        return Collection.from_array(numbers(self.rows, rows), self.ids[rows], name=self.rows.name)
+def _looked_at(to: str | Path) -> tuple[dict[str, Any], str]:
+    """What the store of a merged collection says of itself, and its state; refused where it cannot be replaced."""
+    if not isinstance(to, (str, Path)):
+        kind = type(to).__name__
+        raise InputError(f"The merged collection is given as a {kind}; give its path or URL, where it is replaced.")
+    with open_store(to) as store:
+        if not store.replaceable:
+            raise InputError(f"{store.name} cannot be replaced as a whole; merge to another kind of store.")
+        return store.metadata(), store.state()
 
 
-def _opened(new: Source, to: str | Path, side: str, progress: ProgressListener | None) -> _Given:
-    """What was given, refused where it cannot be appended or where there is nothing to append to."""
-    if side not in ("a", "b"):
-        raise InputError(f"The side is {side!r}; it is 'a' or 'b'.")
-    metadata, state = looked_at(to)
-    rows = open_collection(new, progress=progress)
-    merged = open_collection(to, progress=progress)
+def _checked(
+    rows: Collection, merged: Collection, side: str, metadata: dict[str, Any]
+) -> tuple[np.ndarray, np.ndarray, Any]:
+    """The ids of both, and the table of the merged one; refused where the rows cannot be appended."""
     if rows.ids is None:
         raise InputError(
             f"The new rows ({rows.name}) have no ids; they need some, or a second run would add them again: "
@@ -249,96 +238,98 @@ def _opened(new: Source, to: str | Path, side: str, progress: ProgressListener |
     table = merged.payload
     if table is None or merged.ids is None or any(name not in table.column_names for name in NEEDED):
         raise InputError(
-            f"{to} is no merged collection with the columns origin, id_a and id_b; merge to Parquet or to a store."
+            f"{merged.name} is no merged collection with the columns origin, id_a and id_b; merge to Parquet or to a "
+            "store."
         )
     if (metadata.get("merged") or {}).get("space") == "both":
-        raise InputError(f"{to} was merged with --union-only, in two spaces; merge it again without that first.")
-    return _Given(side, rows, rows.ids, merged, merged.ids, table, metadata, state)
+        raise InputError(f"{merged.name} was merged with --union-only, in two spaces; merge it again without that.")
+    return rows.ids, merged.ids, table
 
 
-def _known(table: Any, own_ids: np.ndarray, side: str) -> np.ndarray:
-    """Where rows of one side stand in the table (m,), by their ids; −1 for new ones."""
+def _by_name(table: Any, side: str) -> dict[str, int]:
+    """The row of each id of one side, as text."""
     names = table.column(f"id_{side}").to_pylist()
-    place_of = {str(name): place for place, name in enumerate(names) if name is not None}
-    return np.array([place_of.get(str(name), -1) for name in own_ids.tolist()], np.int64)
+    return {str(name): row for row, name in enumerate(names) if name is not None}
 
 
 def _partners(
-    linker: Linker, given: _Given, fresh: np.ndarray, against: Source | None, progress: ProgressListener | None
+    linker: Linker,
+    rows: Collection,
+    fresh: np.ndarray,
+    merged: tuple[Any, str],
+    against: Source | None,
+    progress: ProgressListener | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """For each row its partner's id on the other side (None for none) and the probability (0 for none).
+    """For each row its partner's id on the other side, as text (None for none), and the probability (0 for none).
 
-    fresh: (f,) the new ones among the rows, which are asked for.
+    fresh: (f,) the new ones among the rows, which are asked for. merged: the table, and the side of the rows.
     """
-    rows, side = given.rows, given.side
+    table, side = merged
+    asked, first = fresh, 0
     taken = linker.knows(rows, side=side)
-    if taken is None:
-        asked, new = fresh, given.some(fresh)
-        links = linker.match(new, side=side, against=against, progress=progress)
+    if taken is not None:
+        asked, first, links = np.arange(len(rows)), taken.start, linker.links
     else:
-        asked, links = np.arange(len(rows)), linker.links
-    check_named_alike(links, given.table, "b" if side == "a" else "a")
-    check_of_these(linker.links, given.table)
-    own, other = (0, 1) if side == "a" else (1, 0)
-    first = 0 if taken is None else taken.start
+        assert rows.ids is not None
+        new = rows
+        if len(fresh) < len(rows):
+            new = Collection.from_array(numbers(rows, fresh), rows.ids[fresh], name=rows.name)
+        links = linker.match(new, side=side, against=against, progress=progress)
+    _check_same_links(linker.links, links, table, other := "b" if side == "a" else "a")
+    own = int(side == "b")
     mine = np.flatnonzero((links.pairs[:, own] >= first) & (links.pairs[:, own] < first + len(asked)))
-    partner = np.full(len(rows), None, object)
-    chance = np.zeros(len(rows))
-    names = names_of(links, other)
+    partner, chance = np.full(len(rows), None, object), np.zeros(len(rows))
     place = asked[links.pairs[mine, own] - first]
-    partner[place], chance[place] = names[mine], links.probability[mine]
+    partner[place], chance[place] = _names_of(links, other)[mine], links.probability[mine]
     return partner, chance
+
+
+def _check_same_links(known: Links, links: Links, table: Any, other: str) -> None:
+    """Refuse a linker whose links are none of those that join the rows of the merged collection, but by chance."""
+    ids = links.ids_a if other == "a" else links.ids_b
+    if ids is None and len(links) and str(table.column(f"id_{other}").type) == "string":
+        raise InputError(
+            f"The linker knows the rows of {other.upper()} by their numbers, and the merged collection by ids; link "
+            f"and save the linker with these ids, or give {other.upper()} with them (against=, --against)."
+        )
+    names = (table.column(name).to_pylist() for name in ("id_a", "id_b"))
+    joined = {(str(x), str(y)) for x, y in zip(*names, strict=True) if x is not None and y is not None}
+    same = joined.intersection(zip(_names_of(known, "a"), _names_of(known, "b"), strict=True))
+    if len(same) < BY_CHANCE * min(len(known), len(joined)):
+        raise InputError(
+            "The linker's links are not those of the merged collection: it is the linker of other collections, or "
+            "knows their rows by other ids; link what was merged, with the ids that it was merged by."
+        )
+
+
+def _names_of(links: Links, side: str) -> np.ndarray:
+    """The ids of one side of each link, as text; row numbers where it has none."""
+    return np.array([str(each) for each in links.columns()[side].tolist()] + [None], object)[:-1]
 
 
 def _placed(table: Any, fresh: np.ndarray, partners: tuple[np.ndarray, np.ndarray], side: str, sure: float) -> Placed:
     """Where the new rows (m,) go: to their partner's row where they surely have one that is free, else to the end."""
     partner, chance = partners
     usable = fresh[chance[fresh] >= sure]
-    place = _places(table, partner[usable], "b" if side == "a" else "a")
-    joined = usable[place >= 0]
-    return Placed(
-        joined,
-        at=place[place >= 0],
-        chance=chance[joined],
-        alone=np.setdiff1d(fresh, joined),
-    )
-
-
-def _places(table: Any, partner: np.ndarray, side: str) -> np.ndarray:
-    """The row of the merged collection that is each partner's alone; −1 where it is joined to another already."""
-    names = table.column(f"id_{side}").to_pylist()
     origin = table.column("origin").to_pylist()
-    row_of = {str(name): row for row, name in enumerate(names) if origin[row] == side}
-    found, taken = [], set()
-    for name in partner.tolist():
-        row = row_of.get(name, -1)
-        found.append(-1 if row in taken else row)
-        taken.add(row)
-    return np.array(found, np.int64)
+    other = "b" if side == "a" else "a"
+    row_of = {name: row for name, row in _by_name(table, other).items() if origin[row] == other}
+    place = np.array([row_of.pop(name, -1) for name in partner[usable].tolist()], np.int64)  # each row takes one
+    joined = usable[place >= 0]
+    return Placed(joined, place[place >= 0], chance[joined], np.setdiff1d(fresh, joined))
 
 
-def _vectors(given: _Given, placed: Placed, linker: Linker) -> np.ndarray:
+def _vectors(rows: Collection, merged: Collection, placed: Placed, side: str, linker: Linker) -> np.ndarray:
     """The merged collection's vectors, those of B's new rows where they take over a row, then those that follow."""
-    rows, merged = given.rows, given.merged
     old = numbers(merged, slice(None))
     more = np.empty((0, merged.dimension), np.float32)
     if len(placed.alone):
-        own = numbers(rows, placed.alone)
-        more = linker.translate(own, side="a") if given.side == "a" else own
+        more = numbers(rows, placed.alone)
+        more = linker.translate(more, side="a") if side == "a" else more
     vectors = np.concatenate([old, fitted(more, old.dtype)])
-    if given.side == "b" and len(placed.joined):
+    if side == "b" and len(placed.joined):
         vectors[placed.at] = fitted(numbers(rows, placed.joined), vectors.dtype)
     return vectors
-
-
-def _ids(given: _Given, placed: Placed) -> tuple[np.ndarray, str]:
-    """The ids of all rows, and what was done to those of A for them to be unique."""
-    if given.side == "a":
-        return joined_ids(given.merged_ids, given.ids[placed.alone])
-    origin = given.table.column("origin").to_pylist()
-    is_of_a = np.array([each == "a" for each in origin], bool)
-    new = np.concatenate([placed.joined, placed.alone])
-    return ids_with_b(given.merged_ids, is_of_a, given.ids[new], placed.at)
 
 
 def _counted(metadata: dict[str, Any], payload: Any, hidden: float) -> dict[str, Any]:
