@@ -16,11 +16,10 @@ from veclink.confidence import candidates
 from veclink.data.summary import Summary
 from veclink.errors import InputError, OutputError
 from veclink.geometry.clouds import Cloud
-from veclink.uses.new_rows.constants import CLEAR_LEAD
-from veclink.uses.new_rows.entering import new_rows
+from veclink.uses.new_rows.held import new_rows
 from veclink.uses.new_rows.judging import judge
+from veclink.uses.new_rows.results import CLEAR_LEAD, taken_in
 from veclink.uses.new_rows.searching import Signatures, search
-from veclink.uses.new_rows.taking_in import taken_in
 
 SURE = 20
 

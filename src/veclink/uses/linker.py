@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,19 +19,31 @@ from veclink.linkers.copies import grouped
 from veclink.linkers.linking import Source, link
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.verdict import NOT_LINKABLE
-from veclink.progress import ProgressListener, heard, shows_progress
+from veclink.progress import ProgressListener, heard, shows_progress, tell
 from veclink.stores.opening import open_collection
 from veclink.threads import takes_threads
 from veclink.uses.linked_pairs import check_links
-from veclink.uses.new_rows import entering, folder
-from veclink.uses.new_rows.held import Held, ids_file, opened_side, remembered, whole_of
+from veclink.uses.new_rows import folder
+from veclink.uses.new_rows.held import (
+    Held,
+    check_names,
+    check_new,
+    check_options,
+    check_taken_in,
+    ids_file,
+    names_fit,
+    new_rows,
+    opened_side,
+    remembered,
+    side_of,
+    whole_of,
+    without_copies,
+)
 from veclink.uses.new_rows.judging import Judged, judge
 from veclink.uses.new_rows.knowledge import SIDES, Knowledge, Part
-from veclink.uses.new_rows.known_copies import without_copies
 from veclink.uses.new_rows.learning import learn
-from veclink.uses.new_rows.results import as_links, of_batch, worth_refitting
+from veclink.uses.new_rows.results import as_links, of_batch, taken_in, worth_refitting
 from veclink.uses.new_rows.searching import Found, Signatures, search
-from veclink.uses.new_rows.taking_in import taken_in
 from veclink.uses.translating import Translator
 
 MAP = "blend"
@@ -106,7 +119,7 @@ class Linker:
             What `link` takes: seeds, anchors, device, random_state, memory, threads, progress and so on; of the methods
             "span" alone, and its links one-to-one.
         """
-        entering.check_options(options)
+        check_options(options)
         progress = options.get("progress")
         reads = options.get("seeds_by") is not None
         left = open_collection(a, payload=reads if payload_a is None else payload_a, progress=progress)
@@ -118,7 +131,7 @@ class Linker:
         if links.summary.verdict == NOT_LINKABLE:
             reasons = " ".join(links.summary.reasons)
             raise InputError(f"The collections do not link, so nothing is known that new rows could follow: {reasons}")
-        return cls.learned(links, left, right, (remembered(a), remembered(b)), **options)
+        return cls.learned(links, left, right, (a, b), **options)
 
     @classmethod
     @takes_threads
@@ -127,16 +140,15 @@ class Linker:
         links: Links,
         left: Collection,
         right: Collection,
-        sources: tuple[str | None, str | None] = (None, None),
+        sources: Sequence[Any] = (None, None),
         **options: Any,
     ) -> Linker:
         """The linker of links that were found between two opened collections.
 
-        sources: the paths or URLs that the collections were opened from. options: as those of `fit`.
+        sources: what the collections were opened from. options: as those of `fit`.
         """
-        sources = (remembered(sources[0]), remembered(sources[1]))
         random_state = options.get("random_state", 0)
-        entering.tell(options.get("progress"), len(links), "learning")
+        tell(options.get("progress"), "learning", len(links))
         prepared = prepare(left, skip_zero=True, side="A"), prepare(right, skip_zero=True, side="B")
         groups = grouped(*prepared)
         plain = SpanOptions()
@@ -148,7 +160,7 @@ class Linker:
             Translator.fit(unmarked, left, right, map=MAP, check=False, random_state=random_state, reverse=True),
         )
         kept = plain_json({name: value for name, value in options.items() if name in LINKING})
-        held = Held(sources, ([left], [right]), kept, ids_from=(ids_file(left), ids_file(right)))
+        held = Held([*map(remembered, sources)], ([left], [right]), kept, ids_from=[ids_file(left), ids_file(right)])
         return cls(links, knowledge, translators, held)
 
     @shows_progress
@@ -192,13 +204,13 @@ class Linker:
             `displaces` of the evidence names the row that the partner was linked with so far, −1 for none.
             `summary.copies` counts the new rows that are copies of known ones.
         """
-        at, progress = entering.side_of(side), heard(progress)
+        at, progress = side_of(side), heard(progress)
         batch = open_collection(new, payload=False)
         known = self.knows(batch, side=side)
         if known is not None:
             return of_batch(self.links, self.knowledge, at, known)
-        entered = entering.new_rows(batch, self.knowledge, at, skip_zero=skip_zero)
-        entering.check_new(batch, self.links, at)
+        entered = new_rows(batch, self.knowledge, at, skip_zero=skip_zero)
+        check_new(batch, self.links, at)
         other, signatures = self._other(at, against, progress)
         rows = without_copies(entered, self.knowledge, at, self.held)
         _, judged = self._judged(at, rows, signatures, progress)
@@ -248,16 +260,14 @@ class Linker:
         batches = [(at, open_collection(new, payload=False)) for at, new in given]
         batches = [(at, batch) for at, batch in batches if self.knows(batch, side=SIDES[at]) is None]
         for at, batch in batches:  # all is checked before anything changes
-            entering.new_rows(batch, self.knowledge, at, skip_zero=skip_zero)
-            entering.check_ids(batch, self.links, at)
-            entering.check_new(batch, self.links, at)
-            entering.check_copies(batch, self.links, self.knowledge, at)
+            new_rows(batch, self.knowledge, at, skip_zero=skip_zero)
+            check_taken_in(batch, self.links, self.knowledge, at)
         for at in (0, 1) if refit is True else sorted(1 - at for at, _ in batches):
             if not self.held.parts[at]:
                 self._hold(at, whole_of(self.held, at, progress))
         for at, batch in batches:
             self._take_in(at, batch, progress)
-        if refit is True or (refit == "auto" and worth_refitting(self.knowledge) and self.held.complete):
+        if refit is True or (refit == "auto" and worth_refitting(self.knowledge) and all(self.held.parts)):
             self._refit(progress)
         return self
 
@@ -278,7 +288,7 @@ class Linker:
         Where `new` was taken in before, nothing changes and the links come out that it has now: what was stopped can be
         run again.
         """
-        at = entering.side_of(side)
+        at = side_of(side)
         new = open_collection(new, payload=False)  # once: it is looked at three times
         if against is not None:
             self._hold(1 - at, against)
@@ -292,13 +302,13 @@ class Linker:
 
         It needs no collection. `side` is where they come from.
         """
-        return self.translators[entering.side_of(side)].transform(x)
+        return self.translators[side_of(side)].transform(x)
 
     def knows(self, new: Source, *, side: str = "a") -> slice | None:
         """The rows that a batch of one side became, where `new` was taken in before; else None."""
-        at, batch = entering.side_of(side), open_collection(new, payload=False)
+        at, batch = side_of(side), open_collection(new, payload=False)
         rows = self.knowledge.sides[at].rows_of(Part.of(batch))
-        return rows if rows is not None and entering.names_fit(batch, self.links, at, rows) else None
+        return rows if rows is not None and names_fit(batch, self.links, at, rows) else None
 
     def describe(self) -> dict[str, Any]:
         """What is known of the linker as a whole, ready for JSON."""
@@ -330,27 +340,28 @@ class Linker:
         """Use this collection as the one of a side, once it is sure that it is."""
         collection = opened_side(self.held, side, source)
         self.knowledge.sides[side].check(collection, SIDES[side])
-        entering.check_names(collection, self.links, side)
-        self.held = self.held.with_collection(side, collection, remembered(source))
+        check_names(collection, self.links, side)
+        self.held.hold(side, collection, remembered(source))
         self._signatures.pop(1 - side, None)
 
     def _take_in(self, side: int, batch: Collection, progress: ProgressListener | None) -> None:
-        entered = entering.new_rows(batch, self.knowledge, side, skip_zero=True)  # `update` has refused zero vectors
+        entered = new_rows(batch, self.knowledge, side, skip_zero=True)  # `update` has refused zero vectors
         other, signatures = self._other(side, None, progress)
         rows = without_copies(entered, self.knowledge, side, self.held)
         found, judged = self._judged(side, rows, signatures, progress)
         copies = len(entered) - len(rows)
         self.links, self.knowledge = taken_in(self.links, self.knowledge, side, judged, found, rows, other, copies)
-        self.held = self.held.grown(side, batch)
+        if self.held.parts[side]:
+            self.held.parts[side].append(batch)
         if len(entered) < len(batch):  # the next fit has to leave them out, too
-            self.held = replace(self.held, options={**self.held.options, "skip_zero": True})
+            self.held.options["skip_zero"] = True
         self._signatures.clear()
 
     def _judged(
         self, side: int, rows: Cloud, signatures: Signatures, progress: ProgressListener | None
     ) -> tuple[Found, Judged]:
         """What was found for new rows of one side, and how probable it is."""
-        entering.tell(progress, len(rows), "matching")
+        tell(progress, "matching", len(rows))
         vectors = rows.block(0, len(rows))
         found = search(self.knowledge, side, vectors, signatures)
         return found, judge(self.knowledge, side, vectors, found, signatures.other)

@@ -10,9 +10,7 @@ import pytest
 
 from grown_papers import fitted, grown_papers
 from veclink import Collection, Linker
-from veclink.uses.new_rows.entering import new_rows
-from veclink.uses.new_rows.held import Held
-from veclink.uses.new_rows.known_copies import without_copies
+from veclink.uses.new_rows.held import Held, new_rows, without_copies
 
 OWN = 10  # new rows that are no copies
 
@@ -50,13 +48,13 @@ def test_rows_are_found_in_the_file_they_came_from_also_where_it_has_grown(
 ) -> None:
     grown = grown_papers()
     np.save(tmp_path / "a.npy", np.concatenate([grown.a, grown.new[:more]]))
-    assert left(linker, Held(sources=(str(tmp_path / "a.npy"), None))) == ONLY_NEW
+    assert left(linker, Held(sources=[str(tmp_path / "a.npy"), None])) == ONLY_NEW
 
 
 def test_a_file_of_other_rows_is_not_believed(linker: Linker, tmp_path: Path) -> None:
     """A was written anew with the new rows first: they would all be copies of themselves."""
     grown = grown_papers()
     np.save(tmp_path / "a.npy", np.concatenate([grown.new, grown.a]))
-    found = left(linker, Held(sources=(str(tmp_path / "a.npy"), None)))
+    found = left(linker, Held(sources=[str(tmp_path / "a.npy"), None]))
     assert found == left(linker, Held()), "only the rows that the linker keeps count"
     assert found[-OWN:] == ONLY_NEW and 180 <= len(found) - OWN <= 200

@@ -114,8 +114,8 @@ def read(path: Path) -> tuple[Links, Knowledge, Translators, Held]:
             raise ValueError("its files were not written together")
         tensors = {name: _arrays(path / name) for name in (MAPS, ANCHORS, *ROWS)}
         knowledge = _knowledge(plain, tensors)
-        sources = (plain["a"]["source"], plain["b"]["source"])
-        ids_from = (plain["a"].get("ids_from"), plain["b"].get("ids_from"))
+        sources = [plain["a"]["source"], plain["b"]["source"]]
+        ids_from = [plain["a"].get("ids_from"), plain["b"].get("ids_from")]
         folders = {os.path.realpath(path): digest(text)}
         held = Held(sources, options=dict(plain["options"]), folders=folders, ids_from=ids_from)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:

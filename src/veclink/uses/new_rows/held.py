@@ -1,4 +1,4 @@
-"""The collections of a linker: in memory, or where they were, or to be given."""
+"""The collections of a linker, in memory or where they were; and what is checked before new rows are let in."""
 
 from __future__ import annotations
 
@@ -9,61 +9,37 @@ from typing import Any
 import numpy as np
 
 from veclink.data.collection import Collection, numbers
-from veclink.errors import InputError, VeclinkError, without_secrets
+from veclink.data.links import Links
+from veclink.errors import InputError, VeclinkError, named, plural, without_secrets
+from veclink.files.fingerprints import rows_digest
+from veclink.geometry.clouds import Cloud, inspected
+from veclink.geometry.copies import SAME
+from veclink.geometry.rows import tiles
+from veclink.geometry.signatures import unit_rows
 from veclink.progress import ProgressListener
 from veclink.stores.opening import open_collection
 from veclink.stores.payloads import with_payload
-from veclink.uses.new_rows.knowledge import SIDES
+from veclink.threads import multiply
+from veclink.uses.new_rows.knowledge import SIDES, Knowledge, KnownSide, marks_of
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Held:
-    """Where the collections of a linker are.
+    """Where the collections of a linker are."""
 
-    Attributes
-    ----------
-    sources : (str or None, str or None)
-        The path or URL that each side was opened from.
-    parts : (list of Collection, list of Collection)
-        Each side as it is in memory, batch after batch; empty where it is not.
-    options : dict
-        How the two were linked, for the next fit: plain values.
-    folders : dict
-        What tells the content of each folder that the linker was read from or written to, as it was then.
-    ids_from : (str or None, str or None)
-        The file of payload whose ids name the rows of each side, where the vectors came without ids.
-    """
-
-    sources: tuple[str | None, str | None] = (None, None)
+    sources: list[str | None] = field(default_factory=lambda: [None, None])  # the path or URL of each side
+    # each side as it is in memory, batch after batch; empty where it is not
     parts: tuple[list[Collection], list[Collection]] = field(default_factory=lambda: ([], []))
-    options: dict[str, Any] = field(default_factory=dict)
-    folders: dict[str, str] = field(default_factory=dict)
-    ids_from: tuple[str | None, str | None] = (None, None)
+    options: dict[str, Any] = field(default_factory=dict)  # how the two were linked, for the next fit
+    folders: dict[str, str] = field(default_factory=dict)  # what tells the content of each folder read or written
+    # the file of payload whose ids name the rows of each side, where the vectors came without ids
+    ids_from: list[str | None] = field(default_factory=lambda: [None, None])
 
-    @property
-    def complete(self) -> bool:
-        """Whether both sides are in memory."""
-        return all(self.parts)
-
-    def with_collection(self, side: int, collection: Collection, source: str | None) -> Held:
-        """With the whole of one side in memory."""
-        sources, parts, ids_from = list(self.sources), list(self.parts), list(self.ids_from)
-        parts[side] = [collection]
+    def hold(self, side: int, collection: Collection, source: str | None) -> None:
+        """Keep the whole of one side in memory."""
+        self.parts[side][:] = [collection]
         if source is not None:
-            sources[side], ids_from[side] = source, ids_file(collection)
-        return replace(
-            self,
-            sources=(sources[0], sources[1]),
-            parts=(parts[0], parts[1]),
-            ids_from=(ids_from[0], ids_from[1]),
-        )
-
-    def grown(self, side: int, batch: Collection) -> Held:
-        """With new rows of one side, which follow the others where those are in memory."""
-        grown = list(self.parts)
-        if grown[side]:
-            grown[side] = [*grown[side], batch]
-        return replace(self, parts=(grown[0], grown[1]))
+            self.sources[side], self.ids_from[side] = source, ids_file(collection)
 
 
 def remembered(source: Any) -> str | None:
@@ -109,8 +85,13 @@ def whole_of(held: Held, side: int, progress: ProgressListener | None = None) ->
     """All rows of one side: from memory, or opened where it was; else an error says what is needed."""
     parts, source = held.parts[side], held.sources[side]
     name = SIDES[side].upper()
-    if parts:
-        return parts[0] if len(parts) == 1 else _joined(parts)
+    if len(parts) == 1:
+        return parts[0]
+    if parts:  # int8 becomes what it means
+        rows = [part.vectors if part.scale is None else numbers(part, slice(None)) for part in parts]
+        ids = [part.ids for part in parts if part.ids is not None]
+        every = np.concatenate(ids) if len(ids) == len(parts) else None
+        return Collection.from_array(np.concatenate(rows), ids=every, name=parts[0].name)
     how = f"give side {name} (against=, or a= and b= of update; --against on the command line)"
     if source is None:
         raise InputError(f"The vectors of side {name} are not part of the linker, and were given as an array; {how}.")
@@ -122,13 +103,149 @@ def whole_of(held: Held, side: int, progress: ProgressListener | None = None) ->
         ) from error
 
 
-def _joined(parts: list[Collection]) -> Collection:
-    """Batches of one side as one collection; int8 becomes what it means."""
-    rows = [
-        part.vectors if part.scale is None else numbers(part, slice(0, len(part)))
-        for part in parts
-    ]  # fmt: skip
-    ids = None
-    if all(part.ids is not None for part in parts):
-        ids = np.concatenate([part.ids for part in parts if part.ids is not None])
-    return Collection.from_array(np.concatenate(rows), ids=ids, name=parts[0].name)
+def new_rows(collection: Collection, knowledge: Knowledge, side: int, *, skip_zero: bool = False) -> Cloud:
+    """New rows in the geometry of their side: at least one, of its dimension, and none of them zero.
+
+    skip_zero: leave zero vectors out instead of refusing them.
+    """
+    mean = knowledge.sides[side].mean
+    label = f"The new rows ({collection.name})"
+    if not len(collection):
+        raise InputError(f"{label} are none; give at least one.")
+    if collection.dimension != len(mean):
+        raise InputError(
+            f"{label} have {collection.dimension:,} numbers each, and side {SIDES[side].upper()} of the linker has "
+            f"{len(mean):,}; check the side (--side) and the model."
+        )
+    zero, _ = inspected(collection, label)
+    if len(zero) and not skip_zero:
+        raise InputError(
+            f"{label} have zero vectors, which have no direction, in row {named(zero)}; remove them, or skip them with "
+            "skip_zero (--skip-zero)."
+        )
+    return Cloud(collection, np.delete(np.arange(len(collection)), zero), mean)
+
+
+def side_of(side: str) -> int:
+    """0 for "a", 1 for "b"."""
+    if side not in SIDES:
+        raise InputError(f"The side is {side!r}; it is 'a' or 'b'.")
+    return SIDES.index(side)
+
+
+def check_taken_in(batch: Collection, links: Links, knowledge: Knowledge, side: int) -> None:
+    """Refuse new rows that a linker cannot take in: without ids where their side has some, or known already."""
+    name = SIDES[side]
+    if (links.ids_a, links.ids_b)[side] is not None and batch.ids is None:
+        raise InputError(
+            f"Side {name.upper()} has ids, and {batch.name} has none; give the new rows ids (--payload-{name} FILE "
+            "with a column `id`; in Python open_collection(…, payload=FILE))."
+        )
+    check_new(batch, links, side)
+    if batch.ids is not None and _judged_ids(links, side) is not None:
+        return
+    copies = int(np.isin(marks_of(batch), knowledge.sides[side].marks).sum())
+    if 2 * copies >= len(batch):  # fewer are other objects with the same numbers
+        raise InputError(
+            f"{copies:,} of the {plural(len(batch), 'row')} of {batch.name} are copies of rows that side "
+            f"{name.upper()} has already; give the new rows alone, or a batch just as it came before."
+        )
+
+
+def check_new(batch: Collection, links: Links, side: int) -> None:
+    """Refuse rows whose ids are known, in a batch that is not: each would be an object twice."""
+    ids = _judged_ids(links, side)
+    if ids is None or batch.ids is None:
+        return
+    known = np.isin(batch.ids.astype(str), ids.astype(str))
+    if known.any():
+        raise InputError(
+            f"{batch.name} has rows with ids that side {SIDES[side].upper()} has already: {named(batch.ids[known])}; "
+            "give the new rows alone, or a batch just as it came before."
+        )
+
+
+def _judged_ids(links: Links, side: int) -> np.ndarray | None:
+    """The ids of one side of all judged pairs."""
+    every = links.considered or links
+    return (every.ids_a, every.ids_b)[side]
+
+
+def names_fit(batch: Collection, links: Links, side: int, rows: slice) -> bool:
+    """Whether the rows of judged pairs in this range have the ids that the batch gives them."""
+    ids = _judged_ids(links, side)
+    if ids is None or batch.ids is None:
+        return True
+    column = (links.considered or links).pairs[:, side]
+    inside = (column >= rows.start) & (column < rows.stop)
+    return np.array_equal(ids[inside].astype(str), batch.ids[column[inside] - rows.start].astype(str))
+
+
+def check_names(collection: Collection, links: Links, side: int) -> None:
+    """Refuse the collection of a side whose rows had other ids when they were linked: links would name others."""
+    if names_fit(collection, links, side, slice(0, len(collection))):
+        return
+    source = collection.name if collection.ids_from is None else collection.ids_from
+    raise InputError(
+        f"{source} gives the rows of side {SIDES[side].upper()} other ids than they had when they were linked; give "
+        "them with those ids, or link again."
+    )
+
+
+def check_options(options: dict[str, Any]) -> None:
+    """Refuse options of a fit that links of new rows cannot follow."""
+    if options.get("method", "span") != "span":
+        raise InputError("A linker for new rows is fitted by method 'span'; leave the method out.")
+    chosen = options.get("options")
+    one_to_one = options.get("one_to_one", chosen is None or getattr(chosen, "one_to_one", True))
+    centred = options.get("centred", chosen is None or getattr(chosen, "centred", True))
+    if not one_to_one or not centred:
+        raise InputError("A linker for new rows is one-to-one and centred; leave those options as they are.")
+
+
+BLOCK = 4096  # known rows that the new ones are compared with at a time
+
+
+def without_copies(new: Cloud, knowledge: Knowledge, side: int, held: Held) -> Cloud:
+    """The new rows of one side but those that are equal, up to rounding, to a row that the side has already.
+
+    They are compared with the rows that the linker keeps. Where one of them is among those, with all rows of the side,
+    if they are in memory or in a file that they were read from: to read a large side each time would take longer than
+    the matching.
+    """
+    known = knowledge.sides[side]
+    vectors = new.block(0, len(new))
+    kept = unit_rows(np.concatenate([known.backdrop, knowledge.nearby.vectors(side)]))  # rounding changed their lengths
+    is_copy = _are_among(vectors, kept)
+    if not is_copy.any():
+        return new
+    at_hand = _rows_at_hand(held, known, side)
+    if at_hand is not None:
+        for start, stop in tiles(len(at_hand), BLOCK):
+            is_copy |= _are_among(vectors, at_hand.block(start, stop))
+    return Cloud(new.collection, new.rows[~is_copy], new.mean)
+
+
+def _are_among(vectors: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Which of the rows (m, d) are among the others (n, d), all of unit length: (m,) bool."""
+    return multiply(vectors, others.T).max(axis=1, initial=-1.0) >= 1 - SAME
+
+
+def _rows_at_hand(held: Held, known: KnownSide, side: int) -> Cloud | None:
+    """The known rows of a side that are in memory, or in the file that it was read from; None where there are none."""
+    if held.parts[side]:
+        return Cloud(whole_of(held, side), known.rows, known.mean)
+    source = held.sources[side]
+    if source is None or not Path(source).is_file():
+        return None
+    try:
+        collection = open_collection(source, payload=False)
+    except VeclinkError:  # nothing is lost but the count
+        return None
+    stop = 0  # the file may have grown, or lack rows that came later
+    for part in known.parts if collection.dimension == len(known.mean) else ():
+        rows = collection.vectors[stop : stop + part.rows]
+        if len(rows) < part.rows or rows_digest(rows) != part.fingerprint:
+            break
+        stop += part.rows
+    return Cloud(collection, known.rows[known.rows < stop], known.mean) if stop else None

@@ -19,9 +19,12 @@ from veclink.geometry.rows import tiles
 from veclink.linkers.span import scoring
 from veclink.linkers.span.constants import MIN_POOL
 from veclink.threads import multiply
-from veclink.uses.new_rows.constants import BACKDROP_ROWS, NEARBY_ANCHORS
 from veclink.uses.new_rows.knowledge import Knowledge, KnownSide, Nearby, Part, marks_of
 
+BACKDROP_ROWS = 2048
+"""Rows of each side that are kept as a sample of it: how crowded the place of a new row is, is measured among them."""
+NEARBY_ANCHORS = 1024
+"""Links that are kept with their vectors, as neighbours of new pairs: as many as linking itself looks at."""
 BLOCK = 1024
 
 

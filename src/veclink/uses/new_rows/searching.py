@@ -14,10 +14,11 @@ from veclink.geometry.rows import tiles
 from veclink.geometry.signatures import unit_rows
 from veclink.matching.cpu import kernels
 from veclink.threads import multiply, share
-from veclink.uses.new_rows.constants import LISTED_BY_COSINE
 from veclink.uses.new_rows.knowledge import Knowledge
 from veclink.uses.new_rows.learning import source_rows
 
+LISTED_BY_COSINE = 64
+"""Partners of each new row that are kept by cosine in the one pass over a large collection, and ranked afterwards."""
 QUERIES = 1024
 OTHERS = 2048
 TILES = 4
