@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from veclink import __version__
 from veclink.data.texts import TEXTS
-from veclink.errors import InputError, named, needed
+from veclink.errors import InputError, named
 from veclink.files.atomic import flush, written_whole
 from veclink.files.fingerprints import digest
 from veclink.files.locks import alone
@@ -30,9 +31,6 @@ from veclink.files.tables import (
     write_parquet,
 )
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 FORMAT, WITH_JUDGED = 1, 2
 """Of files that hold links alone, and of those that hold all judged pairs, which 0.1 would take for links."""
 FINGERPRINT = "fingerprint"
@@ -43,10 +41,9 @@ RESERVED = (*REQUIRED, "row_a", "row_b", "linked", *TEXTS)
 
 def table(columns: dict[str, np.ndarray], metadata: dict[str, Any]) -> pa.Table:
     """The columns as an Arrow table that carries the metadata as JSON under the key `veclink`."""
-    arrow: Any = needed("pyarrow", "A table of links")
-    kinds = {"str": arrow.string()}
-    arrays = [arrow.array(values, type=kinds.get(_kind(values))) for values in columns.values()]
-    made = arrow.table(arrays, names=list(columns))
+    kinds = {"str": pa.string()}
+    arrays = [pa.array(values, type=kinds.get(_kind(values))) for values in columns.values()]
+    made = pa.table(arrays, names=list(columns))
     return made.cast(with_metadata(made.schema, _complete(columns, metadata)))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import pyarrow as pa
 
 from veclink.data.agreement import Agreement, agreement_of, agreement_of_titles
 from veclink.data.link import Link
@@ -178,8 +179,7 @@ class ShownLinks(Tabled):
 
     def _frame(self, columns: str) -> Any:
         check_columns(columns)
-        arrow: Any = needed("pyarrow", "A frame of links")
-        return arrow.table(self.all_columns() if columns == "all" else self.short_columns())
+        return pa.table(self.all_columns() if columns == "all" else self.short_columns())
 
     def _texts(self, rows: slice) -> dict[str, np.ndarray]:
         """The texts of these links that are known, in the order of `TEXTS`."""
@@ -235,7 +235,7 @@ def _figures(summary: Summary, agreement: Agreement | None) -> list[tuple[str, s
 
 def _two_columns(truth: Any) -> tuple[Any, Any]:
     if hasattr(truth, "__arrow_c_stream__"):
-        columns = needed("pyarrow", "A frame of pairs").table(truth)
+        columns = pa.table(truth)
         return columns["a"].to_pylist(), columns["b"].to_pylist()
     pairs = truth if isinstance(truth, np.ndarray) else np.array(list(truth), dtype=object)
     if pairs.ndim != 2 or pairs.shape[1] != 2:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from veclink.data.collection import Collection
-from veclink.errors import InputError, named, needed, plural
+from veclink.errors import InputError, named, plural
 from veclink.files.tables import read_columns, readable, table_ending
 
 
@@ -221,7 +222,7 @@ def _has_other_partner(column: np.ndarray) -> np.ndarray:
 
 def _columns_of_frame(frame: Any, what: str) -> tuple[np.ndarray, np.ndarray]:
     """The columns a and b of a pandas or polars frame or an Arrow table."""
-    table = needed("pyarrow", "A frame of pairs").table(frame)
+    table = pa.table(frame)
     if not {"a", "b"} <= set(table.column_names):
         raise InputError(f"The {what} have the columns {named(table.column_names)}; pairs are in columns a and b.")
     left, right = (_objects(table.column(name).to_pylist()) for name in ("a", "b"))

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from veclink.errors import needed
+import pyarrow as pa
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+from veclink.errors import needed
 
 
 class Tabled:
@@ -20,8 +19,7 @@ class Tabled:
 
     def table(self) -> pa.Table:
         """The columns as an Arrow table."""
-        arrow: Any = needed("pyarrow", "An Arrow table")
-        return arrow.table(dict(self.columns()))
+        return pa.table(dict(self.columns()))
 
     def to_arrow(self) -> pa.Table:
         """The result as an Arrow table."""

@@ -10,16 +10,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tokenize import TokenError
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from veclink.errors import InputError, VeclinkError, needed
+from veclink.errors import InputError, VeclinkError
 from veclink.files.atomic import written_whole
 from veclink.files.memory import check_fits, limited, most_memory
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 UNREADABLE = (
     OSError,
@@ -131,8 +130,7 @@ def read_parquet(path: Path) -> pa.Table:
 @contextmanager
 def _opened_parquet(path: Path) -> Iterator[Any]:
     """A Parquet file that fits into memory."""
-    parquet: Any = needed("pyarrow.parquet", "Reading Parquet")
-    with limited(most_memory(), str(path)), parquet.ParquetFile(path) as file:
+    with limited(most_memory(), str(path)), pq.ParquetFile(path) as file:
         check_fits(path, unpacked_size(file.metadata))
         yield file
 
@@ -151,17 +149,15 @@ def write_table(
     """
     with written_whole(path) as temporary:
         if path.suffix.lower() == ".parquet":
-            arrow: Any = needed("pyarrow", "Writing Parquet")
-            arrays = {name: arrow.array(values, from_pandas=True) for name, values in columns.items()}
-            write_parquet(temporary, arrow.table(arrays))
+            arrays = {name: pa.array(values, from_pandas=True) for name, values in columns.items()}
+            write_parquet(temporary, pa.table(arrays))
         else:
             write_csv(temporary, columns, formats)
 
 
 def write_parquet(path: Path, table: pa.Table) -> None:
     """Write a table, its metadata included."""
-    parquet: Any = needed("pyarrow.parquet", "Writing Parquet")
-    parquet.write_table(table, path)
+    pq.write_table(table, path)
 
 
 def write_csv(

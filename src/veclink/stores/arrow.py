@@ -7,20 +7,18 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from veclink.data.ids import as_ids
-from veclink.errors import InputError, named, needed
+from veclink.errors import InputError, named
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from veclink.stores.protocol import Batch
 
 
 def is_list(kind: pa.DataType) -> bool:
     """Whether a column of this type could hold vectors: lists of any kind."""
-    types: Any = needed("pyarrow", "A table of vectors").types
-    return types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
 
 
 def matrix(column: pa.Array, start: int, dimension: int | None, source: str) -> np.ndarray:
@@ -49,8 +47,7 @@ def table_of_records(records: pa.RecordBatch, names: Sequence[str]) -> pa.Table 
     """Some columns of a batch of records as a table; None without a column."""
     if not names:
         return None
-    arrow: Any = needed("pyarrow", "Keeping the payload")
-    table = arrow.Table.from_batches([records.select(list(names))])
+    table = pa.Table.from_batches([records.select(list(names))])
     table.validate(full=True)  # text that is none would be noticed only where it is looked at
     return table
 
@@ -59,8 +56,7 @@ def table_of_columns(columns: Sequence[Sequence[Any]], names: Sequence[str]) -> 
     """Columns of values as a table; None without a column."""
     if not names:
         return None
-    arrow: Any = needed("pyarrow", "Keeping the payload")
-    return arrow.table([values_of(list(column)) for column in columns], names=list(names))
+    return pa.table([values_of(list(column)) for column in columns], names=list(names))
 
 
 def ids_of(column: pa.ChunkedArray | pa.Array, source: str) -> np.ndarray:
@@ -76,17 +72,15 @@ def links_of_table(table: Any, store: str) -> dict[tuple[Any, Any], float]:
 
 def links_table(links: Mapping[tuple[Any, Any], float]) -> pa.Table:
     """Links as a table, in their order."""
-    arrow: Any = needed("pyarrow", "A table of links")
     a, b = (id_column(as_ids([pair[side] for pair in links])) for side in (0, 1))
-    return arrow.table([a, b, arrow.array(list(links.values()), type=arrow.float64())], names=["a", "b", "probability"])
+    return pa.table([a, b, pa.array(list(links.values()), type=pa.float64())], names=["a", "b", "probability"])
 
 
 def batch_of(columns: Mapping[str, Any], wanted: Sequence[str] | None = None) -> pa.RecordBatch:
     """Columns as a batch of records, in their order; those of `wanted` that are not there are left out."""
-    arrow: Any = needed("pyarrow", "Reading a store")
     chosen = {name: column for name, column in columns.items() if wanted is None or name in wanted}
     arrays = [column if hasattr(column, "type") else values_of(list(column)) for column in chosen.values()]
-    return arrow.RecordBatch.from_arrays(arrays, names=list(chosen))
+    return pa.RecordBatch.from_arrays(arrays, names=list(chosen))
 
 
 def fields_of(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
@@ -97,23 +91,20 @@ def fields_of(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 def column_of(vectors: np.ndarray) -> pa.Array:
     """(n, d) vectors as a column of lists of fixed size."""
-    arrow: Any = needed("pyarrow", "A table of vectors")
-    numbers = arrow.array(np.ascontiguousarray(vectors).reshape(-1))
-    return arrow.FixedSizeListArray.from_arrays(numbers, vectors.shape[1])
+    numbers = pa.array(np.ascontiguousarray(vectors).reshape(-1))
+    return pa.FixedSizeListArray.from_arrays(numbers, vectors.shape[1])
 
 
 def id_values(column: pa.ChunkedArray | pa.Array) -> Any:
     """Ids as they are in a column, for `as_ids`: an array of integers, or a list of anything else."""
-    arrow: Any = needed("pyarrow", "A table of ids")
-    if arrow.types.is_integer(column.type) and not column.null_count:
+    if pa.types.is_integer(column.type) and not column.null_count:
         return column.to_numpy()
     return column.to_pylist()
 
 
 def id_column(ids: np.ndarray) -> pa.Array:
     """Ids (int64, or str as objects) as a column; none at all are text."""
-    arrow: Any = needed("pyarrow", "A table of ids")
-    return arrow.array(ids, type=arrow.string() if ids.dtype == object else arrow.int64())
+    return pa.array(ids, type=pa.string() if ids.dtype == object else pa.int64())
 
 
 def table_of(records: Sequence[Mapping[str, Any]]) -> pa.Table | None:
@@ -124,19 +115,17 @@ def table_of(records: Sequence[Mapping[str, Any]]) -> pa.Table | None:
 
 def values_of(values: list[Any]) -> pa.Array:
     """Values as a column of their kind, or as JSON text where kinds are mixed."""
-    arrow: Any = needed("pyarrow", "Keeping the payload")
     try:
-        return arrow.array(values)
-    except (arrow.ArrowInvalid, arrow.ArrowTypeError, OverflowError):
-        return arrow.array([None if value is None else json.dumps(value, default=str) for value in values])
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return pa.array([None if value is None else json.dumps(value, default=str) for value in values])
 
 
 def one_table(tables: Sequence[pa.Table]) -> pa.Table:
     """Tables one after the other; fields that some lack are null there, fields of several kinds become JSON text."""
-    arrow: Any = needed("pyarrow", "Keeping the payload")
     try:
-        return arrow.concat_tables(tables, promote_options="permissive")
-    except (arrow.ArrowInvalid, arrow.ArrowTypeError):
+        return pa.concat_tables(tables, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
         whole = table_of([record for table in tables for record in table.to_pylist()])
         assert whole is not None, "tables whose fields have several kinds have fields"
         return whole
@@ -144,7 +133,6 @@ def one_table(tables: Sequence[pa.Table]) -> pa.Table:
 
 def records_of(batch: Batch, schema: Any = None, *, id_name: str = "id", vector_name: str = "vector") -> pa.Table:
     """The columns id (where there are ids), vector, and the payload; cast to `schema` where one is given."""
-    arrow: Any = needed("pyarrow", "A table of vectors")
     columns: dict[str, Any] = {} if batch.ids is None else {id_name: id_column(batch.ids)}
     columns[vector_name] = column_of(batch.vectors)
     if batch.payload is not None:
@@ -152,7 +140,7 @@ def records_of(batch: Batch, schema: Any = None, *, id_name: str = "id", vector_
             if name in columns:
                 raise InputError(f"The payload has a field {name!r}, as the ids or vectors are called; rename it.")
             columns[name] = batch.payload.column(name)
-    table = arrow.table(columns)
+    table = pa.table(columns)
     if schema is None:
         return table
     if set(table.column_names) != set(schema.names):
@@ -161,6 +149,6 @@ def records_of(batch: Batch, schema: Any = None, *, id_name: str = "id", vector_
         )
     try:
         return table.select(schema.names).cast(schema)
-    except (arrow.ArrowInvalid, arrow.ArrowNotImplementedError) as error:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"Later rows have other kinds of values than the first ones ({reason}).") from error

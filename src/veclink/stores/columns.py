@@ -6,12 +6,12 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from veclink.errors import InputError, named, needed
+import pyarrow as pa
+import pyarrow.compute as pc
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+from veclink.errors import InputError, named
 
 _VECTORS = ("vector", "embedding", "vectors", "embeddings")
 IDS = ("id", "ids")
@@ -117,19 +117,18 @@ def check_known(conditions: Sequence[Condition], fields: Sequence[str], name: st
 
 def matching(table: pa.Table | None, conditions: Sequence[Condition], name: str) -> Any:
     """Which rows of a payload satisfy all conditions, as a numpy array of booleans."""
-    compute: Any = needed("pyarrow.compute", "A filter")
     functions = {"=": "equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
     check_known(conditions, [] if table is None else table.column_names, name)
     assert table is not None
     kept: Any = None
     for condition in conditions:
         try:
-            holds = getattr(compute, functions[condition.sign])(table.column(condition.field), condition.value)
+            holds = getattr(pc, functions[condition.sign])(table.column(condition.field), condition.value)
         except Exception as error:  # Arrow's errors of type have no common kind
             raise InputError(
                 f"{name} cannot compare {condition.field!r} with {condition.value!r} "
                 f"({table.schema.field(condition.field).type}); give a value of its kind."
             ) from error
-        holds = compute.fill_null(holds, False)
-        kept = holds if kept is None else compute.and_(kept, holds)
+        holds = pc.fill_null(holds, False)
+        kept = holds if kept is None else pc.and_(kept, holds)
     return kept.to_numpy()

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from veclink.data.collection import Collection, numbers
 from veclink.data.ids import ids_in_the_way, read_ids_beside, written_with_ids
-from veclink.errors import InputError, VeclinkError, needed
+from veclink.errors import InputError, VeclinkError
 from veclink.files.atomic import written_whole
 from veclink.files.safetensors import write_tensors
 from veclink.files.tables import metadata_of, with_metadata
@@ -121,8 +122,7 @@ class FileStore(Store):
     def metadata(self) -> dict[str, Any]:
         if self._ending != ".parquet":
             return {}
-        parquet: Any = needed("pyarrow.parquet", "Reading Parquet")
-        return metadata_of(parquet.read_schema(self._path))
+        return metadata_of(pq.read_schema(self._path))
 
     def batches(self, size: int = BATCH, *, payload: bool = True) -> Iterator[Batch]:
         whole = self._collection
@@ -138,9 +138,8 @@ class FileStore(Store):
             return
         with written_whole(self._path) as path:
             if self._ending == ".parquet":
-                parquet: Any = needed("pyarrow.parquet", "Writing Parquet")
                 schema = with_metadata(records_of(first).schema, metadata)
-                with parquet.ParquetWriter(path, schema) as writer:
+                with pq.ParquetWriter(path, schema) as writer:
                     for batch in batches:
                         writer.write_table(records_of(batch, schema))
             elif self._ending == ".jsonl":

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from veclink.data.collection import Collection
-from veclink.errors import InputError, needed
+from veclink.errors import InputError
 from veclink.files.memory import check_fits
 from veclink.files.safetensors import read_header, read_tensor
 from veclink.files.tables import unpacked_size
@@ -80,8 +81,7 @@ def _entry(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
 
 def read_parquet(path: Path, vector: str | None = None, most: int | None = None) -> Collection:
     """The vectors in `vector`, `embedding` or the only list column; ids in `id`; scales of int8 vectors in `scale`."""
-    parquet: Any = needed("pyarrow.parquet", "Reading Parquet")
-    with parquet.ParquetFile(path, memory_map=True) as file:
+    with pq.ParquetFile(path, memory_map=True) as file:
         schema = file.schema_arrow
         lists = [field.name for field in schema if is_list(field.type)]
         if vector is None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from veclink.data.collection import Collection
-from veclink.errors import InputError, needed
+from veclink.errors import InputError
 from veclink.stores.arrow import id_values, is_list, matrix
 from veclink.stores.columns import id_field, vector_field
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 NAMELESS = "__index_level_"
 """How pandas begins the names of index columns that have none."""
@@ -59,8 +57,7 @@ def index_columns(table: pa.Table) -> list[str]:
 
 def can_be_ids(column: pa.ChunkedArray) -> bool:
     """Whether every row has an integer or a text of its own."""
-    types: Any = needed("pyarrow", "A frame of vectors").types
-    kinds = (types.is_integer, types.is_string, types.is_large_string)
+    kinds = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string)
     if column.null_count or not any(is_kind(column.type) for is_kind in kinds):
         return False
     return len(column.unique()) == len(column)
@@ -68,18 +65,17 @@ def can_be_ids(column: pa.ChunkedArray) -> bool:
 
 def arrow_table(frame: Any) -> pa.Table:
     """Anything that speaks Arrow as a table; a column alone becomes its only column."""
-    arrow: Any = needed("pyarrow", "A frame of vectors")
-    if isinstance(frame, arrow.Table):
+    if isinstance(frame, pa.Table):
         return frame
-    if isinstance(frame, (arrow.Array, arrow.ChunkedArray)):
-        return arrow.table({"vector": frame})
+    if isinstance(frame, (pa.Array, pa.ChunkedArray)):
+        return pa.table({"vector": frame})
     try:
         if hasattr(frame, "columns") and getattr(getattr(frame, "index", None), "name", None) is not None:
-            return arrow.Table.from_pandas(frame, preserve_index=True)  # also an index that counts
-        if hasattr(frame, "columns") or isinstance(frame, arrow.RecordBatch):
-            return arrow.table(frame)
-        return arrow.table({"vector": arrow.chunked_array(frame)})
-    except (arrow.ArrowInvalid, arrow.ArrowTypeError, arrow.ArrowNotImplementedError, TypeError) as error:
+            return pa.Table.from_pandas(frame, preserve_index=True)  # also an index that counts
+        if hasattr(frame, "columns") or isinstance(frame, pa.RecordBatch):
+            return pa.table(frame)
+        return pa.table({"vector": pa.chunked_array(frame)})
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(
             f"The {type(frame).__name__} cannot be read as a table ({reason}); give columns of one kind each."
@@ -88,9 +84,8 @@ def arrow_table(frame: Any) -> pa.Table:
 
 def _wide(table: pa.Table, index: list[str]) -> tuple[np.ndarray, pa.Table] | None:
     """The vectors of a table that has a column for each dimension, and its index; None for any other table."""
-    arrow: Any = needed("pyarrow", "A frame of vectors")
     others = [field for field in table.schema if field.name not in index]
-    if len(others) < 2 or not all(arrow.types.is_floating(field.type) for field in others):
+    if len(others) < 2 or not all(pa.types.is_floating(field.type) for field in others):
         return None
     return np.column_stack([table.column(field.name).to_numpy() for field in others]), table.select(index)
 

@@ -13,8 +13,10 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
+from pyarrow import fs
 
-from veclink.errors import InputError, named, needed
+from veclink.errors import InputError, named
 from veclink.files.atomic import folder_written_whole
 from veclink.files.scratch import scratch_folder
 from veclink.files.tables import metadata_of, with_metadata
@@ -36,7 +38,6 @@ class ParquetStore(Store):
 
     @cached_property
     def _system(self) -> Any:
-        fs: Any = needed("pyarrow.fs", "Parquet")
         if self.address.path is not None:
             return fs.LocalFileSystem(use_mmap=True)
         server = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or None
@@ -53,7 +54,6 @@ class ParquetStore(Store):
 
     @cached_property
     def _files(self) -> list[str]:
-        fs: Any = needed("pyarrow.fs", "Parquet")
         with self.errors():
             (root,) = self._system.get_file_info([self._root])
             if root.type == fs.FileType.File:
@@ -141,7 +141,6 @@ class ParquetStore(Store):
                 for part, rows in enumerate(_parts(batches)):
                     _write(folder / f"part-{part:05d}.parquet", schema, rows)
             return
-        fs: Any = needed("pyarrow.fs", "S3")
         target = self._root if self._root.endswith(".parquet") else f"{self._root}/part-00000.parquet"
         others = [each for each in self._files if each != target]
         if others:  # it could not be replaced in one step
@@ -177,7 +176,6 @@ def _parts(batches: Iterator[Batch]) -> Iterator[Iterator[Batch]]:
 
 
 def _write(path: Any, schema: Any, batches: Iterator[Batch]) -> None:
-    parquet: Any = needed("pyarrow.parquet", "Parquet")
-    with parquet.ParquetWriter(path, schema) as writer:
+    with pq.ParquetWriter(path, schema) as writer:
         for batch in batches:
             writer.write_table(records_of(batch, schema))

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from veclink.data.collection import Collection
 from veclink.errors import InputError, UnusedIdsWarning, VeclinkError, named, needed, plural
@@ -103,11 +105,10 @@ def _table_of(payload: Any) -> Any:
         payload = payload.to_frame(TITLE)  # a Series of pandas: its index may hold the ids
     if is_table(payload):
         return arrow_table(payload)
-    arrow: Any = needed("pyarrow", "Payload")
     columns = payload if isinstance(payload, Mapping) else {TITLE: payload}
     try:
-        return arrow.table({str(name): _column(values) for name, values in columns.items()})
-    except (arrow.ArrowException, TypeError, ValueError) as error:
+        return pa.table({str(name): _column(values) for name, values in columns.items()})
+    except (pa.ArrowException, TypeError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(
             f"The payload is a {type(payload).__name__} that cannot be read ({reason}); give a file, a frame, columns "
@@ -116,8 +117,7 @@ def _table_of(payload: Any) -> Any:
 
 
 def _column(values: Any) -> Any:
-    arrow: Any = needed("pyarrow", "Payload")
-    return arrow.chunked_array(values) if hasattr(values, "__arrow_c_stream__") else arrow.array(values)
+    return pa.chunked_array(values) if hasattr(values, "__arrow_c_stream__") else pa.array(values)
 
 
 def _key(table: Any, collection: Collection) -> str | None:
@@ -173,10 +173,9 @@ def _row_numbers(table: Any, collection: Collection) -> np.ndarray | None:
 
 def _numbers(column: Any) -> np.ndarray | None:
     """The values of a column as integers; None where they are none."""
-    arrow: Any = needed("pyarrow", "Reading payload")
     try:
-        return np.asarray(column.cast(arrow.int64()).to_numpy())
-    except (arrow.ArrowException, TypeError, ValueError):
+        return np.asarray(column.cast(pa.int64()).to_numpy())
+    except (pa.ArrowException, TypeError, ValueError):
         return None
 
 
@@ -190,21 +189,20 @@ def check_payload_file(path: Path) -> None:
 
 def _read(path: Path) -> Any:
     check_payload_file(path)
-    arrow: Any = needed("pyarrow", "Reading payload")
     reader = {".csv": "csv", ".parquet": "parquet", ".jsonl": "json"}[path.suffix.lower()]
     module: Any = needed(f"pyarrow.{reader}", "Reading payload")
     try:
         if reader == "csv":
             quoted = module.ParseOptions(newlines_in_values=True)
             # ids stay text: 08 is not 8
-            text_ids = module.ConvertOptions(column_types=dict.fromkeys(SPELLINGS, arrow.string()))
+            text_ids = module.ConvertOptions(column_types=dict.fromkeys(SPELLINGS, pa.string()))
             table = _without_blanks(module.read_csv(path, parse_options=quoted, convert_options=text_ids))
         else:
             table = module.read_json(path) if reader == "json" else read_parquet(path)
         return _with_one_of_each(table, path)
     except VeclinkError:
         raise
-    except (*UNREADABLE, arrow.ArrowException) as error:
+    except (*UNREADABLE, pa.ArrowException) as error:
         reason = str(error).splitlines()[0]
         raise InputError(
             f"{path} cannot be read as {path.suffix.lower()} ({reason}); check or write it again."
@@ -223,17 +221,15 @@ def _with_one_of_each(table: Any, path: Path) -> Any:
 
 def _without_blanks(table: Any) -> Any:
     """A table of a CSV file, whose empty cells are missing values in columns of text too."""
-    compute: Any = needed("pyarrow.compute", "Reading payload")
     for place, field in enumerate(table.schema):
         if str(field.type) == "string" and field.name not in SPELLINGS:
             column = table.column(place)
-            table = table.set_column(place, field.name, compute.if_else(compute.equal(column, ""), None, column))
+            table = table.set_column(place, field.name, pc.if_else(pc.equal(column, ""), None, column))
     return table
 
 
 def _by_id(table: Any, key: str, collection: Collection, name: str) -> Any:
     """The lines in the order of the collection's rows; a row without a line has empty payload."""
-    arrow: Any = needed("pyarrow", "Reading payload")
     assert collection.ids is not None
     # as text on both sides: a file may hold as text what the collection holds as integers
     keys = [str(value) for value in table.column(key).to_pylist()]
@@ -245,4 +241,4 @@ def _by_id(table: Any, key: str, collection: Collection, name: str) -> Any:
     if all(line is None for line in lines):
         raise InputError(f"{name} has no line for any of the {len(lines):,} ids of {collection.name}; check the ids.")
     # first the lines, then the columns: a table without columns forgets how many lines it has
-    return table.take(arrow.array(lines, type=arrow.int64())).drop_columns([key])
+    return table.take(pa.array(lines, type=pa.int64())).drop_columns([key])

@@ -7,10 +7,12 @@ import time
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from pyarrow import ipc
 
 from veclink.data.collection import Collection
 from veclink.data.ids import as_ids
-from veclink.errors import InputError, OutputError, StoreError, needed, plural, readable_size
+from veclink.errors import InputError, OutputError, StoreError, plural, readable_size
 from veclink.files.memory import size_of
 from veclink.files.scratch import scratch_file
 from veclink.progress import Progress, ProgressListener
@@ -36,7 +38,6 @@ def read_store(
     tables = scratch_file(0, "payload")
     ids: list[np.ndarray] = []
     rows, began = 0, time.monotonic()
-    ipc: Any = needed("pyarrow.ipc", "Reading a store")
     with vectors, tables:
         for batch in store.batches(size or max(1, min(BATCH, BATCH_BYTES // width)), payload=payload):
             if batch.vectors.shape[1] != dimension:
@@ -82,9 +83,7 @@ def _mapped_tables(file: Any) -> Any:
     file.flush()
     if not file.tell():
         return None
-    arrow: Any = needed("pyarrow", "Keeping the payload")
-    ipc: Any = needed("pyarrow.ipc", "Keeping the payload")
-    source = arrow.BufferReader(arrow.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
+    source = pa.BufferReader(pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
     tables = []
     while source.tell() < source.size():
         tables.append(ipc.open_stream(source).read_all())

@@ -13,10 +13,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from veclink.data.collection import Collection
 from veclink.data.ids import as_ids
-from veclink.errors import InputError, named, needed
+from veclink.errors import InputError, named
 from veclink.files.atomic import written_whole
 from veclink.stores.arrow import records_of, table_of_columns
 from veclink.stores.columns import choose_id, matching
@@ -261,12 +262,11 @@ def _values(dataset: Any, rows: slice) -> Any:
 
 def _block(column: Any) -> np.ndarray:
     """A column as HDF5 keeps it: numbers, true and false, or text; a missing value is a zero or empty there."""
-    types: Any = needed("pyarrow", "HDF5").types
     values = column.to_pylist()
-    if types.is_boolean(column.type):
+    if pa.types.is_boolean(column.type):
         return np.array([bool(value) for value in values])
-    if types.is_integer(column.type) or types.is_floating(column.type):
-        kind = np.int64 if types.is_integer(column.type) else np.float64
+    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        kind = np.int64 if pa.types.is_integer(column.type) else np.float64
         return np.array([value or 0 for value in values], dtype=kind)
     block = np.empty(len(values), dtype=object)
     block[:] = [

@@ -10,8 +10,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from veclink.errors import InputError, needed
+from veclink.errors import InputError
 from veclink.files.tables import metadata_of, with_metadata
 from veclink.stores.arrow import is_list, records_of
 from veclink.stores.columns import Condition, check_known
@@ -105,7 +106,6 @@ class LanceStore(Store):
             yield from (query.where(self._where) if self._where else query).to_batches(batch_size=size)
 
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
-        arrow: Any = needed("pyarrow", "LanceDB")
         schema = with_metadata(records_of(first).schema, metadata)
         failed: list[BaseException] = []
 
@@ -118,7 +118,7 @@ class LanceStore(Store):
                 raise
 
         try:
-            self._create_table(arrow.RecordBatchReader.from_batches(schema, records()))
+            self._create_table(pa.RecordBatchReader.from_batches(schema, records()))
         except BaseException:
             if failed:
                 raise failed[0] from None
@@ -147,7 +147,6 @@ class LanceStore(Store):
 
     def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
         self.check_writable()
-        arrow: Any = needed("pyarrow", "LanceDB")
         ids = self._annotated_id
         notes = [value or (None, None) for value in changes.values()]
         kind = "string" if any(isinstance(note[0], str) for note in notes) else "bigint"
@@ -156,12 +155,12 @@ class LanceStore(Store):
                 self._table.add_columns({LINKED: f"cast(null as {kind})", PROBABILITY: "cast(null as double)"})
                 del self._schema  # it has two fields more now
             held = self._schema.field(LINKED).type
-            linked = [str(x) if x is not None and arrow.types.is_string(held) else x for x, _ in notes]
-            update = arrow.table(
+            linked = [str(x) if x is not None and pa.types.is_string(held) else x for x, _ in notes]
+            update = pa.table(
                 {
-                    ids: arrow.array(list(changes), type=self._schema.field(ids).type),
-                    LINKED: arrow.array(linked, type=held),
-                    PROBABILITY: arrow.array([chance for _, chance in notes], type=arrow.float64()),
+                    ids: pa.array(list(changes), type=self._schema.field(ids).type),
+                    LINKED: pa.array(linked, type=held),
+                    PROBABILITY: pa.array([chance for _, chance in notes], type=pa.float64()),
                 }
             )
             self._table.merge_insert(ids).when_matched_update_all().execute(update)

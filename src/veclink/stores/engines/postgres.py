@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from veclink.data.ids import as_ids
 from veclink.errors import InputError, named, needed
@@ -229,14 +230,13 @@ def _vector_types(cursor: Any) -> int:
 
 def _declared(field: Any, vector: str) -> str:
     """A column and its type; that of the vectors is `vector`."""
-    types: Any = needed("pyarrow", "PostgreSQL").types
     kinds = (
-        (types.is_boolean, "boolean"),
-        (types.is_integer, "bigint"),
-        (types.is_floating, "double precision"),
-        (types.is_timestamp, "timestamptz" if getattr(field.type, "tz", None) else "timestamp"),
-        (types.is_date, "date"),
-        (types.is_nested, "jsonb"),
+        (pa.types.is_boolean, "boolean"),
+        (pa.types.is_integer, "bigint"),
+        (pa.types.is_floating, "double precision"),
+        (pa.types.is_timestamp, "timestamptz" if getattr(field.type, "tz", None) else "timestamp"),
+        (pa.types.is_date, "date"),
+        (pa.types.is_nested, "jsonb"),
     )
     kind = vector if field.name == "vector" else next((name for fits, name in kinds if fits(field.type)), "text")
     if field.name == "id":
