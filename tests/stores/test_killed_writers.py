@@ -16,7 +16,7 @@ import pytest
 from own_process import alone
 from store_kinds import KINDS, Kind, ids_of, rows_of
 from veclink.stores import open_store
-from veclink.stores.engines.local import NAMES_A_FILE, Replacement
+from veclink.stores.engines.local import NAMES_A_FILE
 from veclink.stores.opening import open_collection, open_target
 from veclink.stores.protocol import Batch
 
@@ -171,12 +171,6 @@ def test_a_table_of_links_that_milvus_had_only_begun_to_make_is_made(tmp_path: P
     with open_store(url, write=True) as store:
         store.put_links({(1, 2): 0.5}, [])
         assert store.links() == {(1, 2): 0.5}
-
-
-def test_the_names_on_the_way_of_a_replacement_are_told_from_collections() -> None:
-    here = Replacement("papers", "-veclink-")
-    assert here.held_as(["papers", here.whole]) == "papers" and here.held_as([here.older]) == "papers"
-    assert here.held_as([here.whole, here.older]) == here.whole
 
 
 def export_and_die(url: str) -> None:

@@ -76,11 +76,10 @@ def links_table(links: Mapping[tuple[Any, Any], float]) -> pa.Table:
     return pa.table([a, b, pa.array(list(links.values()), type=pa.float64())], names=["a", "b", "probability"])
 
 
-def batch_of(columns: Mapping[str, Any], wanted: Sequence[str] | None = None) -> pa.RecordBatch:
-    """Columns as a batch of records, in their order; those of `wanted` that are not there are left out."""
-    chosen = {name: column for name, column in columns.items() if wanted is None or name in wanted}
-    arrays = [column if hasattr(column, "type") else values_of(list(column)) for column in chosen.values()]
-    return pa.RecordBatch.from_arrays(arrays, names=list(chosen))
+def batch_of(columns: Mapping[str, Any]) -> pa.RecordBatch:
+    """Columns as a batch of records, in their order."""
+    arrays = [column if hasattr(column, "type") else values_of(list(column)) for column in columns.values()]
+    return pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
 def fields_of(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

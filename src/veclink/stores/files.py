@@ -103,9 +103,6 @@ class FileStore(Store):
             return collection
         return replace(collection, vectors=numbers(collection, slice(None)), scale=None)  # what the numbers mean
 
-    def exists(self) -> bool:
-        return self._path.exists()
-
     def in_the_way(self) -> str | None:
         return super().in_the_way() or (ids_in_the_way(self._path) if self._ending == ".npy" else None)
 

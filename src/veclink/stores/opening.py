@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
@@ -20,7 +20,7 @@ from veclink.stores.files import read_file
 from veclink.stores.frames import collection_of, is_frame
 from veclink.stores.kinds import CLASSES, FILE_ENDINGS, STORE_ENDINGS
 from veclink.stores.payloads import tell_of_ids, with_payload
-from veclink.stores.protocol import BATCH, Batch, Id, Store
+from veclink.stores.protocol import Store
 from veclink.stores.scratch import read_store
 from veclink.stores.urls import Address, is_url, of_path, parse_url
 
@@ -114,48 +114,13 @@ def open_target(source: str | Path, *, write: bool) -> Store:
     if write:
         return open_store(source, write=True)
     address = address_of(source)
-    kind = _class_of(address)
-    if address.path is not None and not address.path.exists():
-        return AbsentStore(address, kind)
-    return kind(address)
+    return _class_of(address)(address)
 
 
 def check_free(target: str | Path) -> None:
     """Refuse a target where something is already, before the long work that would fill it."""
     with open_target(target, write=False) as store:
         store.check_free()
-
-
-class AbsentStore(Store):
-    """A store of some kind whose file or folder is not there: what a dry run looks at."""
-
-    def __init__(self, address: Address, kind: type[Store]) -> None:
-        super().__init__(address)
-        self._would_be = kind(address, writable=True)  # nothing is opened before it is asked for
-        self.keeps_links = self._would_be.keeps_links
-        self.keeps_payload = self._would_be.keeps_payload
-
-    def exists(self) -> bool:
-        return False
-
-    def in_the_way(self) -> str | None:
-        return self._would_be.in_the_way() if self.address.kind in ("files", "faiss") else None
-
-    def count(self) -> int:
-        return 0
-
-    def dimension(self) -> int:
-        return 0
-
-    @property
-    def dtype(self) -> np.dtype:
-        return np.dtype(np.float32)
-
-    def batches(self, size: int = BATCH, *, payload: bool = True) -> Iterator[Batch]:
-        return iter(())
-
-    def links(self) -> dict[tuple[Id, Id], float] | None:
-        return None
 
 
 def read(

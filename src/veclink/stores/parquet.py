@@ -85,7 +85,7 @@ class ParquetStore(Store):
     def _schema(self) -> Any:
         return self._dataset.schema
 
-    def exists(self) -> bool:
+    def _exists(self) -> bool:
         return bool(self._files)
 
     def count(self) -> int:

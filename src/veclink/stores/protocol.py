@@ -105,9 +105,13 @@ class Store(ABC):
 
     # --- reading
 
-    @abstractmethod
     def exists(self) -> bool:
-        """Whether the collection is there."""
+        """Whether the collection is there; asking makes nothing."""
+        return (self.address.path is None or self.address.path.exists()) and self._exists()
+
+    def _exists(self) -> bool:
+        """The same, where the file or folder is there."""
+        return True
 
     def in_the_way(self) -> str | None:
         """What a write would replace, by its name; None where the place is free."""
@@ -137,7 +141,7 @@ class Store(ABC):
     def scan(self, columns: Sequence[str] | None = None, size: int = BATCH) -> Iterator[pa.RecordBatch]:
         """These columns of all rows, or all but vectors that were not chosen; always in the same order.
 
-        The filters of the URL hold. A column that is not known may be missing.
+        The filters of the URL hold. A column that is not known may be missing, and those of `_inner` may be there.
         """
         raise NotImplementedError
 
@@ -177,11 +181,11 @@ class Store(ABC):
                 for records in self.scan(None if payload else own, size):
                     if not records.num_rows:
                         continue
-                    names = [each for each in records.schema.names if each not in own] if payload else []
+                    rest = [each for each in records.schema.names if each not in (*own, *self._inner)]
                     yield Batch(
                         matrix(records.column(own[0]), row, None, self.name).astype(self.dtype, copy=False),
                         ids_of(records.column(own[1]), self.name) if self._id else None,
-                        table_of_records(records, names),
+                        table_of_records(records, rest if payload else []),
                     )
                     row += records.num_rows
                     check()

@@ -10,7 +10,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,30 +22,25 @@ from veclink.data.ids import as_ids
 from veclink.errors import InputError, StoreError
 from veclink.stores.arrow import batch_of, column_of, fields_of, id_column
 from veclink.stores.columns import Condition
-from veclink.stores.engines.local import Replacement, asked_for, copied, undo_killed_write
-from veclink.stores.protocol import BATCH, KEY, LINKED, PROBABILITY, Batch, Id, Store, in_parts
+from veclink.stores.engines.local import RenamingStore, copied, undo_killed_write
+from veclink.stores.protocol import BATCH, KEY, LINKED, PROBABILITY, Batch, Id, in_parts
 
 MOST = 5000  # rows written in one call; Chroma's own limit is 5,461
 READ, LISTED = 1000, 20_000
 """Rows read in one call, as they come as lists of Python's numbers, and ids listed in one, as offsets are slow."""
 INTEGERS, OWN, VECTOR = "veclink_integer_ids", "veclink", "\0vector"
-MARK = "-veclink-"
 DOCUMENT = "document"
 """The payload field that Chroma's documents are read into, and written from."""
 _SIGNS = {"=": "$eq", "<": "$lt", "<=": "$lte", ">": "$gt", ">=": "$gte"}
 
 
-class ChromaStore(Store):
+class ChromaStore(RenamingStore):
     """A Chroma collection; documents and metadata are its payload."""
 
     needs = ("chromadb", "Chroma", "veclink[chroma]")
-    _open = ("_client", "_copies")
+    _mark = "-veclink-"
     _inner = (KEY, VECTOR)
     _vector = VECTOR
-
-    @cached_property
-    def _copies(self) -> ExitStack:
-        return ExitStack()
 
     @cached_property
     def _client(self) -> Any:
@@ -78,34 +73,24 @@ class ChromaStore(Store):
         return target
 
     @cached_property
-    def _name(self) -> str:
-        """The collection, by the name that it has now."""
-        with self.errors():
-            wanted = self.address.table or self._only_one(asked_for(self.names(), MARK), "collection")
-            return Replacement(wanted, MARK).opened(self, writable=self.writable)
-
-    @cached_property
     def _collection(self) -> Any:
         with self.errors():
-            return _without_functions(self._client.get_collection(self._name, embedding_function=None))
+            return _without_functions(self._client.get_collection(self._held, embedding_function=None))
 
     def names(self) -> list[str]:
-        """All collections, those that are being written too."""
         with self.errors():
             return [getattr(each, "name", each) for each in self._client.list_collections()]
 
     def rename(self, name: str, to: str) -> None:
-        """Give a collection another name."""
         with self.errors("written"):
             self._client.get_collection(name, embedding_function=None).modify(name=to)
 
     def drop(self, name: str) -> None:
-        """Remove a collection."""
         with self.errors("written"):
             self._client.delete_collection(name)
 
-    def exists(self) -> bool:
-        return self._name in self.names()
+    def _exists(self) -> bool:
+        return self._held in self.names()
 
     def count(self) -> int:
         with self.errors():
@@ -155,8 +140,7 @@ class ChromaStore(Store):
                 fields |= fields_of(_records(found, rows))
                 if self._id != KEY:
                     fields[self._id] = id_column(as_ids(fields.get(self._id) or [None] * len(ids), self.name))
-                    del fields[KEY]
-            yield batch_of(fields, columns)
+            yield batch_of(fields)
 
     def _pages(self, size: int) -> Iterator[list[str]]:
         """The ids, `size` at a time."""
@@ -170,27 +154,20 @@ class ChromaStore(Store):
                 return
 
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
-        here = Replacement(self._name, MARK)
-        here.clear(self)
         integers = first.ids is None or first.ids.dtype != object
         notes = {INTEGERS: integers, OWN: json.dumps(metadata)}
-        # "cosine" would give back vectors that were divided by their length and multiplied again
-        collection = self._client.create_collection(
-            here.unfinished, embedding_function=None, metadata=notes, configuration={"hnsw": {"space": "ip"}}
-        )
         rows = 0
-        try:
+        with self._replacing() as name:
+            # "cosine" would give back vectors that were divided by their length and multiplied again
+            collection = self._client.create_collection(
+                name, embedding_function=None, metadata=notes, configuration={"hnsw": {"space": "ip"}}
+            )
             for batch in batches:
                 if integers and batch.ids is not None and batch.ids.dtype == object:
                     raise InputError("Later rows have ids that are text and the first ones integers; give one kind.")
                 ids = range(rows, rows + len(batch)) if batch.ids is None else batch.ids.tolist()
                 self._add(collection.add, ids, batch.vectors, batch.payload and batch.payload.to_pylist())
                 rows += len(batch)
-            here.put_in_place(self)
-        except BaseException:
-            with suppress(Exception):
-                self.drop(here.unfinished)
-            raise
 
     def _add(self, write: Any, ids: Sequence[Any], vectors: np.ndarray, records: list[dict[str, Any]] | None) -> None:
         for start in range(0, len(ids), MOST):
@@ -210,7 +187,7 @@ class ChromaStore(Store):
         self.check_writable()
         with self.errors("written"):
             # every record needs a vector here: one number, the same for all, that nobody should search by
-            made = self._client.get_or_create_collection(self._name, embedding_function=None)
+            made = self._client.get_or_create_collection(self._held, embedding_function=None)
             collection = _without_functions(made)
             records = [{"a": a, "b": b, "probability": p} for (a, b), p in changed.items()]
             self._add(collection.upsert, list(map(json.dumps, changed)), np.ones((len(changed), 1)), records)

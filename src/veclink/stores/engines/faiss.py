@@ -86,9 +86,6 @@ class FaissStore(Store):
             )
         return names
 
-    def exists(self) -> bool:
-        return self._path.is_file()
-
     def in_the_way(self) -> str | None:
         return super().in_the_way() or ids_in_the_way(self._path)
 

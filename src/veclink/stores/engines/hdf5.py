@@ -111,9 +111,6 @@ class Hdf5Store(Store):
     def _id(self) -> str | None:
         return choose_id(self.address.id, self._columns, self.name)
 
-    def exists(self) -> bool:
-        return self._path.is_file()
-
     def count(self) -> int:
         if self.address.where:
             return sum(len(batch) for batch in self.batches(payload=False))

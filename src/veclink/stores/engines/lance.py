@@ -56,7 +56,7 @@ class LanceStore(Store):
         with self.errors():
             return self._table.schema
 
-    def exists(self) -> bool:
+    def _exists(self) -> bool:
         """Whether there is a finished version of the table; one that was left half-written does not count."""
         folder, table = self._place
         if self.address.path is not None:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Collection, Iterable
-from contextlib import ExitStack, closing, suppress
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar
 from urllib.parse import quote
 
 from veclink.errors import InputError
 from veclink.files.memory import size_of
 from veclink.files.scratch import scratch_folder
+from veclink.stores.protocol import Store
 
 # How a journal ends that names another file, which SQLite would then read, and remove.
 NAMES_A_FILE = bytes.fromhex("d9d505f920a163d7")
-STATES = ("unfinished", "whole", "older")
 
 
 def copied(folder: Path, name: str, stack: ExitStack, *leave_out: str) -> Path:
@@ -60,57 +62,73 @@ def _has_own_journal(journal: Path) -> bool:
         return False
 
 
-class Shelf(Protocol):
-    """What an engine can do with whole collections."""
+class ClientStore(Store):
+    """A collection behind a client of its own, which reads a copy of a folder."""
 
-    def names(self) -> Collection[str]:
-        """The collections that are there."""
+    _open = ("_client", "_copies")
 
+    @cached_property
+    def _copies(self) -> ExitStack:
+        return ExitStack()
+
+
+class RenamingStore(ClientStore):
+    """A collection whose engine renames and drops, but not both in one step.
+
+    So the older or the new collection is there whenever the process is killed: dropping takes many steps, a rename is
+    one. `_mark` stands between the name of a collection on its way and the word for its state.
+    """
+
+    _mark: ClassVar[str]
+
+    @abstractmethod
+    def names(self) -> list[str]:
+        """All collections, those that are being written too."""
+
+    @abstractmethod
     def rename(self, name: str, to: str) -> None:
         """Give a collection another name, in one step."""
 
+    @abstractmethod
     def drop(self, name: str) -> None:
         """Remove a collection."""
 
+    @cached_property
+    def _wanted(self) -> str:
+        """The name of the collection: the only one that a person could mean where the URL names none."""
+        if self.address.table:
+            return self.address.table
+        unseen = (f"{self._mark}unfinished", f"{self._mark}older")
+        names = (each.removesuffix(f"{self._mark}whole") for each in self.names() if not each.endswith(unseen))
+        return self._only_one(set(names), "collection")
 
-class Replacement:
-    """The names of a collection on its way, where an engine renames and drops, but not both in one step.
+    @cached_property
+    def _held(self) -> str:
+        """The name that it has now; what a killed run had written is put in its place first where it may be."""
+        with self.errors():
+            names, whole = self.names(), f"{self._wanted}{self._mark}whole"
+            if self._wanted in names or whole not in names:
+                return self._wanted
+            if self.writable:
+                self.rename(whole, self._wanted)
+            return self._wanted if self.writable else whole
 
-    So the older or the new collection is there whenever the process is killed: dropping takes many steps, a rename is
-    one. `mark` stands between its name and the word for its state.
-    """
-
-    def __init__(self, name: str, mark: str) -> None:
-        self.name = name
+    @contextmanager
+    def _replacing(self) -> Iterator[str]:
+        """The name to write to; what is there at the end becomes the collection."""
         # being written; all of it is there, and where there is no NAME it is the collection; replaced, to be dropped
-        self.unfinished, self.whole, self.older = (f"{name}{mark}{state}" for state in STATES)
-
-    def held_as(self, names: Collection[str]) -> str:
-        """The name that the collection has now, whether or not it is there."""
-        return self.whole if self.name not in names and self.whole in names else self.name
-
-    def opened(self, shelf: Shelf, *, writable: bool) -> str:
-        """The name to open it by; where it may be changed, what a killed run had written is put in its place first."""
-        if writable and self.held_as(shelf.names()) == self.whole:
-            shelf.rename(self.whole, self.name)
-        return self.held_as(shelf.names())
-
-    def clear(self, shelf: Shelf) -> None:
-        """Remove what killed runs left."""
-        for name in sorted({self.unfinished, self.whole, self.older} & set(shelf.names())):
-            shelf.drop(name)
-
-    def put_in_place(self, shelf: Shelf) -> None:
-        """Make what was written the collection."""
-        shelf.rename(self.unfinished, self.whole)
-        if self.name in shelf.names():
-            shelf.rename(self.name, self.older)
-        shelf.rename(self.whole, self.name)
-        if self.older in shelf.names():
-            shelf.drop(self.older)
-
-
-def asked_for(names: Iterable[str], mark: str) -> set[str]:
-    """The collections that a person could mean: those that are whole, by the name they have or will have."""
-    unseen = (f"{mark}unfinished", f"{mark}older")
-    return {each.removesuffix(f"{mark}whole") for each in names if not each.endswith(unseen)}
+        unfinished, whole, older = (f"{self._wanted}{self._mark}{state}" for state in ("unfinished", "whole", "older"))
+        for name in sorted({unfinished, whole, older} & set(self.names())):
+            self.drop(name)
+        try:
+            yield unfinished
+            self.rename(unfinished, whole)
+            if self._wanted in self.names():
+                self.rename(self._wanted, older)
+            self.rename(whole, self._wanted)
+            if older in self.names():
+                self.drop(older)
+        except BaseException:
+            with suppress(Exception):
+                self.drop(unfinished)
+            raise

@@ -11,7 +11,6 @@ import logging
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,9 +22,9 @@ from veclink.errors import InputError, needed
 from veclink.files.locks import locked
 from veclink.stores.arrow import batch_of, column_of, fields_of, id_column
 from veclink.stores.columns import Condition
-from veclink.stores.engines.local import Replacement, asked_for, copied
+from veclink.stores.engines.local import RenamingStore, copied
 from veclink.stores.engines.milvus_check import MARK, check_folder
-from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store, in_parts
+from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, in_parts
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its library writes to stderr while a long read goes on
 MOST = 8192  # rows in one answer; Milvus's own limit is 16,384
@@ -34,15 +33,11 @@ OWN = "veclink"
 _KINDS = {"FLOAT_VECTOR": "<f4", "FLOAT16_VECTOR": "<f2", "INT8_VECTOR": "i1"}
 
 
-class MilvusStore(Store):
+class MilvusStore(RenamingStore):
     """A Milvus collection: its primary key is the id, its vector fields are chosen by `?vector=`."""
 
     needs = ("pymilvus", "Milvus", "veclink[milvus]")
-    _open = ("_client", "_copies")
-
-    @cached_property
-    def _copies(self) -> ExitStack:
-        return ExitStack()
+    _mark = MARK
 
     @cached_property
     def _client(self) -> Any:
@@ -73,39 +68,30 @@ class MilvusStore(Store):
         self._copies.callback(servers.server_manager_instance.release_server, str(copy))
         return copy
 
-    @cached_property
-    def _collection(self) -> str:
-        with self.errors():
-            wanted = self.address.table or self._only_one(asked_for(self.names(), MARK), "collection")
-            return Replacement(wanted, MARK).opened(self, writable=self.writable)
-
     def names(self) -> list[str]:
-        """All collections, those that are being written too."""
         return list(self._client.list_collections())
 
     def rename(self, name: str, to: str) -> None:
-        """Give a collection another name."""
         self._client.rename_collection(name, to)
 
     def drop(self, name: str) -> None:
-        """Remove a collection."""
         self._client.drop_collection(name)
 
     @cached_property
     def _described(self) -> dict[str, Any]:
         with self.errors():
-            described = self._client.describe_collection(self._collection)
-            self._client.load_collection(self._collection)
+            described = self._client.describe_collection(self._held)
+            self._client.load_collection(self._held)
         return dict(described)
 
-    def exists(self) -> bool:
+    def _exists(self) -> bool:
         with self.errors():
-            return bool(self._client.has_collection(self._collection))
+            return bool(self._client.has_collection(self._held))
 
     def count(self) -> int:
         with self.errors():
             _ = self._described
-            answer = self._client.query(self._collection, filter=self._where, output_fields=["count(*)"])
+            answer = self._client.query(self._held, filter=self._where, output_fields=["count(*)"])
         return int(answer[0]["count(*)"])
 
     def dimension(self) -> int:
@@ -153,16 +139,14 @@ class MilvusStore(Store):
             fields[self._id] = id_column(as_ids(fields[self._id], self.name))
             if vector:
                 fields[vector] = column_of(np.stack([_numbers(each, self.dtype) for each in fields[vector]]))
-            if self._id != self._key:
-                del fields[self._key]
-            yield batch_of(fields, columns)
+            yield batch_of(fields)
 
     def _pages(self, fields: list[str], size: int) -> Iterator[list[dict[str, Any]]]:
         """Rows in the order of their keys, by Milvus's own iterator."""
         with self.errors():
             _ = self._described  # which loads it
             pages = self._client.query_iterator(
-                self._collection, batch_size=min(size, MOST), filter=self._where, output_fields=fields
+                self._held, batch_size=min(size, MOST), filter=self._where, output_fields=fields
             )
             try:
                 while rows := pages.next():
@@ -171,32 +155,23 @@ class MilvusStore(Store):
                 pages.close()
 
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
-        client, here = self._client, Replacement(self._collection, MARK)
-        here.clear(self)
-        for name in (here.unfinished, here.older):
-            self._remove_half_made(name, with_rows=True)
-        unfinished = here.unfinished
-        text = first.ids is not None and first.ids.dtype == object
-        self._make(unfinished, first.vectors, text, metadata)
+        for state in ("unfinished", "older"):
+            self._remove_half_made(f"{self._wanted}{MARK}{state}", with_rows=True)
         rows = 0
-        try:
+        with self._replacing() as name:
+            self._make(name, first.vectors, first.ids is not None and first.ids.dtype == object, metadata)
             for batch in batches:
                 ids = range(rows, rows + len(batch)) if batch.ids is None else batch.ids.tolist()
-                vectors = batch.vectors.astype(self._kept_as, copy=False)
                 records = [{} for _ in ids] if batch.payload is None else batch.payload.to_pylist()
-                for start in range(0, len(batch), WRITE):
-                    part = slice(start, start + WRITE)
-                    chosen = zip(ids[part], vectors[part], records[part], strict=True)
-                    client.insert(
-                        unfinished, [{**_plain(record), "id": each, "vector": row} for each, row, record in chosen]
-                    )
+                vectors = batch.vectors.astype(self._kept_as, copy=False)
+                points = [
+                    {**_plain(record), "id": each, "vector": row}
+                    for each, row, record in zip(ids, vectors, records, strict=True)
+                ]
+                for part in in_parts(points, WRITE):
+                    self._client.insert(name, part)
                 rows += len(batch)
-            self._index(unfinished)
-            here.put_in_place(self)
-        except BaseException:
-            with suppress(Exception):
-                self.drop(unfinished)
-            raise
+            self._index(name)
 
     def _make(self, name: str, vectors: np.ndarray, text: bool, metadata: dict[str, Any]) -> None:
         """An empty collection; float16 where the engine has it, which Milvus Lite has not."""
@@ -204,10 +179,8 @@ class MilvusStore(Store):
         half = vectors.dtype == np.float16 and self.address.path is None
         kind, self._kept_as = ("FLOAT16_VECTOR", "<f2") if half else ("FLOAT_VECTOR", "<f4")
         schema = self._client.create_schema(auto_id=False, enable_dynamic_field=True)
-        if text:
-            schema.add_field("id", types.VARCHAR, is_primary=True, max_length=65_535)
-        else:
-            schema.add_field("id", types.INT64, is_primary=True)
+        kept = {"datatype": types.VARCHAR, "max_length": 65_535} if text else {"datatype": types.INT64}
+        schema.add_field("id", is_primary=True, **kept)
         schema.add_field("vector", getattr(types, kind), dim=vectors.shape[1])
         self._remove_half_made(name)
         self._client.create_collection(
@@ -239,15 +212,15 @@ class MilvusStore(Store):
         vector = np.ones((1, 2), np.float32)
         with self.errors("written"):
             if not self.exists():
-                self._make(self._collection, vector, True, {"holds": "links"})
-                self._index(self._collection)
+                self._make(self._held, vector, True, {"holds": "links"})
+                self._index(self._held)
             for part in in_parts(list(changed.items()), WRITE):
                 rows = [
                     {"id": _pair_id(a, b), "vector": vector[0], "a": a, "b": b, "probability": p} for (a, b), p in part
                 ]
-                self._client.upsert(self._collection, rows)
+                self._client.upsert(self._held, rows)
             for pairs in in_parts(removed, WRITE):
-                self._client.delete(self._collection, ids=[_pair_id(*pair) for pair in pairs])
+                self._client.delete(self._held, ids=[_pair_id(*pair) for pair in pairs])
         self._forget()
 
     def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
@@ -263,7 +236,7 @@ class MilvusStore(Store):
             ]
             if changed:
                 with self.errors("written"):
-                    self._client.upsert(self._collection, changed)
+                    self._client.upsert(self._held, changed)
 
     @cached_property
     def _kept(self) -> dict[str, Any]:

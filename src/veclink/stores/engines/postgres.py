@@ -88,7 +88,7 @@ class PostgresStore(SqlStore):
         )
         return dict(self._run(query, [self._from]))
 
-    def exists(self) -> bool:
+    def _exists(self) -> bool:
         return self._place is not None
 
     def dimension(self) -> int:

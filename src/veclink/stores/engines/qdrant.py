@@ -12,21 +12,22 @@ import os
 import uuid
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from veclink.data.ids import as_ids
-from veclink.errors import InputError, StoreError, named
+from veclink.errors import InputError, StoreError
 from veclink.files.locks import locked
-from veclink.stores.arrow import batch_of, column_of, fields_of, id_column
+from veclink.stores.arrow import batch_of, fields_of, id_column
 from veclink.stores.columns import Condition, choose_vector
-from veclink.stores.engines.local import copied
+from veclink.stores.engines.local import ClientStore, copied
 from veclink.stores.engines.qdrant_pickles import check_folder
-from veclink.stores.protocol import BATCH, KEY, LINKED, PROBABILITY, Batch, Id, Store, in_parts
+from veclink.stores.protocol import BATCH, KEY, LINKED, PROBABILITY, Batch, Id, in_parts
 
 UNFINISHED, OWN_IDS, ID_FIELD = "veclink_unfinished", "veclink_ids", "id"
 NAMELESS = "\0vector"
@@ -37,21 +38,16 @@ _NAMES = uuid.UUID("b4cf5a3e-6f0c-4a55-9a0e-2f2d0c6d8f11")
 _BOUNDS = {"=": ("gte", "lte"), "<": ("lt",), "<=": ("lte",), ">": ("gt",), ">=": ("gte",)}
 
 
-class QdrantStore(Store):
+class QdrantStore(ClientStore):
     """A Qdrant collection; its named vectors are chosen by `?vector=`, its ids are the points' or those of `?id=`."""
 
     replaceable = False
     needs = ("qdrant_client", "Qdrant", "veclink[qdrant]")
-    _open = ("_client", "_copies")
     _inner = (KEY, NAMELESS)
 
     @property
     def _models(self) -> Any:
         return self._package().models
-
-    @cached_property
-    def _copies(self) -> ExitStack:
-        return ExitStack()
 
     @cached_property
     def _client(self) -> Any:
@@ -98,7 +94,7 @@ class QdrantStore(Store):
         with self.errors():
             return bool(self._client.collection_exists(self._collection))
 
-    def exists(self) -> bool:
+    def _exists(self) -> bool:
         return self._there() and not self._notes.get(UNFINISHED)
 
     def half_written(self) -> bool:
@@ -140,20 +136,13 @@ class QdrantStore(Store):
 
     def _records(self, points: Sequence[Any], name: str | None) -> Any:
         found: dict[str, Any] = fields_of([point.payload or {} for point in points])
-        ids = [point.id for point in points]
+        found[KEY] = id_column(as_ids([point.id for point in points]))
         if self._id != KEY:
-            ids = found.get(self._id) or [None] * len(ids)
-        found[self._id] = id_column(as_ids(ids, self.name))
+            found[self._id] = id_column(as_ids(found.get(self._id) or [None] * len(points), self.name))
         if name is not None:
-            found[name] = self._numbers(points, name)
+            rows = [point.vector if name == NAMELESS else (point.vector or {}).get(name) for point in points]
+            found[name] = pa.array(rows, pa.list_(pa.from_numpy_dtype(self.dtype)))
         return batch_of(found)
-
-    def _numbers(self, points: Sequence[Any], name: str) -> Any:
-        rows = [point.vector if name == NAMELESS else (point.vector or {}).get(name) for point in points]
-        missing = [point.id for point, row in zip(points, rows, strict=True) if row is None]
-        if missing:
-            raise InputError(f"{self.name} has no vector in the points {named(missing)}; filter or fill them.")
-        return column_of(np.array(rows, dtype=self.dtype))
 
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         models, name = self._models, self._collection
@@ -224,9 +213,10 @@ class QdrantStore(Store):
     def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
         self.check_writable()
         models = self._models
-        points = {each: each for each in changes}
-        if self._id != KEY:
-            points = dict(self._points_by_id())
+        points: dict[Any, Any] = {}
+        for records in self.scan([self._id]):
+            keys, ids = (records.column(name).to_pylist() for name in (KEY, self._id))
+            points |= dict(zip(ids, keys, strict=True))
         with self.errors("written"), _one_transaction(self._client, self._collection):
             for part in in_parts(list(changes.items()), WRITE):
                 operations: list[Any] = []
@@ -239,18 +229,6 @@ class QdrantStore(Store):
                         payload = models.SetPayload(payload=fields, points=[points[each]])
                         operations.append(models.SetPayloadOperation(set_payload=payload))
                 self._client.batch_update_points(self._collection, operations, wait=True)
-
-    def _points_by_id(self) -> Iterator[tuple[Id, Any]]:
-        """Each id that is a field, with the point that it stands for."""
-        place = None
-        while True:
-            with self.errors():
-                points, place = self._client.scroll(
-                    self._collection, limit=BATCH, offset=place, with_payload=[self._id]
-                )
-            yield from ((point.payload[self._id], point.id) for point in points)
-            if place is None:
-                return
 
     @cached_property
     def _notes(self) -> dict[str, Any]:

@@ -61,7 +61,7 @@ class SqlStore(Store):
     def _note(self, writer: Any, metadata: dict[str, Any]) -> None:
         """Keep what was said of the table, where a database can."""
 
-    def exists(self) -> bool:
+    def _exists(self) -> bool:
         return bool(self._columns)
 
     @property
