@@ -1,6 +1,7 @@
 # make demo   install veclink, link the bundled sample, write a report of it
 # make check  what a change needs while it is made: lint, types, import rules, unit tests; a few minutes, no torch
-# make test   install what all tests need, then check (also that pages say what the results say) and run every tier
+# make test   what has to pass before a change lands: check, the pages' numbers, whole runs, three stores, two pages
+# make test-all  every test with every package that one needs, and those of `make lowest`; writes tests/whole_run.json
 # make docs   build the documentation site into build/docs; make docs-serve shows it while it is written
 # make lowest tests with the lowest versions that pyproject.toml allows, in an environment of their own
 # make coverage  which lines of src all tests run, also in processes that they start
@@ -12,7 +13,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo check test docs docs-serve lint clean browser lowest coverage faults fuzz audit
+.PHONY: demo check test test-all docs docs-serve lint clean browser lowest coverage faults fuzz audit
 
 demo: $(VENV)/installed
 	$(BIN)/veclink demo
@@ -20,9 +21,15 @@ demo: $(VENV)/installed
 check: $(VENV)/installed-for-checks lint
 	$(BIN)/python -m pytest -q -m unit --numprocesses 2 --dist loadfile
 
-test: $(VENV)/installed-for-tests browser lint
+test: $(VENV)/installed-for-gate browser lint
+	PYTHONPATH=bench $(BIN)/python -m veclink_bench check
+	CHROMIUM=$(CHROMIUM) $(BIN)/python -m pytest -q -m core --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python tests/whole_run.py
+
+test-all: $(VENV)/installed-for-tests browser lint
 	$(BIN)/veclink bench check
-	CHROMIUM=$(CHROMIUM) $(BIN)/python -m pytest -q --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	CHROMIUM=$(CHROMIUM) $(BIN)/python tests/whole_run.py --run
+	$(MAKE) lowest
 
 faults: $(VENV)/installed-for-tests
 	$(BIN)/python tests/faults/long_run.py --kills 500 --jobs 2 --out bench/results/faults/kills.json
@@ -93,10 +100,15 @@ $(VENV)/installed-for-checks: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) --constraint constraints.txt --editable '.[check]'
 	@touch $@ $(VENV)/installed
 
+$(VENV)/installed-for-gate: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --constraint constraints.txt uv
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --constraint constraints.txt --editable '.[gate]'
+	@touch $@ $(VENV)/installed $(VENV)/installed-for-checks
+
 # pip finds the torch that a machine may keep on disk; uv takes a third of pip's time for all else. Modules are compiled
 # here: where PYTHONDONTWRITEBYTECODE is set, each of the hundreds of processes that tests start would do it again.
 $(VENV)/installed-for-tests: pyproject.toml bench/pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) --constraint constraints.txt torch uv
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --constraint constraints.txt \
 	  --editable '.[test]' --editable './bench[encode,speed]'
-	@touch $@ $(VENV)/installed $(VENV)/installed-for-checks
+	@touch $@ $(VENV)/installed $(VENV)/installed-for-checks $(VENV)/installed-for-gate

@@ -1,7 +1,8 @@
 """For all tests: their tiers, few threads, so that small machines are steady, one hypothesis profile, a browser.
 
 A tier is what a test needs beyond `pip install -e . pytest hypothesis`. The file decides it (TIERS below; what is not
-there is `unit`), or a mark on the test itself. `pytest -m unit` does not even import the files of other tiers.
+there is `unit`), or a mark on the test itself. `pytest -m unit` does not even import the files of other tiers, and
+`pytest -m core`, which `make test` runs, takes the unit tests, whole runs, and a few of the others (CORE).
 """
 
 from __future__ import annotations
@@ -88,15 +89,26 @@ settings.register_profile(
 settings.load_profile("veclink")
 
 
+# Of the tiers that need more, what `make test` runs all the same: files, and what the name of a test has to hold.
+CORE = {
+    "report/test_in_browser.py": ("accessible_fits_the_screen",),
+    "review/test_page.py": ("twenty_links",),
+    "stores/test_contract.py": ("[sqlite", "[lancedb", "[parquet"),
+    "uses/test_clustering.py": ("",),
+}
+# What it leaves to `make test-all`, beside single tests with the mark `whole`.
+WHOLE: tuple[str, ...] = ()
+
+
 def pytest_configure() -> None:
     """Refuse a pattern of TIERS that fits no file: the file was renamed, and would be `unit` without a word.
 
     And have CliRunner read the signatures of all commands once: it would for each command that a test gives, in 0.2 s.
     """
     testing.__dict__["_get_command"] = cache(get_command)
-    for pattern in TIERS:
+    for pattern in (*TIERS, *CORE, *WHOLE):
         if not any(HERE.glob(pattern)):
-            raise pytest.UsageError(f"No file of tests fits {pattern!r} in TIERS of {__file__}; correct it there.")
+            raise pytest.UsageError(f"No file of tests fits {pattern!r} in {__file__}; correct it there.")
 
 
 def tier_of(file: Path) -> str:
@@ -108,10 +120,13 @@ def tier_of(file: Path) -> str:
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out what belongs to another tier where one is asked for: what it imports may not be installed."""
     wanted = config.getoption("markexpr")
-    if wanted not in NAMES or collection_path == HERE or not collection_path.is_relative_to(HERE):
+    if wanted not in (*NAMES, "core") or collection_path == HERE or not collection_path.is_relative_to(HERE):
+        return None
+    place = collection_path.relative_to(HERE).as_posix()
+    if wanted == "core" and any(f"{file}/".startswith(f"{place}/") for file in CORE):
         return None
     inside = collection_path / "any" if collection_path.is_dir() else collection_path
-    return True if tier_of(inside) not in (wanted, "unit") else None
+    return True if tier_of(inside) not in (wanted, "unit", *(["runs"] if wanted == "core" else [])) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -122,7 +137,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if not any(mark.name in NAMES for mark in item.iter_markers()):
             item.add_marker(_own_tier(item) or tier_of(item.path))
+        if _is_core(item):
+            item.add_marker("core")
     items.sort(key=lambda item: tier_of(item.path) == "unit")
+
+
+def _is_core(item: pytest.Item) -> bool:
+    """Whether `make test` runs a test."""
+    place = item.path.relative_to(HERE).as_posix()
+    if item.get_closest_marker("whole") or any(fnmatch(place, pattern) for pattern in WHOLE):
+        return False
+    if any(item.get_closest_marker(tier) for tier in ("unit", "runs")):
+        return True
+    return any(part in item.name for part in CORE.get(place, ()))
 
 
 def _own_tier(item: pytest.Item) -> str | None:
