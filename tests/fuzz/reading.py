@@ -101,7 +101,7 @@ def reviewed(found: Any, path: Path) -> None:
         review, page = Review(found, left, right, kept), templates().get_template("moved.html")
         for answer in ("accept", "reject", "skip"):
             link = review.next()
-            page.render(link=link, state=review.state(), run=Status(), said="", alert="", skipped=False)
+            page.render(review=review, link=link, state=review.state(), run=Status(), said="", alert="", skipped=False)
             if link is None:
                 break
             review.answer((link["a"]["row"], link["b"]["row"]), answer)

@@ -157,7 +157,15 @@ class Parsed(HTMLParser):
 def html_of(review: Review, phase: str = "idle", place: int | None = None) -> str:
     link = review.next() if place is None else review.link(place)
     run = Status(phase, message=MARKUP, stage=MARKUP)
-    told = {"link": link, "state": review.state(), "run": run, "said": MARKUP, "alert": MARKUP, "skipped": False}
+    told = {
+        "review": review,
+        "link": link,
+        "state": review.state(),
+        "run": run,
+        "said": MARKUP,
+        "alert": MARKUP,
+        "skipped": False,
+    }
     return templates().get_template("moved.html").render(told)
 
 

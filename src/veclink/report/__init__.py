@@ -25,6 +25,8 @@ from veclink.stores.opening import open_collection
 from veclink.uses.linked_pairs import check_links
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
+
     from veclink.confidence.intervals import Interval
     from veclink.probing import Probe
 
@@ -68,18 +70,14 @@ def save_probe(path: str | os.PathLike[str], probe: Probe) -> None:
     _write(path, "probe.html", ("theme.js",), probe=probe)
 
 
-def _write(path: str | os.PathLike[str], template: str, scripts: tuple[str, ...], **content: Any) -> None:
-    """A page that needs nothing but itself: style, script and data inside, and every text from outside escaped."""
+def pages(package: str) -> Environment:
+    """The templates of a package, in which every text from outside is escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    environment = Environment(
-        loader=PackageLoader("veclink.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    made = Environment(
+        loader=PackageLoader(package), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(
+    made.filters.update(
         base=lambda name: clipped(PurePath(name).name),
         cleaned=lambda text: text if hasattr(text, "__html__") else cleaned(text),
         duration=duration,
@@ -89,12 +87,15 @@ def _write(path: str | os.PathLike[str], template: str, scripts: tuple[str, ...]
         thousands="{:,.0f}".format,
         told=lambda value: clipped(without_secrets(str(value))),
     )
-    style, *code = (
-        files("veclink.report").joinpath("assets", name).read_text("utf-8") for name in ("style.css", *scripts)
-    )
-    page = environment.get_template(template).render(
-        version=__version__, style=style, script="\n".join(code), **content
-    )
+    return made
+
+
+def _write(path: str | os.PathLike[str], template: str, scripts: tuple[str, ...], **content: Any) -> None:
+    """A page that needs nothing but itself: style, script and data inside."""
+    asset = files("veclink.report").joinpath("assets")
+    style, *code = (asset.joinpath(name).read_text("utf-8") for name in ("style.css", *scripts))
+    html = pages("veclink.report").get_template(template)
+    page = html.render(version=__version__, style=style, script="\n".join(code), **content)
     with written_whole(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
 

@@ -86,7 +86,8 @@ def gather(
         "curve": [] if found is None else _curve(links, source),
         "growth": links.trace.get("growth", []),
         "starts": list(dict.fromkeys(name for name, _ in links.trace.get("starts", []))),
-        "map": None if mapped is None else _drawn(links, mapped),
+        "map": mapped,
+        "doubtful": 0 if mapped is None else int(np.count_nonzero(links.probability[mapped.ranks] < SURE)),
         "close": CLOSE,
         "close_calls": close_calls,
         "n_close": n_close,
@@ -189,17 +190,6 @@ def _curve(links: Links, source: Links) -> list[tuple[float, int, Any]]:
         if told is not None:
             rows.append((wanted, len(sure), told))
     return rows
-
-
-def _drawn(links: Links, mapped: Mapped) -> dict[str, Any]:
-    """How many marks of each kind are on the map, and how many there could be."""
-    count = len(mapped.ranks)
-    return {
-        "links": count,
-        "doubtful": int(np.count_nonzero(links.probability[mapped.ranks] < SURE)),
-        "alone": [len(rows) - count for rows in mapped.rows],
-        "unlinked": mapped.unlinked,
-    }
 
 
 def _packed(

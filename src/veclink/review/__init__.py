@@ -21,7 +21,7 @@ from veclink.errors import InputError
 from veclink.files.tables import csv_text
 from veclink.report.words import advice_without_links
 from veclink.review import shown
-from veclink.review.estimate import DOUBTFUL, LABELS, ORDERS, banded, count_bands, estimate
+from veclink.review.estimate import DOUBTFUL, LABELS, banded, count_bands, estimate
 from veclink.review.journal import ANSWERS, Journal, Pair
 from veclink.uses.linked_pairs import check_links
 
@@ -48,15 +48,13 @@ class Review:
 
     def next(self, order: str = "doubtful", *, skipped: bool = False) -> dict[str, Any] | None:
         """The next open (or skipped) link; None when there is none. The longest skipped comes first."""
-        if order not in ORDERS:
-            raise InputError(f"The order {order!r} is unknown; it is one of {', '.join(ORDERS)}.")
         with self._lock:
-            code = self._answered()
+            queue = self._queues[order]
             if skipped:
-                skips = (each.pair for each in self.journal.answers().values() if each.answer == "skip")
+                skips = (pair for pair, each in self.journal.answers().items() if each.answer == "skip")
                 wanted = [self._place[pair] for pair in skips if pair in self._place]
             else:
-                wanted = self._queues[order][code[self._queues[order]] < 0][:1].tolist()
+                wanted = queue[self._answered()[queue] < 0].tolist()
             return self.link(wanted[0]) if wanted else None
 
     def link(self, place: int) -> dict[str, Any]:
@@ -109,18 +107,13 @@ class Review:
     def state(self) -> dict[str, Any]:
         """Counts, bands, the estimate before and after the answers, and the last answers."""
         with self._lock:
-            code, agreement = self._answered(), self.links.summary.agreement
+            code = self._answered()
             accepted, rejected, skipped = (code == i for i in range(len(ANSWERS)))
             counts = count_bands(self._band, self.links.probability, accepted, rejected)
             bands = zip(LABELS, DOUBTFUL, counts, strict=True)
             answers = list(self.journal.answers().values())
             return {
-                "name": self.name,
-                "links": len(self.links),
                 "next": [] if len(self.links) else advice_without_links(self.links),
-                "sizes": [len(self.a), len(self.b)],
-                "verdict": self.links.summary.verdict_in_words,
-                "note": "" if agreement is None or not agreement.note else agreement.sentence,
                 "accepted": int(accepted.sum()),
                 "rejected": int(rejected.sum()),
                 "skipped": int(skipped.sum()),

@@ -113,13 +113,10 @@ class Journal:
             self._file.execute("DELETE FROM answers WHERE n = (SELECT max(n) FROM answers)")
         return self._given.pop().pair
 
-    def names(self, pair: Pair) -> tuple[Any, Any]:
+    def names(self, pair: Pair) -> tuple[Any, ...]:
         """The ids of both rows, or their numbers where there are no ids."""
-        a, b = self._ids
-        return (
-            pair[0] if a is None else a[pair[0] : pair[0] + 1].tolist()[0],
-            pair[1] if b is None else b[pair[1] : pair[1] + 1].tolist()[0],
-        )
+        both = zip(pair, self._ids, strict=True)
+        return tuple(row if ids is None else ids[row : row + 1].tolist()[0] for row, ids in both)
 
     def _begin(self) -> None:
         """The tables of a new journal, or the check of an old one, whose tables are just these."""

@@ -16,12 +16,12 @@ from typing import Annotated, Any, Literal
 import uvicorn
 from fastapi import FastAPI, Form, Query, Request, Response
 from fastapi.responses import HTMLResponse
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from pydantic import BaseModel
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from veclink.errors import VeclinkError
-from veclink.report.words import percent
+from veclink.report import pages
 from veclink.review import Review, shown
 from veclink.review.again import LinkAgain
 
@@ -29,11 +29,11 @@ HOST = "127.0.0.1"
 LARGEST_BODY = 10_000
 NOT_ALLOWED = 1008  # the code of a websocket that is closed because of that
 PAGE = {  # all that can be fetched, by name: nothing the browser says is ever used as a path
-    "": ("review.html", "text/html; charset=utf-8"),
-    "review.css": ("review.css", "text/css; charset=utf-8"),
-    "htmx.min.js": ("htmx.min.js", "text/javascript; charset=utf-8"),
-    "review.js": ("review.js", "text/javascript; charset=utf-8"),
-    "icon.svg": ("icon.svg", "image/svg+xml"),
+    "": "text/html; charset=utf-8",
+    "review.css": "text/css; charset=utf-8",
+    "htmx.min.js": "text/javascript; charset=utf-8",
+    "review.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
 }
 HEADERS = {
     "Content-Security-Policy": (
@@ -114,8 +114,8 @@ class Addresses:
         """A file of the page."""
         if file not in PAGE:
             return Response("Not found.", status_code=404, media_type="text/plain")
-        own, kind = PAGE[file]
-        return Response(files("veclink.review").joinpath("page", own).read_bytes(), media_type=kind)
+        content = files("veclink.review").joinpath("page", file or "review.html").read_bytes()
+        return Response(content, media_type=PAGE[file])
 
     def refused(self, _: Request, error: Exception) -> HTMLResponse:
         """What went wrong, as a sentence."""
@@ -123,8 +123,8 @@ class Addresses:
 
     def _stay(self, template: str, said: str = "", alert: str = "", **more: Any) -> HTMLResponse:
         """All but the link, or a part of that."""
-        state = {"link": None, "state": self._review.state(), "run": self._again.status}
-        page = self._pieces.get_template(template).render({**state, "said": said, "alert": alert, **more})
+        told = {"review": self._review, "state": self._review.state(), "run": self._again.status, "link": None}
+        page = self._pieces.get_template(template).render({**told, "said": said, "alert": alert, **more})
         return HTMLResponse(page, headers={} if more else {"HX-Reswap": "none"})
 
     def _move(self, asked: Asked, link: dict[str, Any] | None, said: str = "") -> HTMLResponse:
@@ -156,20 +156,12 @@ def make_app(review: Review, again: LinkAgain) -> FastAPI:
 
 def templates() -> Environment:
     """The pieces of the page, in which all text is escaped."""
-    made = Environment(
-        loader=PackageLoader("veclink.review"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    made = pages("veclink.review")
     made.filters.update(
         along=lambda share, low: 100 * (share - low) / (1 - low),
         differing=shown.differing,
-        percent=percent,
         said=SAID.__getitem__,
         tenth_below=lambda share: min(0.9, math.floor(10 * share) / 10),
-        thousands="{:,}".format,
     )
     return made
 
