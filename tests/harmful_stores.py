@@ -84,8 +84,8 @@ def writing(url: str, folder: Path) -> list[list[object]]:
     """Every command that writes to the store of `url`, or says what it would write there."""
     vectors, pairs, links = other_side(folder)
     place = url.partition("#")[0].partition("?")[0]
-    export = ["export", links, "--to", f"{place}#links"]
-    annotate = ["export", links, "--to", url, "--annotate", "a"]
+    export = ["cut", links, "-o", f"{place}#links"]
+    annotate = ["cut", links, "-o", url, "--annotate", "a"]
     merge = ["merge", vectors, vectors, "--links", pairs, "-o", f"{place}#merged", "--yes"]
     return [export, annotate, [*export, "--yes"], [*annotate, "--yes"], merge]
 

@@ -17,7 +17,7 @@ import typer
 import veclink
 from cli.test_app import files, link, run
 from report.test_report import unpacked
-from veclink.cli.app import COMMANDS, app
+from veclink.cli.app import COMMANDS, MOVED, app
 from veclink.cli.shared import print_json
 from veclink.data.links import Links
 from veclink.data.summary import Summary
@@ -27,7 +27,7 @@ from veclink.stores.opening import address_of
 __all__ = ["files"]  # a fixture
 
 
-@pytest.mark.parametrize(("name", "example"), [(name, example) for name, _, _, example in COMMANDS])
+@pytest.mark.parametrize(("name", "example"), [(each.name, each.example) for each in COMMANDS])
 def test_the_example_of_each_command_is_understood(name: str, example: str) -> None:
     program, called, *arguments = shlex.split(example)
     assert (program, called) == ("veclink", name)
@@ -39,23 +39,24 @@ def test_the_example_of_each_command_is_understood(name: str, example: str) -> N
 def test_help_has_a_short_form_and_tells_each_command_in_full() -> None:
     code, out, _ = run("-h")
     assert code == 0
-    for name, _, does, _ in COMMANDS:
-        assert f" {name} " in out and f"{does}." in out
+    assert len(COMMANDS) == 13
+    for group, name, _, does, _ in COMMANDS:
+        assert out.index(f"─ {group} ─") < out.index(f"│ {name} ") and f"{does}." in out
     assert "Example: veclink link" in run("link", "-h")[1]
 
 
 def test_the_help_of_link_begins_with_what_most_runs_need() -> None:
     _, out, _ = run("link", "-h")
     panels = re.findall(r"╭─ ([\w ]+?) ─", out)
-    assert panels[:2] == ["Arguments", "Options"] and panels[-1] == "Machine and memory"
-    first = out[out.index("─ Options") : out.index("─ Other ways to start")]
+    assert panels == ["Arguments", "Options", "Advanced"]
+    first = out[out.index("─ Options") : out.index("─ Advanced")]
     for option in ("--output", "--seeds", "--report", "--precision"):
         assert option in first
     assert "--checkpoint" not in first and "--random-state" not in first
 
 
 def test_stores_in_the_examples_are_kinds_that_are_known() -> None:
-    words = [word for _, _, _, example in COMMANDS for word in shlex.split(example)]
+    words = [word for each in COMMANDS for word in shlex.split(each.example)]
     stores = [word for word in words if re.match(r"\w+:/", word)]
     assert stores and [address_of(each).kind for each in stores]
 
@@ -143,12 +144,12 @@ def test_links_that_name_ids_are_used_only_with_collections_that_have_them(files
         assert "a-7" in (tmp_path / output).read_text()
 
 
-def test_probe_finds_seeds_by_the_ids_of_a_table(files: Path, tmp_path: Path) -> None:
+def test_inspect_finds_seeds_by_the_ids_of_a_table(files: Path, tmp_path: Path) -> None:
     seeds, payload = tmp_path / "seeds.csv", ("--payload-a", tmp_path / "a.csv")
     (tmp_path / "a.csv").write_text("id\n" + "".join(f"a-{row}\n" for row in range(120)))
     pairs = [(line["a"], line["b"]) for line in csv.DictReader((files / "truth.csv").open())]
     seeds.write_text("a,b\n" + "".join(f"a-{a},{b}\n" for a, b in pairs[:20]))
-    given = ("probe", files / "a.npy", files / "b.npy", "--seeds", seeds, "--no-forecast")
+    given = ("inspect", files / "a.npy", files / "b.npy", "--seeds", seeds, "--no-forecast")
     code, _, told = run(*given)
     assert code == 1 and "--payload-a FILE" in told
     code, out, told = run(*given, *payload)
@@ -176,12 +177,12 @@ def test_many_partners_are_asked_for_by_name(files: Path, tmp_path: Path) -> Non
     b = np.load(files / "b.npy")
     np.save(doubled, np.concatenate([b, b[:10]]))
     counts = {}
-    for flag in ("--one-to-one", "--many"):
+    for flag in ("--one-to-one", "--many-to-many", "--many"):
         output = tmp_path / f"links{flag}.parquet"
         run("link", files / "a.npy", doubled, "--seeds", files / "seeds.csv", "-o", output, flag, "-q")
         pairs = veclink.Links.load(output).pairs
         counts[flag] = len(pairs) - len(np.unique(pairs[:, 0]))
-    assert counts["--one-to-one"] == 0 and counts["--many"] >= 8
+    assert counts["--one-to-one"] == 0 and counts["--many-to-many"] == counts["--many"] >= 8
 
 
 def test_the_summary_ends_with_what_to_do_next(files: Path, tmp_path: Path) -> None:
@@ -229,20 +230,19 @@ def test_three_collections_become_one_list_of_objects(files: Path, tmp_path: Pat
     assert code == 2 and "whose pairs these are" in told.replace("\n", " ")
 
 
-def test_what_changed_since_is_told_and_shown(files: Path, tmp_path: Path) -> None:
+def test_links_are_compared_with_other_links(files: Path, tmp_path: Path) -> None:
     before, after = tmp_path / "before.parquet", tmp_path / "after.csv"
     link(files, before, "-q")
     links = Links.load(before)
-    kept = slice(0, len(links) - 5)
-    links.some(kept, replace(links.summary, n_links=len(links) - 5)).save(after)
-    table, page = tmp_path / "changes.csv", tmp_path / "changes.html"
-    code, out, _ = run("compare", before, after, "-o", table, "--report", page)
-    assert code == 0 and f"same partner as before: {len(links) - 5:,};" in out and "no longer linked: 5." in out
-    assert [row["kind"] for row in csv.DictReader(table.open())].count("lost") == 5
-    text = page.read_text()
-    assert "What changed since." in text and text.count('<td data-label="What">lost</td>') == 5
-    told = json.loads(run("compare", before, before, "--json")[1])
-    assert told == {"kept": len(links), "moved": 0, "gained": 0, "lost": 0}
+    links.some(slice(0, len(links) - 5), replace(links.summary, n_links=len(links) - 5)).save(after)
+    told = json.loads(run("eval", after, "--truth", before, "--json")[1])
+    assert (told["right"], told["found"], told["true"]) == (len(links) - 5, len(links) - 5, len(links))
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_a_command_that_moved_names_the_new_one(name: str) -> None:
+    code, out, err = run(name, "a.npy", "b.npy")
+    assert (code, out) == (2, "") and err.count("\n") == 1 and MOVED[name] in err
 
 
 def test_what_is_printed_as_json_is_json(capsys: pytest.CaptureFixture[str]) -> None:

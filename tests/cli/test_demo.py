@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import span_papers
-from veclink.cli.demo_run import Demo
-from veclink.cli.terminal import print_demo
+from veclink.cli.terminal import Demo, print_demo
 from veclink.confidence.threshold import thresholds
 
 ROOT = Path(__file__).parents[2]

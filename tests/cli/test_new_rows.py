@@ -188,7 +188,7 @@ def test_cut_asks_for_one_wish_and_says_what_a_csv_lacks(files: Path, walked: di
     assert code == 0 and "holds links only" in said
     code, said = command("cut", files / "links.parquet", "--precision", "0.9", "-o", tmp_path / "x.csv")
     caution = Links.load(files / "links.parquet").summary.caution
-    assert code == 0 and f"expect is counted as {caution:.1f}." in said and "links only" not in said
+    assert code == 0 and f"expected wrong link counts as {caution:.1f}." in said and "links only" not in said
     code, said = command("cut", files / "links.parquet", "--links", 10**6, "-o", tmp_path / "x.csv")
     assert code == 1 and "pairs were judged" in said
 

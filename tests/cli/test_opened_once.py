@@ -91,5 +91,5 @@ def test_the_other_commands_open_each_store_once(
     assert opened == {"a": 1, "b": 1}
     run("merge", *given, "--dedupe", "--yes", "-o", tmp_path / "duplicates.csv")
     assert opened == {"a": 2, "b": 2}
-    run("probe", stores["a"], stores["b"], "--no-forecast", "-q", "--report", tmp_path / "probe.html")
+    run("inspect", stores["a"], stores["b"], "--no-forecast", "-q", "--report", tmp_path / "probe.html")
     assert opened == {"a": 3, "b": 3}

@@ -85,8 +85,8 @@ def test_the_table_says_why_it_keeps_fewer_links_than_the_estimates_allow(capsys
     for caution, said in ((2.41, True), (1.0, False), (1.04, False)):
         print_thresholds([Threshold(0.9, 2000, None)], caution)
         told = " ".join(capsys.readouterr().out.split())
-        assert ("each wrong link that the probabilities expect is counted as 2.4." in told) is said
-        assert ("cautious" in told) is said
+        assert ("each expected wrong link counts as 2.4." in told) is said
+        assert ("Conservative" in told) is said
 
 
 def test_one_link_is_called_so(capsys: pytest.CaptureFixture[str]) -> None:

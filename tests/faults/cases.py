@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +15,10 @@ from veclink.data.links import Links
 from veclink.stores import open_store
 from veclink.stores.protocol import Batch
 from veclink.uses.exporting import export_links
-from veclink.uses.text_anchors import write_anchors
 
 OLDER_ROWS = 40
 ENGINES = [kind for kind in KINDS if kind.links]
 # Prints for each text a vector that begins with the number of its run, and is otherwise of the text alone.
-MODEL = "import sys; [print([{run}.0, len(line), n % 7]) for n, line in enumerate(sys.stdin)]"
 SHORT = (
     "merge to npy, replacing",
     "merge to parquet folder, replacing",
@@ -32,7 +28,6 @@ SHORT = (
     "annotate qdrant",
     "translate to npy, and save the translator",
     "link by geh with a checkpoint",
-    "anchors",
     "review journal",
 )
 """Cases of every way of writing, for a run of a minute."""
@@ -109,7 +104,7 @@ def _exported() -> list[Case]:
 
 def _exporting(kind: Kind, *, changed: bool) -> Case:
     def words(papers: Path, folder: Path) -> list[object]:
-        return ["export", papers / "links.parquet", "--to", kind.url(folder, "links"), "--yes"]
+        return ["cut", papers / "links.parquet", "-o", kind.url(folder, "links"), "--yes"]
 
     def older(papers: Path, folder: Path) -> None:
         export_links(Links.load(papers / "older.parquet"), kind.url(folder, "links"), write=True)
@@ -128,7 +123,7 @@ def _annotated() -> list[Case]:
 
 def _annotating(kind: Kind) -> Case:
     def words(papers: Path, folder: Path) -> list[object]:
-        return ["export", papers / "links.parquet", "--to", kind.url(folder, "papers"), "--annotate", "a", "--yes"]
+        return ["cut", papers / "links.parquet", "-o", kind.url(folder, "papers"), "--annotate", "a", "--yes"]
 
     def older(papers: Path, folder: Path) -> None:
         from veclink.stores.opening import open_collection
@@ -183,19 +178,11 @@ def _files() -> list[Case]:
     ]
 
     def probe(papers: Path, folder: Path) -> list[object]:
-        return ["probe", papers / "a.parquet", papers / "b.parquet", "--seeds", papers / "seeds.csv", "--no-forecast",
+        return ["inspect", papers / "a.parquet", papers / "b.parquet", "--seeds", papers / "seeds.csv", "--no-forecast",
                 "--device", "cpu", "--report", folder / "probe.html"]  # fmt: skip
 
     def older_page(papers: Path, folder: Path) -> None:
         (folder / "probe.html").write_text("<p>A page of last week</p>")
-
-    def anchors(papers: Path, folder: Path) -> list[object]:
-        model = f"command:{shlex.quote(sys.executable)} -S -c {shlex.quote(MODEL.format(run=2))}"
-        return ["anchors", papers / "texts.txt", "--model-a", model, "--model-b", model, "-o", folder / "anchors"]
-
-    def older_anchors(papers: Path, folder: Path) -> None:
-        rows = np.full((40, 3), 1, np.float32)
-        write_anchors(folder / "anchors", rows, rows)
 
     def cluster(papers: Path, folder: Path) -> list[object]:
         return ["cluster", papers / "a.parquet", papers / "b.parquet", "--links", papers / "links.parquet",
@@ -213,8 +200,7 @@ def _files() -> list[Case]:
 
     return [
         *cases,
-        Case("probe with a report", probe, lambda folder: contents.page(folder / "probe.html"), older_page),
-        Case("anchors", anchors, lambda folder: contents.anchors(folder / "anchors"), older_anchors),
+        Case("inspect with a report", probe, lambda folder: contents.page(folder / "probe.html"), older_page),
         Case("cluster", cluster, lambda folder: contents.text(folder / "clusters.csv"), older_table("clusters.csv")),
         Case("dedupe", dedupe, lambda folder: contents.text(folder / "dedupe.parquet"), older_table("dedupe.parquet")),
     ]

@@ -12,7 +12,6 @@ from veclink.data.links import Links
 from veclink.errors import InputError
 from veclink.files.fingerprints import digest
 from veclink.stores.opening import open_collection, open_target
-from veclink.uses.text_anchors import anchor_files
 from veclink.uses.translating import Translator
 
 # what differs between two runs of the same command, and only there: seconds, and when a page was made
@@ -73,17 +72,6 @@ def translator(path: Path) -> str:
     """A saved translator."""
     held = Translator.load(_there(path))
     return f"translator {digest(held.describe(), *held.map.arrays().values())}"
-
-
-def anchors(prefix: Path) -> str:
-    """Two files of anchors, which belong together: of either the first number says which run wrote it."""
-    files = anchor_files(prefix)
-    if sum(path.exists() for path in files) == 1:
-        raise InputError(f"{files[0]} and {files[1]} were not written together: one is missing.")
-    sides = [np.load(_there(path)) for path in files]
-    if len({float(side.flat[0]) for side in sides}) > 1:
-        return "mixed: anchors of two runs"
-    return f"anchors {digest(*sides)}"
 
 
 def _there(path: Path) -> Path:

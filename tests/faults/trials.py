@@ -123,7 +123,7 @@ class Room:
         found = _judged(self.look(case, folder), expected, case)
         code, again = self.run(case, folder)
         after = self.look(case, folder)
-        equal = after == expected.new and code == 0
+        equal = after == expected.new and (code == 0 or "is there already" in again)  # killed after its work was done
         left = left_over(folder)
         good = equal and found in (NOTHING, OLDER, NEW, PART, REFUSED)
         told = "" if good else f"{said[-1500:]}\n--- again: {code} {after}\n{again[-1500:]}"

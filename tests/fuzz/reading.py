@@ -18,7 +18,7 @@ SCHEMES = (
     "file", "http", "C", "", "SQLITE", "s3",
 )  # fmt: skip
 MARKS = ("#", "?", "&", "=", "%", "%00", "%zz", "@", ":", "//", "[::1]", ":99999", "\n", "é", "..", "?where=", "?tls=1")
-SLOW = ("demo", "bench", "review", "anchors")
+SLOW = ("demo", "bench", "review")
 """Commands whose right use takes seconds or never ends: they get options that are wrong."""
 
 
@@ -67,7 +67,7 @@ def links(folder: Path, rng: Random) -> str:
     if way == 0:
         return command("eval", path, a, b, "--by", "title")
     if way == 1:
-        return command("export", path, "--to", f"sqlite://{folder}/links.db#links", *(["--yes"] * rng.randrange(2)))
+        return command("cut", path, "-o", f"sqlite://{folder}/links.db#links", *(["--yes"] * rng.randrange(2)))
     if way == 2:
         return command("merge", a, b, "--links", path, "-o", folder / "merged.npy")
 
@@ -188,7 +188,7 @@ def options(folder: Path, rng: Random) -> str:
 
 
 def _option(parameter: Any, files: list[str], rng: Random, folder: Path) -> list[str]:
-    if parameter.name in ("cluster", "anchors", "forecast"):  # starts a cluster; needs two values; takes long
+    if parameter.name in ("cluster", "ray", "anchors", "forecast"):  # starts a cluster; needs two values; takes long
         return []
     option = rng.choice(parameter.opts)
     if parameter.is_flag:

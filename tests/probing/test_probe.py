@@ -15,7 +15,7 @@ import span_papers
 import veclink
 from veclink import Collection, sample
 from veclink.cli.app import app
-from veclink.cli.probe_printing import print_probe
+from veclink.cli.terminal import print_probe
 from veclink.data.no_links import NO_LINKS_WITHOUT_SEEDS
 from veclink.data.scores import score
 from veclink.geometry.clouds import prepare
@@ -167,7 +167,7 @@ def test_the_command_prints_one_verdict_line_first_or_one_json_object(tmp_path: 
     np.save(tmp_path / "a.npy", papers.a)
     np.save(tmp_path / "b.npy", papers.b)
     (tmp_path / "seeds.csv").write_text("a,b\n" + "".join(f"{a},{b}\n" for a, b in papers.seeds))
-    arguments = ("probe", tmp_path / "a.npy", tmp_path / "b.npy", "--seeds", tmp_path / "seeds.csv", "--no-forecast")
+    arguments = ("inspect", tmp_path / "a.npy", tmp_path / "b.npy", "--seeds", tmp_path / "seeds.csv", "--no-forecast")
     code, out, _ = run(*arguments)
     assert code == 0 and out.splitlines()[0].startswith("Probably linkable")
     step = ["link", *map(str, arguments[1:5]), "-o", "links.parquet", "--report", "links.html"]
@@ -182,9 +182,9 @@ def test_unrelated_collections_end_with_3_and_the_reason(tmp_path: Path) -> None
     rng = np.random.default_rng(0)
     np.save(tmp_path / "a.npy", rng.standard_normal((100, 32)))
     np.save(tmp_path / "b.npy", rng.standard_normal((100, 48)))
-    code, out, _ = run("probe", tmp_path / "a.npy", tmp_path / "b.npy")
+    code, out, _ = run("inspect", tmp_path / "a.npy", tmp_path / "b.npy")
     assert code == 3 and out.startswith(NO_LINKS_WITHOUT_SEEDS)
-    assert "--seeds-by" in out and "veclink anchors" in out and out.count("Next:") == 1
+    assert "--seeds-by" in out and "with both models" in " ".join(out.split()) and out.count("Next:") == 1
 
 
 def test_without_seeds_large_collections_have_their_start_tried(capsys: pytest.CaptureFixture[str]) -> None:
@@ -219,5 +219,5 @@ def test_a_start_that_fails_leaves_it_unknown_and_says_what_to_do(
     ],
 )
 def test_what_cannot_be_probed_is_one_sentence(arguments: tuple[object, ...], said: str) -> None:
-    code, out, err = run("probe", *arguments)
+    code, out, err = run("inspect", *arguments)
     assert code == 1 and out == "" and said in err and err.count("\n") == 1

@@ -66,10 +66,10 @@ def test_links_between_two_databases_are_those_of_files_and_go_back_to_both(pape
 
     tables = {"a": f"lancedb://{tmp_path}/lance#links", "b": f"{POSTGRES['url']}&table={tmp_path.name}-links"}
     for side in ("a", "b"):
-        for target in (("--to", tables[side]), ("--to", urls[side], "--annotate", side)):
-            _, out, _ = run("export", tmp_path / "stores.parquet", *target, "--yes", "--json")
+        for target in (("-o", tables[side]), ("-o", urls[side], "--annotate", side)):
+            _, out, _ = run("cut", tmp_path / "stores.parquet", *target, "--yes", "--json")
             assert json.loads(out)["new"] == len(links) and json.loads(out)["written"]
-            _, out, _ = run("export", tmp_path / "stores.parquet", *target, "--yes", "--json")
+            _, out, _ = run("cut", tmp_path / "stores.parquet", *target, "--yes", "--json")
             assert json.loads(out)["same"] == len(links) and not json.loads(out)["written"]
     # notes are payload: the annotated collections have the same links
     assert run("link", urls["a"], urls["b"], *seeds, "-o", tmp_path / "again.parquet", "-q")[0] == 0

@@ -224,7 +224,7 @@ def test_a_milvus_folder_sends_nothing_to_the_server_it_names(
     changed(milvus_folder(tmp_path) / "schema.json", functions=[function])
     _, _, links = other_side(tmp_path)
     url = f"milvus://{tmp_path}/lite.db#papers"
-    code, said = command_alone("export", links, "--to", url, "--annotate", "a", "--yes")
+    code, said = command_alone("cut", links, "-o", url, "--annotate", "a", "--yes")
     assert not heard
     assert code == 1 and "would send its texts to a server" in said
 

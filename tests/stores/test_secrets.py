@@ -95,12 +95,12 @@ def test_the_other_commands_tell_and_write_nothing_of_it(run: Run, folder: Path)
     link = ["link", url("a"), url("b"), "--device", "cpu", "-o", "links.parquet", "--report", "links.html"]
     assert run(*link)[0] == 0
     assert run(*link[:-3], "links.csv", "--json")[0] == 0
-    assert run("probe", url("a"), url("b"), "--no-forecast", "--report", "probe.html")[0] in (0, 3)
-    assert run("probe", url("a"), url("b"), "--no-forecast", "--json")[0] in (0, 3)
+    assert run("inspect", url("a"), url("b"), "--no-forecast", "--report", "probe.html")[0] in (0, 3)
+    assert run("inspect", url("a"), url("b"), "--no-forecast", "--json")[0] in (0, 3)
     for more in ([], ["--json"]):
         assert run("inspect", url("a"), *more)[0] == 0
         assert run("cluster", url("a"), url("b"), "--links", "pairs.csv", "-o", "c.csv", *more)[0] == 0
-        assert run("export", "links.parquet", "--to", url("links"), "--yes", *more)[0] == 0
+        assert run("cut", "links.parquet", "-o", url("links"), "--yes", *more)[0] == 0
     untold(folder)
 
 
@@ -125,8 +125,9 @@ FORMS = [
      ["link", "a.npy", "b.npy", "-o", "x.csv", "--device", "URL"],
      ["merge", "a.npy", "b.npy", "--links", "pairs.csv", "-o", "URL"],
      ["translate", "a.npy", "--links", "pairs.csv", "--a", "a.npy", "--b", "b.npy", "-o", "URL"],
-     ["cluster", "a.npy", "b.npy", "--links", "URL", "-o", "c.csv"], ["export", "URL", "--to", "a.npy"],
-     ["review", "URL", "a.npy", "b.npy"], ["probe", "URL", "b.npy"], ["eval", "URL", "--truth", "pairs.csv"]],
+     ["cluster", "a.npy", "b.npy", "--links", "URL", "-o", "c.csv"],
+     ["cut", "URL", "-o", "sqlite:///l.db#l"], ["cut", "links.csv", "-o", "URL"],
+     ["review", "URL", "a.npy", "b.npy"], ["inspect", "URL", "b.npy"], ["eval", "URL", "--truth", "pairs.csv"]],
 )  # fmt: skip
 def test_what_goes_wrong_is_told_without_it(run: Run, command: list[str], form: str) -> None:
     code, told = run(*(each.replace("URL", form.format(SECRET)) for each in command))

@@ -110,22 +110,22 @@ def run(*arguments: object) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
-def test_export_tells_by_default_and_writes_with_yes(tmp_path: Path) -> None:
+def test_cut_to_a_store_tells_by_default_and_writes_with_yes(tmp_path: Path) -> None:
     links_of(ids_of("int", 40), ids_of("str", 40), 30).save(tmp_path / "links.parquet")
     url = f"sqlite://{tmp_path}/out.db#links"
-    code, out, _ = run("export", tmp_path / "links.parquet", "--to", url)
+    code, out, _ = run("cut", tmp_path / "links.parquet", "-o", url)
     assert code == 0 and "30 new, 0 changed, 0 removed" in out and "Nothing was written; add --yes" in out
-    code, out, _ = run("export", tmp_path / "links.parquet", "--to", url, "--yes")
+    code, out, _ = run("cut", tmp_path / "links.parquet", "-o", url, "--yes")
     assert code == 0 and "Written." in out
-    code, out, _ = run("export", tmp_path / "links.parquet", "--to", url, "--yes")
+    code, out, _ = run("cut", tmp_path / "links.parquet", "-o", url, "--yes")
     assert code == 0 and "needs no change: 30 links" in out
-    code, out, _ = run("export", tmp_path / "links.parquet", "--to", url, "--yes", "--json")
+    code, out, _ = run("cut", tmp_path / "links.parquet", "-o", url, "--yes", "--json")
     assert json.loads(out)["same"] == 30 and json.loads(out)["written"] is False
 
 
-@pytest.mark.parametrize("url", ["faiss:///x.faiss", "x.npy", "hdf5:///x.h5"])
-def test_export_to_a_file_of_vectors_is_refused(tmp_path: Path, url: str) -> None:
+@pytest.mark.parametrize("url", ["faiss:///x.faiss", "hdf5:///x.h5"])
+def test_links_for_a_file_of_vectors_are_refused(tmp_path: Path, url: str) -> None:
     links_of(ids_of("int", 40), ids_of("str", 40), 30).save(tmp_path / "links.csv")
-    code, _, error = run("export", tmp_path / "links.csv", "--to", url, "--yes")
+    code, _, error = run("cut", tmp_path / "links.csv", "-o", url, "--yes")
     assert code == 1 and "holds no table of links" in error
-    assert run("export", tmp_path / "links.csv", "--to", url, "--annotate", "c")[0] == 2
+    assert run("cut", tmp_path / "links.csv", "-o", url, "--annotate", "c")[0] == 2

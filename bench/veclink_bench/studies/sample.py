@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 
 from veclink import Links, open_collection, sample
-from veclink.cli.demo_run import Demo
-from veclink.cli.terminal import print_demo
+from veclink.cli.terminal import Demo, print_demo
 from veclink.data.pairs import resolve_pairs
 from veclink.data.scores import score
 from veclink.files.atomic import written_whole

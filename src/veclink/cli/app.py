@@ -1,4 +1,4 @@
-"""The command line: one module per command. Progress goes to stderr, results to stdout.
+"""The command line: a table of commands. Progress goes to stderr, results to stdout.
 
 Exit codes: 0 done, 1 error, 2 wrong usage, 3 the collections do not link, 130 stopped by Ctrl-C, 143 by SIGTERM.
 """
@@ -12,40 +12,91 @@ import sys
 import traceback
 from collections.abc import Callable
 from importlib.metadata import entry_points
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from veclink import __version__
-from veclink.cli.advise import advise
-from veclink.cli.anchors import anchors
-from veclink.cli.cluster import cluster
-from veclink.cli.compare import compare
-from veclink.cli.cut import cut
-from veclink.cli.demo import demo
-from veclink.cli.evaluate import evaluate
-from veclink.cli.export import export
-from veclink.cli.inspect import inspect
-from veclink.cli.link import link
-from veclink.cli.many import many
-from veclink.cli.match import match
-from veclink.cli.merge import merge
-from veclink.cli.probe import probe
-from veclink.cli.report import report
-from veclink.cli.review import review
-from veclink.cli.shared import ERROR, exit_code, terminate
-from veclink.cli.translate import translate
+from veclink.cli.analysis import advise, cluster, inspect
+from veclink.cli.links import cut, evaluate, report, review
+from veclink.cli.more import many, translate
+from veclink.cli.next_day import match, merge
+from veclink.cli.shared import ERROR, exit_code, one_sentence_errors, plain_warnings, terminate, warn
+from veclink.cli.start import demo, link
 from veclink.errors import without_secrets
 
-app = typer.Typer(
-    name="veclink",
-    help="Link the same objects across two vector collections made by different embedding models.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+
+class Entry(NamedTuple):
+    """A command: its group in the help, its name, what runs, what it does, and an example."""
+
+    group: str
+    name: str
+    run: Callable[..., None]
+    does: str
+    example: str
+
+
+START, NEXT, ANALYSIS, MORE = "Start", "The next day", "Analysis", "More"
+COMMANDS = [Entry(*each) for each in (
+    (START, "demo", demo, "Link the bundled sample and write its report", "veclink demo"),
+    (START, "link", link, "Link the vectors of A with those of B",
+     "veclink link a.parquet b.parquet --seeds seeds.csv -o links.csv --report links.html"),
+    (START, "cut", cut, "Move the threshold of links, or write them to a store",
+     "veclink cut links.parquet --precision 0.95 -o sqlite:///links.db#links --yes"),
+    (START, "review", review, "Check links by eye, in the browser",
+     "veclink review links.csv a.parquet b.parquet --open"),
+    (START, "report", report, "Write the page about links",
+     "veclink report links.csv a.parquet b.parquet -o links.html"),
+    (NEXT, "match", match, "Link new rows by what an earlier run learned",
+     "veclink match new.npy --linker papers.linker -o new.csv"),
+    (NEXT, "merge", merge, "Make one collection of A and B",
+     "veclink merge a.parquet b.parquet --links links.csv -o merged.parquet --yes"),
+    (ANALYSIS, "eval", evaluate, "Score links against known pairs, or other links",
+     "veclink eval links.csv --truth truth.csv"),
+    (ANALYSIS, "cluster", cluster, "Cluster the objects of A and B",
+     "veclink cluster a.parquet b.parquet --links links.csv -o clusters.csv"),
+    (ANALYSIS, "advise", advise, "Say whether to change the model, and how",
+     "veclink advise old.parquet new.parquet --links links.parquet"),
+    (ANALYSIS, "inspect", inspect, "Say what is in A, or whether A and B can be linked",
+     "veclink inspect a.npy b.npy --seeds seeds.csv"),
+    (MORE, "many", many, "Link three or more collections",
+     "veclink many a.npy b.npy c.npy --seeds 1,2=seeds.csv -o objects.csv"),
+    (MORE, "translate", translate, "Translate vectors from model A to model B",
+     "veclink translate queries.npy --links links.csv --a a.parquet --b b.parquet -o translated.npy"),
+)]  # fmt: skip
+MOVED = {
+    "compare": "veclink eval NEW --truth OLD compares two files of links",
+    "export": "veclink cut LINKS -o URL writes links to a store",
+    "anchors": "embed some texts with both models yourself, and give the two files to veclink link --anchors",
+    "probe": "veclink inspect A B says whether two collections can be linked",
+}
+"""Commands of 0.2, and what to use instead; the next release does not know them any more."""
+
+# of click, or of the copy of it that newer typer has in itself
+ClickException: Any = typer.BadParameter.__mro__[2]
+
+
+class Commands(TyperGroup):
+    """All commands: what goes wrong in one is told in one sentence, and so is the name of one that moved."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        with one_sentence_errors(), plain_warnings():
+            return super().invoke(ctx)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that was asked for."""
+        if args and args[0] in MOVED:
+            warn(f"The command {args[0]} is gone: {MOVED[args[0]]}.")
+            raise typer.Exit(2)
+        return super().resolve_command(ctx, args)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Show the commands in their groups; what is wrong with a call is told in plain lines all the same."""
+        from typer.rich_utils import rich_format_help
+
+        rich_format_help(obj=self, ctx=ctx, markup_mode="rich")
 
 
 class Panelled(TyperCommand):
@@ -55,43 +106,21 @@ class Panelled(TyperCommand):
         super().__init__(*args, **{**options, "rich_markup_mode": "rich"})
 
 
-# of click, or of the copy of it that newer typer has in itself
-ClickException: Any = typer.BadParameter.__mro__[2]
-
-COMMANDS: tuple[tuple[str, Callable[..., None], str, str], ...] = (
-    ("demo", demo, "Link the bundled sample and write its report", "veclink demo"),
-    ("link", link, "Link the vectors of A with those of B",
-     "veclink link a.parquet b.parquet --seeds seeds.csv -o links.csv --report links.html"),
-    ("match", match, "Link new rows by what an earlier run learned",
-     "veclink match new.npy --linker papers.linker -o new.csv"),
-    ("cut", cut, "Move the threshold of links that were written before",
-     "veclink cut links.parquet --precision 0.95 -o sure.csv"),
-    ("probe", probe, "Say whether A and B can be linked", "veclink probe a.npy b.npy --seeds seeds.csv"),
-    ("anchors", anchors, "Embed texts by both models, to link from",
-     "veclink anchors texts.txt --model-a all-MiniLM-L6-v2 --model-b all-mpnet-base-v2 -o anchors"),
-    ("many", many, "Link three or more collections",
-     "veclink many a.npy b.npy c.npy --seeds 1,2=seeds.csv -o objects.csv"),
-    ("eval", evaluate, "Hold links against the truth", "veclink eval links.csv --truth truth.csv"),
-    ("report", report, "Write the page about links", "veclink report links.csv a.parquet b.parquet -o links.html"),
-    ("compare", compare, "Say what changed between two sets of links", "veclink compare old.parquet new.parquet"),
-    ("review", review, "Check links by eye, in the browser", "veclink review links.csv a.parquet b.parquet --open"),
-    ("advise", advise, "Say whether to change the model, and how",
-     "veclink advise old.parquet new.parquet --links links.parquet"),
-    ("merge", merge, "Make one collection of A and B",
-     "veclink merge a.parquet b.parquet --links links.csv -o merged.parquet --yes"),
-    ("translate", translate, "Carry vectors from A's space to B's",
-     "veclink translate queries.npy --links links.csv --a a.parquet --b b.parquet -o translated.npy"),
-    ("cluster", cluster, "Cluster the objects of A and B",
-     "veclink cluster a.parquet b.parquet --links links.csv -o clusters.csv"),
-    ("export", export, "Write links to a store", "veclink export links.csv --to sqlite://links.db#links --yes"),
-    ("inspect", inspect, "Say what is in a collection", "veclink inspect a.parquet"),
-)  # fmt: skip
-"""Every command in the order of the help: its name, what runs, what it does, and how it is called."""
-
-for _name, _run, _does, _example in COMMANDS:
-    app.command(_name, cls=Panelled, short_help=f"{_does}.", epilog=f"Example: {_example}")(_run)
+app = typer.Typer(
+    name="veclink",
+    cls=Commands,
+    help="Link the same objects across two vector collections made by different embedding models.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for _group, _name, _run, _does, _example in COMMANDS:
+    app.command(
+        _name, cls=Panelled, short_help=f"{_does}.", epilog=f"Example: {_example}", rich_help_panel=_group
+    )(_run)
 for _extra in entry_points(group="veclink.commands"):  # `bench`, where the laboratory is installed
-    app.add_typer(_extra.load(), name=_extra.name)
+    app.add_typer(_extra.load(), name=_extra.name, rich_help_panel=MORE)
 
 
 def main() -> None:
@@ -105,7 +134,8 @@ def main() -> None:
     except KeyboardInterrupt as interrupt:
         sys.exit(exit_code(interrupt))
     except BrokenPipeError:
-        _close_stdout()
+        # nobody reads the output any more: let Python find nothing to write, and nothing to complain of, at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(ERROR)
     except ClickException as error:
         told = io.StringIO()
@@ -118,12 +148,6 @@ def main() -> None:
     except Exception:
         sys.stderr.write(without_secrets(traceback.format_exc()))
         sys.exit(ERROR)
-
-
-def _close_stdout() -> None:
-    """Nobody reads the output any more: let Python find nothing to write, and nothing to complain of, at its end."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
 
 
 def _print_version(wanted: bool) -> None:

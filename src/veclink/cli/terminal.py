@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
@@ -15,16 +17,22 @@ from veclink.data.no_links import no_start_converged, too_few_rows
 from veclink.errors import named, plural
 
 if TYPE_CHECKING:
-    from veclink.cli.demo_run import Demo
     from veclink.confidence.threshold import Threshold
     from veclink.data.agreement import ColumnScores
+    from veclink.data.links import Links
     from veclink.data.scores import Scores
     from veclink.data.summary import Range, Summary
+    from veclink.probing import Probe
+    from veclink.progress import ProgressListener
     from veclink.report.content import Example
+
+
+SURE_ONES, DOUBTFUL_ONES = 3, 3  # links of the sample that are shown
+
 
 def print_summary(summary: Summary) -> None:
     """Say how many links there are, how good they are thought to be, why, and which of the seeds look wrong."""
-    console = _stdout()
+    console = Console(highlight=False)
     estimates = estimates_in_words(summary)
     between = f"{plural(summary.n_links, 'link')} between {summary.n_a:,} and {summary.n_b:,} vectors"
     reasons = summary.reasons
@@ -51,11 +59,11 @@ def estimates_in_words(summary: Summary) -> str:
     """Precision, recall and overlap with their ranges, in a sentence; empty where nothing is estimated."""
     found = []
     if summary.precision is not None:
-        found.append(f"precision {_percent(summary.precision)}{_likely_percent(summary.precision_range)}")
+        found.append(f"precision {_percent(summary.precision)}{_likely(_percents(summary.precision_range))}")
     if summary.recall is not None:
-        found.append(f"recall {_percent(summary.recall)}{_likely_percent(summary.recall_range)}")
+        found.append(f"recall {_percent(summary.recall)}{_likely(_percents(summary.recall_range))}")
     if summary.overlap is not None:
-        found.append(f"overlap {summary.overlap:,.0f} objects{_likely_count(summary.overlap_range)}")
+        found.append(f"overlap {summary.overlap:,.0f} objects{_likely(_counts(summary.overlap_range))}")
     if not found or not summary.n_links:
         return ""
     return f"Estimated without labels: {', '.join(found)}."
@@ -74,7 +82,7 @@ def print_thresholds(lines: Sequence[Threshold], caution: float = 1.0) -> None:
     for line in lines:
         recall = "–" if line.recall is None else _percent(line.recall)
         table.add_row(f"{line.precision:.2f}", f"{line.n_links:,}", recall)
-    console = _stdout()
+    console = Console(highlight=False)
     console.print(table)
     if caution_in_words(caution):
         console.print(caution_in_words(caution))
@@ -84,12 +92,12 @@ def caution_in_words(caution: float) -> str:
     """Why fewer links are kept for a wanted precision than the estimates allow; empty where that is not so."""
     if f"{caution:.1f}" == "1.0":
         return ""
-    return f"To be cautious, each wrong link that the probabilities expect is counted as {caution:.1f}."
+    return f"Conservative: each expected wrong link counts as {caution:.1f}."
 
 
 def print_scores(scores: Scores, *, right: int, found: int, true: int) -> None:
     """Print precision, recall and F1 with the counts behind them."""
-    console = _stdout()
+    console = Console(highlight=False)
     if not found:
         console.print(f"There are no links, so no precision; the truth has {plural(true, 'pair')}.")
         return
@@ -100,7 +108,7 @@ def print_scores(scores: Scores, *, right: int, found: int, true: int) -> None:
 
 def print_column_scores(found: ColumnScores) -> None:
     """Print the same as far as a column tells."""
-    console = _stdout()
+    console = Console(highlight=False)
     if found.agreement.compared:
         console.print(f"As far as {escape(found.matches.name)} tell: {_shares(found.scores)}")
         console.print(escape(found.agreement.sentence))
@@ -112,11 +120,43 @@ def print_column_scores(found: ColumnScores) -> None:
     )
 
 
+@dataclass(frozen=True)
+class Demo:
+    """The links of the sample, what the truth says about them, and some pairs with titles, the surest first."""
+
+    links: Links
+    scores: Scores
+    n_shared: int
+    n_seeds: int
+    shown: list[Example]
+    report: Path | None = None
+
+
+def run_demo(*, progress: ProgressListener | None = None, report: Path | None = None, **options: Any) -> Demo:
+    """Link the sample from its 15 seeds (`options` go to `link`), compare the result with its truth, write a report."""
+    from veclink import sample
+    from veclink.data.pairs import resolve_pairs
+    from veclink.data.scores import score
+    from veclink.linkers.linking import link
+    from veclink.report import save_report
+    from veclink.report.content import examples
+    from veclink.stores.opening import open_collection
+
+    a, b = open_collection(sample.A), open_collection(sample.B)
+    links = link(a, b, seeds=sample.SEEDS, progress=progress, **options)
+    truth = resolve_pairs(sample.TRUTH, a, b, what="truth")
+    if report is not None:
+        save_report(report, links, a, b, truth=sample.TRUTH)
+    shown = examples(links, a, b, truth, sure=SURE_ONES, doubtful=DOUBTFUL_ONES)
+    n_seeds = len(resolve_pairs(sample.SEEDS, a, b))
+    return Demo(links, score(links.pairs, truth), len(truth), n_seeds, shown, report)
+
+
 def print_demo(demo: Demo) -> None:
     """Print some links by title, the scores by truth next to the estimate, and what to do next."""
     from veclink.confidence.threshold import thresholds
 
-    console = _stdout()
+    console = Console(highlight=False)
     summary = demo.links.summary
     console.print(
         f"A: {summary.n_a:,} papers embedded by all-MiniLM-L6-v2. B: {summary.n_b:,} papers embedded by "
@@ -137,10 +177,14 @@ def print_demo(demo: Demo) -> None:
     scores = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("", "precision", "recall", "F1", "shared papers"):
         scores.add_column(heading, justify="right" if heading else "left")
-    truth = demo.scores
-    if summary.precision is not None:
-        scores.add_row("estimated, no labels", *_estimates(summary))
-        scores.add_row("likely from … to", *_ranges(summary))
+    truth, precision, recall = demo.scores, summary.precision, summary.recall
+    if precision is not None:
+        f1 = None if recall is None else 2 * precision * recall / max(precision + recall, 1e-12)
+        estimates = ["–" if share is None else _percent(share) for share in (precision, recall, f1)]
+        overlap = "–" if summary.overlap is None else f"{summary.overlap:,.0f}"
+        scores.add_row("estimated, no labels", *estimates, overlap)
+        shares = (_percents(bounds) or "–" for bounds in (summary.precision_range, summary.recall_range))
+        scores.add_row("likely from … to", *shares, "", _counts(summary.overlap_range) or "–")
     shares = (_percent(share) for share in (truth.precision, truth.recall, truth.f1))
     scores.add_row("by the truth", *shares, f"{demo.n_shared:,}")
     console.print(scores)
@@ -168,45 +212,96 @@ def _print_pair(console: Console, pair: Example) -> None:
     console.print(Padding(f"{told}\n{escape(pair.doubt)}" if pair.doubt else told, (0, 0, 1, 4)), style="dim")
 
 
-def _stdout() -> Console:
-    return Console(highlight=False)
+def print_probe(probe: Probe, step: str | None = None, report: str | None = None) -> None:
+    """The verdict in one line, then what both collections are like, what the seeds say, and the forecast.
+
+    step: the command that links them. report: where the page of the probe was written, if it was.
+    """
+    from veclink.report.words import duration
+
+    console = Console(highlight=False)
+    console.print(escape(probe.sentence))
+    for remark in probe.remarks:
+        console.print(Padding(escape(remark), (0, 0, 0, 2)))
+    sides = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("", "A", "B"):
+        sides.add_column(heading, justify="right" if heading else "left")
+    for name, of_a in probe.a.told().items():
+        sides.add_row(name, of_a, probe.b.told()[name])
+    console.print(sides)
+    console.print(f"Same space? {probe.same_space.told(probe.a.rows)}")
+    if probe.seeds is not None:
+        _print_seeds(console, probe)
+    if probe.start is not None:
+        console.print(f"Trial: {probe.start.sentence} It took {duration(probe.start.seconds)}.")
+    if probe.forecast is not None:
+        _print_forecast(console, probe)
+    if report is not None:
+        console.print(f"The page is {escape(report)}; open it in a browser.", soft_wrap=True)
+    if step is not None and probe.verdict not in ("same space", "not linkable"):
+        following = "Next, link them: that gives the links, and a verdict on all of them:"
+        if probe.forecast is not None and probe.forecast.whole:  # a trial has linked all of them already
+            following = "Next, the same run once more, which writes the links:"
+        console.print(f"{following}\n  {escape(step)}", soft_wrap=True)
 
 
-def _estimates(summary: Summary) -> list[str]:
-    """Precision, recall, F1 and overlap as the linker estimates them, where it does."""
-    precision, recall = summary.precision, summary.recall
-    f1 = None if precision is None or recall is None else 2 * precision * recall / max(precision + recall, 1e-12)
-    overlap = "–" if summary.overlap is None else f"{summary.overlap:,.0f}"
-    return ["–" if share is None else _percent(share) for share in (precision, recall, f1)] + [overlap]
+def _print_seeds(console: Console, probe: Probe) -> None:
+    from veclink.report.words import percent
+
+    seeds = probe.seeds
+    assert seeds is not None
+    console.print(
+        f"Seeds: {seeds.count:,}. Projected on the others, {percent(seeds.typical)} of the other collection is nearer "
+        "to a seed than its partner is (wrong pairs: about 40 %)."
+    )
+    if seeds.correlation is not None:
+        curve = ", ".join(f"{value:.2f}" for _, value, _ in seeds.curve)
+        console.print(f"  Distances between seeds correlate by {seeds.correlation:.2f}; from near to far: {curve}.")
+    if seeds.neighbours:
+        near = ", ".join(f"{share:.2f} of {k} (chance {chance:.2f})" for k, share, chance in seeds.neighbours)
+        console.print(f"  Neighbours that both models share: {near}.")
+    if seeds.suspects:
+        console.print(f"  Seeds that look wrong, by row: {named(seeds.suspects)}.")
+    elif seeds.suspects is None:
+        console.print("  Whether single seeds are wrong could not be told: that takes a trial that finds links.")
 
 
-def _ranges(summary: Summary) -> list[str]:
-    """The ranges of precision, recall and overlap, each below its estimate; there is none for F1."""
-    shares = []
-    for bounds in (summary.precision_range, summary.recall_range):
-        shares.append("–" if bounds is None else _percents(bounds))
-    overlap = summary.overlap_range
-    objects = "–" if overlap is None else _counts(overlap)
-    return [*shares, "", objects]
+def _print_forecast(console: Console, probe: Probe) -> None:
+    from veclink.report.words import duration, percent
+
+    ahead = probe.forecast
+    assert ahead is not None
+    low, high = ahead.seconds_range
+    if ahead.whole:
+        console.print(f"Forecast, from linking everything, which took {duration(ahead.seconds)}: {ahead.verdict}.")
+    else:
+        where = f"{ahead.rows[0]:,} x {ahead.rows[1]:,} vectors near the seeds"
+        console.print(
+            f"Forecast, from linking {where}: {ahead.verdict}. Linking everything should take about "
+            f"{duration(ahead.seconds)} here ({duration(low)} to {duration(high)})."
+        )
+    for reason in (each for each in ahead.reasons if each not in (probe.sentence, *probe.remarks)):
+        console.print(Padding(escape(reason), (0, 0, 0, 2)))
+    for name, value, spread in (
+        ("precision", ahead.precision, ahead.precision_range),
+        ("recall", ahead.recall, ahead.recall_range),
+    ):
+        if value is not None and spread is not None:
+            console.print(f"  {name} about {percent(value)}, likely {percent(spread[0])} to {percent(spread[1])}")
 
 
-def _likely_percent(bounds: Range | None) -> str:
-    return "" if bounds is None else f" (likely {_percents(bounds)})"
+def _likely(bounds: str) -> str:
+    return f" (likely {bounds})" if bounds else ""
 
 
-def _likely_count(bounds: Range | None) -> str:
-    return "" if bounds is None else f" (likely {_counts(bounds)})"
-
-
-def _percents(bounds: Range) -> str:
+def _percents(bounds: Range | None) -> str:
     from veclink.data.summary import range_in_words
 
-    return range_in_words(bounds)
+    return "" if bounds is None else range_in_words(bounds)
 
 
-def _counts(bounds: Range) -> str:
-    low, high = bounds
-    return f"{low:,.0f}–{high:,.0f}"
+def _counts(bounds: Range | None) -> str:
+    return "" if bounds is None else f"{bounds[0]:,.0f}–{bounds[1]:,.0f}"
 
 
 def _shares(scores: Scores) -> str:

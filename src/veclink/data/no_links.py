@@ -21,14 +21,14 @@ FEW_AMONG_MANY = (
 )
 # What to do next, in one sentence that begins so.
 NEXT = "Next: "
-_BY_ANCHORS = "embed some texts with both models (veclink anchors) and give those (--anchors)."
+_BY_ANCHORS = "embed some texts with both models and give those (--anchors)."
 NEXT_WITHOUT_SEEDS = (
     f"{NEXT}give 8 to 15 known pairs (--seeds); or, where both carry a column such as title or url, take pairs from it "
     f"(--seeds-by title, for bare .npy files with --payload-a and --payload-b); or {_BY_ANCHORS}"
 )
 NEXT_WITHOUT_COLUMN = f"{NEXT}give 8 to 15 known pairs (--seeds); or {_BY_ANCHORS}"
 _IF_SHARED = f"{NEXT}if you know that something is shared,"
-_ANCHORS_LIKE_DATA = "embed a few hundred texts of the same kind as the data with both models (veclink anchors)"
+_ANCHORS_LIKE_DATA = "embed a few hundred texts of the same kind as the data with both models"
 _NEXT_FROM_FEW_PAIRS = (
     f"{_IF_SHARED} check what was given, leave out pairs that may be wrong, and give more right ones (--seeds, or "
     "--seeds-by title where both carry such a column): 15 are usually enough, 60 for hard data."

@@ -163,7 +163,7 @@ def _next_steps(links: Links) -> list[str]:
     reasons = links.summary.reasons
     coming = next_of(reasons).removeprefix(NEXT)
     coming = coming[:1].upper() + coming[1:]
-    look = "Run veclink probe on the two collections: it says what may be in the way."
+    look = "Run veclink inspect on the two collections: it says what may be in the way."
     if is_open(links) and too_few_rows(reasons):
         return ["Link larger parts of the two collections, or match so few rows by hand."]
     if not is_open(links):  # linking came to an end, and nothing is certain

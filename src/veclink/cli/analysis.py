@@ -1,0 +1,221 @@
+"""veclink cluster, advise and inspect: what links, or collections, can tell."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from veclink.cli.shared import (
+    NO_TRUSTED_LINKS,
+    A,
+    AsJson,
+    B,
+    Device,
+    GivenLinks,
+    MapKind,
+    Memory,
+    PayloadA,
+    PayloadB,
+    Quiet,
+    RandomState,
+    ReportFile,
+    SeedsFile,
+    SkipZero,
+    TableFile,
+    Threads,
+    advanced,
+    check_map,
+    check_report,
+    check_table,
+    opened,
+    tell,
+)  # fmt: skip
+from veclink.errors import InputError, without_secrets
+from veclink.progress import showing_progress
+
+if TYPE_CHECKING:
+    from veclink.probing.inspecting import Inspection
+
+MOST_GROUPS, MOST_NAMES = 5, 8  # groups of copies that are listed, and rows of each; --json has all
+
+
+def cluster(
+    a: A,
+    b: B,
+    links: GivenLinks,
+    output: TableFile,
+    clusters: Annotated[int | None, typer.Option(min=1, help="How many clusters to look for.")] = None,
+    resolution: Annotated[float | None, typer.Option(help="Or the resolution: higher gives more clusters.")] = None,
+    examples: Annotated[int, typer.Option(min=0, help="Members of each cluster to show.")] = 3,
+    payload_a: PayloadA = None,
+    payload_b: PayloadB = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    neighbours: Annotated[int | None, advanced(min=1, help="Nearest neighbours of each row in the graph.")] = None,
+    memory: Memory = None,
+    device: Device = "auto",
+    threads: Threads = None,
+    random_state: RandomState = 0,
+    skip_zero: SkipZero = False,
+) -> None:
+    """Cluster two collections at once, each linked pair being one object."""
+    from veclink.uses.clustering import cluster as clusters_of
+
+    if clusters is not None and resolution is not None:
+        raise typer.BadParameter("is not given together with --clusters.", param_hint="--resolution")
+    check_table(output, a, b, links, payload_a, payload_b)
+    with showing_progress(quiet=quiet) as listener:
+        left, right = (
+            opened(each, file, payload=False, memory=memory, progress=listener)
+            for each, file in ((a, payload_a), (b, payload_b))
+        )
+        found = clusters_of(
+            left, right, links, clusters=clusters, resolution=resolution, neighbours=neighbours, memory=memory,
+            device=device, threads=threads, random_state=random_state, skip_zero=skip_zero, progress=listener,
+        )  # fmt: skip
+    found.save(output)
+    told = {"output": str(output), **found.describe(examples)}
+    lines = [f"{told['clusters']:,} clusters of {told['nodes']:,} objects, resolution {told['resolution']:.3g}."]
+    for each in told["largest"]:
+        shown = ", ".join(map(str, [*each["examples"]["a"], *each["examples"]["b"]]))
+        sizes = f"{each['sizes']['a']:,} of A, {each['sizes']['b']:,} of B"
+        lines.append(f"  {each['cluster']}: {sizes}" + (f"; {shown}" if shown else ""))
+    if told["clusters"] > len(told["largest"]):
+        lines.append(f"  and {told['clusters'] - len(told['largest']):,} smaller ones")
+    tell(told, [*lines, f"Written to {output}."], as_json=as_json, quiet=quiet)
+
+
+def advise(
+    a: Annotated[str, typer.Argument(metavar="A", help="All documents by the old model.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="Some of them by the new model.")],
+    links: GivenLinks,
+    queries_a: Annotated[str | None, typer.Option(help="Queries by the old model: a file or a store's URL.")] = None,
+    queries_b: Annotated[str | None, typer.Option(help="The same queries by the new model, row by row.")] = None,
+    qrels: Annotated[Path | None, typer.Option(help="Answers, CSV or Parquet: query,document,relevance.")] = None,
+    without_old: Annotated[
+        bool, typer.Option("--without-old", help="The old model is not available any more, so A cannot stay as it is.")
+    ] = False,
+    adapter: Annotated[
+        Path | None, typer.Option(help="Keep the map of queries from the new model to the old: .safetensors")
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    map: MapKind = "blend",
+    random_state: RandomState = 0,
+) -> None:
+    """Change the model? Keep it, translate the queries or the documents, or embed all documents again."""
+    from veclink.data.collection import numbers
+    from veclink.stores.opening import open_collection
+    from veclink.uses.advising import WAYS
+    from veclink.uses.advising import advise as advice_of
+    from veclink.uses.searching import Asked, read_answers
+    from veclink.uses.translating import Translator
+
+    check_map(map)
+    queries = (queries_a, queries_b, qrels)
+    if any(queries) and not all(queries):
+        raise typer.BadParameter("Give --queries-a, --queries-b and --qrels, or none of them.")
+    if adapter is not None and adapter.suffix.lower() != ".safetensors":
+        raise typer.BadParameter(f"{adapter} does not end in .safetensors.", param_hint="--adapter")
+    fitting: dict[str, Any] = {"map": map, "random_state": random_state}
+    with showing_progress(quiet=quiet) as listener:
+        left, right = (open_collection(each, payload=False, progress=listener) for each in (a, b))
+        asked = None
+        if queries_a is not None and queries_b is not None and qrels is not None:
+            old, new = (open_collection(each, payload=False) for each in (queries_a, queries_b))
+            if len(old) != len(new):
+                raise InputError(f"There are {len(old):,} queries by the old model and {len(new):,} by the new one.")
+            asked = Asked(numbers(old, slice(None)), numbers(new, slice(None)), read_answers(qrels, old, left))
+        advice = advice_of(left, right, links, asked=asked, without_old=without_old, progress=listener, **fitting)
+        if adapter is not None:
+            Translator.fit(links, left, right, reverse=True, **fitting).save(adapter)
+    lines = [advice.sentence(), ""]
+    for way in advice.ways:
+        found = "" if way.ndcg is None else f", NDCG@10 {100 * way.ndcg:.1f}"
+        found += " (forecast)" if way.ndcg is not None and way.name == "embed" else ""
+        lines.append(f"  {WAYS[way.name]}: {way.neighbours:.0%} of the new model's ten nearest neighbours{found}")
+    share = f"{advice.share:.0%} of A, each held out of the maps it is measured with."
+    told = {**asdict(advice), "sentence": advice.sentence(), "adapter": None if adapter is None else str(adapter)}
+    tell(told, [*lines, "", f"From {advice.n_links:,} links, {share}"], as_json=as_json, quiet=quiet)
+
+
+def inspect(
+    a: A,
+    b: Annotated[
+        str | None, typer.Argument(metavar="[B]", help="Another collection: can the two be linked?")
+    ] = None,
+    seeds: SeedsFile = None,
+    report: ReportFile = None,
+    payload_a: PayloadA = None,
+    payload_b: PayloadB = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    forecast: Annotated[
+        bool, advanced("--forecast/--no-forecast", help="Link a part of both to forecast precision, recall and time.")
+    ] = True,
+    device: Device = "auto",
+    random_state: RandomState = 0,
+) -> None:  # fmt: skip
+    """Say what is in a collection; of two, whether they can be linked, what is in the way, and what linking will give.
+
+    A alone: size, norms, duplicates, copies, and whether it mixes vectors of two models. A and B: a trial, and exit
+    code 3 where they are not linkable. veclink link gives the verdict too: look first where linking takes long.
+    """
+    if b is None:
+        from veclink.probing.inspecting import inspect_collection
+
+        if seeds or report or payload_b:
+            raise typer.BadParameter("--seeds, --report and --payload-b are about two collections; name B too.")
+        with showing_progress(quiet=quiet) as listener:
+            found = inspect_collection(opened(a, payload_a, payload=False, progress=listener))
+        tell(asdict(found), _seen(found), as_json=as_json, quiet=quiet)
+        return
+    from veclink.cli.terminal import print_probe
+    from veclink.probing import probe
+
+    check_report(report, a, b, seeds, payload_a, payload_b)
+    with showing_progress(quiet=quiet) as listener:
+        left, right = opened(a, payload_a), opened(b, payload_b)
+        looked = probe(
+            left, right, seeds=seeds, forecast=forecast, device=device, random_state=random_state, progress=listener
+        )
+    if report is not None:
+        from veclink.report import save_probe
+
+        save_probe(report, looked)
+    page = {} if report is None else {"report": str(report)}
+    options = {"--payload-a": payload_a, "--payload-b": payload_b, "--seeds": seeds}
+    given = [part for name, path in options.items() if path is not None for part in (name, str(path))]
+    both = [without_secrets(a), without_secrets(b)]
+    step = shlex.join(["veclink", "link", *both, *given, "-o", "links.parquet", "--report", "links.html"])
+    tell(looked.to_dict() | page, lambda: print_probe(looked, step, **page), as_json=as_json, quiet=quiet)
+    if looked.verdict == "not linkable":
+        raise typer.Exit(NO_TRUSTED_LINKS)
+
+
+def _seen(found: Inspection) -> list[str]:
+    length = "all of length 1" if found.unit_length else "lengths {least:.3g} to {most:.3g}, median {median:.3g}"
+    lines = [
+        f"{found.name}: {found.count:,} vectors of {found.dimension:,} numbers ({found.dtype}).",
+        f"Norms: {length.format(**found.norms)}; {found.zero:,} zero, {found.not_finite:,} with NaN or infinity.",
+        f"Duplicates: {found.duplicates:,} vectors repeat an earlier one.",
+    ]
+    groups = found.copies
+    if groups:
+        repeated = sum(len(group) - 1 for group in groups)
+        lines.append(f"Copies: {repeated:,} rows stand for the same object as another one, in {len(groups):,} groups.")
+        for group in groups[:MOST_GROUPS]:
+            more = f", and {len(group) - MOST_NAMES:,} more" if len(group) > MOST_NAMES else ""
+            lines.append(f"  {', '.join(map(str, group[:MOST_NAMES]))}{more}")
+        if len(groups) > MOST_GROUPS:
+            lines.append(f"  … and {len(groups) - MOST_GROUPS:,} more groups; --json lists all.")
+    else:
+        lines.append("Copies: no row stands for the same object as another.")
+    lines.append(f"Centring: the mean of the directions has length {found.centring:.2f} (0: centred, 1: all alike).")
+    if found.ids:
+        lines.append(f"Ids: {', '.join(map(repr, found.ids))}, …")
+    return [*lines, ("TWO MODELS? " if found.two_models else "One model: ") + found.reasons[0]]

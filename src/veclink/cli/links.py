@@ -1,0 +1,323 @@
+"""veclink cut, report, review and eval: what to do with links that are there."""
+
+from __future__ import annotations
+
+import re
+import webbrowser
+from contextlib import suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from veclink.cli.shared import (
+    NO_TRUSTED_LINKS,
+    AsJson,
+    Columns,
+    Device,
+    Force,
+    LinksFile,
+    Memory,
+    PayloadA,
+    PayloadB,
+    Quiet,
+    SkipZero,
+    advanced,
+    check_choice,
+    check_links_file,
+    check_report,
+    check_table,
+    note_short_columns,
+    opened,
+    print_json,
+    summary_values,
+    tell,
+    warn_of_payload,
+)  # fmt: skip
+from veclink.errors import InputError, needed, plural
+
+if TYPE_CHECKING:
+    from veclink.data.links import Links
+
+UNCALIBRATED = (
+    "No precision is estimated: the probabilities of --method geh are shares of votes and are not calibrated. Check "
+    "some of the links by eye (veclink review), or link with --method span, which estimates it."
+)
+NO_LINK_BUT_JUDGED = (
+    "No pair is a link. These were judged and are below the threshold: accept the right ones, and link again with them."
+)
+
+
+def cut(
+    source: LinksFile,
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="Where the links go: .csv, .parquet, or a URL: a table of a store.")
+    ],
+    precision: Annotated[
+        float | None,
+        typer.Option(
+            metavar="P",
+            min=0.0,
+            max=1.0,
+            help="Keep the most certain links with an estimated precision of at least P. The estimate is conservative: "
+            "each expected wrong link counts as one to five (`caution` with --json).",
+        ),
+    ] = None,
+    probability: Annotated[
+        float | None, typer.Option(metavar="P", min=0.0, max=1.0, help="Keep each link that is at least this probable.")
+    ] = None,
+    links: Annotated[int | None, typer.Option(metavar="N", min=0, help="Keep the N most certain links.")] = None,
+    annotate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="a|b",
+            help="With a URL: set veclink_id and veclink_probability on this side's objects, which are there.",
+        ),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="With a URL: write. Without this, only say what would change.")
+    ] = False,
+    columns: Columns = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Choose other links among all judged pairs: more of them, or fewer. Nothing is linked again.
+
+    A Parquet file of links holds all judged pairs; a CSV file holds the links alone, which can only become fewer. To a
+    store's URL all links go if nothing else is asked for. Exit code 3 says, as of link, that there are no trustworthy
+    links.
+    """
+    from veclink.data.doubt import NOT_LINKABLE
+    from veclink.data.links import Links
+
+    asked = {"precision": precision, "probability": probability, "links": links}
+    given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+    is_url = re.match(r"(?!file:)\w+:/", output) is not None
+    if len(given) != 1 and (given or not is_url):
+        raise typer.BadParameter("give one of --precision, --probability and --links.")
+    if is_url:
+        _to_store(Links.load(source), given, output, annotate, yes=yes, as_json=as_json, quiet=quiet)
+        return
+    if annotate is not None or yes:
+        raise typer.BadParameter("--annotate and --yes are about stores; give the URL of one with -o.")
+    check_links_file(Path(output), columns, source)
+    loaded = Links.load(source)
+    chosen = loaded.at(**given)
+    chosen = replace(chosen, summary=replace(chosen.summary, agreement=chosen.agreement()))
+    if chosen.summary.verdict == NOT_LINKABLE:
+        chosen = chosen.none()
+    chosen.save(Path(output), columns)
+    judged = len(loaded) if loaded.considered is None else len(loaded.considered)
+    told = {"output": output, "judged": judged, "before": len(loaded), **summary_values(chosen.summary)}
+    warn_of_payload(chosen.summary, unsaid=quiet or as_json)
+    tell(told, lambda: _say_cut(loaded, chosen, judged, (source, output), precision), as_json=as_json, quiet=quiet)
+    if not judged or chosen.summary.verdict == NOT_LINKABLE:
+        raise typer.Exit(NO_TRUSTED_LINKS)
+
+
+def _say_cut(loaded: Links, chosen: Links, judged: int, files: tuple[Path, str], precision: float | None) -> None:
+    from veclink.cli.terminal import caution_in_words, estimates_in_words
+
+    source, output = files
+    if not judged:
+        said = " ".join([f"the verdict is “{loaded.summary.verdict}”.", *loaded.summary.reasons])
+        typer.echo(f"{source} holds no pairs to choose from; {said}\nAn empty file was written to {output}.")
+        return
+    agreement = chosen.summary.agreement
+    lines = [
+        estimates_in_words(chosen.summary),
+        "" if agreement is None else agreement.sentence,
+        f"{plural(len(chosen), 'link')} of {plural(judged, 'judged pair')} ({len(loaded):,} before), written to "
+        f"{output}.",
+    ]
+    if not chosen.summary.is_calibrated:
+        lines.append(UNCALIBRATED)
+    elif precision is not None:
+        lines.append(caution_in_words(chosen.summary.caution))
+    if source.suffix.lower() == ".csv":
+        lines.append(f"{source} holds links only: a larger choice needs the Parquet file of the run.")
+    typer.echo("\n".join(filter(None, lines)))
+
+
+def _to_store(
+    loaded: Links, given: dict[str, Any], url: str, side: str | None, *, yes: bool, as_json: bool, quiet: bool
+) -> None:
+    """Write a table of links (a, b, probability) to a store, or note the links on one side's objects."""
+    from veclink.uses import exporting
+
+    links = loaded.at(**given) if given else loaded
+    if side is None:
+        changes, what = exporting.export_links(links, url, write=yes), "links"
+    else:
+        check_choice("--annotate", side, exporting.SIDES)
+        changes, what = exporting.annotate(links, url, side, write=yes), "objects with a note"
+    if changes.any:
+        counts = f"{changes.new:,} new, {changes.changed:,} changed, {changes.removed:,} removed, {changes.same:,} kept"
+        lines = [f"{changes.store}: {counts} ({what}).", *(f"  {example}" for example in changes.examples)]
+    else:
+        lines = [f"{changes.store} needs no change: {changes.same:,} {what} are there already."]
+    if changes.missing:
+        lines.append(f"{changes.missing:,} linked ids are not in the store and were left out.")
+    if changes.any:
+        lines.append("Written." if yes else "Nothing was written; add --yes to do it.")
+    tell({**asdict(changes), "written": yes and changes.any}, lines, as_json=as_json, quiet=quiet)
+
+
+def report(
+    links: LinksFile,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the page goes: .html")],
+    a: Annotated[str | None, typer.Argument(metavar="A", help="The linked collections: for titles and a map.")] = None,
+    b: Annotated[str | None, typer.Argument(metavar="B", help="The second one.")] = None,
+    truth: Annotated[Path | None, typer.Option(help="The true pairs, where they are known: columns a,b.")] = None,
+    payload_a: PayloadA = None,
+    payload_b: PayloadB = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    force: Force = False,
+) -> None:
+    """Write the page that says whether to trust the links, and shows why: one HTML file, no server, no network."""
+    from veclink.data.links import Links
+    from veclink.report import save_report
+
+    if (a is None) != (b is None):
+        raise typer.BadParameter("Name both collections, or neither: veclink report LINKS A B -o links.html.")
+    if truth is not None and a is None:
+        raise typer.BadParameter("True pairs are looked up in the two collections; name them: LINKS A B.")
+    check_report(output, a, b, links, truth, payload_a, payload_b)
+    found = Links.load(links)
+    if not quiet:
+        note_short_columns(found, links)
+    left = None if a is None else opened(a, payload_a)
+    right = None if b is None else opened(b, payload_b)
+    save_report(output, found, left, right, truth=truth, force=force)
+    told = {"report": str(output), "links": len(found), "verdict": found.summary.verdict}
+    tell(told, [f"The report is {output}; open it in a browser."], as_json=as_json, quiet=quiet)
+
+
+def review(
+    links: LinksFile,
+    a: Annotated[str, typer.Argument(metavar="A", help="The first of the two collections that were linked.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The second.")],
+    open_browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where “Link again” writes (default: LINKS.again.*).")
+    ] = None,
+    journal: Annotated[
+        Path | None, typer.Option(help="Where the answers are kept (default: LINKS.review.sqlite).")
+    ] = None,
+    payload_a: PayloadA = None,
+    payload_b: PayloadB = None,
+    as_json: AsJson = False,
+    port: Annotated[int, advanced(min=0, max=65535, help="The port; 0 takes any that is free.")] = 0,
+    memory: Memory = None,
+    device: Device = "auto",
+    skip_zero: SkipZero = False,
+) -> None:
+    """Review links in the browser: the doubtful first, side by side, answered with single keys."""
+    from veclink.data.links import Links
+
+    loaded = Links.load(links)
+    has_links = bool(len(loaded)) or not loaded.considered  # else what was judged and is no link is shown
+    found = loaded if has_links or loaded.considered is None else loaded.considered
+    path = journal or links.with_name(f"{links.name}.review.sqlite")
+    kept_before = path.exists() or path.with_suffix(".jsonl").exists()
+    if not len(found) and not kept_before:  # what was accepted before can still be linked again with
+        _say_nothing_to_review(found, links, as_json)
+        raise typer.Exit(NO_TRUSTED_LINKS)
+    for package in ("fastapi", "python_multipart", "uvicorn"):
+        needed(package, "The review page", "veclink[review]")
+    from veclink.review import Review
+    from veclink.review.again import LinkAgain
+    from veclink.review.journal import Journal
+    from veclink.review.server import serve
+
+    note_short_columns(found, links)
+    again_to = output or links.with_name(f"{links.stem}.again{links.suffix}")
+    check_table(again_to, a, b, links, payload_a, payload_b, journal)
+    left, right = (opened(each, file, memory=memory) for each, file in ((a, payload_a), (b, payload_b)))
+    with Journal(path, left, right) as kept:
+        session = Review(found, left, right, kept, name=links.name)
+        again = LinkAgain(session, again_to, device=device, memory=memory, skip_zero=skip_zero)
+
+        def ready(address: str) -> None:
+            answers = plural(len(kept.answers()), "answer")
+            lines = [] if has_links else [NO_LINK_BUT_JUDGED]
+            pairs = plural(len(found), "link" if has_links else "pair")
+            lines += [f"{pairs} to review, {answers} kept in {kept.path}.", f"Open {address}"]
+            lines.append("Stop with Ctrl-C; the answers stay.")
+            tell({"url": address, "journal": str(kept.path), "links": len(found)}, lines, as_json=as_json)
+            if open_browser:
+                webbrowser.open(address)
+
+        try:
+            with suppress(KeyboardInterrupt):  # the way to end it
+                serve(session, again, port=port, ready=ready)
+        finally:
+            again.stop()
+        if not as_json:
+            typer.echo(f"Stopped; {plural(len(kept.answers()), 'answer')} in {kept.path}.")
+
+
+def _say_nothing_to_review(links: Links, path: Path, as_json: bool) -> None:
+    from veclink.report.words import advice_without_links, headline, is_open, shown_reasons
+
+    steps = advice_without_links(links)
+    if as_json:
+        print_json({"links": 0, "verdict": links.summary.verdict, "reasons": links.summary.reasons, "next": steps})
+        return
+    # the cause, which the reasons leave out
+    cause = [headline(links, None)[1]] if is_open(links) else []
+    lines = [f"There is nothing to review: {path} has no links, and no pairs that were judged.", *cause]
+    typer.echo("\n".join([*lines, *shown_reasons(links), "Next:", *(f"  {step}" for step in steps)]))
+
+
+def evaluate(
+    links: Annotated[Path, typer.Argument(metavar="LINKS", help="Links, or any pairs: CSV or Parquet, columns a,b.")],
+    a: Annotated[str | None, typer.Argument(metavar="A", help="With --by: the first collection.")] = None,
+    b: Annotated[str | None, typer.Argument(metavar="B", help="With --by: the second one.")] = None,
+    truth: Annotated[
+        Path | None,
+        typer.Option(help="Known pairs, or other links to compare with: the same ids, CSV or Parquet, columns a,b."),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Instead: a column of A and B that tells the same objects, such as title."),
+    ] = None,
+    payload_a: PayloadA = None,
+    payload_b: PayloadB = None,
+    as_json: AsJson = False,
+) -> None:
+    """Score links against known pairs, against other links, or by a column: precision, recall and F1."""
+    from veclink.cli.terminal import print_column_scores
+
+    if (truth is None) == (by is None):
+        raise typer.BadParameter("Give either known pairs (--truth) or a column (--by), and not both.")
+    if truth is not None:
+        if a or payload_a or payload_b:
+            raise typer.BadParameter("The collections and their payload are for --by; pairs are compared as they are.")
+        _against_pairs(links, truth, as_json)
+        return
+    if a is None or b is None or by is None:
+        raise typer.BadParameter("With --by, name the two collections too: veclink eval LINKS A B --by title.")
+    from veclink.data.agreement import score_by_column
+    from veclink.uses.linked_pairs import pairs_of
+
+    left, right = opened(a, payload_a), opened(b, payload_b)
+    found = score_by_column(by, pairs_of(links, left, right, force=True)[0], left, right)
+    tell(found.to_dict(), lambda: print_column_scores(found), as_json=as_json)
+
+
+def _against_pairs(links: Path, truth: Path, as_json: bool) -> None:
+    from veclink.cli.terminal import print_scores
+    from veclink.data.pairs import read_pairs
+    from veclink.data.scores import score
+
+    # As text: what a CSV file holds as text, a Parquet file may hold as integers.
+    columns = (read_pairs(file, empty_ids=True) for file in (links, truth))
+    found, true = ({(str(a), str(b)) for a, b in zip(*pair, strict=True)} for pair in columns)
+    if found and not {a for a, _ in found} & {a for a, _ in true}:
+        raise InputError(f"{links} and {truth} have no value of a in common; give both in ids, or both in row numbers.")
+    scores = score(list(found), list(true))
+    counts = {"right": len(found & true), "found": len(found), "true": len(true)}
+    tell({**asdict(scores), **counts}, lambda: print_scores(scores, **counts), as_json=as_json)

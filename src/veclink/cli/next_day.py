@@ -1,0 +1,346 @@
+"""veclink match and veclink merge: new rows by what an earlier run learned, and one collection out of two."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from veclink.cli.shared import (
+    Against,
+    AsJson,
+    Columns,
+    Force,
+    MapKind,
+    PayloadA,
+    PayloadB,
+    Place,
+    Quiet,
+    RandomState,
+    Replace,
+    Side,
+    SkipZero,
+    TableFile,
+    Threads,
+    advanced,
+    check_apart,
+    check_choice,
+    check_links_file,
+    check_map,
+    check_place,
+    check_table,
+    opened,
+    summary_values,
+    tell,
+    warn,
+)  # fmt: skip
+from veclink.errors import InputError, named, plural, without_secrets
+from veclink.progress import showing_progress
+
+if TYPE_CHECKING:
+    from veclink.data.collection import Collection
+    from veclink.progress import ProgressListener
+    from veclink.uses.merging import Merged, MergeSummary
+
+HIDDEN_IS_UNKNOWN = (
+    "How many objects of A would be lost to wrong links is not known: the probabilities of --method geh are shares of "
+    "votes and are not calibrated. Check some of the links by eye (veclink review)."
+)
+
+
+def match(
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Vectors of the new rows, in any format that link reads.")],
+    linker: Annotated[Path, typer.Option(metavar="FOLDER", help="What veclink link --save-linker kept.")],
+    output: TableFile,
+    side: Side = "a",
+    update: Annotated[
+        bool,
+        typer.Option("--update", help="Add the new rows to the linker, too. Running the same command twice is safe."),
+    ] = False,
+    payload_a: PayloadA = None,
+    payload_b: PayloadB = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    against: Against = None,
+    columns: Columns = None,
+    threads: Threads = None,
+    skip_zero: SkipZero = False,
+) -> None:
+    """Link the rows of NEW with the other side, in one pass and with probabilities, by what an earlier run learned."""
+    from veclink.uses.linker import Linker
+    from veclink.uses.new_rows.folder import check_place as check_linker_place
+    from veclink.uses.new_rows.folder import check_unchanged
+
+    payload, payload_other = _payloads(side, against, payload_a, payload_b)
+    check_links_file(output, columns, new, against, payload_a, payload_b)
+    if update:
+        check_linker_place(linker)
+    known = Linker.load(linker)
+    check_apart([output], linker)
+    check_table(output, *known.held.sources)
+    with showing_progress(quiet=quiet) as listener:
+        rows = opened(new, payload, payload=False, progress=listener)
+        known_before = known.knows(rows, side=side) is not None
+        links = (known.match_and_update if update else known.match)(
+            rows,
+            side=side,
+            against=_opened_other(against, payload_other, listener),
+            skip_zero=skip_zero,
+            threads=threads,
+            progress=listener,
+        )
+    # First the links, then the linker: a run that was killed between the two finds the linker as it was, and one that
+    # was killed after both finds the rows in it.
+    if update:
+        check_unchanged(linker, known.held)
+    links.save(output, columns)
+    if update:
+        known.save(linker)
+    summary = links.summary
+    precision = "" if summary.precision is None else f", about {summary.precision:.0%} of them right"
+    lines = [f"{plural(len(links), 'link')}{precision}. {' '.join(summary.reasons)}", f"Written to {output}."]
+    if known_before:
+        lines.insert(0, f"{linker} knew these rows before: these are the links that they have in it now.")
+    elif update:
+        lines.append(f"{linker} knows the new rows now.")
+    told = {"output": str(output), "updated": str(linker) if update else None, "known_before": known_before}
+    tell(told | summary_values(summary), lines, as_json=as_json, quiet=quiet)
+
+
+def merge(
+    a: Annotated[str, typer.Argument(metavar="A", help="The collection to bring over, or the new rows to append.")],
+    output: Place,
+    b: Annotated[str | None, typer.Argument(metavar="[B]", help="The collection whose model stays.")] = None,
+    links: Annotated[
+        Path | None, typer.Option(help="Links of A and B, or any pairs: CSV or Parquet, columns a,b.")
+    ] = None,
+    probability: Annotated[
+        float,
+        typer.Option(
+            metavar="P",
+            min=0.0,
+            max=1.0,
+            help="Join two rows where their link is at least this probable; less probable ones stay as two rows. This "
+            "looks at each link, as --probability of veclink cut does; --precision there looks at all together.",
+        ),
+    ] = 0.95,
+    dedupe: Annotated[
+        bool, typer.Option("--dedupe", help="Merge nothing: write which of A are in B, to a .csv or .parquet file.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Write. Without this, only say what would be written.")] = False,
+    replace: Replace = False,
+    append: Annotated[
+        bool, typer.Option("--append", help="Append new rows (in place of A) to the merged collection in --output.")
+    ] = False,
+    linker: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="With --append: what veclink link --save-linker kept.")
+    ] = None,
+    side: Side = "a",
+    payload_a: PayloadA = None,
+    payload_b: PayloadB = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    against: Against = None,
+    map: MapKind = "blend",
+    union_only: Annotated[
+        bool, advanced("--union-only", help="Translate nothing: A's vectors stay in their own space.")
+    ] = False,
+    random_state: RandomState = 0,
+    skip_zero: SkipZero = False,
+    force: Force = False,
+    sure: Annotated[float | None, typer.Option(min=0.0, max=1.0, hidden=True)] = None,
+) -> None:
+    """Merge A into B: linked objects once, the rest of A translated into B's space. A dry run unless --yes."""
+    check_map(map)
+    probability = probability if sure is None else sure
+    if append != (linker is not None):
+        raise typer.BadParameter("--append and --linker belong together; give both or none.")
+    if linker is not None:
+        if b is not None or links is not None or dedupe or replace or force:
+            raise typer.BadParameter("--append takes new rows, --linker and -o; leave B and what it needs out.")
+        if (map, union_only, skip_zero, random_state) != ("blend", False, False, 0):
+            raise typer.BadParameter(
+                "With --append the linker's own map is used; leave --map, --union-only, --skip-zero and --random-state "
+                "out."
+            )
+        payload, payload_other = _payloads(side, against, payload_a, payload_b)
+        check_place(output, a, against, payload_a, payload_b)
+        with showing_progress(quiet=quiet) as listener:
+            other = _opened_other(against, payload_other, listener)
+            rows = opened(a, payload, progress=listener)
+            asked: dict[str, Any] = {"side": side, "sure": probability, "against": other, "progress": listener}
+            told, lines = _append(rows, output, linker, asked, yes=yes, quiet=quiet)
+        tell(told, lines, as_json=as_json, quiet=quiet)
+        return
+    if side != "a" or against is not None:
+        raise typer.BadParameter("--side and --against are about --append; leave them out.")
+    if b is None or links is None:
+        raise typer.BadParameter("Give A, B and --links; or new rows, --append and --linker.")
+    if dedupe:
+        check_table(Path(output), a, b, links, payload_a, payload_b)
+    else:
+        check_place(output, a, b, links, payload_a, payload_b)
+    options: dict[str, Any] = {
+        "map": map, "union_only": union_only or dedupe, "sure": probability, "random_state": random_state,
+        "skip_zero": skip_zero, "payload_a": payload_a, "payload_b": payload_b, "force": force,
+    }  # fmt: skip
+    work = _dedupe if dedupe else _merge
+    told, lines = work((a, b, links), output, options, yes=yes, replace=replace, quiet=quiet)
+    tell(told, lines, as_json=as_json, quiet=quiet)
+
+
+def _payloads(
+    side: str, against: str | None, payload_a: Path | None, payload_b: Path | None
+) -> tuple[Path | None, Path | None]:
+    """The file about the new rows, and the one about the other side, which is refused where that is not given."""
+    check_choice("--side", side, ("a", "b"))
+    own, others, other = (payload_a, payload_b, "b") if side == "a" else (payload_b, payload_a, "a")
+    if others is not None and against is None:
+        raise typer.BadParameter(
+            f"The new rows are of {side.upper()} (--side), and --payload-{side} is their file; --payload-{other} names "
+            f"the rows of {other.upper()} and needs --against with it."
+        )
+    return own, others
+
+
+def _opened_other(
+    against: str | None, payload: Path | None, progress: ProgressListener | None
+) -> str | Collection | None:
+    """The other side, as a linker takes it: opened here only where a file names its rows."""
+    return against if against is None or payload is None else opened(against, payload, progress=progress)
+
+
+Told = tuple[dict[str, Any], list[str]]
+
+
+def _merge(
+    inputs: tuple[str, str, Path], output: str, options: dict[str, Any], *, yes: bool, replace: bool, quiet: bool
+) -> Told:
+    from veclink.stores.opening import open_target
+    from veclink.uses.linked_pairs import are_calibrated, loaded
+    from veclink.uses.merged_rows import check_table_beside
+
+    a, b, file = inputs
+    links = loaded(file)
+    with open_target(output, write=yes) as store, showing_progress(quiet=quiet) as listener:
+        if not store.keeps_payload and store.address.path is not None:  # what is in the way is told before the work
+            check_table_beside(store.address.path)
+        in_the_way = None if replace else store.in_the_way()
+        if yes and not replace:
+            store.check_free()
+        merged = _merged(a, b, links, listener, options)
+        summary = merged.summary
+        cost = hidden_by_wrong_links(summary.hidden) if are_calibrated(links) else HIDDEN_IS_UNKNOWN
+        if yes:
+            warn(cost, quiet=quiet)
+            merged.write(store, replace=replace, progress=listener)
+    told = _figures(merged, without_secrets(output), written=yes)
+    lines = _counted(summary)
+    if not yes and cost:
+        lines.append(cost)
+    if merged.translator is not None:
+        told["translator"] = merged.translator.describe()
+        if merged.translator.quality is not None:
+            lines.append(merged.translator.quality.sentence())
+    return told, [*lines, _what_was_written(told["output"], yes, without_secrets(in_the_way or ""))]
+
+
+def _dedupe(
+    inputs: tuple[str, str, Path], output: str, options: dict[str, Any], *, yes: bool, replace: bool, quiet: bool
+) -> Told:
+    """Write which rows of A are in B."""
+    from veclink.files.tables import write_table
+    from veclink.uses.linked_pairs import loaded
+
+    a, b, file = inputs
+    is_there = Path(output).exists() and not replace
+    if yes and is_there:
+        raise InputError(f"{output} is there already; choose another name, or replace it (--replace).")
+    with showing_progress(quiet=quiet) as listener:
+        merged = _merged(a, b, loaded(file), listener, options)
+    if yes:
+        write_table(Path(output), merged.duplicates())
+    rows, linked = len(merged.rows.a), merged.summary.linked
+    said = f"{linked:,} of the {rows:,} rows of A are in B already, {rows - linked:,} are new."
+    return _figures(merged, output, written=yes), [said, _what_was_written(output, yes, output if is_there else "")]
+
+
+def _merged(a: str, b: str, links: Any, progress: ProgressListener | None, options: dict[str, Any]) -> Merged:
+    from veclink.uses.merging import merge as merged_of
+
+    return merged_of(a, b, links, progress=progress, **options)
+
+
+def _append(
+    rows: Collection, output: str, folder: Path, asked: dict[str, Any], *, yes: bool, quiet: bool
+) -> Told:
+    """Append new rows to a merged collection, or say what that would do."""
+    from veclink.uses.appending import append
+    from veclink.uses.linker import Linker
+    from veclink.uses.merged_rows import AS_THEY_ARE
+
+    appended = append(rows, output, Linker.load(folder), **asked)
+    told, shown, side = appended.summary, without_secrets(output), asked["side"].upper()
+    cost = hidden_by_wrong_links(told.hidden) if told.joined else ""
+    if yes:
+        warn(cost, quiet=quiet)
+        appended.write(output)
+    lines = [
+        f"{told.rows:,} rows: {told.new:,} new ones of {side}, {told.joined:,} of {side} joined to rows "
+        f"that were there; {told.there:,} were in it already."
+    ]
+    if told.ids_of_a != AS_THEY_ARE:
+        other = "other rows have" if side == "A" else "new rows of B have"
+        lines.append(f"Rows of A whose ids {other} too are written {told.ids_of_a}; `id_a` holds them as they were.")
+    if told.filled:
+        lines.append(f"{told.filled:,} of those that were in it already get values that they lacked.")
+    if told.lacking:
+        lines.append(
+            f"Rows of {side} there have {named(told.lacking)}, which the new ones lack; the same command with "
+            f"--payload-{asked['side']} gives them these, now or later."
+        )
+    if not yes and cost:
+        lines.append(cost)
+    same = f"Nothing was written: {shown} has all of these rows already."
+    lines.append(_what_was_written(shown, yes, "") if told.changes else same)
+    return {"output": shown, "written": yes and told.changes, **asdict(told)}, lines
+
+
+def _figures(merged: Merged, output: str, *, written: bool) -> dict[str, Any]:
+    payload_warning = merged.rows.payload_warning
+    return {"output": output, "written": written, **asdict(merged.summary), "payload_warning": payload_warning}
+
+
+def _counted(summary: MergeSummary) -> list[str]:
+    from veclink.uses.merged_rows import AS_THEY_ARE
+
+    kind = "as they are" if summary.space == "both" else "translated into B's space"
+    lines = [
+        f"{summary.rows:,} rows: {summary.from_b:,} of B, {summary.linked:,} of them linked to a row of A, and "
+        f"{summary.rows - summary.from_b:,} of A {kind}."
+    ]
+    if summary.ids_of_a != AS_THEY_ARE:
+        lines.append(
+            f"A's ids are written {summary.ids_of_a}, as B has some of them too; `id_a` holds them as they were."
+        )
+    if summary.unsure:
+        lines.append(f"{summary.unsure:,} links are too improbable to make two rows one.")
+    return lines
+
+
+def hidden_by_wrong_links(hidden: float | None) -> str:
+    """What a merge would cost, in a sentence; empty where the links have no probabilities."""
+    if hidden is None:
+        return ""
+    about = "Less than one object" if hidden < 0.5 else f"About {plural(max(round(hidden), 1), 'object')}"
+    return f"{about} of A would be lost to wrong links; a greater --probability loses fewer and keeps more copies."
+
+
+def _what_was_written(output: str, written: bool, in_the_way: str) -> str:
+    if written:
+        return f"Written to {output}."
+    if in_the_way:
+        return f"Nothing was written: {in_the_way} is there already; --replace --yes would replace it."
+    return f"Nothing was written to {output}: this was a dry run, and --yes does it."

@@ -1,0 +1,256 @@
+"""veclink demo and veclink link: from two collections to links."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from veclink.cli.shared import (
+    NO_TRUSTED_LINKS,
+    A,
+    AsJson,
+    B,
+    Columns,
+    Device,
+    Memory,
+    PayloadA,
+    PayloadB,
+    Quiet,
+    RandomState,
+    ReportFile,
+    SeedsFile,
+    SkipZero,
+    TableFile,
+    Threads,
+    advanced,
+    check_apart,
+    check_choice,
+    check_links_file,
+    check_report,
+    opened,
+    summary_values,
+    tell,
+    warn_of_payload,
+)  # fmt: skip
+from veclink.errors import without_secrets
+from veclink.progress import showing_progress
+
+if TYPE_CHECKING:
+    from veclink.data.links import Links
+
+SURE = 0.95  # the precision that is proposed where it keeps fewer links than there are
+CSV_IS_SHORT = (
+    "A .parquet file also keeps what speaks for each link, its rivals, and the pairs below the threshold: for the "
+    "report, the review page, and a threshold that moves both ways."
+)
+VOTES_ARE_ELSEWHERE = "A .parquet file also keeps the votes for each link: for the report and the review page."
+
+
+def demo(
+    report: Annotated[Path, typer.Option(help="Where the report goes: .html")] = Path("veclink-demo.html"),
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Link the bundled sample, 3,000 papers embedded by two models, check the result, and write a report of it."""
+    from veclink.cli.terminal import print_demo, run_demo
+    from veclink.confidence.threshold import thresholds
+
+    check_report(report)
+    with showing_progress(quiet=quiet) as listener:
+        result = run_demo(progress=listener, report=report)
+    told = {
+        "report": str(report),
+        "scores": asdict(result.scores),
+        "summary": result.links.summary.to_dict(),
+        "thresholds": [asdict(line) for line in thresholds(result.links)],
+        "links": [asdict(each) for each in result.shown],
+    }
+    tell(told, lambda: print_demo(result), as_json=as_json, quiet=quiet)
+
+
+def link(
+    a: A,
+    b: B,
+    output: TableFile,
+    seeds: SeedsFile = None,
+    report: ReportFile = None,
+    precision: Annotated[
+        float | None,
+        typer.Option(
+            metavar="P",
+            min=0.0,
+            max=1.0,
+            help="Keep the most certain links with an estimated precision of at least P (conservative), such as 0.95. "
+            "Without this, the links with the largest estimated F1 are kept.",
+        ),
+    ] = None,
+    payload_a: PayloadA = None,
+    payload_b: PayloadB = None,
+    seeds_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Start from rows with equal values in this column, such as title (A's=B's where the names differ). "
+            "They may be wrong: the vectors decide. auto looks for one.",
+        ),
+    ] = None,
+    anchors: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="FA FB", help="Two vector files: row i of both is the same text, which need not be in A or B."
+        ),
+    ] = None,
+    continued: Annotated[
+        Path | None,
+        typer.Option("--continue", metavar="LINKS", help="Start from earlier links of A and B, which may have grown."),
+    ] = None,
+    save_linker: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Keep what veclink match needs to link new rows later, in this folder."),
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    one_to_one: Annotated[
+        bool,
+        advanced("--one-to-one/--many-to-many", help="Partners of a row: one, or many where there are duplicates."),
+    ] = True,
+    many: Annotated[bool, typer.Option("--many", hidden=True)] = False,
+    strict: Annotated[
+        bool,
+        advanced(
+            "--strict",
+            help="Stop where a seed is given twice or a row has two partners (otherwise used once, and left out).",
+        ),
+    ] = False,
+    method: Annotated[str, advanced(metavar="NAME", help="The linker: span, or geh as in the paper.")] = "span",
+    columns: Columns = None,
+    checkpoint: Annotated[
+        Path | None, advanced(help="Keep a long run's stages in this folder; the same command goes on from there.")
+    ] = None,
+    ray: Annotated[
+        str | None, advanced(metavar="ADDRESS", help='Run on this Ray cluster ("auto": the one here).')
+    ] = None,
+    cluster: Annotated[str | None, typer.Option(hidden=True)] = None,
+    memory: Memory = None,
+    device: Device = "auto",
+    threads: Threads = None,
+    random_state: RandomState = 0,
+    skip_zero: SkipZero = False,
+) -> None:  # fmt: skip
+    """Link the vectors of A with the vectors of B, and say how far to trust the links.
+
+    Known pairs help (--seeds), but are optional. Exit code 3 says that no trustworthy links were found.
+    """
+    from veclink.confidence.threshold import thresholds
+    from veclink.linkers.linking import METHODS, with_agreement
+    from veclink.linkers.linking import link as find_links
+
+    check_choice("--method", method, METHODS)
+    if a == b or (Path(a).exists() and Path(b).exists() and os.path.samefile(a, b)):
+        raise typer.BadParameter(
+            f"A and B are the same collection, {without_secrets(a)}. Give two collections; copies inside one are "
+            "listed by veclink inspect."
+        )
+    one_to_one = one_to_one and not many
+    inputs = (a, b, seeds, continued, *(anchors or ()), payload_a, payload_b)
+    check_links_file(output, columns, *inputs)
+    check_report(report, *inputs)
+    if save_linker is not None:
+        _check_linker_folder(save_linker, method, one_to_one)
+    check_apart([output, report], save_linker, checkpoint)
+    running: dict[str, Any] = {
+        "memory": memory, "device": device, "threads": threads, "random_state": random_state, "skip_zero": skip_zero,
+    }  # fmt: skip
+    options: dict[str, Any] = {} if one_to_one else {"one_to_one": False}  # method geh does not know it
+    with showing_progress(quiet=quiet) as listener:
+        # opened once, for the linker and for the report; a store's payload is read where one of them looks at it
+        reading: dict[str, Any] = {"payload": report is not None or seeds_by is not None, "memory": memory}
+        left = opened(a, payload_a, progress=listener, **reading)
+        right = opened(b, payload_b, progress=listener, **reading)
+        links = find_links(
+            left, right, seeds=seeds, seeds_by=seeds_by, anchors=anchors, continued=continued, strict=strict,
+            method=method, checkpoint=checkpoint, cluster=ray or cluster, progress=listener, **running, **options,
+        )  # fmt: skip
+    if precision is not None:
+        links = with_agreement(links.at(precision=precision), left, right)
+    is_refused = links.summary.verdict == "not linkable"
+    if is_refused:
+        links = links.none()
+    links.save(output, columns)
+    if report is not None:
+        from veclink.report import save_report
+
+        save_report(report, links, left, right)
+    folder = None if is_refused else save_linker
+    if folder is not None:
+        from veclink.uses.linker import Linker
+
+        Linker.learned(links, left, right, (a, b), **running).save(folder)
+    places = {"output": output, "report": report, "linker": folder}
+    files = {name: str(path) for name, path in places.items() if path is not None}
+    ids_from = {side: each.ids_from for side, each in (("a", left), ("b", right)) if each.ids_from is not None}
+    told = {**files, **summary_values(links.summary), "thresholds": [asdict(line) for line in thresholds(links)]}
+    warn_of_payload(links.summary, unsaid=quiet or as_json)
+
+    def say() -> None:
+        payloads = _given({"--payload-a": payload_a, "--payload-b": payload_b})
+        step_files = [without_secrets(a), without_secrets(b), *payloads]
+        steps = _next_steps(links, step_files, files, is_cut=precision is not None, skip_zero=skip_zero)
+        _print(links, files, ids_from, steps)
+
+    tell(told | {"ids_from": ids_from}, say, as_json=as_json, quiet=quiet)
+    if is_refused:
+        raise typer.Exit(NO_TRUSTED_LINKS)
+
+
+def _check_linker_folder(folder: Path, method: str, one_to_one: bool) -> None:
+    from veclink.uses.new_rows.folder import check_place
+
+    if method != "span" or not one_to_one:
+        raise typer.BadParameter("needs --method span and one-to-one links.", param_hint="--save-linker")
+    check_place(folder)
+
+
+def _given(options: dict[str, Path | None]) -> list[str]:
+    """Those that were given, as another command takes them."""
+    return [part for name, path in options.items() if path is not None for part in (name, str(path))]
+
+
+def _print(links: Links, files: dict[str, str], ids_from: dict[str, str], steps: list[str]) -> None:
+    from veclink.cli.terminal import print_summary, print_thresholds
+    from veclink.confidence.threshold import thresholds
+
+    print_summary(links.summary)
+    print_thresholds(thresholds(links), links.summary.caution)
+    for side, file in ids_from.items():
+        typer.echo(f"The ids of {side.upper()} are those of {file}.")
+    typer.echo(f"Written to {files['output']}.")
+    if files["output"].lower().endswith(".csv") and len(links):
+        typer.echo(CSV_IS_SHORT if links.summary.is_calibrated else VOTES_ARE_ELSEWHERE)
+    if "report" in files:
+        typer.echo(f"The report is {files['report']}; open it in a browser.")
+    if len(links):
+        typer.echo("\n".join(["Next:", *steps]))
+
+
+def _next_steps(
+    links: Links, given: list[str], files: dict[str, str], *, is_cut: bool, skip_zero: bool
+) -> list[str]:
+    """What to do with the links, or about them; what is in the way is said in the reasons above."""
+    shown, output = shlex.join(given), shlex.quote(files["output"])
+    prepared = f"{shown} --skip-zero" if skip_zero else shown  # for commands that would stop at a zero vector too
+    steps = [] if "report" in files else [f"  see them:        veclink report {output} {shown} -o links.html"]
+    steps.append(f"  check by eye:    veclink review {output} {prepared}")
+    if links.summary.is_calibrated and not is_cut and 0 < len(links.at(precision=SURE)) < len(links):
+        steps.append(f"  keep sure ones:  veclink cut {output} --precision {SURE} -o sure.csv")
+    if "linker" in files:
+        named = " --payload-a NEW.csv" if "--payload-a" in given else ""
+        steps.append(f"  link new rows:   veclink match NEW{named} --linker {shlex.quote(files['linker'])} -o new.csv")
+    if links.summary.verdict_in_words == "linkable":
+        steps.append(f"  make one store:  veclink merge {prepared} --links {output} -o merged.parquet --yes")
+    return steps
