@@ -15,10 +15,10 @@ from veclink.data.agreement import Agreement
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.summary import Summary
-from veclink.data.texts import SavedTexts, texts_of
+from veclink.data.texts import texts_of
 from veclink.errors import InputError
 
-CATS, DOGS = np.array(["Cats & dogs"], object), np.array(["Dogs"], object)
+CATS, DOGS = (np.array(["", title, ""], object) for title in ("Cats & dogs", "Dogs"))
 
 
 def three_links() -> Links:
@@ -29,7 +29,7 @@ def three_links() -> Links:
                         reasons=("Few <rows>.",)),
         evidence={"votes": np.array([1, 9, 5])},
         ids_a=np.array(["e", "c", "h"], object),
-        texts=SavedTexts.loaded(np.array([[2, 5]]), 6, {"title_a": CATS, "title_b": DOGS}),
+        texts={"title_a": CATS, "title_b": DOGS},
     )  # fmt: skip
 
 

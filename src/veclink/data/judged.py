@@ -12,7 +12,6 @@ import numpy as np
 
 from veclink.data.doubt import heeding_range
 from veclink.data.pairs import pair_keys
-from veclink.data.views import view
 from veclink.errors import InputError
 
 if TYPE_CHECKING:
@@ -82,7 +81,9 @@ def with_ranges(summary: Summary, probability: np.ndarray) -> Summary:
     Where there are no links, the range of the overlap stays: it is one of the collections.
     """
     smaller = min(summary.n_a, summary.n_b)
-    known = view("estimates")(probability, summary.overlap, smaller, summary.caution)
+    from veclink.confidence.intervals import estimates
+
+    known = estimates(probability, summary.overlap, smaller, summary.caution)
     if known is None:
         of_overlap = summary.overlap_range if summary.overlap else None
         return replace(summary, precision_range=None, recall_range=None, overlap_range=of_overlap)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from veclink.data.views import view
-
 if TYPE_CHECKING:
     from veclink.data.links import Links
 
@@ -52,4 +50,6 @@ class Link:
 
     def explain(self) -> Explanation:
         """Why it is a link, and what speaks against it, in words; the numbers behind them are in `evidence`."""
-        return view("explanation")(self._links, self._rank)
+        from veclink.report.words import explanation
+
+        return explanation(self._links, self._rank)

@@ -23,7 +23,7 @@ from veclink.data.links_checks import check_rows, check_trace
 from veclink.data.links_shown import ShownLinks, check_columns
 from veclink.data.pairs import surest_first
 from veclink.data.summary import Summary, plain_json, shares_in_words
-from veclink.data.texts import SavedTexts, Texts, taken_texts
+from veclink.data.texts import TEXTS, PayloadTexts
 from veclink.errors import InputError, named, plural
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Links(ShownLinks):
         All judged pairs, those below the threshold too, for `at`; Parquet files keep them; no part of equality.
     trace : dict
         How the links came about, for reports; plain JSON values, no part of equality.
-    texts : Texts or None
+    texts : PayloadTexts, dict of str to (n,) array, or None
         Titles of the linked rows and ids of the rivals, where they are known; no part of equality.
     """
 
@@ -67,7 +67,7 @@ class Links(ShownLinks):
     options: dict[str, Any] = field(default_factory=dict)
     considered: Links | None = None
     trace: dict[str, Any] = field(default_factory=dict)
-    texts: Texts | None = None
+    texts: PayloadTexts | dict[str, np.ndarray] | None = None
 
     def __post_init__(self) -> None:
         pairs = np.asarray(self.pairs, dtype=np.int64).reshape(-1, 2)
@@ -76,15 +76,19 @@ class Links(ShownLinks):
         columns = {name: _evidence(name, values, len(pairs)) for name, values in self.evidence.items()}
         ids = {side: _linked_ids(side, getattr(self, side), len(pairs)) for side in ("ids_a", "ids_b")}
         arrays = {"pairs": pairs, "probability": probability, **ids}
+        texts = self.texts
         if surest_first(pairs, probability):
             arrays = {name: None if values is None else values.copy() for name, values in arrays.items()}
         else:
             order = np.lexsort((pairs[:, 1], pairs[:, 0], -probability))
             arrays = {name: None if values is None else values[order] for name, values in arrays.items()}
             columns = {name: values[order] for name, values in columns.items()}
+            if isinstance(texts, dict):
+                texts = {name: values[order] for name, values in texts.items()}
         for name, values in arrays.items():
             object.__setattr__(self, name, values)
         object.__setattr__(self, "evidence", columns)
+        object.__setattr__(self, "texts", texts)
         object.__setattr__(self, "options", plain_json(self.options))
         object.__setattr__(self, "trace", plain_json(self.trace))
 
@@ -164,6 +168,8 @@ class Links(ShownLinks):
             "ids_a": None if self.ids_a is None else self.ids_a[rows],
             "ids_b": None if self.ids_b is None else self.ids_b[rows],
         }
+        if isinstance(self.texts, dict):
+            chosen["texts"] = {name: values[rows] for name, values in self.texts.items()}
         return replace(self, summary=summary, **{**chosen, **changes})
 
     def explain(self, i: int) -> dict[str, Any]:
@@ -244,7 +250,7 @@ class Links(ShownLinks):
         linked = columns.pop(IS_LINK, None)
         left, right, probability = (columns.pop(name) for name in ("a", "b", "probability"))
         row_a, row_b = columns.pop("row_a", None), columns.pop("row_b", None)
-        texts = taken_texts(columns)
+        texts = {name: columns.pop(name) for name in TEXTS if name in columns and columns[name].dtype == object}
         trace = _table_of(metadata, "trace")
         check_trace(trace, summary.n_a, summary.n_b)
         check_rows(columns, summary.n_a, summary.n_b)
@@ -260,7 +266,7 @@ class Links(ShownLinks):
             ids_b=None if row_b is None else right,
             options=_table_of(metadata, "options"),
             trace=trace,
-            texts=SavedTexts.loaded(pairs, summary.n_b, texts) if texts else None,
+            texts=texts or None,
         )
         if linked is None:
             return every

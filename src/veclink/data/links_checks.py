@@ -1,12 +1,12 @@
 """What the metadata of a links file may say: checked on reading, as a file comes from anywhere and is used everywhere.
 
-Values that are not known, of later versions, are let through. Each check gives None, or what is wrong in a few words.
+Values that are not known, of later versions, are let through.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,23 +20,58 @@ BINS = 10
 """The bars of a report's histogram: the decoys are counted in a multiple of them."""
 _ROWS = re.compile(r"(?:rival|near\d+)_([ab])")
 
-Check = Callable[[Any], bool]
+# What values are of: a type, [kind] for many of a kind, (kind, kind) for two values, {name: kind} for named ones.
+_PAIRS = [(int, int)]
+_SUMMARY: dict[str, Any] = {
+    "method": str,
+    **dict.fromkeys(("n_a", "n_b", "n_links", "iterations"), int),
+    **dict.fromkeys(("precision", "recall", "overlap", "seconds", "caution"), float),
+    "verdict": str,
+    "reasons": [str],
+    **dict.fromkeys(("wrong_seeds", "contradicting_seeds"), _PAIRS),
+    "copies": (int, int),
+    "agreement": Mapping,
+    "vectors": (str, str),
+    "found": str,
+}
+_MODEL = {"features": [str], "weights": [float], "centre": [float], "scale": [float]}
+_TRACE: dict[str, Any] = {
+    "growth": _PAIRS,
+    "starts": [(str, float)],
+    "model": {**_MODEL, "base": float},
+    "decoys": {"probability": [float]},
+}
+_MAY_BE_NONE = ("precision", "recall", "overlap", "seconds", "agreement", "vectors", "found", "model", "decoys")
 
 
 def check_summary(values: Any) -> None:
     """Refuse a summary with a value that is not of the kind that it has to be."""
     if not isinstance(values, Mapping):
         raise InputError("Its summary is not a table of named values; save the links again.")
-    wrong = [name for name, fits in _SUMMARY.items() if name in values and not fits(values[name])]
+    wrong = _wrong(values, _SUMMARY)
     if wrong:
         raise InputError(f"The summary of the links has something odd for {named(wrong)}; save the links again.")
 
 
 def check_trace(trace: Mapping[str, Any], n_a: int, n_b: int) -> None:
     """Refuse a trace that a report or a review could not show."""
-    wrong = [name for name, fits in _TRACE.items() if name in trace and not fits(trace[name])]
-    if "hubs" in trace and not _is_hubs(trace["hubs"], {"a": n_a, "b": n_b}):
-        wrong.append("hubs")
+    wrong = _wrong(trace, _TRACE)
+    model, decoys, hubs = (trace.get(name) for name in ("model", "decoys", "hubs"))
+    if model is not None and "model" not in wrong:
+        # as many of each as features, and no scale by which is divided in vain
+        if len({len(model[name]) for name in _MODEL}) > 1 or 0 in model["scale"]:
+            wrong.append("model")
+    if decoys is not None and "decoys" not in wrong:
+        bins = len(decoys["probability"])
+        if not bins or bins % BINS or not _fits(decoys.get("made", 0), int):
+            wrong.append("decoys")
+    sizes = {"a": n_a, "b": n_b}
+    if "hubs" in trace and not (
+        isinstance(hubs, dict)
+        and hubs.keys() <= sizes.keys()
+        and all(_fits(pairs, _PAIRS) and all(row < sizes[side] for row, _ in pairs) for side, pairs in hubs.items())
+    ):
+        wrong.append("hubs")  # rows that are not there, or no counts of who prefers them
     if wrong:
         raise InputError(
             f"Its trace has something odd for {named(wrong)}; remove `trace` from its metadata, or link again."
@@ -62,80 +97,21 @@ def check_rows(evidence: Mapping[str, np.ndarray], n_a: int, n_b: int) -> None:
             raise InputError(f"Its evidence {name!r} names rows outside the {size:,} there are; link again.")
 
 
-def _is_whole(value: Any) -> bool:
-    return type(value) is int and 0 <= value < MOST_ROWS
+def _wrong(values: Mapping[str, Any], kinds: dict[str, Any]) -> list[str]:
+    """The names of values that are not of their kind."""
+    given = ((name, values[name], kind) for name, kind in kinds.items() if name in values)
+    told = ((name, value, kind) for name, value, kind in given if value is not None or name not in _MAY_BE_NONE)
+    return [name for name, value, kind in told if not _fits(value, kind)]
 
 
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and not abs(value) > LARGEST
-
-
-def _is_number_or_none(value: Any) -> bool:
-    return value is None or _is_number(value)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _list_of(fits: Check) -> Check:
-    return lambda value: isinstance(value, (list, tuple)) and all(map(fits, value))
-
-
-def _pair_of(first: Check, second: Check) -> Check:
-    return lambda value: isinstance(value, (list, tuple)) and len(value) == 2 and first(value[0]) and second(value[1])
-
-
-def _is_model(model: Any) -> bool:
-    """Features, and as many weights, centres and scales, by which none is divided in vain."""
-    if model is None:
-        return True
-    if not isinstance(model, dict) or not _list_of(_is_text)(model.get("features")):
-        return False
-    for name in ("weights", "centre", "scale"):
-        values = model.get(name, [])
-        if not _list_of(_is_number)(values) or len(values) != len(model["features"]):
-            return False
-    return _is_number(model.get("base")) and 0 not in model.get("scale", [])
-
-
-def _is_decoys(decoys: Any) -> bool:
-    if decoys is None:
-        return True
-    if not isinstance(decoys, dict) or not _list_of(_is_number)(decoys.get("probability")):
-        return False
-    bins = len(decoys["probability"])
-    return bins > 0 and bins % BINS == 0 and _is_whole(decoys.get("made", 0))
-
-
-def _is_hubs(hubs: Any, sizes: dict[str, int]) -> bool:
-    """Rows of each side that are there, with how many prefer them."""
-    if not isinstance(hubs, dict) or not hubs.keys() <= sizes.keys():
-        return False
-    fits = _list_of(_pair_of(_is_whole, _is_whole))
-    return all(fits(pairs) and all(row < sizes[side] for row, _ in pairs) for side, pairs in hubs.items())
-
-
-def _is_table_or_none(value: Any) -> bool:
-    return value is None or isinstance(value, Mapping)
-
-
-_SUMMARY: dict[str, Check] = {
-    "method": _is_text,
-    **dict.fromkeys(("n_a", "n_b", "n_links", "iterations"), _is_whole),
-    **dict.fromkeys(("precision", "recall", "overlap", "seconds"), _is_number_or_none),
-    "verdict": _is_text,
-    "reasons": _list_of(_is_text),
-    **dict.fromkeys(("wrong_seeds", "contradicting_seeds"), _list_of(_pair_of(_is_whole, _is_whole))),
-    "copies": _pair_of(_is_whole, _is_whole),
-    "agreement": _is_table_or_none,
-    "caution": _is_number,
-    "vectors": lambda value: value is None or _pair_of(_is_text, _is_text)(value),
-    "found": lambda value: value is None or _is_text(value),
-}
-_TRACE: dict[str, Check] = {
-    "growth": _list_of(_pair_of(_is_whole, _is_whole)),
-    "starts": _list_of(_pair_of(_is_text, _is_number)),
-    "model": _is_model,
-    "decoys": _is_decoys,
-}
+def _fits(value: Any, kind: Any) -> bool:
+    if kind is int:
+        return type(value) is int and 0 <= value < MOST_ROWS
+    if kind is float:
+        return type(value) in (int, float) and not abs(value) > LARGEST
+    if isinstance(kind, dict):
+        return isinstance(value, Mapping) and all(_fits(value.get(name), each) for name, each in kind.items())
+    if not isinstance(kind, (list, tuple)):
+        return isinstance(value, kind)
+    kinds = kind if isinstance(kind, tuple) else kind * len(value) if isinstance(value, (list, tuple)) else ()
+    return isinstance(value, (list, tuple)) and len(value) == len(kinds) and all(map(_fits, value, kinds))

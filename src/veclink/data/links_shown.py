@@ -16,8 +16,7 @@ from veclink.data.pairs import read_pairs
 from veclink.data.payload_pairs import has_column
 from veclink.data.scores import Scores, score
 from veclink.data.tabled import Tabled
-from veclink.data.texts import TEXTS, PayloadTexts, Texts
-from veclink.data.views import view
+from veclink.data.texts import TEXTS, PayloadTexts
 from veclink.errors import InputError, needed, plural
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ class ShownLinks(Tabled):
         evidence: dict[str, np.ndarray]
         ids_a: np.ndarray | None
         ids_b: np.ndarray | None
-        texts: Texts | None
+        texts: PayloadTexts | dict[str, np.ndarray] | None
         trace: dict[str, Any]
 
         def __len__(self) -> int: ...
@@ -154,11 +153,15 @@ class ShownLinks(Tabled):
 
         payload_a, payload_b: the titles of bare vectors, as in `link`.
         """
-        view("report")(path, self, a, b, truth=truth, payload_a=payload_a, payload_b=payload_b)
+        from veclink.report import save_report
+
+        save_report(path, cast("Links", self), a, b, truth=truth, payload_a=payload_a, payload_b=payload_b)
 
     def plot(self) -> Any:
         """The charts of the report as a matplotlib figure, which shows itself in a notebook and has `savefig`."""
-        return view("plot")(self)
+        from veclink.report.plotting import plot_links
+
+        return plot_links(cast("Links", self))
 
     def _repr_html_(self) -> str:
         summary = self.summary
@@ -187,7 +190,9 @@ class ShownLinks(Tabled):
         evidence = {name: values[rows] for name, values in self.evidence.items()}
         by_row = PayloadTexts().of(pairs, evidence)
         found = {name: by_row[name] for name in self._rivals_by_row() if name in by_row}
-        if self.texts is not None:
+        if isinstance(self.texts, dict):
+            found |= {name: values[rows] for name, values in self.texts.items()}
+        elif self.texts is not None:
             found |= self.texts.of(pairs, evidence)
         return {name: found[name] for name in TEXTS if name in found}
 

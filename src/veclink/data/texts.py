@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from veclink.data.pairs import lookup, pair_keys
 from veclink.data.titles import clipped, title_column
 
 if TYPE_CHECKING:
@@ -25,12 +24,6 @@ TEXTS = ("title_a", "title_b", "rival_id_a", "rival_id_b")
 Evidence = Mapping[str, np.ndarray]
 
 
-class Texts(Protocol):
-    """Where the texts of links come from."""
-
-    def of(self, pairs: np.ndarray, evidence: Evidence) -> dict[str, np.ndarray]:
-        """Columns (m,) of str for pairs of rows (m, 2) with their evidence: those of `TEXTS` that are known."""
-
 
 @dataclass(frozen=True, eq=False)
 class PayloadTexts:
@@ -40,7 +33,7 @@ class PayloadTexts:
     titles: tuple[pa.ChunkedArray | None, pa.ChunkedArray | None] = (None, None)
 
     def of(self, pairs: np.ndarray, evidence: Evidence) -> dict[str, np.ndarray]:
-        """As in `Texts`."""
+        """Columns (m,) of str for pairs of rows (m, 2) with their evidence: those of `TEXTS` that are known."""
         found = {}
         for side, column in (("a", 0), ("b", 1)):
             titles = self.titles[column]
@@ -52,51 +45,9 @@ class PayloadTexts:
         return {name: found[name] for name in TEXTS if name in found}
 
 
-@dataclass(frozen=True, eq=False)
-class SavedTexts:
-    """Texts of pairs as a file had them.
-
-    Attributes
-    ----------
-    keys : (n,) int64
-        The pairs, as `pair_keys` numbers them, ascending.
-    n_b : int
-        The rows of B, by which they are numbered.
-    columns : dict of str to (n,) array
-        The texts of each.
-    """
-
-    keys: np.ndarray
-    n_b: int
-    columns: dict[str, np.ndarray]
-
-    @classmethod
-    def loaded(cls, pairs: np.ndarray, n_b: int, columns: dict[str, np.ndarray]) -> SavedTexts:
-        """Texts (n,) of pairs of rows (n, 2) in any order."""
-        keys = pair_keys(pairs, n_b)
-        order = np.argsort(keys)
-        return cls(keys[order], n_b, {name: values[order] for name, values in columns.items()})
-
-    def of(self, pairs: np.ndarray, evidence: Evidence) -> dict[str, np.ndarray]:
-        """As in `Texts`; empty where a pair was not in the file."""
-        places = lookup(self.keys, pair_keys(pairs, self.n_b))
-        found = {}
-        for name in TEXTS:
-            if name in self.columns:
-                column = _blank(len(places))
-                column[places >= 0] = self.columns[name][places[places >= 0]]
-                found[name] = column
-        return found
-
-
 def texts_of(a: Collection, b: Collection) -> PayloadTexts:
     """The texts of the links between two collections, as far as their payload was read."""
     return PayloadTexts((a.ids, b.ids), (_title_values(a), _title_values(b)))
-
-
-def taken_texts(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The columns of text, taken out of the columns of a file."""
-    return {name: columns.pop(name) for name in TEXTS if name in columns and columns[name].dtype == object}
 
 
 def _title_values(collection: Collection) -> pa.ChunkedArray | None:
