@@ -72,7 +72,7 @@ TIERS = {
     "uses/test_linker.py": "runs",
     "uses/test_many.py": "runs",
     "uses/new_rows/test_searching.py": "runs",
-    "uses/maps/test_maps.py": "extras",
+    "uses/test_maps.py": "extras",
 }
 # What a parameter of a test says of its tier, by how it begins or ends.
 PARAMETERS = {"torch": "extras", ".safetensors": "extras", "lancedb:": "stores", "sqlite:": "stores"}

@@ -12,7 +12,6 @@ from veclink.geometry.components import components
 from veclink.uses.graphs import (
     Edges,
     agreement,
-    by_size,
     graph_of,
     joined,
     leiden,
@@ -110,7 +109,3 @@ def test_two_cliques_are_two_clusters_and_bisection_finds_the_wanted_number() ->
     assert label.reshape(4, 10).std(axis=1).max() == 0 and resolution > 0
     assert len(np.unique(leiden_into(graph, 2)[0])) == 2
     assert len(np.unique(leiden_into(graph, 40)[0])) == 40
-
-
-def test_clusters_are_numbered_by_size() -> None:
-    assert by_size(np.array([5, 5, 2, 2, 2, 9])).tolist() == [1, 1, 0, 0, 0, 2]

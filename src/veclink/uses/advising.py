@@ -18,8 +18,8 @@ from veclink.geometry.signatures import unit_rows
 from veclink.progress import ProgressListener, heard, shows_progress, tell
 from veclink.stores.opening import open_collection
 from veclink.uses.linked_pairs import GivenLinks, pairs_of
+from veclink.uses.map_quality import FOLDS, NEIGHBOURS
 from veclink.uses.maps import DEFAULT_MAP, LEAST_LINKS, Moments, Paired, fit_map
-from veclink.uses.maps.quality import FOLDS, NEIGHBOURS
 from veclink.uses.merging import DEFAULT_SURE
 from veclink.uses.searching import Asked, ndcg
 from veclink.uses.translating import Source, check_map, fit_translator, paired_rows

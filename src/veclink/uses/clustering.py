@@ -16,10 +16,10 @@ from veclink.data.tabled import Tabled
 from veclink.errors import InputError, WrongLinksWarning, needed, plural
 from veclink.files.tables import table_ending, write_table
 from veclink.geometry.clouds import Cloud, prepare
-from veclink.progress import Progress, ProgressListener, heard, shows_progress
+from veclink.progress import ProgressListener, heard, shows_progress, tell
 from veclink.stores.opening import open_collection
 from veclink.threads import computing
-from veclink.uses.graphs import Edges, Graph, agreement, joined, leiden, leiden_into, neighbour_edges
+from veclink.uses.graphs import Edges, agreement, joined, leiden, leiden_into, neighbour_edges
 from veclink.uses.linked_pairs import GivenLinks, pairs_of
 from veclink.uses.merged_rows import names
 from veclink.uses.translating import Source
@@ -160,7 +160,14 @@ class Clusters(Tabled):
         warning = self.summary.warning
         figures = [] if warning is None else [("Warning", warning)]
         shown = self.describe(most=FIRST)["largest"]
-        table = [(each["cluster"], *each["sizes"].values(), *map(_listed, each["examples"].values())) for each in shown]
+        table = [
+            (
+                each["cluster"],
+                *each["sizes"].values(),
+                *(", ".join(map(str, some)) for some in each["examples"].values()),
+            )
+            for each in shown
+        ]
         head = ("cluster", "rows of A", "rows of B", "central in A", "central in B")
         return card(self._headline(), figures, head, table)
 
@@ -207,15 +214,19 @@ def cluster(
     place = chosen_device(how.device)
     edges = []
     for step, (side, cloud) in enumerate(zip("AB", clouds, strict=True), 1):
-        _tell(progress, step, len(pairs), f"neighbours in {side}")
+        tell(progress, f"neighbours in {side}", len(pairs), step, 3)
         with computing(how.threads):
             edges.append(neighbour_edges(cloud, how.neighbours, device=place, memory=how.memory))
     warning = _warning(edges[0], edges[1], pairs)
     if warning is not None:
         warnings.warn(warning, WrongLinksWarning, stacklevel=2)
-    _tell(progress, 3, len(pairs), "clustering")
+    tell(progress, "clustering", len(pairs), 3, 3)
     graph, *nodes = joined(edges[0], edges[1], pairs)
-    label, resolution = _labels(graph, how)
+    resolution = 1.0 if how.resolution is None else how.resolution
+    if how.clusters is None:
+        label = leiden(graph, resolution, how.random_state)
+    else:
+        label, resolution = leiden_into(graph, min(how.clusters, len(graph)), how.random_state)
     own = [label[each] for each in nodes]
     return Clusters(
         _on_all_rows(clouds[0], own[0], -1),
@@ -236,23 +247,6 @@ def cluster(
             warning=warning,
         ),
     )
-
-
-def _listed(names: list[Any]) -> str:
-    return ", ".join(map(str, names))
-
-
-def _labels(graph: Graph, how: ClusterOptions) -> tuple[np.ndarray, float]:
-    """A cluster for each node, and the resolution that gave them."""
-    if how.clusters is not None:
-        return leiden_into(graph, min(how.clusters, len(graph)), how.random_state)
-    resolution = 1.0 if how.resolution is None else how.resolution
-    return leiden(graph, resolution, how.random_state), resolution
-
-
-def _tell(progress: ProgressListener | None, step: int, links: int, stage: str) -> None:
-    if progress is not None:
-        progress(Progress(step, 3, links, None, stage))
 
 
 def _warning(a: Edges, b: Edges, pairs: np.ndarray) -> str | None:

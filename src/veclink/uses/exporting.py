@@ -10,7 +10,7 @@ from typing import Any
 from veclink.data.links import Links
 from veclink.errors import InputError, named
 from veclink.stores.opening import open_target
-from veclink.stores.protocol import Id, Store
+from veclink.stores.protocol import Id
 
 SIDES = ("a", "b")
 
@@ -45,9 +45,12 @@ def export_links(links: Links, url: str, *, write: bool = False) -> Changes:
     with open_target(url, write=write) as store, store.alone() if write else nullcontext():
         if not store.keeps_links:
             raise InputError(f"{store.name} is a kind of store that holds no table of links; choose another.")
-        held = _links_there(store)
+        with store.errors():
+            held = store.links()
         wanted = _wanted(links)
-        there = _as_held(held or {}, wanted)
+        # by the ids of `wanted` where the two differ only in being text or a number
+        names = {(str(a), str(b)): (a, b) for a, b in wanted}
+        there = {names.get((str(a), str(b)), (a, b)): value for (a, b), value in (held or {}).items()}
         changed = {pair: value for pair, value in wanted.items() if there.get(pair) != value}
         removed = [pair for pair in there if pair not in wanted]
         changes = Changes(
@@ -127,14 +130,3 @@ def _notes(links: Links, side: str) -> dict[Id, tuple[Id, float]]:
     for (a, b), probability in _wanted(links).items():  # the most probable first
         notes.setdefault(*((a, (b, probability)) if side == "a" else (b, (a, probability))))
     return notes
-
-
-def _links_there(store: Store) -> dict[tuple[Id, Id], float] | None:
-    with store.errors():
-        return store.links()
-
-
-def _as_held(held: Mapping[tuple[Id, Id], float], wanted: Mapping[tuple[Id, Id], float]) -> dict[Any, float]:
-    """Links of the store, by the ids of `wanted` where the two differ only in being text or a number."""
-    names = {(str(a), str(b)): (a, b) for a, b in wanted}
-    return {names.get((str(a), str(b)), (a, b)): value for (a, b), value in held.items()}

@@ -59,7 +59,7 @@ def neighbour_edges(
         near, cosine = nearest_rows(cloud, width, device=device, memory=memory)
         source = np.repeat(np.arange(n), width)
         edges = Edges(n, width, source, near.ravel(), np.maximum(cosine.ravel(), 1e-3), 0.0)
-        share = largest_component(n, edges.source, edges.target)
+        share = float(np.bincount(components(n, edges.source, edges.target)).max() / n)
         if k is not None or share >= WHOLE or width >= most:
             return Edges(n, width, edges.source, edges.target, edges.weight, share)
         width = min(most, width + max(1, width // 2))
@@ -77,27 +77,19 @@ def nearest_rows(
         index, cosine = near.index, near.cosine
     else:
         needed("torch", f"Neighbours on {device!r}", "veclink[torch]")
-        index, cosine = _nearest_on(device, cloud, width, budget)
+        from veclink.matching import lists
+        from veclink.matching.torch_backend import DeviceRows, torch_device
+
+        place = torch_device(device)
+        there = DeviceRows(cloud, place, budget if place.type == "cpu" else 8 * budget)
+        tile = cpu.tile_shape(there.shape, there.shape, budget, 8192, 8192)
+        found, _ = lists.nearest(there, there, width, tile)
+        index, cosine = found.index.cpu().numpy(), found.cosine.float().cpu().numpy()
     own = index == np.arange(len(index))[:, None]
     # a row among many equal ones may not be in its own list: then its last entry goes instead
     cosine = np.where(own, -np.inf, cosine)
     order = np.lexsort((index, -cosine), axis=1)[:, :k]
     return np.take_along_axis(index, order, 1).astype(np.int64), np.take_along_axis(cosine, order, 1)
-
-
-def _nearest_on(device: str, cloud: Cloud, width: int, budget: int) -> tuple[np.ndarray, np.ndarray]:
-    from veclink.matching import lists
-    from veclink.matching.torch_backend import DeviceRows, torch_device
-
-    place = torch_device(device)
-    rows = DeviceRows(cloud, place, budget if place.type == "cpu" else 8 * budget)
-    near, _ = lists.nearest(rows, rows, width, cpu.tile_shape(rows.shape, rows.shape, budget, 8192, 8192))
-    return near.index.cpu().numpy(), near.cosine.float().cpu().numpy()
-
-
-def largest_component(n: int, source: np.ndarray, target: np.ndarray) -> float:
-    """The share of n nodes in the largest connected component of the edges."""
-    return float(np.bincount(components(n, source, target)).max() / n)
 
 
 def agreement(a: Edges, b: Edges, pairs: np.ndarray) -> tuple[float, int]:
@@ -146,7 +138,11 @@ def leiden(graph: Graph, resolution: float, random_state: int = 0) -> np.ndarray
         graph.indptr, graph.indices, graph.weight, len(graph), resolution=resolution, seed=random_state
     )
     label = np.fromiter((found[node] for node in range(len(graph))), np.int64, len(graph))
-    return by_size(label)
+    # numbered from the largest; equal ones by their first member
+    _, first, inverse, counts = np.unique(label, return_index=True, return_inverse=True, return_counts=True)
+    rank = np.empty(len(counts), np.int64)
+    rank[np.lexsort((first, -counts))] = np.arange(len(counts))
+    return rank[inverse]
 
 
 def leiden_into(graph: Graph, clusters: int, random_state: int = 0) -> tuple[np.ndarray, float]:
@@ -164,11 +160,3 @@ def leiden_into(graph: Graph, clusters: int, random_state: int = 0) -> tuple[np.
         low, high = (resolution, high) if count < clusters else (low, resolution)
     assert best is not None
     return best[1], best[2]
-
-
-def by_size(label: np.ndarray) -> np.ndarray:
-    """The same clusters, numbered from the largest; equal ones by their first member."""
-    _, first, inverse, counts = np.unique(label, return_index=True, return_inverse=True, return_counts=True)
-    rank = np.empty(len(counts), np.int64)
-    rank[np.lexsort((first, -counts))] = np.arange(len(counts))
-    return rank[inverse]

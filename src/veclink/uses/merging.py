@@ -252,7 +252,11 @@ def merge(
         if translator is None:
             paired = paired_rows(pairs, probability, left, right)
             translator = fit_translator(paired, how.map, random_state=how.random_state, progress=progress)
-        _check_dimensions(translator, left, right)
+        if translator.dimensions != (left.dimension, right.dimension):
+            raise InputError(
+                f"The translator takes {translator.dimensions[0]:,} numbers to {translator.dimensions[1]:,}, and A and "
+                f"B have {left.dimension:,} and {right.dimension:,}; fit one to these collections."
+            )
     chosen = one_to_one(pairs, probability)
     chosen = chosen[probability[chosen] >= how.sure]
     left_out = np.setdiff1d(np.arange(len(left)), cloud.rows)
@@ -268,14 +272,6 @@ def merge(
     if to is not None:
         merged.write(to, replace=replace, progress=progress)
     return merged
-
-
-def _check_dimensions(translator: Translator, a: Collection, b: Collection) -> None:
-    if translator.dimensions != (a.dimension, b.dimension):
-        raise InputError(
-            f"The translator takes {translator.dimensions[0]:,} numbers to {translator.dimensions[1]:,}, and A and B "
-            f"have {a.dimension:,} and {b.dimension:,}; fit one to these collections."
-        )
 
 
 def _summary(

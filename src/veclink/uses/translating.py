@@ -5,8 +5,9 @@ A query made with model A can then be asked of a collection of model B; fitted w
 
 from __future__ import annotations
 
+import json
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ import numpy as np
 
 from veclink.data.collection import Collection, numbers
 from veclink.errors import InputError, named, plural
+from veclink.files.atomic import written_whole
 from veclink.files.memory_maps import forget_pages
+from veclink.files.safetensors import read_header, read_tensor, write_tensors
 from veclink.geometry.clouds import prepare
 from veclink.geometry.magnitudes import in_range, lengths
 from veclink.geometry.signatures import unit_rows
@@ -24,9 +27,8 @@ from veclink.stores.opening import open_collection
 from veclink.stores.protocol import Batch
 from veclink.threads import computing
 from veclink.uses.linked_pairs import GivenLinks, pairs_of
+from veclink.uses.map_quality import FOLDS, Quality, crossfitted
 from veclink.uses.maps import DEFAULT_MAP, KINDS, LEAST_LINKS, Map, Moments, Paired, fit_map, map_from_arrays
-from veclink.uses.maps.files import read_arrays, write_arrays
-from veclink.uses.maps.quality import FOLDS, Quality, crossfitted
 
 Source = np.ndarray | Collection | str | Path
 FORMAT = 1
@@ -36,6 +38,8 @@ CHUNK = 8192  # rows that are translated at a time
 MOST_NUMBERS = 1_000_000
 """Numbers of a vector that a saved translator may name: far more than any model gives."""
 LENGTHS = (1.2e-38, 3e38)  # of translated vectors: within what float32 holds of each number
+KEY = "veclink"  # of the header of a file
+
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,6 +255,34 @@ def translated_batches(translator: Translator, source: Collection, *, payload: b
             source.ids_at(slice(start, stop)),
             source.payload.slice(start, stop - start) if payload and source.payload is not None else None,
         )
+
+
+def write_arrays(path: str | Path, arrays: Mapping[str, np.ndarray], told: Mapping[str, Any]) -> None:
+    """Save arrays as float32, and a JSON object, whole or not at all."""
+    path = Path(path)
+    if path.suffix.lower() != ".safetensors":
+        raise InputError(f"{path} does not end in .safetensors; translators are saved as that.")
+    tensors = {name: array.astype(np.float32, copy=False) for name, array in arrays.items()}
+    with written_whole(path) as temporary:
+        write_tensors(temporary, tensors, {KEY: json.dumps(dict(told))})
+
+
+def read_arrays(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays and the JSON object that `write_arrays` saved."""
+    path = Path(path)
+    try:
+        tensors, metadata = read_header(path)
+        told = json.loads(metadata[KEY])
+        arrays = {name: np.array(read_tensor(path, entry)) for name, entry in tensors.items()}
+    except InputError:
+        raise
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}); check the name.") from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+        raise InputError(f"{path} is not a translator that was saved here ({error!r}); save it again.") from error
+    if not isinstance(told, dict) or any(array.dtype != np.float32 for array in arrays.values()):
+        raise InputError(f"{path} is not a translator that was saved here; save it again.")
+    return arrays, told
 
 
 def _try_out(translator: Translator) -> None:

@@ -13,11 +13,21 @@ from veclink.data.collection import Collection
 from veclink.errors import InputError
 from veclink.geometry.clouds import prepare
 from veclink.geometry.signatures import unit_rows
-from veclink.uses.maps import KINDS, Map, Moments, Paired, fit_map, map_from_arrays
-from veclink.uses.maps.affine import Solver, fit_blend, fit_procrustes, fit_ridge
-from veclink.uses.maps.files import read_arrays, write_arrays
-from veclink.uses.maps.local import fit_local
-from veclink.uses.maps.moments import sum_of
+from veclink.uses.maps import (
+    KINDS,
+    Map,
+    Moments,
+    Paired,
+    Solver,
+    fit_blend,
+    fit_local,
+    fit_map,
+    fit_procrustes,
+    fit_ridge,
+    map_from_arrays,
+    sum_of,
+)
+from veclink.uses.translating import read_arrays, write_arrays
 
 
 def paired(x: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> Paired:
@@ -59,7 +69,7 @@ def test_moments_in_chunks_are_those_of_the_whole(monkeypatch: pytest.MonkeyPatc
     papers = all_papers()
     x, y = unit_rows(papers.a[:90].copy()), unit_rows(papers.b[:90].copy())
     weight = np.random.default_rng(0).random(90)
-    monkeypatch.setattr("veclink.uses.maps.moments.CHUNK", 17)
+    monkeypatch.setattr("veclink.uses.maps.CHUNK", 17)
     pairs = paired(x, y, weight)
     total = sum_of([Moments.of(pairs.only(np.arange(90) < 40)), Moments.of(pairs.only(np.arange(90) >= 40))])
     xx, xy = total.centred()
