@@ -181,8 +181,8 @@ class SqliteStore(SqlStore):
 
     @contextmanager
     def _writing(self) -> Iterator[Any]:
-        with self._connection as connection:
-            yield connection
+        with self.alone():  # else an error that has rolled back by itself would be lost in a second try
+            yield self._connection
 
     def _fill(self, writer: Any, batches: Iterable[Any], first: Any) -> None:
         names = first.column_names
