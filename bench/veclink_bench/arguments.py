@@ -33,27 +33,6 @@ def parser(doc: str | None, *, data: bool = False) -> argparse.ArgumentParser:
     return made
 
 
-def resumable_parser(doc: str | None, output: Path, *, trials: int | None = None) -> argparse.ArgumentParser:
-    """A parser for a study on corpora that measures what its output file lacks.
-
-    Parameters
-    ----------
-    doc : str
-        The docstring of the module.
-    output : Path
-        Where results are kept unless `--output` says otherwise.
-    trials : int, optional
-        Adds `--trials`, which is this many unless told.
-    """
-    made = parser(doc, data=True)
-    if trials is not None:
-        made.add_argument("--trials", type=int, default=trials, help="trials of each case")
-    made.add_argument("--seconds", type=float, default=600.0, help="begin nothing after this time")
-    made.add_argument("--output", type=Path, default=output)
-    made.add_argument("--table", action=PrintKeptResults, help="print what is there, measure nothing")
-    return made
-
-
 class PrintKeptResults(argparse.Action):
     """An option that prints what was measured before, and so needs no folder of data."""
 

@@ -21,8 +21,6 @@ class Entry:
 STUDIES = {
     "real": Entry("studies.real", "collections as users have them: unequal, with copies, with little in common"),
     "bounds": Entry("studies.bounds", "the same where every link is known: what the vectors allow"),
-    "merge-sure": Entry("studies.merge_sure", "which links may make two rows one, and by which map the rest moves"),
-    "advise": Entry("studies.advise", "what `veclink advise` says of changing the model, beside what is true"),
     "mutants": Entry("mutants", "small faults put into `confidence` one at a time: do the tests notice"),
 }
 SPEED = {
@@ -32,7 +30,6 @@ SPEED = {
     "store-speed": Entry("speed.stores", "reading each store, against a bare loop over its own client"),
 }
 PAGES = {
-    "together": Entry("together", "measure the cells of several studies at once on many cores, and take them in"),
     "results": Entry("results_page", "fill the numbers and tables of all pages from the results, draw all figures"),
     "check": Entry("checking", "fail where a page is not what the results and the code say"),
     "report-pictures": Entry("pictures.report_page", "the pictures of the report and of the probe's page"),

@@ -97,7 +97,9 @@ def run_experiments(names: list[str], options: Options) -> None:
         )
         out = options.out or results_folder("experiments")
         ending = "" if setup.full else "-quick"
-        files = {name: out if out.suffix == ".json" else out / f"{name}{ending}.json" for name in names}
+        files = {
+            name: out if out.suffix == ".json" else out / f"{name.replace('-', '_')}{ending}.json" for name in names
+        }
         if len(set(files.values())) < len(names):
             raise InputError(f"Several experiments are kept in a folder, and {out} is one file.")
         stores = {name: Store(file, name, setup, again=options.again) for name, file in files.items()}

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from veclink.uses.merging import DEFAULT_SURE
-from veclink_bench.studies.merge_sure import CHOSEN_ON, CORPORA, MOST_HIDDEN, OUTPUT, OVERLAPS
+from veclink_bench.experiments.merge_sure import CHOSEN_ON, CORPORA, MOST_HIDDEN, OVERLAPS
+from veclink_bench.places import results_folder
 
 
 def merge_sure_figures() -> dict[str, Callable[[], float]]:
@@ -36,10 +37,11 @@ def _mean(measure: str, corpus: str, overlap: float) -> float:
 
 def _at_default(measure: str, corpus: str, overlap: float) -> np.ndarray:
     """A measure in each cell of a corpus and overlap, merged by the default `sure`."""
-    cells = [cell for cell in _cells() if (cell["corpus"], cell["overlap"]) == (corpus, overlap)]
+    cells = [cell for cell in _cells() if (cell["pair"][0], cell["overlap"]) == (corpus, overlap)]
     return np.array([cell["sure"][str(DEFAULT_SURE)][measure] for cell in cells])
 
 
 @cache
 def _cells() -> list[dict[str, Any]]:
-    return json.loads(OUTPUT.read_text(encoding="utf-8"))["cells"]
+    file = results_folder("experiments") / "merge_sure.json"
+    return list(json.loads(file.read_text(encoding="utf-8"))["cells"].values())

@@ -11,12 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from veclink_bench.experiments import EXPERIMENTS
+from veclink_bench.experiments import EXPERIMENTS, load
 from veclink_bench.experiments.tables import trials_of
 from veclink_bench.places import BENCH
 from veclink_bench.real_table import kinds_table
 from veclink_bench.span_figures import span_trials
-from veclink_bench.studies import advise, bounds, merge_sure
+from veclink_bench.studies import bounds
 from veclink_bench.studies.real import kept_trials
 from veclink_bench.versions import recorded_version
 
@@ -149,14 +149,19 @@ def ray_matching(results: Path = SPEED) -> str:
 
 def merge_choices(results: Path = RESULTS) -> str:
     """What each `--probability` and each map of a merge hides and finds, by `veclink bench merge-sure`."""
-    cells = json.loads((results / "merge_sure.json").read_text(encoding="utf-8"))["cells"]
-    return merge_sure.tables(cells).rstrip()
+    return _bodies("merge-sure", results)
 
 
 def advice(results: Path = RESULTS) -> str:
     """What `veclink advise` said in each cell of `veclink bench advise`, and how often it was right."""
-    cells = json.loads((results / "advise.json").read_text(encoding="utf-8"))["cells"]
-    return advise.table(cells).rstrip()
+    return _bodies("advise", results)
+
+
+def _bodies(name: str, results: Path) -> str:
+    """The tables of an experiment, without their headings."""
+    file = results / f"{name.replace('-', '_')}.json"
+    cells = list(json.loads(file.read_text(encoding="utf-8"))["cells"].values())
+    return "\n".join(each.markdown().split("\n", 2)[2] for each in load(name).tables(cells)).rstrip()
 
 
 def gpu_linking(results: Path = SPEED) -> str:
@@ -187,7 +192,7 @@ def versions_of_tables(results: Path = RESULTS) -> str:
     """Of every experiment that links: the version of the code, the cells, and the trials behind a mean."""
     lines = ["| table | measured with | cells | trials of each |", "|---|---|---|---|"]
     for name in EXPERIMENTS:
-        file = results / f"{name}.json"
+        file = results / f"{name.replace('-', '_')}.json"
         if name in WITHOUT_LINKS or not file.exists():
             continue
         cells = list(json.loads(file.read_text(encoding="utf-8"))["cells"].values())

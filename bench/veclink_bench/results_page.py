@@ -36,7 +36,7 @@ def main() -> None:
 def _draw(data: str | None) -> None:
     folder = data_folder(data)
     for name, ending in ((name, ending) for name in EXPERIMENTS for ending in ("", "-quick")):
-        path = results_folder("experiments") / f"{name}{ending}.json"
+        path = results_folder("experiments") / f"{name.replace('-', '_')}{ending}.json"
         if not path.exists():
             continue
         # A quick main run leaves the slow methods out, unless they are asked for.

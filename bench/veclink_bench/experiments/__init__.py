@@ -29,6 +29,8 @@ EXPERIMENTS = {
     "glove": "linking with GloVe means, which no contrastive loss made",
     "jaccard": "overlap of the k nearest neighbours in two spaces",
     "merging": "retrieval from a merged collection, by overlap",
+    "merge-sure": "which links may make two rows one, and by which map the rest moves",
+    "advise": "what `veclink advise` says of changing the model, beside what is true",
     "clustering": "clusters of two collections at once",
     "many": "three collections linked at once, against each two of them",
 }
@@ -38,4 +40,4 @@ def load(name: str) -> Any:
     """The module of an experiment."""
     if name not in EXPERIMENTS:
         raise InputError(f"There is no experiment {name!r}; there are {', '.join(EXPERIMENTS)}.")
-    return import_module(f"veclink_bench.experiments.{name}")
+    return import_module(f"veclink_bench.experiments.{name.replace('-', '_')}")

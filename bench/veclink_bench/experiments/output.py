@@ -29,6 +29,8 @@ def finish(store: Store, *, show: bool = True) -> dict[str, Any]:
     with written_whole(markdown) as temporary:
         temporary.write_text(f"## {module.TITLE}\n\n" + "\n".join(table.markdown() for table in tables))
     answer |= {"json": str(store.path), "markdown": str(markdown)}
+    if not hasattr(module, "draw"):
+        return answer | {"tables": [_plain(table) for table in tables]}
     try:
         drawn = module.draw(cells)
     except MissingExtra as error:

@@ -8,7 +8,7 @@ import pytest
 
 from veclink.uses.merging import DEFAULT_SURE
 from veclink_bench import merge_sure_figures as figures
-from veclink_bench.studies.merge_sure import CHOSEN_ON, OVERLAPS, tables
+from veclink_bench.experiments.merge_sure import CHOSEN_ON, OVERLAPS, tables
 
 FOUND = {"recall": 0.9, "ndcg": 0.5}
 
@@ -17,8 +17,7 @@ def cell(hidden: float) -> dict[str, Any]:
     """A split of the corpus that the default was chosen on."""
     merged = {"hidden": hidden, "expected": 0.2, "copies": 7, **FOUND}
     return {
-        "corpus": CHOSEN_ON,
-        "models": ["minilm", "mpnet"],
+        "pair": [CHOSEN_ON, "minilm", "mpnet"],
         "overlap": OVERLAPS[0],
         "native": {"recall": 1.0, "ndcg": 1.0},
         "sure": {str(DEFAULT_SURE): merged},
@@ -29,9 +28,9 @@ def cell(hidden: float) -> dict[str, Any]:
 
 
 def test_every_table_names_its_measure_and_the_maps_their_probability() -> None:
-    heads = [block.splitlines()[0] for block in tables([cell(0.1)]).split("\n\n")]
-    assert len(heads) == 3 and all("Recall@100, % of native" in head for head in heads)
-    assert heads[1].startswith("| `--map`, at probability 0.9 |")
+    found = tables([cell(0.1)])
+    assert len(found) == 3 and all("Recall@100, % of native" in " ".join(table.columns) for table in found)
+    assert found[1].columns[0] == "`--map`, at probability 0.9" and found[1].rows[0][-1] == "50.0"
 
 
 def test_a_mean_below_the_rule_does_not_hide_a_cell_above_it(monkeypatch: pytest.MonkeyPatch) -> None:
