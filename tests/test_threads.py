@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from grown_papers import first_links, grown_papers
 from veclink import Linker
 from veclink.errors import InputError
 from veclink.progress import Progress
-from veclink.threads import computing, cores, cpu_quota, multiply, share, thread_count
+from veclink.threads import computing, cores, multiply, share, thread_count
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -49,31 +48,6 @@ def test_a_number_of_threads_that_is_none_is_refused(wrong: str, monkeypatch: py
         thread_count()
     with pytest.raises(InputError, match="whole number from 1"), computing(0):
         pass
-
-
-def test_a_quota_of_the_control_group_or_of_one_above_it_counts(tmp_path: Path) -> None:
-    groups, own = tmp_path / "sys/fs/cgroup", tmp_path / "sys/fs/cgroup/jobs/mine"
-    own.mkdir(parents=True)
-    (tmp_path / "proc/self").mkdir(parents=True)
-    (tmp_path / "proc/self/cgroup").write_text("0::/jobs/mine\n")
-    assert cpu_quota(tmp_path) is None
-    (own / "cpu.max").write_text("max 100000\n")
-    (groups / "jobs/cpu.max").write_text("150000 100000\n")
-    assert cpu_quota(tmp_path) == 1.5
-    (own / "cpu.max").write_text("50000 100000\n")
-    assert cpu_quota(tmp_path) == 0.5
-
-
-def test_a_quota_of_the_first_version_of_control_groups_counts(tmp_path: Path) -> None:
-    own = tmp_path / "sys/fs/cgroup/cpu/mine"
-    own.mkdir(parents=True)
-    (tmp_path / "proc/self").mkdir(parents=True)
-    (tmp_path / "proc/self/cgroup").write_text("4:memory:/other\n3:cpu,cpuacct:/mine\n")
-    (own / "cpu.cfs_period_us").write_text("100000\n")
-    (own / "cpu.cfs_quota_us").write_text("-1\n")
-    assert cpu_quota(tmp_path) is None
-    (own / "cpu.cfs_quota_us").write_text("300000\n")
-    assert cpu_quota(tmp_path) == 3.0
 
 
 def test_blas_has_one_thread_while_something_is_computed_and_its_own_again_when_all_is_done() -> None:

@@ -90,47 +90,54 @@ def showing_progress(*, quiet: bool) -> Iterator[ProgressListener | None]:
     from rich.console import Console
 
     console = Console(stderr=True)
-    if console.is_jupyter:
-        yield _line_of_a_notebook()
-        sys.stderr.write("\n")
-    elif console.is_terminal:
+    if console.is_terminal and not console.is_jupyter:
         with _live_line(console) as draw:
             yield draw
-    else:
-        yield _plain_lines(console)
+        return
+    started = last = time.monotonic()
+    width = 0
+
+    def write(now: Progress) -> None:
+        nonlocal last, width
+        moment = time.monotonic()
+        line = ": ".join(filter(None, [now.stage, describe(now, moment - started)]))
+        if console.is_jupyter:
+            sys.stderr.write(f"\r{line.ljust(width)}")  # what is shorter must hide what was longer
+            sys.stderr.flush()
+            width = len(line)
+        elif moment - last >= LOG_EVERY:
+            last = moment
+            console.print(line, highlight=False, soft_wrap=True)
+
+    yield write
+    if console.is_jupyter:
+        sys.stderr.write("\n")
 
 
 def describe(now: Progress, elapsed: float) -> str:
     """One line about a step; the time left is an upper bound, for a linker stops when nothing changes any more."""
-    if now.rows_per_second is not None:
-        return _describe_reading(now, now.rows_per_second)
     if now.stage == COMPILING:
         return "once, for some seconds"
+    rate = now.rows_per_second
+    if rate is not None:
+        of = "" if now.of is None else f" of {now.of:,}"
+        parts = [f"{now.step:,}{of} rows", f"{rate:,.0f} a second"]
+        return ", ".join(parts if now.of is None or not rate else [*parts, _left((now.of - now.step) / rate)])
     if not now.step:  # its stage says all that there is to say
         return ""
     parts = [f"iteration {now.step}"]
-    if now.confidence is None:
-        parts.append(f"{now.links:,} links")
-    elif now.confidence < LEAST_CONFIDENCE:
+    if now.confidence is not None and now.confidence < LEAST_CONFIDENCE:
         parts.append(f"{now.links:,} pairs tried, no links yet")
     else:
-        parts += [f"{now.links:,} links", f"confidence {now.confidence:.2f}"]
+        parts.append(f"{now.links:,} links")
+        parts += [] if now.confidence is None else [f"confidence {now.confidence:.2f}"]
     if now.of is not None:
-        left = round(elapsed / now.step * (now.of - now.step))
-        parts.append(f"at most {left // 60}:{left % 60:02d} left")
+        parts.append(f"at most {_left(elapsed / now.step * (now.of - now.step))}")
     return ", ".join(parts)
 
 
-def _line(now: Progress, elapsed: float) -> str:
-    status = describe(now, elapsed)
-    return f"{now.stage}: {status}" if status else now.stage
-
-
-def _describe_reading(now: Progress, rate: float) -> str:
-    of = "" if now.of is None else f" of {now.of:,}"
-    left = round((now.of - now.step) / rate) if now.of is not None and rate > 0 else None
-    parts = [f"{now.step:,}{of} rows", f"{rate:,.0f} a second"]
-    return ", ".join(parts if left is None else [*parts, f"{left // 60}:{left % 60:02d} left"])
+def _left(seconds: float) -> str:
+    return f"{round(seconds) // 60}:{round(seconds) % 60:02d} left"
 
 
 @contextmanager
@@ -138,13 +145,8 @@ def _live_line(console: Console) -> Iterator[ProgressListener]:
     from rich.progress import BarColumn, SpinnerColumn, TextColumn
     from rich.progress import Progress as Bar
 
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.fields[stage]}"),
-        BarColumn(bar_width=None),
-        TextColumn("{task.fields[status]}"),
-    )
-    with Bar(*columns, console=console, transient=True) as bar:
+    texts = TextColumn("{task.fields[stage]}"), TextColumn("{task.fields[status]}")
+    with Bar(SpinnerColumn(), texts[0], BarColumn(bar_width=None), texts[1], console=console, transient=True) as bar:
         task = bar.add_task("", total=None, stage="reading", status="")
         started = time.monotonic()
 
@@ -153,30 +155,3 @@ def _live_line(console: Console) -> Iterator[ProgressListener]:
             bar.update(task, completed=now.step, total=now.of, stage=now.stage, status=status)
 
         yield draw
-
-
-def _line_of_a_notebook() -> ProgressListener:
-    started = time.monotonic()
-    width = 0
-
-    def write(now: Progress) -> None:
-        nonlocal width
-        line = _line(now, time.monotonic() - started)
-        sys.stderr.write(f"\r{line.ljust(width)}")  # what is shorter must hide what was longer
-        sys.stderr.flush()
-        width = len(line)
-
-    return write
-
-
-def _plain_lines(console: Console) -> ProgressListener:
-    started = last = time.monotonic()
-
-    def write(now: Progress) -> None:
-        nonlocal last
-        moment = time.monotonic()
-        if moment - last >= LOG_EVERY:
-            last = moment
-            console.print(_line(now, moment - started), highlight=False, soft_wrap=True)
-
-    return write

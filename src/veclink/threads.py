@@ -11,15 +11,13 @@ The parts of a job are the same however many threads there are, and so is every 
 from __future__ import annotations
 
 import functools
-import math
 import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from functools import cache
-from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -52,49 +50,11 @@ def thread_count() -> int:
     return max(1, min([cores(), *(int(limit) for limit in limits if limit.isdigit())]))
 
 
-@cache
 def cores() -> int:
-    """Cores that this process may use: those that it is bound to, or fewer where its control group has a quota."""
-    bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quota = cpu_quota()
-    return bound if quota is None else min(bound, math.ceil(quota))
-
-
-def cpu_quota(root: Path = Path("/")) -> float | None:
-    """Cores' worth of time that the control group of this process, or one above it, may use; None without a limit.
-
-    root: where `proc` and `sys` lie.
-    """
-    quotas: list[float] = []
-    try:
-        groups = (root / "proc/self/cgroup").read_text().splitlines()
-    except OSError:  # not Linux
-        return None
-    for line in groups:
-        _, controllers, path = line.split(":", 2)
-        if controllers and "cpu" not in controllers.split(","):
-            continue
-        mounted = root / "sys/fs/cgroup" / ("cpu" if controllers else "")
-        own = mounted / path.strip("/")
-        for folder in (own, *own.parents):
-            quotas += _quota_of(folder)
-            if folder == mounted:
-                break
-    return min(quotas, default=None)
-
-
-def _quota_of(group: Path) -> list[float]:
-    """The quota of one control group, of version 2 or 1, in cores; empty where it has none."""
-    try:
-        if (group / "cpu.max").exists():
-            quota, period = (group / "cpu.max").read_text().split()
-        else:
-            quota = (group / "cpu.cfs_quota_us").read_text()
-            period = (group / "cpu.cfs_period_us").read_text()
-        cores = int(quota) / int(period)
-    except (OSError, ValueError):  # "max": no limit
-        return []
-    return [cores] if cores > 0 else []
+    """Cores that this process may use."""
+    if hasattr(os, "process_cpu_count"):  # Python 3.13
+        return os.process_cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
@@ -104,11 +64,11 @@ def computing(threads: int | None = None) -> Iterator[None]:
     threads: None leaves the number as it is (see `thread_count`).
     """
     asked = _asked.set(_asked.get() if threads is None else _checked(threads, "threads"))
-    _blas.limit()
+    _blas.change(1)
     try:
         yield
     finally:
-        _blas.release()
+        _blas.change(-1)
         _asked.reset(asked)
 
 
@@ -179,26 +139,18 @@ class _Blas:
         self.running = 0
         self.limits: Any = None
 
-    def limit(self) -> None:
+    def change(self, by: int) -> None:
+        """One computation more (1), or less (−1)."""
         with self.lock:
-            self.running += 1
-            if self.running == 1:
-                self.limits = _one_blas_thread()
+            self.running += by
+            if by == self.running == 1:
+                with suppress(ImportError):
+                    from threadpoolctl import threadpool_limits
 
-    def release(self) -> None:
-        with self.lock:
-            self.running -= 1
-            if self.running == 0 and self.limits is not None:
+                    self.limits = threadpool_limits(1, user_api="blas")
+            elif self.running == 0 and self.limits is not None:
                 self.limits.restore_original_limits()
                 self.limits = None
-
-
-def _one_blas_thread() -> Any:
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        return None
-    return threadpool_limits(1, user_api="blas")
 
 
 _blas = _Blas()

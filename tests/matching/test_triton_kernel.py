@@ -14,42 +14,42 @@ from veclink.matching.torch_backend import DeviceRows
 SMALL = triton_kernel.Tuning(rows=64, columns=32, step=16, warps=4, stages=1, tiles=2)
 
 
-@pytest.fixture
-def fused(monkeypatch):
-    """match() with lists from the kernel, in tiles and with a sample that suit small clouds."""
-
-    def match(left, right, *, k=10, depth=1, tuning=SMALL, sample=256):
-        whole = triton_kernel.nearest
-        with monkeypatch.context() as patched:
-            patched.setattr(triton_kernel, "nearest", lambda *sides: whole(*sides, tuning=tuning, sample=sample))
-            return torch_backend.match(left, right, Ranks(k, depth), fused=True)
-
-    return match
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Tiles and a sample that suit small clouds, and kernels on the CPU."""
+    monkeypatch.setattr(torch_backend, "WITH_TRITON", ("cpu",))
+    monkeypatch.setattr(triton_kernel, "SAMPLE", 256)
+    tune(monkeypatch, SMALL)
 
 
-@pytest.fixture
-def agrees(fused):
-    def compare(left, right, *, tuning=SMALL, **options):
-        found = fused(left, right, tuning=tuning, **options)
-        expected = brute_force(left, right, Ranks(options.get("k", 10), options.get("depth", 1)))
-        for mine, theirs in ((found.forward, expected.forward), (found.backward, expected.backward)):
-            np.testing.assert_array_equal(mine.index, theirs.index)
-            np.testing.assert_allclose(mine.score, theirs.score, rtol=0, atol=2e-6)
+def tune(monkeypatch, tuning):
+    for module in (triton_kernel, triton_search):
+        monkeypatch.setattr(module, "tuning_for", lambda device: tuning)
+    grouped = triton_kernel.Tuning(rows=32, columns=32, step=16, warps=4, stages=1)
+    monkeypatch.setattr(triton_search, "GROUPED", grouped)
 
-    return compare
+
+def agrees(left, right, *, k=10, depth=1):
+    found = torch_backend.match(left, right, Ranks(k, depth))
+    expected = brute_force(left, right, Ranks(k, depth))
+    for mine, theirs in ((found.forward, expected.forward), (found.backward, expected.backward)):
+        np.testing.assert_array_equal(mine.index, theirs.index)
+        np.testing.assert_allclose(mine.score, theirs.score, rtol=0, atol=2e-6)
 
 
 @pytest.mark.parametrize("n1, n2, dimension", [(1, 1, 2), (65, 63, 15), (130, 97, 40), (64, 200, 100)])
 @pytest.mark.parametrize("k, depth", [(1, 1), (10, 2)])
-def test_odd_sizes_rank_as_the_reference(agrees, n1, n2, dimension, k, depth):
+def test_odd_sizes_rank_as_the_reference(n1, n2, dimension, k, depth):
     agrees(unit_rows(n1, dimension, seed=1), unit_rows(n2, dimension, seed=2), k=k, depth=depth)
 
 
 @pytest.mark.parametrize("slab", [256, 1 << 18])
-def test_every_row_above_its_floor_is_listed_or_beaten(slab):
+def test_every_row_above_its_floor_is_listed_or_beaten(monkeypatch, slab):
     left, right = (torch.from_numpy(unit_rows(n, 16, seed=n)).half() for n in (510, 600))
     tuning = triton_kernel.Tuning(rows=256, columns=16, step=16, warps=4, stages=1, tiles=4)
-    lists = triton_kernel.nearest(left, right, 8, tuning=tuning, sample=256, slab=slab)
+    tune(monkeypatch, tuning)
+    monkeypatch.setattr(triton_kernel, "SLAB", slab)
+    lists = triton_kernel.nearest(left, right, 8)
     cosine = left.float() @ right.float().T
     for near, whole in zip(lists, (cosine, cosine.T), strict=True):
         assert torch.isfinite(near.floor).all()
@@ -61,22 +61,24 @@ def test_every_row_above_its_floor_is_listed_or_beaten(slab):
         torch.testing.assert_close(near.cosine[row, place], whole[row, near.index[row, place].long()])
 
 
-def test_floors_from_a_sample_rank_as_the_reference(agrees):
+def test_floors_from_a_sample_rank_as_the_reference(monkeypatch):
     tuning = triton_kernel.Tuning(rows=256, columns=16, step=16, warps=4, stages=1, tiles=8)
-    agrees(unit_rows(510, 12, seed=3), unit_rows(600, 12, seed=4), tuning=tuning, k=1)
+    tune(monkeypatch, tuning)
+    agrees(unit_rows(510, 12, seed=3), unit_rows(600, 12, seed=4), k=1)
 
 
-def test_duplicates_and_ties_rank_as_the_reference(agrees):
+def test_duplicates_and_ties_rank_as_the_reference():
     draw = np.random.default_rng(7)
     distinct = unit_rows(12, 8, seed=8)
     agrees(distinct[draw.integers(0, 12, 150)], distinct[draw.integers(0, 12, 140)], k=10, depth=2)
 
 
-def test_more_survivors_than_there_is_room_for_at_first_are_kept_in_a_second_run():
+def test_more_survivors_than_there_is_room_for_at_first_are_kept_in_a_second_run(monkeypatch):
     left = torch.from_numpy(unit_rows(16, 16, seed=9)).half()
     right = torch.from_numpy(unit_rows(600, 16, seed=10)).half()
     tuning = triton_kernel.Tuning(rows=16, columns=64, step=16, warps=4, stages=1, tiles=2)
-    near, _ = triton_kernel.nearest(left, right, 600, tuning=tuning)
+    tune(monkeypatch, tuning)
+    near, _ = triton_kernel.nearest(left, right, 600)
     assert (near.index.sort(dim=1).values == torch.arange(600)).all()
 
 
@@ -90,11 +92,12 @@ def test_inner_products_where_the_rows_lie_are_those_of_gathered_rows(n1, n2, di
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-7)
 
 
-def test_pairs_above_are_those_of_the_product():
+def test_pairs_above_are_those_of_the_product(monkeypatch):
     left, right = (torch.from_numpy(unit_rows(n, 20, seed=n)).half() for n in (130, 97))
     product = left.float() @ right.float().T
+    monkeypatch.setattr(triton_kernel, "SLAB", 64)
     least = product.topk(4, dim=1).values[:, -1] + 1e-3
-    row, column = triton_kernel.pairs_above(left, right, least, tuning=SMALL, slab=64)
+    row, column = triton_kernel.pairs_above(left, right, least)
     found = torch.zeros(product.shape, dtype=torch.bool)
     found[row, column] = True
     assert len(row) == found.sum() == (product > least[:, None]).sum() > 300
@@ -104,8 +107,7 @@ def test_pairs_above_are_those_of_the_product():
 @pytest.mark.parametrize("q, n, k", [(333, 700, 10), (3, 40, 10), (130, 64, 1)])
 def test_the_quick_search_finds_what_it_finds_in_torch(q, n, k):
     queries, others = (torch.from_numpy(unit_rows(rows, 24, seed=rows)).half().float() for rows in (q, n))
-    grouped = triton_kernel.Tuning(rows=32, columns=32, step=16, warps=4, stages=1)
-    best, index, nearest = triton_search.searched(queries, others, k, tuning=SMALL, grouped=grouped)
+    best, index, nearest = triton_search.searched(queries, others, k)
     expected = search.plain(queries, DeviceRows(others, torch.device("cpu")), k, 512)
     assert (index == expected[1]).mean() > 0.99  # sums of another order
     np.testing.assert_allclose(best, expected[0], atol=1e-5)
@@ -115,8 +117,7 @@ def test_the_quick_search_finds_what_it_finds_in_torch(q, n, k):
 
 def test_the_quick_search_finds_the_same_however_many_rows_are_asked_at_once(monkeypatch):
     queries, others = (torch.from_numpy(unit_rows(rows, 24, seed=rows)) for rows in (150, 300))
-    grouped = triton_kernel.Tuning(rows=32, columns=32, step=16, warps=4, stages=1)
-    whole = triton_search.searched(queries, others, 10, tuning=SMALL, grouped=grouped)
+    whole = triton_search.searched(queries, others, 10)
     monkeypatch.setattr(triton_search, "LARGEST", 1)
-    for part, expected in zip(triton_search.searched(queries, others, 10, SMALL, grouped), whole, strict=True):
+    for part, expected in zip(triton_search.searched(queries, others, 10), whole, strict=True):
         assert np.array_equal(part, expected)

@@ -200,24 +200,6 @@ class RayCloudPair(CloudPair):
         best, index, largest = search.merged((parts[start] for start in sorted(parts)), self.k)
         return index, best - largest.mean(axis=1)
 
-    def cosines(self, projections: Projections, rows_a: np.ndarray, rows_b: np.ndarray) -> np.ndarray:
-        """The cosine of each pair of rows under the projections, (c,) float32."""
-        out = np.empty(len(rows_a), np.float32)
-        left, right = self.projected("a", projections[0]), self.projected("b", projections[1])
-        cell = rows_a // left.size * len(right.blocks) + rows_b // right.size
-        order = np.argsort(cell, kind="stable")
-        ends = np.searchsorted(cell[order], np.arange(len(left.blocks) * len(right.blocks) + 1))
-
-        def calls() -> Iterator[tuple[np.ndarray, Call]]:
-            for place, (one, other) in enumerate(product(left.blocks, right.blocks)):
-                here = order[ends[place] : ends[place + 1]]
-                if len(here):
-                    yield here, (cosines, (one, other, rows_a[here] % left.size, rows_b[here] % right.size))
-
-        for here, found in self.cluster.results(calls()):
-            out[here] = found
-        return out
-
 
 def match(left: Stored, right: Stored, cluster: Cluster, ranks: Ranks, *, memory: int | None = None) -> Matches:
     """What `matching.match` returns for rows of unit length that lie in the object store.
@@ -373,11 +355,6 @@ def searched(
     others = projected(device, projection, block) if device == "cpu" else _projected_on(device, projection, block)
     best, index, largest = search.searched(queries, others, k=k, device=device)
     return best, index + start, largest
-
-
-def cosines(left: np.ndarray, right: np.ndarray, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """The cosine of each pair of a row of one block and a row of the other."""
-    return np.einsum("ij,ij->i", left[rows], right[others])
 
 
 def _device_rows(device: str, left: np.ndarray, right: np.ndarray) -> tuple[Any, Any]:

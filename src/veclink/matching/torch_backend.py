@@ -26,6 +26,7 @@ LENGTHENED = 8  # numbers that a row is lengthened by: tensor cores take multipl
 USEFUL = 1 << 33  # bytes to work in: more make nothing quicker
 MOST_COSINES, COSINE_COST = 1 << 30, 24  # held at once by `brute_force`, and bytes of each with what is made of it
 SENT = 1 << 16  # rows at a time
+WITH_TRITON = ("cuda",)  # kinds of devices; tests add the CPU, for its interpreter
 
 
 class DeviceRows:
@@ -86,24 +87,21 @@ def match(
     *,
     memory: int | None = None,
     device: str = "cpu",
-    fused: bool | None = None,
 ) -> Matches:
     """Matches of `left` (n1, s) and `right` (n2, s), rows of unit length, computed on a torch device.
 
     Tensors are taken as they are, wherever they lie.
     memory: bytes to use on the device, by default half of what is free there (on the CPU, as the CPU matcher).
-    fused: whether the Triton kernel makes the lists; by default where it can, and where there are too many rows for
-    `brute_force`.
     """
     place = torch_device(device)
     budget = free_memory(place) // 2 if memory is None else memory
     rows, columns = (DeviceRows(side, place, budget // 4) for side in (left, right))
-    if fused is None and place.type == "cuda" and rows.whole is not None and columns.whole is not None:
+    if place.type == "cuda" and rows.whole is not None and columns.whole is not None:
         if len(rows) * len(columns) <= min(MOST_COSINES, budget // 2 // COSINE_COST):
             return brute_force(rows.whole, columns.whole, ranks)
     room = min(budget // 4, USEFUL)
-    near, exact = listed(rows, columns, ranks, room, fused)
-    find: Find | None = None if for_triton(rows, columns, fused) is None else likely_pairs
+    near, exact = listed(rows, columns, ranks, room)
+    find: Find | None = None if for_triton(rows, columns) is None else likely_pairs
     again = scans(rows, columns, tile=device_tile(rows, columns, room), memory=room, find=find)
     return proven(near, exact, again, ranks)
 
@@ -115,10 +113,10 @@ def device_tile(rows: DeviceRows, columns: DeviceRows, memory: int) -> tuple[int
 
 
 def listed(
-    rows: DeviceRows, columns: DeviceRows, ranks: Ranks, memory: int, fused: bool | None = None
+    rows: DeviceRows, columns: DeviceRows, ranks: Ranks, memory: int
 ) -> tuple[tuple[Nearest, Nearest], tuple[torch.Tensor, torch.Tensor]]:
     """Lists of the nearest for both sides, max(k, depth) or more in each, and the exact cosines of what they list."""
-    held, tile = for_triton(rows, columns, fused), device_tile(rows, columns, memory)
+    held, tile = for_triton(rows, columns), device_tile(rows, columns, memory)
     if held is None:
         near = lists.nearest(rows, columns, ranks.list_width, tile)
     else:
@@ -154,11 +152,9 @@ def likely_pairs(rows: DeviceRows, others: DeviceRows, wanted: Wanted) -> tuple[
     return triton_kernel.pairs_above(asked, columns, wanted.reached() / 2)
 
 
-def for_triton(
-    rows: DeviceRows, columns: DeviceRows, wanted: bool | None = None
-) -> tuple[torch.Tensor, torch.Tensor] | None:
-    """The rows of both sides, where the Triton kernels are wanted, by default on CUDA, and can run; else None."""
-    if wanted is False or (wanted is None and rows.device.type != "cuda"):
+def for_triton(rows: DeviceRows, columns: DeviceRows) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """The rows of both sides, where the Triton kernels can run on them; else None."""
+    if rows.device.type not in WITH_TRITON:
         return None
     if rows.whole is None or columns.whole is None or importlib.util.find_spec("triton") is None:
         return None

@@ -16,6 +16,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import torch
@@ -36,6 +37,31 @@ class Tuning:
     warps: int = 8
     stages: int = 3
     tiles: int = 16
+
+    def padded(self, left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Both sides in float16, with zeros up to whole blocks and steps, so that the kernels need no bounds."""
+        return padded(left, self.rows, self.step), padded(right, self.columns * self.tiles, self.step)
+
+    def described(self, left: torch.Tensor, right: torch.Tensor) -> tuple[TensorDescriptor, TensorDescriptor]:
+        """Padded sides as the copy engine of a Hopper takes them, in blocks of so many rows and dimensions."""
+        blocks = ((left, self.rows), (right, self.columns))
+        one, other = (TensorDescriptor.from_tensor(side, [size, self.step]) for side, size in blocks)
+        return one, other
+
+    def options(self, dimension: int) -> dict[str, int]:
+        """What every kernel is compiled for."""
+        return {
+            "D": dimension, "ROWS": self.rows, "COLUMNS": self.columns, "STEP": self.step,
+            "num_warps": self.warps, "num_stages": self.stages,
+        }  # fmt: skip
+
+
+def padded(rows: torch.Tensor, block: int, step: int) -> torch.Tensor:
+    """Rows in float16, with zeros up to whole blocks and steps."""
+    n, d = rows.shape
+    whole = torch.zeros((-(-n // block) * block, -(-d // step) * step), dtype=torch.float16, device=rows.device)
+    whole[:n, :d] = rows
+    return whole
 
 
 # TUNED was best on the H200 (bench/results/speed/gpu_matching.json); devices not in it take SAFE, small enough to run
@@ -103,148 +129,116 @@ def fits(rows: int, columns: int) -> bool:
     return max(rows, columns) < (1 << _PLACE_BITS.value) - (1 << 16)  # less what padding may add
 
 
-def nearest(
-    left: torch.Tensor,
-    right: torch.Tensor,
-    width: int,
-    tuning: Tuning | None = None,
-    sample: int = SAMPLE,
-    slab: int = SLAB,
-) -> tuple[Nearest, Nearest]:
+def nearest(left: torch.Tensor, right: torch.Tensor, width: int) -> tuple[Nearest, Nearest]:
     """Lists of up to `width` nearest rows for each row of left (n1, d) and right (n2, d), by products in float16.
 
-    Lists may be shorter than `width`; their floors hold in any case. The survivors of `slab` rows of left are held at a
-    time, since those of millions would not fit.
+    Lists may be shorter than `width`; their floors hold in any case.
     """
-    tuning = tuning or tuning_for(left.device)
-    n1, n2 = len(left), len(right)
-    left, right = padded(left, tuning.rows, tuning.step), padded(right, tuning.columns * tuning.tiles, tuning.step)
-    floor_left, floor_right = _floors(left, n1, right, n2, width, tuning, sample)
+    tuning, sizes = tuning_for(left.device), (len(left), len(right))
+    left, right = tuning.padded(left, right)
+    floors = _floors(left, right, sizes, width, tuning)
     by_row: list[Nearest] = []
     by_column: Nearest | None = None
-    slab = max(1, slab // tuning.rows) * tuning.rows
-    room = ROOM * tuning.rows
-    for start in range(0, len(left), slab):
-        floor = floor_left[start : start + slab]
-        survivors = _survivors(left[start : start + slab], right, floor, floor_right, tuning, room)
-        room = survivors[0].shape[1]  # what one slab needed, the next will need
-        row, column, cosine = _unpacked(*survivors, n1 - start, n2, tuning)
-        del survivors
-        by_row.append(_lists(row, column, cosine, floor[: n1 - start], width))
-        row += start
+    for start, row, column, cosine in _found(left, right, floors, sizes, tuning):
+        floor = floors[0][start : min(start + _slab(tuning), sizes[0])]
+        by_row.append(_lists(row, column, cosine, floor, width))
+        row = row + start
         if by_column is not None:
             held = by_column.index >= 0
             column = torch.cat([held.nonzero()[:, 0], column])
             row = torch.cat([by_column.index[held].long(), row])
             cosine = torch.cat([by_column.cosine[held], cosine])
-        found = _lists(column, row, cosine, floor_right[:n2], width)
+        lists = _lists(column, row, cosine, floors[1][: sizes[1]], width)
         # A floor that an earlier slab raised stays: what it dropped is not among the entries any more.
-        by_column = found if by_column is None else replace(found, floor=torch.maximum(found.floor, by_column.floor))
+        by_column = lists if by_column is None else replace(lists, floor=torch.maximum(lists.floor, by_column.floor))
     assert by_column is not None
     joined = (torch.cat([getattr(part, name) for part in by_row]) for name in ("cosine", "index", "floor"))
     return Nearest(*joined), by_column
 
 
-def pairs_above(
-    left: torch.Tensor,
-    right: torch.Tensor,
-    least: torch.Tensor,
-    tuning: Tuning | None = None,
-    slab: int = SLAB,
-) -> tuple[torch.Tensor, torch.Tensor]:
+def pairs_above(left: torch.Tensor, right: torch.Tensor, least: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Rows of left (n1, d) and right (n2, d), both float16, whose product is above what the left one asks, (n1,)."""
-    tuning = tuning or tuning_for(left.device)
-    n1, n2 = len(left), len(right)
-    left, right = padded(left, tuning.rows, tuning.step), padded(right, tuning.columns * tuning.tiles, tuning.step)
-    floor = torch.full((len(left),), float("inf"), device=left.device)
-    floor[:n1] = least
-    nothing = torch.full((len(right),), float("inf"), device=left.device)
-    slab = max(1, slab // tuning.rows) * tuning.rows
-    found = []
-    for start in range(0, len(left), slab):
-        survivors = _survivors(left[start : start + slab], right, floor[start : start + slab], nothing, tuning)
-        row, column, _ = _unpacked(*survivors, n1 - start, n2, tuning)
-        found.append((row + start, column))
+    tuning, sizes = tuning_for(left.device), (len(left), len(right))
+    left, right = tuning.padded(left, right)
+    floor, nothing = (torch.full((len(side),), float("inf"), device=left.device) for side in (left, right))
+    floor[: sizes[0]] = least
+    found = [(row + start, column) for start, row, column, _ in _found(left, right, (floor, nothing), sizes, tuning)]
     return torch.cat([row for row, _ in found]), torch.cat([column for _, column in found])
 
 
 def _floors(
-    left: torch.Tensor, n1: int, right: torch.Tensor, n2: int, width: int, tuning: Tuning, sample: int
+    left: torch.Tensor, right: torch.Tensor, sizes: tuple[int, int], width: int, tuning: Tuning
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """A floor for every row of both (padded) sides; +inf for padding, which nothing passes."""
+    """A floor for every row of both padded sides; +inf for padding, which nothing passes."""
     floors = []
-    for rows, n, others, n_others in ((left, n1, right, n2), (right, n2, left, n1)):
+    for rows, n, others, n_others in ((left, sizes[0], right, sizes[1]), (right, sizes[1], left, sizes[0])):
         floor = torch.full((len(rows),), float("inf"), device=rows.device)
         floor[:n] = -float("inf")
-        tiles = _sampled_tiles(n_others, width, tuning, sample)
-        if tiles:
+        most = min(SAMPLE, n_others)
+        # of fewer tiles, one would too often hold two of the largest
+        tiles = max(min(FLOOR_RANK * n_others // (EXPECTED * width), most) // tuning.columns, 2 * FLOOR_RANK)
+        if tiles * tuning.columns <= most:  # else there are too few to be sampled
             generator = torch.Generator(device="cpu").manual_seed(0)
             chosen = torch.randperm(n_others, generator=generator)[: tiles * tuning.columns].to(rows.device)
             with torch.cuda.device_of(rows):
                 _floors_of_sample[(triton.cdiv(len(rows), tuning.rows),)](
-                    described(rows, tuning.rows, tuning.step), described(others[chosen], tuning.columns, tuning.step),
-                    floor, n, tiles,
-                    D=rows.shape[1], ROWS=tuning.rows, COLUMNS=tuning.columns, STEP=tuning.step, RANK=FLOOR_RANK,
-                    num_warps=tuning.warps, num_stages=tuning.stages,
+                    *tuning.described(rows, others[chosen]), floor, n, tiles,
+                    RANK=FLOOR_RANK, **tuning.options(rows.shape[1]),
                 )  # fmt: skip
             floor[:n] = torch.nextafter(floor[:n], floor.new_full((n,), -float("inf")))
         floors.append(floor)
     return floors[0], floors[1]
 
 
-def _sampled_tiles(n: int, width: int, tuning: Tuning, most: int) -> int:
-    """Tiles of sampled partners of which the floor is taken; 0 where n are too few to be sampled."""
-    least = 2 * FLOOR_RANK  # of fewer tiles, one would too often hold two of the largest
-    size = min(FLOOR_RANK * n // (EXPECTED * width), most, n)
-    tiles = max(size // tuning.columns, least)
-    return tiles if tiles * tuning.columns <= min(most, n) else 0
+def _slab(tuning: Tuning) -> int:
+    return max(1, SLAB // tuning.rows) * tuning.rows
 
 
-def described(rows: torch.Tensor, block: int, step: int) -> TensorDescriptor:
-    """Rows as the copy engine of a Hopper takes them, in blocks of so many rows and dimensions."""
-    return TensorDescriptor.from_tensor(rows, [block, step])
+def _found(
+    left: torch.Tensor,
+    right: torch.Tensor,
+    floors: tuple[torch.Tensor, torch.Tensor],
+    sizes: tuple[int, int],
+    tuning: Tuning,
+) -> Iterator[tuple[int, torch.Tensor, torch.Tensor, torch.Tensor]]:
+    """The survivors of one slab of left after another, since those of millions of rows would not fit.
+
+    Its first row; rows, counted from there, columns and cosines.
+    """
+    slab, room = _slab(tuning), ROOM * tuning.rows
+    for start in range(0, len(left), slab):
+        here = floors[0][start : start + slab], floors[1]
+        packed, count = _survivors(left[start : start + slab], right, here, tuning, room)
+        room = packed.shape[1]  # what one slab needed, the next will need
+        used = torch.arange(room, device=packed.device) < count[:, None]
+        block = used.nonzero()[:, 0]
+        packed = packed[used]
+        column = packed & ((1 << _PLACE_BITS.value) - 1)
+        row = block * tuning.rows + ((packed >> _PLACE_BITS.value) & (tuning.rows - 1))
+        cosine = (packed >> 32).int().view(torch.float32)
+        real = (row < sizes[0] - start) & (column < sizes[1])
+        yield start, row[real], column[real], cosine[real]
 
 
 def _survivors(
-    left: torch.Tensor,
-    right: torch.Tensor,
-    floor_left: torch.Tensor,
-    floor_right: torch.Tensor,
-    tuning: Tuning,
-    room: int | None = None,
+    left: torch.Tensor, right: torch.Tensor, floors: tuple[torch.Tensor, torch.Tensor], tuning: Tuning, room: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Packed survivors (blocks of rows, room or more) and how many there are in each block."""
     blocks, chunks = len(left) // tuning.rows, len(right) // (tuning.columns * tuning.tiles)
-    room = min(room or ROOM * tuning.rows, tuning.rows * len(right))
+    room = min(room, tuning.rows * len(right))
     while True:
         count = torch.zeros(blocks, dtype=torch.int32, device=left.device)
         packed = torch.empty((blocks, room), dtype=torch.int64, device=left.device)
         with torch.cuda.device_of(left):
             _keep_survivors[(blocks, chunks)](
-                described(left, tuning.rows, tuning.step), described(right, tuning.columns, tuning.step),
-                (floor_left, floor_right), (count, packed, room),
-                D=left.shape[1], ROWS=tuning.rows, COLUMNS=tuning.columns, STEP=tuning.step, TILES=tuning.tiles,
-                PTX=left.device.type == "cuda" and torch.version.hip is None,
-                num_warps=tuning.warps, num_stages=tuning.stages,
+                *tuning.described(left, right), floors, (count, packed, room),
+                PTX=left.device.type == "cuda" and torch.version.hip is None, TILES=tuning.tiles,
+                **tuning.options(left.shape[1]),
             )  # fmt: skip
         most = int(count.max())
         if most <= room:
             return packed, count
         room = most  # the count goes on where the room ends, so it says how much is needed
-
-
-def _unpacked(
-    packed: torch.Tensor, count: torch.Tensor, n1: int, n2: int, tuning: Tuning
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Rows, columns and cosines of the survivors, without those of the padding."""
-    used = torch.arange(packed.shape[1], device=packed.device) < count[:, None]
-    block = used.nonzero()[:, 0]
-    packed = packed[used]
-    column = packed & ((1 << _PLACE_BITS.value) - 1)
-    row = block * tuning.rows + ((packed >> _PLACE_BITS.value) & (tuning.rows - 1))
-    cosine = (packed >> 32).int().view(torch.float32)
-    real = (row < n1) & (column < n2)
-    return row[real], column[real], cosine[real]
 
 
 def _lists(row: torch.Tensor, other: torch.Tensor, cosine: torch.Tensor, floor: torch.Tensor, width: int) -> Nearest:
@@ -263,14 +257,6 @@ def _lists(row: torch.Tensor, other: torch.Tensor, cosine: torch.Tensor, floor: 
     dropped[row[place == width]] = True
     lists.floor = torch.where(dropped, torch.maximum(floor, lists.cosine[:, -1]), floor)
     return lists
-
-
-def padded(rows: torch.Tensor, block: int, step: int) -> torch.Tensor:
-    """Rows in float16, with zeros up to whole blocks and steps, so that the kernels need no bounds."""
-    n, d = rows.shape
-    rows_there = torch.zeros((-(-n // block) * block, -(-d // step) * step), dtype=torch.float16, device=rows.device)
-    rows_there[:n, :d] = rows
-    return rows_there
 
 
 @triton.jit

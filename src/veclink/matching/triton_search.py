@@ -18,21 +18,27 @@ import triton.language as tl
 from veclink.geometry.arrays import to_numpy
 from veclink.geometry.rows import tiles
 from veclink.matching.search import Found
-from veclink.matching.triton_kernel import Tuning, described, padded, tile_product, tuning_for
+from veclink.matching.triton_kernel import Tuning, padded, tile_product, tuning_for
 
 GROUPED = Tuning(rows=128, columns=128, step=64, warps=8, stages=3)  # of the first product, which holds two tiles
 LARGEST = 1 << 28  # cosines, one for each tile and row asked, that are held at once
 STEP = 128  # numbers of a row at a time, of listed products
 
 
-def searched(
-    queries: torch.Tensor, others: torch.Tensor, k: int, tuning: Tuning | None = None, grouped: Tuning = GROUPED
-) -> Found:
+def searched(queries: torch.Tensor, others: torch.Tensor, k: int) -> Found:
     """As `search.searched`, of queries (q, s) and others (n, s) on the same device."""
-    tuning = tuning or tuning_for(queries.device)
-    asked = padded(queries, max(tuning.rows, grouped.rows), tuning.step)
+    tuning = tuning_for(queries.device)
+    asked = padded(queries, max(tuning.rows, GROUPED.rows), tuning.step)
     rows = padded(others, tuning.columns * tuning.tiles, tuning.step)
-    density = _densities(asked, len(queries), rows, k, grouped)
+    groups = min(k, len(queries))
+    # the mean over groups of consecutive queries of the largest cosine in each
+    maxima = torch.empty((groups, len(rows)), dtype=torch.float32, device=rows.device)
+    with torch.cuda.device_of(rows):
+        _group_maxima[(len(rows) // GROUPED.columns, groups)](
+            *GROUPED.described(asked, rows), maxima, len(queries) // groups, len(rows),
+            **GROUPED.options(rows.shape[1]),
+        )  # fmt: skip
+    density = maxima.mean(dim=0)
     density[len(others) :] = float("inf")  # what is padding is no partner
     n_tiles = -(-len(others) // tuning.columns)
     at_once = max(1, LARGEST // n_tiles // tuning.rows) * tuning.rows
@@ -43,20 +49,6 @@ def searched(
         parts.append((best, index, nearest))
     best, index, nearest = (to_numpy(torch.cat(each)[: len(queries)]) for each in zip(*parts, strict=True))
     return best, index, nearest
-
-
-def _densities(asked: torch.Tensor, q: int, rows: torch.Tensor, k: int, tuning: Tuning) -> torch.Tensor:
-    """The mean over groups of consecutive queries of the largest cosine in each: (n,)."""
-    groups = min(k, q)
-    maxima = torch.empty((groups, len(rows)), dtype=torch.float32, device=rows.device)
-    with torch.cuda.device_of(rows):
-        _group_maxima[(len(rows) // tuning.columns, groups)](
-            described(asked, tuning.rows, tuning.step), described(rows, tuning.columns, tuning.step),
-            maxima, q // groups, len(rows),
-            D=rows.shape[1], ROWS=tuning.rows, COLUMNS=tuning.columns, STEP=tuning.step,
-            num_warps=tuning.warps, num_stages=tuning.stages,
-        )  # fmt: skip
-    return maxima.mean(dim=0)
 
 
 def _best(
@@ -70,10 +62,8 @@ def _best(
     largest = torch.empty((len(asked), tiles), dtype=torch.float32, device=rows.device)
     with torch.cuda.device_of(rows):
         _best_of_tiles[(len(asked) // tuning.rows, runs)](
-            described(asked, tuning.rows, tuning.step), described(rows, tuning.columns, tuning.step),
-            density, (value, index, largest),
-            D=rows.shape[1], ROWS=tuning.rows, COLUMNS=tuning.columns, STEP=tuning.step, TILES=tuning.tiles,
-            num_warps=tuning.warps, num_stages=tuning.stages,
+            *tuning.described(asked, rows), density, (value, index, largest),
+            TILES=tuning.tiles, **tuning.options(rows.shape[1]),
         )  # fmt: skip
     best = value.max(dim=1)
     return best.values, index.gather(1, best.indices[:, None])[:, 0].long(), largest
