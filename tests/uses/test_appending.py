@@ -185,7 +185,7 @@ def test_a_linker_knows_rows_by_the_ids_of_their_payload_after_it_was_loaded(fol
     found = [append(folder / "new_a.parquet", to, each).summary.joined for each in (bare, linker)]
     assert found[0] == found[1] > 10
     nameless = Linker.load(tmp_path / "bare")
-    nameless.held = replace(nameless.held, ids_from=(None, None))
+    nameless.held = replace(nameless.held, ids_from=[None, None])
     with pytest.raises(InputError, match="knows the rows of B by their numbers"):
         append(folder / "new_a.parquet", to, nameless)
 
@@ -194,7 +194,7 @@ def test_a_linker_is_not_led_astray_by_a_file_of_ids_that_changed_or_went(folder
     to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
     ids = open_collection(folder / "old_b.parquet").ids
     np.save(tmp_path / "b.npy", open_collection(folder / "old_b.parquet").vectors)
-    held = replace(linker.held, sources=(None, str(tmp_path / "b.npy")), ids_from=(None, str(tmp_path / "b.csv")))
+    held = replace(linker.held, sources=[None, str(tmp_path / "b.npy")], ids_from=[None, str(tmp_path / "b.csv")])
     linker.held = held
     with pytest.raises(InputError, match=r"ids of side B came from .*b\.csv.*put it back"):
         append(folder / "new_a.parquet", to, linker, against=tmp_path / "b.npy")
