@@ -211,10 +211,12 @@ class Linker:
             return of_batch(self.links, self.knowledge, at, known)
         entered = new_rows(batch, self.knowledge, at, skip_zero=skip_zero)
         check_new(batch, self.links, at)
-        other, signatures = self._other(at, against, progress)
+        if against is not None:
+            self._hold(1 - at, against)
+        others = self._others(at, progress)
         rows = without_copies(entered, self.knowledge, at, self.held)
-        _, judged = self._judged(at, rows, signatures, progress)
-        return as_links(self.links, self.knowledge, at, judged, rows, other, len(entered) - len(rows))
+        _, judged = self._judged(at, rows, others, progress)
+        return as_links(self.links, self.knowledge, at, judged, rows, others.other, len(entered) - len(rows))
 
     @shows_progress
     @takes_threads
@@ -267,7 +269,8 @@ class Linker:
                 self._hold(at, whole_of(self.held, at, progress))
         for at, batch in batches:
             self._take_in(at, batch, progress)
-        if refit is True or (refit == "auto" and worth_refitting(self.knowledge) and all(self.held.parts)):
+        may_refit = bool(batches) and worth_refitting(self.knowledge) and all(self.held.parts)
+        if refit is True or (refit == "auto" and may_refit):
             self._refit(progress)
         return self
 
@@ -292,9 +295,8 @@ class Linker:
         new = open_collection(new, payload=False)  # once: it is looked at three times
         if against is not None:
             self._hold(1 - at, against)
-        if self.knows(new, side=side) is None:
-            new_a, new_b = (new, None) if at == 0 else (None, new)
-            self.update(new_a=new_a, new_b=new_b, skip_zero=skip_zero, progress=progress)
+        new_a, new_b = (new, None) if at == 0 else (None, new)
+        self.update(new_a=new_a, new_b=new_b, skip_zero=skip_zero, progress=progress)
         return self.match(new, side=side)  # what was taken in is known
 
     def translate(self, x: np.ndarray, *, side: str = "a") -> np.ndarray:
@@ -323,18 +325,16 @@ class Linker:
         """The linker that was saved in a folder. The collections are opened when they are needed."""
         return cls(*folder.read(Path(path)))
 
-    def _other(self, side: int, against: Source | None, progress: ProgressListener | None) -> tuple[Cloud, Signatures]:
-        """The cloud of the other side, and its signatures."""
+    def _others(self, side: int, progress: ProgressListener | None) -> Signatures:
+        """The rows of the other side."""
         other = 1 - side
-        if against is not None:
-            self._hold(other, against)
         if side not in self._signatures:
             if not self.held.parts[other]:
                 self._hold(other, whole_of(self.held, other, progress))
             known = self.knowledge.sides[other]
             cloud = Cloud(whole_of(self.held, other), known.rows, known.mean)
             self._signatures[side] = Signatures(self.knowledge, side, cloud)
-        return self._signatures[side].other, self._signatures[side]
+        return self._signatures[side]
 
     def _hold(self, side: int, source: Source) -> None:
         """Use this collection as the one of a side, once it is sure that it is."""
@@ -346,11 +346,13 @@ class Linker:
 
     def _take_in(self, side: int, batch: Collection, progress: ProgressListener | None) -> None:
         entered = new_rows(batch, self.knowledge, side, skip_zero=True)  # `update` has refused zero vectors
-        other, signatures = self._other(side, None, progress)
+        others = self._others(side, progress)
         rows = without_copies(entered, self.knowledge, side, self.held)
-        found, judged = self._judged(side, rows, signatures, progress)
+        found, judged = self._judged(side, rows, others, progress)
         copies = len(entered) - len(rows)
-        self.links, self.knowledge = taken_in(self.links, self.knowledge, side, judged, found, rows, other, copies)
+        self.links, self.knowledge = taken_in(
+            self.links, self.knowledge, side, judged, found, rows, others.other, copies
+        )
         if self.held.parts[side]:
             self.held.parts[side].append(batch)
         if len(entered) < len(batch):  # the next fit has to leave them out, too

@@ -40,30 +40,15 @@ CONVERGED = 1e-4  # change of a round from which no further one is made
 @dataclass(frozen=True, eq=False)
 class Judged:
     """The pairs of new rows that are mutual nearest neighbours, the surest first.
-
-    Attributes
-    ----------
-    rows, places : (p,) int64
-        New rows, and places among the known rows of the other side.
-    probability : (p,) float64
-    score : (p,) float32
-    lead : (p,) float32
-        How far it scores above the best other partner of its row of the other side.
-    shared : float
-        Estimated share of the new rows that have a partner.
-    evidence : dict of str to (p,) float32
-        The columns that explain the pairs.
-    standing : Standing
-        The new rows among the known ones.
     """
 
-    rows: np.ndarray
-    places: np.ndarray
-    probability: np.ndarray
-    score: np.ndarray
-    lead: np.ndarray
-    shared: float
-    evidence: dict[str, np.ndarray]
+    rows: np.ndarray  # (p,) new rows
+    places: np.ndarray  # (p,) places among the known rows of the other side
+    probability: np.ndarray  # (p,) float64
+    score: np.ndarray  # (p,) float32
+    lead: np.ndarray  # (p,) how far it scores above the best other partner of its row of the other side
+    shared: float  # estimated share of the new rows that have a partner
+    evidence: dict[str, np.ndarray]  # columns (p,) that explain the pairs
     standing: Standing
 
     def only(self, chosen: np.ndarray) -> Judged:
@@ -81,27 +66,13 @@ class Judged:
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """New rows among known ones.
+    """New rows among known ones."""
 
-    Attributes
-    ----------
-    candidates : Candidates
-        Of the new rows, and of the known rows that compete with them.
-    own : (r,) int64
-        Known rows of the new rows' side, which follow the m new rows in the candidates.
-    others : (s,) int64
-        Known rows of the other side in the candidates.
-    new : int
-        How many rows are new.
-    lift : (s,) float32
-        How much the density of each of the others rises by the new rows.
-    """
-
-    candidates: Candidates
-    own: np.ndarray
-    others: np.ndarray
-    new: int
-    lift: np.ndarray
+    candidates: Candidates  # of the new rows, and of the known rows that compete with them
+    own: np.ndarray  # (r,) known rows of the new rows' side, which follow the m new rows in the candidates
+    others: np.ndarray  # (s,) known rows of the other side in the candidates
+    new: int  # how many rows are new
+    lift: np.ndarray  # (s,) by how much the density of each of the others rises by the new rows
 
 
 def judge(knowledge: Knowledge, side: int, new: np.ndarray, found: Found, other: Cloud) -> Judged:
@@ -117,9 +88,12 @@ def judge(knowledge: Knowledge, side: int, new: np.ndarray, found: Found, other:
     rng = np.random.default_rng(0)  # nothing is drawn: crowding is known
     no_decoys = np.empty(0, np.int64)
     near = neighbourhood_features(clouds, candidates, pool, rng, no_decoys)
-    log_odds = _log_odds(knowledge, candidates, near, mutual)
-    share = knowledge.shared_share(side)
-    probability, shared = with_prior(log_odds, share, len(new))
+    model = knowledge.model
+    if tuple(entry.name for entry in model_evidence()) != model.features:
+        raise InputError("The linker was fitted by a version that looked at other evidence; fit it again.")
+    features = feature_matrix(candidate_pairs(candidates, near, mutual))
+    log_odds = model.base + ((features - model.centre) / model.scale) @ model.weights
+    probability, shared = with_prior(log_odds, knowledge.shared_share(side), len(new))
     order = np.argsort(-probability, kind="stable")
     mutual = mutual[order]
     return Judged(
@@ -158,13 +132,15 @@ def stand(knowledge: Knowledge, side: int, found: Found, n_new: int) -> Standing
     """The pairs found for new rows, and those of the known rows that compete with them, as candidates."""
     known = knowledge.sides[1 - side]
     others, at = np.unique(found.places, return_inverse=True)
-    lift = _lift(knowledge, side, found, others, at)
+    # by how much the densities of the others rise by new rows that are nearer than their nearest were: (s, f)
+    lift = np.zeros((len(others), found.cosine.shape[1]), np.float32)
+    np.add.at(lift, at, np.maximum(found.cosine - known.density[others][at], 0) / knowledge.k)
     weights = _free_maps(known.fold[found.places], found.cosine.shape[1])
     density = known.density[found.places] + lift[at]
     csls = 2 * found.cosine - found.density[found.rows] - density
     score = (weights * csls).sum(axis=1) / weights.sum(axis=1)
-    lifted = (lift * _free_maps(known.fold[others], lift.shape[1])).sum(axis=1)
-    lifted /= _free_maps(known.fold[others], lift.shape[1]).sum(axis=1)
+    free = _free_maps(known.fold[others], lift.shape[1])
+    lifted = (lift * free).sum(axis=1) / free.sum(axis=1)
     rivals, rival_scores = known.rivals[others], known.rival_scores[others]
     there = rivals >= 0
     own, own_at = np.unique(rivals[there], return_inverse=True)
@@ -175,30 +151,19 @@ def stand(knowledge: Knowledge, side: int, found: Found, n_new: int) -> Standing
     scores = np.concatenate([score, old_score]).astype(np.float32)
     own_density = np.concatenate([found.density.mean(axis=1), knowledge.sides[side].density[own].mean(axis=1)])
     other_density = known.density[others].mean(axis=1) + lifted
-    candidates = _candidates(side, (rows, other_rows), scores, (own_density, other_density))
-    return Standing(candidates, own.astype(np.int64), others, n_new, lifted.astype(np.float32))
-
-
-def _candidates(
-    side: int,
-    rows: tuple[np.ndarray, np.ndarray],
-    score: np.ndarray,
-    densities: tuple[np.ndarray, np.ndarray],
-) -> Candidates:
-    """Pairs of a row of the new rows' side and one of the other, as candidates of A and B."""
     if side:
-        rows, densities = (rows[1], rows[0]), (densities[1], densities[0])
-    order = np.lexsort((rows[1], rows[0]))
-    counts = _Counts(len(densities[0]), len(densities[1]))
-    return scored_candidates(counts, rows[0][order], rows[1][order], score[order], [densities])
+        rows, other_rows, own_density, other_density = other_rows, rows, other_density, own_density
+    order = np.lexsort((other_rows, rows))
+    counts, densities = _Counts(len(own_density), len(other_density)), [(own_density, other_density)]
+    candidates = scored_candidates(counts, rows[order], other_rows[order], scores[order], densities)
+    return Standing(candidates, own.astype(np.int64), others, n_new, lifted.astype(np.float32))
 
 
 class _Counts(CloudPair):
     """So many rows, of which nothing else is asked."""
 
     def __init__(self, n_a: int, n_b: int) -> None:
-        self.n_a = n_a
-        self.n_b = n_b
+        self.n_a, self.n_b = n_a, n_b
 
 
 class _NewClouds(CloudPair):
@@ -220,58 +185,30 @@ def _clouds(
     nearby = knowledge.nearby
     known, others = knowledge.sides[side], knowledge.sides[1 - side]
     crowded = (crowding(new, known.backdrop) - known.crowding_scale[0]) / known.crowding_scale[1]
-    own = _joined(standing.own, nearby.rows[:, side])
-    rest = _joined(standing.others, nearby.rows[:, 1 - side])
+    own_rows, own_places = _joined(standing.own, nearby.rows[:, side])
+    other_rows, other_places = _joined(standing.others, nearby.rows[:, 1 - side])
     # Known rivals have no vector here: nothing of their neighbourhoods is looked at.
-    own_vectors = np.zeros((len(new) + len(own.rows), new.shape[1]), np.float32)
+    own_vectors = np.zeros((len(new) + len(own_rows), new.shape[1]), np.float32)
     own_vectors[: len(new)] = new
-    own_vectors[len(new) + own.second] = nearby.vectors(side)
-    other_vectors = np.empty((len(rest.rows), other.shape[1]), np.float32)
-    other_vectors[rest.second] = nearby.vectors(1 - side)
+    own_vectors[len(new) + own_places] = nearby.vectors(side)
+    other_vectors = np.empty((len(other_rows), other.shape[1]), np.float32)
+    other_vectors[other_places] = nearby.vectors(1 - side)
     other_vectors[: len(standing.others)] = other.take(standing.others)
     vectors = [own_vectors, other_vectors]
-    places = [np.concatenate([crowded, known.crowding[own.rows]]), others.crowding[rest.rows]]
-    pool = [len(new) + own.second, rest.second]
+    places = [np.concatenate([crowded, known.crowding[own_rows]]), others.crowding[other_rows]]
+    pool = [len(new) + own_places, other_places]
     if side:
         vectors, places, pool = vectors[::-1], places[::-1], pool[::-1]
     clouds = _NewClouds(vectors[0], vectors[1], (places[0], places[1]), knowledge.k)
     return clouds, np.column_stack(pool)
 
 
-@dataclass(frozen=True, eq=False)
-class _Joined:
-    """Distinct rows, those of a first list as they stand, then the others of a second; where the second ones are."""
-
-    rows: np.ndarray
-    second: np.ndarray
-
-
-def _joined(first: np.ndarray, second: np.ndarray) -> _Joined:
-    """first: (n,) ascending and distinct; second: (m,) distinct."""
+def _joined(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of a first list (n,), ascending, then the others of a second (m,); and where the second ones are."""
     place = np.minimum(np.searchsorted(first, second), max(len(first) - 1, 0))
     known = (first[place] == second) if len(first) else np.zeros(len(second), bool)
-    rows = np.concatenate([first, second[~known]])
     position = np.where(known, place, len(first) + np.cumsum(~known) - 1)
-    return _Joined(rows, position)
-
-
-def _log_odds(knowledge: Knowledge, candidates: Candidates, near: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """Of the candidates at these positions, by the model of the fit: (p,) float64."""
-    model = knowledge.model
-    names = tuple(entry.name for entry in model_evidence())
-    if names != model.features:
-        raise InputError("The linker was fitted by a version that looked at other evidence; fit it again.")
-    features = feature_matrix(candidate_pairs(candidates, near, positions))
-    return model.base + ((features - model.centre) / model.scale) @ model.weights
-
-
-def _lift(knowledge: Knowledge, side: int, found: Found, others: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """How much the densities of the others (s,) rise by new rows that are nearer than their nearest were: (s, f)."""
-    density = knowledge.sides[1 - side].density[others]
-    above = np.maximum(found.cosine - density[at], 0) / knowledge.k
-    lift = np.zeros((len(others), found.cosine.shape[1]), np.float32)
-    np.add.at(lift, at, above)
-    return lift
+    return np.concatenate([first, second[~known]]), position
 
 
 def _free_maps(fold: np.ndarray, count: int) -> np.ndarray:

@@ -68,7 +68,7 @@ def as_links(
     every = known.considered or known
     before = every.probability
     partner = other.rows[judged.places]
-    surer = judged.probability > _probability_so_far(every, 1 - side, partner)
+    surer = judged.probability > np.append(every.probability, 0.0)[_places(every, 1 - side, partner)]
     ahead = judged.lead > CLEAR_LEAD
     least = lowest_kept(before, judged.probability[surer | ahead], known, overlap)
     # Pairs below the least that are left out now do not move it: the best F1 ends before them.
@@ -81,6 +81,7 @@ def as_links(
     sizes = (len(new.collection), knowledge.sides[1 - side].size)
     if side:
         pairs, ids, sizes = pairs[:, ::-1], ids[::-1], sizes[::-1]
+    displaced = np.append(known.pairs[:, side], -1)[_places(known, 1 - side, partner)]
     summary = Summary(
         method=known.summary.method,
         n_a=sizes[0],
@@ -97,7 +98,7 @@ def as_links(
         pairs,
         probability,
         summary,
-        evidence={**judged.evidence, "displaces": _linked_so_far(known, 1 - side, partner)},
+        evidence={**judged.evidence, "displaces": displaced},
         ids_a=ids[0],
         ids_b=ids[1],
         options=known.options,
@@ -122,18 +123,6 @@ def account_of(knowledge: Knowledge, side: int, judged: Judged, new: Cloud, copi
 def _with_verdict(links: Links) -> Links:
     """Links of new rows with the verdict that the range of their precision asks for."""
     return replace(links, summary=judged_anew(links.summary))
-
-
-def _probability_so_far(known: Links, side: int, rows: np.ndarray) -> np.ndarray:
-    """How probable the known pairs of these rows (p,) of one side are; 0 where there is none."""
-    place = _places(known, side, rows)
-    return np.append(known.probability, 0.0)[place]
-
-
-def _linked_so_far(known: Links, side: int, rows: np.ndarray) -> np.ndarray:
-    """The rows that these rows (p,) of one side are linked with; −1 where there is none."""
-    place = _places(known, side, rows)
-    return np.append(known.pairs[:, 1 - side], -1)[place]
 
 
 def _places(known: Links, side: int, rows: np.ndarray) -> np.ndarray:
@@ -261,13 +250,23 @@ def _joined_links(links: Links, fresh: Links, side: int, knowledge: Knowledge) -
     n_a = start + fresh.summary.n_a if side == 0 else links.summary.n_a
     n_b = start + fresh.summary.n_b if side == 1 else links.summary.n_b
     probability = np.concatenate([before.probability[stays], after.probability])
+    columns = {}
+    for name in dict.fromkeys([*before.evidence, *after.evidence]):
+        old, new = before.evidence.get(name), after.evidence.get(name)
+        kind = (new if old is None else old).dtype  # type: ignore[union-attr]
+        old = _unknown(name, kind, len(before)) if old is None else old
+        columns[name] = np.concatenate([old[stays], _unknown(name, kind, len(after)) if new is None else new])
+    ids = [
+        None if old is None or new is None else np.concatenate([old[stays], new])
+        for old, new in ((before.ids_a, after.ids_a), (before.ids_b, after.ids_b))
+    ]
     considered = Links(
         np.concatenate([before.pairs[stays], moved]),
         probability,
         replace(links.summary, n_links=len(probability), n_a=n_a, n_b=n_b, overlap=overlap, vectors=None),
-        evidence=_joined_evidence(before, after, stays),
-        ids_a=_joined_ids(before.ids_a, after.ids_a, stays),
-        ids_b=_joined_ids(before.ids_b, after.ids_b, stays),
+        evidence=columns,
+        ids_a=ids[0],
+        ids_b=ids[1],
         options=links.options,
         trace=links.trace,
     )
@@ -276,30 +275,11 @@ def _joined_links(links: Links, fresh: Links, side: int, knowledge: Knowledge) -
     return first_of(considered, kept, overlap)
 
 
-def _joined_evidence(before: Links, after: Links, stays: np.ndarray) -> dict[str, np.ndarray]:
-    """Columns of both; where one of them lacks a column, what says that nothing is known."""
-    columns = {}
-    for name in dict.fromkeys([*before.evidence, *after.evidence]):
-        old, new = before.evidence.get(name), after.evidence.get(name)
-        if old is None:
-            assert new is not None
-            old = _unknown(name, new.dtype, len(before))
-        if new is None:
-            new = _unknown(name, old.dtype, len(after))
-        columns[name] = np.concatenate([old[stays], new])
-    return columns
-
-
 def _unknown(name: str, kind: np.dtype, count: int) -> np.ndarray:
+    """A column of evidence of which nothing is known."""
     if kind.kind == "f":
         return np.full(count, np.nan, kind)
     return np.full(count, 0 if row_evidence(name) is None else -1, kind)
-
-
-def _joined_ids(before: np.ndarray | None, after: np.ndarray | None, stays: np.ndarray) -> np.ndarray | None:
-    if before is None or after is None:
-        return None
-    return np.concatenate([before[stays], after])
 
 
 def _grown(knowledge: Knowledge, side: int, found: Found, standing: Standing, new: Cloud) -> KnownSide:
