@@ -95,12 +95,14 @@ def test_a_linker_of_another_run_than_the_links_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_links_of_geh_that_are_not_linkable_are_not_written(folder: Path, tmp_path: Path, ending: str) -> None:
-    grown = grown_papers()
+def test_links_of_geh_that_are_not_linkable_are_not_written(tmp_path: Path, ending: str) -> None:
     output, cut = tmp_path / f"links.{ending}", tmp_path / f"cut.{ending}"
-    found = link(folder / "noise.npy", folder / "b.npy", seeds=grown.seeds[:4], method="geh", device="cpu")
-    (tmp_path / "seeds.csv").write_text("a,b\n" + "".join(f"{a},{b}\n" for a, b in grown.seeds[:4].tolist()))
-    given = [str(folder / "noise.npy"), str(folder / "b.npy"), "--seeds", str(tmp_path / "seeds.csv")]
+    noise = [np.random.default_rng(state).standard_normal((100, 64)) for state in (0, 1)]
+    found = link(noise[0], noise[1], seeds=[[0, 0], [1, 1], [2, 2]], method="geh", device="cpu")
+    for name, vectors in zip("ab", noise, strict=True):
+        np.save(tmp_path / f"{name}.npy", vectors)
+    (tmp_path / "seeds.csv").write_text("a,b\n0,0\n1,1\n2,2\n")
+    given = [str(tmp_path / "a.npy"), str(tmp_path / "b.npy"), "--seeds", str(tmp_path / "seeds.csv")]
     run = CliRunner().invoke(app, ["link", *given, "--method", "geh", "--device", "cpu", "-o", str(output)])
     assert len(found) and found.summary.verdict == "not linkable" and run.exit_code == 3
     written = Links.load(output)
