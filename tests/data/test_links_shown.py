@@ -15,7 +15,7 @@ from veclink.data.agreement import Agreement
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.summary import Summary
-from veclink.data.texts import texts_of
+from veclink.data.titles import texts_of
 from veclink.errors import InputError
 
 CATS, DOGS = (np.array(["", title, ""], object) for title in ("Cats & dogs", "Dogs"))

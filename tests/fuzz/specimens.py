@@ -143,11 +143,12 @@ def payload_file(folder: Path) -> None:
 
 
 def translator(folder: Path) -> None:
+    from veclink.data.links import Links
     from veclink.uses.translating import Translator
 
     here = shared()
     a, b = (np.load(here / name)[:, :16] for name in ("a.npy", "b.npy"))
-    made = Translator.fit(here / "links.parquet", a, b, kind="lowrank")
+    made = Translator.fit(Links.load(here / "links.parquet").pairs, a, b, map="lowrank")
     made.save(folder / "map.safetensors")
 
 

@@ -88,8 +88,8 @@ def cut(
     store's URL all links go if nothing else is asked for. Exit code 3 says, as of link, that there are no trustworthy
     links.
     """
-    from veclink.data.doubt import NOT_LINKABLE
     from veclink.data.links import Links
+    from veclink.data.summary import NOT_LINKABLE
 
     asked = {"precision": precision, "probability": probability, "links": links}
     given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from veclink.data.doubt import heeding_range
 from veclink.data.pairs import pair_keys
+from veclink.data.summary import heeding_range
 from veclink.errors import InputError
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from veclink.data.links_checks import check_rows, check_trace
 from veclink.data.links_shown import ShownLinks, check_columns
 from veclink.data.pairs import surest_first
 from veclink.data.summary import Summary, plain_json, shares_in_words
-from veclink.data.texts import TEXTS, PayloadTexts
+from veclink.data.titles import TEXTS, PayloadTexts
 from veclink.errors import InputError, named, plural
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from veclink import __version__
-from veclink.data.texts import TEXTS
+from veclink.data.titles import TEXTS
 from veclink.errors import InputError, named
 from veclink.files.atomic import flush, written_whole
 from veclink.files.fingerprints import digest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,19 +11,64 @@ import numpy as np
 import pyarrow as pa
 
 from veclink.data.agreement import Agreement, agreement_of, agreement_of_titles
-from veclink.data.link import Link
-from veclink.data.notebook import FIRST, card, share
 from veclink.data.pairs import read_pairs
 from veclink.data.payload_pairs import has_column
 from veclink.data.scores import Scores, score
-from veclink.data.tabled import Tabled
-from veclink.data.texts import TEXTS, PayloadTexts
+from veclink.data.tabled import FIRST, Tabled, card, share
+from veclink.data.titles import TEXTS, PayloadTexts
 from veclink.errors import InputError, needed, plural
 
 if TYPE_CHECKING:
     from veclink.data.collection import Collection
     from veclink.data.links import Links
     from veclink.data.summary import Summary
+
+
+class Explanation(dict[str, str]):
+    """What is known of a link in words, by what it is about; shown with one line for each."""
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{about}: {words}" for about, words in self.items())
+
+
+@dataclass(frozen=True)
+class Link:
+    """One link.
+
+    Attributes
+    ----------
+    a, b : int or str
+        The ids of the two rows, or their numbers where a collection has no ids.
+    probability : float
+        How probable it is that both are the same object.
+    row_a, row_b : int
+        The rows.
+    titles : (str, str) or None
+        What the payload calls the two, where it was read.
+    evidence : dict
+        What explains the probability: numbers by name.
+    """
+
+    a: int | str
+    b: int | str
+    probability: float
+    row_a: int
+    row_b: int
+    titles: tuple[str, str] | None
+    evidence: dict[str, Any]
+    _links: Links = field(repr=False, compare=False)
+    _rank: int = field(repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        called = "" if self.titles is None else f": “{self.titles[0]}” and “{self.titles[1]}”"
+        return f"Link({self.a!r} and {self.b!r}, probability {self.probability:.3f}{called})"
+
+    def explain(self) -> Explanation:
+        """Why it is a link, and what speaks against it, in words; the numbers behind them are in `evidence`."""
+        from veclink.report.words import explanation
+
+        return explanation(self._links, self._rank)
+
 
 COLUMNS = ("short", "all")
 SHORT = ("a", "b", "title_a", "title_b", "probability", "score", "given", "displaces", "rival_id_a", "rival_id_b")

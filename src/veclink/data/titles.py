@@ -1,4 +1,4 @@
-"""What rows are called wherever a person reads of them: their ids, and a title from the payload."""
+"""What rows are called wherever a person reads of them: their ids, titles from the payload, and the ids of rivals."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from veclink.data.pairs import lookup
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from veclink.data.collection import Collection
 
 TITLES = ("title", "name", "label", "headline", "subject", "question", "text", "content", "document",
           "description")  # fmt: skip
@@ -54,7 +56,8 @@ def names(rows: np.ndarray, collection: Collection | None, known: dict[int, str]
     rows = np.unique(rows[rows >= 0]).astype(np.int64)
     ids = None if collection is None else collection.ids
     written = [str(ids[row]) for row in rows] if ids is not None else [known.get(int(r), str(r)) for r in rows]
-    return Names(rows, written, _titles(rows, collection), ids is None and not known)
+    titles = _title_values(collection)
+    return Names(rows, written, None if titles is None else _titles(titles, rows), ids is None and not known)
 
 
 def title_column(collection: Collection | None) -> str | None:
@@ -99,9 +102,49 @@ def is_shortened(text: str) -> bool:
     return text.endswith(CUT) and len(text) >= LONGEST - 1
 
 
-def _titles(rows: np.ndarray, collection: Collection | None) -> list[str] | None:
-    column = title_column(collection)
-    if column is None or collection is None or collection.payload is None:
-        return None
-    values = collection.payload.column(column).take(rows).to_pylist()
-    return ["" if value is None else clipped(str(value)) for value in values]
+def _title_values(collection: Collection | None) -> pa.ChunkedArray | None:
+    name = title_column(collection)
+    return None if name is None or collection is None or collection.payload is None else collection.payload.column(name)
+
+
+def _titles(column: pa.ChunkedArray, rows: np.ndarray) -> list[str]:
+    return ["" if value is None else clipped(str(value)) for value in column.take(rows).to_pylist()]
+
+
+TEXTS = ("title_a", "title_b", "rival_id_a", "rival_id_b")
+"""Columns that hold text, in the order in which they are written."""
+Evidence = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class PayloadTexts:
+    """Texts from the ids and the titles of two collections, each by row; None where a collection has none."""
+
+    ids: tuple[np.ndarray | None, np.ndarray | None] = (None, None)
+    titles: tuple[pa.ChunkedArray | None, pa.ChunkedArray | None] = (None, None)
+
+    def of(self, pairs: np.ndarray, evidence: Evidence) -> dict[str, np.ndarray]:
+        """Columns (m,) of str for pairs of rows (m, 2) with their evidence: those of `TEXTS` that are known."""
+        found = {}
+        for side, column in (("a", 0), ("b", 1)):
+            titles = self.titles[column]
+            if titles is not None:
+                found[f"title_{side}"] = np.array([*_titles(titles, pairs[:, column]), None], object)[:-1]
+            rivals = evidence.get(f"rival_{side}")
+            if rivals is not None:
+                found[f"rival_id_{side}"] = _names(rivals, self.ids[column])
+        return {name: found[name] for name in TEXTS if name in found}
+
+
+def texts_of(a: Collection, b: Collection) -> PayloadTexts:
+    """The texts of the links between two collections, as far as their payload was read."""
+    return PayloadTexts((a.ids, b.ids), (_title_values(a), _title_values(b)))
+
+
+def _names(rows: np.ndarray, ids: np.ndarray | None) -> np.ndarray:
+    """Ids (m,) of rows, else the rows themselves; empty for −1."""
+    found = np.full(len(rows), "", dtype=object)
+    known = rows >= 0
+    named: Any = rows[known] if ids is None else ids[rows[known]]
+    found[known] = [str(each) for each in named]
+    return found

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.data.doubt import DOUBTFUL, LINKABLE, NOT_LINKABLE
 from veclink.data.no_links import (
     FEW_AMONG_MANY,
     FROM_NOTHING,
@@ -19,6 +18,7 @@ from veclink.data.no_links import (
     causes_from_pairs,
     next_from_given,
 )
+from veclink.data.summary import DOUBTFUL, LINKABLE, NOT_LINKABLE
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.geh.constants import AGREED, DISPUTED
 from veclink.linkers.span.constants import (

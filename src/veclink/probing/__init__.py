@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from veclink.data.no_links import NEXT_WITHOUT_SEEDS, NO_LINKS_WITHOUT_SEEDS, no_start_converged, too_few_rows
-from veclink.data.notebook import card
 from veclink.data.pairs import KnownPairs, resolve_seeds
 from veclink.data.summary import plain_json
+from veclink.data.tabled import card
 from veclink.errors import named, plural
 from veclink.geometry.clouds import prepare
 from veclink.linkers.anchors import anchors_from_pairs

@@ -18,7 +18,7 @@ import numpy as np
 
 from veclink.data.collection import Collection, numbers
 from veclink.data.links import Links
-from veclink.data.notebook import card
+from veclink.data.tabled import card
 from veclink.errors import InputError, ShuffledPayloadWarning, WrongLinksWarning, named, without_secrets
 from veclink.geometry.magnitudes import fitted
 from veclink.progress import ProgressListener, heard, shows_progress

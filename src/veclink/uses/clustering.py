@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from veclink.backends import chosen_device
-from veclink.data.notebook import FIRST, card
 from veclink.data.pairs import one_to_one
-from veclink.data.tabled import Tabled
+from veclink.data.tabled import FIRST, Tabled, card
 from veclink.errors import InputError, WrongLinksWarning, needed, plural
 from veclink.files.tables import table_ending, write_table
 from veclink.geometry.clouds import Cloud, prepare

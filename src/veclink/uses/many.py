@@ -25,9 +25,8 @@ import numpy as np
 
 from veclink.data.collection import Collection
 from veclink.data.links import Links
-from veclink.data.notebook import FIRST, card
 from veclink.data.pairs import resolve_rows
-from veclink.data.tabled import Tabled
+from veclink.data.tabled import FIRST, Tabled, card
 from veclink.errors import InputError, plural
 from veclink.files.tables import table_ending, write_table
 from veclink.linkers.linking import Source, link

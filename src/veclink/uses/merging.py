@@ -16,9 +16,8 @@ import numpy as np
 
 from veclink.data.collection import Collection, numbers
 from veclink.data.links import Links
-from veclink.data.notebook import card
 from veclink.data.pairs import one_to_one
-from veclink.data.tabled import Tabled
+from veclink.data.tabled import Tabled, card
 from veclink.errors import InputError, ShuffledPayloadWarning, WrongLinksWarning
 from veclink.files.memory_maps import forget_pages
 from veclink.geometry.clouds import prepare

@@ -18,8 +18,8 @@ from veclink.confidence.calibration import Calibrated, best_threshold, calibrate
 from veclink.confidence.candidates import Candidates, crossfit
 from veclink.confidence.constants import FULL_FOLDS, MUTUAL_SHARE
 from veclink.confidence.evidence import neighbourhood_features
-from veclink.data.doubt import heeding_range
 from veclink.data.pairs import sharing_no_row
+from veclink.data.summary import heeding_range
 from veclink.errors import InputError
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.options import SpanOptions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from veclink.data.doubt import DOUBTFUL, LINKABLE, NOT_LINKABLE, heeding_range
+from veclink.data.summary import DOUBTFUL, LINKABLE, NOT_LINKABLE, heeding_range
 
 REASONS = ("About so many.",)
 
