@@ -84,7 +84,10 @@ class ManyLinks(Tabled):
         """
         names = [chr(ord("a") + i) if i < 26 else f"c{i + 1}" for i in range(self.objects.shape[1])]
         known = self.ids or (None,) * len(names)
-        listed = {name: _named(rows, ids) for name, rows, ids in zip(names, self.objects.T, known, strict=True)}
+        listed = {}
+        for name, rows, ids in zip(names, self.objects.T, known, strict=True):
+            found = rows if ids is None else ids[rows]
+            listed[name] = [None if row < 0 else each for row, each in zip(rows.tolist(), found.tolist(), strict=True)]
         return {**listed, "probability": self.probability}
 
     def save(self, path: str | Path) -> None:
@@ -154,7 +157,11 @@ def reconcile(pairwise: Mapping[Pair, Links], m: int) -> ManyLinks:
     """
     chance: Chances = {}
     for (i, j), links in pairwise.items():
-        for row_i, row_j, probability in _considered(links):
+        # all pairs that a run considered; none where the collections do not link
+        source = links.considered if links.considered is not None and len(links) else links
+        likely = source.probability >= WORTH
+        rows, probable = source.pairs[likely].tolist(), source.probability[likely].tolist()
+        for (row_i, row_j), probability in zip(rows, probable, strict=True):
             chance.setdefault((i, j), {}).setdefault(row_i, {})[row_j] = probability
             chance.setdefault((j, i), {}).setdefault(row_j, {})[row_i] = probability
     combined = {ends: _combined(ends, chance, m) for ends in itertools.combinations(range(m), 2)}
@@ -164,29 +171,29 @@ def reconcile(pairwise: Mapping[Pair, Links], m: int) -> ManyLinks:
         for (row_i, row_j), probability in pairs.items()
         if probability >= ACCEPTED
     ]
-    groups = _Groups()
+    group: dict[tuple[int, int], int] = {}  # that each row of a collection is in, with at most one of each
+    members: list[dict[int, int]] = []
+    trust: list[list[float]] = []
     for negative, i, j, row_i, row_j in sorted(listed):
-        groups.join((i, row_i), (j, row_j), -negative)
-    objects, trust = groups.table(m)
-    return ManyLinks(objects, trust, dict(pairwise))
-
-
-def _named(rows: np.ndarray, ids: np.ndarray | None) -> list[Any]:
-    """Ids of rows (n,), or the rows themselves where there are no ids; None for −1."""
-    found = rows if ids is None else ids[rows]
-    return [None if row < 0 else name for row, name in zip(rows.tolist(), found.tolist(), strict=True)]
-
-
-def _considered(links: Links) -> list[tuple[int, int, float]]:
-    """All pairs that a run considered, with their probability; none where the collections do not link."""
-    source = links.considered if links.considered is not None and len(links) else links
-    likely = source.probability >= WORTH
-    return [
-        (row_a, row_b, probability)
-        for (row_a, row_b), probability in zip(
-            source.pairs[likely].tolist(), source.probability[likely].tolist(), strict=True
-        )
-    ]
+        for row in ((i, row_i), (j, row_j)):
+            if row not in group:
+                group[row] = len(members)
+                members.append(dict([row]))
+                trust.append([])
+        left, right = group[i, row_i], group[j, row_j]
+        if left != right:
+            if members[left].keys() & members[right].keys():
+                continue
+            group |= dict.fromkeys(members[right].items(), left)
+            members[left] |= members[right]
+            trust[left] += trust[right]
+            members[right] = {}
+        trust[left].append(-negative)
+    kept = [place for place, rows in enumerate(members) if len(rows) > 1]
+    objects = np.array([[members[place].get(i, -1) for i in range(m)] for place in kept], np.int64).reshape(-1, m)
+    probability = np.array([float(np.mean(trust[place])) for place in kept])
+    order = np.lexsort((*objects.T[::-1], -probability))
+    return ManyLinks(objects[order], probability[order], dict(pairwise))
 
 
 def _combined(ends: Pair, chance: Chances, m: int) -> dict[tuple[int, int], float]:
@@ -223,46 +230,6 @@ def _uncontradicted(chance: Chances, k: int, one: tuple[int, int], other: tuple[
     best = max(partners, key=lambda row: (partners[row], -row))
     agreed = chance.get((k, other[0]), {}).get(best, {}).get(other[1], 0.0)
     return 1 - (1 - CONTRADICTED) * partners[best] * (1 - agreed)
-
-
-class _Groups:
-    """Rows of several collections, joined into groups that hold at most one row of each."""
-
-    def __init__(self) -> None:
-        self._group: dict[tuple[int, int], int] = {}
-        self._members: dict[int, dict[int, int]] = {}
-        self._trust: dict[int, list[float]] = {}
-
-    def join(self, one: tuple[int, int], other: tuple[int, int], probability: float) -> None:
-        """Make two rows one object, unless their groups disagree."""
-        left, right = (self._of(row) for row in (one, other))
-        if left == right:
-            self._trust[left].append(probability)
-            return
-        if self._members[left].keys() & self._members[right].keys():
-            return
-        self._members[left] |= self._members.pop(right)
-        self._trust[left] += [*self._trust.pop(right), probability]
-        for row in self._members[left].items():
-            self._group[row] = left
-
-    def table(self, m: int) -> tuple[np.ndarray, np.ndarray]:
-        """Groups of two and more as rows (n, m), the surest first, and their mean probability."""
-        kept = [group for group, members in self._members.items() if len(members) > 1]
-        objects = np.full((len(kept), m), -1, np.int64)
-        for place, group in enumerate(kept):
-            for collection, row in self._members[group].items():
-                objects[place, collection] = row
-        probability = np.array([float(np.mean(self._trust[group])) for group in kept])
-        order = np.lexsort((*objects.T[::-1], -probability))
-        return objects[order], probability[order]
-
-    def _of(self, row: tuple[int, int]) -> int:
-        if row not in self._group:
-            self._group[row] = len(self._group)
-            self._members[self._group[row]] = {row[0]: row[1]}
-            self._trust[self._group[row]] = []
-        return self._group[row]
 
 
 def _known_seeds(seeds: Mapping[Pair, Any], opened: Sequence[Collection]) -> dict[Pair, Any]:
