@@ -51,18 +51,10 @@ def export_links(links: Links, url: str, *, write: bool = False) -> Changes:
         # by the ids of `wanted` where the two differ only in being text or a number
         names = {(str(a), str(b)): (a, b) for a, b in wanted}
         there = {names.get((str(a), str(b)), (a, b)): value for (a, b), value in (held or {}).items()}
-        changed = {pair: value for pair, value in wanted.items() if there.get(pair) != value}
-        removed = [pair for pair in there if pair not in wanted]
-        changes = Changes(
-            store.name,
-            new=sum(pair not in there for pair in changed),
-            changed=sum(pair in there for pair in changed),
-            removed=len(removed),
-            same=len(wanted) - len(changed),
-            examples=[f"{a} – {b}: {value:.3f}" for (a, b), value in list(changed.items())[:3]],
-        )
+        changes, changed, removed = _compared(store.name, there, wanted)
+        changes.examples.extend(f"{a} – {b}: {wanted[a, b]:.3f}" for a, b in changed[:3])
         if write and (changes.any or held is None):
-            store.put_links(changed, removed)
+            store.put_links({pair: wanted[pair] for pair in changed}, removed)
         return changes
 
 
@@ -74,7 +66,9 @@ def annotate(links: Links, url: str, side: str, *, write: bool = False) -> Chang
     """
     if side not in SIDES:
         raise InputError(f"The side {side!r} is unknown; it is a or b, as in the links.")
-    wanted = _notes(links, side)
+    wanted: dict[Id, tuple[Id, float]] = {}
+    for (a, b), probability in _wanted(links).items():  # the most probable first
+        wanted.setdefault(*((a, (b, probability)) if side == "a" else (b, (a, probability))))
     with open_target(url, write=write) as store, store.alone() if write else nullcontext():
         if not store.exists():
             raise InputError(f"{store.name} does not exist; the objects to annotate are in a collection.")
@@ -88,45 +82,34 @@ def annotate(links: Links, url: str, side: str, *, write: bool = False) -> Chang
                 f"{store.name} has none of the {len(wanted):,} linked ids of side {side}, such as {named(missing)}; "
                 "is it the other side?"
             )
-        _check_side(links, held, side, store.name)
-        changes: dict[Id, tuple[Id, float] | None] = {}
-        counts = dict.fromkeys(("new", "changed", "removed", "same"), 0)
-        for each, (linked, probability) in held.items():
-            note = known.get(each)
-            if note is None:
-                if linked is not None:
-                    changes[each], counts["removed"] = None, counts["removed"] + 1
-                continue
-            if linked is not None and str(linked) == str(note[0]) and probability == note[1]:
-                counts["same"] += 1
-                continue
-            changes[each] = note
-            counts["new" if linked is None else "changed"] += 1
-        if write and changes:
-            store.annotate(changes)
-        examples = [f"{each} → {note[0]}: {note[1]:.3f}" for each, note in list(changes.items())[:3] if note]
-        return Changes(store.name, **counts, missing=len(missing), examples=examples)
+        sizes = {"a": links.summary.n_a, "b": links.summary.n_b}
+        other = "b" if side == "a" else "a"
+        if len(held) != sizes[side] and len(held) == sizes[other]:  # ids such as row numbers may be found on both
+            raise InputError(
+                f"{store.name} has {len(held):,} objects, as side {other} of the links, and side {side} has "
+                f"{sizes[side]:,}; annotate side {other}, or name the other collection."
+            )
+        there = {each: (str(linked), share) for each, (linked, share) in held.items() if linked is not None}
+        noted = {each: (str(linked), share) for each, (linked, share) in known.items()}
+        changes, changed, removed = _compared(store.name, there, noted, len(missing))
+        changes.examples.extend(f"{each} → {known[each][0]}: {known[each][1]:.3f}" for each in changed[:3])
+        if write and changes.any:
+            store.annotate({each: known.get(each) for each in (*changed, *removed)})
+        return changes
 
 
-def _check_side(links: Links, held: Mapping[Id, Any], side: str, name: str) -> None:
-    """Refuse what looks like the other side: ids such as row numbers may be found on both."""
-    sizes = {"a": links.summary.n_a, "b": links.summary.n_b}
-    other = "b" if side == "a" else "a"
-    if len(held) != sizes[side] and len(held) == sizes[other]:
-        raise InputError(
-            f"{name} has {len(held):,} objects, as side {other} of the links, and side {side} has {sizes[side]:,}; "
-            f"annotate side {other}, or name the other collection."
-        )
+def _compared(
+    name: str, there: Mapping[Any, Any], wanted: Mapping[Any, Any], missing: int = 0
+) -> tuple[Changes, list[Any], list[Any]]:
+    """What is to be done for a store to say what is wanted: counted, and the keys to write and to take out."""
+    changed = [key for key, value in wanted.items() if there.get(key) != value]
+    removed = [key for key in there if key not in wanted]
+    new = sum(key not in there for key in changed)
+    changes = Changes(name, new, len(changed) - new, len(removed), len(wanted) - len(changed), missing)
+    return changes, changed, removed
 
 
 def _wanted(links: Links) -> dict[tuple[Id, Id], float]:
     columns = links.columns()
     a, b = columns["a"].tolist(), columns["b"].tolist()
     return dict(zip(zip(a, b, strict=True), links.probability.tolist(), strict=True))
-
-
-def _notes(links: Links, side: str) -> dict[Id, tuple[Id, float]]:
-    notes: dict[Id, tuple[Id, float]] = {}
-    for (a, b), probability in _wanted(links).items():  # the most probable first
-        notes.setdefault(*((a, (b, probability)) if side == "a" else (b, (a, probability))))
-    return notes

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from veclink.files.memory_maps import forget_pages
-from veclink.geometry.clouds import Cloud
 from veclink.geometry.nearest import EXCLUDED, largest
 from veclink.geometry.signatures import unit_rows
 from veclink.uses.maps import Moments, Paired, fit_map
@@ -62,7 +61,12 @@ def crossfitted(kind: str, paired: Paired, fold: np.ndarray, parts: list[Moments
     """The quality of a kind of map, each link being measured with a map fitted without its fold."""
     rng = np.random.default_rng([random_state, len(paired)])
     measured = []
-    others = _looked_among(paired.b, rng)
+    rows = np.sort(rng.permutation(len(paired.b))[:AMONG])
+    blocks = []
+    for start in range(0, len(rows), SCATTERED):
+        blocks.append(paired.b.take(rows[start : start + SCATTERED]))
+        forget_pages(paired.b.collection.vectors)
+    others = np.concatenate(blocks)
     for each in range(FOLDS):
         rest = [part for place, part in enumerate(parts) if place != each]
         fitted = fit_map(kind, paired.only(fold != each), rest, random_state=random_state)
@@ -91,12 +95,3 @@ def _agreement(moved: np.ndarray, true: np.ndarray, others: np.ndarray) -> np.nd
     tops = (largest(each, depth) for each in (near, near_true))
     shared = [len(np.intersect1d(mine, theirs)) / depth for mine, theirs in zip(*tops, strict=True)]
     return np.column_stack([cosine, near.max(axis=1) < cosine, shared])
-
-
-def _looked_among(b: Cloud, rng: np.random.Generator) -> np.ndarray:
-    rows = np.sort(rng.permutation(len(b))[:AMONG])
-    parts = []
-    for start in range(0, len(rows), SCATTERED):
-        parts.append(b.take(rows[start : start + SCATTERED]))
-        forget_pages(b.collection.vectors)
-    return np.concatenate(parts)

@@ -126,16 +126,12 @@ def check_table_beside(path: Path) -> None:
     """Refuse a place for vectors beside which `X.rows.parquet` is a table of something else."""
     parquet: Any = needed("pyarrow.parquet", "The table of a merged collection")
     table = table_path(path)
-    if table.exists() and not _is_ours(table, parquet):
-        raise InputError(f"{table} is there already and is about something else; choose another name.")
-
-
-def _is_ours(table: Path, parquet: Any) -> bool:
-    """Whether a file is a table of merged rows; what cannot be read is none."""
     try:
-        return MARK in (parquet.read_schema(table).metadata or {})
+        is_free = not table.exists() or MARK in (parquet.read_schema(table).metadata or {})
     except (OSError, ValueError):  # what pyarrow raises for files that are no Parquet, or no files
-        return False
+        is_free = False
+    if not is_free:
+        raise InputError(f"{table} is there already and is about something else; choose another name.")
 
 
 @contextmanager
@@ -148,7 +144,15 @@ def table_beside(path: Path, rows: MergedRows, *, replace: bool) -> Iterator[Non
     check_table_beside(path)
     table = table_path(path)
     with written_whole(table) as temporary:
-        _write_rows(temporary, rows, parquet)
+        writer = None
+        for start in range(0, max(len(rows), 1), TABLE_ROWS):
+            stop = min(start + TABLE_ROWS, len(rows))
+            part = rows.payload(start, stop).add_column(0, "id", id_column(rows.ids[start:stop]))
+            if writer is None:
+                writer = parquet.ParquetWriter(temporary, part.schema.with_metadata({MARK: b"merged rows"}))
+            writer.write_table(part.cast(writer.schema))
+        assert writer is not None
+        writer.close()
         if replace:
             yield
             return
@@ -157,19 +161,6 @@ def table_beside(path: Path, rows: MergedRows, *, replace: bool) -> Iterator[Non
     except BaseException:
         table.unlink(missing_ok=True)
         raise
-
-
-def _write_rows(file: Path, rows: MergedRows, parquet: Any) -> None:
-    writer = None
-    for start in range(0, max(len(rows), 1), TABLE_ROWS):
-        stop = min(start + TABLE_ROWS, len(rows))
-        part = rows.payload(start, stop)
-        part = part.add_column(0, "id", id_column(rows.ids[start:stop]))
-        if writer is None:
-            writer = parquet.ParquetWriter(file, part.schema.with_metadata({MARK: b"merged rows"}))
-        writer.write_table(part.cast(writer.schema))
-    assert writer is not None
-    writer.close()
 
 
 def names(collection: Collection) -> np.ndarray:
