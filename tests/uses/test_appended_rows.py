@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from veclink import Collection
-from veclink.uses.appended_rows import Placed, with_missing_values, with_new_rows
+from veclink.uses.appended_rows import Placed, grown
 
 
 def earlier() -> pa.Table:
@@ -34,7 +34,7 @@ def new(column: str) -> Collection:
 @pytest.mark.parametrize(("side", "at", "column"), [("a", 1, "name"), ("b", 0, "title")])
 def test_new_rows_fill_both_titles_of_a_collection_that_has_two(side: str, at: int, column: str) -> None:
     placed = Placed(np.array([0]), np.array([at]), np.array([0.99]), np.array([1]))
-    rows = with_new_rows(earlier(), new(column), placed, side).to_pylist()
+    rows = grown(earlier(), new(column), np.array([-1, -1]), placed, side)[0].to_pylist()
     assert (rows[2]["name"], rows[2]["title"]) == ("alone", "alone")
     assert rows[at][column] == "joined"
     other = "title" if column == "name" else "name"
@@ -43,6 +43,6 @@ def test_new_rows_fill_both_titles_of_a_collection_that_has_two(side: str, at: i
 
 def test_rows_that_lacked_their_payload_get_both_titles() -> None:
     table = earlier().drop_columns(["a_name"]).set_column(5, "name", pa.array([None, None], pa.string()))
-    table, filled = with_missing_values(table, new("name"), np.array([0, -1]), "a")
+    table, filled = grown(table, new("name"), np.array([0, -1]), Placed.nowhere(), "a")
     assert filled == 1 and table.column("name").to_pylist() == ["joined", None]
     assert table.column("title").to_pylist() == ["joined", "of B"]

@@ -25,7 +25,7 @@ from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores import open_store
 from veclink.stores.opening import open_collection
 from veclink.stores.protocol import BATCH, Batch
-from veclink.uses.appended_rows import Placed, lacking_columns, misfit_of, with_missing_values, with_new_rows
+from veclink.uses.appended_rows import Placed, grown, lacking_columns, misfit_of
 from veclink.uses.linker import Linker
 from veclink.uses.merged_rows import NEEDED, ids_with_b, joined_ids
 from veclink.uses.merging import DEFAULT_SURE
@@ -179,16 +179,15 @@ def append(
         raise InputError(f"The side is {side!r}; it is 'a' or 'b'.")
     metadata, state = _looked_at(to)
     rows, merged = open_collection(new, progress=progress), open_collection(to, progress=progress)
-    given_ids, merged_ids, given_table = _checked(rows, merged, side, metadata)
-    row_of = _by_name(given_table, side)
+    given_ids, merged_ids, table = _checked(rows, merged, side, metadata)
+    row_of = _by_name(table, side)
     known = np.array([row_of.get(str(name), -1) for name in given_ids.tolist()], np.int64)
     fresh = np.flatnonzero(known < 0)
-    table, filled = with_missing_values(given_table, rows, known, side)
     placed = Placed.nowhere()
     if len(fresh):
-        partners = _partners(linker, rows, fresh, (given_table, side), against, progress)
+        partners = _partners(linker, rows, fresh, (table, side), against, progress)
         placed = _placed(table, fresh, partners, side, sure)
-    payload = with_new_rows(table, rows, placed, side)
+    payload, filled = grown(table, rows, known, placed, side)
     misfit = misfit_of(rows, merged, placed, side)
     if misfit is not None:
         warnings.warn(misfit, ShuffledPayloadWarning, stacklevel=2)

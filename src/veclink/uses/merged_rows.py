@@ -104,11 +104,7 @@ class MergedRows:
         of_a, of_b = _taken_payload(arrow, self.a, rows_a), _taken_payload(arrow, self.b, rows_b)
         for side, taken in (("a", of_a), ("b", of_b)):
             columns |= {f"{side}_{name}": values for name, values in taken.items()}
-        plain: dict[str, list[Any]] = {}
-        for side, own, others in (("b", of_b, of_a), ("a", of_a, of_b)):
-            for name, filled in plain_names(own, others, side, columns).items():
-                for each in filled:
-                    plain.setdefault(each, []).append(own[name])
+        plain = plain_columns(of_a, of_b, columns)
         return arrow.table(columns | {name: coalesced(values) for name, values in plain.items()})
 
 
@@ -266,6 +262,16 @@ def plain_names(
         return names | {title: (title, other)}
     b_first = (title, other) if side == "b" else (other, title)
     return names | {title: (next((each for each in b_first if each in there), b_first[0]),)}
+
+
+def plain_columns(of_a: Mapping[str, Any], of_b: Mapping[str, Any], there: Container[str]) -> dict[str, list[Any]]:
+    """The columns of both sides that fill each column without a_ and b_: those of its own name, and B's, first."""
+    found: dict[str, list[tuple[bool, Any]]] = {}
+    for side, own, others in (("b", of_b, of_a), ("a", of_a, of_b)):
+        for name, filled in plain_names(own, others, side, there).items():
+            for each in filled:
+                found.setdefault(each, []).append((name != each, own[name]))
+    return {each: [column for _, column in sorted(some, key=lambda one: one[0])] for each, some in found.items()}
 
 
 def coalesced(columns: list[Any]) -> Any:
