@@ -1,11 +1,12 @@
-"""Mutants of `veclink/confidence`: small faults put in one at a time, to see whether the tests of it notice.
+"""Mutants of `veclink/confidence` or of GEH: small faults put in one at a time, to see whether their tests notice.
 
-    veclink bench mutants [--count 30] [--random-state 0] [--jobs 2] [--only TEXT] [--chosen] [--out FILE]
+    veclink bench mutants [--of geh] [--count 30] [--random-state 0] [--jobs 2] [--only TEXT] [--chosen] [--out FILE]
 
-A mutant is one change: a number times 0, times 10 or plus 1, a comparison turned round, one side taken for the other, a
-term dropped. It is tested in a process of its own, in a copy of src and tests in which only that line differs, by
-the tests of `confidence` that need no whole run of the linker. Prints JSON: how many were tried, and those that
-survived. The exit code is 1 where any did. `--chosen` tries the few that a person chose, as the tests do too.
+A mutant is one change: a number times 0, times 10 or plus 1, a comparison turned round, one side taken for the other,
+a term dropped. It is tested in a process of its own, in a copy of src and tests in which only that line differs, by
+the tests of `confidence` that need no whole run of the linker, or by those that hold GEH against the short one.
+Prints JSON: how many were tried, and those that survived. The exit code is 1 where any did. `--chosen` tries the few
+that a person chose, as the tests do too.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from veclink.errors import InputError
 from veclink_bench.arguments import parser
 from veclink_bench.places import ROOT
 
-PACKAGE = Path("src/veclink/confidence")
-TESTS = Path("tests/confidence")
-FIRST_TESTS = "test_golden.py"
-"""What notices most is asked first."""
+PACKAGES = {"confidence": Path("src/veclink/confidence"), "geh": Path("src/veclink/linkers/geh")}
+TESTS = {"confidence": Path("tests/confidence"), "geh": Path("tests/linkers/geh")}
+FIRST_TESTS = {"confidence": "test_golden.py", "geh": "test_reference.py"}
+"""What notices most is asked first; of GEH it is asked alone."""
 LONG_TESTS = "TestOneEntryIsEnough or test_a_file_of_another_version or test_the_ranges"
 """Tests that link whole collections: seconds each, and what they look at is shown elsewhere too."""
 NEGLIGIBLE = 1e-4
@@ -88,21 +89,28 @@ class Mutant:
         return source[: self.start] + self.new.encode() + source[end:]
 
 
-CHOSEN = (
-    ("constants.py", "DECOY_RATE_INFLATION = 0.2", "DECOY_RATE_INFLATION = 0.0"),
-    ("constants.py", "DECOY_RATE_INFLATION = 0.2", "DECOY_RATE_INFLATION = 1.0"),
-    ("constants.py", "RATE_ERROR = 0.08", "RATE_ERROR = 0.8"),
-    ("constants.py", "REGRESSION_ERROR = (0.2, 0.035)", "REGRESSION_ERROR = (2.0, 0.35)"),
-    ("constants.py", "OWN_DOUBT_SHARE = 0.5", "OWN_DOUBT_SHARE = 0.0"),
-    ("mixture.py", "decoy_share = (1 - OWN_DOUBT_SHARE)", "decoy_share = 10 * (1 - OWN_DOUBT_SHARE)"),
-    ("calibration.py", 'remove_partners(candidates, links, k, "b")', 'remove_partners(candidates, links, k, "a")'),
-)
+CHOSEN = {
+    "confidence": (
+        ("constants.py", "DECOY_RATE_INFLATION = 0.2", "DECOY_RATE_INFLATION = 0.0"),
+        ("constants.py", "DECOY_RATE_INFLATION = 0.2", "DECOY_RATE_INFLATION = 1.0"),
+        ("constants.py", "RATE_ERROR = 0.08", "RATE_ERROR = 0.8"),
+        ("constants.py", "REGRESSION_ERROR = (0.2, 0.035)", "REGRESSION_ERROR = (2.0, 0.35)"),
+        ("constants.py", "OWN_DOUBT_SHARE = 0.5", "OWN_DOUBT_SHARE = 0.0"),
+        ("mixture.py", "decoy_share = (1 - OWN_DOUBT_SHARE)", "decoy_share = 10 * (1 - OWN_DOUBT_SHARE)"),
+        ("calibration.py", 'remove_partners(candidates, links, k, "b")', 'remove_partners(candidates, links, k, "a")'),
+    ),
+    "geh": (
+        ("sampling.py", "in enumerate(sides):", "in enumerate((sides[0], sides[0])):"),
+        ("linker.py", "likely], score[likely])", "likely], -score[likely])"),
+        ("views.py", "times = count // len(views)", "times = 1"),
+    ),
+}
 """File, text and what it becomes: faults that once passed all tests."""
 
 
-def chosen_mutants(package: Path) -> list[Mutant]:
+def chosen_mutants(package: Path, of: str = "confidence") -> list[Mutant]:
     """Those of CHOSEN."""
-    return [_chosen(package, *each) for each in CHOSEN]
+    return [_chosen(package, *each) for each in CHOSEN[of]]
 
 
 def every_mutant(package: Path) -> list[Mutant]:
@@ -151,6 +159,7 @@ def survivors(
     mutants: list[Mutant],
     *,
     root: Path = ROOT,
+    of: str = "confidence",
     jobs: int = 2,
     tests: tuple[str, ...] | None = None,
 ) -> list[Mutant]:
@@ -161,26 +170,28 @@ def survivors(
     mutants : list of Mutant
     root : Path
         The repository.
+    of : str
+        Of PACKAGES.
     jobs : int
         How many are tested at a time.
     tests : tuple of str, optional
-        Files of tests/confidence, by default all, those that notice most first.
+        Files of the package's tests, by default all, those that notice most first.
     """
     with tempfile.TemporaryDirectory() as folder:
         trees = SimpleQueue[Path]()
         for number in range(jobs):
             trees.put(_copied(root, Path(folder) / str(number)))
-        chosen = tests or _quick_tests(root)
+        chosen = tests or _quick_tests(root, of)
 
         def survives(mutant: Mutant) -> bool:
             tree = trees.get()
             try:
-                return _passes(tree, mutant, chosen)
+                return _passes(tree, mutant, chosen, of)
             finally:
                 trees.put(tree)
 
-        if not _passes(_copied(root, Path(folder) / "sound"), None, chosen):
-            raise InputError(f"The tests in {TESTS} fail without any mutant; mend them first.")
+        if not _passes(_copied(root, Path(folder) / "sound"), None, chosen, of):
+            raise InputError(f"The tests in {TESTS[of]} fail without any mutant; mend them first.")
         with ThreadPoolExecutor(jobs) as pool:
             alive = list(pool.map(survives, mutants))
     return [mutant for mutant, is_alive in zip(mutants, alive, strict=True) if is_alive]
@@ -189,6 +200,7 @@ def survivors(
 def main() -> None:
     """Try some, and say which survive."""
     arguments = parser(__doc__)
+    arguments.add_argument("--of", choices=tuple(PACKAGES), default="confidence")
     arguments.add_argument("--count", type=int, default=30)
     arguments.add_argument("--random-state", type=int, default=0)
     arguments.add_argument("--jobs", type=int, default=2)
@@ -196,10 +208,11 @@ def main() -> None:
     arguments.add_argument("--chosen", action="store_true")
     arguments.add_argument("--out", type=Path, help="a file for the JSON, besides stdout")
     options = arguments.parse_args()
-    package = ROOT / PACKAGE
+    package = ROOT / PACKAGES[options.of]
     possible = [each for each in every_mutant(package) if options.only in each.file]
-    tried = chosen_mutants(package) if options.chosen else sampled(possible, options.count, options.random_state)
-    alive = survivors(tried, jobs=options.jobs)
+    some = sampled(possible, options.count, options.random_state)
+    tried = chosen_mutants(package, options.of) if options.chosen else some
+    alive = survivors(tried, of=options.of, jobs=options.jobs)
     told = {
         "possible": len(possible),
         "tried": len(tried),
@@ -304,31 +317,33 @@ def _chosen(package: Path, file: str, old: str, new: str) -> Mutant:
     return Mutant(file, source[:start].count(b"\n") + 1, old, new, start)
 
 
-def _quick_tests(root: Path) -> tuple[str, ...]:
-    others = sorted(path.name for path in (root / TESTS).glob("test_*.py") if path.name != FIRST_TESTS)
-    return (FIRST_TESTS, *others)
+def _quick_tests(root: Path, of: str) -> tuple[str, ...]:
+    first = FIRST_TESTS[of]
+    if of == "geh":
+        return (first,)
+    return (first, *sorted(path.name for path in (root / TESTS[of]).glob("test_*.py") if path.name != first))
 
 
 def _copied(root: Path, tree: Path) -> Path:
     """A copy of what the tests need."""
     without = shutil.ignore_patterns("__pycache__", "*.pyc")
-    for name in ("src", "tests", "docs"):
+    for name in ("src", "bench/veclink_bench", "tests", "docs"):
         shutil.copytree(root / name, tree / name, ignore=without)
     shutil.copy(root / "pyproject.toml", tree)
     return tree
 
 
-def _passes(tree: Path, mutant: Mutant | None, tests: tuple[str, ...]) -> bool:
+def _passes(tree: Path, mutant: Mutant | None, tests: tuple[str, ...], of: str) -> bool:
     """Whether all tests pass in the tree with the mutant in it; the tree is then as it was."""
-    files = [str(TESTS / name) for name in tests]
+    files = [str(TESTS[of] / name) for name in tests]
     command = [sys.executable, "-B", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", f"not ({LONG_TESTS})"]
-    path = os.pathsep.join(str(tree / name) for name in ("src", "tests"))
+    path = os.pathsep.join(str(tree / name) for name in ("src", "bench", "tests"))
     threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "NUMBA")}
     plain = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # none is needed, and they take a second to load
     environment = {**os.environ, **threads, **plain, "PYTHONPATH": path}
     if mutant is None:
         return subprocess.run([*command, *files], cwd=tree, env=environment, capture_output=True).returncode == 0
-    place = tree / PACKAGE / mutant.file
+    place = tree / PACKAGES[of] / mutant.file
     sound = place.read_bytes()
     place.write_bytes(mutant.applied(sound))
     try:

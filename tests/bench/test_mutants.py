@@ -1,4 +1,4 @@
-"""Mutants of the calibration: what is made, and that those which once passed all tests are noticed now."""
+"""Mutants of the calibration and of GEH: what is made, and that those which once passed all tests are noticed now."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from veclink_bench import mutants
 from veclink_bench.mutants import Mutant, chosen_mutants, every_mutant, mutants_of, sampled, survivors
 from veclink_bench.places import ROOT
 
-PACKAGE = ROOT / mutants.PACKAGE
+PACKAGE = ROOT / mutants.PACKAGES["confidence"]
 SOURCE = '''"""A − text, with 7 in it."""
 
 NEWTON_STEPS = 50
@@ -71,6 +71,11 @@ def test_faults_that_once_passed_all_tests_are_noticed_by_the_golden_numbers() -
     assert survivors(chosen, jobs=min(4, os.cpu_count() or 1), tests=("test_golden.py",)) == []
 
 
+def test_faults_of_geh_that_once_passed_all_tests_are_noticed_by_the_reference() -> None:
+    chosen = chosen_mutants(ROOT / mutants.PACKAGES["geh"], "geh")
+    assert survivors(chosen, of="geh", jobs=min(3, os.cpu_count() or 1)) == []
+
+
 def test_a_change_without_effect_survives_and_is_told() -> None:
     source = (PACKAGE / "constants.py").read_bytes()
     start = source.index(b"MUTUAL_SHARE = 0.97")
@@ -80,6 +85,6 @@ def test_a_change_without_effect_survives_and_is_told() -> None:
 
 def test_a_chosen_mutant_whose_text_is_gone_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "constants.py").write_text("RATE = 1\n")
-    monkeypatch.setattr(mutants, "CHOSEN", (("constants.py", "SPEED = 2", "SPEED = 3"),))
+    monkeypatch.setitem(mutants.CHOSEN, "confidence", (("constants.py", "SPEED = 2", "SPEED = 3"),))
     with pytest.raises(mutants.InputError, match="no longer holds 'SPEED = 2'"):
         chosen_mutants(tmp_path)
