@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from veclink.cli.shared import ERROR, AsJson, check_choice, one_sentence_errors, print_json
+from veclink.cli.shared import AS_JSON, ERROR, check_choice, one_sentence_errors, print_json
 from veclink.errors import InputError
 from veclink_bench.catalogue import ENTRIES, PAGES, SPEED, STUDIES
 from veclink_bench.experiments import EXPERIMENTS, load
@@ -179,7 +179,7 @@ def _command(name: str, doc: str) -> Callable[..., None]:
         draw_only: Annotated[
             bool, typer.Option("--table", "--draw-only", help="Tables and figure of what is there; measure nothing.")
         ] = False,
-        as_json: AsJson = False,
+        as_json: bool = AS_JSON,
         quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     ) -> None:
         run_experiments(
@@ -208,7 +208,7 @@ def matching(
     dim: Annotated[int, typer.Option(min=2, help="Numbers in each vector.")] = 384,
     k: Annotated[int, typer.Option(min=1, help="Neighbours of the density.")] = 10,
     rounds: Annotated[int, typer.Option(min=1, help="Times each contender runs; the median counts.")] = 5,
-    as_json: AsJson = False,
+    as_json: bool = AS_JSON,
 ) -> None:
     """Exact CSLS matching on the CPU, in plain products of the same size, and against the exact searches of others."""
     with one_sentence_errors():
@@ -234,7 +234,7 @@ def linking(
     ] = None,
     seeds: Annotated[int, typer.Option(min=0, help="Known pairs.")] = 15,
     random_state: Annotated[int, typer.Option(min=0, help="Of the split, the seeds and the linker.")] = 0,
-    as_json: AsJson = False,
+    as_json: bool = AS_JSON,
 ) -> None:
     """All of link() on the CPU, in exact matching passes of the same size."""
     with one_sentence_errors():

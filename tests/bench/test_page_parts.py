@@ -112,11 +112,11 @@ def test_the_table_of_even_splits_has_means_worst_cases_and_errors_where_there_a
     assert span_trials(tmp_path).count("| 2 | 45.0 (0.0) | 2.0 points | 96.0 |") == len(LINES)
 
 
-def test_of_the_demo_its_table_is_shown_and_of_linking_all_but_the_next_steps(tmp_path: Path) -> None:
-    demo = ["Verdict: linkable.", "   precision   shared papers  ", " by the truth   98.2 %", "", "Next, with your own"]
+def test_of_the_demo_its_estimates_are_shown_and_of_linking_all_but_the_next_steps(tmp_path: Path) -> None:
+    demo = ["Verdict: linkable.", "Estimated without labels: precision  ", "By the truth: 98.2 %", "", "Next, with"]
     link = ["905 links", "Written to /tmp/links.parquet.", "Next:", "  veclink cut"]
     (tmp_path / "sample.json").write_text(json.dumps({"printed": {"demo": demo, "link": link}}))
-    assert printed_by("demo", tmp_path) == "```text\n   precision   shared papers\n by the truth   98.2 %\n```"
+    assert printed_by("demo", tmp_path) == "```text\nEstimated without labels: precision\nBy the truth: 98.2 %\n```"
     assert printed_by("link", tmp_path) == "```text\n905 links\nWritten to /tmp/links.parquet.\n```"
 
 

@@ -9,7 +9,7 @@ GPUs do).
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -38,7 +38,6 @@ RETRIES = 10  # times that a task starts again because its worker or machine wen
 WAITING = 4  # tasks for each worker that are under way at once: the next one is there when one ends
 ANSWER = 10  # seconds within which the machine at an address has to answer
 UNKNOWN = "failed to import on the worker"  # what Ray says where a node lacks the code of a task
-_LOW, _LAST_ROW = 0xFFFFFFFF, 0x7FFFFFFF
 
 Tag = TypeVar("Tag")
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -208,20 +207,43 @@ def match(left: Stored, right: Stored, cluster: Cluster, ranks: Ranks, *, memory
     prove are searched again in tasks.
     """
     tile = cpu.tile_in_parts(left.shape, right.shape, (memory or cpu.DEFAULT_MEMORY) // 2)
-    n_left, n_right, width = left.shape[0], right.shape[0], ranks.list_width
-    near = Lists.none(n_left, min(width, n_right)), Lists.none(n_right, min(width, n_left))
+    sizes = left.shape[0], right.shape[0]
+    widths = [min(ranks.list_width, others) for others in reversed(sizes)]
+    lists = [
+        (np.full((n, width), -np.inf, "f4"), np.full((n, width), -1), np.full((n, width), -np.inf, "f4"))
+        for n, width in zip(sizes, widths, strict=True)
+    ]
+    floors = [np.full(n, -np.inf, np.float32) for n in sizes]
 
     def calls() -> Iterator[tuple[tuple[int, int], Call]]:
         for (i, one), (j, other) in product(left.placed(), right.placed()):
             yield (i, j), (listed, (cluster.device, ranks, tile, (i, j), one, other))
 
     for starts, found in cluster.results(calls(), on_device=True):
-        for side in (0, 1):
-            near[side].take_in(starts[side], found[side])
-    (near_left, exact_left), (near_right, exact_right) = near[0].nearest(n_right), near[1].nearest(n_left)
+        for side, (near, exact) in enumerate(found):
+            here = slice(starts[side], starts[side] + len(exact))
+            _keep_best([each[here] for each in lists[side]], (near.cosine, near.index, exact))
+            np.maximum(floors[side][here], near.floor, out=floors[side][here])
+    for side, (cosine, _, _) in enumerate(lists):
+        if sizes[1 - side] > widths[side]:  # what fell off the end of a list is no larger than what is last in it
+            np.maximum(floors[side], cosine[:, -1], out=floors[side])
+    left_near, right_near = (
+        Nearest(cosine, index.astype(np.int32), floor) for (cosine, index, _), floor in zip(lists, floors, strict=True)
+    )
     again = partial(_scan, left, right, cluster, tile), partial(_scan, right, left, cluster, tile[::-1])
     rounding = cpu.rounding_error(left.shape[1]) if cluster.device == "cpu" else np.inf
-    return proven((near_left, near_right), (exact_left, exact_right), again, ranks, rounding)
+    return proven((left_near, right_near), (lists[0][2], lists[1][2]), again, ranks, rounding)
+
+
+def _keep_best(kept: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> None:
+    """Keep, in place, the entries of each row with the largest first numbers, best first, ties by the second number.
+
+    So they are the same ones in whatever order they are found.
+    """
+    joined = [np.concatenate([old, new], axis=1) for old, new in zip(kept, found, strict=True)]
+    best = np.lexsort((joined[1], -joined[0]), axis=1)[:, : kept[0].shape[1]]
+    for old, both in zip(kept, joined, strict=True):
+        old[:] = np.take_along_axis(both, best, axis=1)
 
 
 def _scan(
@@ -239,58 +261,9 @@ def _scan(
                 part = wanted._replace(rows=chosen[here] - i, penalty=penalty, least=wanted.least[here])
                 yield here, (scanned, (cluster.device, tile, j, part, one, other))
 
-    for here, (new_value, new_index) in cluster.results(calls(), on_device=True):
-        values = np.concatenate([value[here], new_value], axis=1)
-        places = np.concatenate([index[here], new_index], axis=1)
-        best = np.lexsort((places, -values), axis=1)[:, :width]
-        value[here], index[here] = np.take_along_axis(values, best, 1), np.take_along_axis(places, best, 1)
+    for here, found in cluster.results(calls(), on_device=True):
+        _keep_best((value[here], index[here]), found)
     return value, index
-
-
-@dataclass
-class Lists:
-    """The nearest partners of some rows, in a form that merges to the same lists in any order.
-
-    A key is an int64 that rises with the cosine (float32), and falls with the row among equal ones.
-    """
-
-    keys: np.ndarray  # (n, width)
-    exact: np.ndarray  # (n, width), the exact cosines
-    floor: np.ndarray  # (n,), no partner that is not listed has a larger cosine as the tiles computed it
-
-    @classmethod
-    def none(cls, n: int, width: int) -> Lists:
-        """Empty lists."""
-        cosine, index = np.full((n, width), -np.inf, np.float32), np.full((n, width), -1)
-        return cls.of(Nearest(cosine, index, np.full(n, -np.inf, np.float32)), cosine)
-
-    @classmethod
-    def of(cls, near: Nearest, exact: np.ndarray, first: int = 0) -> Lists:
-        """Lists of partners that are counted from row `first`, and their exact cosines."""
-        bits = np.ascontiguousarray(near.cosine).view(np.int32).astype(np.int64)
-        rising = np.where(bits < 0, bits ^ _LAST_ROW, bits)  # of negative floats, the larger have the smaller bits
-        index = np.where(near.index < 0, -1, near.index.astype(np.int64) + first)
-        return cls((rising << 32) | (_LAST_ROW - index), exact.copy(), near.floor)
-
-    def take_in(self, start: int, other: Lists) -> None:
-        """Merges the lists of rows start… with other partners, keeping the nearest."""
-        here, width = slice(start, start + len(other.floor)), self.keys.shape[1]
-        joined = np.concatenate([self.keys[here], other.keys], axis=1)
-        exact = np.concatenate([self.exact[here], other.exact], axis=1)
-        nearest = np.argpartition(joined, joined.shape[1] - width, axis=1)[:, -width:]
-        self.keys[here] = np.take_along_axis(joined, nearest, axis=1)
-        self.exact[here] = np.take_along_axis(exact, nearest, axis=1)
-        np.maximum(self.floor[here], other.floor, out=self.floor[here])
-
-    def nearest(self, others: int) -> tuple[Nearest, np.ndarray]:
-        """The lists as `certify` takes them, of so many others in all, and the exact cosines; nearest first."""
-        order = np.argsort(self.keys, axis=1)[:, ::-1]
-        keys = np.take_along_axis(self.keys, order, axis=1)
-        rising = keys >> 32
-        cosine = np.where(rising < 0, rising ^ _LAST_ROW, rising).astype(np.int32).view(np.float32)
-        index = (_LAST_ROW - (keys & _LOW)).astype(np.int32)
-        floor = np.maximum(self.floor, cosine[:, -1]) if others > keys.shape[1] else self.floor
-        return Nearest(cosine, index, floor), np.take_along_axis(self.exact, order, axis=1)
 
 
 # What a worker does. Blocks are copied where compiled loops read them: those of the store are read-only.
@@ -315,22 +288,26 @@ def _projected_on(device: str, projection: np.ndarray, block: np.ndarray) -> Any
 
 def listed(
     device: str, ranks: Ranks, tile: tuple[int, int], starts: tuple[int, int], left: np.ndarray, right: np.ndarray
-) -> tuple[Lists, Lists]:
-    """The nearest of each row of one block among those of the other, both ways; starts: the first row of each."""
+) -> list[tuple[Nearest, np.ndarray]]:
+    """The nearest of each row of one block among those of the other, both ways, and their exact cosines.
+
+    starts: the first row of each block on its side; indices count from the first row of the side.
+    """
     if device == "cpu":
         rows, columns = ArrayRows(left.copy()), ArrayRows(right.copy())
-        near = cpu.nearest(rows, columns, ranks.list_width, tile)
-        exact_left = cpu.inner_products(rows, columns, near[0].index, MEMORY)
-        exact_right = cpu.inner_products(columns, rows, near[1].index, MEMORY)
+        near: Any = cpu.nearest(rows, columns, ranks.list_width, tile)
+        of_rows = cpu.inner_products(rows, columns, near[0].index, MEMORY)
+        exact: Any = of_rows, cpu.inner_products(columns, rows, near[1].index, MEMORY)
     else:
         from veclink.matching.torch_backend import listed as listed_on_device
 
-        on_device, exact = listed_on_device(*_device_rows(device, left, right), ranks, 1 << 30)
-        near_left, near_right = (
-            Nearest(*(to_numpy(each) for each in (one.cosine, one.index, one.floor))) for one in on_device
-        )
-        near, (exact_left, exact_right) = (near_left, near_right), map(to_numpy, exact)
-    return Lists.of(near[0], exact_left, starts[1]), Lists.of(near[1], exact_right, starts[0])
+        near, exact = listed_on_device(*_device_rows(device, left, right), ranks, 1 << 30)
+    found = []
+    for lists, products, start in zip(near, exact, reversed(starts), strict=True):
+        index = to_numpy(lists.index).astype(np.int64)
+        told = Nearest(to_numpy(lists.cosine), np.where(index < 0, -1, index + start), to_numpy(lists.floor))
+        found.append((told, to_numpy(products)))
+    return found
 
 
 def scanned(

@@ -5,33 +5,36 @@ from __future__ import annotations
 import shlex
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from veclink.cli.shared import (
+    AS_JSON,
+    DEVICE,
+    GIVEN_LINKS,
+    MAP_KIND,
+    MEMORY,
     NO_TRUSTED_LINKS,
+    PAYLOAD_A,
+    PAYLOAD_B,
+    QUIET,
+    RANDOM_STATE,
+    REPORT_FILE,
+    SEEDS_FILE,
+    SKIP_ZERO,
+    TABLE_FILE,
+    THREADS,
     A,
-    AsJson,
     B,
-    Device,
-    GivenLinks,
-    MapKind,
-    Memory,
-    PayloadA,
-    PayloadB,
-    Quiet,
-    RandomState,
-    ReportFile,
-    SeedsFile,
-    SkipZero,
-    TableFile,
-    Threads,
     advanced,
+    argument,
     check_map,
     check_report,
     check_table,
+    flag,
     opened,
+    option,
     tell,
 )  # fmt: skip
 from veclink.errors import InputError, without_secrets
@@ -44,23 +47,23 @@ MOST_GROUPS, MOST_NAMES = 5, 8  # groups of copies that are listed, and rows of 
 
 
 def cluster(
-    a: A,
-    b: B,
-    links: GivenLinks,
-    output: TableFile,
-    clusters: Annotated[int | None, typer.Option(min=1, help="How many clusters to look for.")] = None,
-    resolution: Annotated[float | None, typer.Option(help="Or the resolution: higher gives more clusters.")] = None,
-    examples: Annotated[int, typer.Option(min=0, help="Members of each cluster to show.")] = 3,
-    payload_a: PayloadA = None,
-    payload_b: PayloadB = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    neighbours: Annotated[int | None, advanced(min=1, help="Nearest neighbours of each row in the graph.")] = None,
-    memory: Memory = None,
-    device: Device = "auto",
-    threads: Threads = None,
-    random_state: RandomState = 0,
-    skip_zero: SkipZero = False,
+    a: str = A,
+    b: str = B,
+    links: Path = GIVEN_LINKS,
+    output: Path = TABLE_FILE,
+    clusters: int | None = option(None, min=1, help="How many clusters to look for."),
+    resolution: float | None = option(None, help="Or the resolution: higher gives more clusters."),
+    examples: int = option(3, min=0, help="Members of each cluster to show."),
+    payload_a: Path | None = PAYLOAD_A,
+    payload_b: Path | None = PAYLOAD_B,
+    as_json: bool = AS_JSON,
+    quiet: bool = QUIET,
+    neighbours: int | None = advanced(None, min=1, help="Nearest neighbours of each row in the graph."),
+    memory: str | None = MEMORY,
+    device: str = DEVICE,
+    threads: int | None = THREADS,
+    random_state: int = RANDOM_STATE,
+    skip_zero: bool = SKIP_ZERO,
 ) -> None:
     """Cluster two collections at once, each linked pair being one object."""
     from veclink.uses.clustering import cluster as clusters_of
@@ -90,22 +93,18 @@ def cluster(
 
 
 def advise(
-    a: Annotated[str, typer.Argument(metavar="A", help="All documents by the old model.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="Some of them by the new model.")],
-    links: GivenLinks,
-    queries_a: Annotated[str | None, typer.Option(help="Queries by the old model: a file or a store's URL.")] = None,
-    queries_b: Annotated[str | None, typer.Option(help="The same queries by the new model, row by row.")] = None,
-    qrels: Annotated[Path | None, typer.Option(help="Answers, CSV or Parquet: query,document,relevance.")] = None,
-    without_old: Annotated[
-        bool, typer.Option("--without-old", help="The old model is not available any more, so A cannot stay as it is.")
-    ] = False,
-    adapter: Annotated[
-        Path | None, typer.Option(help="Keep the map of queries from the new model to the old: .safetensors")
-    ] = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    map: MapKind = "blend",
-    random_state: RandomState = 0,
+    a: str = argument(..., metavar="A", help="All documents by the old model."),
+    b: str = argument(..., metavar="B", help="Some of them by the new model."),
+    links: Path = GIVEN_LINKS,
+    queries_a: str | None = option(None, help="Queries by the old model: a file or a store's URL."),
+    queries_b: str | None = option(None, help="The same queries by the new model, row by row."),
+    qrels: Path | None = option(None, help="Answers, CSV or Parquet: query,document,relevance."),
+    without_old: bool = flag("--without-old", "The old model is not available any more, so A cannot stay as it is."),
+    adapter: Path | None = option(None, help="Keep the map of queries from the new model to the old: .safetensors"),
+    as_json: bool = AS_JSON,
+    quiet: bool = QUIET,
+    map: str = MAP_KIND,
+    random_state: int = RANDOM_STATE,
 ) -> None:
     """Change the model? Keep it, translate the queries or the documents, or embed all documents again."""
     from veclink.data.collection import numbers
@@ -144,22 +143,20 @@ def advise(
 
 
 def inspect(
-    a: A,
-    b: Annotated[
-        str | None, typer.Argument(metavar="[B]", help="Another collection: can the two be linked?")
-    ] = None,
-    seeds: SeedsFile = None,
-    report: ReportFile = None,
-    payload_a: PayloadA = None,
-    payload_b: PayloadB = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    forecast: Annotated[
-        bool, advanced("--forecast/--no-forecast", help="Link a part of both to forecast precision, recall and time.")
-    ] = True,
-    device: Device = "auto",
-    random_state: RandomState = 0,
-) -> None:  # fmt: skip
+    a: str = A,
+    b: str | None = argument(None, metavar="[B]", help="Another collection: can the two be linked?"),
+    seeds: Path | None = SEEDS_FILE,
+    report: Path | None = REPORT_FILE,
+    payload_a: Path | None = PAYLOAD_A,
+    payload_b: Path | None = PAYLOAD_B,
+    as_json: bool = AS_JSON,
+    quiet: bool = QUIET,
+    forecast: bool = advanced(
+        True, "--forecast/--no-forecast", help="Link a part of both to forecast precision, recall and time."
+    ),
+    device: str = DEVICE,
+    random_state: int = RANDOM_STATE,
+) -> None:
     """Say what is in a collection; of two, whether they can be linked, what is in the way, and what linking will give.
 
     A alone: size, norms, duplicates, copies, and whether it mixes vectors of two models. A and B: a trial, and exit

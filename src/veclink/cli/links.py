@@ -7,29 +7,32 @@ import webbrowser
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from veclink.cli.shared import (
+    AS_JSON,
+    COLUMNS,
+    DEVICE,
+    FORCE,
+    LINKS_FILE,
+    MEMORY,
     NO_TRUSTED_LINKS,
-    AsJson,
-    Columns,
-    Device,
-    Force,
-    LinksFile,
-    Memory,
-    PayloadA,
-    PayloadB,
-    Quiet,
-    SkipZero,
+    PAYLOAD_A,
+    PAYLOAD_B,
+    QUIET,
+    SKIP_ZERO,
     advanced,
+    argument,
     check_choice,
     check_links_file,
     check_report,
     check_table,
+    flag,
     note_short_columns,
     opened,
+    option,
     print_json,
     summary_values,
     tell,
@@ -50,38 +53,32 @@ NO_LINK_BUT_JUDGED = (
 
 
 def cut(
-    source: LinksFile,
-    output: Annotated[
-        str, typer.Option("--output", "-o", help="Where the links go: .csv, .parquet, or a URL: a table of a store.")
-    ],
-    precision: Annotated[
-        float | None,
-        typer.Option(
-            metavar="P",
-            min=0.0,
-            max=1.0,
-            help="Keep the most certain links with an estimated precision of at least P. The estimate is conservative: "
-            "each expected wrong link counts as one to five (`caution` with --json).",
-        ),
-    ] = None,
-    probability: Annotated[
-        float | None, typer.Option(metavar="P", min=0.0, max=1.0, help="Keep each link that is at least this probable.")
-    ] = None,
-    links: Annotated[int | None, typer.Option(metavar="N", min=0, help="Keep the N most certain links.")] = None,
-    annotate: Annotated[
-        str | None,
-        typer.Option(
-            metavar="a|b",
-            help="With a URL: set veclink_id and veclink_probability on this side's objects, which are there.",
-        ),
-    ] = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="With a URL: write. Without this, only say what would change.")
-    ] = False,
-    columns: Columns = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:  # fmt: skip
+    source: Path = LINKS_FILE,
+    output: str = option(
+        ..., "--output", "-o", help="Where the links go: .csv, .parquet, or a URL: a table of a store."
+    ),
+    precision: float | None = option(
+        None,
+        metavar="P",
+        min=0.0,
+        max=1.0,
+        help="Keep the most certain links with an estimated precision of at least P. The estimate is conservative: "
+        "each expected wrong link counts as one to five (`caution` with --json).",
+    ),
+    probability: float | None = option(
+        None, metavar="P", min=0.0, max=1.0, help="Keep each link that is at least this probable."
+    ),
+    links: int | None = option(None, metavar="N", min=0, help="Keep the N most certain links."),
+    annotate: str | None = option(
+        None,
+        metavar="a|b",
+        help="With a URL: set veclink_id and veclink_probability on this side's objects, which are there.",
+    ),
+    yes: bool = flag("--yes", "With a URL: write. Without this, only say what would change."),
+    columns: str | None = COLUMNS,
+    as_json: bool = AS_JSON,
+    quiet: bool = QUIET,
+) -> None:
     """Choose other links among all judged pairs: more of them, or fewer. Nothing is linked again.
 
     A Parquet file of links holds all judged pairs; a CSV file holds the links alone, which can only become fewer. To a
@@ -165,16 +162,16 @@ def _to_store(
 
 
 def report(
-    links: LinksFile,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the page goes: .html")],
-    a: Annotated[str | None, typer.Argument(metavar="A", help="The linked collections: for titles and a map.")] = None,
-    b: Annotated[str | None, typer.Argument(metavar="B", help="The second one.")] = None,
-    truth: Annotated[Path | None, typer.Option(help="The true pairs, where they are known: columns a,b.")] = None,
-    payload_a: PayloadA = None,
-    payload_b: PayloadB = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    force: Force = False,
+    links: Path = LINKS_FILE,
+    output: Path = option(..., "--output", "-o", help="Where the page goes: .html"),
+    a: str | None = argument(None, metavar="A", help="The linked collections: for titles and a map."),
+    b: str | None = argument(None, metavar="B", help="The second one."),
+    truth: Path | None = option(None, help="The true pairs, where they are known: columns a,b."),
+    payload_a: Path | None = PAYLOAD_A,
+    payload_b: Path | None = PAYLOAD_B,
+    as_json: bool = AS_JSON,
+    quiet: bool = QUIET,
+    force: bool = FORCE,
 ) -> None:
     """Write the page that says whether to trust the links, and shows why: one HTML file, no server, no network."""
     from veclink.data.links import Links
@@ -196,23 +193,19 @@ def report(
 
 
 def review(
-    links: LinksFile,
-    a: Annotated[str, typer.Argument(metavar="A", help="The first of the two collections that were linked.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="The second.")],
-    open_browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where “Link again” writes (default: LINKS.again.*).")
-    ] = None,
-    journal: Annotated[
-        Path | None, typer.Option(help="Where the answers are kept (default: LINKS.review.sqlite).")
-    ] = None,
-    payload_a: PayloadA = None,
-    payload_b: PayloadB = None,
-    as_json: AsJson = False,
-    port: Annotated[int, advanced(min=0, max=65535, help="The port; 0 takes any that is free.")] = 0,
-    memory: Memory = None,
-    device: Device = "auto",
-    skip_zero: SkipZero = False,
+    links: Path = LINKS_FILE,
+    a: str = argument(..., metavar="A", help="The first of the two collections that were linked."),
+    b: str = argument(..., metavar="B", help="The second."),
+    open_browser: bool = flag("--open", "Open the page in the browser."),
+    output: Path | None = option(None, "--output", "-o", help="Where “Link again” writes (default: LINKS.again.*)."),
+    journal: Path | None = option(None, help="Where the answers are kept (default: LINKS.review.sqlite)."),
+    payload_a: Path | None = PAYLOAD_A,
+    payload_b: Path | None = PAYLOAD_B,
+    as_json: bool = AS_JSON,
+    port: int = advanced(0, min=0, max=65535, help="The port; 0 takes any that is free."),
+    memory: str | None = MEMORY,
+    device: str = DEVICE,
+    skip_zero: bool = SKIP_ZERO,
 ) -> None:
     """Review links in the browser: the doubtful first, side by side, answered with single keys."""
     from veclink.data.links import Links
@@ -273,20 +266,18 @@ def _say_nothing_to_review(links: Links, path: Path, as_json: bool) -> None:
 
 
 def evaluate(
-    links: Annotated[Path, typer.Argument(metavar="LINKS", help="Links, or any pairs: CSV or Parquet, columns a,b.")],
-    a: Annotated[str | None, typer.Argument(metavar="A", help="With --by: the first collection.")] = None,
-    b: Annotated[str | None, typer.Argument(metavar="B", help="With --by: the second one.")] = None,
-    truth: Annotated[
-        Path | None,
-        typer.Option(help="Known pairs, or other links to compare with: the same ids, CSV or Parquet, columns a,b."),
-    ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Instead: a column of A and B that tells the same objects, such as title."),
-    ] = None,
-    payload_a: PayloadA = None,
-    payload_b: PayloadB = None,
-    as_json: AsJson = False,
+    links: Path = argument(..., metavar="LINKS", help="Links, or any pairs: CSV or Parquet, columns a,b."),
+    a: str | None = argument(None, metavar="A", help="With --by: the first collection."),
+    b: str | None = argument(None, metavar="B", help="With --by: the second one."),
+    truth: Path | None = option(
+        None, help="Known pairs, or other links to compare with: the same ids, CSV or Parquet, columns a,b."
+    ),
+    by: str | None = option(
+        None, metavar="COLUMN", help="Instead: a column of A and B that tells the same objects, such as title."
+    ),
+    payload_a: Path | None = PAYLOAD_A,
+    payload_b: Path | None = PAYLOAD_B,
+    as_json: bool = AS_JSON,
 ) -> None:
     """Score links against known pairs, against other links, or by a column: precision, recall and F1."""
     from veclink.cli.terminal import print_column_scores

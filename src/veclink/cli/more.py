@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from veclink.cli.shared import (
-    AsJson,
-    Device,
-    MapKind,
-    Memory,
-    Place,
-    Quiet,
-    RandomState,
-    Replace,
-    SkipZero,
-    TableFile,
-    Threads,
+    AS_JSON,
+    DEVICE,
+    MAP_KIND,
+    MEMORY,
+    PLACE,
+    QUIET,
+    RANDOM_STATE,
+    REPLACE,
+    SKIP_ZERO,
+    TABLE_FILE,
+    THREADS,
+    argument,
     check_map,
     check_place,
     check_table,
+    flag,
+    option,
     summary_values,
     tell,
     warn,
@@ -31,19 +34,18 @@ from veclink.progress import showing_progress
 
 
 def many(
-    collections: Annotated[list[str], typer.Argument(metavar="A B C …", help="Three or more files or store URLs.")],
-    output: TableFile,
-    seeds: Annotated[
-        list[str] | None,
-        typer.Option(metavar="I,J=FILE", help="Known pairs of collections I and J, counted from 1; repeatable."),
-    ] = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    memory: Memory = None,
-    device: Device = "auto",
-    threads: Threads = None,
-    random_state: RandomState = 0,
-    skip_zero: SkipZero = False,
+    collections: list[str] = argument(..., metavar="A B C …", help="Three or more files or store URLs."),
+    output: Path = TABLE_FILE,
+    seeds: list[str] | None = option(
+        None, metavar="I,J=FILE", help="Known pairs of collections I and J, counted from 1; repeatable."
+    ),
+    as_json: bool = AS_JSON,
+    quiet: bool = QUIET,
+    memory: str | None = MEMORY,
+    device: str = DEVICE,
+    threads: int | None = THREADS,
+    random_state: int = RANDOM_STATE,
+    skip_zero: bool = SKIP_ZERO,
 ) -> None:
     """Link three or more collections, each made by its own model, into one consistent list of objects."""
     from veclink.uses.many import link_many
@@ -76,18 +78,18 @@ def _seeds(text: str) -> tuple[tuple[int, int], Path]:
 
 
 def translate(
-    vectors: Annotated[str, typer.Argument(metavar="VECTORS", help="What to translate: a file or a store's URL.")],
-    output: Place,
-    with_: Annotated[Path | None, typer.Option("--with", help="A translator that was saved: .safetensors")] = None,
-    links: Annotated[Path | None, typer.Option(help="Or fit one to these links of A and B.")] = None,
-    a: Annotated[str | None, typer.Option("--a", help="The collection A of the links.")] = None,
-    b: Annotated[str | None, typer.Option("--b", help="The collection B of the links.")] = None,
-    reverse: Annotated[bool, typer.Option("--reverse", help="Translate from model B to model A.")] = False,
-    save: Annotated[Path | None, typer.Option(help="Keep the fitted translator: .safetensors")] = None,
-    replace: Replace = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    map: MapKind = "blend",
+    vectors: str = argument(..., metavar="VECTORS", help="What to translate: a file or a store's URL."),
+    output: str = PLACE,
+    with_: Path | None = option(None, "--with", help="A translator that was saved: .safetensors"),
+    links: Path | None = option(None, help="Or fit one to these links of A and B."),
+    a: str | None = option(None, "--a", help="The collection A of the links."),
+    b: str | None = option(None, "--b", help="The collection B of the links."),
+    reverse: bool = flag("--reverse", "Translate from model B to model A."),
+    save: Path | None = option(None, help="Keep the fitted translator: .safetensors"),
+    replace: bool = REPLACE,
+    as_json: bool = AS_JSON,
+    quiet: bool = QUIET,
+    map: str = MAP_KIND,
 ) -> None:
     """Translate vectors, such as queries, from model A to model B, by a saved translator or one fitted to links."""
     from veclink.geometry.clouds import inspected

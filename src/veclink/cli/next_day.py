@@ -4,34 +4,37 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from veclink.cli.shared import (
-    Against,
-    AsJson,
-    Columns,
-    Force,
-    MapKind,
-    PayloadA,
-    PayloadB,
-    Place,
-    Quiet,
-    RandomState,
-    Replace,
-    Side,
-    SkipZero,
-    TableFile,
-    Threads,
+    AGAINST,
+    AS_JSON,
+    COLUMNS,
+    FORCE,
+    MAP_KIND,
+    PAYLOAD_A,
+    PAYLOAD_B,
+    PLACE,
+    QUIET,
+    RANDOM_STATE,
+    REPLACE,
+    SIDE,
+    SKIP_ZERO,
+    TABLE_FILE,
+    THREADS,
     advanced,
+    argument,
     check_apart,
     check_choice,
     check_links_file,
     check_map,
     check_place,
     check_table,
+    flag,
     opened,
+    option,
     summary_values,
     tell,
     warn,
@@ -51,22 +54,19 @@ HIDDEN_IS_UNKNOWN = (
 
 
 def match(
-    new: Annotated[str, typer.Argument(metavar="NEW", help="Vectors of the new rows, in any format that link reads.")],
-    linker: Annotated[Path, typer.Option(metavar="FOLDER", help="What veclink link --save-linker kept.")],
-    output: TableFile,
-    side: Side = "a",
-    update: Annotated[
-        bool,
-        typer.Option("--update", help="Add the new rows to the linker, too. Running the same command twice is safe."),
-    ] = False,
-    payload_a: PayloadA = None,
-    payload_b: PayloadB = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    against: Against = None,
-    columns: Columns = None,
-    threads: Threads = None,
-    skip_zero: SkipZero = False,
+    new: str = argument(..., metavar="NEW", help="Vectors of the new rows, in any format that link reads."),
+    linker: Path = option(..., metavar="FOLDER", help="What veclink link --save-linker kept."),
+    output: Path = TABLE_FILE,
+    side: str = SIDE,
+    update: bool = flag("--update", "Add the new rows to the linker, too. Running the same command twice is safe."),
+    payload_a: Path | None = PAYLOAD_A,
+    payload_b: Path | None = PAYLOAD_B,
+    as_json: bool = AS_JSON,
+    quiet: bool = QUIET,
+    against: str | None = AGAINST,
+    columns: str | None = COLUMNS,
+    threads: int | None = THREADS,
+    skip_zero: bool = SKIP_ZERO,
 ) -> None:
     """Link the rows of NEW with the other side, in one pass and with probabilities, by what an earlier run learned."""
     from veclink.uses.linker import Linker
@@ -110,47 +110,35 @@ def match(
 
 
 def merge(
-    a: Annotated[str, typer.Argument(metavar="A", help="The collection to bring over, or the new rows to append.")],
-    output: Place,
-    b: Annotated[str | None, typer.Argument(metavar="[B]", help="The collection whose model stays.")] = None,
-    links: Annotated[
-        Path | None, typer.Option(help="Links of A and B, or any pairs: CSV or Parquet, columns a,b.")
-    ] = None,
-    probability: Annotated[
-        float,
-        typer.Option(
-            metavar="P",
-            min=0.0,
-            max=1.0,
-            help="Join two rows where their link is at least this probable; less probable ones stay as two rows. This "
-            "looks at each link, as --probability of veclink cut does; --precision there looks at all together.",
-        ),
-    ] = 0.95,
-    dedupe: Annotated[
-        bool, typer.Option("--dedupe", help="Merge nothing: write which of A are in B, to a .csv or .parquet file.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Write. Without this, only say what would be written.")] = False,
-    replace: Replace = False,
-    append: Annotated[
-        bool, typer.Option("--append", help="Append new rows (in place of A) to the merged collection in --output.")
-    ] = False,
-    linker: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="With --append: what veclink link --save-linker kept.")
-    ] = None,
-    side: Side = "a",
-    payload_a: PayloadA = None,
-    payload_b: PayloadB = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    against: Against = None,
-    map: MapKind = "blend",
-    union_only: Annotated[
-        bool, advanced("--union-only", help="Translate nothing: A's vectors stay in their own space.")
-    ] = False,
-    random_state: RandomState = 0,
-    skip_zero: SkipZero = False,
-    force: Force = False,
-    sure: Annotated[float | None, typer.Option(min=0.0, max=1.0, hidden=True)] = None,
+    a: str = argument(..., metavar="A", help="The collection to bring over, or the new rows to append."),
+    output: str = PLACE,
+    b: str | None = argument(None, metavar="[B]", help="The collection whose model stays."),
+    links: Path | None = option(None, help="Links of A and B, or any pairs: CSV or Parquet, columns a,b."),
+    probability: float = option(
+        0.95,
+        metavar="P",
+        min=0.0,
+        max=1.0,
+        help="Join two rows where their link is at least this probable; less probable ones stay as two rows. This "
+        "looks at each link, as --probability of veclink cut does; --precision there looks at all together.",
+    ),
+    dedupe: bool = flag("--dedupe", "Merge nothing: write which of A are in B, to a .csv or .parquet file."),
+    yes: bool = flag("--yes", "Write. Without this, only say what would be written."),
+    replace: bool = REPLACE,
+    append: bool = flag("--append", "Append new rows (in place of A) to the merged collection in --output."),
+    linker: Path | None = option(None, metavar="FOLDER", help="With --append: what veclink link --save-linker kept."),
+    side: str = SIDE,
+    payload_a: Path | None = PAYLOAD_A,
+    payload_b: Path | None = PAYLOAD_B,
+    as_json: bool = AS_JSON,
+    quiet: bool = QUIET,
+    against: str | None = AGAINST,
+    map: str = MAP_KIND,
+    union_only: bool = advanced(False, "--union-only", help="Translate nothing: A's vectors stay in their own space."),
+    random_state: int = RANDOM_STATE,
+    skip_zero: bool = SKIP_ZERO,
+    force: bool = FORCE,
+    sure: float | None = option(None, min=0.0, max=1.0, hidden=True),
 ) -> None:
     """Merge A into B: linked objects once, the rest of A translated into B's space. A dry run unless --yes."""
     check_map(map)
@@ -273,9 +261,7 @@ def _merged(a: str, b: str, links: Any, progress: ProgressListener | None, optio
     return merged_of(a, b, links, progress=progress, **options)
 
 
-def _append(
-    rows: Collection, output: str, folder: Path, asked: dict[str, Any], *, yes: bool, quiet: bool
-) -> Told:
+def _append(rows: Collection, output: str, folder: Path, asked: dict[str, Any], *, yes: bool, quiet: bool) -> Told:
     """Append new rows to a merged collection, or say what that would do."""
     from veclink.uses.appending import append
     from veclink.uses.linker import Linker

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -34,9 +34,17 @@ IDS_BESIDE = (".npy", ".faiss")  # collections whose ids are written to a file b
 TOLD = UnusedIdsWarning, ShuffledPayloadWarning, WrongLinksWarning
 
 
-def advanced(*names: str, **more: Any) -> Any:
+option, argument = typer.Option, typer.Argument
+
+
+def advanced(default: Any, *names: str, **more: Any) -> Any:
     """An option that few runs need, shown below the others."""
-    return typer.Option(*names, rich_help_panel="Advanced", **more)
+    return option(default, *names, rich_help_panel="Advanced", **more)
+
+
+def flag(name: str, help: str) -> Any:
+    """An option that is on or off."""
+    return option(False, name, help=help)
 
 
 def check_memory(text: str | None) -> str | None:
@@ -71,58 +79,42 @@ def check_payload(path: Path | None) -> Path | None:
     return path
 
 
-A = Annotated[str, typer.Argument(metavar="A", help="Vectors: a file, or a store's URL.")]
-B = Annotated[str, typer.Argument(metavar="B", help="Vectors of another model.")]
-LinksFile = Annotated[Path, typer.Argument(metavar="LINKS", help="Links, as veclink link wrote them.")]
-GivenLinks = Annotated[Path, typer.Option(help="Links of A and B, or any pairs: CSV or Parquet, columns a,b.")]
-TableFile = Annotated[Path, typer.Option("--output", "-o", help="Where the result goes: .csv or .parquet.")]
-Place = Annotated[str, typer.Option("--output", "-o", help="Where the result goes: a file or a store's URL.")]
-ReportFile = Annotated[Path | None, typer.Option(help="Write a page for the browser, too: .html")]
-SeedsFile = Annotated[
-    Path | None, typer.Option(help="Known pairs, CSV or Parquet with columns a,b: ids, or row numbers without ids.")
-]
-PayloadA = Annotated[
-    Path | None,
-    typer.Option(
-        callback=check_payload, help="Titles and ids of A: CSV, Parquet or JSONL, a line per vector, in the same order."
-    ),
-]
-PayloadB = Annotated[Path | None, typer.Option(callback=check_payload, help="The same for B.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors, warnings and what --json asks for.")]
-Replace = Annotated[bool, typer.Option("--replace", help="Replace an output that is there already.")]
-Columns = Annotated[
-    str | None,
-    advanced(metavar="short|all", help="Columns of CSV: what people read (short), or all that explains a link."),
-]  # fmt: skip
-MapKind = Annotated[
-    str,
-    advanced(
-        "--map",
-        help="How vectors are translated: blend, la2m (local affine maps, one per region), procrustes, ridge, lowrank, "
-        "or auto: the best on held-out links.",
-    ),
-]
-RandomState = Annotated[int, advanced(metavar="N", min=0, help="Seed of the random generator.")]
-SkipZero = Annotated[bool, advanced("--skip-zero", help="Leave out zero vectors instead of stopping.")]
-Force = Annotated[
-    bool, advanced("--force", help="Go on where A and B are not the vectors that were linked, but as many.")
-]
-Memory = Annotated[
-    str | None,
-    advanced(metavar="SIZE", callback=check_memory, help='Memory to use on top of the input, such as "500MB".'),
-]
-Threads = Annotated[
-    int | None, advanced(metavar="N", min=1, help="CPU threads (default: $VECLINK_THREADS, else all cores).")
-]
-Device = Annotated[
-    str, advanced(metavar="NAME", callback=check_device, help="auto, cpu, cuda, or one GPU of several: cuda:1.")
-]
-Side = Annotated[str, typer.Option(metavar="a|b", help="Which side the new rows belong to.")]
-Against = Annotated[
-    str | None,
-    advanced(metavar="OTHER", help="The other side, where it moved or grew; its --payload names its rows."),
-]
+A = argument(..., metavar="A", help="Vectors: a file, or a store's URL.")
+B = argument(..., metavar="B", help="Vectors of another model.")
+LINKS_FILE = argument(..., metavar="LINKS", help="Links, as veclink link wrote them.")
+GIVEN_LINKS = option(..., help="Links of A and B, or any pairs: CSV or Parquet, columns a,b.")
+TABLE_FILE = option(..., "--output", "-o", help="Where the result goes: .csv or .parquet.")
+PLACE = option(..., "--output", "-o", help="Where the result goes: a file or a store's URL.")
+REPORT_FILE = option(None, help="Write a page for the browser, too: .html")
+SEEDS_FILE = option(None, help="Known pairs, CSV or Parquet with columns a,b: ids, or row numbers without ids.")
+PAYLOAD_A = option(
+    None,
+    callback=check_payload,
+    help="Titles and ids of A: CSV, Parquet or JSONL, a line per vector, in the same order.",
+)
+PAYLOAD_B = option(None, callback=check_payload, help="The same for B.")
+AS_JSON = flag("--json", "Print the result as one JSON object.")
+QUIET = option(False, "--quiet", "-q", help="Print only errors, warnings and what --json asks for.")
+REPLACE = flag("--replace", "Replace an output that is there already.")
+COLUMNS = advanced(
+    None, metavar="short|all", help="Columns of CSV: what people read (short), or all that explains a link."
+)
+MAP_KIND = advanced(
+    "blend",
+    "--map",
+    help="How vectors are translated: blend, la2m (local affine maps, one per region), procrustes, ridge, lowrank, or"
+    " auto: the best on held-out links.",
+)
+RANDOM_STATE = advanced(0, metavar="N", min=0, help="Seed of the random generator.")
+SKIP_ZERO = advanced(False, "--skip-zero", help="Leave out zero vectors instead of stopping.")
+FORCE = advanced(False, "--force", help="Go on where A and B are not the vectors that were linked, but as many.")
+MEMORY = advanced(
+    None, metavar="SIZE", callback=check_memory, help='Memory to use on top of the input, such as "500MB".'
+)
+THREADS = advanced(None, metavar="N", min=1, help="CPU threads (default: $VECLINK_THREADS, else all cores).")
+DEVICE = advanced("auto", metavar="NAME", callback=check_device, help="auto, cpu, cuda, or one GPU of several: cuda:1.")
+SIDE = option("a", metavar="a|b", help="Which side the new rows belong to.")
+AGAINST = advanced(None, metavar="OTHER", help="The other side, where it moved or grew; its --payload names its rows.")
 
 
 def opened(source: str, payload_file: Path | None, *, payload: bool = True, **more: Any) -> Collection:

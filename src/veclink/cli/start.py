@@ -6,33 +6,34 @@ import os
 import shlex
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from veclink.cli.shared import (
+    AS_JSON,
+    COLUMNS,
+    DEVICE,
+    MEMORY,
     NO_TRUSTED_LINKS,
+    PAYLOAD_A,
+    PAYLOAD_B,
+    QUIET,
+    RANDOM_STATE,
+    REPORT_FILE,
+    SEEDS_FILE,
+    SKIP_ZERO,
+    TABLE_FILE,
+    THREADS,
     A,
-    AsJson,
     B,
-    Columns,
-    Device,
-    Memory,
-    PayloadA,
-    PayloadB,
-    Quiet,
-    RandomState,
-    ReportFile,
-    SeedsFile,
-    SkipZero,
-    TableFile,
-    Threads,
     advanced,
     check_apart,
     check_choice,
     check_links_file,
     check_report,
     opened,
+    option,
     summary_values,
     tell,
     warn_of_payload,
@@ -52,9 +53,9 @@ VOTES_ARE_ELSEWHERE = "A .parquet file also keeps the votes for each link: for t
 
 
 def demo(
-    report: Annotated[Path, typer.Option(help="Where the report goes: .html")] = Path("veclink-demo.html"),
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    report: Path = option(Path("veclink-demo.html"), help="Where the report goes: .html"),
+    as_json: bool = AS_JSON,
+    quiet: bool = QUIET,
 ) -> None:
     """Link the bundled sample, 3,000 papers embedded by two models, check the result, and write a report of it."""
     from veclink.cli.terminal import print_demo, run_demo
@@ -74,74 +75,60 @@ def demo(
 
 
 def link(
-    a: A,
-    b: B,
-    output: TableFile,
-    seeds: SeedsFile = None,
-    report: ReportFile = None,
-    precision: Annotated[
-        float | None,
-        typer.Option(
-            metavar="P",
-            min=0.0,
-            max=1.0,
-            help="Keep the most certain links with an estimated precision of at least P (conservative), such as 0.95. "
-            "Without this, the links with the largest estimated F1 are kept.",
-        ),
-    ] = None,
-    payload_a: PayloadA = None,
-    payload_b: PayloadB = None,
-    seeds_by: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Start from rows with equal values in this column, such as title (A's=B's where the names differ). "
-            "They may be wrong: the vectors decide. auto looks for one.",
-        ),
-    ] = None,
-    anchors: Annotated[
-        tuple[str, str] | None,
-        typer.Option(
-            metavar="FA FB", help="Two vector files: row i of both is the same text, which need not be in A or B."
-        ),
-    ] = None,
-    continued: Annotated[
-        Path | None,
-        typer.Option("--continue", metavar="LINKS", help="Start from earlier links of A and B, which may have grown."),
-    ] = None,
-    save_linker: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Keep what veclink match needs to link new rows later, in this folder."),
-    ] = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    one_to_one: Annotated[
-        bool,
-        advanced("--one-to-one/--many-to-many", help="Partners of a row: one, or many where there are duplicates."),
-    ] = True,
-    many: Annotated[bool, typer.Option("--many", hidden=True)] = False,
-    strict: Annotated[
-        bool,
-        advanced(
-            "--strict",
-            help="Stop where a seed is given twice or a row has two partners (otherwise used once, and left out).",
-        ),
-    ] = False,
-    method: Annotated[str, advanced(metavar="NAME", help="The linker: span, or geh as in the paper.")] = "span",
-    columns: Columns = None,
-    checkpoint: Annotated[
-        Path | None, advanced(help="Keep a long run's stages in this folder; the same command goes on from there.")
-    ] = None,
-    ray: Annotated[
-        str | None, advanced(metavar="ADDRESS", help='Run on this Ray cluster ("auto": the one here).')
-    ] = None,
-    cluster: Annotated[str | None, typer.Option(hidden=True)] = None,
-    memory: Memory = None,
-    device: Device = "auto",
-    threads: Threads = None,
-    random_state: RandomState = 0,
-    skip_zero: SkipZero = False,
-) -> None:  # fmt: skip
+    a: str = A,
+    b: str = B,
+    output: Path = TABLE_FILE,
+    seeds: Path | None = SEEDS_FILE,
+    report: Path | None = REPORT_FILE,
+    precision: float | None = option(
+        None,
+        metavar="P",
+        min=0.0,
+        max=1.0,
+        help="Keep the most certain links with an estimated precision of at least P (conservative), such as 0.95. "
+        "Without this, the links with the largest estimated F1 are kept.",
+    ),
+    payload_a: Path | None = PAYLOAD_A,
+    payload_b: Path | None = PAYLOAD_B,
+    seeds_by: str | None = option(
+        None,
+        metavar="COLUMN",
+        help="Start from rows with equal values in this column, such as title (A's=B's where the names differ). They "
+        "may be wrong: the vectors decide. auto looks for one.",
+    ),
+    anchors: tuple[str, str] | None = option(
+        None, metavar="FA FB", help="Two vector files: row i of both is the same text, which need not be in A or B."
+    ),
+    continued: Path | None = option(
+        None, "--continue", metavar="LINKS", help="Start from earlier links of A and B, which may have grown."
+    ),
+    save_linker: Path | None = option(
+        None, metavar="FOLDER", help="Keep what veclink match needs to link new rows later, in this folder."
+    ),
+    as_json: bool = AS_JSON,
+    quiet: bool = QUIET,
+    one_to_one: bool = advanced(
+        True, "--one-to-one/--many-to-many", help="Partners of a row: one, or many where there are duplicates."
+    ),
+    many: bool = option(False, "--many", hidden=True),
+    strict: bool = advanced(
+        False,
+        "--strict",
+        help="Stop where a seed is given twice or a row has two partners (otherwise used once, and left out).",
+    ),
+    method: str = advanced("span", metavar="NAME", help="The linker: span, or geh as in the paper."),
+    columns: str | None = COLUMNS,
+    checkpoint: Path | None = advanced(
+        None, help="Keep a long run's stages in this folder; the same command goes on from there."
+    ),
+    ray: str | None = advanced(None, metavar="ADDRESS", help='Run on this Ray cluster ("auto": the one here).'),
+    cluster: str | None = option(None, hidden=True),
+    memory: str | None = MEMORY,
+    device: str = DEVICE,
+    threads: int | None = THREADS,
+    random_state: int = RANDOM_STATE,
+    skip_zero: bool = SKIP_ZERO,
+) -> None:
     """Link the vectors of A with the vectors of B, and say how far to trust the links.
 
     Known pairs help (--seeds), but are optional. Exit code 3 says that no trustworthy links were found.
@@ -238,9 +225,7 @@ def _print(links: Links, files: dict[str, str], ids_from: dict[str, str], steps:
         typer.echo("\n".join(["Next:", *steps]))
 
 
-def _next_steps(
-    links: Links, given: list[str], files: dict[str, str], *, is_cut: bool, skip_zero: bool
-) -> list[str]:
+def _next_steps(links: Links, given: list[str], files: dict[str, str], *, is_cut: bool, skip_zero: bool) -> list[str]:
     """What to do with the links, or about them; what is in the way is said in the reasons above."""
     shown, output = shlex.join(given), shlex.quote(files["output"])
     prepared = f"{shown} --skip-zero" if skip_zero else shown  # for commands that would stop at a zero vector too

@@ -174,20 +174,10 @@ def print_demo(demo: Demo) -> None:
             console.print(f"[bold]{head}[/]")
         for each in shown:
             _print_pair(console, each)
-    scores = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("", "precision", "recall", "F1", "shared papers"):
-        scores.add_column(heading, justify="right" if heading else "left")
-    truth, precision, recall = demo.scores, summary.precision, summary.recall
-    if precision is not None:
-        f1 = None if recall is None else 2 * precision * recall / max(precision + recall, 1e-12)
-        estimates = ["–" if share is None else _percent(share) for share in (precision, recall, f1)]
-        overlap = "–" if summary.overlap is None else f"{summary.overlap:,.0f}"
-        scores.add_row("estimated, no labels", *estimates, overlap)
-        shares = (_percents(bounds) or "–" for bounds in (summary.precision_range, summary.recall_range))
-        scores.add_row("likely from … to", *shares, "", _counts(summary.overlap_range) or "–")
-    shares = (_percent(share) for share in (truth.precision, truth.recall, truth.f1))
-    scores.add_row("by the truth", *shares, f"{demo.n_shared:,}")
-    console.print(scores)
+    estimates = estimates_in_words(summary)
+    if estimates:
+        console.print(estimates)
+    console.print(f"By the truth: {_shares(demo.scores)}, {demo.n_shared:,} shared papers.")
     print_thresholds(thresholds(demo.links), summary.caution)
     if demo.report is not None:
         console.print("Whether to trust these links, and why: open the report in a browser.")
