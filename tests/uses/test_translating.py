@@ -79,10 +79,6 @@ def test_the_map_that_measured_best_is_the_default_and_is_asked_for_as_map() -> 
     sides = papers.truth[:60], papers.a[:, :64], papers.b[:, :96]
     found = Translator.fit(*sides)
     assert found.kind == "blend" and [each.kind for each in found.tried] == ["blend"]
-    with pytest.warns(DeprecationWarning, match="map="):
-        assert Translator.fit(*sides, kind="procrustes").kind == "procrustes"
-    with pytest.raises(TypeError, match="kinds"):
-        Translator.fit(*sides, kinds="procrustes")
 
 
 def test_auto_tries_every_kind_and_keeps_the_best_neighbours() -> None:

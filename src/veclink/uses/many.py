@@ -30,7 +30,7 @@ from veclink.data.tabled import FIRST, Tabled, card
 from veclink.errors import InputError, plural
 from veclink.files.tables import table_ending, write_table
 from veclink.linkers.linking import Source, link
-from veclink.progress import Progress, ProgressListener, heard, shows_progress
+from veclink.progress import ProgressListener, heard, shows_progress, tell
 from veclink.stores.opening import open_collection
 
 DETOUR = 0.7
@@ -143,8 +143,7 @@ def link_many(
     pairwise = {}
     every = list(itertools.combinations(range(len(opened)), 2))
     for step, (i, j) in enumerate(every):
-        if progress is not None:
-            progress(Progress(step + 1, len(every), 0, None, f"linking {i} and {j}"))
+        tell(progress, f"linking {i} and {j}", step=step + 1, of=len(every))
         pairwise[i, j] = link(opened[i], opened[j], seeds=known.get((i, j)), random_state=random_state, **options)
     return replace(reconcile(pairwise, len(opened)), ids=tuple(each.ids for each in opened))
 

@@ -48,7 +48,13 @@ def ndcg(queries: np.ndarray, documents: Documents, count: int, answers: Answers
         kept = largest(best, min(DEPTH, best.shape[1]))
         best, rows = np.take_along_axis(best, kept, axis=1), np.take_along_axis(rows, kept, axis=1)
     rows = np.take_along_axis(rows, np.argsort(-best, axis=1, kind="stable"), axis=1)
-    return np.array([_gain(found, right) for found, right in zip(rows.tolist(), answers, strict=True)])
+    gains, discount = np.full(len(asked), np.nan), 1 / np.log2(np.arange(2, DEPTH + 2))
+    for place, (found, right) in enumerate(zip(rows.tolist(), answers, strict=True)):
+        if right:
+            grades = np.array([right.get(row, 0.0) for row in found])
+            most = np.sort(list(right.values()))[::-1][:DEPTH]
+            gains[place] = (grades * discount[: len(grades)]).sum() / (most * discount[: len(most)]).sum()
+    return gains
 
 
 def read_answers(path: str | Path, queries: Collection, documents: Collection) -> list[dict[int, float]]:
@@ -63,23 +69,17 @@ def read_answers(path: str | Path, queries: Collection, documents: Collection) -
         raise InputError(f"{path} has no column {named(missing)}; answers are in query, document and relevance.")
     rows = [_rows(table.values["query"], queries, f"query of {path}")]
     rows.append(_rows(table.values["document"], documents, f"document of {path}"))
-    grades = _grades(table.values["relevance"], path) if "relevance" in table.names else np.ones(len(rows[0]))
+    try:
+        grades = [float(each) for each in table.values.get("relevance", [1.0] * len(rows[0]))]
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The relevance in {path} is not a number everywhere ({error}).") from error
     answers: list[dict[int, float]] = [{} for _ in range(len(queries))]
-    for query, document, grade in zip(*(each.tolist() for each in rows), grades.tolist(), strict=True):
+    for query, document, grade in zip(*(each.tolist() for each in rows), grades, strict=True):
         if grade > 0:
             answers[query][document] = grade
     if not any(answers):
         raise InputError(f"{path} names no document that answers a query; give some with a relevance above 0.")
     return answers
-
-
-def _gain(found: list[int], right: Mapping[int, float]) -> float:
-    if not right:
-        return float("nan")
-    discount = 1 / np.log2(np.arange(2, DEPTH + 2))
-    grades = np.array([right.get(row, 0.0) for row in found])
-    best = np.sort(list(right.values()))[::-1][:DEPTH]
-    return float((grades * discount[: len(grades)]).sum() / (best * discount[: len(best)]).sum())
 
 
 def _rows(values: Sequence[Any], collection: Collection, what: str) -> np.ndarray:
@@ -91,10 +91,3 @@ def _rows(values: Sequence[Any], collection: Collection, what: str) -> np.ndarra
     if unknown:
         raise InputError(f"The column {what} names {named(unknown)}, which {collection.name} does not have.")
     return np.array(rows, np.int64)
-
-
-def _grades(values: Sequence[Any], path: str | Path) -> np.ndarray:
-    try:
-        return np.array([float(value) for value in values])
-    except (TypeError, ValueError) as error:
-        raise InputError(f"The relevance in {path} is not a number everywhere ({error}).") from error

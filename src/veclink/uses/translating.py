@@ -6,7 +6,6 @@ A query made with model A can then be asked of a collection of model B; fitted w
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from veclink.data.collection import Collection, numbers
-from veclink.errors import InputError, named, plural
+from veclink.errors import InputError, plural
 from veclink.files.atomic import written_whole
 from veclink.files.memory_maps import forget_pages
 from veclink.files.safetensors import read_header, read_tensor, write_tensors
 from veclink.geometry.clouds import prepare
 from veclink.geometry.magnitudes import in_range, lengths
 from veclink.geometry.signatures import unit_rows
-from veclink.progress import Progress, ProgressListener
+from veclink.progress import ProgressListener, tell
 from veclink.stores.opening import open_collection
 from veclink.stores.protocol import Batch
 from veclink.threads import computing
@@ -88,7 +87,6 @@ class Translator:
         check: bool = True,
         random_state: int = 0,
         progress: ProgressListener | None = None,
-        **before: str,
     ) -> Translator:
         """A translator out of links, each counting by its probability.
 
@@ -109,14 +107,7 @@ class Translator:
             The same one gives the same map.
         progress : callable, optional
             Hears of every kind that is tried.
-        **before
-            `kind`, as `map` was called in veclink 0.1; the next release refuses it.
         """
-        if "kind" in before:
-            warnings.warn("Translator.fit(kind=…) is now called map=….", DeprecationWarning, stacklevel=2)
-            map = before.pop("kind")
-        if before:
-            raise TypeError(f"Translator.fit() has no argument {named(list(before))}.")
         check_map(map)
         left, right = open_collection(a, payload=False), open_collection(b, payload=False)
         pairs, weight = pairs_of(links, left, right, by_id=False)
@@ -183,7 +174,7 @@ class Translator:
                 int(told["n_links"]),
                 None if told["quality"] is None else Quality.from_dict(told["quality"]),
                 tried,
-                _checked_length(float(told["length"])),
+                float(told["length"]),
             )
             _try_out(loaded)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
@@ -224,11 +215,13 @@ def fit_translator(
     candidates = KINDS if map == "auto" else (map,) if check else ()
     tried = []
     for step, each in enumerate(candidates):
-        if progress is not None:
-            progress(Progress(step + 1, len(KINDS) + 1, len(fitted), None, f"trying the map {each}"))
+        tell(progress, f"trying the map {each}", len(fitted), step + 1, len(KINDS) + 1)
         tried.append(crossfitted(each, fitted, fold, parts, random_state))
     best = max(tried, key=lambda quality: (quality.neighbours, quality.cosine), default=None)
     kind = map if best is None else best.kind
+    # the median length of some linked vectors; exactly 1 where they are unit vectors within float16
+    linked = np.sort(paired.b.rows[paired.pairs[:, 1]][:CHUNK])
+    length = float(np.median(lengths(numbers(paired.b.collection, linked))))
     return Translator(
         map=fit_map(kind, fitted, parts, random_state=random_state),
         kind=kind,
@@ -236,7 +229,7 @@ def fit_translator(
         n_links=len(paired),
         quality=best,
         tried=tuple(tried),
-        length=_typical_length(paired.b.collection, paired.b.rows[paired.pairs[:, 1]]),
+        length=1.0 if abs(length - 1.0) < 2e-3 else float(np.clip(length, *LENGTHS)),
     )
 
 
@@ -290,20 +283,10 @@ def _try_out(translator: Translator) -> None:
     taken, given = translator.dimensions
     if not 0 < taken <= MOST_NUMBERS or not 0 < given <= MOST_NUMBERS:
         raise ValueError(f"its dimensions are {taken} and {given}")
+    if not 0 < translator.length <= LENGTHS[1]:
+        raise ValueError(f"its vectors have the length {translator.length}")
     row = translator.map.apply(np.ones((1, taken), np.float32))
     if row.shape != (1, given):
         raise ValueError(f"it gives {row.shape} numbers instead of {given}")
     if not all(np.isfinite(each).all() for each in translator.map.arrays().values()):
         raise ValueError("it holds NaN or infinite numbers")
-
-
-def _checked_length(length: float) -> float:
-    if not 0 < length <= LENGTHS[1]:
-        raise ValueError(f"its vectors have the length {length}")
-    return length
-
-
-def _typical_length(collection: Collection, rows: np.ndarray) -> float:
-    """The median length of some linked vectors; exactly 1 where they are unit vectors within float16."""
-    length = float(np.median(lengths(numbers(collection, np.sort(rows[:CHUNK])))))
-    return 1.0 if abs(length - 1.0) < 2e-3 else float(np.clip(length, *LENGTHS))

@@ -53,7 +53,8 @@ def learn(links: Links, clouds: CloudPair, a: Cloud, b: Cloud, random_state: int
         weights=scoring.anchor_weights(probability),
         folds=scoring.folds_of_known(pool),
     )
-    candidates = _as_new_rows_are(fit, clouds)
+    found = fit.candidates  # with what is known of new rows too: the score under all maps together
+    candidates = scored_candidates(clouds, found.rows_a, found.rows_b, found.score, fit.densities)
     fitted = scoring.fitted_links(candidates, rng)
     likely = scoring.likely_links(pool, probability)
     nearby = scoring.nearby_links(likely, rng)
@@ -107,12 +108,6 @@ def crowding(rows: np.ndarray, backdrop: np.ndarray, own: np.ndarray | None = No
         inside = np.flatnonzero(own >= 0)
         near[inside, own[inside]] = EXCLUDED
     return largest_values(near, min(DENSITY_NEAREST, near.shape[1] - 1)).mean(axis=1)
-
-
-def _as_new_rows_are(fit: CrossFit, clouds: CloudPair) -> Candidates:
-    """The candidates with what is known of new rows too: the score under all maps together."""
-    found = fit.candidates
-    return scored_candidates(clouds, found.rows_a, found.rows_b, found.score, fit.densities)
 
 
 def _known(fit: CrossFit, candidates: Candidates, cloud: Cloud, side: int, rng: np.random.Generator) -> KnownSide:
