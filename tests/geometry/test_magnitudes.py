@@ -122,7 +122,7 @@ def test_what_links_are_used_for_takes_any_size(size: float) -> None:
     pairs = np.column_stack([np.arange(200)] * 2)
     assert inspect_collection(Collection.from_array(a)).not_finite == 0
     assert inspect_collection(Collection.from_array(a)).norms["median"] == pytest.approx(np.median(lengths(a)))
-    assert 0 < probe(a, b, forecast=False).a.norms[0] < np.inf
+    assert 0 < probe(a, b, forecast=False).a.norms["least"] < np.inf
     translated = Translator.fit(pairs, a, b, check=False).transform(a)
     assert np.isfinite(translated).all() and (lengths(translated) > 0).all()
     cosine = (near_one(translated) * near_one(b)).sum(axis=1) / lengths(near_one(translated)) / lengths(near_one(b))

@@ -54,8 +54,8 @@ def test_each_side_is_described_by_what_it_holds() -> None:
     vectors = span_papers.some_papers().a[:200] * 3.0
     vectors = np.concatenate([vectors, vectors[:7], np.zeros((2, vectors.shape[1]), np.float32)])
     found = probe(vectors, span_papers.some_papers().b, forecast=False)
-    assert (found.a.rows, found.a.dimension, found.a.zero, found.a.duplicates) == (209, 96, 2, 8)  # a zero repeats too
-    assert found.a.norms == pytest.approx((3.0, 3.0, 3.0), rel=1e-2)
+    assert (found.a.count, found.a.dimension, found.a.zero, found.a.duplicates) == (209, 96, 2, 8)  # a zero repeats too
+    assert list(found.a.norms.values()) == pytest.approx([3.0, 3.0, 3.0], rel=1e-2)
     assert found.a.twins == pytest.approx(14 / 207) and 1 < found.a.effective_dimension < 200
     assert len(found.remarks) == 2, "on zero vectors and on rows that repeat"
 

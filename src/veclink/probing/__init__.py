@@ -15,13 +15,13 @@ from veclink.errors import named, plural
 from veclink.geometry.clouds import prepare
 from veclink.linkers.anchors import anchors_from_pairs
 from veclink.linkers.span.constants import MIN_DIM_FOR_SEED_CHECK
-from veclink.probing.inspecting import SameSpace, Side, compare_spaces, look_at
+from veclink.probing.inspecting import Inspection, SameSpace, compare_spaces, inspect_collection
 from veclink.probing.trials import Forecast, SeedCheck, StartTrial, check_seeds, forecast_links, try_start
 from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
 from veclink.threads import computing
 
-__all__ = ["Forecast", "Probe", "SameSpace", "SeedCheck", "Side", "StartTrial", "probe"]
+__all__ = ["Forecast", "Inspection", "Probe", "SameSpace", "SeedCheck", "StartTrial", "probe"]
 
 ORPHANS = 0.05  # share of rows that are nobody's neighbours; real encoders leave less than 1 in 100
 # Of a collection: right pairs are nearer than this as seen from the other seeds, wrong ones are anywhere. Of 40 draws
@@ -36,8 +36,8 @@ ENOUGH = 15  # seeds: where so many are no nearer, something is wrong with them;
 class Probe:
     """What is known of two collections before they are linked."""
 
-    a: Side
-    b: Side
+    a: Inspection
+    b: Inspection
     same_space: SameSpace
     seeds: SeedCheck | None
     forecast: Forecast | None  # None where there was nothing to forecast from
@@ -98,9 +98,10 @@ def probe(
     known = None if seeds is None else resolve_seeds(seeds, left, right)
     rng = np.random.default_rng(random_state)
     clouds = prepare(left, skip_zero=True, side="A"), prepare(right, skip_zero=True, side="B")
-    sides = look_at(clouds[0], rng), look_at(clouds[1], rng)
+    how: dict[str, Any] = {"random_state": random_state}
+    sides = inspect_collection(left, copies=False, **how), inspect_collection(right, copies=False, **how)
     same = compare_spaces(*clouds, rng)
-    how: dict[str, Any] = {"device": device, "random_state": random_state, "progress": heard(progress)}
+    how |= {"device": device, "progress": heard(progress)}
     ahead = start = checked = None
     if forecast and not same.same:
         ahead = forecast_links(*clouds, None if known is None else known.rows, **how)
@@ -164,13 +165,17 @@ def _verdict(same: SameSpace, seeds: SeedCheck | None, ahead: Forecast | None) -
     )
 
 
-def _remarks(sides: tuple[Side, Side], known: KnownPairs | None, seeds: SeedCheck | None, *, whole: bool) -> list[str]:
+def _remarks(
+    sides: tuple[Inspection, Inspection], known: KnownPairs | None, seeds: SeedCheck | None, *, whole: bool
+) -> list[str]:
     told = []
     for letter, side in zip("AB", sides, strict=True):
         if side.zero:
             told.append(f"{letter} has {side.zero:,} zero vectors; link with --skip-zero, or remove them.")
         if side.duplicates:
             told.append(f"{letter} has {side.duplicates:,} rows that repeat an earlier one exactly.")
+        if side.two_models:
+            told.append(f"{letter}: {side.reasons[0]}")
         if side.orphans > ORPHANS:
             told.append(f"{letter} has hubs: {side.orphans:.0%} of its rows are among the nearest of no other row.")
     if known is None or seeds is None:

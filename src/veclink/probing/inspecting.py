@@ -29,14 +29,17 @@ UNRELATED = 1.5  # two models overlap 0.9 to 1.2 times as much as chance, far to
 
 @dataclass(frozen=True)
 class Inspection:
-    """One collection, looked at for its own sake; docs/stores.md says how the signs of two models were chosen."""
+    """One collection; docs/stores.md says how the signs of two models were chosen.
+
+    Similarities (`twins` and what follows it) are those of 2,000 centred rows where there are more.
+    """
 
     name: str
     count: int
     dimension: int
     dtype: str
     ids: list[Any]  # the first of them
-    norms: dict[str, float]
+    norms: dict[str, float]  # zero vectors left out
     unit_length: bool
     zero: int
     not_finite: int
@@ -48,39 +51,29 @@ class Inspection:
     copies: list[
         list[Any]
     ]  # ids or rows that stand for the same object, as `link` groups them; the largest group first
+    twins: float = 0.0  # share of rows with another at a cosine above 0.999
+    effective_dimension: float = 0.0  # (Σλ)²/Σλ² of the covariance: the number of directions that are really used
+    hubness: float = 0.0  # skew of how often a row is among the 10 nearest of others
+    orphans: float = 0.0  # share of the rows that are in no such list
+    largest_hub: int = 0  # in how many lists the most frequent row is
 
-
-@dataclass(frozen=True)
-class Side:
-    """One of two collections; from `twins` on, of 2,000 rows where there are more."""
-
-    name: str
-    rows: int
-    dimension: int
-    kind: str
-    norms: tuple[float, float, float]  # least, median, largest length, zero vectors left out
-    zero: int
-    duplicates: int
-    twins: float  # share of rows with another at a cosine above 0.999
-    effective_dimension: float  # (Σλ)²/Σλ² of the covariance: the number of directions that are really used
-    mean_cosine: float  # of two random rows; near 1 in a narrow cone
-    hubness: float  # skew of how often a row is among the 10 nearest of others
-    orphans: float  # share of the rows that are in no such list
-    largest_hub: int  # in how many lists the most frequent row is
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return self.count
 
     def told(self) -> dict[str, str]:
         """What is known, in words."""
-        low, middle, high = self.norms
-        sampled = f" (of {SAMPLE:,} drawn)" if self.rows - self.zero > SAMPLE else ""
+        sampled = f" (of {SAMPLE:,} drawn)" if self.count - self.zero > SAMPLE else ""
         return {
-            "vectors": f"{self.rows:,}",
-            "dimensions": f"{self.dimension:,} ({self.kind})",
-            "length: least, median, largest": f"{low:.3g}, {middle:.3g}, {high:.3g}",
+            "vectors": f"{self.count:,}",
+            "dimensions": f"{self.dimension:,} ({self.dtype})",
+            "length: least, median, largest": ", ".join(f"{norm:.3g}" for norm in self.norms.values()),
             "zero vectors": f"{self.zero:,}",
             "exact duplicates": f"{self.duplicates:,}",
             "near-twins": f"{100 * self.twins:.1f} %{sampled}",
             "dimensions really used": f"{self.effective_dimension:.0f}",
-            "mean cosine": f"{self.mean_cosine:.2f}",
+            "mean cosine": f"{self.centring**2:.2f}",
             "hubness, largest hub": f"{self.hubness:.1f}, {self.largest_hub:,}{sampled}",
         }
 
@@ -105,17 +98,21 @@ class SameSpace:
         )
 
 
-def inspect_collection(collection: Collection, *, random_state: int = 0) -> Inspection:
-    """Look at all rows once, and at a sample of them more closely."""
-    n = len(collection)
+def inspect_collection(collection: Collection, *, random_state: int = 0, copies: bool = True) -> Inspection:
+    """Look at all rows once or twice, and at a sample of them more closely. copies: whether to look for those too."""
+    n, rng = len(collection), np.random.default_rng(random_state)
     if not n:
         raise InputError(f"{collection.name} is empty; there is nothing to look at.")
     norms = np.concatenate([lengths(numbers(collection, slice(at, at + BLOCK))) for at in range(0, n, BLOCK)])
-    kept = norms[np.isfinite(norms)]
     usable = np.flatnonzero(np.isfinite(norms) & (norms > 0))
-    chosen = np.sort(np.random.default_rng(random_state).permutation(usable)[:FOR_MODELS])
-    unit = Cloud(collection, chosen).block(0, len(chosen))
-    two, groups, reason = _two_models(unit)
+    kept = norms[usable]
+    rows, total = Cloud(collection, usable), np.zeros(collection.dimension)
+    for at in range(0, len(usable), BLOCK):
+        total += rows.block(at, min(at + BLOCK, len(usable))).sum(axis=0, dtype=np.float64)
+    mean = total / max(len(usable), 1)
+    cloud = Cloud(collection, usable, mean.astype(np.float32))
+    chosen = np.sort(rng.permutation(usable)[:FOR_MODELS])
+    two, groups, reason = _two_models(Cloud(collection, chosen).block(0, len(chosen)))
     quantiles = np.quantile(kept, [0, 0.5, 1]) if len(kept) else np.full(3, np.nan)
     return Inspection(
         name=collection.name,
@@ -126,40 +123,29 @@ def inspect_collection(collection: Collection, *, random_state: int = 0) -> Insp
         norms=dict(zip(("least", "median", "most"), map(float, quantiles), strict=True)),
         unit_length=bool(len(kept) and np.abs(kept - 1).max() < 5e-3),
         zero=int((norms == 0).sum()),
-        not_finite=n - len(kept),
+        not_finite=int((~np.isfinite(norms)).sum()),
         duplicates=_count_duplicates(collection),
-        centring=float(np.linalg.norm(unit.mean(axis=0, dtype=np.float64))) if len(unit) else 0.0,
+        centring=float(np.linalg.norm(mean)),
         two_models=two,
         groups=groups,
         reasons=[reason],
-        copies=_copies_in(collection, usable),
+        copies=_copies_in(cloud) if copies and len(usable) else [],
+        **_similarities(cloud.take(_sample(len(cloud), rng))) if len(usable) > 1 else {},
     )
 
 
-def look_at(cloud: Cloud, rng: np.random.Generator) -> Side:
-    """What one of two collections is like; similarities are measured on a sample."""
-    collection, rows = cloud.collection, _sample(len(cloud), rng)
-    points = cloud.take(rows)
+def _similarities(points: np.ndarray) -> dict[str, Any]:
     near = points @ points.T
     np.fill_diagonal(near, EXCLUDED)
-    listed = np.bincount(largest(near, min(NEAREST, len(rows) - 1)).ravel(), minlength=len(rows)).astype(float)
+    listed = np.bincount(largest(near, min(NEAREST, len(points) - 1)).ravel(), minlength=len(points)).astype(float)
     spread = np.linalg.eigvalsh((points.T @ points).astype(np.float64) / len(points))
-    length = lengths(numbers(collection, cloud.rows[rows]))
-    return Side(
-        name=collection.name,
-        rows=len(collection),
-        dimension=collection.dimension,
-        kind=str(collection.vectors.dtype),
-        norms=(float(length.min()), float(np.median(length)), float(length.max())),
-        zero=len(collection) - len(cloud),
-        duplicates=_count_duplicates(collection),
-        twins=float((near.max(axis=1) > TWIN).mean()),
-        effective_dimension=float(spread.sum() ** 2 / np.maximum((spread**2).sum(), 1e-12)),
-        mean_cosine=0.0 if cloud.mean is None else float(cloud.mean @ cloud.mean),
-        hubness=float(((listed - listed.mean()) ** 3).mean() / max(float(listed.std()), 1e-9) ** 3),
-        orphans=float((listed == 0).mean()),
-        largest_hub=int(listed.max()),
-    )
+    return {
+        "twins": float((near.max(axis=1) > TWIN).mean()),
+        "effective_dimension": float(spread.sum() ** 2 / np.maximum((spread**2).sum(), 1e-12)),
+        "hubness": float(((listed - listed.mean()) ** 3).mean() / max(float(listed.std()), 1e-9) ** 3),
+        "orphans": float((listed == 0).mean()),
+        "largest_hub": int(listed.max()),
+    }
 
 
 def compare_spaces(a: Cloud, b: Cloud, rng: np.random.Generator) -> SameSpace:
@@ -186,16 +172,13 @@ def _sample(n: int, rng: np.random.Generator) -> np.ndarray:
     return np.arange(n) if n <= SAMPLE else np.sort(rng.choice(n, SAMPLE, replace=False))
 
 
-def _copies_in(collection: Collection, usable: np.ndarray) -> list[list[Any]]:
-    """The groups of copies among these rows (n,): the ids of each, or the rows, the largest group first."""
-    if not len(usable):
-        return []
-    rows, n = Cloud(collection, usable), len(usable)
-    total = sum(rows.block(at, min(at + BLOCK, n)).sum(axis=0, dtype=np.float64) for at in range(0, n, BLOCK))
-    groups = copy_groups(Cloud(collection, usable, (total / n).astype(np.float32)))
+def _copies_in(cloud: Cloud) -> list[list[Any]]:
+    """The groups of copies among the rows of a cloud: the ids of each, or the rows, the largest group first."""
+    groups = copy_groups(cloud)
     order, _ = groups.members()
     _, start, size = np.unique(groups.first[order], return_index=True, return_counts=True)
-    names = usable if collection.ids is None else collection.ids[usable]
+    ids = cloud.collection.ids
+    names = cloud.rows if ids is None else ids[cloud.rows]
     repeated = np.flatnonzero(size > 1)
     largest_first = repeated[np.argsort(-size[repeated], kind="stable")]
     return [names[order[start[each] : start[each] + size[each]]].tolist() for each in largest_first]

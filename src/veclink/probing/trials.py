@@ -9,14 +9,15 @@ allows for that; how often its ranges hold is in `bench/results/experiments/cove
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from veclink.backends import chosen_device
 from veclink.backends.cloud_pair import placed_clouds
 from veclink.confidence.intervals import Interval, estimate
-from veclink.data.collection import Collection
+from veclink.data.collection import Collection, numbers
 from veclink.data.links import Links
 from veclink.data.pairs import sharing_no_row
 from veclink.geometry.clouds import Cloud
@@ -186,25 +187,24 @@ def forecast_links(
     if not whole and seeds is not None:
         rows = [_near(a, seeds[:, 0], part), _near(b, seeds[:, 1], part)]
         given = np.column_stack([np.searchsorted(rows[column], seeds[:, column]) for column in (0, 1)])
-    parts = _part(a, rows[0]), _part(b, rows[1])
+    # as collections of their own, without ids: the forecast speaks of none
+    parts = [Collection(numbers(each.collection, each.rows[at])) for each, at in zip((a, b), rows, strict=True)]
     links = link(*parts, seeds=given, device=device, random_state=random_state, progress=progress)
     summary, found = links.summary, estimate(links)
     larger = float(np.sqrt((len(a) / len(rows[0])) * (len(b) / len(rows[1]))))
     seconds = (summary.seconds or 0.0) * larger ** GROWTH["cpu" if chosen_device(device) == "cpu" else "cuda"]
-    precision = recall = None
+    shares: dict[str, Any] = dict.fromkeys(("precision", "precision_range", "recall", "recall_range"))
     if found is not None:
-        precision = found.precision if whole else _of_the_whole(found.precision, WRONG)
-        recall = found.recall if whole else _of_the_whole(found.recall, MISSED)
+        for name, part_of, factors in (("precision", found.precision, WRONG), ("recall", found.recall, MISSED)):
+            share = part_of if whole else _of_the_whole(part_of, factors)
+            shares |= {name: share.value, f"{name}_range": share.range}
     return Forecast(
         whole=whole,
         rows=(len(rows[0]), len(rows[1])),
         n_links=len(links),
         verdict=summary.verdict,
         reasons=summary.reasons,
-        precision=None if precision is None else precision.value,
-        precision_range=None if precision is None else precision.range,
-        recall=None if recall is None else recall.value,
-        recall_range=None if recall is None else recall.range,
+        **shares,
         shared=None if summary.overlap is None else summary.overlap / min(map(len, rows)),
         seconds=seconds,
         seconds_range=(seconds, seconds) if larger == 1 else (seconds / SPREAD, seconds * SPREAD),
@@ -263,12 +263,3 @@ def _near(cloud: Cloud, seeds: np.ndarray, count: int) -> np.ndarray:
     )
     nearest[seeds] = np.inf
     return np.sort(np.argpartition(-nearest, count - 1)[:count])
-
-
-def _part(cloud: Cloud, rows: np.ndarray) -> Collection:
-    """The rows of a cloud as a collection of their own, without ids: the forecast speaks of none."""
-    source, where = cloud.collection, cloud.rows[rows]
-    scale = source.scale
-    if isinstance(scale, np.ndarray) and len(scale) == len(source):
-        scale = scale[where]
-    return replace(source, vectors=np.asarray(source.vectors[where]), ids=None, payload=None, scale=scale)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,51 +20,45 @@ def plot_links(links: Links) -> Any:
     figures: Any = needed("matplotlib.figure", "Drawing charts", "veclink[plot]")
     if not len(links):
         raise InputError("There are no links to draw; the reasons are in links.summary.reasons.")
-    charts = [_probabilities]
+    charts: list[Callable[[Any, Links], None]] = [_probabilities]
     if links.summary.precision is not None and links.summary.overlap:
         charts.append(_threshold)
     if len(links.trace.get("growth", [])) > 1:
         charts.append(_growth)
     figure = figures.Figure(figsize=SIZE, layout="constrained")
-    # IPython draws figures by itself only where pyplot was imported
-    figure._repr_png_ = lambda: _png(figure)
     for axes, draw in zip(np.atleast_1d(figure.subplots(1, len(charts))), charts, strict=True):
         draw(axes, links)
+        axes.legend(frameon=False)
         axes.spines[["top", "right"]].set_visible(False)
+
+    def as_png() -> bytes:
+        file = io.BytesIO()
+        figure.savefig(file, format="png")
+        return file.getvalue()
+
+    # IPython draws figures by itself only where pyplot was imported
+    figure._repr_png_ = as_png
     return figure
 
 
-def _png(figure: Any) -> bytes:
-    file = io.BytesIO()
-    figure.savefig(file, format="png")
-    return file.getvalue()
-
-
 def _probabilities(axes: Any, links: Links) -> None:
-    source = links if links.considered is None else links.considered
     edges = np.linspace(0, 1, BINS + 1)
-    axes.hist(source.probability, edges, color="0.8", label="considered")
+    axes.hist((links.considered or links).probability, edges, color="0.8", label="considered")
     axes.hist(links.probability, edges, color="C0", label="links")
     axes.set(title="How sure", xlabel="probability", ylabel="pairs")
-    axes.legend(frameon=False)
 
 
 def _threshold(axes: Any, links: Links) -> None:
-    source = links if links.considered is None else links.considered
-    kept = np.arange(1, len(source) + 1)
-    right = np.cumsum(source.probability)
+    right = np.cumsum((links.considered or links).probability)
+    kept = np.arange(1, len(right) + 1)
     axes.plot(kept, right / kept, label="estimated precision")
     axes.plot(kept, np.minimum(1.0, right / links.summary.overlap), label="estimated recall")
     axes.axvline(len(links), color="0.5", linestyle=":", label="the threshold")
     axes.set(title="What a threshold keeps", xlabel="links kept", ylim=(0, 1.02))
-    axes.legend(frameon=False)
 
 
 def _growth(axes: Any, links: Links) -> None:
-    pool, agreed = np.transpose(links.trace["growth"])
-    rounds = np.arange(1, len(pool) + 1)
-    axes.plot(rounds, pool, marker="o", label="in the pool")
-    axes.plot(rounds, agreed, marker="o", label="agreed")
+    for pairs, label in zip(np.transpose(links.trace["growth"]), ("in the pool", "agreed"), strict=True):
+        axes.plot(np.arange(1, len(pairs) + 1), pairs, marker="o", label=label)
     axes.set(title="How the links grew", xlabel="round", ylabel="pairs")
     axes.locator_params(axis="x", integer=True)
-    axes.legend(frameon=False)
