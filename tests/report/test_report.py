@@ -94,7 +94,7 @@ def test_the_data_hold_every_judged_pair_with_its_names_and_evidence(tmp_path: P
 def test_titles_come_from_the_payload_and_ids_stand_in_where_there_are_none(tmp_path: Path) -> None:
     content = gather(span_papers.linked(), *(open_collection(path) for path in (sample.A, sample.B)))
     assert span_papers.demo().shown[0].title_a in packed_data.unpacked(content["packed"])["texts"]
-    assert gather(span_papers.linked(), None, None)["close_calls"][0]["a"].count(".") >= 2  # an id of the anthology
+    assert gather(span_papers.linked(), None, None)["close_calls"][0][0].count(".") >= 2  # an id of the anthology
     titles = [f"The paper number {row}" for row in range(300)]
     page = cut_report(tmp_path / "r.html", payload_a=titles, payload_b=titles)
     assert titles[int(span_papers.linked_cut().pairs[0, 0])] in unpacked(page)["texts"]

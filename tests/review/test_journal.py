@@ -151,10 +151,10 @@ def test_a_journal_of_version_0_2_is_taken_over_once(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ('{"veclink_review": 1, "n_a": 7, "n_b": 4}\n', "about 7 and 4"),
-        ("a,b\n", "damaged"),
-        ('{"title": 1}\n', "not a journal"),
-        (HEAD + "{}\nx\n", "damaged"),
-        (HEAD + '{"n": 1, "at": "", "answer": "accept", "a": {}, "b": 0}\n', "damaged"),
+        ("a,b\n", "no sound journal"),
+        ('{"title": 1}\n', "no sound journal"),
+        (HEAD + "{}\nx\n", "no sound journal"),
+        (HEAD + '{"n": 1, "at": "", "answer": "accept", "a": {}, "b": 0}\n', "no sound journal"),
         (HEAD + '{"n": 1, "at": "", "answer": "accept", "a": "zz", "b": 0}\n', "'zz'"),
     ],
 )

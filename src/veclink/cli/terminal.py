@@ -219,7 +219,7 @@ def print_probe(probe: Probe, step: str | None = None, report: str | None = None
     for name, of_a in probe.a.told().items():
         sides.add_row(name, of_a, probe.b.told()[name])
     console.print(sides)
-    console.print(f"Same space? {probe.same_space.told(probe.a.rows)}")
+    console.print(f"Same space? {probe.same_space.told()}")
     if probe.seeds is not None:
         _print_seeds(console, probe)
     if probe.start is not None:

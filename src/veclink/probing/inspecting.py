@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,11 +56,6 @@ class Inspection:
     orphans: float = 0.0  # share of the rows that are in no such list
     largest_hub: int = 0  # in how many lists the most frequent row is
 
-    @property
-    def rows(self) -> int:
-        """How many rows there are."""
-        return self.count
-
     def told(self) -> dict[str, str]:
         """What is known, in words."""
         sampled = f" (of {SAMPLE:,} drawn)" if self.count - self.zero > SAMPLE else ""
@@ -87,14 +81,13 @@ class SameSpace:
     identical: float  # share of the `looked_up` rows of A that are in B as they are, looked up in all of B
     looked_up: int = 0
 
-    def told(self, rows_a: int) -> str:
-        """The same in a sentence. rows_a: how many rows A has."""
+    def told(self) -> str:
+        """The same in a sentence."""
         if self.score is None:
             return "They have different dimensions, so they are in different spaces."
-        of = "A's vectors" if self.looked_up >= rows_a else f"{self.looked_up:,} vectors drawn from A"
         return (
-            f"On a scale from unrelated (0) to one space (1) they are at {self.score:.2f}; "
-            f"{100 * self.identical:.1f} % of {of} are in B as they are."
+            f"On a scale from unrelated (0) to one space (1) they are at {self.score:.2f}. "
+            f"Of {self.looked_up:,} vectors of A, {100 * self.identical:.1f} % are in B as they are."
         )
 
 
@@ -186,11 +179,8 @@ def _copies_in(cloud: Cloud) -> list[list[Any]]:
 
 def _count_duplicates(collection: Collection) -> int:
     """Rows that repeat an earlier one bit for bit."""
-    digests = np.empty(len(collection), "V16")
-    for start in range(0, len(collection), BLOCK):
-        block = np.ascontiguousarray(collection.vectors[start : start + BLOCK])
-        each = (hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in block)
-        digests[start : start + len(block)] = np.frombuffer(b"".join(each), "V16")
+    blocks = (collection.vectors[start : start + BLOCK] for start in range(0, len(collection), BLOCK))
+    digests = np.fromiter((hash(row.tobytes()) for block in blocks for row in block), np.int64, len(collection))
     return len(collection) - len(np.unique(digests))
 
 

@@ -116,7 +116,8 @@ def check_seeds(a: Cloud, b: Cloud, seeds: Anchors, wrong: Rows | None, rng: np.
     typical = float(np.exp(np.log(held_out_shares((left, right), np.arange(len(left)), clouds, RIDGE)).mean()))
     if wrong:  # pairs that look wrong would only blur what the models agree on
         rows = zip(a.rows[pairs[:, 0]].tolist(), b.rows[pairs[:, 1]].tolist(), strict=True)
-        right_ones = np.array([pair not in set(wrong) for pair in rows])
+        named = set(wrong)
+        right_ones = np.array([pair not in named for pair in rows])
         if np.count_nonzero(right_ones) >= LEAST:
             left, right = left[right_ones], right[right_ones]
     near = [points @ points.T for points in (left, right)]
@@ -151,15 +152,14 @@ def try_start(
     A random part of both sides would lose nearly all partners. So of large collections samples are aligned, and some
     rows of the smaller side are asked for partners among all of the other.
     """
-    began, options, begun = time.perf_counter(), DEFAULT_OPTIONS, list[str]()
+    began, options, rng = time.perf_counter(), DEFAULT_OPTIONS, np.random.default_rng(random_state)
     clouds = placed_clouds(a, b, chosen_device(device), None, k=options.k, ridge=options.ridge)
 
     def tell(step: int, links: int, agreement: float) -> None:
         if progress is not None:
-            progress(Progress(step, None, links, agreement, f"trying a start ({begun[-1]})"))
+            progress(Progress(step, None, links, agreement, "trying a start"))
 
-    rng = np.random.default_rng(random_state)
-    found = best_pool(clouds, None, rng, options=options, listener=tell, attempt_listener=begun.append)
+    found = best_pool(clouds, None, rng, options=options, listener=tell)
     seconds = time.perf_counter() - began
     return StartTrial(found.converged, found.share, found.pool.extent, len(found.tried), seconds)
 
@@ -250,7 +250,7 @@ def _wrong_seeds(
 
 
 def _correlation(x: np.ndarray, y: np.ndarray) -> float | None:
-    if len(x) < 3 or x.std() < 1e-9 or y.std() < 1e-9:
+    if len(x) < 3 or min(x.std(), y.std()) < 1e-9:
         return None
     return float(np.corrcoef(x, y)[0, 1])
 

@@ -10,8 +10,6 @@ from importlib.resources import files
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from veclink import __version__
 from veclink.data.links import Links
 from veclink.data.pairs import resolve_pairs
@@ -27,7 +25,6 @@ from veclink.uses.linked_pairs import check_links
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from veclink.confidence.intervals import Interval
     from veclink.probing import Probe
 
 SCRIPTS = ("data.js", "draw.js", "charts.js", "map.js", "table.js", "explain.js", "theme.js", "main.js")
@@ -47,22 +44,19 @@ def save_report(
     """Write the report of `links` to `path`, whole or not at all.
 
     a, b: the linked collections (arrays, collections or files), for titles and the map; without them the report shows
-    ids and has no map. truth: the true pairs, where they are known (as seeds are given): links are then marked as right
-    or wrong, and true precision and recall stand next to the estimates. payload_a, payload_b: titles and other columns
-    of collections that do not carry them, as in `link`. force: go on where these are not the vectors that were linked.
+    ids and has no map. truth: the true pairs, as seeds are given (as rows without a and b): links are then marked as
+    right or wrong, and true precision and recall stand next to the estimates. payload_a, payload_b: titles and other
+    columns of collections that do not carry them. force: go on where these are not the vectors that were linked.
     """
     left = None if a is None else open_collection(a, payload=payload_a)
     right = None if b is None else open_collection(b, payload=payload_b)
-    rows = None
-    if truth is not None and (left is None or right is None):
-        rows = np.asarray(truth, np.int64).reshape(-1, 2)
     if left is not None and right is not None:
         check_links(links, left, right, force=force)
-        rows = None if truth is None else resolve_pairs(truth, left, right, what="truth")
+        truth = None if truth is None else resolve_pairs(truth, left, right, what="truth")
         agreement = links.agreement_with(left, right) if links.summary.agreement is None else None
         if agreement is not None and agreement.note:  # a payload that came after linking, and looks shuffled
             links = replace(links, summary=replace(links.summary, agreement=agreement))
-    _write(path, "report.html", SCRIPTS, **gather(links, left, right, truth=rows))
+    _write(path, "report.html", SCRIPTS, **gather(links, left, right, truth=truth))
 
 
 def save_probe(path: str | os.PathLike[str], probe: Probe) -> None:
@@ -82,7 +76,7 @@ def pages(package: str) -> Environment:
         cleaned=lambda text: text if hasattr(text, "__html__") else cleaned(text),
         duration=duration,
         hashed=lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
-        likely=_likely,
+        likely=lambda bounds: f"likely {range_in_words(bounds, to=' to ')}".replace(" %", "\u00a0%"),
         percent=percent,
         thousands="{:,.0f}".format,
         told=lambda value: clipped(without_secrets(str(value))),
@@ -98,9 +92,3 @@ def _write(path: str | os.PathLike[str], template: str, scripts: tuple[str, ...]
     page = html.render(version=__version__, style=style, script="\n".join(code), **content)
     with written_whole(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
-
-
-def _likely(found: Interval | tuple[float, float]) -> str:
-    """A range of shares in words, in one line with its unit."""
-    bounds = found if isinstance(found, tuple) else (found.low, found.high)
-    return f"likely {range_in_words(bounds, to=' to ')}".replace(" %", "\u00a0%")

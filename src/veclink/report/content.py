@@ -104,7 +104,7 @@ def examples(
     source = candidates(links)
     chosen = typical(replace(links, considered=source), sure, doubtful)
     ranks = np.array([rank for _, rank in chosen], np.int64)
-    right = np.zeros(len(source), bool) if truth is None else _in_truth(source, truth)
+    right = None if truth is None else _in_truth(source, truth)
     traced, titles, rivals = replace(source, trace=links.trace), [], []
     for column, (side, collection) in enumerate((("a", a), ("b", b))):
         own = source.pairs[ranks, column]
@@ -120,7 +120,7 @@ def examples(
             title_b=titles[1][i],
             probability=float(source.probability[rank]),
             doubt="" if kind == "sure" else in_words(traced, rank, rivals[0][i], rivals[1][i]),
-            right=None if truth is None else bool(right[rank]),
+            right=None if right is None else bool(right[rank]),
         )
         for i, (kind, rank) in enumerate(chosen)
     ]
@@ -140,11 +140,11 @@ def known_ids(links: Links, side: str) -> dict[int, str]:
 
 def _in_truth(links: Links, truth: np.ndarray) -> np.ndarray:
     n_b = links.summary.n_b
-    return np.isin(pair_keys(links.pairs, n_b), pair_keys(truth, n_b))
+    return np.isin(pair_keys(links.pairs, n_b), pair_keys(np.asarray(truth).reshape(-1, 2), n_b))
 
 
-def _close_calls(links: Links, called: dict[str, Names]) -> tuple[list[dict[str, Any]], int]:
-    """Links whose runner-up comes close: the first of them, the closest first, and how many there are."""
+def _close_calls(links: Links, called: dict[str, Names]) -> tuple[list[tuple[Any, ...]], int]:
+    """Links whose runner-up comes close, (a, b, runner-up, its side, lead, probability), and how many there are."""
     column = links.evidence
     if "rival_a" not in column or not len(links):
         return [], 0
@@ -155,22 +155,20 @@ def _close_calls(links: Links, called: dict[str, Names]) -> tuple[list[dict[str,
     close = np.flatnonzero(gap <= CLOSE)
     told = []
     for i in close[np.argsort(gap[close], kind="stable")][:SHOWN].tolist():
-        side, (row_a, row_b) = "ab"[int(np.argmin(gaps[i]))], links.pairs[i].tolist()
+        side, ends = "ab"[int(np.argmin(gaps[i]))], zip("ab", links.pairs[i].tolist(), strict=True)
         rival = called[side].of(int(column[f"rival_{side}"][i]))
-        told.append({"a": called["a"].of(row_a), "b": called["b"].of(row_b), "rival": rival, "side": side,
-                     "lead": gap[i], "probability": links.probability[i]})  # fmt: skip
+        told.append((*(called[end].of(row) for end, row in ends), rival, side, gap[i], links.probability[i]))
     return told, len(close)
 
 
-def _hubs(links: Links, hubs: dict[str, np.ndarray], called: dict[str, Names]) -> list[dict[str, Any]]:
-    """Rows that many of the other collection prefer to all others, and what they are linked with."""
+def _hubs(links: Links, hubs: dict[str, np.ndarray], called: dict[str, Names]) -> list[tuple[int, str, str, str]]:
+    """Rows that many of the other collection prefer to all others: by how many, side, name, what it is linked with."""
     told = []
     for column, (side, other) in enumerate((("a", "b"), ("b", "a"))):
         for row, chosen in hubs[side].tolist():
             partners = links.pairs[links.pairs[:, column] == row, 1 - column].tolist()
-            partner = called[other].of(partners[0]) if partners else "nothing"
-            told.append({"name": called[side].of(row), "side": side, "chosen": chosen, "partner": partner})
-    return sorted(told, key=lambda hub: (-hub["chosen"], hub["side"], hub["name"]))[:SHOWN]
+            told.append((chosen, side, called[side].of(row), called[other].of(partners[0]) if partners else "nothing"))
+    return sorted(told, key=lambda hub: (-hub[0], *hub[1:]))[:SHOWN]
 
 
 def _histogram(links: Links, source: Links) -> list[tuple[float, int, float | None]]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -62,7 +61,8 @@ class Review:
         with self._lock:
             if not 0 <= place < len(self.links):
                 raise InputError(f"There is no link {place}; there are {len(self.links):,}, counted from 0.")
-            pair = self._pair(place)
+            x, y = self.links.pairs[place].tolist()
+            pair = x, y
             answer = self.journal.answers().get(pair)
             left, right = shown.side(self.a, pair[0]), shown.side(self.b, pair[1])
             return {
@@ -110,7 +110,6 @@ class Review:
             code = self._answered()
             accepted, rejected, skipped = (code == i for i in range(len(ANSWERS)))
             counts = count_bands(self._band, self.links.probability, accepted, rejected)
-            bands = zip(LABELS, DOUBTFUL, counts, strict=True)
             answers = list(self.journal.answers().values())
             return {
                 "next": [] if len(self.links) else advice_without_links(self.links),
@@ -121,11 +120,7 @@ class Review:
                 "seeds": len(self.seed_pairs()[0]),
                 "estimate": estimate(counts),
                 "before": self._before,
-                "bands": [
-                    {"label": label, "doubtful": is_doubtful, **asdict(each)}
-                    for label, is_doubtful, each in bands
-                    if each.links
-                ],
+                "bands": [each for each in zip(LABELS, DOUBTFUL, counts, strict=True) if each[2].links],
                 "recent": [
                     (self._place.get(each.pair), each.answer, shown.side(self.a, each.pair[0])["headline"])
                     for each in answers[-RECENT:][::-1]
@@ -163,7 +158,3 @@ class Review:
             if pair in self._place:
                 code[self._place[pair]] = ANSWERS.index(each.answer)
         return code
-
-    def _pair(self, place: int) -> Pair:
-        x, y = self.links.pairs[place].tolist()
-        return x, y

@@ -15,7 +15,7 @@ from veclink.data.judged import judged_anew, with_ranges, with_shares
 from veclink.data.links import Links
 from veclink.errors import InputError, VeclinkError, named, without_secrets
 from veclink.linkers.linking import link
-from veclink.linkers.options import OPTIONS, options_of
+from veclink.linkers.options import options_of
 from veclink.progress import Progress
 from veclink.review import Review
 from veclink.review.journal import Pair
@@ -129,20 +129,23 @@ def recalled(method: str, options: Mapping[str, Any]) -> tuple[dict[str, Any], s
     A links file comes from anywhere. It may say how the method works, and nothing else: where a run connects to, what
     it writes, and what it runs on is the user's to say.
     """
-    kept = {name: value for name, value in options.items() if _may_decide(method, name, value)}
+    kept = {}
+    for name, value in options.items():
+        if name == "random_state":
+            may = type(value) is int and 0 <= value < 2**63
+        else:
+            may = _modest(value) and _is_option(method, {name: value})
+        if may:
+            kept[name] = value
     ignored = [name for name in options if name not in kept and name != "approximate"]  # of 0.1, gone
     said = f"The links file names {named(ignored)}, which no links file decides or whose value cannot be; ignored."
     return kept, said if ignored else ""
 
 
-def _may_decide(method: str, name: str, value: Any) -> bool:
-    if name == "random_state":
-        return type(value) is int and 0 <= value < 2**63
-    if method not in OPTIONS or name == "approximate" or not _modest(value):
-        return False
+def _is_option(method: str, option: dict[str, Any]) -> bool:
     try:
-        options_of(method, None, {name: value})
-    except InputError:
+        options_of(method, None, option)
+    except (InputError, KeyError):
         return False
     return True
 

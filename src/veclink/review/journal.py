@@ -124,38 +124,30 @@ class Journal:
         if not found:
             for table in TABLES:
                 self._file.execute(table)
-            self._file.execute("INSERT INTO collections VALUES (?, ?)", self._sizes)
             earlier = self.path.with_suffix(".jsonl")
-            if earlier.exists():
-                self._take_over(earlier)
+            sizes = self._take_over(earlier) if earlier.exists() else self._sizes
+            self._file.execute("INSERT INTO collections VALUES (?, ?)", sizes)
             flush_folder(self.path.parent)
         elif found != TABLES:
             raise InputError(NO_JOURNAL.format(self.path))
-        self._check_sizes(self._file.execute("SELECT n_a, n_b FROM collections").fetchone())
-
-    def _take_over(self, earlier: Path) -> None:
-        """The answers of a journal of version 0.2: a JSON object a line, of which some undo others."""
-        try:
-            head, *lines = [json.loads(line) for line in earlier.read_bytes().split(b"\n")[:-1]]
-            if head.get("veclink_review") != 1:
-                raise InputError(NO_JOURNAL.format(earlier))
-            self._check_sizes((head["n_a"], head["n_b"]))
-            undone = {line.get("undoes") for line in lines}
-            for line in (each for each in lines if "answer" in each and each["n"] not in undone):
-                instead = line.get("instead") or {"a": None, "b": None}
-                self._insert(line["at"], line["answer"], line["a"], line["b"], instead["a"], instead["b"])
-        except InputError:
-            raise
-        except Exception as error:  # whatever is in that file
-            raise InputError(f"{earlier} is damaged ({error}); repair it, or name another with --journal.") from error
-
-    def _check_sizes(self, about: tuple[int, int] | None) -> None:
-        if about != self._sizes:
-            n_a, n_b = about or (None, None)
+        n_a, n_b = self._file.execute("SELECT n_a, n_b FROM collections").fetchone() or (None, None)
+        if (n_a, n_b) != self._sizes:
             raise InputError(
                 f"{self.path} holds answers about {n_a} and {n_b} vectors, and these are {self._sizes[0]} and "
                 f"{self._sizes[1]}; name another with --journal."
             )
+
+    def _take_over(self, earlier: Path) -> tuple[int, int]:
+        """The answers of a journal of version 0.2, a JSON object a line, of which some undo others; both sizes."""
+        try:
+            head, *lines = [json.loads(line) for line in earlier.read_bytes().split(b"\n")[:-1]]
+            undone = {line.get("undoes") for line in lines}
+            for line in (each for each in lines if "answer" in each and each["n"] not in undone):
+                instead = line.get("instead") or {"a": None, "b": None}
+                self._insert(line["at"], line["answer"], line["a"], line["b"], instead["a"], instead["b"])
+            return int(head["n_a"]), int(head["n_b"])
+        except Exception as error:  # whatever is in that file
+            raise InputError(f"{earlier} is no sound journal ({error}); name another with --journal.") from error
 
     def _insert(self, *values: Any) -> None:
         self._file.execute(f"INSERT INTO answers VALUES (NULL{', ?' * 6})", values)

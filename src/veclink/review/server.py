@@ -27,7 +27,6 @@ from veclink.review.again import LinkAgain
 
 HOST = "127.0.0.1"
 LARGEST_BODY = 10_000
-NOT_ALLOWED = 1008  # the code of a websocket that is closed because of that
 PAGE = {  # all that can be fetched, by name: nothing the browser says is ever used as a path
     "": "text/html; charset=utf-8",
     "review.css": "text/css; charset=utf-8",
@@ -179,7 +178,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         if scope["type"] != "http":  # no websockets here, which is said before one is opened
-            await send({"type": "websocket.close", "code": NOT_ALLOWED})
+            await send({"type": "websocket.close", "code": 1008})  # not allowed
             return
 
         async def answer(message: Message) -> None:

@@ -31,11 +31,8 @@ def fields(left: dict[str, Any], right: dict[str, Any]) -> list[dict[str, Any]]:
     """The fields of both sides next to each other: what both are called by first, then those of A, then B's own."""
     a, b = left["payload"], right["payload"]
     called = left["headline"], right["headline"]
-    rows = [
-        {"name": name, "a": a.get(name), "b": b.get(name), "headline": (a.get(name), b.get(name)) == called}
-        for name in dict.fromkeys((*a, *b))
-    ]
-    return sorted(rows, key=lambda row: not row["headline"])
+    names = sorted(dict.fromkeys((*a, *b)), key=lambda name: (a.get(name), b.get(name)) != called)
+    return [{"name": name, "a": a.get(name), "b": b.get(name)} for name in names]
 
 
 def differing(own: str, other: str | None) -> list[tuple[str, bool]]:
@@ -50,22 +47,20 @@ def rivals(links: Links, index: int, a: Collection, b: Collection) -> list[dict[
     """The best other partner on either side, where the linker recorded one, and the surest link that it has itself."""
     found = []
     for letter, own, collection, other in (("a", 0, a, b), ("b", 1, b, a)):
-        row = int(links.evidence[f"rival_{letter}"][index]) if f"rival_{letter}" in links.evidence else -1
+        row = int(links.evidence.get(f"rival_{letter}", np.full(len(links), -1))[index])
         if row < 0:
             continue
-        places = np.flatnonzero(links.pairs[:, own] == row)
-        places = places[links.pairs[places, 1 - own] != links.pairs[index, 1 - own]][:1]
-        partner = [
+        elsewhere = (links.pairs[:, own] == row) & (links.pairs[:, 1 - own] != links.pairs[index, 1 - own])
+        linked = [
             {"headline": side(other, int(links.pairs[i, 1 - own]))["headline"], "probability": links.probability[i]}
-            for i in places
+            for i in np.flatnonzero(elsewhere)[:1]
         ]
-        score = links.evidence.get(f"rival_{letter}_score")
-        found.append({
-            "side": letter,
-            **side(collection, row),
-            "score": None if score is None else _number(score[index]),
-            "linked": partner[0] if partner else None,
-        })  # fmt: skip
+        score = (
+            _number(links.evidence[f"rival_{letter}_score"][index])
+            if f"rival_{letter}_score" in links.evidence
+            else None
+        )
+        found.append({"side": letter, **side(collection, row), "score": score, "linked": linked[0] if linked else None})
     return found
 
 
