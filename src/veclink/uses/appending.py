@@ -23,7 +23,7 @@ from veclink.errors import InputError, ShuffledPayloadWarning, WrongLinksWarning
 from veclink.geometry.magnitudes import fitted
 from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores import open_store
-from veclink.stores.opening import open_collection
+from veclink.stores.opening import address_of, open_collection
 from veclink.stores.protocol import BATCH, Batch
 from veclink.uses.appended_rows import Placed, grown, lacking_columns, misfit_of
 from veclink.uses.linker import Linker
@@ -135,7 +135,9 @@ class Appended:
         if not self.summary.changes:
             return len(self.vectors)
         to = self.place if to is None else to
-        state = self._state if str(to) == str(self.place) else None
+        here, there = address_of(self.place), address_of(to)
+        is_same = here == there or (here.path and there.path and here.path.resolve() == there.path.resolve())
+        state = self._state if is_same and here.table == there.table else None
         with open_store(to, write=True) as store:
             return store.write(self.batches(), metadata=self.metadata, replace=True, state=state)
 

@@ -22,13 +22,10 @@ def large() -> Linker:
         return fitted_anew()
 
 
-@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("kind", ["unit", "other lengths", "float16", "int8"])
 def test_the_pass_over_stored_rows_has_the_cosines_of_projected_ones(
-    large: Linker, kind: str, compiled: bool, monkeypatch: pytest.MonkeyPatch
+    large: Linker, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not compiled:
-        monkeypatch.setattr(searching, "kernels", None)
     monkeypatch.setattr(searching, "OTHERS", 128)  # several tiles, the last one not full
     grown, knowledge = grown_papers(), large.knowledge
     assert knowledge.whole is not None

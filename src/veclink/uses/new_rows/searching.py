@@ -12,7 +12,7 @@ from veclink.geometry.clouds import Cloud
 from veclink.geometry.nearest import largest, largest_values
 from veclink.geometry.rows import tiles
 from veclink.geometry.signatures import unit_rows
-from veclink.matching.cpu import kernels
+from veclink.matching import numba_kernels as kernels
 from veclink.threads import multiply, share
 from veclink.uses.new_rows.knowledge import Knowledge
 from veclink.uses.new_rows.learning import source_rows
@@ -144,50 +144,20 @@ def _nearest(queries: np.ndarray, scales: np.ndarray, other: Cloud) -> tuple[np.
     scaled = np.empty((TILES * OTHERS, queries.shape[1]), np.float32)
     # A row length that is a multiple of the page would put every row of the tile in the same few cache sets.
     spaces = np.empty((TILES, len(queries), OTHERS + 16), np.float32)
-    lists = _Lists(len(queries), width)
+    m, room = len(queries), (len(queries), 2 * width + 16)
+    value, place = np.full(room, -np.inf, np.float32), np.zeros(room, np.int32)
+    kept = kernels.Kept(width, value, place, np.zeros(m, np.int64), np.full(m, -np.inf, np.float32))
     for start, stop in tiles(n, TILES * OTHERS):
         rows = scaled[: stop - start]
         np.multiply(source_rows(other, start, stop), scales[start:stop, :1], out=rows[:, :-1])
         rows[:, -1] = -scales[start:stop, 1]
-        share(partial(_cosines, queries, rows, spaces), len(rows), step=OTHERS)
+
+        def product(first: int, last: int, rows: np.ndarray = rows) -> None:
+            """The products with one tile of the rows, into the space of that tile."""
+            np.matmul(queries, rows[first:last].T, out=spaces[first // OTHERS, :, : last - first])
+
+        share(product, len(rows), step=OTHERS)
         for space, (begin, end) in zip(spaces, tiles(len(rows), OTHERS), strict=False):
-            lists.take_in(space, end - begin, start + begin)
-    return lists.best()
-
-
-def _cosines(queries: np.ndarray, rows: np.ndarray, spaces: np.ndarray, start: int, stop: int) -> None:
-    """The products with one tile of the rows, into the space of that tile."""
-    np.matmul(queries, rows[start:stop].T, out=spaces[start // OTHERS, :, : stop - start])
-
-
-class _Lists:
-    """The largest entries of each of m rows, tile by tile: compiled where numba is there."""
-
-    def __init__(self, m: int, width: int) -> None:
-        self.width = width
-        room = (m, 2 * width + 16)
-        self.value = np.full(room, -np.inf, np.float32)
-        self.place = np.zeros(room, np.int32)
-        self.held = np.zeros(m, np.int64)
-        self.floor = np.full(m, -np.inf, np.float32)
-
-    def take_in(self, space: np.ndarray, columns: int, first: int) -> None:
-        """Add the entries of a tile (m, columns), whose first column is `first`."""
-        if kernels is not None:
-            kept = kernels.Kept(self.width, self.value, self.place, self.held, self.floor)
-            share(partial(kernels.keep_by_row, space, columns, first, kept), len(self.held))
-            return
-        tile = space[:, :columns]
-        chosen = largest(tile, min(self.width, columns))
-        value = np.hstack([self.value[:, : self.width], np.take_along_axis(tile, chosen, axis=1)])
-        place = np.hstack([self.place[:, : self.width], chosen + first])
-        kept_places = largest(value, self.width)
-        self.value[:, : self.width] = np.take_along_axis(value, kept_places, axis=1)
-        self.place[:, : self.width] = np.take_along_axis(place, kept_places, axis=1)
-
-    def best(self) -> tuple[np.ndarray, np.ndarray]:
-        """Values and places of the largest entries, (m, width) each."""
-        if kernels is not None:
-            kept = kernels.Kept(self.width, self.value, self.place, self.held, self.floor)
-            share(partial(kernels.cut, kept), len(self.held))
-        return self.value[:, : self.width], self.place[:, : self.width]
+            share(partial(kernels.keep_by_row, space, end - begin, start + begin, kept), m)
+    share(partial(kernels.cut, kept), m)
+    return value[:, :width], place[:, :width]
