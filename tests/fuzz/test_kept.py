@@ -37,7 +37,7 @@ def specimen_of_another_run(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["journal", "translator", "qdrant", "lancedb", "faiss", "parquet-folder", "checkpoint", "chroma", "milvus", "hdf5"],
+    ["journal", "translator", "qdrant", "lancedb", "faiss", "parquet-folder", "checkpoint", "chroma", "milvus"],
 )
 def test_the_kept_inputs_are_small_and_of_known_targets(name: str) -> None:
     folders = [each for each in KEPT.iterdir() if each.name.startswith(name)]
