@@ -458,47 +458,6 @@ def test_a_missing_package_is_named_with_what_wants_it() -> None:
     assert isinstance(caught.value, (ImportError, VeclinkError))
 
 
-def test_numpy_alone_is_enough_until_parquet_is_asked_for(tmp_path: Path) -> None:
-    alone = tmp_path / "packages"  # a place to import from that holds numpy and veclink and nothing else
-    alone.mkdir()
-    for package in Path(np.__file__).parent.parent.glob("numpy*"):
-        (alone / package.name).symlink_to(package)
-    (alone / "veclink").symlink_to(Path(veclink.__file__).parent)
-    np.save(tmp_path / "A.npy", vectors())
-    write_parquet(tmp_path / "A.parquet")
-    script = """
-import sys, numpy as np
-from veclink.geometry.clouds import prepare
-from veclink.stores.opening import open_collection
-from veclink.data.links import Links
-from veclink.data.summary import Summary
-assert prepare(open_collection("A.npy")).dense().shape == (40, 8)
-links = Links(np.array([[1, 2]]), np.array([0.5]), Summary("geh", 40, 40, 1))
-links.save("links.csv")
-assert Links.load("links.csv") == links
-for attempt in (lambda: open_collection("A.parquet"), lambda: links.save("links.parquet"), links.table):
-    try:
-        attempt()
-    except ImportError as error:
-        print(type(error).__name__, error)
-"""
-    command = [sys.executable, "-S", "-c", script]
-    environment = {**os.environ, "PYTHONPATH": str(alone), "PYTHONDONTWRITEBYTECODE": "1"}
-    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    said = result.stdout.splitlines()
-    assert len(said) == 3
-    wanted = 'needs the package pyarrow, which is not installed: pip install "pyarrow"'
-    assert all(line.startswith("MissingExtra") and wanted in line for line in said)
-    assert not (tmp_path / "links.parquet").exists()
-
-
-def test_importing_the_data_model_does_not_import_arrow() -> None:
-    modules = "veclink.geometry.clouds, veclink.linkers.anchors, veclink.data.links"
-    script = f"import sys, {modules}; sys.exit('pyarrow' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
-
-
 def test_two_vectors_repeated_on_both_sides_are_not_linkable_and_do_no_harm() -> None:
     rng = np.random.default_rng(0)
     a, b = (np.repeat(rng.standard_normal((2, d)).astype(np.float32), 60, axis=0) for d in (16, 24))
