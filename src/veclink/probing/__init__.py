@@ -21,8 +21,6 @@ from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
 from veclink.threads import computing
 
-__all__ = ["Forecast", "Inspection", "Probe", "SameSpace", "SeedCheck", "StartTrial", "probe"]
-
 ORPHANS = 0.05  # share of rows that are nobody's neighbours; real encoders leave less than 1 in 100
 # Of a collection: right pairs are nearer than this as seen from the other seeds, wrong ones are anywhere. Of 40 draws
 # of 8 right seeds it held for 40 (papers), 39 (scifact), 35 (nfcorpus), 28 (reddit), 20 (movies), 17 (stackexchange),

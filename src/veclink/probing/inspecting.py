@@ -162,7 +162,7 @@ def compare_spaces(a: Cloud, b: Cloud, rng: np.random.Generator) -> SameSpace:
 
 
 def _sample(n: int, rng: np.random.Generator) -> np.ndarray:
-    return np.arange(n) if n <= SAMPLE else np.sort(rng.choice(n, SAMPLE, replace=False))
+    return np.sort(rng.permutation(n)[:SAMPLE])
 
 
 def _copies_in(cloud: Cloud) -> list[list[Any]]:

@@ -195,8 +195,10 @@ def forecast_links(
     seconds = (summary.seconds or 0.0) * larger ** GROWTH["cpu" if chosen_device(device) == "cpu" else "cuda"]
     shares: dict[str, Any] = dict.fromkeys(("precision", "precision_range", "recall", "recall_range"))
     if found is not None:
-        for name, part_of, factors in (("precision", found.precision, WRONG), ("recall", found.recall, MISSED)):
-            share = part_of if whole else _of_the_whole(part_of, factors)
+        for name, share, factors in (("precision", found.precision, WRONG), ("recall", found.recall, MISSED)):
+            if not whole:
+                best, middle, worst = (max(0.0, 1 - (1 - share.value) * factor) for factor in factors)
+                share = Interval(middle, worst, best)
             shares |= {name: share.value, f"{name}_range": share.range}
     return Forecast(
         whole=whole,
@@ -212,12 +214,6 @@ def forecast_links(
         if seeds is None
         else _wrong_seeds((a, b), seeds, links, None if whole else rows, random_state),
     )
-
-
-def _of_the_whole(part: Interval, factors: tuple[float, float, float]) -> Interval:
-    """Precision or recall of linking everything, from that of a part near the seeds."""
-    least, middle, most = (max(0.0, 1 - (1 - part.value) * factor) for factor in factors)
-    return Interval(middle, most, least)
 
 
 def _wrong_seeds(

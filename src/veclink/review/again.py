@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -143,11 +144,9 @@ def recalled(method: str, options: Mapping[str, Any]) -> tuple[dict[str, Any], s
 
 
 def _is_option(method: str, option: dict[str, Any]) -> bool:
-    try:
-        options_of(method, None, option)
-    except (InputError, KeyError):
-        return False
-    return True
+    with suppress(InputError, KeyError):
+        return bool(options_of(method, None, option))
+    return False
 
 
 def _modest(value: Any) -> bool:
