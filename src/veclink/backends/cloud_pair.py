@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from veclink.files.memory import LEAST, available, parse_memory
-from veclink.geometry.arrays import to_numpy
+from veclink.geometry.arrays import namespace, to_numpy
 from veclink.geometry.clouds import LARGE, Cloud, Look
 from veclink.geometry.neighbourhoods import DENSITY_SAMPLE, local_agreement, nearest_links, own_density
 from veclink.geometry.rows import ArrayRows, ProjectedRows, Rows, RowSource, Unfinished, tiles
@@ -35,7 +35,6 @@ ALL_ASKED = LARGE  # rows of the smaller cloud up to which all of them are asked
 ASKED = 2048  # of a larger one, once the map is found; before that, more: only the clearest few of them are right then
 ASKED_FIRST, SHARE_ASKED_FIRST = 32_768, 0.06
 BACKDROP = 512  # rows that stand for the whole larger cloud when a density is taken on the way back
-PAIRS_AT_ONCE = 1 << 12  # whose cosines are taken at a time: what is gathered for them is the largest thing there
 DENSE = 512_000_000  # bytes of signatures that are held at once; more are made block by block, again each time
 
 
@@ -57,6 +56,7 @@ class CloudPair:
 
     means: tuple[np.ndarray | None, np.ndarray | None] = (None, None)
     centred_on: Callable[[np.ndarray, np.ndarray], CloudPair] | None = None
+    pairs_at_once = 1 << 12  # whose cosines are taken: what is gathered for them is the largest thing there
 
     def __init__(
         self,
@@ -192,12 +192,16 @@ class CloudPair:
     def cosines(self, projections: Projections, rows_a: np.ndarray, rows_b: np.ndarray) -> np.ndarray:
         """The cosine of each pair of rows under the projections, (c,) float32."""
         out = np.empty(len(rows_a), np.float32)
-        of_a = ArrayRows(self.signature("a", projections[0]))
-        of_b = ArrayRows(self.signature("b", projections[1]))
-        for start, stop in tiles(len(out), PAIRS_AT_ONCE):
+        of_a = self.as_rows(self.signature("a", projections[0]))
+        of_b = self.as_rows(self.signature("b", projections[1]))
+        for start, stop in tiles(len(out), self.pairs_at_once):
             left, right = of_a.take(rows_a[start:stop]), of_b.take(rows_b[start:stop])
-            np.einsum("ij,ij->i", left, right, out=out[start:stop])
+            out[start:stop] = to_numpy(namespace(left).einsum("ij,ij->i", left, right))
         return out
+
+    def as_rows(self, signature: RowSource) -> Rows:
+        """Signatures in the form that gives single ones."""
+        return ArrayRows(signature)
 
     def unique(self, keys: np.ndarray) -> np.ndarray:
         """The distinct keys, ascending."""

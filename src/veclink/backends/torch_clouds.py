@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from veclink.backends.cloud_pair import CloudPair, Projections
+from veclink.backends.cloud_pair import CloudPair
 from veclink.data.collection import Collection, numbers, scale_is_large, scale_of
 from veclink.errors import SHOWN
 from veclink.geometry.arrays import to_numpy
@@ -22,7 +22,7 @@ from veclink.geometry.rows import Unfinished, tiles
 from veclink.geometry.signatures import RIDGE, SMALLEST_NORM
 from veclink.matching import Matches
 from veclink.matching.rankings import Ranks
-from veclink.matching.torch_backend import free_memory, match, torch_device
+from veclink.matching.torch_backend import DeviceRows, free_memory, match, torch_device
 from veclink.threads import share
 
 SENT = 1 << 17  # rows at a time
@@ -34,6 +34,8 @@ WORKSPACE = 2500  # bytes for each row that matching takes besides signatures: s
 
 class TorchCloudPair(CloudPair):
     """Two clouds of unit rows on a torch device, or sent there when asked."""
+
+    pairs_at_once = 1 << 20
 
     def __init__(
         self,
@@ -65,14 +67,9 @@ class TorchCloudPair(CloudPair):
             room = max(room - torch.cuda.memory_allocated(self.place), 1)
         return match(left, right, Ranks(self.k, depth, 1 if self.large else None), memory=room, device=self.device)
 
-    def cosines(self, projections: Projections, rows_a: np.ndarray, rows_b: np.ndarray) -> np.ndarray:
-        """The cosine of each pair of rows under the projections, (c,) float32."""
-        of_a, of_b = self.signature("a", projections[0]), self.signature("b", projections[1])
-        left, right = self._place(rows_a), self._place(rows_b)
-        out = np.empty(len(rows_a), np.float32)
-        for start, stop in tiles(len(out), max(1, LARGEST // projections[0].shape[1])):
-            out[start:stop] = to_numpy((of_a[left[start:stop]] * of_b[right[start:stop]]).sum(dim=1))
-        return out
+    def as_rows(self, signature: Any) -> DeviceRows:
+        """Signatures in the form that gives single ones."""
+        return DeviceRows(signature, self.place)
 
     def unique(self, keys: np.ndarray) -> np.ndarray:
         """The distinct keys, ascending."""

@@ -29,11 +29,13 @@ from veclink.cli.shared import (
     B,
     advanced,
     argument,
+    as_given,
     check_map,
     check_report,
     check_table,
     flag,
     opened,
+    opened_pair,
     option,
     tell,
 )  # fmt: skip
@@ -72,10 +74,7 @@ def cluster(
         raise typer.BadParameter("is not given together with --clusters.", param_hint="--resolution")
     check_table(output, a, b, links, payload_a, payload_b)
     with showing_progress(quiet=quiet) as listener:
-        left, right = (
-            opened(each, file, payload=False, memory=memory, progress=listener)
-            for each, file in ((a, payload_a), (b, payload_b))
-        )
+        left, right = opened_pair(a, b, payload_a, payload_b, payload=False, memory=memory, progress=listener)
         found = clusters_of(
             left, right, links, clusters=clusters, resolution=resolution, neighbours=neighbours, memory=memory,
             device=device, threads=threads, random_state=random_state, skip_zero=skip_zero, progress=listener,
@@ -89,7 +88,7 @@ def cluster(
         lines.append(f"  {each['cluster']}: {sizes}" + (f"; {shown}" if shown else ""))
     if told["clusters"] > len(told["largest"]):
         lines.append(f"  and {told['clusters'] - len(told['largest']):,} smaller ones")
-    tell(told, [*lines, f"Written to {output}."], as_json=as_json, quiet=quiet)
+    tell(told, [*lines, f"Written to {output}."], as_json, quiet)
 
 
 def advise(
@@ -139,7 +138,7 @@ def advise(
         lines.append(f"  {WAYS[way.name]}: {way.neighbours:.0%} of the new model's ten nearest neighbours{found}")
     share = f"{advice.share:.0%} of A, each held out of the maps it is measured with."
     told = {**asdict(advice), "sentence": advice.sentence(), "adapter": None if adapter is None else str(adapter)}
-    tell(told, [*lines, "", f"From {advice.n_links:,} links, {share}"], as_json=as_json, quiet=quiet)
+    tell(told, [*lines, "", f"From {advice.n_links:,} links, {share}"], as_json, quiet)
 
 
 def inspect(
@@ -169,14 +168,14 @@ def inspect(
             raise typer.BadParameter("--seeds, --report and --payload-b are about two collections; name B too.")
         with showing_progress(quiet=quiet) as listener:
             found = inspect_collection(opened(a, payload_a, payload=False, progress=listener))
-        tell(asdict(found), _seen(found), as_json=as_json, quiet=quiet)
+        tell(asdict(found), _seen(found), as_json, quiet)
         return
     from veclink.cli.terminal import print_probe
     from veclink.probing import probe
 
     check_report(report, a, b, seeds, payload_a, payload_b)
     with showing_progress(quiet=quiet) as listener:
-        left, right = opened(a, payload_a), opened(b, payload_b)
+        left, right = opened_pair(a, b, payload_a, payload_b)
         looked = probe(
             left, right, seeds=seeds, forecast=forecast, device=device, random_state=random_state, progress=listener
         )
@@ -185,11 +184,10 @@ def inspect(
 
         save_probe(report, looked)
     page = {} if report is None else {"report": str(report)}
-    options = {"--payload-a": payload_a, "--payload-b": payload_b, "--seeds": seeds}
-    given = [part for name, path in options.items() if path is not None for part in (name, str(path))]
+    given = as_given(payload_a=payload_a, payload_b=payload_b, seeds=seeds)
     both = [without_secrets(a), without_secrets(b)]
     step = shlex.join(["veclink", "link", *both, *given, "-o", "links.parquet", "--report", "links.html"])
-    tell(looked.to_dict() | page, lambda: print_probe(looked, step, **page), as_json=as_json, quiet=quiet)
+    tell(looked.to_dict() | page, lambda: print_probe(looked, step, **page), as_json, quiet)
     if looked.verdict == "not linkable":
         raise typer.Exit(NO_TRUSTED_LINKS)
 

@@ -32,6 +32,7 @@ from veclink.cli.shared import (
     flag,
     note_short_columns,
     opened,
+    opened_pair,
     option,
     print_json,
     summary_values,
@@ -94,7 +95,7 @@ def cut(
     if len(given) != 1 and (given or not is_url):
         raise typer.BadParameter("give one of --precision, --probability and --links.")
     if is_url:
-        _to_store(Links.load(source), given, output, annotate, yes=yes, as_json=as_json, quiet=quiet)
+        _to_store(Links.load(source), given, output, annotate, yes, as_json, quiet)
         return
     if annotate is not None or yes:
         raise typer.BadParameter("--annotate and --yes are about stores; give the URL of one with -o.")
@@ -108,7 +109,7 @@ def cut(
     judged = len(loaded) if loaded.considered is None else len(loaded.considered)
     told = {"output": output, "judged": judged, "before": len(loaded), **summary_values(chosen.summary)}
     warn_of_payload(chosen.summary, unsaid=quiet or as_json)
-    tell(told, lambda: _say_cut(loaded, chosen, judged, (source, output), precision), as_json=as_json, quiet=quiet)
+    tell(told, lambda: _say_cut(loaded, chosen, judged, (source, output), precision), as_json, quiet)
     if not judged or chosen.summary.verdict == NOT_LINKABLE:
         raise typer.Exit(NO_TRUSTED_LINKS)
 
@@ -138,7 +139,7 @@ def _say_cut(loaded: Links, chosen: Links, judged: int, files: tuple[Path, str],
 
 
 def _to_store(
-    loaded: Links, given: dict[str, Any], url: str, side: str | None, *, yes: bool, as_json: bool, quiet: bool
+    loaded: Links, given: dict[str, Any], url: str, side: str | None, yes: bool, as_json: bool, quiet: bool
 ) -> None:
     """Write a table of links (a, b, probability) to a store, or note the links on one side's objects."""
     from veclink.uses import exporting
@@ -158,7 +159,7 @@ def _to_store(
         lines.append(f"{changes.missing:,} linked ids are not in the store and were left out.")
     if changes.any:
         lines.append("Written." if yes else "Nothing was written; add --yes to do it.")
-    tell({**asdict(changes), "written": yes and changes.any}, lines, as_json=as_json, quiet=quiet)
+    tell({**asdict(changes), "written": yes and changes.any}, lines, as_json, quiet)
 
 
 def report(
@@ -189,7 +190,7 @@ def report(
     right = None if b is None else opened(b, payload_b)
     save_report(output, found, left, right, truth=truth, force=force)
     told = {"report": str(output), "links": len(found), "verdict": found.summary.verdict}
-    tell(told, [f"The report is {output}; open it in a browser."], as_json=as_json, quiet=quiet)
+    tell(told, [f"The report is {output}; open it in a browser."], as_json, quiet)
 
 
 def review(
@@ -228,7 +229,7 @@ def review(
     note_short_columns(found, links)
     again_to = output or links.with_name(f"{links.stem}.again{links.suffix}")
     check_table(again_to, a, b, links, payload_a, payload_b, journal)
-    left, right = (opened(each, file, memory=memory) for each, file in ((a, payload_a), (b, payload_b)))
+    left, right = opened_pair(a, b, payload_a, payload_b, memory=memory)
     with Journal(path, left, right) as kept:
         session = Review(found, left, right, kept, name=links.name)
         again = LinkAgain(session, again_to, device=device, memory=memory, skip_zero=skip_zero)
@@ -239,7 +240,7 @@ def review(
             pairs = plural(len(found), "link" if has_links else "pair")
             lines += [f"{pairs} to review, {answers} kept in {kept.path}.", f"Open {address}"]
             lines.append("Stop with Ctrl-C; the answers stay.")
-            tell({"url": address, "journal": str(kept.path), "links": len(found)}, lines, as_json=as_json)
+            tell({"url": address, "journal": str(kept.path), "links": len(found)}, lines, as_json)
             if open_browser:
                 webbrowser.open(address)
 
@@ -294,9 +295,9 @@ def evaluate(
     from veclink.data.agreement import score_by_column
     from veclink.uses.linked_pairs import pairs_of
 
-    left, right = opened(a, payload_a), opened(b, payload_b)
+    left, right = opened_pair(a, b, payload_a, payload_b)
     found = score_by_column(by, pairs_of(links, left, right, force=True)[0], left, right)
-    tell(found.to_dict(), lambda: print_column_scores(found), as_json=as_json)
+    tell(found.to_dict(), lambda: print_column_scores(found), as_json)
 
 
 def _against_pairs(links: Path, truth: Path, as_json: bool) -> None:
@@ -311,4 +312,4 @@ def _against_pairs(links: Path, truth: Path, as_json: bool) -> None:
         raise InputError(f"{links} and {truth} have no value of a in common; give both in ids, or both in row numbers.")
     scores = score(list(found), list(true))
     counts = {"right": len(found & true), "found": len(found), "true": len(true)}
-    tell({**asdict(scores), **counts}, lambda: print_scores(scores, **counts), as_json=as_json)
+    tell({**asdict(scores), **counts}, lambda: print_scores(scores, **counts), as_json)

@@ -64,7 +64,7 @@ def many(
         told["pairwise"][f"{i + 1},{j + 1}"] = summary_values(links.summary)
         verdict = links.summary.verdict_in_words
         lines.append(f"  collections {i + 1} and {j + 1}: {plural(len(links), 'link')}, {verdict}")
-    tell(told, [*lines, f"Written to {output}."], as_json=as_json, quiet=quiet)
+    tell(told, [*lines, f"Written to {output}."], as_json, quiet)
 
 
 def _seeds(text: str) -> tuple[tuple[int, int], Path]:
@@ -127,4 +127,4 @@ def translate(
     if translator.quality is not None:
         lines.append(translator.quality.sentence())
     told = {"output": shown, "rows": len(source), "warning": translator.warning, **translator.describe()}
-    tell(told, lines, as_json=as_json, quiet=quiet)
+    tell(told, lines, as_json, quiet)

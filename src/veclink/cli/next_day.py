@@ -106,7 +106,7 @@ def match(
     elif update:
         lines.append(f"{linker} knows the new rows now.")
     told = {"output": str(output), "updated": str(linker) if update else None, "known_before": known_before}
-    tell(told | summary_values(summary), lines, as_json=as_json, quiet=quiet)
+    tell(told | summary_values(summary), lines, as_json, quiet)
 
 
 def merge(
@@ -160,7 +160,7 @@ def merge(
             rows = opened(a, payload, progress=listener)
             asked: dict[str, Any] = {"side": side, "sure": probability, "against": other, "progress": listener}
             told, lines = _append(rows, output, linker, asked, yes=yes, quiet=quiet)
-        tell(told, lines, as_json=as_json, quiet=quiet)
+        tell(told, lines, as_json, quiet)
         return
     if side != "a" or against is not None:
         raise typer.BadParameter("--side and --against are about --append; leave them out.")
@@ -176,7 +176,7 @@ def merge(
     }  # fmt: skip
     work = _dedupe if dedupe else _merge
     told, lines = work((a, b, links), output, options, yes=yes, replace=replace, quiet=quiet)
-    tell(told, lines, as_json=as_json, quiet=quiet)
+    tell(told, lines, as_json, quiet)
 
 
 def _payloads(

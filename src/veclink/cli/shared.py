@@ -124,7 +124,20 @@ def opened(source: str, payload_file: Path | None, *, payload: bool = True, **mo
     return open_collection(source, payload=payload if payload_file is None else payload_file, **more)
 
 
-def tell(values: dict[str, Any], text: list[str] | Callable[[], None], *, as_json: bool, quiet: bool = False) -> None:
+def opened_pair(
+    a: str, b: str, payload_a: Path | None, payload_b: Path | None, **more: Any
+) -> tuple[Collection, Collection]:
+    """Two collections, as `opened`."""
+    return opened(a, payload_a, **more), opened(b, payload_b, **more)
+
+
+def as_given(**options: Path | None) -> list[str]:
+    """The options that were given, as another command takes them."""
+    named = ((f"--{name.replace('_', '-')}", path) for name, path in options.items() if path is not None)
+    return [str(part) for each in named for part in each]
+
+
+def tell(values: dict[str, Any], text: list[str] | Callable[[], None], as_json: bool, quiet: bool = False) -> None:
     """Print a result on stdout: as one JSON object, as text, or not at all."""
     if as_json:
         print_json(values)

@@ -28,11 +28,12 @@ from veclink.cli.shared import (
     A,
     B,
     advanced,
+    as_given,
     check_apart,
     check_choice,
     check_links_file,
     check_report,
-    opened,
+    opened_pair,
     option,
     summary_values,
     tell,
@@ -71,7 +72,7 @@ def demo(
         "thresholds": [asdict(line) for line in thresholds(result.links)],
         "links": [asdict(each) for each in result.shown],
     }
-    tell(told, lambda: print_demo(result), as_json=as_json, quiet=quiet)
+    tell(told, lambda: print_demo(result), as_json, quiet)
 
 
 def link(
@@ -157,8 +158,7 @@ def link(
     with showing_progress(quiet=quiet) as listener:
         # opened once, for the linker and for the report; a store's payload is read where one of them looks at it
         reading: dict[str, Any] = {"payload": report is not None or seeds_by is not None, "memory": memory}
-        left = opened(a, payload_a, progress=listener, **reading)
-        right = opened(b, payload_b, progress=listener, **reading)
+        left, right = opened_pair(a, b, payload_a, payload_b, progress=listener, **reading)
         links = find_links(
             left, right, seeds=seeds, seeds_by=seeds_by, anchors=anchors, continued=continued, strict=strict,
             method=method, checkpoint=checkpoint, cluster=ray or cluster, progress=listener, **running, **options,
@@ -185,12 +185,12 @@ def link(
     warn_of_payload(links.summary, unsaid=quiet or as_json)
 
     def say() -> None:
-        payloads = _given({"--payload-a": payload_a, "--payload-b": payload_b})
+        payloads = as_given(payload_a=payload_a, payload_b=payload_b)
         step_files = [without_secrets(a), without_secrets(b), *payloads]
         steps = _next_steps(links, step_files, files, is_cut=precision is not None, skip_zero=skip_zero)
         _print(links, files, ids_from, steps)
 
-    tell(told | {"ids_from": ids_from}, say, as_json=as_json, quiet=quiet)
+    tell(told | {"ids_from": ids_from}, say, as_json, quiet)
     if is_refused:
         raise typer.Exit(NO_TRUSTED_LINKS)
 
@@ -201,11 +201,6 @@ def _check_linker_folder(folder: Path, method: str, one_to_one: bool) -> None:
     if method != "span" or not one_to_one:
         raise typer.BadParameter("needs --method span and one-to-one links.", param_hint="--save-linker")
     check_place(folder)
-
-
-def _given(options: dict[str, Path | None]) -> list[str]:
-    """Those that were given, as another command takes them."""
-    return [part for name, path in options.items() if path is not None for part in (name, str(path))]
 
 
 def _print(links: Links, files: dict[str, str], ids_from: dict[str, str], steps: list[str]) -> None:
