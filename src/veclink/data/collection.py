@@ -12,12 +12,13 @@ import numpy as np
 
 from veclink.data.ids import as_ids
 from veclink.errors import InputError, named, plural
-from veclink.files.fingerprints import ROWS_BYTES
 from veclink.files.memory_maps import forget_pages
+from veclink.threads import share
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+PART_BYTES = 1 << 20  # of numbers that a thread looks at, at a time
 LARGEST_SCALE = 2.0**100  # int8 times this is far inside float32
 
 
@@ -138,13 +139,17 @@ def numbers(collection: Collection, where: slice | np.ndarray) -> np.ndarray:
 
 def fingerprint(collection: Collection) -> str:
     """Letters that differ where any number does, and not where the same numbers are kept in another width."""
-    made = hashlib.sha256(repr(collection.vectors.shape).encode())
-    step = max(1, ROWS_BYTES // (4 * collection.dimension))
-    for start in range(0, len(collection), step):
+    step = max(1, PART_BYTES // (4 * collection.dimension))
+    parts = [b""] * -(-len(collection) // step)
+
+    def take_in(start: int, stop: int) -> None:
         with np.errstate(over="ignore"):
-            made.update(numbers(collection, slice(start, start + step)).astype(np.float32, copy=False).data)
+            rows = numbers(collection, slice(start, stop)).astype(np.float32, copy=False)
+        parts[start // step] = hashlib.sha256(rows.data).digest()
         forget_pages(collection.vectors)
-    return made.hexdigest()[:16]
+
+    share(take_in, len(collection), step=step)
+    return hashlib.sha256(repr(collection.vectors.shape).encode() + b"".join(parts)).hexdigest()[:16]
 
 
 def scale_is_large(collection: Collection) -> bool:

@@ -262,8 +262,20 @@ def merge(
     rows = MergedRows.of(left, right, pairs[chosen], probability[chosen], left_out)
     if rows.payload_warning is not None:
         warnings.warn(rows.payload_warning, ShuffledPayloadWarning, stacklevel=2)
-    unsure = int((probability < how.sure).sum())
-    summary = _summary(rows, translator, unsure, len(np.setdiff1d(left_out, pairs[chosen, 0])), links)
+    union = translator is None
+    summary = MergeSummary(
+        rows=len(rows),
+        from_b=len(right),
+        linked=len(chosen),
+        translated=0 if union else len(rows.alone),
+        hidden=rows.hidden if are_calibrated(links) else None,
+        unsure=int((probability < how.sure).sum()),
+        left_out=len(np.setdiff1d(left_out, pairs[chosen, 0])),
+        dimension=max(left.dimension, right.dimension) if union else right.dimension,
+        space="both" if union else "b",
+        ids_of_a=rows.ids_of_a,
+        warning=None if translator is None else translator.warning,
+    )
     if summary.warning is not None:
         warnings.warn(summary.warning, WrongLinksWarning, stacklevel=2)
     found = links.summary.found if isinstance(links, Links) else None
@@ -271,22 +283,3 @@ def merge(
     if to is not None:
         merged.write(to, replace=replace, progress=progress)
     return merged
-
-
-def _summary(
-    rows: MergedRows, translator: Translator | None, unsure: int, left_out: int, links: GivenLinks
-) -> MergeSummary:
-    union = translator is None
-    return MergeSummary(
-        rows=len(rows),
-        from_b=len(rows.b),
-        linked=int((rows.partner >= 0).sum()),
-        translated=0 if union else len(rows.alone),
-        hidden=rows.hidden if are_calibrated(links) else None,
-        unsure=unsure,
-        left_out=left_out,
-        dimension=max(rows.a.dimension, rows.b.dimension) if union else rows.b.dimension,
-        space="both" if union else "b",
-        ids_of_a=rows.ids_of_a,
-        warning=None if translator is None else translator.warning,
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,7 @@ ROWS = ("rows_a.safetensors", "rows_b.safetensors")
 TRANSLATORS = ("a_to_b.safetensors", "b_to_a.safetensors")
 SEALED = (MAPS, ANCHORS, LINKS, *ROWS, *TRANSLATORS)
 FILES = (PLAIN, *SEALED)
-OF_ROWS = ("rows", "fold", "density", "crowding", "rivals", "rival_scores", "scales")
-OF_SIDE = ("mean", "backdrop", "crowding_scale")
+OF_SIDE = tuple(each.name for each in fields(KnownSide) if each.name not in ("parts", "marks"))
 
 Translators = tuple[Translator, Translator]
 Arrays = dict[str, np.ndarray]
@@ -41,10 +40,10 @@ Arrays = dict[str, np.ndarray]
 def described(knowledge: Knowledge, held: Held) -> dict[str, Any]:
     """What is known of a linker as a whole, as plain values."""
     sides = {}
-    for name, known, source, ids_from in zip(SIDES, knowledge.sides, held.sources, held.ids_from, strict=True):
+    for at, (name, known) in enumerate(zip(SIDES, knowledge.sides, strict=True)):
         sides[name] = {
-            "source": source,
-            "ids_from": ids_from,
+            "source": held.sources[at],
+            "ids_from": held.ids_from[at],
             "dimension": len(known.mean),
             "rows": known.size,
             "parts": [asdict(part) for part in known.parts],
@@ -148,25 +147,18 @@ def _tensors(knowledge: Knowledge) -> dict[str, Arrays]:
         for side, projection in zip(SIDES, pair, strict=True):
             maps[f"map{place}_{side}"] = projection.astype(np.float16)
     nearby = knowledge.nearby
-    anchors = {
-        "rows": nearby.rows,
-        "left": nearby.left.astype(np.float16),
-        "right": nearby.right.astype(np.float16),
-    }
-    files = {MAPS: maps, ANCHORS: anchors}
+    vectors = {"left": nearby.left.astype(np.float16), "right": nearby.right.astype(np.float16)}
+    files = {MAPS: maps, ANCHORS: {"rows": nearby.rows, **vectors}}
     for name, known in zip(ROWS, knowledge.sides, strict=True):
-        files[name] = {each: getattr(known, each) for each in (*OF_ROWS, *OF_SIDE)}
+        files[name] = {each: getattr(known, each) for each in OF_SIDE}
         files[name] |= {"backdrop": known.backdrop.astype(np.float16), "marks": known.marks.view(np.int64)}
     return files
 
 
 def _knowledge(plain: dict[str, Any], tensors: dict[str, Arrays]) -> Knowledge:
     first, second = (_side(plain[side], tensors[name]) for side, name in zip(SIDES, ROWS, strict=True))
-    maps = tensors[MAPS]
-    every: list[Projections] = [
-        (maps[f"map{place}_a"].astype(np.float32), maps[f"map{place}_b"].astype(np.float32))
-        for place in range(len(maps) // 2)
-    ]
+    maps = {name: each.astype(np.float32) for name, each in tensors[MAPS].items()}
+    every: list[Projections] = [(maps[f"map{place}_a"], maps[f"map{place}_b"]) for place in range(len(maps) // 2)]
     is_large = len(first.scales) > 0
     anchors = tensors[ANCHORS]
     sizes = plain["fitted_sizes"]
@@ -183,11 +175,9 @@ def _knowledge(plain: dict[str, Any], tensors: dict[str, Arrays]) -> Knowledge:
 
 
 def _side(plain: dict[str, Any], arrays: Arrays) -> KnownSide:
-    parts = tuple(_part(each) for each in plain["parts"])
-    backdrop = arrays["backdrop"].astype(np.float32)
+    known = {name: arrays[name] for name in OF_SIDE} | {"backdrop": arrays["backdrop"].astype(np.float32)}
     marks = arrays.get("marks", np.empty(0, np.int64)).view(np.uint64)
-    known = {name: arrays[name] for name in (*OF_ROWS, *OF_SIDE)}
-    return KnownSide(parts=parts, marks=marks, **{**known, "backdrop": backdrop})
+    return KnownSide(parts=tuple(map(_part, plain["parts"])), marks=marks, **known)
 
 
 def _part(plain: dict[str, Any]) -> Part:
