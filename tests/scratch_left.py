@@ -6,5 +6,5 @@ from pathlib import Path
 
 
 def left_in(scratch: Path) -> list[Path]:
-    """What lies in $VECLINK_SCRATCH beside the folder of all scratch space."""
-    return sorted(path for path in scratch.rglob("*") if path != scratch / "veclink")
+    """What lies in $VECLINK_SCRATCH."""
+    return sorted(scratch.rglob("*"))

@@ -72,8 +72,18 @@ def test_a_scratch_folder_that_cannot_be_made_is_told(tmp_path: Path, monkeypatc
     written(url, rows_of(10), ids_of("int", 10))
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("VECLINK_SCRATCH", str(tmp_path / "file"))
-    with pytest.raises(OutputError, match=r"cannot be made .*; name a folder in VECLINK_SCRATCH"):
+    with pytest.raises(OutputError, match=r"cannot be written to .*; name another folder in VECLINK_SCRATCH"):
         open_collection(url)
+
+
+def test_without_a_home_scratch_space_is_that_of_the_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"sqlite://{tmp_path}/x.db#papers"
+    written(url, rows_of(10), ids_of("int", 10))
+    (tmp_path / "home").write_text("no folder")
+    monkeypatch.delenv("VECLINK_SCRATCH")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert np.array_equal(open_collection(url).vectors, rows_of(10))
 
 
 def test_no_room_is_said_before_the_reading_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile, gettempdir
 from typing import Any
 
 from veclink.errors import OutputError, readable_size
@@ -26,14 +27,21 @@ def scratch_folder(needs: int, what: str) -> Iterator[Path]:
 
 
 def scratch_home(needs: int = 0, what: str = "") -> Path:
-    """The folder for scratch space, if it has room for so many bytes."""
-    base = os.environ.get("VECLINK_SCRATCH") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    home = Path(base) / "veclink"
+    """The folder for scratch space, if it has room for so many bytes; that of the system where there is no cache."""
+    given = os.environ.get("VECLINK_SCRATCH")
     try:
+        home = Path(given or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "veclink")
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        free = shutil.disk_usage(home).free
-    except OSError as error:
-        raise OutputError(f"{home} cannot be made ({error.strerror}); name a folder in VECLINK_SCRATCH.") from error
+        if not os.access(home, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except (OSError, RuntimeError) as error:  # RuntimeError: nobody knows where home is
+        if given:
+            raise OutputError(
+                f"{given} cannot be written to ({getattr(error, 'strerror', None) or error}); name another folder in "
+                "VECLINK_SCRATCH."
+            ) from error
+        home = Path(gettempdir())
+    free = shutil.disk_usage(home).free
     if needs > free:
         raise OutputError(
             f"The {what} need {readable_size(needs)} in {home} and there are {readable_size(free)}; "

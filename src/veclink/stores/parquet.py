@@ -6,7 +6,6 @@ Keys of a bucket come from where AWS's own programs have them; AWS_ENDPOINT_URL 
 from __future__ import annotations
 
 import operator
-import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -23,6 +22,7 @@ from veclink.files.tables import metadata_of, with_metadata
 from veclink.stores.arrow import is_list, matrix, records_of
 from veclink.stores.columns import check_known
 from veclink.stores.protocol import BATCH, Batch, Store
+from veclink.stores.urls import bucket_server
 
 PART_ROWS = 1_000_000
 NO_ROWS = ("_SUCCESS", "_metadata", "_common_metadata")
@@ -40,11 +40,8 @@ class ParquetStore(Store):
     def _system(self) -> Any:
         if self.address.path is not None:
             return fs.LocalFileSystem(use_mmap=True)
-        server = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or None
-        if server is not None and not server.startswith(("http://", "https://")):
-            raise InputError("AWS_ENDPOINT_URL is no URL of a server; write it like https://storage.example.org.")
+        server, region = bucket_server()
         where = {"endpoint_override": server.rstrip("/"), "scheme": server.partition(":")[0]} if server else {}
-        region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
         tries = fs.AwsStandardS3RetryStrategy(max_attempts=3)
         return fs.S3FileSystem(region=region, connect_timeout=10, retry_strategy=tries, **where)
 

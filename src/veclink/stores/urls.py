@@ -184,3 +184,11 @@ def _local(text: str) -> Path:
     path = Path(urllib.request.url2pathname(text))
     near = Path(str(path).lstrip("/\\"))
     return near if path.is_absolute() and not path.exists() and near.exists() else path
+
+
+def bucket_server() -> tuple[str | None, str]:
+    """The URL of a server of buckets that is not Amazon's, if there is one, and the region."""
+    server = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or None
+    if server is not None and not server.startswith(("http://", "https://")):
+        raise InputError("AWS_ENDPOINT_URL is no URL of a server; write it like https://storage.example.org.")
+    return server, os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"

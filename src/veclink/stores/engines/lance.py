@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -17,6 +16,7 @@ from veclink.files.tables import metadata_of, with_metadata
 from veclink.stores.arrow import is_list, records_of
 from veclink.stores.columns import Condition, check_known
 from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
+from veclink.stores.urls import bucket_server
 
 
 class LanceStore(Store):
@@ -39,8 +39,7 @@ class LanceStore(Store):
     def _database(self) -> Any:
         options = {}
         if self.address.path is None:
-            server = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
-            region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
+            server, region = bucket_server()
             where = {"endpoint": server, "allow_http": str(server.startswith("http://")).lower()} if server else {}
             options = {"storage_options": {"region": region, **where}}
         with self.errors("opened"):

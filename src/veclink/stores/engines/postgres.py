@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from veclink.data.ids import as_ids
 from veclink.errors import InputError, named, needed
-from veclink.stores.arrow import batch_of, column_of, id_column
+from veclink.stores.arrow import column_of
 from veclink.stores.columns import choose_id
-from veclink.stores.engines.sql import SqlStore, noted, quoted
+from veclink.stores.engines.sql import SqlStore, noted, plain, quoted
 from veclink.stores.protocol import BATCH
 
 _DTYPES = {"vector": "float32", "halfvec": "float16", "_float4": "float32", "_float8": "float32"}
@@ -126,22 +125,17 @@ class PostgresStore(SqlStore):
                 cursor.itersize = size
                 cursor.execute(query, values)
                 while rows := cursor.fetchmany(size):
-                    found = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-                    for name in set(self._vectors) & set(names):
-                        found[name] = self._numbers(found[name], row)
-                    if self._vectors and self._id in found:
-                        found[self._id] = id_column(as_ids(found[self._id], self.name))
-                    yield batch_of(found)
+                    yield self._batch(names, rows, row)
                     row += len(rows)
 
-    def _numbers(self, vectors: list[Any], start: int) -> Any:
-        missing = [start + row for row, value in enumerate(vectors) if value is None]
+    def _numbers(self, values: list[Any], start: int) -> Any:
+        missing = [start + row for row, value in enumerate(values) if value is None]
         if missing:
             raise InputError(f"{self.name} has no vector in row {named(missing)}; filter or fill them.")
-        lengths = {len(value) for value in vectors}
+        lengths = {len(value) for value in values}
         if len(lengths) > 1:
             raise InputError(f"{self.name} has vectors of {named(sorted(lengths))} numbers; give all the same length.")
-        return column_of(np.stack(vectors).astype(self.dtype, copy=False))
+        return column_of(np.stack(values).astype(self.dtype, copy=False))
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -250,9 +244,7 @@ def _values(column: Any, name: str) -> list[Any]:
         # text of float64, which has more digits than float32 needs to come back to the same bits
         numbers = column.combine_chunks().flatten().to_numpy(zero_copy_only=False).astype(np.float32)
         return [json.dumps(row) for row in numbers.reshape(len(column), column.type.list_size).tolist()]
-    return [
-        json.dumps(value, default=str) if isinstance(value, (list, dict)) else value for value in column.to_pylist()
-    ]
+    return plain(column.to_pylist())
 
 
 def _register_loaders(connection: Any) -> None:

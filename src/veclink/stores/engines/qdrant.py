@@ -18,12 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from veclink.data.ids import as_ids
-from veclink.errors import InputError, StoreError
+from veclink.errors import InputError, StoreError, named
 from veclink.files.locks import locked
-from veclink.stores.arrow import batch_of, fields_of, id_column
+from veclink.stores.arrow import batch_of, column_of, fields_of, id_column
 from veclink.stores.columns import Condition, choose_vector
 from veclink.stores.engines.local import ClientStore, copied
 from veclink.stores.engines.qdrant_pickles import check_folder
@@ -140,8 +139,11 @@ class QdrantStore(ClientStore):
         if self._id != KEY:
             found[self._id] = id_column(as_ids(found.get(self._id) or [None] * len(points), self.name))
         if name is not None:
-            rows = [point.vector if name == NAMELESS else (point.vector or {}).get(name) for point in points]
-            found[name] = pa.array(rows, pa.list_(pa.from_numpy_dtype(self.dtype)))
+            rows = {point.id: point.vector if name == NAMELESS else (point.vector or {}).get(name) for point in points}
+            missing = [each for each, row in rows.items() if row is None]
+            if missing:
+                raise InputError(f"{self.name} has no vector in the points {named(missing)}; filter or fill them.")
+            found[name] = column_of(np.array(list(rows.values()), self.dtype))
         return batch_of(found)
 
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:

@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from veclink.data.ids import as_ids
 from veclink.errors import InputError
-from veclink.stores.arrow import records_of
+from veclink.stores.arrow import batch_of, id_column, records_of
 from veclink.stores.columns import check_known
 from veclink.stores.protocol import LINKED, PROBABILITY, RATIO, SUSPECT, Batch, Id, Store
 
@@ -32,6 +33,11 @@ def noted(comment: str | None) -> dict[str, Any] | None:
         if isinstance(known, dict):
             return known
     return None
+
+
+def plain(values: list[Any]) -> list[Any]:
+    """Values as a database takes them: lists and records as JSON."""
+    return [json.dumps(value, default=str) if isinstance(value, (list, dict)) else value for value in values]
 
 
 class SqlStore(Store):
@@ -74,6 +80,19 @@ class SqlStore(Store):
             return [each for each in columns if each in self._columns or each == self._id]
         chosen = [each for each in self._columns if each not in self._vectors or each == self._vector]
         return [self._id, *chosen] if self._vectors and self._id and self._id not in chosen else chosen
+
+    def _batch(self, names: list[str], rows: list[tuple[Any, ...]], start: int) -> Any:
+        """Rows of an answer as an Arrow batch; `start` is the number of the first one."""
+        found = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+        for name in set(self._vectors) & set(names):
+            found[name] = self._numbers(found[name], start)
+        if self._vectors and self._id in found:
+            found[self._id] = id_column(as_ids(found[self._id], self.name))
+        return batch_of(found)
+
+    def _numbers(self, values: list[Any], start: int) -> Any:
+        """Vectors of an answer as an Arrow column."""
+        raise NotImplementedError
 
     def count(self) -> int:
         where, values = self._where

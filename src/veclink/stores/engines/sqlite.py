@@ -7,7 +7,6 @@ blobs as they are, and unlike vec0 tables they take any payload.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,12 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from veclink.data.ids import as_ids
 from veclink.errors import InputError, named, needed
-from veclink.stores.arrow import batch_of, column_of, id_column, matrix
+from veclink.stores.arrow import column_of, matrix
 from veclink.stores.columns import choose_id, choose_vector
 from veclink.stores.engines.local import undo_killed_write
-from veclink.stores.engines.sql import SqlStore, quoted
+from veclink.stores.engines.sql import SqlStore, plain, quoted
 from veclink.stores.protocol import BATCH, Id
 
 _VEC0 = re.compile(r"\busing\s+vec0\s*\((?P<columns>.*)\)", re.IGNORECASE | re.DOTALL)
@@ -144,23 +142,18 @@ class SqliteStore(SqlStore):
             query = f"select {', '.join(map(quoted, names))} from {self._from}{where}{order}"
             cursor = self._connection.execute(query, values)
             while rows := list(islice(cursor, size)):
-                found = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-                if self._vectors and self._vector in found:
-                    found[self._vector] = self._numbers(found[self._vector], row)
-                if self._vectors and self._id in found:
-                    found[self._id] = id_column(as_ids(found[self._id], self.name))
-                yield batch_of(found)
+                yield self._batch(names, rows, row)
                 row += len(rows)
 
-    def _numbers(self, blobs: list[Any], start: int) -> Any:
+    def _numbers(self, values: list[Any], start: int) -> Any:
         dimension, dtype = self._shape
         width = dimension * dtype.itemsize
-        wrong = [start + row for row, b in enumerate(blobs) if not (isinstance(b, bytes) and len(b) == width)]
+        wrong = [start + row for row, b in enumerate(values) if not (isinstance(b, bytes) and len(b) == width)]
         if wrong:
             raise InputError(
                 f"{self.name} has no vector of {dimension:,} numbers ({width:,} bytes) in row {named(wrong)}; fill it."
             )
-        return column_of(np.frombuffer(b"".join(blobs), dtype).reshape(len(blobs), dimension))
+        return column_of(np.frombuffer(b"".join(values), dtype).reshape(len(values), dimension))
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -245,11 +238,5 @@ def _values(column: Any, name: str) -> list[Any]:
     if name == "vector":
         numbers = matrix(column.combine_chunks(), 0, column.type.list_size, name)
         return [row.tobytes() for row in numbers]
-    return [
-        json.dumps(value, default=str)
-        if isinstance(value, (list, dict))
-        else value
-        if value is None or isinstance(value, (int, float, str, bytes))
-        else str(value)
-        for value in column.to_pylist()
-    ]
+    kept = (int, float, str, bytes, type(None))
+    return [value if isinstance(value, kept) else str(value) for value in plain(column.to_pylist())]
