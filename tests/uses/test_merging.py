@@ -14,7 +14,7 @@ from made_merges import merged_sample, small, translator, weighted
 from span_papers import all_papers
 from veclink import Collection, merge, open_collection, sample
 from veclink.data.links import Links
-from veclink.errors import InputError, ShuffledPayloadWarning
+from veclink.errors import InputError, ShuffledPayloadWarning, WrongLinksWarning
 from veclink.geometry.signatures import unit_rows
 from veclink.uses.clustering import Clusters, ClusterSummary
 from veclink.uses.many import ManyLinks
@@ -65,6 +65,15 @@ def test_a_merge_by_wrong_links_is_warned_of_and_by_right_ones_is_not() -> None:
         merged = merge(papers.a, papers.b, wrong, map="procrustes")
     assert merged.summary.warning is not None and "wrong" in merged.summary.warning
     assert merge(papers.a, papers.b, papers.truth[:300], map="procrustes").summary.warning is None
+
+
+def test_who_makes_warnings_errors_has_nothing_written(tmp_path: Path) -> None:
+    papers = all_papers()
+    wrong = np.column_stack([papers.truth[:300, 0], np.roll(papers.truth[:300, 1], 7)])
+    with warnings.catch_warnings(), pytest.raises(WrongLinksWarning):
+        warnings.simplefilter("error", WrongLinksWarning)
+        merge(papers.a, papers.b, wrong, map="procrustes", to=tmp_path / "m.npy")
+    assert not list(tmp_path.iterdir()), "the warning comes first"
 
 
 def test_titles_that_speak_against_the_payload_are_warned_of_once_by_the_merge() -> None:
