@@ -44,7 +44,7 @@ def test_importing_veclink_loads_none_of_its_packages() -> None:
 def test_the_command_line_is_whole_without_the_laboratory() -> None:
     command = [sys.executable, "-c", WITHOUT_THE_LABORATORY]
     told = subprocess.run([*command, "--help"], capture_output=True, text=True, check=True)
-    assert "  link " in told.stdout and "bench" not in told.stdout
+    assert " link " in told.stdout and "bench" not in told.stdout
     refused = subprocess.run([*command, "bench", "main"], capture_output=True, text=True)
     assert refused.returncode == 2 and "No such command" in refused.stderr
 
