@@ -112,8 +112,22 @@ RUNS: dict[str, Run] = {
     "torch geh": Run((200, 200, 120), 1, start="torch", options=GEH),
     "many": Run((200, 200, 140), 1, start="many"),
 }
-QUICK = ("even", "unequal", "a handful", "exact copies", "from nothing", "from anchors", "from a column",
-         "half of thirty seeds wrong", "nothing shared", "taken up again", "geh", "geh local")  # fmt: skip
+QUICK = (
+    "even",
+    "unequal",
+    "all of a few among many",
+    "little memory",
+    "a handful",
+    "exact copies",
+    "from nothing",
+    "from anchors",
+    "from a column",
+    "half of thirty seeds wrong",
+    "nothing shared",
+    "taken up again",
+    "geh",
+    "geh local",
+)
 
 
 @cache

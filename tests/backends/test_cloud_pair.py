@@ -9,6 +9,7 @@ from span_papers import all_papers, linked
 from veclink.backends import cloud_pair
 from veclink.backends.cloud_pair import CloudPair
 from veclink.data.collection import Collection
+from veclink.data.links import Links
 from veclink.data.scores import score
 from veclink.geometry.clouds import prepare
 from veclink.geometry.rows import ProjectedRows
@@ -19,16 +20,21 @@ from veclink.linkers.linking import link
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clouds of more than 500 rows count as large."""
-    linked()  # kept for every test: it is made before anything counts as large
     monkeypatch.setattr(cloud_pair, "ALL_ASKED", 500)
     monkeypatch.setattr(cloud_pair, "ASKED", 600)
 
 
-def test_links_of_a_large_field_are_nearly_those_of_a_small_one(large: None) -> None:
+@pytest.fixture
+def small_links() -> Links:
+    """Those of the whole sample, made before anything counts as large."""
+    return linked()
+
+
+def test_links_of_a_large_field_are_nearly_those_of_a_small_one(small_links: Links, large: None) -> None:
     papers = all_papers()
     found = link(papers.a, papers.b, seeds=papers.seeds, device="cpu")
     assert found.summary.verdict == "linkable"
-    assert score(found.pairs, papers.truth).f1 > score(linked().pairs, papers.truth).f1 - 0.02
+    assert score(found.pairs, papers.truth).f1 > score(small_links.pairs, papers.truth).f1 - 0.02
     assert abs(found.summary.precision - score(found.pairs, papers.truth).precision) < 0.05
 
 

@@ -151,7 +151,7 @@ def test_one_to_one_false_estimates_its_precision() -> None:
 
 def test_random_vectors_with_seeds_are_not_linkable() -> None:
     rng = np.random.default_rng(0)
-    a, b = rng.standard_normal((100, 32)), rng.standard_normal((100, 48))
+    a, b = rng.standard_normal((50, 32)), rng.standard_normal((50, 48))
     links = link(a, b, seeds=[(row, row) for row in range(5)], device="cpu")
     assert links.summary.verdict == "not linkable" and not len(links)
 
