@@ -214,7 +214,7 @@ class Linker:
         if against is not None:
             self._hold(1 - at, against)
         others = self._others(at, progress)
-        rows = without_copies(entered, self.knowledge, at, self.held)
+        rows = without_copies(entered, self.knowledge, at)
         _, judged = self._judged(at, rows, others, progress)
         return as_links(self.links, self.knowledge, at, judged, rows, others.other, len(entered) - len(rows))
 
@@ -347,7 +347,7 @@ class Linker:
     def _take_in(self, side: int, batch: Collection, progress: ProgressListener | None) -> None:
         entered = new_rows(batch, self.knowledge, side, skip_zero=True)  # `update` has refused zero vectors
         others = self._others(side, progress)
-        rows = without_copies(entered, self.knowledge, side, self.held)
+        rows = without_copies(entered, self.knowledge, side)
         found, judged = self._judged(side, rows, others, progress)
         copies = len(entered) - len(rows)
         self.links, self.knowledge = taken_in(

@@ -11,16 +11,14 @@ import numpy as np
 from veclink.data.collection import Collection, numbers
 from veclink.data.links import Links
 from veclink.errors import InputError, VeclinkError, named, plural, without_secrets
-from veclink.files.fingerprints import rows_digest
 from veclink.geometry.clouds import Cloud, inspected
 from veclink.geometry.copies import SAME
-from veclink.geometry.rows import tiles
 from veclink.geometry.signatures import unit_rows
 from veclink.progress import ProgressListener
 from veclink.stores.opening import open_collection
 from veclink.stores.payloads import with_payload
 from veclink.threads import multiply
-from veclink.uses.new_rows.knowledge import SIDES, Knowledge, KnownSide, marks_of
+from veclink.uses.new_rows.knowledge import SIDES, Knowledge, marks_of
 
 
 @dataclass(eq=False)
@@ -203,49 +201,13 @@ def check_options(options: dict[str, Any]) -> None:
         raise InputError("A linker for new rows is one-to-one and centred; leave those options as they are.")
 
 
-BLOCK = 4096  # known rows that the new ones are compared with at a time
+def without_copies(new: Cloud, knowledge: Knowledge, side: int) -> Cloud:
+    """The new rows of one side but those that are equal to a row that the side has already.
 
-
-def without_copies(new: Cloud, knowledge: Knowledge, side: int, held: Held) -> Cloud:
-    """The new rows of one side but those that are equal, up to rounding, to a row that the side has already.
-
-    They are compared with the rows that the linker keeps. Where one of them is among those, with all rows of the side,
-    if they are in memory or in a file that they were read from: to read a large side each time would take longer than
-    the matching.
+    Up to rounding they are compared with the rows that the linker keeps, and by their marks with all rows.
     """
-    known = knowledge.sides[side]
-    vectors = new.block(0, len(new))
-    kept = unit_rows(np.concatenate([known.backdrop, knowledge.nearby.vectors(side)]))  # rounding changed their lengths
-    is_copy = _are_among(vectors, kept)
-    if not is_copy.any():
-        return new
-    at_hand = _rows_at_hand(held, known, side)
-    if at_hand is not None:
-        for start, stop in tiles(len(at_hand), BLOCK):
-            is_copy |= _are_among(vectors, at_hand.block(start, stop))
+    kept = np.concatenate([knowledge.sides[side].backdrop, knowledge.nearby.vectors(side)])
+    near = multiply(new.block(0, len(new)), unit_rows(kept).T)  # rounding changed their lengths
+    is_copy = near.max(axis=1, initial=-1.0) >= 1 - SAME
+    is_copy |= np.isin(marks_of(new.collection)[new.rows], knowledge.sides[side].marks)
     return Cloud(new.collection, new.rows[~is_copy], new.mean)
-
-
-def _are_among(vectors: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Which of the rows (m, d) are among the others (n, d), all of unit length: (m,) bool."""
-    return multiply(vectors, others.T).max(axis=1, initial=-1.0) >= 1 - SAME
-
-
-def _rows_at_hand(held: Held, known: KnownSide, side: int) -> Cloud | None:
-    """The known rows of a side that are in memory, or in the file that it was read from; None where there are none."""
-    if held.parts[side]:
-        return Cloud(whole_of(held, side), known.rows, known.mean)
-    source = held.sources[side]
-    if source is None or not Path(source).is_file():
-        return None
-    try:
-        collection = open_collection(source, payload=False)
-    except VeclinkError:  # nothing is lost but the count
-        return None
-    stop = 0  # the file may have grown, or lack rows that came later
-    for part in known.parts if collection.dimension == len(known.mean) else ():
-        rows = collection.vectors[stop : stop + part.rows]
-        if len(rows) < part.rows or rows_digest(rows) != part.fingerprint:
-            break
-        stop += part.rows
-    return Cloud(collection, known.rows[known.rows < stop], known.mean) if stop else None
