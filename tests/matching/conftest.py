@@ -16,10 +16,14 @@ from veclink.matching import Matches, cpu
 from veclink.matching.rankings import Ranks, brute_force
 
 Match = Callable[..., Matches]
-ON_TORCH = ["torch", "torch at once", "triton"]
+ON_TORCH = [
+    pytest.param("torch", marks=pytest.mark.extras),
+    pytest.param("torch at once", marks=pytest.mark.extras),
+    pytest.param("triton", marks=[pytest.mark.extras, pytest.mark.whole]),
+]
 
 
-@pytest.fixture(params=["numba", *(pytest.param(name, marks=pytest.mark.extras) for name in ON_TORCH)])
+@pytest.fixture(params=["numba", *ON_TORCH])
 def match(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Match:
     """One backend's match(left, right, k=…, depth=…, memory=…)."""
     backend: Any = cpu.match

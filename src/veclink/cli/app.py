@@ -18,9 +18,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from veclink import __version__
-from veclink.cli.analysis import advise, cluster, inspect
+from veclink.cli.analysis import advise, cluster, inspect, many, translate
 from veclink.cli.links import cut, evaluate, report, review
-from veclink.cli.more import many, translate
 from veclink.cli.next_day import match, merge
 from veclink.cli.shared import ERROR, exit_code, one_sentence_errors, plain_warnings, terminate, warn
 from veclink.cli.start import demo, link

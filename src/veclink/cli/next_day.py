@@ -209,6 +209,7 @@ def _merge(
     from veclink.stores.opening import open_target
     from veclink.uses.linked_pairs import are_calibrated, loaded
     from veclink.uses.merged_rows import check_table_beside
+    from veclink.uses.merging import merge as merged_of
 
     a, b, file = inputs
     links = loaded(file)
@@ -218,7 +219,7 @@ def _merge(
         in_the_way = None if replace else store.in_the_way()
         if yes and not replace:
             store.check_free()
-        merged = _merged(a, b, links, listener, options)
+        merged = merged_of(a, b, links, progress=listener, **options)
         summary = merged.summary
         cost = hidden_by_wrong_links(summary.hidden) if are_calibrated(links) else HIDDEN_IS_UNKNOWN
         if yes:
@@ -241,24 +242,19 @@ def _dedupe(
     """Write which rows of A are in B."""
     from veclink.files.tables import write_table
     from veclink.uses.linked_pairs import loaded
+    from veclink.uses.merging import merge as merged_of
 
     a, b, file = inputs
     is_there = Path(output).exists() and not replace
     if yes and is_there:
         raise InputError(f"{output} is there already; choose another name, or replace it (--replace).")
     with showing_progress(quiet=quiet) as listener:
-        merged = _merged(a, b, loaded(file), listener, options)
+        merged = merged_of(a, b, loaded(file), progress=listener, **options)
     if yes:
         write_table(Path(output), merged.duplicates())
     rows, linked = len(merged.rows.a), merged.summary.linked
     said = f"{linked:,} of the {rows:,} rows of A are in B already, {rows - linked:,} are new."
     return _figures(merged, output, written=yes), [said, _what_was_written(output, yes, output if is_there else "")]
-
-
-def _merged(a: str, b: str, links: Any, progress: ProgressListener | None, options: dict[str, Any]) -> Merged:
-    from veclink.uses.merging import merge as merged_of
-
-    return merged_of(a, b, links, progress=progress, **options)
 
 
 def _append(rows: Collection, output: str, folder: Path, asked: dict[str, Any], *, yes: bool, quiet: bool) -> Told:

@@ -51,11 +51,9 @@ def check_memory(text: str | None) -> str | None:
     """Refuse an amount of memory that cannot be understood, or that is too little."""
     from veclink.files.memory import LEAST, parse_memory
 
-    if text is not None:
-        try:
+    with wrong_usage():
+        if text is not None:
             parse_memory(text, least=LEAST)
-        except VeclinkError as error:
-            raise typer.BadParameter(str(error)) from error
     return text
 
 
@@ -63,11 +61,18 @@ def check_device(name: str) -> str:
     """Refuse an unknown device."""
     from veclink import backends
 
-    try:
+    with wrong_usage():
         backends.check_device(name)
-    except InputError as error:
-        raise typer.BadParameter(str(error), param_hint="--device") from error
     return name
+
+
+@contextmanager
+def wrong_usage() -> Iterator[None]:
+    """What is refused is an option that was given."""
+    try:
+        yield
+    except VeclinkError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 def check_payload(path: Path | None) -> Path | None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from veclink.data.links import Links
     from veclink.data.scores import Scores
     from veclink.data.summary import Range, Summary
-    from veclink.probing import Probe
+    from veclink.probing import Forecast, Probe, SeedCheck
     from veclink.progress import ProgressListener
     from veclink.report.content import Example
 
@@ -210,22 +210,24 @@ def print_probe(probe: Probe, step: str | None = None, report: str | None = None
     from veclink.report.words import duration
 
     console = Console(highlight=False)
-    console.print(escape(probe.sentence))
-    for remark in probe.remarks:
-        console.print(Padding(escape(remark), (0, 0, 0, 2)))
+
+    def say(lines: Sequence[str]) -> None:
+        """The first line, and those below it a little to the right."""
+        for place, line in enumerate(lines):
+            console.print(Padding(escape(line), (0, 0, 0, 2 * (place > 0))))
+
+    say([probe.sentence, *probe.remarks])
     sides = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("", "A", "B"):
         sides.add_column(heading, justify="right" if heading else "left")
     for name, of_a in probe.a.told().items():
         sides.add_row(name, of_a, probe.b.told()[name])
     console.print(sides)
-    console.print(f"Same space? {probe.same_space.told()}")
-    if probe.seeds is not None:
-        _print_seeds(console, probe)
+    say([f"Same space? {probe.same_space.told()}"])
+    say([] if probe.seeds is None else _seen_of_seeds(probe.seeds))
     if probe.start is not None:
-        console.print(f"Trial: {probe.start.sentence} It took {duration(probe.start.seconds)}.")
-    if probe.forecast is not None:
-        _print_forecast(console, probe)
+        say([f"Trial: {probe.start.sentence} It took {duration(probe.start.seconds)}."])
+    say([] if probe.forecast is None else _ahead(probe.forecast, (probe.sentence, *probe.remarks)))
     if report is not None:
         console.print(f"The page is {escape(report)}; open it in a browser.", soft_wrap=True)
     if step is not None and probe.verdict not in ("same space", "not linkable"):
@@ -235,49 +237,43 @@ def print_probe(probe: Probe, step: str | None = None, report: str | None = None
         console.print(f"{following}\n  {escape(step)}", soft_wrap=True)
 
 
-def _print_seeds(console: Console, probe: Probe) -> None:
+def _seen_of_seeds(seeds: SeedCheck) -> list[str]:
     from veclink.report.words import percent
 
-    seeds = probe.seeds
-    assert seeds is not None
-    console.print(
+    lines = [
         f"Seeds: {seeds.count:,}. Projected on the others, {percent(seeds.typical)} of the other collection is nearer "
         "to a seed than its partner is (wrong pairs: about 40 %)."
-    )
+    ]
     if seeds.correlation is not None:
-        curve = ", ".join(f"{value:.2f}" for _, value, _ in seeds.curve)
-        console.print(f"  Distances between seeds correlate by {seeds.correlation:.2f}; from near to far: {curve}.")
-    if seeds.neighbours:
-        near = ", ".join(f"{share:.2f} of {k} (chance {chance:.2f})" for k, share, chance in seeds.neighbours)
-        console.print(f"  Neighbours that both models share: {near}.")
+        lines.append(f"Distances between seeds correlate by {seeds.correlation:.2f}.")
+    for k, share, chance in seeds.neighbours:
+        lines.append(f"Of {k} neighbours both models share {share:.2f} (by chance {chance:.2f}).")
     if seeds.suspects:
-        console.print(f"  Seeds that look wrong, by row: {named(seeds.suspects)}.")
+        lines.append(f"Seeds that look wrong, by row: {named(seeds.suspects)}.")
     elif seeds.suspects is None:
-        console.print("  Whether single seeds are wrong could not be told: that takes a trial that finds links.")
+        lines.append("Whether single seeds are wrong could not be told: that takes a trial that finds links.")
+    return lines
 
 
-def _print_forecast(console: Console, probe: Probe) -> None:
-    from veclink.report.words import duration, percent
+def _ahead(forecast: Forecast, known: Sequence[str]) -> list[str]:
+    """What is forecast, without what is said already."""
+    from veclink.report.words import duration
 
-    ahead = probe.forecast
-    assert ahead is not None
-    low, high = ahead.seconds_range
-    if ahead.whole:
-        console.print(f"Forecast, from linking everything, which took {duration(ahead.seconds)}: {ahead.verdict}.")
+    low, high = forecast.seconds_range
+    if forecast.whole:
+        said = f"Forecast, from linking everything, which took {duration(forecast.seconds)}: {forecast.verdict}."
     else:
-        where = f"{ahead.rows[0]:,} x {ahead.rows[1]:,} vectors near the seeds"
-        console.print(
-            f"Forecast, from linking {where}: {ahead.verdict}. Linking everything should take about "
-            f"{duration(ahead.seconds)} here ({duration(low)} to {duration(high)})."
+        where = f"{forecast.rows[0]:,} x {forecast.rows[1]:,} vectors near the seeds"
+        said = (
+            f"Forecast, from linking {where}: {forecast.verdict}. Linking everything should take about "
+            f"{duration(forecast.seconds)} here ({duration(low)} to {duration(high)})."
         )
-    for reason in (each for each in ahead.reasons if each not in (probe.sentence, *probe.remarks)):
-        console.print(Padding(escape(reason), (0, 0, 0, 2)))
-    for name, value, spread in (
-        ("precision", ahead.precision, ahead.precision_range),
-        ("recall", ahead.recall, ahead.recall_range),
-    ):
-        if value is not None and spread is not None:
-            console.print(f"  {name} about {percent(value)}, likely {percent(spread[0])} to {percent(spread[1])}")
+    estimates = []
+    for name in ("precision", "recall"):
+        share, spread = getattr(forecast, name), getattr(forecast, f"{name}_range")
+        if share is not None:
+            estimates.append(f"{name} about {_percent(share)}{_likely(_percents(spread))}")
+    return [said, *(reason for reason in forecast.reasons if reason not in known), *estimates]
 
 
 def _likely(bounds: str) -> str:
