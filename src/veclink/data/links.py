@@ -75,20 +75,10 @@ class Links(ShownLinks):
         _check_pairs(pairs, probability, self.summary)
         columns = {name: _evidence(name, values, len(pairs)) for name, values in self.evidence.items()}
         ids = {side: _linked_ids(side, getattr(self, side), len(pairs)) for side in ("ids_a", "ids_b")}
-        arrays = {"pairs": pairs, "probability": probability, **ids}
-        texts = self.texts
-        if surest_first(pairs, probability):
-            arrays = {name: None if values is None else values.copy() for name, values in arrays.items()}
-        else:
-            order = np.lexsort((pairs[:, 1], pairs[:, 0], -probability))
-            arrays = {name: None if values is None else values[order] for name, values in arrays.items()}
-            columns = {name: values[order] for name, values in columns.items()}
-            if isinstance(texts, dict):
-                texts = {name: values[order] for name, values in texts.items()}
-        for name, values in arrays.items():
-            object.__setattr__(self, name, values)
-        object.__setattr__(self, "evidence", columns)
-        object.__setattr__(self, "texts", texts)
+        checked = {"pairs": pairs.copy(), "probability": probability.copy(), "evidence": columns, **ids}
+        self.__dict__.update(checked)  # it is frozen for everybody else
+        if not surest_first(pairs, probability):
+            self.__dict__.update(self._rows(np.lexsort((pairs[:, 1], pairs[:, 0], -probability))))
         object.__setattr__(self, "options", plain_json(self.options))
         object.__setattr__(self, "trace", plain_json(self.trace))
 
@@ -161,16 +151,17 @@ class Links(ShownLinks):
         **changes
             Fields that are given instead of being chosen by `rows`.
         """
-        chosen: dict[str, Any] = {
-            "pairs": self.pairs[rows],
-            "probability": self.probability[rows],
-            "evidence": {name: values[rows] for name, values in self.evidence.items()},
-            "ids_a": None if self.ids_a is None else self.ids_a[rows],
-            "ids_b": None if self.ids_b is None else self.ids_b[rows],
+        return replace(self, summary=summary, **{**self._rows(rows), **changes})
+
+    def _rows(self, rows: slice | np.ndarray) -> dict[str, Any]:
+        """Everything that has a value for each link, of these ones."""
+        several = {"evidence": self.evidence, "texts": self.texts}
+        single = {name: getattr(self, name) for name in ("pairs", "probability", "ids_a", "ids_b")}
+        return {name: None if values is None else values[rows] for name, values in single.items()} | {
+            name: {each: values[rows] for each, values in columns.items()}
+            for name, columns in several.items()
+            if isinstance(columns, dict)
         }
-        if isinstance(self.texts, dict):
-            chosen["texts"] = {name: values[rows] for name, values in self.texts.items()}
-        return replace(self, summary=summary, **{**chosen, **changes})
 
     def explain(self, i: int) -> dict[str, Any]:
         """The numbers of link `i`: its rank, ids and rows, its probability, and every column of evidence.
@@ -179,18 +170,9 @@ class Links(ShownLinks):
         """
         if not isinstance(i, (int, np.integer)) or not -len(self) <= i < len(self):
             raise InputError(f"There is no link {i!r}; there are {len(self):,}, counted from 0.")
-        row_a, row_b = self.pairs[i].tolist()
-        known = {
-            "rank": i % len(self),
-            "of": len(self),
-            "a": row_a if self.ids_a is None else self.ids_a[i],
-            "b": row_b if self.ids_b is None else self.ids_b[i],
-            "row_a": row_a,
-            "row_b": row_b,
-            "probability": self.probability[i],
-        }
-        known |= {name: values[i] for name, values in self.evidence.items()}
-        return {name: value.item() if isinstance(value, np.generic) else value for name, value in known.items()}
+        link = self[i]
+        known = {name: getattr(link, name) for name in ("a", "b", "row_a", "row_b", "probability")}
+        return {"rank": i % len(self), "of": len(self), **known, **link.evidence}
 
     def columns(self) -> dict[str, np.ndarray]:
         """What is computed with: a, b (ids, else rows), probability, evidence, and the rows behind ids."""
@@ -346,4 +328,4 @@ def _linked_ids(side: str, ids: Any, n: int) -> np.ndarray | None:
     ids = as_ids(ids, side)
     if len(ids) != n:
         raise InputError(f"There are {plural(n, 'link')} and {len(ids):,} {side}; give the id of each linked row.")
-    return ids
+    return ids.copy()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from veclink.data.collection import Collection
 from veclink.errors import InputError, named, plural
-from veclink.files.tables import read_columns, readable, table_ending
+from veclink.files.tables import Columns, read_columns, readable, table_ending
 
 
 def pair_keys(pairs: np.ndarray, n_b: int) -> np.ndarray:
@@ -87,9 +87,8 @@ def read_pairs(path: str | Path, *, empty_ids: bool = False) -> tuple[np.ndarray
     path = Path(path)
     table_ending(path, "pairs come in such a file with the columns a,b")
     with readable(f"The pairs in {path} cannot be read", "check the file"):
-        table = read_columns(path, ("a", "b"))
-        linked = _linked(path)
-    if len(table.values) < 2:
+        table = _read_links(path, "a", "b")
+    if not {"a", "b"} <= table.values.keys():
         names = named(table.names) or "none"
         raise InputError(f"{path} has the columns {names}; pairs are in two columns called a and b.")
     left, right = table.values["a"], table.values["b"]
@@ -99,25 +98,23 @@ def read_pairs(path: str | Path, *, empty_ids: bool = False) -> tuple[np.ndarray
         raise InputError(
             f"{path} lacks a value for a or b in {table.unit} {named(lacking)}; fill or remove those {table.unit}s."
         )
-    if linked is not None:
-        left, right = list(compress(left, linked)), list(compress(right, linked))
     return _objects(left), _objects(right)
 
 
-def _linked(path: Path) -> list[bool] | None:
-    """Which of the pairs in a Parquet file are links; None where it holds nothing else."""
-    if path.suffix.lower() != ".parquet":
-        return None
-    values = read_columns(path, ["linked"]).values.get("linked")
-    return None if values is None else [value is True for value in values]
+def _read_links(path: Path, *wanted: str) -> Columns:
+    """Columns of a file of pairs; of a Parquet file that says which of them are links, the links alone."""
+    table = read_columns(path, (*wanted, "linked") if path.suffix.lower() == ".parquet" else wanted)
+    linked = table.values.pop("linked", None)
+    if linked is None:
+        return table
+    kept = [value is True for value in linked]
+    values = {name: list(compress(column, kept)) for name, column in table.values.items()}
+    return replace(table, values=values, places=list(compress(table.places, kept)))
 
 
 def read_probabilities(path: str | Path, count: int) -> np.ndarray:
     """The column `probability` of a file of pairs; ones where it has none."""
-    values = read_columns(Path(path), ["probability"]).values.get("probability")
-    linked = _linked(Path(path))
-    if values and linked is not None:
-        values = list(compress(values, linked))
+    values = _read_links(Path(path), "probability").values.get("probability")
     if not values:
         return np.ones(count)
     try:
