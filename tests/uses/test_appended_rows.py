@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from veclink import Collection
-from veclink.uses.appended_rows import Placed, grown
+from veclink.uses.merged_rows import Placed, grown
 
 
 def earlier() -> pa.Table:

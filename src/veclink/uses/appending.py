@@ -25,9 +25,8 @@ from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores import open_store
 from veclink.stores.opening import address_of, open_collection
 from veclink.stores.protocol import BATCH, Batch
-from veclink.uses.appended_rows import Placed, grown, lacking_columns, misfit_of
 from veclink.uses.linker import Linker
-from veclink.uses.merged_rows import NEEDED, ids_with_b, joined_ids
+from veclink.uses.merged_rows import NEEDED, Placed, grown, ids_with_b, joined_ids, lacking_columns, misfit_of
 from veclink.uses.merging import DEFAULT_SURE
 from veclink.uses.translating import Source
 
