@@ -67,7 +67,7 @@ def test_a_full_disk_is_said_and_the_answer_does_not_count(tmp_path: Path) -> No
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))  # the system itself stops the write half-way
         try:
-            with pytest.raises(OutputError, match="not saved"):
+            with pytest.raises(OutputError, match="Nothing was saved"):
                 kept.add((1, 1), "accept")
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)

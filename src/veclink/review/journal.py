@@ -49,21 +49,20 @@ class Journal:
         self._sizes = len(a), len(b)
         self._ids = a.ids, b.ids
         self._given: list[Answer] = []
-        with self._told(f"The journal {self.path} cannot be opened"):
+        with self._told(f"{self.path} cannot be opened"):
             unfinished = self.path.with_name(f"{self.path.name}-journal")
             if unfinished.exists() and unfinished.read_bytes().endswith(NAMES_A_FILE):
                 raise InputError(NO_JOURNAL.format(self.path))
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
             self._file = sqlite3.connect(self.path.absolute(), timeout=0, isolation_level=None, check_same_thread=False)
         try:
-            with self._told(f"The journal {self.path} cannot be read"):
+            with self._told(f"{self.path} cannot be read"):
                 for setting in ("locking_mode=EXCLUSIVE", "synchronous=EXTRA", "trusted_schema=OFF"):
                     self._file.execute(f"PRAGMA {setting}")
                 self._file.execute("BEGIN EXCLUSIVE")
                 self._begin()
                 self._file.execute("COMMIT")
-                rows = self._file.execute("SELECT n, answer, a, b, instead_a, instead_b FROM answers ORDER BY n")
-                self._take(rows.fetchall())
+                self._take(sorted(self._file.execute("SELECT * FROM answers")))
         except BaseException:
             self.close()
             raise
@@ -100,7 +99,7 @@ class Journal:
         """Write an answer to the disk, then let it stand."""
         if answer not in ANSWERS:
             raise InputError(f"The answer {answer!r} is unknown; it is one of {', '.join(ANSWERS)}.")
-        with self._told("The answer was not saved"):
+        with self._told("Nothing was saved"):
             self._insert(datetime.now(UTC).isoformat(timespec="milliseconds"), answer, *self.names(pair),
                          *((None, None) if instead is None else self.names(instead)))  # fmt: skip
         self._given.append(Answer(pair, answer, instead))
@@ -109,7 +108,7 @@ class Journal:
         """Take back the last answer; the pair it was about, None without one."""
         if not self._given:
             return None
-        with self._told("The answer was not taken back"):
+        with self._told("Nothing was saved"):
             self._file.execute("DELETE FROM answers WHERE n = (SELECT max(n) FROM answers)")
         return self._given.pop().pair
 
@@ -130,7 +129,7 @@ class Journal:
             flush_folder(self.path.parent)
         elif found != TABLES:
             raise InputError(NO_JOURNAL.format(self.path))
-        n_a, n_b = self._file.execute("SELECT n_a, n_b FROM collections").fetchone() or (None, None)
+        n_a, n_b = self._file.execute("SELECT * FROM collections").fetchone() or (None, None)
         if (n_a, n_b) != self._sizes:
             raise InputError(
                 f"{self.path} holds answers about {n_a} and {n_b} vectors, and these are {self._sizes[0]} and "
@@ -158,7 +157,7 @@ class Journal:
             {key: row for row, key in enumerate(range(size) if ids is None or not rows else ids.tolist())}
             for ids, size in zip(self._ids, self._sizes, strict=True)
         ]
-        for n, answer, *names in rows:
+        for n, _, answer, *names in rows:
             a, b, *others = (row_of[i % 2].get(name, -1) for i, name in enumerate(names))
             instead = None if names[2:] == [None, None] else (others[0], others[1])
             if answer not in ANSWERS or min(a, b, *(instead or ())) < 0:
