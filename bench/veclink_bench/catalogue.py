@@ -20,7 +20,6 @@ class Entry:
 
 STUDIES = {
     "real": Entry("studies.real", "collections as users have them: unequal, with copies, with little in common"),
-    "bounds": Entry("studies.bounds", "the same where every link is known: what the vectors allow"),
     "mutants": Entry("mutants", "small faults put into `confidence` one at a time: do the tests notice"),
 }
 SPEED = {

@@ -40,7 +40,7 @@ def test_a_study_reads_its_own_options_and_its_exit_code_comes_back() -> None:
     assert subprocess.run([*command, "--nothing"], capture_output=True).returncode == 2
 
 
-@pytest.mark.parametrize("line", ["real --table", "real --required", "bounds --table"])
+@pytest.mark.parametrize("line", ["real --table", "real --required"])
 def test_a_table_of_what_is_kept_needs_no_data(
     line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

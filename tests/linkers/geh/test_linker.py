@@ -19,7 +19,7 @@ from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers.anchors import anchors_from_pairs, anchors_from_vectors
 from veclink.linkers.geh.linker import Growing, Growth, geh
 from veclink.linkers.geh.sampling import draw_views
-from veclink.linkers.geh.views import Proposal, Settings
+from veclink.linkers.geh.views import Proposal, Round, Settings
 from veclink.linkers.linking import link
 from veclink.linkers.options import GehOptions
 from veclink.linkers.stages import NOBODY, Watch
@@ -197,7 +197,15 @@ def _watched(**options: Any) -> tuple[Growing, list[tuple[int, Proposal]]]:
     settings = Settings(GehOptions(**({"k": 10, "max_iterations": 4} | options)))
     growing = Growing(cloud_a, cloud_b, anchors_from_pairs(cloud_a, cloud_b, _seeds()), settings)
     views: list[tuple[int, Proposal]] = []
-    growing.on_view = lambda iteration, proposal: views.append((iteration, proposal))
+    rounds = growing.path.round
+
+    def noted(*given: Any) -> Round:
+        now = rounds(*given)
+        proposals = list(now.proposals)
+        views.extend((len(growing.history), each) for each in proposals)
+        return replace(now, proposals=iter(proposals))
+
+    vars(growing.path)["round"] = noted
     rng = np.random.default_rng(0)
     while not growing.finished:
         growing.advance(rng)

@@ -19,7 +19,6 @@ better (bench/results/experiments/geh.json): the furthest links are the isolated
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import astuple, dataclass
 
 import numpy as np
@@ -41,7 +40,6 @@ from veclink.progress import Progress
 
 DEFAULT_OPTIONS = GehOptions()
 COUNTED_TOGETHER = 1 << 20  # pairs of several views whose votes are counted at once
-OnView = Callable[[int, Proposal], None]
 
 
 @dataclass(frozen=True)
@@ -156,15 +154,7 @@ def geh(
 
 
 class Growing:
-    """The links, the votes and the history of a run; each `advance` is one iteration.
-
-    Attributes
-    ----------
-    on_view : callable, optional
-        Hears of every view: the iteration, from 0, and what the view holds and proposes. For studies of the votes.
-    """
-
-    on_view: OnView | None = None
+    """The links, the votes and the history of a run; each `advance` is one iteration."""
 
     def __init__(
         self,
@@ -209,8 +199,6 @@ class Growing:
                 waiting = []
             seen_a[proposal.pairs[:, 0]] = True
             seen_b[proposal.pairs[:, 1]] = True
-            if self.on_view is not None:
-                self.on_view(len(self.history), proposal)
         self._count(waiting)
         n_seen = int(seen_a.sum()) + int(seen_b.sum())
         coverage = n_seen / max(n_a, n_b)
