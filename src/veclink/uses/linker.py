@@ -86,8 +86,7 @@ class Linker:
     @property
     def sizes(self) -> tuple[int, int]:
         """Rows of A and of B that are known."""
-        first, second = self.knowledge.sides
-        return first.size, second.size
+        return self.knowledge.sides[0].size, self.knowledge.sides[1].size
 
     @classmethod
     @shows_progress

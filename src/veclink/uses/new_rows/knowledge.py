@@ -21,21 +21,11 @@ BLOCK = 1024  # rows that are marked at a time
 
 @dataclass(frozen=True)
 class Account:
-    """What was told of new rows when they were taken in, for whoever asks for their links again.
+    """What was told of new rows when they were taken in, for whoever asks for their links again."""
 
-    Attributes
-    ----------
-    overlap : float
-        Estimated number of them that have a partner.
-    copies : int
-        How many are copies of rows that were known.
-    reasons : tuple of str
-        Sentences.
-    """
-
-    overlap: float
-    copies: int
-    reasons: tuple[str, ...]
+    overlap: float  # estimated number of them that have a partner
+    copies: int  # how many are copies of rows that were known
+    reasons: tuple[str, ...]  # sentences
 
 
 @dataclass(frozen=True)
@@ -57,46 +47,23 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class KnownSide:
-    """What is kept of the n rows of one side that take part: all but copies and zero vectors.
+    """What is kept of the n rows of one side that take part: all but copies and zero vectors."""
 
-    Attributes
-    ----------
-    parts : tuple of Part
-        The rows of the collection in the order in which they came.
-    mean : (d,) float32
-        What is subtracted from unit vectors.
-    rows : (n,) int64
-        The row of the collection that each of them is, ascending.
-    fold : (n,) int8
-        The map that was fitted without the row's link; −1 where all were.
-    density : (n, f) float32
-        Mean similarity to the nearest rows of the other side, under each of the f maps.
-    crowding : (n,) float32
-        Standardised density of the row's own side around it.
-    rivals, rival_scores : (n, 3) int32 and float32
-        Its best partners among the other side's rows here, and their scores; −1 where there are fewer.
-    scales : (n, 2) float32
-        Of large sides: 1 / (|x|·c·s) and 1 / (c·s), with c the length of the centred unit row and s that of its
-        signature. Empty where the other rows are projected.
-    backdrop : (s, d) float32
-        A sample of its rows, centred and of unit length.
-    crowding_scale : (2,) float64
-        Mean and spread of the density of the own side.
-    marks : (size,) uint64
-        What tells each row of the collection from others (`marks_of`); empty in linkers of 0.2.
-    """
-
-    parts: tuple[Part, ...]
-    mean: np.ndarray
-    rows: np.ndarray
-    fold: np.ndarray
-    density: np.ndarray
-    crowding: np.ndarray
+    parts: tuple[Part, ...]  # the rows of the collection in the order in which they came
+    mean: np.ndarray  # (d,) what is subtracted from unit vectors
+    rows: np.ndarray  # (n,) the row of the collection that each of them is, ascending
+    fold: np.ndarray  # (n,) the map that was fitted without the row's link; −1 where all were
+    density: np.ndarray  # (n, f) mean similarity to the nearest rows of the other side, under each of the f maps
+    crowding: np.ndarray  # (n,) standardised density of the row's own side around it
+    # (n, 3) its best partners among the other side's rows here, and their scores; −1 where there are fewer
     rivals: np.ndarray
     rival_scores: np.ndarray
+    # (n, 2) of large sides: 1 / (|x|·c·s) and 1 / (c·s), with c the length of the centred unit row and s that of its
+    # signature. Empty where the other rows are projected
     scales: np.ndarray
-    backdrop: np.ndarray
-    crowding_scale: np.ndarray
+    backdrop: np.ndarray  # (s, d) a sample of its rows, centred and of unit length
+    crowding_scale: np.ndarray  # (2,) mean and spread of the density of the own side
+    # (size,) what tells each row of the collection from others (`marks_of`); empty in linkers of 0.2
     marks: np.ndarray
 
     def __len__(self) -> int:
@@ -165,19 +132,11 @@ def marks_of(collection: Collection) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Nearby:
-    """Links that new pairs are compared with.
+    """Links that new pairs are compared with."""
 
-    Attributes
-    ----------
-    rows : (m, 2) int64
-        Their places among the known rows of both sides.
-    left, right : (m, d1) and (m, d2) float32
-        Their vectors, centred and of unit length.
-    """
-
-    rows: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
+    rows: np.ndarray  # (m, 2) their places among the known rows of both sides
+    left: np.ndarray  # (m, d1) the vectors of those of A, centred and of unit length
+    right: np.ndarray  # (m, d2) of B
 
     def vectors(self, side: int) -> np.ndarray:
         """Those of one side."""
@@ -186,34 +145,16 @@ class Nearby:
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """All that new rows are judged by.
-
-    Attributes
-    ----------
-    sides : (KnownSide, KnownSide)
-    maps : list of Projections
-        One for each fold of the links.
-    whole : Projections or None
-        The map that large collections are searched along.
-    nearby : Nearby
-    model : Model
-        From evidence to log odds.
-    k : int
-        Neighbours that a density is the mean over.
-    overlap : float
-        Estimated number of shared objects at the fit.
-    fitted_sizes : (int, int)
-        Rows of A and of B at the last fit.
-    """
+    """All that new rows are judged by."""
 
     sides: tuple[KnownSide, KnownSide]
-    maps: list[Projections]
-    whole: Projections | None
+    maps: list[Projections]  # one for each fold of the links
+    whole: Projections | None  # the map that large collections are searched along
     nearby: Nearby
-    model: Model
-    k: int
-    overlap: float
-    fitted_sizes: tuple[int, int]
+    model: Model  # from evidence to log odds
+    k: int  # neighbours that a density is the mean over
+    overlap: float  # estimated number of shared objects at the fit
+    fitted_sizes: tuple[int, int]  # rows of A and of B at the last fit
 
     def shared_share(self, side: int) -> float:
         """Estimated share of the rows of one side that have a partner, from the fit."""

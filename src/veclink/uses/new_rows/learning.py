@@ -121,7 +121,9 @@ def _known(fit: CrossFit, candidates: Candidates, cloud: Cloud, side: int, rng: 
     for start, stop in tiles(n, BLOCK):
         crowded[start:stop] = crowding(cloud.block(start, stop), backdrop, place[start:stop])
     scale = np.array([crowded.mean(), max(float(crowded.std()), 1e-9)])
-    rivals, rival_scores = _best_partners(candidates, side)
+    best = candidates.best_b if side else candidates.best_a
+    partners = candidates.rows_a if side else candidates.rows_b
+    maps = fit.densities[:1] if fit.whole is not None else fit.densities  # of large clouds all maps share those
     fold = fit.split.of_b if side else fit.split.of_a
     assert cloud.mean is not None, "linkers for new rows are fitted to centred clouds"
     return KnownSide(
@@ -129,29 +131,15 @@ def _known(fit: CrossFit, candidates: Candidates, cloud: Cloud, side: int, rng: 
         mean=cloud.mean,
         rows=cloud.rows,
         fold=fold.astype(np.int8),
-        density=_densities(fit, side),
+        density=np.stack([each[side] for each in maps], axis=1).astype(np.float32),
         crowding=((crowded - scale[0]) / scale[1]).astype(np.float32),
-        rivals=rivals,
-        rival_scores=rival_scores,
+        rivals=np.where(best >= 0, partners[best], -1).astype(np.int32),
+        rival_scores=candidates.scores(best).astype(np.float32),
         scales=scales_of(cloud, None if fit.whole is None else half(fit.whole[side])),
         backdrop=backdrop,
         crowding_scale=scale,
         marks=marks_of(cloud.collection),
     )
-
-
-def _densities(fit: CrossFit, side: int) -> np.ndarray:
-    """(n, f) of one side; of large clouds all maps share those of the whole pool, (n, 1)."""
-    maps = fit.densities[:1] if fit.whole is not None else fit.densities
-    return np.stack([each[side] for each in maps], axis=1).astype(np.float32)
-
-
-def _best_partners(candidates: Candidates, side: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of the other side that each row ranks best, and their scores: (n, 3) int32 and float32."""
-    best = candidates.best_b if side else candidates.best_a
-    rows = candidates.rows_a if side else candidates.rows_b
-    partner = np.where(best >= 0, rows[best], -1)
-    return partner.astype(np.int32), candidates.scores(best).astype(np.float32)
 
 
 def scales_of(cloud: Cloud, projection: np.ndarray | None) -> np.ndarray:

@@ -28,23 +28,12 @@ BLOCK = 1024
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Pairs of a new row and a row of the other side that are worth a score.
+    """Pairs of a new row and a row of the other side that are worth a score."""
 
-    Attributes
-    ----------
-    rows : (c,) int64
-        The new row of each pair.
-    places : (c,) int64
-        Its partner, as a place among the known rows of the other side.
-    cosine : (c, f) float32
-        Under each map.
-    density : (m, f) float32
-        Mean similarity of each new row to its nearest rows of the other side, under each map.
-    """
-
-    rows: np.ndarray
-    places: np.ndarray
-    cosine: np.ndarray
+    rows: np.ndarray  # (c,) the new row of each pair
+    places: np.ndarray  # (c,) its partner, as a place among the known rows of the other side
+    cosine: np.ndarray  # (c, f) under each map
+    # (m, f) mean similarity of each new row to its nearest rows of the other side, under each map
     density: np.ndarray
 
 
