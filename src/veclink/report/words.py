@@ -94,7 +94,7 @@ def advice(links: Links, estimates: Estimates | None, n_close: int) -> list[tupl
     for wanted in (0.99, 0.95):
         sure = 0 if estimates is None or estimates.precision.value >= wanted else len(links.at(precision=wanted))
         if 0 < sure < len(links):
-            told.append((f"For fewer wrong links, --precision {wanted} keeps the {sure:,} surest of them.", ""))
+            told.append((f"For fewer wrong links, --precision {wanted} keeps the {sure:,} most certain of them.", ""))
             break
     if summary.wrong_seeds:
         told.append((f"Check the {len(summary.wrong_seeds):,} given pairs that look wrong; they were not used.", ""))

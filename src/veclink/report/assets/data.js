@@ -1,5 +1,5 @@
 "use strict";
-/* Reads what `packing.pack` wrote: {…texts, facts, column: {name: typed array or Float32Array}}. */
+/* Reads what `pack` in `report/content.py` wrote: {…texts, facts, column: {name: typed array or Float32Array}}. */
 async function readData() {
   const coded = document.getElementById("data").textContent.trim();
   const bytes = Uint8Array.fromBase64 ? Uint8Array.fromBase64(coded) : bytesOf(atob(coded));

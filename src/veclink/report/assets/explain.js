@@ -1,7 +1,7 @@
 "use strict";
 /* The explanation of one link: a waterfall of what raised and lowered its odds, its rivals, and the links around it. */
-const UNEXPLAINED = "What speaks for it and what against is not in these links: they came from a CSV file with the short " +
-  "columns. A .parquet file has the reasons, and so has CSV that was written with --columns all.";
+const UNEXPLAINED = "The reasons are not in these links: they came from a CSV file with the short columns. A .parquet file has " +
+  "them, and so has CSV that was written with --columns all.";
 
 function explainer(dialog, data, names, estimates, threshold, order, opened) {
   const c = data.column, { model, labels, told } = data.facts, body = dialog.querySelector(".body"), title = dialog.querySelector("h2");
