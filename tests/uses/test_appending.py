@@ -327,9 +327,7 @@ moment = sys.argv.pop(1)
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
-if moment == "matching":
-    appending._placed = die
-elif moment == "writing":
+if moment == "writing":
     whole = appending.Appended.batches
     def batches(self):
         for place, batch in enumerate(whole(self)):
@@ -337,15 +335,13 @@ elif moment == "writing":
                 die()
             yield batch
     appending.BATCH, appending.Appended.batches = 300, batches
-elif moment == "renaming":
-    atomic.flush = die
-elif moment == "done":
+else:
     atomic.flush_folder = die
 main()
 """
 
 
-@pytest.mark.parametrize("moment", ["matching", "writing", "renaming", "done"])
+@pytest.mark.parametrize("moment", ["writing", "done"])
 def test_a_run_that_was_killed_and_run_again_ends_with_the_same_file(folder: Path, tmp_path: Path, moment: str) -> None:
     straight, killed = (copy(folder, tmp_path / f"{name}.parquet") for name in ("straight", "killed"))
     before = killed.read_bytes()
