@@ -91,11 +91,13 @@ class Commands(TyperGroup):
             raise typer.Exit(2)
         return super().resolve_command(ctx, args)
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Show the commands in their groups; what is wrong with a call is told in plain lines all the same."""
-        from typer.rich_utils import rich_format_help
-
-        rich_format_help(obj=self, ctx=ctx, markup_mode="rich")
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the commands in their groups, in plain lines: to load what draws panels takes as long as all else."""
+        groups = {each.name: each.group for each in COMMANDS}
+        for group in dict.fromkeys(groups.values()):
+            names = [name for name in self.commands if groups.get(name, MORE) == group]
+            with formatter.section(group):
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(70)) for name in names])
 
 
 class Panelled(TyperCommand):
@@ -114,12 +116,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for _group, _name, _run, _does, _example in COMMANDS:
-    app.command(
-        _name, cls=Panelled, short_help=f"{_does}.", epilog=f"Example: {_example}", rich_help_panel=_group
-    )(_run)
+for _, _name, _run, _does, _example in COMMANDS:
+    app.command(_name, cls=Panelled, short_help=f"{_does}.", epilog=f"Example: {_example}")(_run)
 for _extra in entry_points(group="veclink.commands"):  # `bench`, where the laboratory is installed
-    app.add_typer(_extra.load(), name=_extra.name, rich_help_panel=MORE)
+    app.add_typer(_extra.load(), name=_extra.name)
 
 
 def main() -> None:
