@@ -63,7 +63,7 @@ class MilvusStore(RenamingStore):
             return folder  # the client says what is wrong, such as that somebody else has it open
         if lock is not None:
             self._copies.callback(os.close, lock)
-        copy = copied(folder, self.name, self._copies, "LOCK")
+        copy = copied(folder, self.name, self._copies, "LOCK", "*.sock")
         servers: Any = needed("milvus_lite.server_manager", "A Milvus Lite file", install="veclink[milvus]")
         self._copies.callback(servers.server_manager_instance.release_server, str(copy))
         return copy

@@ -61,9 +61,9 @@ class QdrantStore(ClientStore):
                     host=address.host, port=address.port or 6333, https=address.tls, api_key=key, timeout=60,
                     check_compatibility=False,
                 )  # fmt: skip
-            folder = address.path if self.writable else self._read_copy(address.path)
-            check_folder(folder, address.table, self.name)  # the client runs what the points' pickles name
             with self.errors("opened"):
+                folder = address.path if self.writable else self._read_copy(address.path)
+                check_folder(folder, address.table, self.name)  # the client runs what the points' pickles name
                 return client(path=str(folder))
 
     def _read_copy(self, folder: Path) -> Path:
