@@ -77,16 +77,6 @@ def test_ablation_shows_what_growing_and_judging_bring(measured: Measured) -> No
     assert f1(cells, method="geh", variant="full") > f1(cells, method="geh", variant="no bootstrapping")
 
 
-def test_the_factorial_looks_inside_the_views(measured: Measured, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(load("factorial"), "QUICK_ROWS", 250)
-    cells = measured("factorial", lambda s: s["overlap"] == 0.3 and s["encoding"] == "kernel")
-    assert len(cells) == 8
-    for cell in cells:
-        looks = cell["inside"].values()
-        assert looks and all(0 <= look[name] <= 1 for look in looks for name in look if look[name] is not None)
-    assert "out-of-bag for own votes" in [row[0] for row in load("factorial").tables(cells)[-1].rows]
-
-
 def test_strategies_have_a_curve_for_each_combination(measured: Measured) -> None:
     cells = measured("strategies", lambda s: s["overlap"] == 0.45 and ("raw" in s["method"] or "span" in s["method"]))
     assert len(cells) == 4
@@ -140,13 +130,6 @@ def test_consistency_is_lost_with_dimensions(measured: Measured) -> None:
     cells = measured("consistency")
     whole, few = (next(c for c in cells if c["dimensions"] == size) for size in (0, 16))
     assert whole["all"] > 0.5 and whole["nearest"] > few["nearest"]
-
-
-def test_views_are_better_conditioned_with_more_anchors_and_by_furthest_points(measured: Measured) -> None:
-    cells = measured("conditioning", lambda s: s["anchors"] <= 60)
-    of = {(cell["views"], cell["anchors"]): cell["condition"] for cell in cells}
-    assert all(of[way, 15] > of[way, 60] for way in ("fps", "random"))
-    assert all(of["fps", size] < of["random", size] for size in (15, 30, 60))
 
 
 def test_neighbours_agree_far_more_than_by_chance(measured: Measured) -> None:
