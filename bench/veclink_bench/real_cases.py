@@ -153,6 +153,19 @@ def titles(right: str, share: float, corpora: Corpora, rng: np.random.Generator)
     return even(Pair("papers", "titles.minilm", right), share, corpora, rng)
 
 
+def catalogue(
+    name: str, left: str, right: str, removed: float, corpora: Corpora, rng: np.random.Generator
+) -> Problem:
+    """Two catalogues of the same objects, written differently; of B so many of the partners are removed."""
+    a, b = (corpora.vectors("catalogues", f"{name}.{side}") for side in (f"a.{left}", f"b.{right}"))
+    truth = rng.permutation(np.load(corpora.folder / "catalogues" / f"{name}.truth.npy"))
+    object_a, object_b = np.arange(len(a)), 100_000 + np.arange(len(b))
+    object_b[truth[:, 1]] = truth[:, 0]
+    gone = truth[: round(removed * len(truth)), 1]
+    rows_a, rows_b = rng.permutation(len(a)), rng.permutation(np.setdiff1d(np.arange(len(b)), gone))
+    return Problem(a[rows_a], b[rows_b], object_a[rows_a], object_b[rows_b])
+
+
 def copied(
     build: Builder, sides: str, share: float, group: int, near: bool, corpora: Corpora, rng: np.random.Generator
 ) -> Problem:
@@ -213,6 +226,15 @@ def _choose() -> Iterator[tuple[str, str, Builder]]:
         yield "domains", f"both {share}", partial(around, "scifact", "movies", "reddit", models, share)
         yield "domains", f"one {share}", partial(around, "scifact", None, "movies", models, share)
     yield "domains", "both 0.3 films", partial(around, "movies", "scifact", "reddit", models, 0.3)
+    for share in (0.5, 0.3, 0.15):
+        for corpus in ("scifact", "nfcorpus"):
+            for modern in ("minilm", "mpnet"):
+                pair = Pair(corpus, "use", modern)
+                yield f"weak {share}", str(pair), partial(even, pair, share)
+    for name in ("abt-buy", "dblp-acm"):
+        for left, right in (("minilm", "e5"), ("e5", "minilm")):
+            yield "catalogues", f"{name} {left}-{right}", partial(catalogue, name, left, right, 0.0)
+            yield "catalogues", f"{name} {left}-{right} cut", partial(catalogue, name, left, right, 0.45)
     yield from _nothings(science, social, "reddit", "movies")
 
 
