@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from veclink.data.links import Links
-from veclink.data.scores import Scores, score
+from veclink.data.pairs import Scores, score
 from veclink.errors import InputError, named
 from veclink.geometry.kmeans import spherical_kmeans
 from veclink.geometry.signatures import unit_rows

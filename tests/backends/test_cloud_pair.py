@@ -10,7 +10,7 @@ from veclink.backends import cloud_pair
 from veclink.backends.cloud_pair import CloudPair
 from veclink.data.collection import Collection
 from veclink.data.links import Links
-from veclink.data.scores import score
+from veclink.data.pairs import score
 from veclink.geometry.clouds import prepare
 from veclink.geometry.rows import ProjectedRows
 from veclink.geometry.signatures import span_projection, unit_rows

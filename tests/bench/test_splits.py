@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from small_papers import small_papers
 from veclink.data.links import Links
-from veclink.data.scores import score
+from veclink.data.pairs import score
 from veclink.data.summary import Summary
 from veclink.errors import InputError
 from veclink.geometry.signatures import unit_rows

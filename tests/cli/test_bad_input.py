@@ -17,13 +17,13 @@ import pytest
 import veclink
 from cli.test_app import run
 from veclink.data.collection import Collection
-from veclink.data.ids import read_ids
 from veclink.data.links import Links
 from veclink.data.pairs import read_pairs, resolve_pairs
 from veclink.data.summary import Summary
 from veclink.errors import InputError, MissingExtra, VeclinkError, needed
 from veclink.geometry.clouds import prepare
 from veclink.linkers.anchors import anchors_from_vectors
+from veclink.stores.files import read_ids
 from veclink.stores.opening import open_collection
 
 

@@ -8,9 +8,8 @@ import pytest
 from veclink import link
 from veclink.cli.terminal import print_column_scores, print_scores, print_summary, print_thresholds
 from veclink.confidence.threshold import Threshold
-from veclink.data.agreement import Agreement, ColumnScores
-from veclink.data.payload_pairs import ColumnMatches
-from veclink.data.scores import score
+from veclink.data.agreement import Agreement, ColumnMatches, ColumnScores
+from veclink.data.pairs import score
 from veclink.data.summary import Summary
 from veclink.progress import Progress, describe, showing_progress
 

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 import span_papers
 from veclink.confidence.intervals import Interval, Spread, estimate, estimates, ranges
-from veclink.data.judged import with_ranges
 from veclink.data.links import Links
-from veclink.data.summary import Summary
+from veclink.data.summary import Summary, with_ranges
 
 
 def width(interval: Interval) -> float:

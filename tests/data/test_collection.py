@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from veclink.data.collection import Collection
-from veclink.data.ids import as_ids
+from veclink.data.collection import Collection, as_ids
 from veclink.errors import InputError
 from veclink.stores.opening import open_collection
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from held_columns import holding, numbered
-from veclink.data.payload_pairs import MIN_MATCHES, called, comparable_columns, match_column, normalised
+from veclink.data.agreement import (
+    MIN_MATCHES,
+    called,
+    comparable_columns,
+    match_column,
+    normalised,
+)
 from veclink.errors import InputError
 
 

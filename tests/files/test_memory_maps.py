@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from veclink.files.memory_maps import forget_pages
+from veclink.files.memory import forget_pages
 
 
 def resident_kilobytes() -> int:

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from veclink.errors import OutputError, readable_size
-from veclink.files.scratch import scratch_file
+from veclink.files.atomic import scratch_file
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def ids(folder: Path, rng: Random) -> str:
     """Ids in a file beside the vectors."""
     if rng.random() < 0.7:
         return command("inspect", folder / "papers.npy", "--json")
-    from veclink.data.ids import read_ids
+    from veclink.stores.files import read_ids
 
     return refused_or(lambda: read_ids(folder / rng.choice(("papers.ids.txt", "papers.ids.csv"))))
 

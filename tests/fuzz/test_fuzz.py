@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fuzz.campaign import MEMORY, joined, run_all, shares
 from fuzz.targets import TARGETS
-from veclink.stores.kinds import CLASSES, FILE_ENDINGS
+from veclink.stores.urls import CLASSES, FILE_ENDINGS
 
 CASES = 400
 

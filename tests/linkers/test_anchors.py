@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from veclink.data.agreement import ColumnMatches
 from veclink.data.collection import Collection
-from veclink.data.payload_pairs import ColumnMatches
 from veclink.geometry.clouds import prepare
 from veclink.linkers.anchors import MAX_FROM_COLUMN, anchors_from_column, anchors_from_pairs, anchors_from_vectors
 

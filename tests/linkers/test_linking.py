@@ -19,7 +19,7 @@ from veclink.backends import chosen_device
 from veclink.confidence.constants import CALIBRATION_VERSION
 from veclink.data.collection import Collection
 from veclink.data.links import Links
-from veclink.data.scores import score
+from veclink.data.pairs import score
 from veclink.errors import InputError
 from veclink.linkers.geh.linker import Growth, Iteration
 from veclink.linkers.linking import link

@@ -9,7 +9,7 @@ import pytest
 
 from small_papers import small_papers
 from span_papers import linked_cut, some_papers
-from veclink.data.scores import score
+from veclink.data.pairs import score
 from veclink.errors import InputError
 from veclink.linkers.linking import link
 from veclink.linkers.options import GehOptions, GrowthSchedule, SpanOptions, differing, options_of

@@ -16,7 +16,7 @@ from span_papers import linked_cut, more_papers, some_papers
 from veclink.cli.app import app
 from veclink.data.collection import Collection
 from veclink.data.links import Links
-from veclink.data.scores import score
+from veclink.data.pairs import score
 from veclink.errors import InputError
 from veclink.linkers.linking import link
 

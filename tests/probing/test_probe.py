@@ -17,7 +17,7 @@ from veclink import Collection, sample
 from veclink.cli.app import app
 from veclink.cli.terminal import print_probe
 from veclink.data.no_links import NO_LINKS_WITHOUT_SEEDS
-from veclink.data.scores import score
+from veclink.data.pairs import score
 from veclink.geometry.clouds import prepare
 from veclink.probing import Probe, probe, verdict_of, verdict_of_start
 from veclink.probing.inspecting import compare_spaces

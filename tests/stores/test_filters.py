@@ -7,8 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from veclink.errors import InputError
-from veclink.stores.columns import Condition, parse_condition
-from veclink.stores.urls import parse_url
+from veclink.stores.urls import Condition, parse_condition, parse_url
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from store_kinds import ids_of, lists, payload_of, rows_of
 from veclink.errors import InputError, StoreError
 from veclink.linkers.checkpoint import Checkpoint
 from veclink.stores import open_store
-from veclink.stores.engines.qdrant_pickles import check_folder, check_plain
+from veclink.stores.engines.qdrant import check_folder, check_plain
 from veclink.stores.opening import open_collection
 from veclink.stores.protocol import Batch
 

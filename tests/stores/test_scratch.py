@@ -13,13 +13,12 @@ import apsw
 import numpy as np
 import pytest
 
-import veclink.stores.scratch as scratch_files
 from scratch_left import left_in
 from store_kinds import POSTGRES, STREAMED, Kind, ids_of, rows_of
 from veclink.errors import InputError, OutputError, StoreError
 from veclink.progress import Progress
 from veclink.stores import open_store
-from veclink.stores.opening import open_collection
+from veclink.stores.opening import open_collection, read_store
 from veclink.stores.protocol import Batch
 
 MANY, SOME = 50_000, 20_000
@@ -109,7 +108,7 @@ def test_a_server_that_goes_away_is_one_sentence(tmp_path: Path) -> None:
             )
 
     with pytest.raises(StoreError, match=r"^postgresql://.* could not be read \(.+\)\.$"), open_store(url) as store:
-        scratch_files.read_store(store, progress=end_connections, size=100)
+        read_store(store, progress=end_connections, size=100)
     assert np.array_equal(open_collection(url).vectors, rows_of(1000))
 
 
@@ -125,7 +124,7 @@ def test_rows_that_come_while_reading_are_an_error(tmp_path: Path) -> None:
 
         store.batches = one_batch_more  # as a store that is written to meanwhile
         with pytest.raises(StoreError, match="changed while it was read: of 300 rows 307 came"):
-            scratch_files.read_store(store)
+            read_store(store)
 
 
 def test_a_table_with_gaps_in_its_row_ids_is_read_whole(tmp_path: Path) -> None:

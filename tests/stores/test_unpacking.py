@@ -19,7 +19,7 @@ from store_kinds import rows_of
 from veclink.data.collection import Collection
 from veclink.errors import InputError, StoreError
 from veclink.files import memory as limits
-from veclink.stores import open_store, scratch
+from veclink.stores import open_store, opening
 from veclink.stores.opening import open_collection
 from veclink.stores.payloads import with_payload
 from veclink.stores.protocol import Batch
@@ -44,7 +44,7 @@ def test_an_hdf5_file_of_rows_that_were_never_written_is_refused(tmp_path: Path)
 def test_a_folder_of_parquet_files_that_unpacks_to_far_more_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scratch, "SUSPECT", 1_000_000)  # a gigabyte would take the test too long to make
+    monkeypatch.setattr(opening, "SUSPECT", 1_000_000)  # a gigabyte would take the test too long to make
     (tmp_path / "papers").mkdir()
     zeros = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(20_000 * 64, np.float32)), 64)
     pq.write_table(pa.table({"vector": zeros}), tmp_path / "papers" / "part.parquet", compression="zstd")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from veclink.data.links import Links
-from veclink.data.scores import score
+from veclink.data.pairs import score
 from veclink.geometry.signatures import unit_rows
 from veclink.linkers.linking import link
 from veclink.matching import match

@@ -13,7 +13,7 @@ import numpy as np
 
 from veclink.data.collection import Collection
 from veclink.data.links import Links
-from veclink.data.scores import score
+from veclink.data.pairs import score
 from veclink.errors import needed
 from veclink.geometry.clouds import prepare
 from veclink.uses.clustering import cluster

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from veclink.data.scores import score
+from veclink.data.pairs import score
 from veclink.errors import InputError
 from veclink.uses.many import link_many
 from veclink_bench.experiments.figures import COLOURS, new_figure

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from veclink.data.links import Links
-from veclink.data.scores import score
+from veclink.data.pairs import score
 from veclink.errors import InputError
 from veclink.uses.maps import KINDS
 from veclink.uses.merging import merge

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from veclink.data.links import Links
-from veclink.data.scores import score
+from veclink.data.pairs import score
 from veclink.linkers.linking import METHODS, link
 from veclink_bench.baselines import BASELINES, link_by
 from veclink_bench.experiments.setup import Settings, Setup

@@ -17,8 +17,7 @@ import numpy as np
 
 from veclink import sample
 from veclink.data.collection import Collection
-from veclink.data.pairs import resolve_pairs
-from veclink.data.scores import score
+from veclink.data.pairs import resolve_pairs, score
 from veclink.geometry.clouds import prepare
 from veclink.geometry.signatures import unit_rows
 from veclink.linkers.linking import link

@@ -20,7 +20,7 @@ import torch
 
 from veclink.backends.cloud_pair import look_on
 from veclink.data.collection import Collection
-from veclink.data.scores import score
+from veclink.data.pairs import score
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers.anchors import anchors_from_pairs
 from veclink.linkers.geh.linker import Growing

@@ -26,7 +26,7 @@ import numpy as np
 import torch
 
 from veclink import link
-from veclink.data.scores import score
+from veclink.data.pairs import score
 from veclink.progress import Progress
 from veclink_bench.arguments import parser
 from veclink_bench.splits import Split, draw_seeds, split

@@ -23,8 +23,7 @@ import numpy as np
 
 from veclink import Links, open_collection, sample
 from veclink.cli.terminal import Demo, print_demo
-from veclink.data.pairs import resolve_pairs
-from veclink.data.scores import score
+from veclink.data.pairs import resolve_pairs, score
 from veclink.files.atomic import written_whole
 from veclink_bench.arguments import parser
 from veclink_bench.places import results_folder

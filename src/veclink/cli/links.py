@@ -302,8 +302,7 @@ def evaluate(
 
 def _against_pairs(links: Path, truth: Path, as_json: bool) -> None:
     from veclink.cli.terminal import print_scores
-    from veclink.data.pairs import read_pairs
-    from veclink.data.scores import score
+    from veclink.data.pairs import read_pairs, score
 
     # As text: what a CSV file holds as text, a Parquet file may hold as integers.
     columns = (read_pairs(file, empty_ids=True) for file in (links, truth))

@@ -285,8 +285,8 @@ def check_table(output: Path, *inputs: object, what: str = "links", endings: tup
 
 def check_links_file(output: Path, columns: str | None, *inputs: object) -> None:
     """As `check_table`, of links with these columns."""
+    from veclink.data.links import COLUMNS
     from veclink.data.links_files import check_beside
-    from veclink.data.links_shown import COLUMNS
 
     check_table(output, *inputs)
     check_beside(output)
@@ -304,9 +304,9 @@ def check_report(report: Path | None, *inputs: object) -> None:
 
 def check_place(output: str, *inputs: object) -> None:
     """Refuse a collection, a path or a URL, in a folder that is not there, or that is one of the inputs."""
-    from veclink.data.ids import beside
-    from veclink.stores.kinds import SINGLE_FILES
+    from veclink.stores.files import beside
     from veclink.stores.opening import address_of
+    from veclink.stores.urls import SINGLE_FILES
 
     written = address_of(output)
     for given in (str(each) for each in inputs if each is not None):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from veclink.confidence.threshold import Threshold
     from veclink.data.agreement import ColumnScores
     from veclink.data.links import Links
-    from veclink.data.scores import Scores
+    from veclink.data.pairs import Scores
     from veclink.data.summary import Range, Summary
     from veclink.probing import Forecast, Probe, SeedCheck
     from veclink.progress import ProgressListener
@@ -135,8 +135,7 @@ class Demo:
 def run_demo(*, progress: ProgressListener | None = None, report: Path | None = None, **options: Any) -> Demo:
     """Link the sample from its 15 seeds (`options` go to `link`), compare the result with its truth, write a report."""
     from veclink import sample
-    from veclink.data.pairs import resolve_pairs
-    from veclink.data.scores import score
+    from veclink.data.pairs import resolve_pairs, score
     from veclink.linkers.linking import link
     from veclink.report import save_report
     from veclink.report.content import examples

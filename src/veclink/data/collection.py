@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import uuid
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from veclink.data.ids import as_ids
 from veclink.errors import InputError, named, plural
-from veclink.files.memory_maps import forget_pages
+from veclink.files.memory import forget_pages
 from veclink.threads import share
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 PART_BYTES = 1 << 20  # of numbers that a thread looks at, at a time
 LARGEST_SCALE = 2.0**100  # int8 times this is far inside float32
@@ -190,3 +191,41 @@ def _shaped_scale(scale: Any, vectors: np.ndarray, name: str) -> float | np.ndar
     if values.shape in ((n,), (n, 1)):
         return values.reshape(n, 1)
     raise InputError(f"{name} has a scale of shape {values.shape}; for {n:,} x {d:,} vectors give 1, {d:,} or {n:,}.")
+
+
+def as_ids(values: Sequence[Any] | np.ndarray, name: str = "ids") -> np.ndarray:
+    """`values` as int64, or else as an object array of str.
+
+    Integers stay integers. Strings and UUIDs become str, and so does every id where kinds are mixed or an integer does
+    not fit into 64 bits. Missing values, floats and others are refused: they would not be found again.
+    """
+    if isinstance(values, (list, tuple)) and set(map(type, values)) == {int}:  # the usual case, in one step
+        try:
+            return np.array(values, dtype=np.int64)
+        except OverflowError:
+            pass
+    # not np.asarray of a list: it would turn [1, "x"] and [1, None] into something else
+    array = np.asarray(values) if hasattr(values, "__array__") else np.fromiter(values, dtype=object, count=len(values))
+    if array.ndim != 1:
+        raise InputError(f"The ids of {name} have the shape {array.shape}; give one id per row.")
+    if array.dtype.kind == "i" or (array.dtype.kind == "u" and array.dtype.itemsize < 8) or not len(array):
+        return array.astype(np.int64, copy=False) if array.dtype.kind in "iu" else np.empty(0, dtype=object)
+    ids = array.tolist()
+    strange = [row for row, value in enumerate(ids) if isinstance(value, bool) or not isinstance(value, _KINDS)]
+    if strange:
+        raise InputError(
+            f"{name} has ids that are neither integers nor strings ({type(ids[strange[0]]).__name__}) in row "
+            f"{named(strange)}; give every row an integer or a string."
+        )
+    if all(isinstance(value, (int, np.integer)) and -(2**63) <= value < 2**63 for value in ids):
+        return np.array(ids, dtype=np.int64)
+    text = np.empty(len(ids), dtype=object)
+    text[:] = [str(value) for value in ids]
+    try:
+        "".join(text).encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"{name} has an id that is not valid text ({error.reason}); repair the ids.") from error
+    return text
+
+
+_KINDS = (int, np.integer, str, uuid.UUID)

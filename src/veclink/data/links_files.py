@@ -7,7 +7,8 @@ alone, leaves metadata of other links, which are refused. Files of 0.1 have no f
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 
 from veclink import __version__
+from veclink.data.summary import PAIRS, fits, wrong_values
 from veclink.data.titles import TEXTS
 from veclink.errors import InputError, named
-from veclink.files.atomic import flush, written_whole
+from veclink.files.atomic import alone, flush, written_whole
 from veclink.files.fingerprints import digest
-from veclink.files.locks import alone
 from veclink.files.tables import (
     metadata_of,
     read_csv,
@@ -227,3 +228,60 @@ _VALUE: dict[str, Callable[[str], Any]] = {
     "float64": float,
     "bool": {"true": True, "false": False}.__getitem__,
 }
+
+
+BINS = 10
+"""The bars of a report's histogram: the decoys are counted in a multiple of them."""
+_ROWS = re.compile(r"(?:rival|near\d+)_([ab])")
+
+_MODEL = {"features": [str], "weights": [float], "centre": [float], "scale": [float]}
+_TRACE: dict[str, Any] = {
+    "growth": PAIRS,
+    "starts": [(str, float)],
+    "model": {**_MODEL, "base": float},
+    "decoys": {"probability": [float]},
+}
+
+
+def check_trace(trace: Mapping[str, Any], n_a: int, n_b: int) -> None:
+    """Refuse a trace that a report or a review could not show."""
+    wrong = wrong_values(trace, _TRACE)
+    model, decoys, hubs = (trace.get(name) for name in ("model", "decoys", "hubs"))
+    if model is not None and "model" not in wrong:
+        # as many of each as features, and no scale by which is divided in vain
+        if len({len(model[name]) for name in _MODEL}) > 1 or 0 in model["scale"]:
+            wrong.append("model")
+    if decoys is not None and "decoys" not in wrong:
+        bins = len(decoys["probability"])
+        if not bins or bins % BINS or not fits(decoys.get("made", 0), int):
+            wrong.append("decoys")
+    sizes = {"a": n_a, "b": n_b}
+    if "hubs" in trace and not (
+        isinstance(hubs, dict)
+        and hubs.keys() <= sizes.keys()
+        and all(fits(pairs, PAIRS) and all(row < sizes[side] for row, _ in pairs) for side, pairs in hubs.items())
+    ):
+        wrong.append("hubs")  # rows that are not there, or no counts of who prefers them
+    if wrong:
+        raise InputError(
+            f"Its trace has something odd for {named(wrong)}; remove `trace` from its metadata, or link again."
+        )
+
+
+def row_evidence(name: str) -> str | None:
+    """Of evidence that names rows, −1 for none: "a" or "b" for their side, "" for either; None of other evidence."""
+    if name == "displaces":
+        return ""
+    side = _ROWS.fullmatch(name)
+    return None if side is None else side[1]
+
+
+def check_rows(evidence: Mapping[str, np.ndarray], n_a: int, n_b: int) -> None:
+    """Refuse evidence that names rows which a collection does not have."""
+    for name, values in evidence.items():
+        side = row_evidence(name)
+        if side is None:
+            continue
+        size = {"a": n_a, "b": n_b}.get(side, max(n_a, n_b))
+        if values.dtype.kind != "i" or (len(values) and not -1 <= values.min() <= values.max() < size):
+            raise InputError(f"Its evidence {name!r} names rows outside the {size:,} there are; link again.")

@@ -325,3 +325,23 @@ def _objects(values: list[Any]) -> np.ndarray:
 
 def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Precision, recall and their harmonic mean, each from 0 to 1."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+def score(pairs: Any, truth: Any) -> Scores:
+    """Precision, recall and F1 of `pairs` against `truth`, both (n, 2) rows or ids; 0 where nothing is to divide."""
+    found, true = ({tuple(pair) for pair in np.asarray(each).reshape(-1, 2).tolist()} for each in (pairs, truth))
+    hits = len(found & true)
+    return Scores(
+        precision=hits / len(found) if found else 0.0,
+        recall=hits / len(true) if true else 0.0,
+        f1=2 * hits / (len(found) + len(true)) if found or true else 0.0,
+    )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from veclink.data.agreement import Agreement
-from veclink.data.links_checks import check_summary
 from veclink.errors import InputError, named
 
 VERDICTS = LINKABLE, DOUBTFUL, NOT_LINKABLE = "linkable", "doubtful", "not linkable"
@@ -186,3 +185,146 @@ def heeding_range(verdict: str, reasons: tuple[str, ...], least: float) -> tuple
     if verdict != LINKABLE or least >= LEAST_RIGHT:
         return verdict, others
     return DOUBTFUL, (*others, f"{UNCERTAIN}: it may be as few as {least:.0%}. {WHAT_TO_DO}")
+
+
+def summary_of_all(summary: Summary, probability: np.ndarray) -> Summary:
+    """What is estimated of all judged pairs (n,), from the summary of the links among them."""
+    return replace(_estimated(summary, probability), precision_range=None, recall_range=None)
+
+
+def summary_of_first(summary: Summary, probability: np.ndarray) -> Summary:
+    """What is estimated of the surest pairs, whose probabilities (n,) these are, with the ranges."""
+    estimated = _estimated(summary, probability)
+    if not summary.is_calibrated:
+        return replace(estimated, precision_range=None, recall_range=None)
+    return with_ranges(estimated, probability)
+
+
+def shares(probability: np.ndarray, overlap: float | None) -> tuple[float | None, float | None]:
+    """Precision and recall to expect of links with these probabilities (n,); None for what cannot be said.
+
+    overlap: the estimated number of shared objects, where there is an estimate.
+    """
+    expected = float(probability.sum())
+    precision = expected / len(probability) if len(probability) else None
+    recall = min(1.0, expected / overlap) if overlap else None
+    return precision, recall
+
+
+def with_shares(summary: Summary, probability: np.ndarray) -> Summary:
+    """The summary with the precision and the recall to expect of links with these probabilities (n,)."""
+    precision, recall = shares(probability, summary.overlap)
+    return replace(summary, precision=precision, recall=recall)
+
+
+def with_ranges(summary: Summary, probability: np.ndarray) -> Summary:
+    """The summary with the ranges of its estimates, for links with these probabilities (n,).
+
+    Where there are no links, the range of the overlap stays: it is one of the collections.
+    """
+    smaller = min(summary.n_a, summary.n_b)
+    from veclink.confidence.intervals import estimates
+
+    known = estimates(probability, summary.overlap, smaller, summary.caution)
+    if known is None:
+        of_overlap = summary.overlap_range if summary.overlap else None
+        return replace(summary, precision_range=None, recall_range=None, overlap_range=of_overlap)
+    return replace(
+        summary,
+        precision_range=known.precision.range,
+        recall_range=known.recall.range,
+        overlap_range=known.overlap.range,
+    )
+
+
+def _estimated(summary: Summary, probability: np.ndarray) -> Summary:
+    """The summary of other pairs of a run, with these probabilities (n,): their number, precision and recall."""
+    other = replace(summary, n_links=len(probability), agreement=None)
+    if not summary.is_calibrated:  # nothing follows from the sum of such probabilities
+        return replace(other, precision=None, recall=None)
+    return with_shares(other, probability)
+
+
+def judged_anew(summary: Summary) -> Summary:
+    """The summary of other links of a run, with the verdict that the range of their precision asks for."""
+    if summary.precision_range is None:
+        return summary
+    verdict, reasons = heeding_range(summary.verdict, tuple(summary.reasons), summary.precision_range[0])
+    return replace(summary, verdict=verdict, reasons=reasons)
+
+
+def count_kept(probability: np.ndarray, caution: float, wanted: dict[str, Any]) -> int:
+    """How many of the judged pairs, the surest first (n,), are kept for what is wanted.
+
+    wanted: precision, probability and links, of which one is not None; caution: see `Summary`.
+    """
+    given = {name: value for name, value in wanted.items() if value is not None}
+    if len(given) != 1:
+        raise InputError("Give one of precision, probability and links: that many pairs, or as many as have it.")
+    ((name, value),) = given.items()
+    if name == "links":
+        return _checked_count(value, len(probability))
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value <= 1:
+        raise InputError(f"The wanted {name} is {value!r}; it is more than 0 and at most 1, such as 0.95.")
+    if name == "probability":
+        return int(np.count_nonzero(probability >= value))
+    wrong = np.cumsum(1 - probability) / np.arange(1, len(probability) + 1)
+    # the mean of rising numbers rises, but for the rounding of the sum
+    return int(np.count_nonzero(wrong * caution <= 1 - value + 1e-12))
+
+
+def _checked_count(value: Any, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+        raise InputError(f"The wanted number of links is {value!r}; it is a whole number from 0.")
+    if value > most:
+        raise InputError(f"{value:,} links are wanted, and {most:,} pairs were judged; ask for at most those.")
+    return int(value)
+
+
+LARGEST = 1e300
+"""Numbers beyond this, which no linker writes, leave the range of floats at the next step."""
+MOST_ROWS = 2**40
+# What values are of: a type, [kind] for many of a kind, (kind, kind) for two values, {name: kind} for named ones.
+PAIRS = [(int, int)]
+_SUMMARY: dict[str, Any] = {
+    "method": str,
+    **dict.fromkeys(("n_a", "n_b", "n_links", "iterations"), int),
+    **dict.fromkeys(("precision", "recall", "overlap", "seconds", "caution"), float),
+    "verdict": str,
+    "reasons": [str],
+    **dict.fromkeys(("wrong_seeds", "contradicting_seeds"), PAIRS),
+    "copies": (int, int),
+    "agreement": Mapping,
+    "vectors": (str, str),
+    "found": str,
+}
+_MAY_BE_NONE = ("precision", "recall", "overlap", "seconds", "agreement", "vectors", "found", "model", "decoys")
+
+
+def check_summary(values: Any) -> None:
+    """Refuse a summary with a value that is not of the kind that it has to be."""
+    if not isinstance(values, Mapping):
+        raise InputError("Its summary is not a table of named values; save the links again.")
+    wrong = wrong_values(values, _SUMMARY)
+    if wrong:
+        raise InputError(f"The summary of the links has something odd for {named(wrong)}; save the links again.")
+
+
+def wrong_values(values: Mapping[str, Any], kinds: dict[str, Any]) -> list[str]:
+    """The names of values that are not of their kind."""
+    given = ((name, values[name], kind) for name, kind in kinds.items() if name in values)
+    told = ((name, value, kind) for name, value, kind in given if value is not None or name not in _MAY_BE_NONE)
+    return [name for name, value, kind in told if not fits(value, kind)]
+
+
+def fits(value: Any, kind: Any) -> bool:
+    if kind is int:
+        return type(value) is int and 0 <= value < MOST_ROWS
+    if kind is float:
+        return type(value) in (int, float) and not abs(value) > LARGEST
+    if isinstance(kind, dict):
+        return isinstance(value, Mapping) and all(fits(value.get(name), each) for name, each in kind.items())
+    if not isinstance(kind, (list, tuple)):
+        return isinstance(value, kind)
+    kinds = kind if isinstance(kind, tuple) else kind * len(value) if isinstance(value, (list, tuple)) else ()
+    return isinstance(value, (list, tuple)) and len(value) == len(kinds) and all(map(fits, value, kinds))

@@ -7,18 +7,21 @@ killed writer left, and the next writer of that name removes it.
 from __future__ import annotations
 
 import ctypes
+import errno
 import hashlib
 import os
 import secrets
 import shutil
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile, gettempdir
+from typing import Any
 
-from veclink.errors import InputError, OutputError, VeclinkError, named
-from veclink.files.locks import locked
+from veclink.errors import InputError, OutputError, VeclinkError, named, readable_size
 
 
 @contextmanager
@@ -180,3 +183,117 @@ def _exchanged(one: Path, other: Path) -> bool:
     except (OSError, AttributeError):  # an older C library
         return False
     return not rename(here, ctypes.c_char_p(os.fsencode(one)), here, ctypes.c_char_p(os.fsencode(other)), exchange)
+
+
+def locked(path: Path, *, shared: bool = False) -> int | None:
+    """A descriptor that holds the lock on a file or folder until it is closed; None where it cannot be had now.
+
+    No link is followed, which somebody else could have put in the file's place.
+    """
+    if sys.platform == "win32":  # a lock there keeps others from reading, too
+        return None
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        if lock_open(descriptor, shared=shared):
+            return descriptor
+        os.close(descriptor)
+    return None
+
+
+@contextmanager
+def alone(target: Path) -> Iterator[None]:
+    """Keep other processes that would write `target` waiting until the block ends.
+
+    What is locked is a file beside it, which goes when the block ends: the target itself may be replaced meanwhile.
+    """
+    folder = next(each for each in target.absolute().parents if each.is_dir())
+    lock = folder / f".veclink-{hashlib.sha256(os.fsencode(os.path.realpath(target))).hexdigest()[:16]}.lock"
+    held = None
+    while held is None:
+        try:
+            held = _waited_for(lock)
+        except FileNotFoundError:  # whoever held it took the file away
+            continue
+        except OSError as error:
+            raise OutputError(
+                f"Could not write {target}: {error.strerror or error}; make room there or choose another place."
+            ) from error
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            lock.unlink()
+        os.close(held)
+
+
+def _waited_for(lock: Path) -> int | None:
+    """A descriptor that holds the lock on this file; None where another file has its name by then."""
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    try:
+        if sys.platform == "win32":
+            while not lock_open(descriptor):
+                time.sleep(0.05)
+        else:
+            import fcntl
+
+            with suppress(OSError):  # some network file systems have no locks
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.path.samestat(os.fstat(descriptor), os.stat(lock)):
+            return descriptor
+    except BaseException:
+        os.close(descriptor)
+        raise
+    os.close(descriptor)
+    return None
+
+
+def lock_open(descriptor: int, *, shared: bool = False) -> bool:
+    """Lock an open file until its descriptor is closed; False where another process holds it."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def scratch_file(needs: int, what: str) -> Any:
+    """A file without a name, open for reading and writing, that may grow to `needs` bytes."""
+    return TemporaryFile(dir=scratch_home(needs, what))
+
+
+@contextmanager
+def scratch_folder(needs: int, what: str) -> Iterator[Path]:
+    """A new folder that is removed at the end."""
+    with TemporaryDirectory(prefix="veclink-", dir=scratch_home(needs, what), ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+def scratch_home(needs: int = 0, what: str = "") -> Path:
+    """The folder for scratch space, if it has room for so many bytes; that of the system where there is no cache."""
+    given = os.environ.get("VECLINK_SCRATCH")
+    try:
+        home = Path(given or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "veclink")
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not os.access(home, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except (OSError, RuntimeError) as error:  # RuntimeError: nobody knows where home is
+        if given:
+            raise OutputError(
+                f"{given} cannot be written to ({getattr(error, 'strerror', None) or error}); name another folder in "
+                "VECLINK_SCRATCH."
+            ) from error
+        home = Path(gettempdir())
+    free = shutil.disk_usage(home).free
+    if needs > free:
+        raise OutputError(
+            f"The {what} need {readable_size(needs)} in {home} and there are {readable_size(free)}; "
+            "make room, or name another folder in VECLINK_SCRATCH."
+        )
+    return home

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from veclink.files.memory_maps import forget_pages
+from veclink.files.memory import forget_pages
 
 SAMPLED = 256  # rows of each collection that a fingerprint reads
 READ_WHOLE = 64 << 20  # bytes of a file, at most, that are all read for its fingerprint

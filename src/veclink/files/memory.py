@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+import numpy as np
 
 from veclink.errors import InputError, readable_size
 
@@ -145,3 +148,16 @@ def available() -> int:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return 4_000_000_000
+
+
+def forget_pages(array: np.ndarray) -> None:
+    """Unmap the pages of a memory-mapped array; nothing is lost, for they are read again from the file when needed.
+
+    Does nothing for an array that is not a memory map, or where the system has no such call.
+    """
+    base: object = array
+    while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
+        base = base.base
+    mapped = getattr(base, "_mmap", None)
+    if isinstance(mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)

@@ -10,7 +10,7 @@ from veclink.data.collection import Collection, numbers
 from veclink.data.no_links import ROWS_TO_JUDGE
 from veclink.data.pairs import lookup
 from veclink.errors import SHOWN, InputError, named, plural
-from veclink.files.memory_maps import forget_pages
+from veclink.files.memory import forget_pages
 from veclink.geometry.magnitudes import in_range
 
 LEAST_ROWS = 3

@@ -7,9 +7,9 @@ from typing import Protocol
 
 import numpy as np
 
+from veclink.data.agreement import ColumnMatches
 from veclink.data.collection import Collection
 from veclink.data.pairs import lookup
-from veclink.data.payload_pairs import ColumnMatches
 from veclink.errors import InputError, plural
 from veclink.geometry.clouds import Cloud
 

@@ -13,13 +13,17 @@ import numpy as np
 
 from veclink.backends import chosen_device
 from veclink.backends.cloud_pair import machines_at
+from veclink.data.agreement import (
+    MIN_MATCHES,
+    ColumnMatches,
+    match_column,
+    most_matches,
+)
 from veclink.data.collection import Collection, fingerprint
-from veclink.data.judged import with_ranges
 from veclink.data.links import Links
 from veclink.data.no_links import NEXT_WITHOUT_COLUMN, NEXT_WITHOUT_SEEDS
 from veclink.data.pairs import KnownPairs, resolve_seeds
-from veclink.data.payload_pairs import MIN_MATCHES, ColumnMatches, match_column, most_matches
-from veclink.data.summary import NOT_LINKABLE
+from veclink.data.summary import NOT_LINKABLE, with_ranges
 from veclink.data.titles import texts_of
 from veclink.errors import InputError, named, plural
 from veclink.files.fingerprints import digest

@@ -9,9 +9,8 @@ import numpy as np
 
 from veclink.confidence.constants import CALIBRATION_VERSION
 from veclink.confidence.threshold import false_discovery_inflation
-from veclink.data.judged import shares
 from veclink.data.links import Links
-from veclink.data.summary import Summary
+from veclink.data.summary import Summary, shares
 from veclink.geometry.clouds import Cloud
 from veclink.linkers.anchors import Anchors, no_pairs
 from veclink.linkers.verdict import Verdict

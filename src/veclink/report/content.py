@@ -17,8 +17,7 @@ from veclink.confidence.explanations import SURE, in_words, typical
 from veclink.confidence.intervals import Spread, estimate, estimates
 from veclink.data.collection import Collection
 from veclink.data.links import Links
-from veclink.data.pairs import pair_keys
-from veclink.data.scores import score
+from veclink.data.pairs import pair_keys, score
 from veclink.data.titles import Names, clipped, names
 from veclink.report.mapping import Mapped, map_links
 from veclink.report.words import advice, headline, is_open, shown_reasons

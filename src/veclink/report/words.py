@@ -13,8 +13,7 @@ from veclink.confidence import evidence
 from veclink.confidence.constants import MIN_TELLING_CHANGE
 from veclink.confidence.explanations import SURE, in_words, model_changes, recorded_values
 from veclink.confidence.intervals import Estimates
-from veclink.data.links import Links
-from veclink.data.links_shown import Explanation
+from veclink.data.links import Explanation, Links
 from veclink.data.no_links import (
     FROM_NOTHING,
     NEXT,

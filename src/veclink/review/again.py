@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from veclink.data.judged import judged_anew, with_ranges, with_shares
 from veclink.data.links import Links
+from veclink.data.summary import judged_anew, with_ranges, with_shares
 from veclink.errors import InputError, VeclinkError, named, without_secrets
 from veclink.linkers.linking import link
 from veclink.linkers.options import options_of

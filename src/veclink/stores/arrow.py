@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from veclink.data.ids import as_ids
+from veclink.data.collection import Collection, as_ids
 from veclink.errors import InputError, named
+from veclink.stores.urls import Condition
 
 if TYPE_CHECKING:
     from veclink.stores.protocol import Batch
@@ -151,3 +153,188 @@ def records_of(batch: Batch, schema: Any = None, *, id_name: str = "id", vector_
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"Later rows have other kinds of values than the first ones ({reason}).") from error
+
+
+_VECTORS = ("vector", "embedding", "vectors", "embeddings")
+IDS = ("id", "ids")
+LINK_COLUMNS = ("a", "b", "probability")
+
+
+def vector_field(names: Sequence[str], candidates: Sequence[str], name: str) -> str:
+    """The field of the vectors: by its name, or else the only one that could be (`candidates`)."""
+    for known in _VECTORS:
+        if known in names:
+            return known
+    if len(candidates) == 1:
+        return candidates[0]
+    _check_any(candidates, names, name)
+    raise InputError(
+        f"{name} has {len(candidates)} fields that could be the vectors among {named(list(names))}; "
+        "call the right one `vector` or `embedding`."
+    )
+
+
+def id_field(names: Sequence[str]) -> str | None:
+    """The field of the ids, if there is one."""
+    return next((known for known in IDS if known in names), None)
+
+
+def choose_vector(wanted: str | None, names: Sequence[str], candidates: Sequence[str], name: str) -> str:
+    """The field of the vectors in a store: the one that the URL names, the only one, or else a usual name."""
+    _check_any(candidates, names, name)
+    if wanted is not None:
+        if wanted not in candidates:
+            raise InputError(f"{name} has no vectors in {wanted!r}; it has some in {named(list(candidates))}.")
+        return wanted
+    usual = [known for known in _VECTORS if known in candidates]
+    if len(candidates) == 1 or len(usual) == 1:
+        return candidates[0] if len(candidates) == 1 else usual[0]
+    raise InputError(
+        f"{name} has {len(candidates)} fields that could be the vectors, {named(list(candidates))}, among "
+        f"{named(list(names))}; name one: ?vector=…"
+    )
+
+
+def choose_id(wanted: str | None, names: Sequence[str], name: str) -> str | None:
+    """The field of the ids in a store: the one that the URL names, or one with a usual name, or None."""
+    if wanted is not None and wanted not in names:
+        raise InputError(f"{name} has no field {wanted!r} for its ids; it has {named(list(names)) or 'none'}.")
+    return wanted or id_field(names)
+
+
+def _check_any(candidates: Sequence[str], names: Sequence[str], name: str) -> None:
+    if not candidates:
+        held = f"its fields are {named(list(names))}" if names else "it has no fields"
+        raise InputError(f"{name} holds no vectors: {held}, and none is a list of numbers; is it the right table?")
+
+
+def check_link_columns(names: Sequence[str], store: str) -> None:
+    """Refuse to take a table of something else for a table of links."""
+    if sorted(names) != sorted(LINK_COLUMNS):
+        raise InputError(
+            f"{store} is there and is no table of links: it has {named(list(names))}, links have a, b and "
+            "probability; choose another name."
+        )
+
+
+def check_known(conditions: Sequence[Condition], fields: Sequence[str], name: str) -> None:
+    """Refuse a filter by a field that is not there."""
+    missing = [each.field for each in conditions if each.field not in fields]
+    if missing:
+        raise InputError(
+            f"{name} has no field {named(missing)} to filter by; it has {named(list(fields)) or 'no payload'}."
+        )
+
+
+def matching(table: pa.Table | None, conditions: Sequence[Condition], name: str) -> Any:
+    """Which rows of a payload satisfy all conditions, as a numpy array of booleans."""
+    functions = {"=": "equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
+    check_known(conditions, [] if table is None else table.column_names, name)
+    assert table is not None
+    kept: Any = None
+    for condition in conditions:
+        try:
+            holds = getattr(pc, functions[condition.sign])(table.column(condition.field), condition.value)
+        except Exception as error:  # Arrow's errors of type have no common kind
+            raise InputError(
+                f"{name} cannot compare {condition.field!r} with {condition.value!r} "
+                f"({table.schema.field(condition.field).type}); give a value of its kind."
+            ) from error
+        holds = pc.fill_null(holds, False)
+        kept = holds if kept is None else pc.and_(kept, holds)
+    return kept.to_numpy()
+
+
+NAMELESS = "__index_level_"
+"""How pandas begins the names of index columns that have none."""
+
+
+def is_frame(source: Any) -> bool:
+    """Whether `source` speaks Arrow: a frame of pandas or polars, a table, a column, a batch of records."""
+    return hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__")
+
+
+def is_table(source: Any) -> bool:
+    """Whether `source` is such a frame, and no column alone."""
+    return is_frame(source) and hasattr(source, "columns")
+
+
+def collection_of(frame: Any) -> Collection:
+    """The collection in a frame.
+
+    The vectors are in `vector`, `embedding` or the only column of lists, and the other columns are the payload. The ids
+    are in `id`, or else they are the index of a pandas frame, unless it has no name and just counts rows. An index with
+    a name that cannot be ids, as it repeats or holds neither integers nor text, is payload like any column. A column
+    alone is vectors without ids, and a frame of nothing but floats has a column for each dimension.
+    """
+    name = type(frame).__name__
+    table = arrow_table(frame)
+    index = index_columns(table)
+    vectors, rest = _wide(table, index) or _listed(table, name)
+    ids, named = None, id_field(rest.column_names)
+    if named is None and len(index) == 1 and (index[0].startswith(NAMELESS) or can_be_ids(rest.column(index[0]))):
+        named = index[0]
+    if named is not None:
+        ids = id_values(rest.column(named))
+    gone = {named, *(each for each in index if each.startswith(NAMELESS))}
+    rest = rest.drop_columns([each for each in rest.column_names if each in gone])
+    payload = rest.replace_schema_metadata(None) if rest.num_columns else None
+    return Collection.from_array(vectors, ids, payload, name=name)
+
+
+def index_columns(table: pa.Table) -> list[str]:
+    """The columns of a table that were the index of a pandas frame; one that counts the rows is no column."""
+    told = table.schema.pandas_metadata or {}
+    return [each for each in told.get("index_columns", []) if each in table.column_names]
+
+
+def can_be_ids(column: pa.ChunkedArray) -> bool:
+    """Whether every row has an integer or a text of its own."""
+    kinds = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string)
+    if column.null_count or not any(is_kind(column.type) for is_kind in kinds):
+        return False
+    return len(column.unique()) == len(column)
+
+
+def arrow_table(frame: Any) -> pa.Table:
+    """Anything that speaks Arrow as a table; a column alone becomes its only column."""
+    if isinstance(frame, pa.Table):
+        return frame
+    if isinstance(frame, (pa.Array, pa.ChunkedArray)):
+        return pa.table({"vector": frame})
+    try:
+        if hasattr(frame, "columns") and getattr(getattr(frame, "index", None), "name", None) is not None:
+            return pa.Table.from_pandas(frame, preserve_index=True)  # also an index that counts
+        if hasattr(frame, "columns") or isinstance(frame, pa.RecordBatch):
+            return pa.table(frame)
+        return pa.table({"vector": pa.chunked_array(frame)})
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"The {type(frame).__name__} cannot be read as a table ({reason}); give columns of one kind each."
+        ) from error
+
+
+def _wide(table: pa.Table, index: list[str]) -> tuple[np.ndarray, pa.Table] | None:
+    """The vectors of a table that has a column for each dimension, and its index; None for any other table."""
+    others = [field for field in table.schema if field.name not in index]
+    if len(others) < 2 or not all(pa.types.is_floating(field.type) for field in others):
+        return None
+    return np.column_stack([table.column(field.name).to_numpy() for field in others]), table.select(index)
+
+
+def _listed(table: pa.Table, name: str) -> tuple[np.ndarray, pa.Table]:
+    """The vectors of a table that has them as lists in one column, and its other columns."""
+    lists = [field.name for field in table.schema if is_list(field.type)]
+    column = vector_field(table.column_names, lists, name)
+    if column not in lists:
+        raise InputError(f"{name} has {table.schema.field(column).type} in `{column}`; vectors are lists of numbers.")
+    return _vectors(table.column(column), name), table.drop_columns([column])
+
+
+def _vectors(column: pa.ChunkedArray, name: str) -> np.ndarray:
+    """The column as (n, d) numbers, without a copy where it is one piece."""
+    if not len(column):
+        raise InputError(f"{name} has no rows; give at least one vector.")
+    whole = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    return matrix(whole, 0, None, name)

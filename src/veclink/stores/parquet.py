@@ -16,11 +16,9 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from veclink.errors import InputError, named
-from veclink.files.atomic import folder_written_whole
-from veclink.files.scratch import scratch_folder
+from veclink.files.atomic import folder_written_whole, scratch_folder
 from veclink.files.tables import metadata_of, with_metadata
-from veclink.stores.arrow import is_list, matrix, records_of
-from veclink.stores.columns import check_known
+from veclink.stores.arrow import check_known, is_list, matrix, records_of
 from veclink.stores.protocol import BATCH, Batch, Store
 from veclink.stores.urls import bucket_server
 

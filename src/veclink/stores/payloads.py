@@ -17,9 +17,16 @@ import pyarrow.compute as pc
 from veclink.data.collection import Collection
 from veclink.errors import InputError, UnusedIdsWarning, VeclinkError, named, needed, plural
 from veclink.files.tables import UNREADABLE, read_parquet
-from veclink.stores.arrow import id_values
-from veclink.stores.columns import IDS, id_field
-from veclink.stores.frames import NAMELESS, arrow_table, can_be_ids, index_columns, is_table
+from veclink.stores.arrow import (
+    IDS,
+    NAMELESS,
+    arrow_table,
+    can_be_ids,
+    id_field,
+    id_values,
+    index_columns,
+    is_table,
+)
 
 ENDINGS = (".csv", ".parquet", ".jsonl")
 TITLE = "title"

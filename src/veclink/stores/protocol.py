@@ -20,11 +20,18 @@ from urllib.parse import quote
 import numpy as np
 
 from veclink.errors import InputError, OutputError, StoreError, VeclinkError, named, needed
+from veclink.files.atomic import alone, scratch_home
 from veclink.files.fingerprints import digest
-from veclink.files.locks import alone
-from veclink.files.scratch import scratch_home
-from veclink.stores.arrow import ids_of, links_of_table, links_table, matrix, table_of_records
-from veclink.stores.columns import check_link_columns, choose_id, choose_vector
+from veclink.stores.arrow import (
+    check_link_columns,
+    choose_id,
+    choose_vector,
+    ids_of,
+    links_of_table,
+    links_table,
+    matrix,
+    table_of_records,
+)
 from veclink.stores.urls import Address
 
 if TYPE_CHECKING:

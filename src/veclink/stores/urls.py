@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import urllib.parse
@@ -11,8 +12,48 @@ from pathlib import Path
 from typing import Any
 
 from veclink.errors import InputError, named
-from veclink.stores.columns import Condition, parse_condition
-from veclink.stores.kinds import BY_SCHEME, FILE_ENDINGS, SERVED, STORE_ENDINGS
+
+CLASSES = {
+    "files": "files.FileStore",
+    "faiss": "engines.faiss.FaissStore",
+    "hdf5": "engines.hdf5.Hdf5Store",
+    "parquet_folder": "parquet.ParquetStore",
+    "s3": "parquet.ParquetStore",
+    "chroma": "engines.chroma.ChromaStore",
+    "duckdb": "engines.duckdb.DuckdbStore",
+    "lance": "engines.lance.LanceStore",
+    "milvus": "engines.milvus.MilvusStore",
+    "postgres": "engines.postgres.PostgresStore",
+    "qdrant": "engines.qdrant.QdrantStore",
+    "sqlite": "engines.sqlite.SqliteStore",
+}
+"""The class of each kind; its module is imported when it is asked for, as each may need a package of its own."""
+
+BY_SCHEME = {kind: kind for kind in CLASSES} | {
+    "lancedb": "lance",
+    "chromadb": "chroma",
+    "postgresql": "postgres",
+    "parquet": "parquet_folder",
+    "file": "files",
+}
+del BY_SCHEME["files"], BY_SCHEME["parquet_folder"]
+SERVED = ("qdrant", "chroma", "milvus")
+"""Kinds whose URL means a server where it names a host, and a local path where it does not."""
+
+SINGLE_FILES = ("files", "faiss", "hdf5", "duckdb", "sqlite")
+"""Kinds that are one file, in a folder that has to be there; the others make what they need."""
+
+FILE_ENDINGS = (".npy", ".npz", ".parquet", ".safetensors", ".jsonl")
+"""Single files, read by `files.READERS`."""
+
+STORE_ENDINGS = {".lance": "lance", ".faiss": "faiss", ".duckdb": "duckdb", ".h5": "hdf5", ".hdf5": "hdf5"}
+"""Endings of what is opened as a store without a scheme."""
+
+
+def known_endings() -> str:
+    """'.npy, .npz, …', for sentences."""
+    return ", ".join((*FILE_ENDINGS, *STORE_ENDINGS))
+
 
 SECRET_VARIABLES = (
     "PGPASSWORD",
@@ -26,6 +67,39 @@ SECRET_VARIABLES = (
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # two letters at least: "C://" is a drive
 _OPTIONS = ("table", "collection", "vector", "id", "ids", "where", "tls", "schema")
 _ALIAS = {"chromadb": "chroma", "lance": "lancedb", "postgres": "postgresql"}
+
+
+_PARTS = re.compile(r"(?P<field>.+?)(?P<sign><=|>=|=|<|>)(?P<value>.*)", re.DOTALL)
+_MORE = re.compile(r"\b(and|or)\b.*[<>=]", re.IGNORECASE | re.DOTALL)  # a condition in what is to be a value
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A filter of a URL, `?where=year>=2020`, the same for every store; rows without the field do not satisfy it."""
+
+    field: str
+    sign: str  # one of = < <= > >=
+    value: str | int | float | bool
+
+
+def parse_condition(text: str) -> Condition:
+    """`year>=2020`, `venue=ACL`, `title="2020"`: a number, true, false or text in quotes is what JSON makes of it."""
+    parts = _PARTS.fullmatch(text)
+    if parts is None:
+        raise InputError(f"The filter {text!r} has no comparison; write it like where=year>=2020 or where=venue=ACL.")
+    if parts["field"].endswith("!") or parts["value"][:1] in ("<", ">", "="):
+        raise InputError(f"The filter {text!r} has a comparison that is not known; known are =, <, <=, > and >=.")
+    if not parts["value"].startswith('"') and _MORE.search(parts["value"]):
+        raise InputError(f"The filter {text!r} is two in one; give where= for each, all of which must hold.")
+    try:
+        value = json.loads(parts["value"])
+    except ValueError:
+        value = parts["value"]
+    if not isinstance(value, (str, int, float)):
+        value = parts["value"]
+    if isinstance(value, bool) and parts["sign"] != "=":
+        raise InputError(f"The filter {text!r} orders true and false; compare them with = only.")
+    return Condition(parts["field"].strip(), parts["sign"], value)
 
 
 @dataclass(frozen=True)

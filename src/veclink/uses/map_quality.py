@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from veclink.files.memory_maps import forget_pages
+from veclink.files.memory import forget_pages
 from veclink.geometry.nearest import EXCLUDED, largest
 from veclink.geometry.signatures import unit_rows
 from veclink.uses.maps import Moments, Paired, fit_map

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from veclink.errors import InputError, named
-from veclink.files.memory_maps import forget_pages
+from veclink.files.memory import forget_pages
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.signatures import singular
 

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from veclink.data.agreement import agreement_of
+from veclink.data.agreement import agreement_of, may_be_compared
 from veclink.data.collection import Collection
-from veclink.data.ids import table_path
-from veclink.data.payload_pairs import may_be_compared
 from veclink.data.titles import named_title
 from veclink.errors import InputError, needed
 from veclink.files.atomic import written_whole
 from veclink.stores.arrow import id_column
+from veclink.stores.files import table_path
 
 if TYPE_CHECKING:
     import pyarrow as pa

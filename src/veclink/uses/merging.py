@@ -19,7 +19,7 @@ from veclink.data.links import Links
 from veclink.data.pairs import one_to_one
 from veclink.data.tabled import Tabled, card
 from veclink.errors import InputError, ShuffledPayloadWarning, WrongLinksWarning
-from veclink.files.memory_maps import forget_pages
+from veclink.files.memory import forget_pages
 from veclink.geometry.clouds import prepare
 from veclink.geometry.magnitudes import fitted
 from veclink.progress import Progress, ProgressListener, heard, shows_progress

@@ -16,7 +16,7 @@ import numpy as np
 from veclink.data.collection import Collection, numbers
 from veclink.errors import InputError, plural
 from veclink.files.atomic import written_whole
-from veclink.files.memory_maps import forget_pages
+from veclink.files.memory import forget_pages
 from veclink.files.safetensors import read_header, read_tensor, write_tensors
 from veclink.geometry.clouds import prepare
 from veclink.geometry.magnitudes import in_range, lengths

@@ -10,7 +10,7 @@ import pytest
 
 from small_papers import small_papers
 from veclink.data.links import Links
-from veclink.data.scores import score
+from veclink.data.pairs import score
 from veclink.errors import InputError
 from veclink_bench.baselines import BASELINES, link_by
 from veclink_bench.baselines.ugw import solve

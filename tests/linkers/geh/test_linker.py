@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from small_papers import N_SEEDS, N_SHARED, small_papers
 from veclink.data.collection import Collection
-from veclink.data.scores import score
+from veclink.data.pairs import score
 from veclink.errors import InputError
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers.anchors import anchors_from_pairs, anchors_from_vectors

@@ -10,7 +10,7 @@ import pytest
 
 from span_papers import Papers, more_papers
 from veclink.data.collection import Collection
-from veclink.data.scores import score
+from veclink.data.pairs import score
 from veclink.errors import InputError
 from veclink.geometry import nearest
 from veclink.geometry.clouds import Cloud, prepare

@@ -10,7 +10,7 @@ import torch
 
 from span_papers import some_papers
 from veclink.data.collection import Collection
-from veclink.data.scores import score
+from veclink.data.pairs import score
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.geometry.signatures import kernel_width
 from veclink.linkers.anchors import anchors_from_pairs

@@ -8,7 +8,7 @@ import pytest
 from span_papers import all_papers
 from veclink import link
 from veclink.backends.cloud_pair import CloudPair
-from veclink.data.scores import score
+from veclink.data.pairs import score
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.options import GrowthSchedule
 from veclink.linkers.span.attempt import FEW_ROWS_SCHEDULE, Search

@@ -11,7 +11,7 @@ import pytest
 from span_papers import Papers, all_papers, cloud_pair, linked, linked_cut, outside_papers, some_papers
 from veclink.backends.cloud_pair import CloudPair
 from veclink.data.links import Links
-from veclink.data.scores import score
+from veclink.data.pairs import score
 from veclink.geometry.canonical import PooledAnchors
 from veclink.linkers.anchors import anchors_from_rows
 from veclink.linkers.linking import link

@@ -18,12 +18,12 @@ from urllib.parse import quote
 
 import numpy as np
 
-from veclink.data.ids import as_ids
+from veclink.data.collection import as_ids
 from veclink.errors import InputError, StoreError
 from veclink.stores.arrow import batch_of, column_of, fields_of, id_column
-from veclink.stores.columns import Condition
 from veclink.stores.engines.local import RenamingStore, copied, undo_killed_write
 from veclink.stores.protocol import BATCH, KEY, LINKED, PROBABILITY, Batch, Id, in_parts
+from veclink.stores.urls import Condition
 
 MOST = 5000  # rows written in one call; Chroma's own limit is 5,461
 READ, LISTED = 1000, 20_000

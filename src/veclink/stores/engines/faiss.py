@@ -14,9 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from veclink.data.ids import beside, ids_in_the_way, read_ids, read_ids_beside, written_with_ids
 from veclink.errors import InputError, plural
 from veclink.files.memory import limited
+from veclink.stores.files import (
+    beside,
+    ids_in_the_way,
+    read_ids,
+    read_ids_beside,
+    written_with_ids,
+)
 from veclink.stores.protocol import BATCH, Batch, Store
 
 SPARE, COPIES = 64_000_000, 4

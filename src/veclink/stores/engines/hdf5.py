@@ -15,12 +15,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from veclink.data.collection import Collection
-from veclink.data.ids import as_ids
+from veclink.data.collection import Collection, as_ids
 from veclink.errors import InputError, named
 from veclink.files.atomic import written_whole
-from veclink.stores.arrow import records_of, table_of_columns
-from veclink.stores.columns import choose_id, matching
+from veclink.stores.arrow import choose_id, matching, records_of, table_of_columns
 from veclink.stores.protocol import BATCH, Batch, Store
 
 NULLS = "veclink_nulls"

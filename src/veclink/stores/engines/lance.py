@@ -13,10 +13,9 @@ import pyarrow as pa
 
 from veclink.errors import InputError
 from veclink.files.tables import metadata_of, with_metadata
-from veclink.stores.arrow import is_list, records_of
-from veclink.stores.columns import Condition, check_known
+from veclink.stores.arrow import check_known, is_list, records_of
 from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
-from veclink.stores.urls import bucket_server
+from veclink.stores.urls import Condition, bucket_server
 
 
 class LanceStore(Store):

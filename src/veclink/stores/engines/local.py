@@ -14,8 +14,8 @@ from typing import ClassVar
 from urllib.parse import quote
 
 from veclink.errors import InputError
+from veclink.files.atomic import scratch_folder
 from veclink.files.memory import size_of
-from veclink.files.scratch import scratch_folder
 from veclink.stores.protocol import Store
 
 # How a journal ends that names another file, which SQLite would then read, and remove.

@@ -16,8 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from veclink.errors import InputError, named, needed
-from veclink.stores.arrow import column_of
-from veclink.stores.columns import choose_id
+from veclink.stores.arrow import choose_id, column_of
 from veclink.stores.engines.sql import SqlStore, noted, plain, quoted
 from veclink.stores.protocol import BATCH
 

@@ -12,10 +12,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from veclink.data.ids import as_ids
+from veclink.data.collection import as_ids
 from veclink.errors import InputError
-from veclink.stores.arrow import batch_of, id_column, records_of
-from veclink.stores.columns import check_known
+from veclink.stores.arrow import batch_of, check_known, id_column, records_of
 from veclink.stores.protocol import LINKED, PROBABILITY, RATIO, SUSPECT, Batch, Id, Store
 
 

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from veclink.errors import InputError, named, needed
-from veclink.stores.arrow import column_of, matrix
-from veclink.stores.columns import choose_id, choose_vector
+from veclink.stores.arrow import choose_id, choose_vector, column_of, matrix
 from veclink.stores.engines.local import undo_killed_write
 from veclink.stores.engines.sql import SqlStore, plain, quoted
 from veclink.stores.protocol import BATCH, Id

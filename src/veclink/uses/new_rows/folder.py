@@ -16,9 +16,8 @@ from veclink.backends.cloud_pair import Projections
 from veclink.confidence.constants import CALIBRATION_VERSION
 from veclink.data.links import Links
 from veclink.errors import InputError, OutputError
-from veclink.files.atomic import check_replaceable, folder_written_whole
+from veclink.files.atomic import alone, check_replaceable, folder_written_whole
 from veclink.files.fingerprints import digest
-from veclink.files.locks import alone
 from veclink.files.safetensors import read_header, read_tensor, write_tensors
 from veclink.uses.new_rows.held import Held
 from veclink.uses.new_rows.knowledge import SIDES, Account, Knowledge, KnownSide, Nearby, Part, model_of

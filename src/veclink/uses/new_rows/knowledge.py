@@ -12,7 +12,7 @@ from veclink.confidence.calibration import Model
 from veclink.data.collection import Collection, numbers
 from veclink.errors import InputError
 from veclink.files.fingerprints import rows_digest
-from veclink.files.memory_maps import forget_pages
+from veclink.files.memory import forget_pages
 from veclink.geometry.rows import tiles
 
 SIDES = ("a", "b")

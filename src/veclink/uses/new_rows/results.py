@@ -9,11 +9,10 @@ import numpy as np
 
 from veclink.confidence.constants import BEST_LISTED, CALIBRATION_VERSION, MUTUAL_SHARE
 from veclink.confidence.threshold import best_threshold, false_discovery_inflation
-from veclink.data.judged import judged_anew, summary_of_first
 from veclink.data.links import Links
-from veclink.data.links_checks import row_evidence
+from veclink.data.links_files import row_evidence
 from veclink.data.pairs import lookup
-from veclink.data.summary import Summary
+from veclink.data.summary import Summary, judged_anew, summary_of_first
 from veclink.geometry.clouds import Cloud
 from veclink.uses.new_rows.judging import Judged, Standing
 from veclink.uses.new_rows.knowledge import Account, Knowledge, KnownSide, Part, marks_of
