@@ -35,7 +35,6 @@ TIERS = {
     "backends/test_out_of_core.py": "runs",
     "backends/test_ray.py": "ray",
     "backends/test_torch_clouds.py": "extras",
-    "linkers/geh/test_together.py": "extras",
     "cli/test_demo.py": "runs",
     "cli/test_new_rows.py": "runs",
     "cli/test_npy_and_csv.py": "runs",

@@ -100,9 +100,9 @@ CHOSEN = {
         ("calibration.py", 'remove_partners(candidates, links, k, "b")', 'remove_partners(candidates, links, k, "a")'),
     ),
     "geh": (
-        ("sampling.py", "in enumerate(sides):", "in enumerate((sides[0], sides[0])):"),
+        ("views.py", "in enumerate(sides):", "in enumerate((sides[0], sides[0])):"),
         ("linker.py", "likely], score[likely])", "likely], -score[likely])"),
-        ("views.py", "times = count // len(views)", "times = 1"),
+        ("views.py", "times = planned[0] // len(views)", "times = 1"),
     ),
 }
 """File, text and what it becomes: faults that once passed all tests."""

@@ -13,7 +13,7 @@ from veclink.data.pairs import Scores, score
 from veclink.errors import InputError, named
 from veclink.geometry.kmeans import spherical_kmeans
 from veclink.geometry.signatures import unit_rows
-from veclink.linkers.geh.sampling import furthest_points
+from veclink.linkers.geh.views import furthest_points
 from veclink.linkers.linking import link
 
 SEED_CHOICES = ("uniform", "nearest", "fps", "kmeans")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from veclink.errors import InputError
-from veclink.linkers.geh import constants
+from veclink.linkers import geh as constants
 from veclink_bench import checking
 from veclink_bench.checking import faults_of, typed_figures
 from veclink_bench.claims import CLAIMS
@@ -82,11 +82,11 @@ def test_marks_ask_for_means_ranges_and_constants() -> None:
     means = [float(number(f"{kind} factorial.f1 votes=own by=views")) for kind in ("least", "mean", "most")]
     assert means == sorted(means) and means[0] < means[-1]
     assert number("count factorial.f1 votes=own") == "400"
-    assert number("code veclink.linkers.geh.constants.GROWTH") == f"{constants.GROWTH:g}"
-    table = constants_table("veclink.linkers.geh.constants")
+    assert number("code veclink.linkers.geh.GROWTH") == f"{constants.GROWTH:g}"
+    table = constants_table("veclink.linkers.geh")
     assert f"| `GROWTH` | {constants.GROWTH} | Growth c and share" in table
     assert f"| `NEIGHBOURS` | {constants.NEIGHBOURS} | as above |" in table
-    both = [f"veclink.linkers.geh.constants.{name}" for name in ("GROWTH", "SHARE")]
+    both = [f"veclink.linkers.geh.{name}" for name in ("GROWTH", "SHARE")]
     assert number(f"code {' '.join(both)} percent") == f"{100 * constants.GROWTH * constants.SHARE:g}"
     for wrong in ("mean factorial.f1 votes=none", "median factorial.f1", "mean nowhere.f1"):
         with pytest.raises(InputError):

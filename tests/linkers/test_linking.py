@@ -33,7 +33,8 @@ def _growth(confidence: list[float], n_seeds: int = 1, anchors: int = 6) -> Grow
     n = n_seeds + len(confidence)
     pairs = np.stack([np.arange(n)] * 2, axis=1)
     history = tuple(Iteration(5, anchors, n, 0.5) for _ in range(12))
-    return Growth(pairs, np.array([1.0] * n_seeds + confidence), np.ones(n), np.ones(n), 60, n_seeds, history)
+    ones = np.ones(n)
+    return Growth(pairs, np.array([1.0] * n_seeds + confidence), ones, ones, ones, n_seeds, history)
 
 
 def test_arrays_collections_and_files_give_the_same_links(tmp_path: Path) -> None:

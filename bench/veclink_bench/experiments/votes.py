@@ -10,7 +10,8 @@ from veclink.backends.cloud_pair import CloudPair
 from veclink.data.collection import Collection
 from veclink.geometry.clouds import prepare
 from veclink.linkers.anchors import anchors_from_pairs, anchors_from_rows
-from veclink.linkers.geh.linker import geh
+from veclink.linkers.geh.linker import Growing
+from veclink.linkers.geh.views import Settings as GehSettings
 from veclink.linkers.options import GehOptions
 from veclink.linkers.span.growing import DEFAULT_SCHEDULE, grow
 from veclink_bench.diagnostics import vote_histogram
@@ -85,9 +86,13 @@ def _votes_of_geh(setup: Setup, settings: Settings, case: Case) -> tuple[np.ndar
     options = GehOptions(**changed)
     a, b = (prepare(Collection.from_array(side), centre=options.centred) for side in (case.a, case.b))
     anchors = anchors_from_pairs(a, b, case.start["seeds"])
-    grown = geh(a, b, anchors, options, random_state=settings["state"], device=setup.device)
-    assert grown.proposed is not None
-    return grown.proposed.pairs(), grown.proposed.counts / grown.views
+    growing, rng = (
+        Growing(a, b, anchors, GehSettings(options, device=setup.device)),
+        np.random.default_rng(settings["state"]),
+    )
+    while not growing.finished:
+        growing.advance(rng)
+    return growing.votes.pairs(), growing.votes.counts / growing.result().views
 
 
 def _votes_of_span(setup: Setup, settings: Settings, case: Case) -> tuple[np.ndarray, np.ndarray]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 Array = Any
 """A numpy array or a torch tensor."""
+Some = TypeVar("Some", bound=Any)
+"""The same kind of array as was given."""
 
 
 def is_numpy(x: Array) -> bool:
@@ -92,3 +94,8 @@ def running_max(x: Array) -> Array:
 def along_rows(x: Array, index: Array) -> Array:
     """x[i, index[i, j]] for every i, j."""
     return np.take_along_axis(x, index, axis=1) if is_numpy(x) else x.gather(1, index)
+
+
+def median(x: Array) -> float:
+    """The median of values (n,)."""
+    return float(np.median(x) if is_numpy(x) else x.quantile(0.5))

@@ -6,10 +6,12 @@ inner product. A signature has one coordinate per anchor and rows of unit length
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import numpy as np
 
+from veclink.geometry.arrays import Array, Some, doubles, full, is_numpy, median, namespace
 from veclink.geometry.sides import Sides, both
 
 SMALLEST_NORM = 1e-12
@@ -18,53 +20,46 @@ CHUNK = 1024  # rows at a time in float64
 RIDGE = 0.3  # λ of the span signature, as in its first trials: F1 hardly moves between 0.03 and 3
 
 
-def distances(points: np.ndarray, anchors: np.ndarray) -> np.ndarray:
-    """Cosine distances `r(u)_j = 1 − ⟨u, a_j⟩` of points (n, d) to anchors (s, d), as float32 (n, s), at least 0."""
-    r = np.empty((len(points), len(anchors)), np.float32)
-    others = anchors.astype(np.float64).T
-    # Summed in float64, a distance depends on its two vectors alone, and not on where in a product they stand: the
-    # order of the rows cannot change which links are found.
-    for start in range(0, len(points), CHUNK):
-        cosine = points[start : start + CHUNK].astype(np.float64) @ others
-        np.maximum(np.subtract(1.0, cosine, out=cosine), 0.0, out=r[start : start + CHUNK], casting="same_kind")
+def distances(points: Some, anchors: Some) -> Some:
+    """Cosine distances `r(u)_j = 1 − ⟨u, a_j⟩` of points (n, d) to anchors (s, d), as float32 (n, s), at least 0.
+
+    Summed in float64, a distance depends on its two vectors alone, and not on where in a product they stand: the order
+    of the rows cannot change which links are found.
+    """
+    r = full((len(points), len(anchors)), 0.0, "float32", points)
+    others = doubles(anchors).T
+    step = CHUNK if is_numpy(points) else max(1, len(points))
+    for start in range(0, len(points), step):
+        r[start : start + step] = (1.0 - doubles(points[start : start + step]) @ others).clip(0.0)
     return r
 
 
-def kernel_width(r: np.ndarray) -> float:
+def kernel_width(r: Array) -> float:
     """σ of the kernel hash: the median of the non-zero ℓ2 distances between all pairs of rows of `r`.
 
     `r` holds the distance vectors of a sample of points. Returns 1 where all rows are the same: any width will do then.
     """
-    r = r.astype(np.float64)
-    squares = np.einsum("ij,ij->i", r, r)
+    r = doubles(r)
+    xp = namespace(r)
+    squares = xp.einsum("ij,ij->i", r, r)
     gaps = squares[:, None] + squares[None, :] - 2.0 * (r @ r.T)
     # The subtraction above leaves rounding where the true gap is zero; it must not count as a distance.
-    apart = np.triu(gaps > SAME * (1.0 + squares.max(initial=0.0)), 1)
-    return float(np.sqrt(np.median(gaps[apart]))) if apart.any() else 1.0
+    apart = gaps[xp.triu(gaps > SAME * (1.0 + squares.max()), 1)]
+    return math.sqrt(median(apart)) if len(apart) else 1.0
 
 
-def kernel_hash(r: np.ndarray, width: float) -> np.ndarray:
+def kernel_hash(r: Some, width: float) -> Some:
     """The paper's signature `h(u)_j = exp(−r(u)_j / σ)` of the distances `r` (n, s), with rows of unit length."""
     h = r * np.float32(-1.0 / width)
-    np.exp(h, out=h)
-    return unit_rows(h)
-
-
-def raw(r: np.ndarray) -> np.ndarray:
-    """The distances themselves as a signature, with rows of unit length."""
-    return unit_rows(r.astype(np.float32, copy=True))
-
-
-def span(points: np.ndarray, anchors: np.ndarray, ridge: float = RIDGE) -> np.ndarray:
-    """Coordinates of the points' projections on the anchors' span: `z(u) = (A Aᵀ + λI)^{-1/2} A u`, unit rows.
-
-    The inverse square root is the symmetric one, so that both spaces use the same basis: one axis per anchor.
-    """
-    return unit_rows(points.astype(np.float32, copy=False) @ span_projection(anchors, ridge))
+    return unit_rows(namespace(h).exp(h, out=h))
 
 
 def span_projection(anchors: np.ndarray, ridge: float = RIDGE) -> np.ndarray:
-    """The projection (d, m) of the span signature, float32: `z(u) = u @ span_projection(A)`, not yet unit."""
+    """The projection (d, m) of the span signature, float32: `z(u) = u @ span_projection(A)`, not yet of unit length.
+
+    The formula is `z(u) = (A Aᵀ + λI)^{-1/2} A u`: coordinates of the projection of u on the anchors' span. The inverse
+    square root is the symmetric one, so that both spaces use the same basis: one axis per anchor.
+    """
     basis = anchors.astype(np.float64)
     values, axes = np.linalg.eigh(basis @ basis.T)
     whitening = (axes / np.sqrt(np.maximum(values, 0.0) + ridge)) @ axes.T
@@ -81,9 +76,7 @@ def projected(points: np.ndarray, projection: np.ndarray) -> np.ndarray:
     return unit_rows(points @ projection)
 
 
-def canonical_projections(
-    left: np.ndarray, right: np.ndarray, ridge: float = RIDGE, power: float = 2.0
-) -> Sides:
+def canonical_projections(left: np.ndarray, right: np.ndarray, ridge: float = RIDGE, power: float = 2.0) -> Sides:
     """Canonical projections from paired anchors, (d1, r) and (d2, r) float32, each axis weighted by its ρ^power.
 
     With C the covariance of a side's anchors, whitened by `(C + ridge·mean eigenvalue·I)^{-1/2}`, the cross-covariance
@@ -132,8 +125,11 @@ def _whitening(points: np.ndarray, ridge: float) -> np.ndarray:
     return (axes / np.sqrt(values + ridge * values.mean())) @ axes.T
 
 
-def unit_rows(x: np.ndarray) -> np.ndarray:
+def unit_rows(x: Some) -> Some:
     """The rows of `x` scaled to unit length, in place; rows of zeros stay as they are."""
-    norms = np.sqrt(np.einsum("ij,ij->i", x, x))[:, None]
-    x /= np.maximum(norms, SMALLEST_NORM)
+    if is_numpy(x):
+        norms = np.sqrt(np.einsum("ij,ij->i", x, x))[:, None]
+    else:
+        norms = namespace(x).linalg.vector_norm(x, dim=1, keepdim=True)
+    x /= norms.clip(SMALLEST_NORM)
     return x

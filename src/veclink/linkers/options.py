@@ -14,7 +14,7 @@ import numpy as np
 
 from veclink.errors import InputError, named
 from veclink.geometry.signatures import RIDGE
-from veclink.linkers.geh import constants as geh
+from veclink.linkers import geh
 from veclink.linkers.span import constants as span
 
 

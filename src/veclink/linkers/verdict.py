@@ -20,7 +20,7 @@ from veclink.data.no_links import (
 )
 from veclink.data.summary import DOUBTFUL, LINKABLE, NOT_LINKABLE
 from veclink.linkers.anchors import Anchors
-from veclink.linkers.geh.constants import AGREED, DISPUTED
+from veclink.linkers.geh import AGREED, DISPUTED
 from veclink.linkers.span.constants import (
     CLEAR_OVERLAP_FACTOR,
     LOW_DIM_OVERLAP_FACTOR,

@@ -14,7 +14,6 @@ from veclink.data.pairs import score
 from veclink.errors import InputError
 from veclink.geometry import nearest
 from veclink.geometry.clouds import Cloud, prepare
-from veclink.geometry.rows import ArrayRows
 from veclink.linkers.anchors import anchors_from_pairs
 from veclink.linkers.geh import local_views as geh_local
 from veclink.linkers.geh.linker import Growth, geh
@@ -50,7 +49,7 @@ def test_it_grows_beyond_the_seeds_neighbourhoods_and_most_links_are_right() -> 
 
 def test_confidence_counts_the_views_that_looked_at_a_pair_and_not_all() -> None:
     found = _grow(more_papers(), links_per_view=40)
-    assert found.chances is not None and np.all(found.votes <= found.chances) and found.chances.max() <= found.views
+    assert np.all(found.votes <= found.chances) and found.chances.max() <= found.views
     assert found.chances[found.n_seeds :].min() < found.views
     assert np.allclose(found.confidence, (1 + found.votes) / (2 + found.chances))
 
@@ -97,17 +96,18 @@ def test_neighbours_are_the_nearest_whether_searched_at_once_or_in_blocks(monkey
 
 def test_clusters_hold_every_link_twice_and_near_ones_together() -> None:
     vectors = _clouds()[0].dense()
-    views = clustered(ArrayRows(vectors), 100, np.random.default_rng(0))
+    views = clustered(len(vectors), vectors.__getitem__, 100, np.random.default_rng(0))
     counts = np.bincount(np.concatenate(views), minlength=len(vectors))
     assert len(views) == 5 and np.all(counts == 2)
     inside = np.mean([(vectors[view] @ vectors[view].T).mean() for view in views])
     assert inside > (vectors @ vectors.T).mean() + 0.02
-    few = clustered(ArrayRows(vectors[:30]), 100, np.random.default_rng(0))
+    few = clustered(30, vectors.__getitem__, 100, np.random.default_rng(0))
     assert [view.tolist() for view in few] == [list(range(30))]
 
 
 def test_clusters_of_duplicates_do_not_crash() -> None:
-    views = clustered(ArrayRows(np.repeat(_clouds()[0].dense()[:2], 50, axis=0)), 20, np.random.default_rng(0))
+    rows = np.repeat(_clouds()[0].dense()[:2], 50, axis=0)
+    views = clustered(100, rows.__getitem__, 20, np.random.default_rng(0))
     assert set(np.concatenate(views).tolist()) == set(range(100))
 
 
@@ -121,9 +121,9 @@ def test_clusters_of_many_links_take_no_room_for_links_times_clusters(monkeypatc
     monkeypatch.setattr(geh_local, "KMEANS_LINKS", 2_000)
     rng = np.random.default_rng(0)
     papers = _clouds()[0].dense()
-    links = ArrayRows(papers[rng.integers(len(papers), size=20_000)][:, :32].copy())
+    links = papers[rng.integers(len(papers), size=20_000)][:, :32].copy()
     tracemalloc.start()
-    views = clustered(links, 20, rng)
+    views = clustered(len(links), links.__getitem__, 20, rng)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert np.all(np.bincount(np.concatenate(views), minlength=20_000) == 2)

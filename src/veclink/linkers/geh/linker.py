@@ -19,16 +19,17 @@ better (bench/results/experiments/geh.json): the furthest links are the isolated
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from veclink.data.pairs import one_to_one, sharing_no_row
+from veclink.data.pairs import one_to_one, pair_keys, sharing_no_row
 from veclink.files.memory import parse_memory
 from veclink.geometry.clouds import Cloud
 from veclink.linkers.anchors import Anchors, no_pairs
 from veclink.linkers.checkpoint import Packed
-from veclink.linkers.geh.constants import BURN_IN, LOCAL_ABOVE, STEADY_COVERAGE, STEADY_ITERATIONS
+from veclink.linkers.geh import BURN_IN, LOCAL_ABOVE, STEADY_COVERAGE, STEADY_ITERATIONS
 from veclink.linkers.geh.local_views import LocalPath
 from veclink.linkers.geh.views import GlobalPath, Proposal, Settings
 from veclink.linkers.options import GehOptions
@@ -42,8 +43,7 @@ DEFAULT_OPTIONS = GehOptions()
 COUNTED_TOGETHER = 1 << 20  # pairs of several views whose votes are counted at once
 
 
-@dataclass(frozen=True)
-class Iteration:
+class Iteration(NamedTuple):
     """One iteration of the growth: views and anchors per view it used, links after it, share of points proposed."""
 
     views: int
@@ -54,66 +54,40 @@ class Iteration:
 
 @dataclass(frozen=True, eq=False)
 class Growth:
-    """What GEH found: the links (seeds first, then by decreasing confidence) and the evidence for each.
+    """What GEH found: the links (seeds first, then by decreasing confidence) and the evidence for each."""
 
-    Attributes
-    ----------
-    pairs : ndarray of shape (n, 2)
-        Rows of A and of B; the first `n_seeds` are the seeds, given and not calibrated.
-    confidence : ndarray of shape (n,)
-        The posterior θ.
-    votes : ndarray of shape (n,)
-        Views, of `views` in all, that proposed the pair.
-    score : ndarray of shape (n,)
-        Its mean csls in those (NaN without a vote).
-    views, n_seeds : int
-        Views in all, and seeds.
-    history : tuple of Iteration
-        What every iteration did.
-    proposed : Votes, optional
-        The votes of every pair that any view proposed, promoted or not.
-    chances : ndarray of shape (n,), optional
-        For each pair, the views that could have proposed it.
-    """
-
-    pairs: np.ndarray
-    confidence: np.ndarray
-    votes: np.ndarray
-    score: np.ndarray
-    views: int
+    pairs: np.ndarray  # (n, 2) rows of A and of B; the first `n_seeds` are the seeds, given and not calibrated
+    confidence: np.ndarray  # (n,) the posterior θ
+    votes: np.ndarray  # (n,) views that proposed the pair
+    chances: np.ndarray  # (n,) views that could have proposed it
+    score: np.ndarray  # (n,) its mean csls in those that did (NaN without a vote)
     n_seeds: int
     history: tuple[Iteration, ...]
-    proposed: Votes | None = None
-    chances: np.ndarray | None = None
+
+    @property
+    def views(self) -> int:
+        """Views in all."""
+        return sum(each.views for each in self.history)
 
     def decided(self, n_given: int) -> Decision:
         """The links with the evidence for each, and whether to believe them; n_given: pairs that it began with."""
-        positions = np.arange(len(self.pairs))
-        given = positions < self.n_seeds
-        growth = [[each.links, each.links] for each in self.history]
-        views = self.chances
-        if views is None:
-            views = np.full(len(given), self.views)
+        given = np.arange(len(self.pairs)) < self.n_seeds
         verdict = geh_verdict(
             self.confidence[self.n_seeds :],
             n_views=self.views,
             most_anchors=max((each.anchors for each in self.history), default=0),
             n_given=n_given,
         )
+        score = self.score.astype(np.float32)
         return Decision(
             "geh",
             verdict,
             pairs=self.pairs,
             probability=np.where(given, 1.0, self.confidence),
-            evidence={
-                "score": self.score.astype(np.float32),
-                "votes": self.votes,
-                "views": views,
-                "given": given,
-            },
+            evidence={"score": score, "votes": self.votes, "views": self.chances, "given": given},
             kept=len(self.pairs),
             rounds=len(self.history),
-            trace={"growth": growth},
+            trace={"growth": [[each.links, each.links] for each in self.history]},
         )
 
 
@@ -156,178 +130,101 @@ def geh(
 class Growing:
     """The links, the votes and the history of a run; each `advance` is one iteration."""
 
-    def __init__(
-        self,
-        a: Cloud,
-        b: Cloud,
-        anchors: Anchors,
-        settings: Settings,
-    ) -> None:
-        options = settings.options
+    def __init__(self, a: Cloud, b: Cloud, anchors: Anchors, settings: Settings) -> None:
+        self.options = settings.options
         self.sizes = len(a), len(b)
         self.seeds = anchors.rows
-        self.most = options.max_iterations if options.bootstrap else 1
-        self.path = _path(a, b, anchors, settings)
+        self.most = self.options.max_iterations if self.options.bootstrap else 1
+        local = self.options.path == "local" or (self.options.path == "auto" and max(self.sizes) > LOCAL_ABOVE)
+        self.path = (LocalPath if local else GlobalPath)(a, b, anchors, settings)
         self.votes = Votes(len(b))
-        self.own_votes = options.own_votes
         self.held = Votes(len(b))  # how many views held each link, counted without own votes only
+        self.looked = [np.zeros(n, np.int64) for n in self.sizes]  # views that looked at each row
         self.pool = no_pairs()
         self.confidence = np.empty(0)
         self.history: list[Iteration] = []
 
     @property
     def finished(self) -> bool:
-        """Whether there is nothing left to propose, or nothing changes."""
-        if len(self.history) >= self.most:
-            return True
-        if not self.history:
-            return False
+        """Whether nothing is left to propose, or the share of points proposed is steady after the burn-in."""
         coverage = [each.coverage for each in self.history]
-        return coverage[-1] == 0.0 or _steady(coverage)
+        if len(coverage) >= self.most or (coverage and coverage[-1] == 0.0):
+            return True
+        last = np.abs(np.diff(coverage))[-STEADY_ITERATIONS:]
+        enough = len(coverage) > BURN_IN and len(last) == STEADY_ITERATIONS
+        return enough and bool((last < STEADY_COVERAGE).all())
 
     def advance(self, rng: np.random.Generator) -> None:
         """Draw views of the links, count their votes, and promote."""
         now = self.path.round(self.pool, rng)
-        n_a, n_b = self.sizes
-        seen_a = np.zeros(n_a, bool)
-        seen_b = np.zeros(n_b, bool)
+        seen = [np.zeros(n, bool) for n in self.sizes]
         waiting: list[Proposal] = []
         for proposal in now.proposals:
-            waiting.append(proposal)
+            for side in (0, 1):
+                seen[side][proposal.pairs[:, side]] = True
+                self.looked[side][proposal.looked[side]] += now.times
+            waiting.append(proposal if self.options.own_votes else self._without_own(proposal, now.times))
             if sum(len(each.pairs) for each in waiting) >= COUNTED_TOGETHER:
-                self._count(waiting)
+                self._count(waiting, now.times)
                 waiting = []
-            seen_a[proposal.pairs[:, 0]] = True
-            seen_b[proposal.pairs[:, 1]] = True
-        self._count(waiting)
-        n_seen = int(seen_a.sum()) + int(seen_b.sum())
-        coverage = n_seen / max(n_a, n_b)
-        chances = self._chances(self.votes.pairs())
-        promoted = _promote(self.votes, chances, self.seeds)
-        self.pool, self.confidence = promoted
-        self.history.append(
-            Iteration(
-                now.views,
-                now.anchors,
-                self._n_links(),
-                coverage,
-            )
-        )
+        self._count(waiting, now.times)
+        self.pool, self.confidence = self._promoted()
+        coverage = sum(int(each.sum()) for each in seen) / max(self.sizes)
+        self.history.append(Iteration(now.views, now.anchors, len(self.seeds) + len(self.pool), coverage))
 
     def pack(self) -> Packed:
         """What has to be kept to go on later."""
         held = {f"held_{name}": value for name, value in self.held.state().items()}
-        arrays = {
-            **self.votes.state(),
-            **held,
-            "pool": self.pool,
-            **self.path.state(),
-        }
-        return arrays, [astuple(each) for each in self.history]
+        looked = {"looked_a": self.looked[0], "looked_b": self.looked[1]}
+        return {**self.votes.state(), **held, **looked, "pool": self.pool, **self.path.state()}, self.history
 
     def unpack(self, packed: Packed) -> None:
         """Go on from what was kept."""
         arrays, iterations = packed
         self.votes.restore(arrays)
-        held = {name: arrays[f"held_{name}"] for name in self.held.state()}
-        self.held.restore(held)
+        self.held.restore({name: arrays[f"held_{name}"] for name in self.held.state()})
         self.path.restore(arrays)
+        self.looked = [arrays["looked_a"], arrays["looked_b"]]
         self.pool = arrays["pool"]
         self.history = [Iteration(*each) for each in iterations]
 
     def progress(self) -> Progress:
         """How far it is."""
         mean = float(self.confidence.mean()) if len(self.confidence) else None
-        return Progress(
-            len(self.history),
-            self.most,
-            self._n_links(),
-            mean,
-            "growing",
-        )
+        return Progress(len(self.history), self.most, self.history[-1].links, mean, "growing")
 
     def result(self) -> Growth:
         """The seeds and the links, with the evidence for each."""
         pairs = np.concatenate([self.seeds, self.pool])
         votes, score = self.votes.of(pairs)
         chances = self._chances(pairs)
-        return Growth(
-            pairs,
-            posterior(votes, chances),
-            votes,
-            score,
-            sum(each.views for each in self.history),
-            len(self.seeds),
-            tuple(self.history),
-            self.votes,
-            chances,
-        )
+        confidence = posterior(votes, chances)
+        return Growth(pairs, confidence, votes, chances, score, len(self.seeds), tuple(self.history))
 
-    def _count(self, proposals: list[Proposal]) -> None:
-        """Count the votes of views: all of them, or those for pairs that a view does not hold as anchors itself."""
-        if not proposals:
-            return
-        if not self.own_votes:
-            n_held = [len(each.held) for each in proposals]
-            held = np.concatenate([each.held for each in proposals])
-            self.held.add(held, np.zeros(len(held)), times=_times(proposals, n_held))
-            _, n_b = self.sizes
-            proposals = [each.without_own(n_b) for each in proposals]
-        n_pairs = [len(each.pairs) for each in proposals]
-        self.votes.add(
-            np.concatenate([each.pairs for each in proposals]),
-            np.concatenate([each.score for each in proposals]),
-            times=_times(proposals, n_pairs),
-        )
+    def _without_own(self, proposal: Proposal, times: int) -> Proposal:
+        """A proposal without the pairs that its view holds as anchors, which are noted down."""
+        held, n_b = proposal.held, self.sizes[1]
+        self.held.add(held, np.zeros(len(held)), times=times)
+        others = ~np.isin(pair_keys(proposal.pairs, n_b), pair_keys(held, n_b))
+        return replace(proposal, pairs=proposal.pairs[others], score=proposal.score[others])
+
+    def _count(self, proposals: list[Proposal], times: int) -> None:
+        if proposals:
+            pairs = np.concatenate([each.pairs for each in proposals])
+            self.votes.add(pairs, np.concatenate([each.score for each in proposals]), times=times)
 
     def _chances(self, pairs: np.ndarray) -> np.ndarray:
-        """The views that had a vote on each pair: of those that looked at it, all but the ones that held it."""
+        """The views that had a vote on each pair: that looked at either of its rows, at most, and did not hold it."""
+        looked_a, looked_b = (looked[rows] for looked, rows in zip(self.looked, pairs.T, strict=True))
         held, _ = self.held.of(pairs)
-        return self.path.chances(pairs) - held
+        return np.minimum(looked_a, looked_b) - held
 
-    def _n_links(self) -> int:
-        return len(self.seeds) + len(self.pool)
-
-
-def _path(
-    a: Cloud,
-    b: Cloud,
-    anchors: Anchors,
-    settings: Settings,
-) -> GlobalPath | LocalPath:
-    path = settings.options.path
-    if path == "auto":
-        larger = max(len(a), len(b))
-        path = "local" if larger > LOCAL_ABOVE else "global"
-    if path == "local":
-        return LocalPath(a, b, anchors, settings)
-    return GlobalPath(a, b, anchors, settings)
-
-
-def _times(proposals: list[Proposal], counts: list[int]) -> np.ndarray:
-    """How many equal views each of so many pairs of each proposal stands for, one after another."""
-    times = [each.times for each in proposals]
-    return np.repeat(times, counts)
-
-
-def _promote(
-    votes: Votes,
-    chances: np.ndarray,
-    seeds: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """The links beyond the seeds, best first, and their confidence: those above Otsu's threshold, one partner each."""
-    confidence = posterior(votes.counts, chances)
-    pairs = votes.pairs()
-    likely = np.flatnonzero(confidence >= otsu(confidence))
-    likely = likely[sharing_no_row(pairs[likely], seeds)]
-    score = votes.mean_scores()
-    chosen = one_to_one(pairs[likely], confidence[likely], score[likely])
-    best = likely[chosen]
-    return pairs[best], confidence[best]
-
-
-def _steady(coverage: list[float]) -> bool:
-    """After the burn-in: the share of points proposed moved by less than 0.01 in each of the last 10 iterations."""
-    last = np.abs(np.diff(coverage))[-STEADY_ITERATIONS:]
-    enough = len(coverage) > BURN_IN and len(last) == STEADY_ITERATIONS
-    return enough and bool((last < STEADY_COVERAGE).all())
+    def _promoted(self) -> tuple[np.ndarray, np.ndarray]:
+        """The links beyond the seeds, best first, and their confidence: above Otsu's threshold, one partner each."""
+        pairs = self.votes.pairs()
+        confidence = posterior(self.votes.counts, self._chances(pairs))
+        likely = np.flatnonzero(confidence >= otsu(confidence))
+        likely = likely[sharing_no_row(pairs[likely], self.seeds)]
+        score = self.votes.mean_scores()
+        best = likely[one_to_one(pairs[likely], confidence[likely], score[likely])]
+        return pairs[best], confidence[best]

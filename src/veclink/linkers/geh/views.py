@@ -1,83 +1,51 @@
-"""GEH's global path: every view is hashed against all rows of both clouds."""
+"""GEH's views: how many there are, which links each holds, and what each proposes that looks at all rows.
+
+Everything runs where the rows lie: in numpy, or on a torch device.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.data.pairs import pair_keys
-from veclink.geometry import signatures
-from veclink.geometry.arrays import Array, asarray, is_numpy, namespace, order_of
+from veclink.geometry.arrays import Array, asarray, concat, full, is_numpy, order_of, to_numpy
 from veclink.geometry.clouds import Cloud
-from veclink.geometry.rows import tiles
+from veclink.geometry.rows import Rows, tiles
+from veclink.geometry.sides import both
+from veclink.geometry.signatures import distances, kernel_hash, kernel_width, unit_rows
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.checkpoint import State
-from veclink.linkers.geh.constants import WIDTH_SAMPLE
-from veclink.linkers.geh.sampling import draw_views, plan
+from veclink.linkers.geh import WIDTH_SAMPLE
 from veclink.linkers.options import GehOptions
 from veclink.matching import match
 
-if TYPE_CHECKING:
-    from veclink.linkers.geh.together import Together
+BLOCK, DEVICE_BLOCK = 8192, 1 << 16  # rows of a cloud at a time, in numpy and on a device
 
-BLOCK = 8192  # rows of a cloud at a time
+Looked = np.ndarray | slice
+"""Rows of one cloud; a slice where they are all."""
 
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """What one view proposes.
+    """What one view proposes."""
 
-    Attributes
-    ----------
-    pairs : ndarray of shape (p, 2)
-        Rows of A and of B.
-    score : ndarray of shape (p,)
-        Their csls.
-    held : ndarray of shape (h, 2)
-        The links beyond the seeds that the view holds as anchors.
-    times : int
-        How many equal views it stands for.
-    """
-
-    pairs: np.ndarray
-    score: np.ndarray
-    held: np.ndarray
-    times: int = 1
-
-    def without_own(self, n_b: int) -> Proposal:
-        """The same without the pairs that the view holds as anchors itself."""
-        proposed = pair_keys(self.pairs, n_b)
-        others = ~np.isin(proposed, pair_keys(self.held, n_b))
-        return replace(
-            self,
-            pairs=self.pairs[others],
-            score=self.score[others],
-        )
-
-
-Proposals = Iterator[Proposal]
+    pairs: np.ndarray  # (p, 2) rows of A and of B
+    score: np.ndarray  # (p,) their csls
+    held: np.ndarray  # (h, 2) the links beyond the seeds that the view holds as anchors
+    looked: tuple[Looked, Looked] = (slice(None), slice(None))  # the rows of A and of B that it looks at
 
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """The views of one iteration.
+    """The views of one iteration."""
 
-    Attributes
-    ----------
-    views : int
-        How many vote.
-    anchors : int
-        Anchors in each of them.
-    proposals : iterator of Proposal
-        One for each view; made when asked for.
-    """
-
-    views: int
-    anchors: int
-    proposals: Proposals
+    views: int  # how many vote
+    anchors: int  # in each of them
+    proposals: Iterator[Proposal]  # made when asked for
+    times: int = 1  # how many equal views each proposal stands for
 
 
 @dataclass(frozen=True)
@@ -88,221 +56,181 @@ class Settings:
     budget: int | None = None
     device: str = "cpu"
 
-    def mutual(
-        self,
-        hash_a: Array,
-        hash_b: Array,
-        held: int,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Mutual nearest neighbours of two sets of signatures; held: bytes that are in use already."""
-        room = None if self.budget is None else max(self.budget - held, 1)
-        found = match(
-            hash_a,
-            hash_b,
-            k=self.options.k,
-            memory=room,
-            device=self.device,
-        )
-        return found.mutual()
+    def placed(self, cloud: Cloud) -> Rows:
+        """The rows of a cloud where views are matched: as they are, or on a torch device, whole where they fit."""
+        if self.device == "cpu":
+            return cloud
+        from veclink.matching.torch_backend import DeviceRows, free_memory, torch_device
+
+        place = torch_device(self.device)
+        room = free_memory(place) if self.budget is None else self.budget
+        return DeviceRows(cloud, place, room // 4)
+
+    def hashed(self, r: Array, sample: Array) -> Array:
+        """Signatures from distances to anchors; the rows of the sample set the width of the kernel."""
+        return unit_rows(r) if self.options.encoding == "raw" else kernel_hash(r, kernel_width(r[sample]))
+
+    def mutual(self, hash_a: Array, hash_b: Array, in_use: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        """Mutual nearest neighbours of two sets of signatures, and their csls; in_use: bytes beside them."""
+        in_use += hash_a.nbytes + hash_b.nbytes
+        room = None if self.budget is None else max(self.budget - in_use, 1)
+        return match(hash_a, hash_b, k=self.options.k, memory=room, device=self.device).mutual()
 
 
 class GlobalPath:
     """Views of the links, each matched over all rows."""
 
-    def __init__(
-        self,
-        a: Cloud,
-        b: Cloud,
-        anchors: Anchors,
-        settings: Settings,
-    ) -> None:
-        self.a = a
-        self.b = b
+    def __init__(self, a: Cloud, b: Cloud, anchors: Anchors, settings: Settings) -> None:
         self.settings = settings
-        self.seed_a, self.seed_b, self.a_first = in_own_order(anchors)
-        self.sample_a = _spaced_rows(a, self.seed_a)
-        self.sample_b = _spaced_rows(b, self.seed_b)
-        self.n_views = 0
-        self.together = self._on_device()
+        self.clouds = settings.placed(a), settings.placed(b)
+        # The seeds in an order of their own, and the side where they are more spread out.
+        given = anchors.left, anchors.right
+        far_a, far_b = (distances(side, side).mean(axis=1, dtype=np.float64) for side in given)
+        order = np.argsort(far_a + far_b, kind="stable")
+        self.seeds = anchors.left[order], anchors.right[order]
+        self.turns = 1 if far_a.mean() >= far_b.mean() else -1
+        self.samples = both(lambda cloud, seeds: spaced(_measured(cloud, seeds)), self.clouds, self.seeds)
 
     def round(self, pool: np.ndarray, rng: np.random.Generator) -> Round:
         """The views of an iteration that begins with this pool (m, 2) of links beyond the seeds."""
-        n_seeds = len(self.seed_a)
-        count, size = plan(
-            n_seeds + len(pool),
-            n_seeds,
-            self.settings.options,
-        )
-        rows_a, rows_b = pool.T
-        left = np.concatenate([self.seed_a, self.a.take(rows_a)])
-        right = np.concatenate([self.seed_b, self.b.take(rows_b)])
-        sides = (left, right) if self.a_first else (right, left)
-        views = draw_views(
-            sides,
-            n_seeds,
-            (count, size),
-            self.settings.options,
-            rng,
-            budget=self.settings.budget,
-            distances=signatures.distances if self.together is None else self.together.distances,
-        )
-        self.n_views += count
-        held = [links_of_view(view, pool, n_seeds) for view in views]
-        proposals = self._proposals(left, right, views, held, count)
-        return Round(count, size, proposals)
+        n_seeds, settings = len(self.seeds[0]), self.settings
+        every = np.arange(n_seeds + len(pool))
+        left, right = (ends_at(*side, every) for side in zip(self.clouds, self.seeds, pool.T, strict=True))
+        planned = plan(len(every), n_seeds, settings.options)
+        sides = (left, right)[:: self.turns]
+        views = draw_views(sides, n_seeds, planned, settings.options, rng, budget=settings.budget)
+        # Where all views are the same one, it is matched once and votes for all.
+        times = planned[0] // len(views)
+        return Round(*planned, self._proposals((left, right), views, pool), times)
 
-    def chances(self, pairs: np.ndarray) -> np.ndarray:
-        """The views that could propose each pair: all of them."""
-        return np.full(len(pairs), self.n_views)
+    def _proposals(self, ends: tuple[Array, Array], views: list[np.ndarray], pool: np.ndarray) -> Iterator[Proposal]:
+        """What each view proposes: distances to all anchors are measured at once where memory allows, else by view."""
+        budget, whole, in_use = self.settings.budget, [], 0
+        for cloud, anchors in zip(self.clouds, ends, strict=True):
+            n_bytes = 4 * cloud.shape[0] * len(anchors)
+            fits = budget is None or n_bytes <= budget // 8
+            whole.append(_measured(cloud, anchors) if fits else None)
+            in_use += n_bytes if fits else 0
+        for view in views:
+            hashes = []
+            for cloud, anchors, r, sample in zip(self.clouds, ends, whole, self.samples, strict=True):
+                held = asarray(view, anchors)
+                of_view = _measured(cloud, anchors[held]) if r is None else r[:, held]
+                hashes.append(self.settings.hashed(of_view, sample))
+            found = self.settings.mutual(hashes[0], hashes[1], in_use)
+            yield Proposal(*found, links_of_view(view, pool, len(self.seeds[0])))
 
     def state(self) -> State:
         """What has to be kept to go on later."""
-        return {"n_views": np.array(self.n_views)}
+        return {}
 
     def restore(self, state: State) -> None:
         """Go on from what was kept."""
-        self.n_views = int(state["n_views"])
 
-    def _proposals(
-        self,
-        left: np.ndarray,
-        right: np.ndarray,
-        views: list[np.ndarray],
-        held: list[np.ndarray],
-        count: int,
-    ) -> Proposals:
-        # Where all views are the same one, it is matched once and votes for all.
-        times = count // len(views)
-        if self.together is None:
-            found = self._one_by_one(left, right, views)
-        else:
-            found = self.together.mutual((left, right), views)
-        for (pairs, score), links in zip(found, held, strict=True):
-            yield Proposal(pairs, score, links, times)
 
-    def _one_by_one(
-        self,
-        left: np.ndarray,
-        right: np.ndarray,
-        views: list[np.ndarray],
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """What each view proposes."""
-        budget = self.settings.budget
-        encoding = self.settings.options.encoding
-        from_a = _AnchorDistances(self.a, left, budget)
-        from_b = _AnchorDistances(self.b, right, budget)
-        for view in views:
-            hash_a = signature(from_a.columns(view), self.sample_a, encoding)
-            hash_b = signature(from_b.columns(view), self.sample_b, encoding)
-            in_use = from_a.nbytes + from_b.nbytes + hash_a.nbytes + hash_b.nbytes
-            yield self.settings.mutual(hash_a, hash_b, in_use)
+def plan(n_links: int, n_seeds: int, options: GehOptions) -> tuple[int, int]:
+    """Views and anchors per view for this many links: `m = ⌈m0·sf⌉`, `s = ⌈ρ0·|L|/sf⌉`.
 
-    def _on_device(self) -> Together | None:
-        """What matches several views at once: on a torch device, where no bytes are counted and clouds are small."""
-        settings = self.settings
-        if settings.device == "cpu" or settings.budget is not None:
-            return None
-        from veclink.linkers.geh.together import Together
+    `sf = 1 + c·ln(|L|/|S|)` (1 when frozen) and `m0 = ⌈2/ρ0⌉` unless told; a single view holds all links.
+    """
+    if options.views == "single":
+        return 1, n_links
+    scale = 1.0
+    if options.schedule == "adaptive":
+        scale += options.growth * math.log(n_links / max(n_seeds, 1))
+    base = options.base_views or math.ceil(2 / options.share)
+    return math.ceil(base * scale), math.ceil(options.share * n_links / scale)
 
-        if not Together.can_hold(len(self.a), len(self.b)):
-            return None
-        return Together(
-            clouds=(self.a, self.b),
-            samples=(self.sample_a, self.sample_b),
-            options=settings.options,
-            device=settings.device,
-        )
+
+def draw_views(
+    sides: tuple[Array, Array],
+    n_seeds: int,
+    planned: tuple[int, int],
+    options: GehOptions,
+    rng: np.random.Generator,
+    *,
+    budget: int | None = None,
+) -> list[np.ndarray]:
+    """Positions of each view's anchors; one view when all would be the same.
+
+    Parameters
+    ----------
+    sides : pair of arrays of shape (n, d1) and (n, d2)
+        Vectors of seeds, then links; first the side whose furthest points are drawn first.
+    n_seeds : int
+        How many of them are seeds.
+    planned : (int, int)
+        Views, and anchors of each.
+    budget : int, optional
+        Bytes that furthest-point sampling may take.
+    """
+    count, size = planned
+    fixed = n_seeds if options.seeds_in_views else 0
+    n_free = len(sides[0]) - fixed
+    extra = min(size - fixed, n_free)
+    if extra <= 0 or extra == n_free:
+        return [np.arange(fixed + max(extra, 0))]
+    drawn = np.empty((count, extra), np.int64)
+    if options.view_choice == "random":
+        for links in drawn:
+            links[:] = rng.choice(n_free, extra, replace=False)
+    else:
+        starts = rng.integers(n_free, size=count)
+        for turn, vectors in enumerate(sides):
+            drawn[turn::2] = furthest_points(vectors[fixed:], starts[turn::2], extra, budget=budget)
+    return [np.concatenate([np.arange(fixed), fixed + links]) for links in drawn]
+
+
+def furthest_points(vectors: Array, starts: np.ndarray, count: int, *, budget: int | None = None) -> np.ndarray:
+    """Furthest-point samples of unit vectors, one for each start, all at once: positions (len(starts), count).
+
+    Each sample begins at its start and takes again and again the vector whose smallest cosine distance to those taken
+    is largest (the first of them, when several are). All distances are computed once, unless they exceed a quarter of
+    the `budget` of bytes.
+    """
+    fits = budget is None or 4 * len(vectors) ** 2 <= budget // 4
+    apart = to_numpy(distances(vectors, vectors)) if fits else None
+    chosen = np.empty((len(starts), count), np.int64)
+    chosen[:, 0] = starts
+    nearest = np.full((len(starts), len(vectors)), np.inf, np.float32)
+    for i in range(1, count):
+        newest = chosen[:, i - 1]
+        gaps = to_numpy(distances(vectors[asarray(newest, vectors)], vectors)) if apart is None else apart[newest]
+        np.minimum(nearest, gaps, out=nearest)
+        nearest[np.arange(len(starts)), newest] = -1.0  # below any distance: never taken again, not even a duplicate
+        chosen[:, i] = np.argmax(nearest, axis=1)
+    return chosen
 
 
 def links_of_view(view: np.ndarray, pool: np.ndarray, n_seeds: int) -> np.ndarray:
     """The links (h, 2) beyond the seeds that a view of positions among seeds, then links of the pool, holds."""
-    beyond = view[view >= n_seeds]
-    return pool[beyond - n_seeds]
+    return pool[view[view >= n_seeds] - n_seeds]
 
 
-def signature(
-    r: Array,
-    sample: Array,
-    encoding: str,
-) -> Array:
-    """Rows of unit length from distances to anchors; the rows of the sample set the width of the kernel."""
-    if not is_numpy(r):
-        return _signature_on_device(r, sample, encoding)
-    if encoding == "raw":
-        return signatures.raw(r)
-    width = signatures.kernel_width(r[sample])
-    return signatures.kernel_hash(r, width)
-
-
-def _signature_on_device(r: Array, sample: Array, encoding: str) -> Array:
-    """As `signature`, of tensors."""
-    h = r
-    if encoding != "raw":
-        gaps = namespace(r).pdist(r[sample].double())
-        gaps = gaps[gaps > 0]
-        width = float(gaps.median()) if len(gaps) else 1.0
-        h = namespace(r).exp(r * (-1.0 / width))
-    squares = (h * h).sum(axis=1)[:, None]
-    return h / squares.sqrt().clip(signatures.SMALLEST_NORM)
+def ends_at(cloud: Rows, seeds: np.ndarray, linked: np.ndarray, positions: np.ndarray) -> Array:
+    """The vectors on one side at positions among seeds (s, d), then linked rows (m,) of a cloud; the seeds first."""
+    is_seed = positions < len(seeds)
+    of_cloud = cloud.take(linked[positions[~is_seed] - len(seeds)])
+    return concat([asarray(seeds[positions[is_seed]], of_cloud), of_cloud])
 
 
 def spaced(r: Array) -> Array:
     """Rows evenly spaced in the order of their mean distance to the anchors, of the distances (n, s)."""
     order = order_of(r.mean(axis=1))
-    count = min(WIDTH_SAMPLE, len(order))
-    spots = np.linspace(0, len(order) - 1, count)
+    spots = np.linspace(0, len(order) - 1, min(WIDTH_SAMPLE, len(order)))
     return order[asarray(spots.astype(np.int64), order)]
 
 
-def _spaced_rows(cloud: Cloud, seeds: np.ndarray) -> np.ndarray:
-    measured = _AnchorDistances(cloud, seeds, None)
-    every = np.arange(len(seeds))
-    return spaced(measured.columns(every))
+def block_of(like: Array) -> int:
+    """How many rows of a cloud are read at a time."""
+    return BLOCK if is_numpy(like) else DEVICE_BLOCK
 
 
-def in_own_order(anchors: Anchors) -> tuple[np.ndarray, np.ndarray, bool]:
-    """The seeds' vectors on both sides, ordered by their distance to all seeds, and whether A's are more spread out."""
-    far_a = _mean_distances(anchors.left)
-    far_b = _mean_distances(anchors.right)
-    order = np.argsort(far_a + far_b, kind="stable")
-    a_first = bool(far_a.mean() >= far_b.mean())
-    return anchors.left[order], anchors.right[order], a_first
-
-
-def _mean_distances(vectors: np.ndarray) -> np.ndarray:
-    apart = signatures.distances(vectors, vectors)
-    return apart.mean(axis=1, dtype=np.float64)
-
-
-class _AnchorDistances:
-    """Distances of a cloud's rows to all anchors of an iteration, in one product where memory allows, else by view."""
-
-    def __init__(
-        self,
-        cloud: Cloud,
-        anchors: np.ndarray,
-        budget: int | None,
-    ) -> None:
-        self._cloud = cloud
-        self._anchors = anchors
-        n = cloud.shape[0]
-        self.nbytes = 4 * n * len(anchors)
-        self._whole: np.ndarray | None = None
-        if budget is None or self.nbytes <= budget // 8:
-            self._whole = self._measure(anchors)
-        else:
-            self.nbytes = 0
-
-    def columns(self, view: np.ndarray) -> np.ndarray:
-        """Distances to the anchors of one view, (n, s)."""
-        if self._whole is not None:
-            return self._whole[:, view]
-        return self._measure(self._anchors[view])
-
-    def _measure(self, anchors: np.ndarray) -> np.ndarray:
-        n = self._cloud.shape[0]
-        r = np.empty((n, len(anchors)), np.float32)
-        for start, stop in tiles(n, BLOCK):
-            block = self._cloud.block(start, stop)
-            r[start:stop] = signatures.distances(block, anchors)
-        return r
+def _measured(cloud: Rows, anchors: Array) -> Array:
+    """Distances (n, s) of all rows of a cloud to anchors (s, d)."""
+    first = cloud.block(0, 1)
+    anchors = asarray(anchors, first) if is_numpy(anchors) else anchors
+    r = full((cloud.shape[0], len(anchors)), 0.0, "float32", first)
+    for start, stop in tiles(len(r), block_of(r)):
+        r[start:stop] = distances(cloud.block(start, stop), anchors)
+    return r
