@@ -100,7 +100,6 @@ CORE = {
 WHOLE = {
     "backends/test_cloud_pair.py": ("large_field",),
     "backends/test_out_of_core.py": ("linked_from_their_files",),
-    "cli/test_new_rows.py": ("killed_match",),
     "files/test_folders.py": ("killed",),
     "files/test_pairs_of_files.py": ("killed",),
     "geometry/test_magnitudes.py": ("the_command_links",),

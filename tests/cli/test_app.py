@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import pty
 import shlex
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -83,22 +80,6 @@ def test_link_json_is_one_object_and_nothing_else_on_stdout(files: Path, tmp_pat
     assert told["output"] == str(tmp_path / "links.parquet")
 
 
-def test_what_a_wanted_precision_costs_is_in_the_json_and_on_the_terminal(files: Path, tmp_path: Path) -> None:
-    told = json.loads(link(files, tmp_path / "links.parquet", "--json")[1])
-    links = veclink.Links.load(tmp_path / "links.parquet")
-    assert told["precision_range"][0] <= told["precision"] <= told["precision_range"][1]
-    assert list(links.summary.recall_range) == told["recall_range"]
-    assert [line["precision"] for line in told["thresholds"]] == [0.99, 0.95, 0.9]
-    out = link(files, tmp_path / "links.parquet")[1]
-    for line in told["thresholds"]:
-        assert f"{line['precision']:.2f} {line['n_links']} {100 * line['recall']:.1f} %" in " ".join(out.split())
-    for line in told["thresholds"][1:2]:
-        kept = json.loads(link(files, tmp_path / "some.csv", "--precision", line["precision"], "--json")[1])
-        assert (kept["n_links"], kept["recall"]) == (line["n_links"], line["recall"])
-        assert kept["precision_range"][0] <= kept["precision"] <= kept["precision_range"][1]
-        assert kept["thresholds"] == told["thresholds"], "it looks at all judged pairs, whichever are kept"
-
-
 def test_contradicting_seeds_are_named_and_strict_refuses_them(files: Path, tmp_path: Path) -> None:
     good = (files / "seeds.csv").read_text()
     (tmp_path / "seeds.csv").write_text(f"{good}91,92\n91,93\n")
@@ -115,40 +96,12 @@ def test_quiet_prints_nothing(files: Path, tmp_path: Path) -> None:
     assert (tmp_path / "links.csv").exists()
 
 
-def test_same_random_state_writes_the_same_file(files: Path, tmp_path: Path) -> None:
-    link(files, tmp_path / "one.csv", "--random-state", 7)
-    link(files, tmp_path / "two.csv", "--random-state", 7)
-    assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
-
-
 def test_link_takes_anchors_that_are_in_neither_collection(files: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.load(files / "a.npy")[20:])
     anchors = ("--anchors", files / "anchors-a.npy", files / "anchors-b.npy")
     code, out, _ = run("link", tmp_path / "a.npy", files / "b.npy", *anchors, "-o", tmp_path / "links.csv", "--json")
     assert code == 0
     assert json.loads(out)["n_links"] > 0.7 * ROWS
-
-
-def test_precision_keeps_the_surest_links(files: Path, tmp_path: Path) -> None:
-    _, every, _ = link(files, tmp_path / "all.parquet", "--json")
-    links = veclink.Links.load(tmp_path / "all.parquet")
-    wanted = float(links.probability[: len(links) // 2].mean())
-    code, some, _ = link(files, tmp_path / "some.parquet", "--precision", wanted, "--json")
-    assert code == 0
-    assert 0 < json.loads(some)["n_links"] == len(links.at(precision=wanted)) <= json.loads(every)["n_links"]
-
-
-def test_ids_of_the_collections_are_in_the_links(tmp_path: Path, files: Path) -> None:
-    for side in ("a", "b"):
-        np.save(tmp_path / f"{side}.npy", np.load(files / f"{side}.npy"))
-        (tmp_path / f"{side}.ids.txt").write_text("".join(f"{side}{row}\n" for row in range(ROWS)))
-    for name in ("seeds", "truth"):
-        rows = list(csv.DictReader((files / f"{name}.csv").open()))
-        (tmp_path / f"{name}.csv").write_text("a,b\n" + "".join(f"a{row['a']},b{row['b']}\n" for row in rows))
-    assert link(tmp_path, tmp_path / "links.csv")[0] == 0
-    code, out, _ = run("eval", tmp_path / "links.csv", "--truth", tmp_path / "truth.csv", "--json")
-    assert code == 0
-    assert json.loads(out)["f1"] > 0.95
 
 
 def test_eval_counts_by_hand(tmp_path: Path) -> None:
@@ -163,14 +116,6 @@ def test_eval_counts_by_hand(tmp_path: Path) -> None:
     code, out, _ = run("eval", tmp_path / "links.csv", "--truth", tmp_path / "truth.csv")
     assert "66.7 %" in out and "40.0 %" in out and "50.0 %" in out
     assert "2 of 3 links" in out and "5 pairs" in out
-
-
-def test_eval_says_when_truth_and_links_speak_of_different_things(tmp_path: Path) -> None:
-    (tmp_path / "links.csv").write_text("a,b\nx1,y1\nx2,y2\n")
-    write_pairs(tmp_path / "truth.csv", [(0, 0), (1, 1)])
-    code, out, err = run("eval", tmp_path / "links.csv", "--truth", tmp_path / "truth.csv")
-    assert (code, out) == (1, "")
-    assert err.count("\n") == 1 and "ids" in err
 
 
 @pytest.mark.parametrize(
@@ -191,12 +136,6 @@ def test_wrong_usage_ends_with_2(files: Path, tmp_path: Path, arguments: list[st
     assert (code, out) == (2, "")
     assert said in err
     assert list(tmp_path.iterdir()) == []
-
-
-def test_missing_output_is_wrong_usage(files: Path) -> None:
-    code, _, err = run("link", files / "a.npy", files / "b.npy")
-    assert code == 2
-    assert "--output" in err
 
 
 @pytest.mark.parametrize("name", ["links.txt", "missing/links.csv", "links", "folder.csv"])
@@ -260,35 +199,6 @@ def test_link_needs_no_seeds(files: Path, tmp_path: Path) -> None:
     assert code == 0 and "Estimated without labels: precision" in out and "Starting from no seeds" in out
     scores = json.loads(run("eval", output, "--truth", files / "truth.csv", "--json")[1])
     assert scores["f1"] > 0.95
-
-
-def test_ctrl_c_ends_with_130_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    """Under a terminal of its own, so that the live progress says when the long work is under way."""
-    terminal, theirs = pty.openpty()
-    arguments = ["link", sample.A, sample.B, "--seeds", sample.SEEDS, "-o", tmp_path / "links.csv"]
-    process = subprocess.Popen(
-        [*SHELL, *map(str, arguments)],
-        stderr=theirs,
-        stdout=subprocess.PIPE,
-        # what is started in the background ignores Ctrl-C, and hands that on
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    os.close(theirs)
-    seen = b""
-    while b"iteration" not in seen:
-        seen += os.read(terminal, 1024)
-    process.send_signal(signal.SIGINT)
-    # The terminal has to be emptied, or the other side waits for room in it.
-    try:
-        while more := os.read(terminal, 1024):
-            seen += more
-    except OSError:  # the other side has closed it
-        pass
-    out, _ = process.communicate()
-    os.close(terminal)
-    assert (process.returncode, out) == (130, b"")
-    assert b"Traceback" not in seen
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_ctrl_c_while_modules_are_loaded_ends_quietly_too() -> None:

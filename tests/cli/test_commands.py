@@ -6,7 +6,6 @@ import csv
 import json
 import re
 import shlex
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,6 @@ from veclink.cli.app import COMMANDS, MOVED, app
 from veclink.cli.shared import print_json
 from veclink.data.links import Links
 from veclink.data.summary import Summary
-from veclink.report.words import advice
-from veclink.stores.opening import address_of
 
 __all__ = ["files"]  # a fixture
 
@@ -43,22 +40,6 @@ def test_help_has_a_short_form_and_tells_each_command_in_full() -> None:
     for group, name, _, does, _ in COMMANDS:
         assert out.index(f"\n{group}:") < out.index(f"\n  {name} ") and f"{does}." in out
     assert "Example: veclink link" in run("link", "-h")[1]
-
-
-def test_the_help_of_link_begins_with_what_most_runs_need() -> None:
-    _, out, _ = run("link", "-h")
-    panels = re.findall(r"╭─ ([\w ]+?) ─", out)
-    assert panels == ["Arguments", "Options", "Advanced"]
-    first = out[out.index("─ Options") : out.index("─ Advanced")]
-    for option in ("--output", "--seeds", "--report", "--precision"):
-        assert option in first
-    assert "--checkpoint" not in first and "--random-state" not in first
-
-
-def test_stores_in_the_examples_are_kinds_that_are_known() -> None:
-    words = [word for each in COMMANDS for word in shlex.split(each.example)]
-    stores = [word for word in words if re.match(r"\w+:/", word)]
-    assert stores and [address_of(each).kind for each in stores]
 
 
 def test_a_csv_of_links_has_what_people_read_and_all_else_where_it_is_asked_for(files: Path, tmp_path: Path) -> None:
@@ -144,25 +125,6 @@ def test_links_that_name_ids_are_used_only_with_collections_that_have_them(files
         assert "a-7" in (tmp_path / output).read_text()
 
 
-def test_inspect_finds_seeds_by_the_ids_of_a_table(files: Path, tmp_path: Path) -> None:
-    seeds, payload = tmp_path / "seeds.csv", ("--payload-a", tmp_path / "a.csv")
-    (tmp_path / "a.csv").write_text("id\n" + "".join(f"a-{row}\n" for row in range(120)))
-    pairs = [(line["a"], line["b"]) for line in csv.DictReader((files / "truth.csv").open())]
-    seeds.write_text("a,b\n" + "".join(f"a-{a},{b}\n" for a, b in pairs[:20]))
-    given = ("inspect", files / "a.npy", files / "b.npy", "--seeds", seeds, "--no-forecast")
-    code, _, told = run(*given)
-    assert code == 1 and "--payload-a FILE" in told
-    code, out, told = run(*given, *payload)
-    assert code == 0, told
-    assert f"--payload-a {tmp_path / 'a.csv'}" in out.replace("\n", "")
-
-
-def test_a_report_names_both_collections_or_none(files: Path, tmp_path: Path) -> None:
-    link(files, tmp_path / "links.csv", "-q")
-    code, _, told = run("report", tmp_path / "links.csv", files / "a.npy", "-o", tmp_path / "page.html")
-    assert code == 2 and "Name both collections, or neither" in told.replace("\n", " ")
-
-
 def test_a_file_is_not_linked_with_itself(files: Path, tmp_path: Path) -> None:
     other = tmp_path / "other-name.npy"
     other.symlink_to(files / "a.npy")
@@ -183,29 +145,6 @@ def test_many_partners_are_asked_for_by_name(files: Path, tmp_path: Path) -> Non
         pairs = veclink.Links.load(output).pairs
         counts[flag] = len(pairs) - len(np.unique(pairs[:, 0]))
     assert counts["--one-to-one"] == 0 and counts["--many-to-many"] == counts["--many"] >= 8
-
-
-def test_the_summary_ends_with_what_to_do_next(files: Path, tmp_path: Path) -> None:
-    output = tmp_path / "links.csv"
-    told = link(files, output)[1]
-    merging = shlex.split(told.splitlines()[-1].partition("store:")[2])
-    assert merging[:4] == ["veclink", "merge", str(files / "a.npy"), str(files / "b.npy")]
-    assert "veclink cut" not in told, "all of these links are sure"
-    assert "Next" not in link(files, output, "--quiet")[1]
-
-
-def test_a_threshold_is_proposed_where_it_keeps_fewer_links_and_none_was_chosen(files: Path, tmp_path: Path) -> None:
-    for name in ("a.npy", "seeds.csv"):
-        (tmp_path / name).symlink_to(files / name)
-    b = np.load(files / "b.npy")
-    np.save(tmp_path / "b.npy", b + 0.07 * np.random.default_rng(0).standard_normal(b.shape).astype(np.float32))
-    output, sure = tmp_path / "links.csv", tmp_path / "sure.csv"
-    told = link(tmp_path, output)[1]
-    cutting = shlex.split(next(line for line in told.splitlines() if "veclink cut" in line).partition("ones:")[2])
-    assert run(*cutting[1:-1], sure)[0] == 0 and 0 < len(Links.load(sure)) < len(Links.load(output))
-    told = link(tmp_path, output, "--precision", 0.8)[1]
-    assert "veclink review" in told and "veclink cut" not in told
-    assert 0 < len(Links.load(output).at(precision=0.95)) < len(Links.load(output))
 
 
 def test_three_collections_become_one_list_of_objects(files: Path, tmp_path: Path) -> None:
@@ -230,15 +169,6 @@ def test_three_collections_become_one_list_of_objects(files: Path, tmp_path: Pat
     assert code == 2 and "whose pairs these are" in told.replace("\n", " ")
 
 
-def test_links_are_compared_with_other_links(files: Path, tmp_path: Path) -> None:
-    before, after = tmp_path / "before.parquet", tmp_path / "after.csv"
-    link(files, before, "-q")
-    links = Links.load(before)
-    links.some(slice(0, len(links) - 5), replace(links.summary, n_links=len(links) - 5)).save(after)
-    told = json.loads(run("eval", after, "--truth", before, "--json")[1])
-    assert (told["right"], told["found"], told["true"]) == (len(links) - 5, len(links) - 5, len(links))
-
-
 @pytest.mark.parametrize("name", MOVED)
 def test_a_command_that_moved_names_the_new_one(name: str) -> None:
     code, out, err = run(name, "a.npy", "b.npy")
@@ -251,19 +181,3 @@ def test_what_is_printed_as_json_is_json(capsys: pytest.CaptureFixture[str]) -> 
         "error": None,
         "ways": [{"ndcg": None}, [1.5, None]],
     }
-
-
-def test_links_of_the_paper_promise_nothing_that_their_votes_do_not_tell(files: Path, tmp_path: Path) -> None:
-    b = np.load(files / "b.npy")
-    for name in ("a.npy", "seeds.csv"):
-        (tmp_path / name).symlink_to(files / name)
-    np.save(tmp_path / "b.npy", b + 0.07 * np.random.default_rng(0).standard_normal(b.shape).astype(np.float32))
-    output = tmp_path / "links.csv"
-    told = link(tmp_path, output, "--method", "geh")[1]
-    assert 0 < len(Links.load(output).at(precision=0.95)) < len(Links.load(output)), "one would be proposed by span"
-    assert "veclink review" in told and "veclink cut" not in told and "below the threshold" not in told
-    merging = ("merge", tmp_path / "a.npy", tmp_path / "b.npy", "--links", output, "--map", "procrustes")
-    told = run(*merging, "-o", tmp_path / "merged.npy")[1]
-    assert "is not known" in told and "would be hidden" not in told
-    assert json.loads(run(*merging, "-o", tmp_path / "merged.npy", "--json")[1])["hidden"] is None
-    assert not any("wrong links to expect" in each for each, _ in advice(Links.load(output), None, 0))

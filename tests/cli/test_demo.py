@@ -33,18 +33,6 @@ def test_the_pages_tell_what_the_demo_gives_today(demo: Demo) -> None:
     assert demo.links.summary.caution == pytest.approx(kept["caution"], abs=0.02)
 
 
-def test_demo_shows_sure_links_doubtful_ones_and_one_that_was_left_out(demo: Demo) -> None:
-    assert [each.kind for each in demo.shown] == ["sure"] * 3 + ["doubtful"] * 3 + ["left out"]
-    shown = [each.probability for each in demo.shown]
-    assert shown == sorted(shown, reverse=True)
-    assert shown[2] >= 0.9 > shown[3] and shown[5] >= demo.links.probability[-1] >= shown[6]
-
-
-def test_demo_says_what_makes_the_doubtful_ones_doubtful(demo: Demo) -> None:
-    assert all(each.doubt.endswith(".") for each in demo.shown if each.kind != "sure")
-    assert not any(each.doubt for each in demo.shown if each.kind == "sure")
-
-
 def test_demo_prints_titles_scores_and_the_next_command_within_80_columns(
     demo: Demo, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

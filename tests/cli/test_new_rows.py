@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import shutil
-import signal
 import subprocess
 import sys
 from contextlib import redirect_stdout
@@ -181,18 +179,6 @@ def test_the_walk_cuts_both_ways(files: Path, walked: dict[str, str]) -> None:
     assert (more.probability >= 0.3).all() and more.considered is not None
 
 
-def test_cut_asks_for_one_wish_and_says_what_a_csv_lacks(files: Path, walked: dict[str, str], tmp_path: Path) -> None:
-    code, said = command("cut", files / "links.parquet", "-o", tmp_path / "x.csv")
-    assert code == 2 and "one of --precision, --probability and --links" in said
-    code, said = command("cut", files / "sure.csv", "--probability", "0.1", "-o", tmp_path / "x.csv")
-    assert code == 0 and "holds links only" in said
-    code, said = command("cut", files / "links.parquet", "--precision", "0.9", "-o", tmp_path / "x.csv")
-    caution = Links.load(files / "links.parquet").summary.caution
-    assert code == 0 and f"expected wrong link counts as {caution:.1f}." in said and "links only" not in said
-    code, said = command("cut", files / "links.parquet", "--links", 10**6, "-o", tmp_path / "x.csv")
-    assert code == 1 and "pairs were judged" in said
-
-
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 @pytest.mark.parametrize("wish", [("--precision", "0.9"), ("--probability", "0.1"), ("--links", "0")])
 def test_a_cut_of_no_links_is_empty_and_says_why(ending: str, wish: tuple[str, str], tmp_path: Path) -> None:
@@ -222,83 +208,6 @@ def test_match_prints_json_and_refuses_what_it_cannot_use(tmp_path: Path) -> Non
     assert code == 1 and "is not a linker" in said
 
 
-def test_match_says_that_it_knew_the_rows_before_and_not_why_the_first_run_was_trusted(tmp_path: Path) -> None:
-    grown = grown_papers()
-    fitted().save(tmp_path / "linker")
-    np.save(tmp_path / "b.npy", grown.b)
-    np.save(tmp_path / "monday.npy", grown.new[:25])
-    np.save(tmp_path / "tuesday.npy", grown.new[25:45])
-
-    def match(day: str, *more: str) -> str:
-        given = ["match", f"{tmp_path}/{day}.npy", "--linker", f"{tmp_path}/linker", "-o", f"{tmp_path}/{day}.csv"]
-        told = CliRunner().invoke(app, [*given, "--against", f"{tmp_path}/b.npy", *more])
-        assert told.exit_code == 0, told.stderr
-        return " ".join(told.stdout.split())
-
-    first = match("monday", "--update")
-    assert "of the 25 new rows seem to have a partner" in first and "Starting from seeds" not in first
-    assert "knows the new rows now" in first and "knew these rows before" not in first
-    written = (tmp_path / "monday.csv").read_bytes()
-    match("tuesday", "--update")
-    for more in ([], ["--update"]):
-        again = match("monday", *more)
-        assert "knew these rows before" in again and "knows the new rows now" not in again and " 0 links" not in again
-        assert (tmp_path / "monday.csv").read_bytes() == written
-    assert json.loads(match("monday", "--json"))["known_before"] is True
-    assert Linker.load(tmp_path / "linker").sizes == (285, 300)
-
-
-def test_match_skips_zero_vectors_where_it_is_told_to(tmp_path: Path) -> None:
-    grown = grown_papers()
-    fitted().save(tmp_path / "linker")
-    np.save(tmp_path / "b.npy", grown.b)
-    np.save(tmp_path / "new.npy", np.insert(grown.new, 5, 0, axis=0))
-    given = ["match", f"{tmp_path}/new.npy", "--linker", f"{tmp_path}/linker", "-o", f"{tmp_path}/new.csv"]
-    given += ["--against", f"{tmp_path}/b.npy", "--update"]
-    told = CliRunner().invoke(app, given)
-    assert told.exit_code == 1 and "--skip-zero" in told.stderr and not (tmp_path / "new.csv").exists()
-    told = CliRunner().invoke(app, [*given, "--skip-zero"])
-    assert told.exit_code == 0 and "1 of the 61 new rows is zero and left out" in told.stdout
-    assert Linker.load(tmp_path / "linker").sizes == (301, 300)
-
-
-def test_link_refuses_a_place_for_the_linker_before_it_works(files: Path, tmp_path: Path) -> None:
-    (tmp_path / "kept.txt").write_text("mine")
-    given = ("link", files / "a.npy", files / "b.npy", "--seeds", files / "seeds.csv", "-o", tmp_path / "links.csv")
-    code, said = command(*given, "--save-linker", tmp_path)
-    assert code == 1 and "other files, which would be lost: 'kept.txt'" in said
-    code, said = command(*given, "--save-linker", tmp_path / "no" / "such")
-    assert code == 1 and "does not exist" in said
-    code, said = command(*given, "--save-linker", tmp_path / "linker", "--method", "geh")
-    assert code == 2 and "--method span" in said
-    assert not (tmp_path / "links.csv").exists()
-
-
-@pytest.mark.parametrize(("kind", "steps"), [("match", (1, 4)), ("update", (2, 5, 7, 9, 12, 15))])
-def test_a_killed_match_that_is_run_again_ends_like_one_that_was_not(
-    tmp_path: Path, kind: str, steps: tuple[int, ...]
-) -> None:
-    """Real processes and real SIGKILLs, before each change of a name on disk."""
-    grown = grown_papers()
-    save(tmp_path / "new.npy", grown.new, first=240)
-    save(tmp_path / "b.npy", grown.b)
-    fitted().save(tmp_path / "linker")
-    folders: list[tuple[int, str]] = []
-    for step in (0, *steps):
-        folder = tmp_path / str(step)
-        shutil.copytree(tmp_path / "linker", folder / "linker")
-        folders.append((step, str(folder)))
-    given = [sys.executable, "-c", KILLED, json.dumps(folders), kind]
-    run = subprocess.run(given, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
-    ended = json.loads(run.stdout)
-    assert ended[0] == 0 and ended[1:] == [-signal.SIGKILL] * len(steps)
-    expected = content(Path(folders[0][1]))
-    for _, place in folders[1:]:
-        assert content(Path(place)) == expected
-    assert Linker.load(tmp_path / "0" / "linker").sizes[0] == (300 if kind == "update" else 240)
-
-
 def content(folder: Path) -> dict[str, Any]:
     """All files below a folder that are not what a killed run left for the next one to clear away."""
     left = (path for path in sorted(folder.rglob("*")) if not path.name.startswith(".veclink-"))
@@ -324,24 +233,6 @@ def test_of_two_updates_at_once_none_is_lost_silently(tmp_path: Path, moment: st
         patch.chdir(tmp_path)
         assert command(*again)[0] == 0
     assert Linker.load(tmp_path / "linker").sizes == (285, 300)
-
-
-def test_new_rows_are_named_by_a_table_of_ids(tmp_path: Path) -> None:
-    grown = grown_papers()
-    for name, vectors in (("new", grown.new), ("b", grown.b)):
-        np.save(tmp_path / f"{name}.npy", vectors)
-    (tmp_path / "new.csv").write_text("id\n" + "".join(f"new-{row}\n" for row in range(len(grown.new))))
-    fitted().save(tmp_path / "linker")
-    found = tmp_path / "links.csv"
-    given = ["match", str(tmp_path / "new.npy"), "--linker", str(tmp_path / "linker"), "-o", str(found)]
-    given += ["--against", str(tmp_path / "b.npy"), "--payload-a", str(tmp_path / "new.csv")]
-    told = CliRunner().invoke(app, given)
-    assert told.exit_code == 0, told.output
-    links = Links.load(found)
-    assert links.ids_a is not None and links.ids_a.tolist() == [f"new-{row}" for row in links.pairs[:, 0].tolist()]
-    place = given.index("--against")
-    told = CliRunner().invoke(app, [*given[:place], *given[place + 2 :], "--side", "b"])
-    assert told.exit_code == 2 and "--payload-b is their file" in " ".join(told.stderr.split())
 
 
 def test_match_refuses_to_write_over_what_its_linker_needs(tmp_path: Path) -> None:

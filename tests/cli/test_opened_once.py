@@ -75,14 +75,6 @@ def test_merge_opens_each_store_and_its_output_once(
         assert store.exists() == bool(more)
 
 
-def test_translate_of_a_linked_collection_opens_each_store_once(
-    stores: dict[str, str], pairs: Path, opened: Counter[str]
-) -> None:
-    given = ("--links", pairs, "--a", stores["a"], "--b", stores["b"])
-    run("translate", stores["a"], *given, "-o", stores["merged"], "-q")
-    assert opened == {"a": 1, "b": 1, "merged": 1}
-
-
 def test_the_other_commands_open_each_store_once(
     stores: dict[str, str], pairs: Path, opened: Counter[str], tmp_path: Path
 ) -> None:

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-import veclink
-from scratch_left import left_in
 from span_papers import some_papers
 from veclink import Translator, open_collection
 from veclink.cli.app import app
-from veclink.errors import InputError
 
 KILLED = """
 import os, signal
@@ -50,13 +43,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         np.save(folder / f"{side}.npy", vectors)
         (folder / f"{side}.ids.txt").write_text("".join(f"{side}{row}\n" for row in range(len(vectors))))
     (folder / "links.csv").write_text("a,b\n" + "".join(f"a{x},b{y}\n" for x, y in papers.truth.tolist()))
-    return folder
-
-
-@pytest.fixture(autouse=True)
-def scratch(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path_factory.mktemp("scratch")
-    monkeypatch.setenv("VECLINK_SCRATCH", str(folder))
     return folder
 
 
@@ -96,17 +82,6 @@ def test_merge_says_before_it_writes_how_many_objects_wrong_links_would_hide(fil
     assert json.loads(out)["hidden"] == pytest.approx(120 * 0.03 + 60 * 0.2)
 
 
-def test_merge_says_what_becomes_of_ids_that_both_have(files: Path, tmp_path: Path) -> None:
-    for side in "ab":
-        count = len(np.load(files / f"{side}.npy"))
-        (tmp_path / f"{side}.ids.txt").write_text("".join(f"paper {i}\n" for i in range(count)))
-        (tmp_path / f"{side}.npy").symlink_to(files / f"{side}.npy")
-    pairs = [line.split(",")[:2] for line in (files / "links.csv").read_text().splitlines()[1:]]
-    (tmp_path / "links.csv").write_text("a,b\n" + "".join(f"paper {a[1:]},paper {b[1:]}\n" for a, b in pairs))
-    code, out, error = merge(tmp_path, tmp_path / "merged.parquet", "--union-only")
-    assert (code, error) == (0, "") and "A's ids are written with 'a:' before them, as B has some of them too" in out
-
-
 def test_merge_tells_json_alone_on_stdout(files: Path, tmp_path: Path) -> None:
     code, out, _ = merge(files, tmp_path / "m.npy", "--yes", "--json")
     told = json.loads(out)
@@ -141,17 +116,6 @@ def test_merge_and_cluster_say_so_when_links_are_wrong_or_the_wrong_way_round(fi
     assert code == 0 and "no better than chance" in err
 
 
-def test_merge_into_what_is_there_needs_to_be_told_so(files: Path, tmp_path: Path) -> None:
-    output = tmp_path / "m.npy"
-    np.save(output, np.ones((2, 2)))
-    code, out, _ = merge(files, output)
-    assert code == 0 and "--replace" in out
-    code, out, err = merge(files, output, "--yes")
-    assert (code, out) == (1, "") and "there already" in err and np.load(output).shape == (2, 2)
-    assert merge(files, output, "--yes", "--replace")[0] == 0
-    assert np.load(output).shape == (420, 128)
-
-
 def test_dedupe_lists_every_row_of_a_with_its_partner(files: Path, tmp_path: Path) -> None:
     code, out, _ = merge(files, tmp_path / "known.csv", "--dedupe")
     assert code == 0 and "180 of the 300 rows" in out and "dry run" in out and not list(tmp_path.iterdir())
@@ -175,47 +139,6 @@ def test_a_merge_never_writes_over_what_is_there_unless_told(files: Path, tmp_pa
     assert (code, out) == (1, "") and "there already" in err
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
     assert merge(files, output, "--yes", "--replace")[0] == 0
-
-
-def test_what_cannot_be_read_is_in_the_way_of_a_merge(files: Path, tmp_path: Path) -> None:
-    (tmp_path / "m.parquet").write_text("no table")
-    code, _, err = merge(files, tmp_path / "m.parquet", "--yes")
-    assert code == 1 and "there already" in err and "--replace" in err
-
-
-def test_a_translation_that_is_there_already_is_refused_before_a_map_is_fitted(files: Path, tmp_path: Path) -> None:
-    given = ("translate", files / "a.npy", "-o", tmp_path / "t.npy", "--links", files / "links.csv")
-    sides = ("--a", files / "a.npy", "--b", files / "b.npy")
-    assert run(*given, *sides, "--map", "procrustes")[0] == 0
-    written = (tmp_path / "t.npy").stat().st_mtime_ns
-    code, _, err = run(*given, *sides, "--map", "ridge", "--save", tmp_path / "t.safetensors")
-    assert code == 1 and "there already" in err and not (tmp_path / "t.safetensors").exists()
-    assert (tmp_path / "t.npy").stat().st_mtime_ns == written
-
-
-def test_union_translates_nothing(files: Path, tmp_path: Path) -> None:
-    code, out, _ = merge(files, tmp_path / "union.npy", "--union-only", "--yes", "--json")
-    told = json.loads(out)
-    assert code == 0 and told["space"] == "both" and "translator" not in told
-    union = np.load(tmp_path / "union.npy")
-    assert union.shape == (420, 128) and not union[300:, 96:].any()
-
-
-@pytest.mark.parametrize(
-    ("output", "more", "code", "said"),
-    [
-        ("m.xyz", [], 1, "m.xyz"),
-        ("m.npy", ["--map", "magic"], 2, "magic"),
-        ("m.npy", ["--sure", "2"], 2, "--sure"),
-        ("known.npy", ["--dedupe"], 1, ".csv"),
-    ],
-)
-def test_merge_refuses_what_makes_no_sense(
-    files: Path, tmp_path: Path, output: str, more: list[str], code: int, said: str
-) -> None:
-    given = merge(files, tmp_path / output, "--yes", *more)
-    assert given[:2] == (code, "") and said in given[2]
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -247,22 +170,6 @@ def test_merge_refuses_a_wrong_option_before_it_reads_collections(
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_dedupe_refuses_a_list_of_other_rows_before_it_reads_b(files: Path, tmp_path: Path) -> None:
-    known = tmp_path / "known.csv"
-    known.write_text("a,b,probability\na1,b1,1.0\n")
-    given = ("--links", files / "links.csv", "-o", known, "--dedupe", "--yes")
-    code, _, err = run("merge", files / "a.npy", tmp_path / "missing_b.npy", *given)
-    assert code == 1 and "known.csv is there already" in err and "missing_b" not in err
-
-
-def test_merge_in_python_refuses_what_is_there_before_it_reads_collections(files: Path, tmp_path: Path) -> None:
-    np.save(tmp_path / "m.npy", np.ones((2, 2)))
-    with pytest.raises(InputError, match=r"m\.npy is there already"):
-        veclink.merge("missing_a.npy", "missing_b.npy", files / "links.csv", to=tmp_path / "m.npy")
-    with pytest.raises(InputError, match=r"none\.csv cannot be read"):
-        veclink.merge("missing_a.npy", "missing_b.npy", "none.csv")
-
-
 def test_merge_never_writes_over_an_input(files: Path) -> None:
     before = (files / "b.npy").read_bytes()
     code, _, err = merge(files, files / "b.npy", "--yes", "--replace")
@@ -292,25 +199,6 @@ def test_merge_never_writes_over_the_ids_of_an_input_nor_unasked_over_those_of_a
     assert len(open_collection(tmp_path / "c.npy").ids) == 420
 
 
-@pytest.mark.stores
-def test_a_killed_merge_leaves_nothing_and_is_done_again(files: Path, tmp_path: Path, scratch: Path) -> None:
-    """A real process and a real SIGKILL, while the second of seven batches goes into the table."""
-    output = f"lancedb://{tmp_path}/db#merged"
-    given = ["merge", files / "a.npy", files / "b.npy", "--links", files / "links.csv", "-o", output]
-    process = subprocess.run(
-        [sys.executable, "-c", KILLED, *map(str, given), "--map", "procrustes", "--yes"],
-        env={**os.environ, "VECLINK_SCRATCH": str(scratch)},
-    )
-    assert process.returncode == -signal.SIGKILL
-    with pytest.raises(InputError, match="does not exist"):
-        open_collection(output)
-    assert merge(files, output, "--yes")[0] == 0
-    assert not left_in(scratch)
-    straight = tmp_path / "straight.npy"
-    assert merge(files, straight, "--yes")[0] == 0
-    np.testing.assert_array_equal(open_collection(output).vectors, np.load(straight))
-
-
 def test_translate_fits_saves_and_is_used_again(files: Path, tmp_path: Path) -> None:
     given = ("--links", files / "links.csv", "--a", files / "a.npy", "--b", files / "b.npy", "--map", "procrustes")
     saved = tmp_path / "ab.safetensors"
@@ -322,12 +210,6 @@ def test_translate_fits_saves_and_is_used_again(files: Path, tmp_path: Path) -> 
     expected = Translator.load(saved).transform(np.load(files / "a.npy"))
     np.testing.assert_array_equal(np.load(tmp_path / "one.npy"), expected)
     assert open_collection(tmp_path / "one.npy").ids[0] == "a0"
-
-
-def test_translate_goes_back_as_well(files: Path, tmp_path: Path) -> None:
-    given = ("--links", files / "links.csv", "--a", files / "a.npy", "--b", files / "b.npy", "--map", "procrustes")
-    code, _, _ = run("translate", files / "b.npy", "-o", tmp_path / "b-in-a.npy", *given, "--reverse")
-    assert code == 0 and np.load(tmp_path / "b-in-a.npy").shape == (300, 96)
 
 
 @pytest.mark.parametrize(
@@ -358,9 +240,3 @@ def test_cluster_writes_a_label_for_every_vector(files: Path, tmp_path: Path) ->
     code, out, _ = run(*given, "--resolution", 2, "--device", "cpu", "--json", "--examples", 1)
     told = json.loads(out)
     assert code == 0 and told["resolution"] == 2 and len(told["largest"][0]["examples"]["a"]) == 1
-
-
-def test_cluster_refuses_two_wishes_at_once(files: Path, tmp_path: Path) -> None:
-    given = ("cluster", files / "a.npy", files / "b.npy", "--links", files / "links.csv", "-o", tmp_path / "c.csv")
-    code, out, err = run(*given, "--clusters", 6, "--resolution", 1)
-    assert (code, out) == (2, "") and "--resolution" in err
