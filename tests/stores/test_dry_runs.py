@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from own_process import alone
 from scratch_left import left_in
 from veclink.cli.app import app
 from veclink.data.links import Links
@@ -73,15 +72,3 @@ def test_reading_chroma_leaves_its_files_as_they_are(tmp_path: Path, scratch: Pa
     assert np.allclose(open_collection(url).vectors, vectors)
     assert contents(tmp_path) == before
     assert not left_in(scratch)
-
-
-@pytest.mark.parametrize("url", URLS)
-def test_a_dry_run_says_which_objects_would_be_noted(tmp_path: Path, url: str) -> None:
-    address = url.format(tmp_path)
-    assert alone(write_objects, address)[0] == 0  # an engine would still have open what this process wrote
-    assert annotate(links_of(30, 40), address, "a").new == 20
-
-
-def write_objects(address: str) -> None:
-    with open_store(address, write=True) as store:
-        store.write([Batch(np.ones((30, 4), np.float32), np.arange(30))])

@@ -77,26 +77,6 @@ def test_links_between_two_databases_are_those_of_files_and_go_back_to_both(pape
     assert set(zip(annotated.ids_a, annotated.ids_b, strict=True)) == set(zip(links.ids_a, links.ids_b, strict=True))
 
 
-def test_seeds_and_anchors_work_with_urls_too(papers: Path, tmp_path: Path) -> None:
-    a, b = (veclink.open_collection(papers / f"{side}.npy") for side in "ab")
-    left, right = (list(side) for side in read_pairs(papers / "seeds.csv"))
-    for side, collection, names in (("a", a, left), ("b", b, right)):
-        rows = [collection.ids.tolist().index(name) for name in names]
-        with open_store(f"duckdb://{tmp_path}/x.duckdb#{side}", write=True) as store:
-            store.write([Batch(collection.vectors[rows], collection.ids[rows])])
-    urls = [f"duckdb://{tmp_path}/x.duckdb#{side}" for side in "ab"]
-    files = [papers / "a.npy", papers / "b.npy"]
-    code, out, _ = run("link", *files, "--anchors", *urls, "-o", tmp_path / "links.csv", "--json")
-    assert code == 0 and json.loads(out)["n_links"] > ROWS // 4
-
-
-def test_a_store_that_is_not_there_is_one_sentence_and_exit_code_1(papers: Path, tmp_path: Path) -> None:
-    url = f"lancedb://{tmp_path}/none#papers"
-    code, out, told = run("link", url, papers / "b.npy", "-o", tmp_path / "links.csv")
-    assert (code, out) == (1, "") and told == f"veclink: {url} does not exist; check the name.\n"
-    assert not (tmp_path / "links.csv").exists()
-
-
 @pytest.mark.parametrize("url", ["{}/m.npy", "sqlite:///{}/m.db#all", "qdrant:///{}/m#all", "chroma:///{}/m#all"])
 def test_a_merge_of_what_is_not_there_leaves_nothing_where_it_would_have_gone(url: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="missing_a"):

@@ -62,14 +62,6 @@ def test_vectors_alone_are_a_collection(column: Any) -> None:
     assert collection.ids is None and collection.payload is None
 
 
-@pytest.mark.parametrize("called", [None, "paper"])
-def test_a_frame_of_dimensions_keeps_its_index_as_ids(called: str | None) -> None:
-    collection = open_collection(pd.DataFrame(VECTORS, index=pd.Index(IDS, name=called)))
-    assert collection.ids is not None and collection.ids.tolist() == IDS
-    np.testing.assert_array_equal(collection.vectors, VECTORS)
-    assert collection.payload is None
-
-
 @pytest.mark.parametrize(
     "index",
     [
@@ -86,34 +78,6 @@ def test_a_named_index_that_is_not_the_ids_is_payload(index: pd.Index) -> None:
     collection = open_collection(frame)
     assert collection.payload.to_pydict() == {"title": TITLES, index.name: index.tolist()}
     assert (collection.ids is None) == (index.name != "code")
-
-
-def test_a_named_index_that_counts_is_the_ids_and_one_without_a_name_is_nothing() -> None:
-    frame = pd.DataFrame({"embedding": list(VECTORS)}, index=pd.RangeIndex(10, 14))
-    assert open_collection(frame).ids is None
-    assert open_collection(frame.rename_axis("paper")).ids.tolist() == [10, 11, 12, 13]
-
-
-def test_an_index_without_a_name_that_repeats_is_refused() -> None:
-    frame = pd.DataFrame({"embedding": list(VECTORS)}, index=[0, 1, 0, 1])
-    with pytest.raises(InputError, match="make every id unique"):
-        open_collection(frame)
-
-
-@pytest.mark.parametrize(
-    ("frame", "said"),
-    [
-        (pd.DataFrame({"title": TITLES}), "holds no vectors"),
-        (pd.DataFrame({"vector": TITLES}), "vectors are lists of numbers"),
-        (pd.DataFrame({"vector": [np.ones(2), np.ones(3)]}), "but of 3 in row 1"),
-        (pd.DataFrame({"vector": ["text", 1]}), "cannot be read as a table"),
-        (pl.DataFrame({"u": VECTORS, "w": VECTORS}), "2 fields that could be the vectors"),
-        (pl.DataFrame({"v": VECTORS}).clear(), "has no rows"),
-    ],
-)
-def test_what_is_no_collection_is_refused_in_a_sentence(frame: Any, said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        open_collection(frame)
 
 
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])

@@ -17,7 +17,7 @@ from own_process import alone
 from store_kinds import KINDS, Kind, ids_of, rows_of
 from veclink.stores import open_store
 from veclink.stores.engines.local import NAMES_A_FILE
-from veclink.stores.opening import open_collection, open_target
+from veclink.stores.opening import open_collection
 from veclink.stores.protocol import Batch
 
 OLD, NEW, MANY = rows_of(5), rows_of(9, seed=1), 3000
@@ -162,39 +162,3 @@ def test_a_folder_that_milvus_had_only_begun_to_make_or_drop_is_no_obstacle(tmp_
     (half / "partitions/rows.parquet").write_bytes(b"of a collection that was being dropped")
     write(url, NEW, replace=True)
     assert np.array_equal(open_collection(url).vectors, NEW) and not half.exists()
-
-
-def test_a_table_of_links_that_milvus_had_only_begun_to_make_is_made(tmp_path: Path) -> None:
-    url = f"milvus://{tmp_path}/m.db#links"
-    write(f"milvus://{tmp_path}/m.db#papers", OLD)
-    (tmp_path / "m.db/collections/links").mkdir()
-    with open_store(url, write=True) as store:
-        store.put_links({(1, 2): 0.5}, [])
-        assert store.links() == {(1, 2): 0.5}
-
-
-def export_and_die(url: str) -> None:
-    """Write links, and die in the middle of them."""
-    from qdrant_client.local.persistence import CollectionPersistence
-
-    persist, left = CollectionPersistence.persist, [30]
-
-    def counted_persist(self: Any, point: Any) -> None:
-        left[0] -= 1
-        if not left[0]:
-            os.kill(os.getpid(), signal.SIGKILL)
-        persist(self, point)
-
-    CollectionPersistence.persist = counted_persist
-    with open_store(url, write=True) as store:
-        store.put_links({(row, row): 0.9 for row in range(50)}, [])
-
-
-def test_links_that_a_killed_run_wrote_to_a_qdrant_folder_are_all_there_or_none(tmp_path: Path) -> None:
-    url = f"qdrant://{tmp_path}/q#links"
-    older = {(row, row): 0.5 for row in range(50)}
-    with open_store(url, write=True) as store:
-        store.put_links(older, [])
-    assert alone(export_and_die, url)[0] == -signal.SIGKILL
-    with open_target(url, write=False) as store:
-        assert store.links() == older

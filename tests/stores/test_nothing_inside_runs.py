@@ -16,10 +16,10 @@ from qdrant_client import QdrantClient, models
 
 from harmful_stores import ROWS, Harmful, harmful_model, harmful_pickle, reading, run, writing
 from store_kinds import ids_of, lists, payload_of, rows_of
-from veclink.errors import InputError, StoreError
+from veclink.errors import InputError
 from veclink.linkers.checkpoint import Checkpoint
 from veclink.stores import open_store
-from veclink.stores.engines.qdrant import check_folder, check_plain
+from veclink.stores.engines.qdrant import check_plain
 from veclink.stores.opening import open_collection
 from veclink.stores.protocol import Batch
 
@@ -139,18 +139,6 @@ def test_a_safe_qdrant_folder_is_read_and_written_as_before(tmp_path: Path) -> N
     assert "links" in {each.name for each in (tmp_path / "db" / "collection").iterdir()}
 
 
-@pytest.mark.parametrize(
-    ("where", "rows"),
-    [("year>=2050", range(50, 60)), ("year=2003", [3]), ("tags=t7", [7]), ("tags=x", range(60)), ("none=1", [])],
-)
-def test_a_filter_gives_what_the_client_gives(tmp_path: Path, where: str, rows: list[int]) -> None:
-    url = with_a_third_column(tmp_path / "db", qdrant(tmp_path / "db", None))
-    with open_store(f"{url}?where={where}") as store:
-        assert store.count() == len(rows)
-        ids = [each for batch in store.batches(7) for each in batch.ids.tolist()]
-    assert ids == list(rows)
-
-
 @pytest.mark.parametrize("name", ["os.system", "BaseModel", "PointStruct.model_construct", "PointStruct.__init__"])
 def test_only_whole_names_of_points_are_loaded(name: str) -> None:
     module = b"qdrant_client.http.models.models"
@@ -159,12 +147,6 @@ def test_only_whole_names_of_points_are_loaded(name: str) -> None:
     assert pickle.loads(data.replace(text, b"PointStruct").replace(bytes([len(text)]) + b"P", b"\x0bP"))
     with pytest.raises(InputError, match="cannot be read safely"):
         check_plain(data, "it")
-
-
-def test_a_qdrant_folder_whose_points_cannot_be_told_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    with_points_as_a_view(tmp_path / "db", qdrant(tmp_path / "db", None))
-    with pytest.raises(StoreError, match="layout that is not known here; open it with qdrant-client if you trust it"):
-        check_folder(tmp_path / "db", "papers", "it")
 
 
 def test_a_model_named_in_a_lance_table_is_not_loaded(tmp_path: Path) -> None:

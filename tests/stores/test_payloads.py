@@ -91,13 +91,6 @@ def test_a_column_of_ids_names_rows_that_came_without(tmp_path: Path, ending: st
     assert repeating.ids is None and repeating.payload.column_names == ["id", "title"], "these name nothing"
 
 
-@pytest.mark.parametrize("spelling", ["ID", "Id", "IDS"])
-def test_ids_are_found_in_capitals_too(tmp_path: Path, spelling: str) -> None:
-    path = write(tmp_path / "t.csv", {spelling: ["08", "7", "x"], "title": TITLES})
-    assert with_payload(PLAIN, path).ids.tolist() == ["08", "7", "x"]
-    assert with_payload(NAMED, path).payload.to_pydict() == {"title": [TITLES[1], TITLES[2], TITLES[0]]}
-
-
 @pytest.mark.parametrize("column", ["doc_id", "document_id", "uid", "key", "docId", "_id", "DocID"])
 def test_a_column_that_could_name_the_rows_is_told_of_and_not_taken_unasked(tmp_path: Path, column: str) -> None:
     path = write(tmp_path / "t.csv", {column: ["08", "7", "x"], "title": TITLES})
@@ -107,28 +100,6 @@ def test_a_column_that_could_name_the_rows_is_told_of_and_not_taken_unasked(tmp_
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert open_collection(opened) is opened, "once is enough"
-
-
-@pytest.mark.parametrize(
-    "columns",
-    [{"doc_id": ["x", "x", "y"]}, {"doc_id": ["x", None, "y"]}, {"doc_id": list("xyz"), "uid": list("uvw")},
-     {"grid": list("xyz"), "monkey": list("xyz"), "paid": [1, 2, 3]}, {"id": list("abc"), "doc_id": list("xyz")}],
-)  # fmt: skip
-def test_columns_that_cannot_be_ids_or_are_several_are_not_told_of(columns: dict[str, list[object]]) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        open_collection(PLAIN, payload=columns)
-
-
-def test_a_table_of_ids_alone_is_no_payload_where_the_rows_have_theirs(tmp_path: Path) -> None:
-    found = with_payload(NAMED, write(tmp_path / "ids.csv", {"id": ["08", "7", "x"]}))
-    assert found.ids.tolist() == ["7", "x", "08"] and found.payload is None
-
-
-def test_empty_cells_of_csv_are_missing_values(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text('title,place,year\n"",Rome,1\nNA,,\nFilm,Oslo,3\n')
-    found = with_payload(PLAIN, tmp_path / "t.csv").payload
-    assert found.to_pydict() == {"title": [None, "NA", "Film"], "place": ["Rome", None, "Oslo"], "year": [1, None, 3]}
 
 
 def test_ids_of_digits_keep_their_noughts_and_match_integers(tmp_path: Path) -> None:
@@ -152,13 +123,6 @@ def test_a_table_that_does_not_fit_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=said):
         with_payload(NAMED, write(tmp_path / name, columns))
-
-
-def test_a_file_that_is_not_a_table_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "broken.parquet").write_bytes(b"nothing")
-    for name, said in (("broken.parquet", "cannot be read"), ("none.csv", "does not exist"), ("a.txt", "does not end")):
-        with pytest.raises(InputError, match=said):
-            with_payload(PLAIN, tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -191,13 +155,6 @@ def test_a_frame_in_another_order_finds_its_rows_by_id(where: str) -> None:
     assert found.payload.to_pydict() == {"title": ["three", None, "one"]}
 
 
-def test_an_index_of_another_name_and_a_series_find_their_rows_too() -> None:
-    frame = pd.DataFrame({"title": TITLES}, index=pd.Index(["08", "other", "7"], name="doc"))
-    for payload in (frame, frame["title"], frame["title"].rename(None)):
-        found = with_payload(NAMED, payload).payload
-        assert found.column("title").to_pylist() == ["three", None, "one"]
-
-
 def test_a_frame_that_was_filtered_goes_by_its_order() -> None:
     frame = pd.DataFrame({"title": ["left out", *TITLES]})[1:]
     assert with_payload(NAMED, frame).payload.to_pydict() == {"title": TITLES}
@@ -205,14 +162,3 @@ def test_a_frame_that_was_filtered_goes_by_its_order() -> None:
     assert with_payload(numbers, frame).payload.to_pydict() == {"title": TITLES}
     turned = frame.set_index(pd.Index([2, 7, 3]))
     assert with_payload(numbers, turned).payload.to_pydict() == {"title": [TITLES[2], TITLES[0], TITLES[1]]}
-
-
-def test_payload_replaces_a_files_own_and_bad_payload_is_refused(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.parquet", {"id": ["7", "x"], "vector": [[1.0, 2.0], [2.0, 1.0]], "title": ["p", "q"]})
-    assert open_collection(path, payload={"name": ["r", "s"]}).payload.to_pydict() == {"name": ["r", "s"]}
-    with pytest.raises(InputError, match=r"1 line and .* 2 rows"):
-        open_collection(path, payload=["r"])
-    with pytest.raises(InputError, match=r"cannot be read .*; give a file, a frame"):
-        open_collection(path, payload=7)
-    with pytest.raises(InputError, match=r"open_collection.vectors, payload"):
-        Collection.from_array(np.eye(3), payload=pd.DataFrame({"title": TITLES}))

@@ -90,13 +90,6 @@ def test_a_folder_of_parquet_objects_of_other_programs_is_read(tmp_path: Path) -
     assert np.array_equal(open_collection(f"s3://{BUCKET}/two/table").vectors, vectors)
 
 
-def test_a_folder_below_a_dotted_name_is_read_without_what_is_hidden_in_it(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"id": np.arange(20), "vector": lists(rows_of(20))}), tmp_path / "x.parquet")
-    for place in ("x.parquet", ".left/x.parquet", "day=1/.left.parquet"):
-        upload(tmp_path / "x.parquet", f"six/.cache/table/{place}")
-    assert open_collection(f"s3://{BUCKET}/six/.cache/table").ids.tolist() == list(range(20))
-
-
 def test_a_write_that_fails_leaves_nothing_to_be_seen() -> None:
     def batches() -> Iterator[Batch]:
         yield Batch(rows_of(5), ids_of("int", 5))

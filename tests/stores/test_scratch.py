@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -53,44 +52,12 @@ def test_many_rows_come_whole_also_after_a_read_that_was_stopped(tmp_path: Path,
     assert left_in(scratch) == []  # the map holds the file; it has no name
 
 
-def test_two_readers_of_one_store_do_not_disturb_each_other(tmp_path: Path) -> None:
-    url = f"sqlite://{tmp_path}/x.db#papers"
-    written(url, rows_of(1000), ids_of("int", 1000))
-    inner: list[Any] = []
-
-    def read_meanwhile(now: Progress) -> None:
-        if not inner:
-            inner.append(open_collection(url))
-
-    outer = open_collection(url, progress=read_meanwhile)
-    assert np.array_equal(outer.vectors, rows_of(1000)) and np.array_equal(inner[0].vectors, rows_of(1000))
-
-
 def test_a_scratch_folder_that_cannot_be_made_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"sqlite://{tmp_path}/x.db#papers"
     written(url, rows_of(10), ids_of("int", 10))
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("VECLINK_SCRATCH", str(tmp_path / "file"))
     with pytest.raises(OutputError, match=r"cannot be written to .*; name another folder in VECLINK_SCRATCH"):
-        open_collection(url)
-
-
-def test_without_a_home_scratch_space_is_that_of_the_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    url = f"sqlite://{tmp_path}/x.db#papers"
-    written(url, rows_of(10), ids_of("int", 10))
-    (tmp_path / "home").write_text("no folder")
-    monkeypatch.delenv("VECLINK_SCRATCH")
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    assert np.array_equal(open_collection(url).vectors, rows_of(10))
-
-
-def test_no_room_is_said_before_the_reading_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    url = f"sqlite://{tmp_path}/x.db#papers"
-    written(url, rows_of(10), ids_of("int", 10))
-    usage = type("Usage", (), {"free": 100})
-    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage)
-    with pytest.raises(OutputError, match=r"need 320 bytes in .* and there are 100 bytes; make room"):
         open_collection(url)
 
 

@@ -76,11 +76,6 @@ def test_merge_tells_where_it_writes_without_the_password(run: Run, more: list[s
         assert not store.exists() or SECRET not in json.dumps(store.metadata())
 
 
-def test_merge_into_what_is_there_is_refused_without_the_password(run: Run) -> None:
-    code, told = run("merge", "a.npy", "b.npy", "--links", "pairs.csv", "-o", url("a"), "--yes")
-    assert code == 1 and "secrets-a is there already" in told and SECRET not in told
-
-
 @pytest.mark.parametrize("more", [[], ["--json"]])
 def test_translate_tells_where_it_writes_without_the_password(run: Run, folder: Path, more: list[str]) -> None:
     given = ["--links", "pairs.csv", "--a", url("a"), "--b", url("b"), "--save", "map.safetensors", "--replace"]

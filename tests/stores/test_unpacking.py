@@ -13,12 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from harmful_stores import run
 from own_process import command_alone
 from store_kinds import rows_of
 from veclink.data.collection import Collection
 from veclink.errors import InputError, StoreError
-from veclink.files import memory as limits
 from veclink.stores import open_store, opening
 from veclink.stores.opening import open_collection
 from veclink.stores.payloads import with_payload
@@ -83,23 +81,6 @@ def test_memory_limits_what_reading_a_file_takes(tmp_path: Path) -> None:
     assert resource.getrlimit(resource.RLIMIT_DATA)[0] == resource.RLIM_INFINITY
 
 
-def test_memory_limits_what_the_command_reads(tmp_path: Path) -> None:
-    path = repeated_text(tmp_path / "papers.parquet")
-    other = repeated_text(tmp_path / "others.parquet")
-    code, said = command_alone("link", path, other, "-o", tmp_path / "links.csv", "--memory", "100MB")
-    assert code == 1
-    assert "needs more than 500" in said
-    assert not (tmp_path / "links.csv").exists()
-
-
-def test_memory_limits_what_a_compressed_archive_unpacks_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    np.savez_compressed(tmp_path / "papers.npz", vectors=np.zeros((20_000, 64), np.float32))
-    monkeypatch.setattr(limits, "FLOOR", 1_000_000)
-    with pytest.raises(InputError, match=r"papers\.npz has \d+ kB and would need 5\.1 MB of memory"):
-        open_collection(tmp_path / "papers.npz", memory="2MB")
-    assert len(open_collection(tmp_path / "papers.npz", memory="20MB")) == 20_000
-
-
 def test_payload_for_a_review_that_unpacks_to_far_more_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,20 +89,6 @@ def test_payload_for_a_review_that_unpacks_to_far_more_is_refused(
     monkeypatch.setattr("veclink.files.tables.most_memory", lambda: 500_000_000)
     with pytest.raises(InputError, match=r"payload\.parquet needs more than 500\.0 MB of memory to be read"):
         with_payload(collection, path)
-
-
-def test_vectors_of_no_numbers_are_said_to_be_so(tmp_path: Path) -> None:
-    with duckdb.connect(str(tmp_path / "file.duckdb")) as base:
-        base.execute("create table papers as select 1 as id, []::float[] as vector")
-    code, said = run("inspect", f"duckdb://{tmp_path}/file.duckdb#papers")
-    assert (code, "has 1 row of 0 numbers" in said) == (1, True)
-
-
-def test_lists_of_lists_are_no_vectors(tmp_path: Path) -> None:
-    with duckdb.connect(str(tmp_path / "file.duckdb")) as base:
-        base.execute("create table papers as select 1 as id, [[1.0::float]] as vector")
-    code, said = run("inspect", f"duckdb://{tmp_path}/file.duckdb#papers")
-    assert (code, "has lists of lists in 'vector'" in said) == (1, True)
 
 
 def test_a_panic_of_an_engine_ends_in_a_sentence(tmp_path: Path) -> None:

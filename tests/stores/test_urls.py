@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from scratch_left import left_in
-from store_kinds import KINDS, POSTGRES, Kind, ids_of, payload_of, rows_of
+from store_kinds import KINDS, Kind, ids_of, payload_of, rows_of
 from veclink.data.links import Links
 from veclink.data.summary import Summary
 from veclink.errors import InputError, MissingExtra, VeclinkError, needed
@@ -64,22 +64,6 @@ def test_urls_of_files_and_folders(url: str, kind: str, place: str, table: str |
 def test_urls_of_servers(url: str, kind: str, host: str, port: int | None, table: str) -> None:
     address = parse_url(url)
     assert (address.kind, address.host, address.port, address.table, address.path) == (kind, host, port, table, None)
-
-
-def test_three_slashes_also_find_a_file_of_this_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with open_store("sqlite://x.db#papers", write=True) as store:
-        store.write([Batch(rows_of(4), ids_of("int", 4))])
-    assert len(open_collection("sqlite:///x.db#papers")) == 4
-
-
-def test_a_single_file_with_a_scheme_is_told_to_be_named_by_its_path(tmp_path: Path) -> None:
-    file = tmp_path / "x.parquet"
-    file.write_bytes(b"")
-    with pytest.raises(InputError, match="is one file; give its path alone"):
-        parse_url(f"parquet://{file}")
-    with pytest.raises(InputError, match=r"by its path alone, such as vectors\.npy"):
-        parse_url("npy:///x.npy")
 
 
 def test_an_option_that_is_not_known_is_named() -> None:
@@ -172,19 +156,6 @@ def test_a_key_of_the_environment_is_not_told_either(
     assert SECRET not in str(caught.value) + caplog.text
 
 
-def test_a_wrong_password_and_a_wrong_table_are_told_without_the_password(tmp_path: Path, scratch: Path) -> None:
-    base, _, options = POSTGRES["url"].partition("?")
-    url = base.replace("postgres:@", f"postgres:{quote(SECRET, safe='')}@") + f"?{options}&table=nothing"
-    assert quote(SECRET, safe="") in url
-    with pytest.raises(InputError, match=r"^postgresql://.*#nothing does not exist") as caught:
-        open_collection(url)
-    assert quote(SECRET, safe="") not in str(caught.value) and SECRET not in str(caught.value)
-    with open_store(url.replace("nothing", tmp_path.name), write=True) as store:
-        store.write([Batch(rows_of(9), ids_of("int", 9))])
-    read = open_collection(url.replace("nothing", tmp_path.name))
-    assert SECRET not in read.name and quote(SECRET, safe="") not in read.name
-
-
 @pytest.mark.parametrize(
     ("package", "extra"),
     [
@@ -204,10 +175,3 @@ def test_a_store_whose_package_is_missing_names_its_extra(
         open_store(f"{scheme}://{host}")
     with pytest.raises(MissingExtra):
         needed(package, "A test")
-
-
-@pytest.mark.parametrize("url", ["pinecone://index", "vdf:///folder", "mystore://user:sesame@host/papers"])
-def test_a_store_without_a_reader_is_answered_with_the_way_to_a_format_that_has_one(url: str) -> None:
-    with pytest.raises(InputError, match=r"Parquet file with the columns id and vector, or to \.jsonl") as told:
-        open_collection(url)
-    assert "sesame" not in str(told.value)

@@ -85,14 +85,6 @@ def test_objects_are_annotated_and_otherwise_unchanged(tmp_path: Path, kind: Kin
     assert not annotate(links_of(partners, names, 10, first=0.5), url, "b").any
 
 
-def test_annotating_the_wrong_side_is_refused(tmp_path: Path) -> None:
-    url = f"lancedb://{tmp_path}/db#papers"
-    with open_store(url, write=True) as store:
-        store.write([Batch(rows_of(40), ids_of("int", 40))])
-    with pytest.raises(InputError, match="has none of the 30 linked ids of side b"):
-        annotate(links_of(ids_of("int", 40), ids_of("str", 40), 30), url, "b", write=True)
-
-
 @pytest.mark.parametrize(
     "kind", [each for each in HOLD_LINKS if each.name not in ("chroma", "milvus")], ids=lambda each: each.name
 )
@@ -121,11 +113,3 @@ def test_cut_to_a_store_tells_by_default_and_writes_with_yes(tmp_path: Path) -> 
     assert code == 0 and "needs no change: 30 links" in out
     code, out, _ = run("cut", tmp_path / "links.parquet", "-o", url, "--yes", "--json")
     assert json.loads(out)["same"] == 30 and json.loads(out)["written"] is False
-
-
-@pytest.mark.parametrize("url", ["faiss:///x.faiss", "hdf5:///x.h5"])
-def test_links_for_a_file_of_vectors_are_refused(tmp_path: Path, url: str) -> None:
-    links_of(ids_of("int", 40), ids_of("str", 40), 30).save(tmp_path / "links.csv")
-    code, _, error = run("cut", tmp_path / "links.csv", "-o", url, "--yes")
-    assert code == 1 and "holds no table of links" in error
-    assert run("cut", tmp_path / "links.csv", "-o", url, "--annotate", "c")[0] == 2

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from pymilvus import DataType, MilvusClient
 
-from own_process import command_alone
 from scratch_left import left_in
 from store_kinds import rows_of
 from veclink.errors import StoreError, VeclinkError
@@ -108,30 +107,6 @@ def test_rows_come_as_they_are_now(files: Path, tmp_path: Path, key: DataType) -
     assert rows[names[7]]["year"] is None and rows[names[8]] == {"year": 2008, "title": "ü 8", "more": {"n": 8}}
 
 
-def test_ids_of_another_field_are_found_in_and_beyond_the_schema(url: str) -> None:
-    read, ids = open_collection(f"{url}?id=title"), open_collection(f"{url}?id=title", payload=False).ids
-    assert ids.tolist() == read.ids.tolist() and "back" in ids.tolist()
-
-
-def test_an_empty_collection_is_no_error(url: str) -> None:
-    with open_store(url.replace("#papers", "#empty")) as store:
-        assert store.count() == 0 and list(store.batches()) == []
-    assert len(open_collection(url.replace("#papers", "#empty"))) == 0
-
-
-def test_a_folder_closed_in_the_middle_is_one_sentence(url: str) -> None:
-    store = open_store(url)
-    stream = store.batches(7)
-    next(stream)
-    store.close()
-    with pytest.raises(StoreError, match=r"could not be read \(it was closed\)"):
-        list(stream)
-
-
-def test_a_filter_is_the_clients(url: str) -> None:
-    assert open_collection(f"{url}?where=title=again").ids.tolist() == [10]
-
-
 @pytest.mark.parametrize("write", [False, True])
 def test_rows_in_files_that_no_list_names_yet_are_read_from_the_log(files: Path, tmp_path: Path, write: bool) -> None:
     shutil.copytree(files / "killed.db", tmp_path / "lite.db")
@@ -193,12 +168,3 @@ def test_a_filter_removes_no_rows_that_the_folder_does_not_list(url: str, tmp_pa
     after = {each: each.read_bytes() for each in (tmp_path / "lite.db").rglob("*") if each.is_file()}
     assert after == before
     assert left_in(scratch) == []
-
-
-def test_what_the_engine_logs_is_one_sentence_on_stderr(url: str, tmp_path: Path) -> None:
-    """It logs what it cannot read with a traceback."""
-    for rows in tmp_path.rglob("*.parquet"):
-        rows.write_bytes(rows.read_bytes()[:-200])
-    code, said = command_alone("inspect", f"{url}?where=title=again")
-    assert (code, len(said.splitlines())) == (1, 1), said
-    assert "could not be read (" in said

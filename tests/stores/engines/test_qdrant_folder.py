@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pickle
-import sqlite3
 import uuid
 from pathlib import Path
 from typing import Any
@@ -13,11 +10,10 @@ import numpy as np
 import pytest
 from qdrant_client import QdrantClient, models
 
-from store_kinds import ids_of, payload_of, rows_of
-from veclink.errors import InputError, StoreError, VeclinkError
+from store_kinds import rows_of
+from veclink.errors import InputError, StoreError
 from veclink.stores import open_store
 from veclink.stores.opening import open_collection
-from veclink.stores.protocol import Batch
 
 
 def filled(folder: Path, distance: models.Distance = models.Distance.DOT) -> str:
@@ -56,24 +52,12 @@ def by_number(name: str) -> tuple[str, int]:
     return ("", int(name)) if name.isdigit() else (name, 0)
 
 
-def test_a_filter_is_the_clients(tmp_path: Path) -> None:
-    assert open_collection(f"{filled(tmp_path / 'db')}?where=note=later").ids.tolist() == [75]
-
-
 def test_reading_leaves_the_folder_as_it_is(tmp_path: Path) -> None:
     url = filled(tmp_path / "db")
     (tmp_path / "db" / ".lock").unlink()
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     assert len(open_collection(url)) == 58
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
-
-
-def test_columns_that_are_not_known_are_passed_over(tmp_path: Path) -> None:
-    url = filled(tmp_path / "db")
-    with sqlite3.connect(tmp_path / "db" / "collection" / "papers" / "storage.sqlite") as storage:
-        storage.execute("alter table points add column version integer")
-    with open_store(url) as store:
-        assert store.count() == 58
 
 
 def test_one_of_several_vectors_is_read_and_a_matrix_is_refused(tmp_path: Path) -> None:
@@ -93,20 +77,6 @@ def test_one_of_several_vectors_is_read_and_a_matrix_is_refused(tmp_path: Path) 
         open_collection(f"{url}?vector=many")
 
 
-def test_code_hidden_in_a_point_is_not_run(tmp_path: Path) -> None:
-    url, mark = filled(tmp_path / "db"), tmp_path / "was-here"
-
-    class Harmful:
-        def __reduce__(self) -> Any:
-            return os.mkdir, (str(mark),)
-
-    with sqlite3.connect(tmp_path / "db" / "collection" / "papers" / "storage.sqlite") as storage:
-        storage.execute("update points set point = ? where rowid = 3", (pickle.dumps(Harmful()),))
-    with pytest.raises(InputError, match=r"cannot be read safely: it holds something of the kind posix\.mkdir"):
-        open_collection(url)
-    assert not mark.exists()
-
-
 def test_a_folder_that_a_client_has_open_is_refused_and_two_readers_are_not(tmp_path: Path) -> None:
     url = filled(tmp_path / "db")
     with open_store(url) as one, open_store(url) as other:
@@ -119,14 +89,6 @@ def test_a_folder_that_a_client_has_open_is_refused_and_two_readers_are_not(tmp_
             open_store(url)
 
 
-def test_ids_of_other_kinds_come_from_the_payload_without_reading_the_rest(tmp_path: Path) -> None:
-    url = f"qdrant://{tmp_path}/db#papers"
-    with open_store(url, write=True) as store:
-        store.write([Batch(rows_of(20), ids_of("str", 20), payload_of(20))])
-    read = open_collection(url, payload=False)
-    assert read.ids.tolist() == ids_of("str", 20).tolist() and read.payload is None
-
-
 def test_missing_points_are_told_and_no_empty_file_is_made_in_their_place(tmp_path: Path) -> None:
     url = filled(tmp_path / "db")
     file = tmp_path / "db" / "collection" / "papers" / "storage.sqlite"
@@ -134,20 +96,3 @@ def test_missing_points_are_told_and_no_empty_file_is_made_in_their_place(tmp_pa
     with pytest.raises(StoreError, match="is missing, and with it the points"):
         open_collection(url)
     assert not file.exists()
-
-
-def test_a_collection_named_out_of_the_folder_is_not_read_there(tmp_path: Path) -> None:
-    filled(tmp_path / "other")
-    url = filled(tmp_path / "db")
-    meta = tmp_path / "db" / "meta.json"
-    meta.write_text(meta.read_text().replace('"papers"', '"../../other/collection/papers"'))
-    with pytest.raises(VeclinkError), open_store(url.replace("#papers", "#../../other/collection/papers")) as store:
-        store.count()
-
-
-def test_a_point_that_is_cut_is_told_as_damaged(tmp_path: Path) -> None:
-    url = filled(tmp_path / "db")
-    with sqlite3.connect(tmp_path / "db" / "collection" / "papers" / "storage.sqlite") as storage:
-        storage.execute("update points set point = substr(point, 1, 40) where rowid = 3")
-    with pytest.raises(InputError, match="holds a point that is damaged"):
-        open_collection(url)
