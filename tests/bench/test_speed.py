@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from veclink.cli.app import app
 from veclink.matching import match
 from veclink_bench.speed.cpu import (
-    blended_papers,
     exact_searches,
     measure_matching,
     mutual_by,
     noisy_views,
-    peak_extra_mb,
 )
 
 
@@ -32,19 +29,6 @@ def test_csls_built_on_the_search_of_others_finds_the_same_pairs(name: str) -> N
     left, right = noisy_views(500, 12)
     ours = {tuple(pair) for pair in match(left, right, k=10).mutual()[0].tolist()}
     assert len(ours ^ {tuple(pair) for pair in mutual_by(exact_searches()[name], left, right, 10).tolist()}) <= 2
-
-
-def test_blends_are_the_same_objects_in_both_models() -> None:
-    left, right = blended_papers(200)
-    assert left.shape == (200, 384) and right.shape == (200, 768)
-    near = (left.astype(np.float32) @ left.astype(np.float32).T)[np.triu_indices(200, 1)]
-    same = (right.astype(np.float32) @ right.astype(np.float32).T)[np.triu_indices(200, 1)]
-    assert np.corrcoef(near, same)[0, 1] > 0.6
-
-
-def test_the_peak_of_a_call_is_seen_with_its_result() -> None:
-    result, peak = peak_extra_mb(lambda: float(np.ones(12_000_000).sum()))
-    assert result == 12_000_000 and (peak is None or 80 < peak < 300)
 
 
 def test_the_commands_print_what_was_measured() -> None:

@@ -54,15 +54,3 @@ def test_only_code_counts_and_not_its_comments(tmp_path: Path) -> None:
     assert digest('def f():\n    """Says one thing."""\n    return 2\n') != plain
     assert isinstance(versions._without_docstrings(ast.parse("1")), ast.Module)
     versions._digest.cache_clear()
-
-
-def test_a_field_that_only_newer_pythons_have_changes_no_version() -> None:
-    tree = ast.parse("def f(x: int = 0) -> None:\n    return None\n")
-    plain = versions._written(tree)
-    assert "FunctionDef" in plain and "type_params" not in plain
-    function = tree.body[0]
-    function.type_params = []  # type: ignore[attr-defined]  # as Python 3.12 has it
-    function._fields = (*function._fields, "type_params")  # type: ignore[misc]
-    assert versions._written(tree) == plain
-    function.type_params = [ast.Name("T")]  # type: ignore[attr-defined]
-    assert versions._written(tree) != plain

@@ -260,12 +260,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--keep", type=Path, help="leave the files of faults here")
     parser.add_argument("--out", type=Path, help="write the result as JSON")
-    parser.add_argument("--join", type=Path, nargs="+", help="run nothing: write one result of these parts to --out")
     given = parser.parse_args()
-    if given.join:
-        parts = [json.loads(path.read_text()) for path in given.join]
-        given.out.write_text(json.dumps(joined(parts), indent=1) + "\n")
-        return
     counts = dict.fromkeys(given.only, given.cases) if given.only else shares(given.cases)
     began = time.monotonic()
     with TemporaryDirectory(prefix="veclink-fuzz-") as folder:
@@ -297,33 +292,11 @@ def _result(tallies: dict[str, Tally], seconds: float) -> dict[str, Any]:
     }
     return {
         "cases": sum(tally.cases for tally in tallies.values()),
-        "parts": 1,
         "faults": sum(tally.ended["fault"] for tally in tallies.values()),
         "seconds": round(seconds),
         "limits": {"memory_bytes": MEMORY, "seconds": SECONDS},
         "machine": {"python": platform.python_version(), "system": platform.system(), "cores": os.cpu_count()},
         "targets": targets,
-    }
-
-
-def joined(parts: list[dict[str, Any]]) -> dict[str, Any]:
-    """One result of parts that ran with other seeds, perhaps at the same time; `seconds` are those of all together."""
-    whole: dict[str, Any] = {**parts[0], "parts": len(parts)}
-    whole |= {name: sum(part[name] for part in parts) for name in ("cases", "faults", "seconds")}
-    names = parts[0]["targets"]
-    whole["targets"] = {name: _joined_target([part["targets"][name] for part in parts]) for name in names}
-    return whole
-
-
-def _joined_target(parts: list[dict[str, Any]]) -> dict[str, Any]:
-    ended: Counter[str] = sum((Counter(part["ended"]) for part in parts), Counter())
-    return {
-        "cases": sum(part["cases"] for part in parts),
-        "ended": dict(sorted(ended.items())),
-        "seconds": round(sum(part["seconds"] for part in parts), 1),
-        "slowest_seconds": max(part["slowest_seconds"] for part in parts),
-        "peak_mb": max(part["peak_mb"] for part in parts),
-        "faults": [fault for part in parts for fault in part["faults"]],
     }
 
 

@@ -12,50 +12,13 @@ from typing import Any
 NUMBERS = (0, 1, 2, 7, 127, 128, 255, 256, 65_535, 65_536, 2**31 - 1, 2**31, 2**32 - 1, 2**53, 2**63 - 1, 2**63, 2**64)
 """Where the widths of integers end; each is also taken as negative."""
 WORDS = (
-    "",
-    " ",
-    "nan",
-    "-inf",
-    "1e999",
-    "0x10",
-    "../../etc/passwd",
-    "/dev/zero",
-    "a\0b",
-    "\ud800",
-    "日本🙂",
-    "'",
-    '"; drop table papers; --',
-    "=1+1",
-    "%s%n",
-    "float32",
-    "<f8",
-    "|O",
-    "(2, 3",
-    "x" * 3000,
-)
+    "", " ", "nan", "-inf", "1e999", "0x10", "../../etc/passwd", "/dev/zero", "a\0b", "\ud800", "日本🙂", "'",
+    '"; drop table papers; --', "=1+1", "%s%n", "float32", "<f8", "|O", "(2, 3", "x" * 3000,
+)  # fmt: skip
 ODD: tuple[Any, ...] = (
-    None,
-    True,
-    False,
-    -1,
-    0,
-    1.5,
-    1e308,
-    float("nan"),
-    10**30,
-    "",
-    "x",
-    "x" * 5000,
-    "\0",
-    "日本",
-    [],
-    {},
-    [[]],
-    [None],
-    [1, "x", None],
-    {"a": 1},
-    {"": {}},
-)
+    None, True, False, -1, 0, 1.5, 1e308, float("nan"), 10**30, "", "x", "x" * 5000, "\0", "日本", [], {}, [[]],
+    [None], [1, "x", None], {"a": 1}, {"": {}},
+)  # fmt: skip
 _DIGITS = re.compile(rb"-?\d+(?:\.\d+)?")
 _TOKEN = re.compile(rb"[A-Za-z_<>|][A-Za-z_0-9]*")
 
@@ -228,19 +191,6 @@ def _slice(content: bytes, rng: Random) -> tuple[int, int]:
 
 Change = Callable[[bytes, Random], bytes]
 _CHANGES: tuple[Change, ...] = (
-    _flip,
-    _flip,
-    _overwrite,
-    _overwrite,
-    _float,
-    _cut,
-    _lose,
-    _repeat,
-    _insert,
-    _blank,
-    _other_number,
-    _other_word,
-    _json,
-    _json,
-    _lines,
-)
+    _flip, _flip, _overwrite, _overwrite, _float, _cut, _lose, _repeat, _insert, _blank, _other_number, _other_word,
+    _json, _json, _lines,
+)  # fmt: skip

@@ -10,22 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 NAMES = (
-    "id",
-    "vector",
-    "title",
-    "year",
-    "embedding",
-    "ids",
-    "scale",
-    "a",
-    "b",
-    "probability",
-    "",
-    "'",
-    "日本",
-    "_x",
-    "$m",
-)
+    "id", "vector", "title", "year", "embedding", "ids", "scale", "a", "b", "probability", "", "'", "日本", "_x", "$m",
+)  # fmt: skip
 
 
 def odd_table(rng: Random, rows: int = 6) -> pa.Table:

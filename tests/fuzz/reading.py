@@ -205,13 +205,6 @@ def _commands() -> dict[str, list[Any]]:
     return {name: list(each.params) for name, each in built.commands.items() if name != "bench"}
 
 
-def requests(folder: Path, rng: Random) -> str:
-    """What a browser, or something else with the token, could send to the review page."""
-    from fuzz.asking import ask
-
-    return ask(folder, rng)
-
-
 def refused_or(read: Any) -> str:
     """'read', or 'refused' where it ends in a sentence."""
     from veclink.errors import VeclinkError

@@ -14,9 +14,7 @@ from typing import Any
 
 CODES = (0, 1, 2, 3)
 """Done, an error, wrong usage, not linkable: what a command that nobody stops ends with."""
-LEAKED = re.compile(
-    r"Traceback \(most recent call last\)|u:p@|terminate called|Assertion.*failed|\bFatal\b"
-)
+LEAKED = re.compile(r"Traceback \(most recent call last\)|u:p@|terminate called|Assertion.*failed|\bFatal\b")
 """What a program prints when something went wrong that nobody had thought of; and the password of the URLs here."""
 SENTENCE = re.compile(r"^(veclink|Usage|Error|Aborted)", re.MULTILINE)
 

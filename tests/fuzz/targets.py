@@ -184,58 +184,6 @@ def _other(value: Any, rng: Random) -> Any:
     return rng.choice((None, 0, -1, 2**62, 1.5, 1e308, "", "x", b"", b"\0" * 16, "x" * 4000))
 
 
-def _duckdb(folder: Path, rng: Random) -> None:
-    """Tables with other columns, a view instead, or damaged blocks."""
-    if rng.random() < 0.5:
-        some_bytes(folder, rng)
-        return
-    import duckdb
-
-    with suppress(duckdb.Error, pa.ArrowException), duckdb.connect(str(folder / "file.duckdb")) as base:
-        base.register("given", odd_table(rng))
-        base.execute('drop table "papers"')
-        base.execute(f'create {rng.choice(("table", "table", "table", "view"))} "papers" as select * from given')
-
-
-def _lance(folder: Path, rng: Random) -> None:
-    if rng.random() < 0.7:
-        some_bytes(folder, rng)
-        return
-    import lancedb
-
-    with suppress(Exception):  # the client refuses many of these tables itself
-        lancedb.connect(str(folder / "lance")).create_table("papers", odd_table(rng), mode="overwrite")
-
-
-def _hdf5(folder: Path, rng: Random) -> None:
-    """Datasets and attributes of other kinds, or damaged structures."""
-    if rng.random() < 0.6:
-        some_bytes(folder, rng)
-        return
-    import h5py
-
-    with h5py.File(folder / "papers.h5", "a") as file, suppress(Exception):  # what HDF5 itself refuses
-        name = rng.choice(("vector", "id", "title", "year", "x"))
-        if rng.random() < 0.3:
-            file.attrs["veclink"] = rng.choice(("{", "[1]", "null", b"\xff", 5, np.ones(3)))
-        if name in file:
-            del file[name]
-        file[name] = rng.choice(
-            (
-                np.ones((12, 4), rng.choice(("f2", "f8", ">f4", "i1", "i8", "u2", "?", "c8", "S3"))),
-                np.ones((12, 4), "f4,i4"),
-                np.ones(rng.choice(((12,), (0, 4), (12, 0), (12, 4, 2), ()))),
-                np.array(["x\0y"] * 12, h5py.string_dtype()),
-                np.array([b"\xff"] * 12),
-                np.array([np.arange(i) for i in range(12)], h5py.vlen_dtype("i4")),
-                h5py.Empty("f4"),
-                h5py.SoftLink(rng.choice(("/x", "/vector", "/", "/a/b"))),
-                np.zeros(12, h5py.enum_dtype({"A": 0, "B": 1})),
-                np.array([file.ref] * 12, h5py.ref_dtype),
-            )
-        )
-
-
 def _faiss(folder: Path, rng: Random) -> None:
     """Damaged indexes of several kinds."""
     path = folder / "papers.faiss"
@@ -259,19 +207,6 @@ def _qdrant(folder: Path, rng: Random) -> None:
         meta.write_bytes(changed_json(meta.read_bytes(), rng))
     else:
         _sqlite(folder, rng, bytes_of_ten=3)
-
-
-def _milvus(folder: Path, rng: Random) -> None:
-    kind = rng.random()
-    if kind < 0.5:
-        some_bytes(folder, rng, suffixes=(".json",))
-    elif kind < 0.8:
-        some_bytes(folder, rng, suffixes=(".parquet",))
-    else:
-        path = rng.choice(sorted(folder.rglob("*.parquet")))
-        table = pq.read_table(path)
-        with suppress(pa.ArrowException):
-            pq.write_table(_other_column(table, rng), path)
 
 
 def _store(
@@ -300,17 +235,17 @@ TARGETS = [
     _store("jsonl", "{}/papers.jsonl", share=60),
     _store("parquet", "{}/papers.parquet", _parquet, share=80),
     _store("parquet folder", "parquet://{}/papers", _parquet, share=60),
-    _store("hdf5", "hdf5://{}/papers.h5", _hdf5, share=50),
+    _store("hdf5", "hdf5://{}/papers.h5", share=50),
     _store("faiss", "faiss://{}/papers.faiss", _faiss, share=20, whole=False),
     _store("sqlite", "sqlite://{}/lite.db#papers", _sqlite, share=50),
-    _store("duckdb", "duckdb://{}/file.duckdb#papers", _duckdb, share=6),
+    _store("duckdb", "duckdb://{}/file.duckdb#papers", share=6),
     _store("qdrant", "qdrant://{}/qdrant#papers", _qdrant, share=40, lives=1_000, whole=False),
-    _store("lancedb", "lancedb://{}/lance#papers", _lance, share=4, lives=500),
+    _store("lancedb", "lancedb://{}/lance#papers", share=4, lives=500),
     _store("chroma", "chroma://{}/chroma#papers", _sqlite, share=1, lives=50),
     Target(
         "milvus",
         _milvus_made,
-        _milvus,
+        lambda folder, rng: some_bytes(folder, rng, suffixes=(".json", ".parquet")),
         lambda folder, rng: reading.collection(f"milvus://{folder}/lite.db#papers", rng, True),
         share=20,
         lives=500,
@@ -325,7 +260,6 @@ TARGETS = [
     Target("checkpoint", specimens.checkpoint, _npz, reading.checkpoint, share=40),
     Target("url", lambda folder: None, lambda folder, rng: None, reading.url, share=25),
     Target("options", specimens.other_side, lambda folder, rng: None, reading.options, share=60),
-    Target("review requests", lambda folder: None, lambda folder, rng: None, reading.requests, share=60),
 ]
 BY_NAME = {target.name: target for target in TARGETS}
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from fuzz.campaign import replay
 
 KEPT = Path(__file__).parent / "kept"
@@ -33,14 +31,3 @@ def specimen_of_another_run(folder: Path) -> None:
     from veclink.linkers.checkpoint import Checkpoint
 
     Checkpoint(folder, RUN).save("grow", np.random.default_rng(0), {"pool": np.zeros((3, 2))})
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["journal", "translator", "qdrant", "lancedb", "faiss", "parquet-folder", "checkpoint", "chroma", "milvus"],
-)
-def test_the_kept_inputs_are_small_and_of_known_targets(name: str) -> None:
-    folders = [each for each in KEPT.iterdir() if each.name.startswith(name)]
-    assert folders
-    for folder in folders:
-        assert sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) < 100_000

@@ -11,9 +11,7 @@ import pytest
 from span_papers import some_papers
 from veclink.data.links import Links
 from veclink.data.summary import Summary
-from veclink_bench.experiments import load
 from veclink_bench.experiments.catalogues import Catalogues, catalogues, compared
-from veclink_bench.experiments.setup import Setup
 
 
 @pytest.fixture
@@ -55,20 +53,3 @@ def test_given_pairs_are_no_new_links() -> None:
     assert found["precision"] == pytest.approx(80) and found["recall"] == pytest.approx(40)
     assert found["new_precision"] == pytest.approx(50) and found["new_recall"] == pytest.approx(100 / 6)
     assert found["told"]["overlap"]["inside"] and found["right_called_wrong"] == 1
-
-
-def test_cells_from_pairs_from_anchors_and_by_other_maps_make_tables_and_a_figure(folder: Path) -> None:
-    setup, module = Setup(folder, full=True, trials=1), load("catalogues")
-    wanted = [
-        settings(removed=0.0),
-        settings(removed=0.0, method="procrustes tuned"),
-        settings(removed=0.0, anchors=100) | {"seeds": None},
-        settings(removed=0.0, method="one model", pair=["abt-buy", "e5", "e5"], seeds=None),
-        settings(removed=0.0, pair=["abt acm", "minilm", "e5"], seeds=30),
-    ]
-    cells = [each | module.run(setup, each) for each in wanted[:3]] + [each | {"f1": 80.0} for each in wanted[3:4]]
-    cells += [wanted[4] | {"verdict": "not linkable", "links": 0}]
-    assert cells[0]["new_f1"] > cells[1]["new_f1"] > 0 and cells[0]["f1"] > 60
-    first, *_, refused = module.tables(cells)
-    assert first.columns[1:] == ["15", "100 anchors"]
-    assert refused.rows == [["abt acm minilm–e5, 30 wrong pairs", "1 of 1"]] and module.draw(cells).axes

@@ -40,12 +40,6 @@ def test_what_comes_after_a_hundred_places_is_not_found() -> None:
     assert searched(query, vectors, missed, [{DEPTH: 1}])["recall"] == 0
 
 
-def test_a_row_of_a_union_is_found_by_the_numbers_it_has() -> None:
-    query, vectors = ranked(3)
-    wide = np.pad(vectors, ((0, 0), (0, 4)))
-    assert searched(query, wide, np.arange(3)[:, None], [{0: 1}])["ndcg"] == 100
-
-
 def test_merged_rows_are_traced_to_their_documents() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((3, 4)).astype(np.float32), rng.standard_normal((3, 4)).astype(np.float32)
