@@ -70,7 +70,7 @@ TIERS = {
     "uses/test_appending.py": "runs",
     "uses/test_linker.py": "runs",
     "uses/test_many.py": "runs",
-    "uses/new_rows/test_searching.py": "runs",
+    "uses/test_new_rows.py": "runs",
     "uses/test_maps.py": "extras",
 }
 # What a parameter of a test says of its tier, by how it begins or ends.

@@ -16,10 +16,7 @@ from veclink.confidence import candidates
 from veclink.data.summary import Summary
 from veclink.errors import InputError, OutputError
 from veclink.geometry.clouds import Cloud
-from veclink.uses.new_rows.held import new_rows
-from veclink.uses.new_rows.judging import judge
-from veclink.uses.new_rows.results import CLEAR_LEAD, taken_in
-from veclink.uses.new_rows.searching import Signatures, search
+from veclink.uses.new_rows import CLEAR_LEAD, judge, signatures_of, taken_in
 
 SURE = 20
 
@@ -184,10 +181,8 @@ def links_after(linker: Linker, probability: float, lead: float) -> tuple[Links,
     grown, knowledge = grown_papers(), linker.knowledge
     known = knowledge.sides[1]
     other = Cloud(Collection.from_array(grown.b), known.rows, known.mean)
-    rows = new_rows(Collection.from_array(grown.new), knowledge, 0)
-    vectors = rows.block(0, len(rows))
-    found = search(knowledge, 0, vectors, Signatures(knowledge, 0, other))
-    judged = judge(knowledge, 0, vectors, found, other)
+    rows = Cloud(Collection.from_array(grown.new), np.arange(60), knowledge.sides[0].mean)
+    judged = judge(knowledge, 0, rows, other, signatures_of(knowledge, 1, other))
     sure = linker.links.pairs[~np.isin(linker.links.pairs[:, 1], known.rows[judged.places])][:SURE]
     last = np.arange(len(judged.rows)) >= len(judged.rows) - SURE
     places = judged.places.copy()
@@ -198,7 +193,7 @@ def links_after(linker: Linker, probability: float, lead: float) -> tuple[Links,
         probability=np.where(last, probability, np.maximum(judged.probability, probability)),
         lead=np.where(last, lead, judged.lead),
     )
-    return taken_in(linker.links, knowledge, 0, judged, found, rows, other)[0], sure
+    return taken_in(linker.links, knowledge, 0, judged)[0], sure
 
 
 def held(links: Links, pairs: np.ndarray) -> int:

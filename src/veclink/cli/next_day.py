@@ -70,8 +70,7 @@ def match(
 ) -> None:
     """Link the rows of NEW with the other side, in one pass and with probabilities, by what an earlier run learned."""
     from veclink.uses.linker import Linker
-    from veclink.uses.new_rows.folder import check_place as check_linker_place
-    from veclink.uses.new_rows.folder import check_unchanged
+    from veclink.uses.linker import check_place as check_linker_place
 
     payload, payload_other = _payloads(side, against, payload_a, payload_b)
     check_links_file(output, columns, new, against, payload_a, payload_b)
@@ -94,7 +93,7 @@ def match(
     # First the links, then the linker: a run that was killed between the two finds the linker as it was, and one that
     # was killed after both finds the rows in it.
     if update:
-        check_unchanged(linker, known.held)
+        known.check_unchanged(linker)
     links.save(output, columns)
     if update:
         known.save(linker)

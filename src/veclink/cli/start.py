@@ -196,7 +196,7 @@ def link(
 
 
 def _check_linker_folder(folder: Path, method: str, one_to_one: bool) -> None:
-    from veclink.uses.new_rows.folder import check_place
+    from veclink.uses.linker import check_place
 
     if method != "span" or not one_to_one:
         raise typer.BadParameter("needs --method span and one-to-one links.", param_hint="--save-linker")

@@ -1,49 +1,43 @@
-"""Linker: links between two collections that grow. Fitted once, it judges new rows in one pass over the other side."""
+"""Linker: links between two collections that grow. Fitted once, it judges new rows in one pass over the other side.
+
+Saved, it is a folder: JSON for what can be read, safetensors for numbers, a links file; nothing in it is ever run.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from veclink import __version__
 from veclink.backends.cloud_pair import placed_clouds
-from veclink.data.collection import Collection
+from veclink.confidence.calibration import Model
+from veclink.confidence.constants import CALIBRATION_VERSION
+from veclink.data.collection import Collection, numbers
 from veclink.data.links import Links
 from veclink.data.summary import plain_json
-from veclink.errors import InputError
-from veclink.geometry.clouds import Cloud, prepare
+from veclink.errors import InputError, OutputError, VeclinkError, named, plural, without_secrets
+from veclink.files.atomic import alone, check_replaceable, folder_written_whole
+from veclink.files.fingerprints import digest
+from veclink.files.safetensors import read_header, read_tensor, write_tensors
+from veclink.geometry.clouds import Cloud, inspected, prepare
 from veclink.linkers.copies import grouped
 from veclink.linkers.linking import Source, link
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.verdict import NOT_LINKABLE
 from veclink.progress import ProgressListener, heard, shows_progress, tell
 from veclink.stores.opening import open_collection
+from veclink.stores.payloads import with_payload
 from veclink.threads import takes_threads
+from veclink.uses.known_rows import SIDES, Account, Knowledge, KnownSide, Part, learn, marks_of
 from veclink.uses.linked_pairs import check_links
-from veclink.uses.new_rows import folder
-from veclink.uses.new_rows.held import (
-    Held,
-    check_names,
-    check_new,
-    check_options,
-    check_taken_in,
-    ids_file,
-    names_fit,
-    new_rows,
-    opened_side,
-    remembered,
-    side_of,
-    whole_of,
-    without_copies,
-)
-from veclink.uses.new_rows.judging import Judged, judge
-from veclink.uses.new_rows.knowledge import SIDES, Knowledge, Part
-from veclink.uses.new_rows.learning import learn
-from veclink.uses.new_rows.results import as_links, of_batch, taken_in, worth_refitting
-from veclink.uses.new_rows.searching import Found, Signatures, search
+from veclink.uses.new_rows import Judged, as_links, judge, of_batch, signatures_of, taken_in
 from veclink.uses.translating import Translator
 
 MAP = "blend"
@@ -51,6 +45,30 @@ MAP = "blend"
 partners' where there are more links than dimensions (docs/merging.md)."""
 LINKING = ("device", "random_state", "memory", "skip_zero")
 """Options of the fit that the next one has too."""
+REFIT_GROWTH = 0.25
+"""New rows of either side, as a share of those at the last fit, from which `update` links again where it can."""
+FORMAT = 2
+"""1 knew rows by a sample of them, and did not seal the links and the translators."""
+PLAIN, MAPS, ANCHORS, LINKS = "linker.json", "maps.safetensors", "anchors.safetensors", "links.parquet"
+ROWS = ("rows_a.safetensors", "rows_b.safetensors")
+TRANSLATORS = ("a_to_b.safetensors", "b_to_a.safetensors")
+SEALED = (MAPS, ANCHORS, LINKS, *ROWS, *TRANSLATORS)
+OF_SIDE = tuple(each.name for each in fields(KnownSide) if each.name not in ("parts", "marks"))
+
+Others = tuple[Cloud, list[np.ndarray]]  # the rows of one side, and their signatures
+
+
+@dataclass(eq=False)
+class Held:
+    """Where the collections of a linker are."""
+
+    sources: list[str | None] = field(default_factory=lambda: [None, None])  # the path or URL of each side
+    # each side as it is in memory, batch after batch; empty where it is not
+    parts: tuple[list[Collection], list[Collection]] = field(default_factory=lambda: ([], []))
+    options: dict[str, Any] = field(default_factory=dict)  # how the two were linked, for the next fit
+    folders: dict[str, str] = field(default_factory=dict)  # what tells the content of each folder read or written
+    # the file of payload whose ids name the rows of each side, where the vectors came without ids
+    ids_from: list[str | None] = field(default_factory=lambda: [None, None])
 
 
 class Linker:
@@ -67,17 +85,10 @@ class Linker:
     """
 
     def __init__(
-        self,
-        links: Links,
-        knowledge: Knowledge,
-        translators: tuple[Translator, Translator],
-        held: Held,
+        self, links: Links, knowledge: Knowledge, translators: tuple[Translator, Translator], held: Held
     ) -> None:
-        self.links = links
-        self.knowledge = knowledge
-        self.translators = translators
-        self.held = held
-        self._signatures: dict[int, Signatures] = {}
+        self.links, self.knowledge, self.translators, self.held = links, knowledge, translators, held
+        self._others: dict[int, Others] = {}
 
     def __repr__(self) -> str:
         n_a, n_b = self.sizes
@@ -118,7 +129,11 @@ class Linker:
             What `link` takes: seeds, anchors, device, random_state, memory, threads, progress and so on; of the methods
             "span" alone, and its links one-to-one.
         """
-        check_options(options)
+        if options.get("method", "span") != "span":
+            raise InputError("A linker for new rows is fitted by method 'span'; leave the method out.")
+        chosen = options.get("options")
+        if not all(options.get(name, getattr(chosen, name, True)) for name in ("one_to_one", "centred")):
+            raise InputError("A linker for new rows is one-to-one and centred; leave those options as they are.")
         progress = options.get("progress")
         reads = options.get("seeds_by") is not None
         left = open_collection(a, payload=reads if payload_a is None else payload_a, progress=progress)
@@ -154,13 +169,12 @@ class Linker:
         clouds = placed_clouds(*groups.clouds, "cpu", options.get("memory"), k=plain.k, ridge=plain.ridge)
         knowledge = learn(links, clouds, *groups.clouds, random_state)
         unmarked = replace(links, summary=replace(links.summary, vectors=None))  # which were looked at before
-        translators = (
-            Translator.fit(unmarked, left, right, map=MAP, check=False, random_state=random_state),
-            Translator.fit(unmarked, left, right, map=MAP, check=False, random_state=random_state, reverse=True),
-        )
+        how: dict[str, Any] = {"map": MAP, "check": False, "random_state": random_state}
+        onward, back = (Translator.fit(unmarked, left, right, reverse=each, **how) for each in (False, True))
         kept = plain_json({name: value for name, value in options.items() if name in LINKING})
-        held = Held([*map(remembered, sources)], ([left], [right]), kept, ids_from=[ids_file(left), ids_file(right)])
-        return cls(links, knowledge, translators, held)
+        ids_from = [*map(_ids_file, (left, right))]
+        held = Held([*map(_remembered, sources)], ([left], [right]), kept, ids_from=ids_from)
+        return cls(links, knowledge, (onward, back), held)
 
     @shows_progress
     @takes_threads
@@ -203,19 +217,15 @@ class Linker:
             `displaces` of the evidence names the row that the partner was linked with so far, −1 for none.
             `summary.copies` counts the new rows that are copies of known ones.
         """
-        at, progress = side_of(side), heard(progress)
-        batch = open_collection(new, payload=False)
+        at, batch = _side_of(side), open_collection(new, payload=False)
         known = self.knows(batch, side=side)
         if known is not None:
             return of_batch(self.links, self.knowledge, at, known)
-        entered = new_rows(batch, self.knowledge, at, skip_zero=skip_zero)
-        check_new(batch, self.links, at)
+        entered = self._entered(at, batch, skip_zero)
+        self._check_new(batch, at)
         if against is not None:
             self._hold(1 - at, against)
-        others = self._others(at, progress)
-        rows = without_copies(entered, self.knowledge, at)
-        _, judged = self._judged(at, rows, others, progress)
-        return as_links(self.links, self.knowledge, at, judged, rows, others.other, len(entered) - len(rows))
+        return as_links(self.links, self.knowledge, at, self._judged(at, entered, heard(progress)))
 
     @shows_progress
     @takes_threads
@@ -261,15 +271,16 @@ class Linker:
         batches = [(at, open_collection(new, payload=False)) for at, new in given]
         batches = [(at, batch) for at, batch in batches if self.knows(batch, side=SIDES[at]) is None]
         for at, batch in batches:  # all is checked before anything changes
-            new_rows(batch, self.knowledge, at, skip_zero=skip_zero)
-            check_taken_in(batch, self.links, self.knowledge, at)
+            self._entered(at, batch, skip_zero)
+            self._check_taken_in(batch, at)
         for at in (0, 1) if refit is True else sorted(1 - at for at, _ in batches):
             if not self.held.parts[at]:
-                self._hold(at, whole_of(self.held, at, progress))
+                self._hold(at, self._whole(at, progress))
         for at, batch in batches:
             self._take_in(at, batch, progress)
-        may_refit = bool(batches) and worth_refitting(self.knowledge) and all(self.held.parts)
-        if refit is True or (refit == "auto" and may_refit):
+        sizes = zip(self.knowledge.sides, self.knowledge.fitted_sizes, strict=True)
+        has_grown = any(len(known) >= (1 + REFIT_GROWTH) * fitted for known, fitted in sizes)
+        if refit is True or (refit == "auto" and batches and has_grown and all(self.held.parts)):
             self._refit(progress)
         return self
 
@@ -290,7 +301,7 @@ class Linker:
         Where `new` was taken in before, nothing changes and the links come out that it has now: what was stopped can be
         run again.
         """
-        at = side_of(side)
+        at = _side_of(side)
         new = open_collection(new, payload=False)  # once: it is looked at three times
         if against is not None:
             self._hold(1 - at, against)
@@ -303,80 +314,353 @@ class Linker:
 
         It needs no collection. `side` is where they come from.
         """
-        return self.translators[side_of(side)].transform(x)
+        return self.translators[_side_of(side)].transform(x)
 
     def knows(self, new: Source, *, side: str = "a") -> slice | None:
         """The rows that a batch of one side became, where `new` was taken in before; else None."""
-        at, batch = side_of(side), open_collection(new, payload=False)
-        rows = self.knowledge.sides[at].rows_of(Part.of(batch))
-        return rows if rows is not None and names_fit(batch, self.links, at, rows) else None
+        at, batch = _side_of(side), open_collection(new, payload=False)
+        part, (_, *later) = Part.of(batch), self.knowledge.sides[at].batches()
+        rows = next((rows for each, rows in reversed(later) if each == part), None)
+        return rows if rows is not None and self._names_fit(batch, at, rows) else None
 
     def describe(self) -> dict[str, Any]:
         """What is known of the linker as a whole, ready for JSON."""
-        return folder.described(self.knowledge, self.held)
+        knowledge, held, sides = self.knowledge, self.held, {}
+        for at, (name, known) in enumerate(zip(SIDES, knowledge.sides, strict=True)):
+            parts = [
+                {**asdict(part), "account": None if part.account is None else part.account._asdict()}
+                for part in known.parts
+            ]
+            about = {"source": held.sources[at], "ids_from": held.ids_from[at], "dimension": len(known.mean)}
+            sides[name] = {**about, "rows": known.size, "parts": parts}
+        return {
+            "format": FORMAT,
+            "version": __version__,
+            "calibration": CALIBRATION_VERSION,
+            **sides,
+            "k": knowledge.k,
+            "overlap": knowledge.overlap,
+            "fitted_sizes": list(knowledge.fitted_sizes),
+            "model": knowledge.model.plain(),
+            "options": held.options,
+        }
 
     def save(self, path: str | Path) -> None:
         """Write a folder, whole or not at all; it replaces a linker, unless another run changed that after `load`."""
-        folder.write(Path(path), self.links, self.knowledge, self.translators, self.held)
+        path = Path(path)
+        with alone(path), folder_written_whole(path, may_replace=(PLAIN, *SEALED).__contains__) as new:
+            self.check_unchanged(path)
+            for name, arrays in _tensors(self.knowledge).items():
+                write_tensors(new / name, arrays, {})
+            self.links.save(new / LINKS)
+            for name, translator in zip(TRANSLATORS, self.translators, strict=True):
+                translator.save(new / name)
+            plain = {**self.describe(), "fingerprint": _seal(new)}
+            text = json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
+            (new / PLAIN).write_text(text, encoding="utf-8")
+        self.held.folders[os.path.realpath(path)] = digest(text)
+
+    def check_unchanged(self, path: Path) -> None:
+        """Refuse a folder that is not as it was when this linker was read from it, or written to it."""
+        known = self.held.folders.get(os.path.realpath(path))
+        if known is not None and path.exists() and known != digest((path / PLAIN).read_text(encoding="utf-8")):
+            raise OutputError(
+                f"{path} was changed by another run meanwhile, and stays as that left it; run the same command again "
+                "(in Python: load it and update it again)."
+            )
 
     @classmethod
     def load(cls, path: str | Path) -> Linker:
         """The linker that was saved in a folder. The collections are opened when they are needed."""
-        return cls(*folder.read(Path(path)))
+        path = Path(path)
+        try:
+            text = (path / PLAIN).read_text(encoding="utf-8")
+            plain = json.loads(text)
+        except OSError as error:
+            raise InputError(
+                f"{path} is not a linker, as {PLAIN} cannot be read ({error.strerror}); check the name."
+            ) from error
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{path / PLAIN} is not JSON ({error}); save the linker again.") from error
+        _check_versions(plain, path)
+        try:
+            if plain["fingerprint"] != _seal(path):
+                raise ValueError("its files were not written together")
+            knowledge = _read_knowledge(plain, path)
+            sources, ids_from = ([plain[side].get(name) for side in SIDES] for name in ("source", "ids_from"))
+            folders = {os.path.realpath(path): digest(text)}
+            held = Held(sources, options=dict(plain["options"]), folders=folders, ids_from=ids_from)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+            raise InputError(f"{path} is not a sound linker ({error}); save it again.") from error
+        onward, back = (Translator.load(path / name) for name in TRANSLATORS)
+        return cls(Links.load(path / LINKS), knowledge, (onward, back), held)
 
-    def _others(self, side: int, progress: ProgressListener | None) -> Signatures:
-        """The rows of the other side."""
-        other = 1 - side
-        if side not in self._signatures:
-            if not self.held.parts[other]:
-                self._hold(other, whole_of(self.held, other, progress))
-            known = self.knowledge.sides[other]
-            cloud = Cloud(whole_of(self.held, other), known.rows, known.mean)
-            self._signatures[side] = Signatures(self.knowledge, side, cloud)
-        return self._signatures[side]
+    def _entered(self, side: int, batch: Collection, skip_zero: bool) -> Cloud:
+        """New rows in the geometry of their side: at least one, of its dimension, and none of them zero."""
+        mean, label = self.knowledge.sides[side].mean, f"The new rows ({batch.name})"
+        if not len(batch):
+            raise InputError(f"{label} are none; give at least one.")
+        if batch.dimension != len(mean):
+            raise InputError(
+                f"{label} have {batch.dimension:,} numbers each, and side {SIDES[side].upper()} of the linker has "
+                f"{len(mean):,}; check the side (--side) and the model."
+            )
+        zero, _ = inspected(batch, label)
+        if len(zero) and not skip_zero:
+            raise InputError(
+                f"{label} have zero vectors, which have no direction, in row {named(zero)}; remove them, or skip them "
+                "with skip_zero (--skip-zero)."
+            )
+        return Cloud(batch, np.delete(np.arange(len(batch)), zero), mean)
+
+    def _check_taken_in(self, batch: Collection, side: int) -> None:
+        """Refuse new rows that cannot be taken in: without ids where their side has some, or known already."""
+        name = SIDES[side]
+        if (self.links.ids_a, self.links.ids_b)[side] is not None and batch.ids is None:
+            raise InputError(
+                f"Side {name.upper()} has ids, and {batch.name} has none; give the new rows ids (--payload-{name} FILE "
+                "with a column `id`; in Python open_collection(…, payload=FILE))."
+            )
+        self._check_new(batch, side)
+        if batch.ids is not None and self._judged_ids(side) is not None:
+            return
+        copies = int(np.isin(marks_of(batch), self.knowledge.sides[side].marks).sum())
+        if 2 * copies >= len(batch):  # fewer are other objects with the same numbers
+            raise InputError(
+                f"{copies:,} of the {plural(len(batch), 'row')} of {batch.name} are copies of rows that side "
+                f"{name.upper()} has already; give the new rows alone, or a batch just as it came before."
+            )
+
+    def _check_new(self, batch: Collection, side: int) -> None:
+        """Refuse rows whose ids are known, in a batch that is not: each would be an object twice."""
+        ids = self._judged_ids(side)
+        if ids is None or batch.ids is None:
+            return
+        known = np.isin(batch.ids.astype(str), ids.astype(str))
+        if known.any():
+            raise InputError(
+                f"{batch.name} has rows with ids that side {SIDES[side].upper()} has already: "
+                f"{named(batch.ids[known])}; give the new rows alone, or a batch just as it came before."
+            )
+
+    def _judged_ids(self, side: int) -> np.ndarray | None:
+        """The ids of one side of all judged pairs."""
+        every = self.links.considered or self.links
+        return (every.ids_a, every.ids_b)[side]
+
+    def _names_fit(self, batch: Collection, side: int, rows: slice) -> bool:
+        """Whether the rows of judged pairs in this range have the ids that the batch gives them."""
+        ids = self._judged_ids(side)
+        if ids is None or batch.ids is None:
+            return True
+        column = (self.links.considered or self.links).pairs[:, side]
+        inside = (column >= rows.start) & (column < rows.stop)
+        return np.array_equal(ids[inside].astype(str), batch.ids[column[inside] - rows.start].astype(str))
+
+    def _opened(self, side: int, source: Source, progress: ProgressListener | None = None) -> Collection:
+        """The collection of one side, with the ids that its rows were known by, and without payload."""
+        collection, file = open_collection(source, payload=False, progress=progress), self.held.ids_from[side]
+        if file is None or collection.ids is not None:
+            return collection
+        try:
+            return replace(with_payload(collection, file), payload=None)
+        except VeclinkError as error:
+            name = SIDES[side]
+            reason = str(error).partition(";")[0]
+            again = "" if Path(file).exists() else "put it back, or "
+            raise InputError(
+                f"The ids of side {name.upper()} came from {file}, which does not name these rows ({reason}); {again}"
+                f"give a file that names all of them, --payload-{name} FILE beside --against (in Python: "
+                "against=open_collection(…, payload=FILE)), or a collection that has ids itself."
+            ) from error
+
+    def _whole(self, side: int, progress: ProgressListener | None = None) -> Collection:
+        """All rows of one side: from memory, or opened where it was; else an error says what is needed."""
+        parts, source = self.held.parts[side], self.held.sources[side]
+        name = SIDES[side].upper()
+        if len(parts) == 1:
+            return parts[0]
+        if parts:  # int8 becomes what it means
+            rows = [part.vectors if part.scale is None else numbers(part, slice(None)) for part in parts]
+            ids = [part.ids for part in parts if part.ids is not None]
+            every = np.concatenate(ids) if len(ids) == len(parts) else None
+            return Collection.from_array(np.concatenate(rows), ids=every, name=parts[0].name)
+        how = f"give side {name} (against=, or a= and b= of update; --against on the command line)"
+        if source is None:
+            raise InputError(
+                f"The vectors of side {name} are not part of the linker, and were given as an array; {how}."
+            )
+        try:
+            return self._opened(side, source, progress)
+        except VeclinkError as error:
+            raise InputError(
+                f"The vectors of side {name} were in {source}, which cannot be opened ({error}); {how}."
+            ) from error
 
     def _hold(self, side: int, source: Source) -> None:
         """Use this collection as the one of a side, once it is sure that it is."""
-        collection = opened_side(self.held, side, source)
+        collection, held = self._opened(side, source), self.held
         self.knowledge.sides[side].check(collection, SIDES[side])
-        check_names(collection, self.links, side)
-        self.held.hold(side, collection, remembered(source))
-        self._signatures.pop(1 - side, None)
+        if not self._names_fit(collection, side, slice(0, len(collection))):  # links would name others
+            names = collection.name if collection.ids_from is None else collection.ids_from
+            raise InputError(
+                f"{names} gives the rows of side {SIDES[side].upper()} other ids than they had when they were linked; "
+                "give them with those ids, or link again."
+            )
+        held.parts[side][:] = [collection]
+        place = _remembered(source)
+        if place is not None:
+            held.sources[side], held.ids_from[side] = place, _ids_file(collection)
+        self._others.pop(side, None)
+
+    def _judged(self, side: int, entered: Cloud, progress: ProgressListener | None) -> Judged:
+        """New rows of one side, and how probable their pairs with rows of the other are."""
+        other = 1 - side
+        if other not in self._others:
+            if not self.held.parts[other]:
+                self._hold(other, self._whole(other, progress))
+            known = self.knowledge.sides[other]
+            cloud = Cloud(self._whole(other), known.rows, known.mean)
+            self._others[other] = cloud, signatures_of(self.knowledge, other, cloud)
+        tell(progress, "matching", len(entered))
+        return judge(self.knowledge, side, entered, *self._others[other])
 
     def _take_in(self, side: int, batch: Collection, progress: ProgressListener | None) -> None:
-        entered = new_rows(batch, self.knowledge, side, skip_zero=True)  # `update` has refused zero vectors
-        others = self._others(side, progress)
-        rows = without_copies(entered, self.knowledge, side)
-        found, judged = self._judged(side, rows, others, progress)
-        copies = len(entered) - len(rows)
-        self.links, self.knowledge = taken_in(
-            self.links, self.knowledge, side, judged, found, rows, others.other, copies
-        )
+        entered = self._entered(side, batch, True)  # `update` has refused zero vectors
+        judged = self._judged(side, entered, progress)
+        self.links, self.knowledge = taken_in(self.links, self.knowledge, side, judged)
         if self.held.parts[side]:
             self.held.parts[side].append(batch)
         if len(entered) < len(batch):  # the next fit has to leave them out, too
             self.held.options["skip_zero"] = True
-        self._signatures.clear()
-
-    def _judged(
-        self, side: int, rows: Cloud, signatures: Signatures, progress: ProgressListener | None
-    ) -> tuple[Found, Judged]:
-        """What was found for new rows of one side, and how probable it is."""
-        tell(progress, "matching", len(rows))
-        vectors = rows.block(0, len(rows))
-        found = search(self.knowledge, side, vectors, signatures)
-        return found, judge(self.knowledge, side, vectors, found, signatures.other)
+        self._others.clear()
 
     def _refit(self, progress: ProgressListener | None) -> None:
         """Link all rows again from the links that are known."""
-        left, right = (whole_of(self.held, at, progress) for at in (0, 1))
+        left, right = (self._whole(at, progress) for at in (0, 1))
         options = {**self.held.options, "progress": progress}
         links = link(left, right, continued=self.links, **options)
         links = replace(links, summary=replace(links.summary, found=self.links.summary.found))
-        parts = [tuple(replace(part, account=None) for part in side.parts) for side in self.knowledge.sides]
         again = self.learned(links, left, right, self.held.sources, **options)
-        sides = [replace(side, parts=old) for side, old in zip(again.knowledge.sides, parts, strict=True)]
-        self.links = links
-        self.knowledge = replace(again.knowledge, sides=(sides[0], sides[1]))
-        self.translators = again.translators
-        self._signatures.clear()
+        first, second = (
+            replace(side, parts=tuple(replace(part, account=None) for part in old.parts))
+            for side, old in zip(again.knowledge.sides, self.knowledge.sides, strict=True)
+        )
+        self.links, self.translators = links, again.translators
+        self.knowledge = replace(again.knowledge, sides=(first, second))
+        self._others.clear()
+
+
+def check_place(path: Path) -> None:
+    """Refuse a place where the folder of a linker could not be written, or would replace something else."""
+    if not path.resolve().parent.is_dir():
+        raise InputError(f"The folder {path.resolve().parent} for the linker does not exist; make it first.")
+    check_replaceable(path, (PLAIN, *SEALED).__contains__)
+
+
+def _side_of(side: str) -> int:
+    """0 for "a", 1 for "b"."""
+    if side not in SIDES:
+        raise InputError(f"The side is {side!r}; it is 'a' or 'b'.")
+    return SIDES.index(side)
+
+
+def _remembered(source: Any) -> str | None:
+    """The path or URL of a collection, as it can be kept: without passwords, and a path in full.
+
+    None for what is in memory, unless a file of payload names its rows: then that of its vectors is known, too.
+    """
+    if isinstance(source, Collection) and _ids_file(source) is not None and Path(source.name).is_file():
+        source = source.name
+    if not isinstance(source, (str, Path)):
+        return None
+    path = Path(source)
+    return str(path.resolve()) if path.exists() else without_secrets(str(source))
+
+
+def _ids_file(collection: Collection) -> str | None:
+    """The file that gave a collection its ids, in full; None where its ids are its own, or came from memory."""
+    file = collection.ids_from
+    return None if file is None or not Path(file).is_file() else _remembered(file)
+
+
+def _check_versions(plain: Any, path: Path) -> None:
+    """Refuse a folder of another format or calibration, and say how to get one of this."""
+    told = plain.get("format") if isinstance(plain, dict) else None
+    again = f"link again from its links (veclink link A B --continue {path / LINKS} -o … --save-linker …)"
+    if told != FORMAT:
+        is_old = isinstance(told, int) and told < FORMAT
+        advice = again if is_old else "use a newer veclink"
+        raise InputError(f"{path} has the format {told} and this version reads {FORMAT}; {advice}.")
+    if plain.get("calibration") != CALIBRATION_VERSION:
+        raise InputError(
+            f"{path} was fitted with the calibration {plain.get('calibration')}, and this version has "
+            f"{CALIBRATION_VERSION}; {again}."
+        )
+
+
+def _tensors(knowledge: Knowledge) -> dict[str, dict[str, np.ndarray]]:
+    """The arrays of each file; vectors and maps as float16, which they were rounded to."""
+    every = [*knowledge.maps, *([] if knowledge.whole is None else [knowledge.whole])]
+    maps = {
+        f"map{place}_{side}": projection.astype(np.float16)
+        for place, pair in enumerate(every)
+        for side, projection in zip(SIDES, pair, strict=True)
+    }
+    left, right = (vectors.astype(np.float16) for vectors in knowledge.vectors)
+    files = {MAPS: maps, ANCHORS: {"rows": knowledge.nearby, "left": left, "right": right}}
+    for name, known in zip(ROWS, knowledge.sides, strict=True):
+        files[name] = {each: getattr(known, each) for each in OF_SIDE}
+        files[name] |= {"backdrop": known.backdrop.astype(np.float16), "marks": known.marks.view(np.int64)}
+    return files
+
+
+def _read_knowledge(plain: dict[str, Any], path: Path) -> Knowledge:
+    """What `_tensors` and `Linker.describe` say."""
+    maps, anchors, *rows = (_arrays(path / name) for name in (MAPS, ANCHORS, *ROWS))
+    every = [(maps[f"map{place}_a"], maps[f"map{place}_b"]) for place in range(len(maps) // 2)]
+    sides = []
+    for name, arrays in zip(SIDES, rows, strict=True):
+        parts = []
+        for part in plain[name]["parts"]:
+            told = part.get("account")
+            account = None
+            if told is not None:
+                account = Account(float(told["overlap"]), int(told["copies"]), tuple(map(str, told["reasons"])))
+            parts.append(Part(int(part["rows"]), str(part["fingerprint"]), account))
+        marks = arrays.get("marks", np.empty(0, np.int64)).view(np.uint64)
+        sides.append(KnownSide(parts=tuple(parts), marks=marks, **{name: arrays[name] for name in OF_SIDE}))
+    is_large = len(sides[0].scales) > 0
+    model = plain["model"]
+    weights, centre, scale = (np.array(model[name], float) for name in ("weights", "centre", "scale"))
+    features = tuple(map(str, model["features"]))
+    if not len(features) == len(weights) == len(centre) == len(scale) or not (scale > 0).all():
+        raise ValueError("the model has not one weight for each feature")
+    no_decoys = np.empty(0)
+    size_a, size_b = map(int, plain["fitted_sizes"])
+    return Knowledge(
+        sides=(sides[0], sides[1]),
+        maps=every[:-1] if is_large else every,
+        whole=every[-1] if is_large else None,
+        nearby=anchors["rows"],
+        vectors=(anchors["left"], anchors["right"]),
+        model=Model(features, float(model["base"]), weights, centre, scale, no_decoys, no_decoys),
+        k=int(plain["k"]),
+        overlap=float(plain["overlap"]),
+        fitted_sizes=(size_a, size_b),
+    )
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    """The tensors of a file; what was kept as float16 is computed with as float32."""
+    arrays = {name: np.array(read_tensor(path, entry)) for name, entry in read_header(path)[0].items()}
+    return {name: each.astype(np.float32) if each.dtype == np.float16 else each for name, each in arrays.items()}
+
+
+def _seal(folder: Path) -> str:
+    """A digest of all files but the one that holds it: files of two linkers, or one changed, do not make a linker."""
+    made = hashlib.sha256()
+    for name in SEALED:
+        with (folder / name).open("rb") as file:
+            made.update(hashlib.file_digest(file, "sha256").digest())
+    return made.hexdigest()[:16]

@@ -10,9 +10,9 @@ from veclink.confidence import candidates
 from veclink.data.collection import Collection
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.signatures import unit_rows
+from veclink.uses import new_rows
+from veclink.uses.known_rows import scales_of
 from veclink.uses.linker import Linker
-from veclink.uses.new_rows import searching
-from veclink.uses.new_rows.learning import scales_of
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def large() -> Linker:
 def test_the_pass_over_stored_rows_has_the_cosines_of_projected_ones(
     large: Linker, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(searching, "OTHERS", 128)  # several tiles, the last one not full
+    monkeypatch.setattr(new_rows, "OTHERS", 128)  # several tiles, the last one not full
     grown, knowledge = grown_papers(), large.knowledge
     assert knowledge.whole is not None
     known = knowledge.sides[1]
@@ -41,8 +41,8 @@ def test_the_pass_over_stored_rows_has_the_cosines_of_projected_ones(
     other = Cloud(stored, known.rows, known.mean)
     scales = scales_of(other, knowledge.whole[1])
     new = Cloud(Collection.from_array(grown.new), np.arange(60), knowledge.sides[0].mean).block(0, 60)
-    queries = searching._pulled_back(knowledge, 0, new)
-    cosine, place = searching._nearest(queries, scales, other)
+    queries = new_rows._pulled_back(knowledge, 0, new)
+    cosine, place = new_rows._nearest(queries, scales, other)
     plain = unit_rows(new @ knowledge.whole[0]) @ unit_rows(other.block(0, len(other)) @ knowledge.whole[1]).T
     np.testing.assert_allclose(np.sort(cosine, axis=1), np.sort(plain, axis=1)[:, -cosine.shape[1] :], atol=2e-5)
     np.testing.assert_allclose(np.take_along_axis(plain, place.astype(int), axis=1), cosine, atol=2e-5)

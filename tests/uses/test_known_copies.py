@@ -10,7 +10,8 @@ import pytest
 
 from grown_papers import fitted, grown_papers
 from veclink import Collection, Linker
-from veclink.uses.new_rows.held import new_rows, without_copies
+from veclink.geometry.clouds import Cloud
+from veclink.uses.new_rows import without_copies
 
 OWN = 10  # new rows that are no copies
 
@@ -20,17 +21,16 @@ def linker() -> Linker:
     """One that keeps only a sixth of A's vectors, as of a large collection."""
     whole = fitted()
     a, b = whole.knowledge.sides
-    nearby = whole.knowledge.nearby
-    nearby = replace(nearby, rows=nearby.rows[:10], left=nearby.left[:10], right=nearby.right[:10])
+    nearby, (left, right) = whole.knowledge.nearby[:10], whole.knowledge.vectors
     sides = (replace(a, backdrop=a.backdrop[:40]), b)
-    whole.knowledge = replace(whole.knowledge, sides=sides, nearby=nearby)
+    whole.knowledge = replace(whole.knowledge, sides=sides, nearby=nearby, vectors=(left[:10], right[:10]))
     return whole
 
 
 def left(linker: Linker, vectors: np.ndarray) -> list[int]:
     """The rows that are left of these and of some new ones."""
     rows = np.concatenate([vectors, grown_papers().new[:OWN]])
-    entered = new_rows(Collection.from_array(rows), linker.knowledge, 0)
+    entered = Cloud(Collection.from_array(rows), np.arange(len(rows)), linker.knowledge.sides[0].mean)
     return without_copies(entered, linker.knowledge, 0).rows.tolist()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from veclink.uses.new_rows.judging import with_prior
+from veclink.uses.new_rows import with_prior
 
 
 def log_odds(n: int, shared: float, rng: np.random.Generator) -> np.ndarray:

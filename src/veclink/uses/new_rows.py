@@ -1,0 +1,532 @@
+"""New rows of collections that were linked before: found in one pass, judged by the model of the fit, and taken in.
+
+A new row stands among the rows that are known: its partner may have a better partner already, or may leave one for it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from veclink.backends.cloud_pair import CloudPair
+from veclink.confidence.candidates import Candidates, scored_candidates
+from veclink.confidence.constants import BEST_LISTED, CALIBRATION_VERSION, MUTUAL_SHARE
+from veclink.confidence.evidence import (
+    evidence_columns,
+    feature_matrix,
+    model_evidence,
+    neighbourhood_evidence,
+    neighbourhood_features,
+    score_evidence,
+)
+from veclink.confidence.features import candidate_pairs
+from veclink.confidence.logistic import logit, sigmoid
+from veclink.confidence.threshold import best_threshold, false_discovery_inflation
+from veclink.data.links import Links
+from veclink.data.links_files import row_evidence
+from veclink.data.pairs import lookup
+from veclink.data.summary import Summary, judged_anew, summary_of_first
+from veclink.errors import InputError
+from veclink.geometry.clouds import Cloud
+from veclink.geometry.copies import SAME
+from veclink.geometry.nearest import largest, largest_values
+from veclink.geometry.rows import tiles
+from veclink.geometry.signatures import unit_rows
+from veclink.matching import numba_kernels as kernels
+from veclink.threads import multiply, share
+from veclink.uses.known_rows import BLOCK, Account, Knowledge, KnownSide, Part, marks_of, scales_of, source_rows
+
+LISTED_BY_COSINE = 64
+"""Partners of each new row that are kept by cosine in the one pass over a large collection, and ranked afterwards."""
+QUERIES = 1024
+OTHERS = 2048
+TILES = 4
+"""Tiles of OTHERS rows that threads share; a tile cut into four, or one as wide as four, costs 5 to 8 % more."""
+PRIOR_ROWS = 10
+"""Rows that the share of shared rows of the fit counts for, against the new rows of a batch.
+
+30 was tried first and held the estimate back: of 100 new rows, 70 shared, 59 seemed to be (reddit, minilm–mpnet).
+"""
+ROUNDS = 100  # of counting how many new rows have a partner, at most
+CONVERGED = 1e-4  # change of a round from which no further one is made
+CLEAR_LEAD = 0.02
+"""How far a new pair has to score above a known pair of the same row to take its place, however probable that was.
+
+A copy of a known row scores like that row; less than this counts as alike, and the more probable pair stays. Chosen on
+copies of linked rows of the sample.
+"""
+_OF_THE_FIT = re.compile(r"(?:rival|near\d+|rank)_.*")
+"""Evidence that a fit has and new rows have not: rivals, ranks and the nearest links."""
+
+T = TypeVar("T")
+
+
+class Found(NamedTuple):
+    """Pairs of a new row and a row of the other side that are worth a score."""
+
+    rows: np.ndarray  # (c,) the new row of each pair
+    places: np.ndarray  # (c,) its partner, as a place among the known rows of the other side
+    cosine: np.ndarray  # (c, f) under each map
+    # (m, f) mean similarity of each new row to its nearest rows of the other side, under each map
+    density: np.ndarray
+
+
+class Standing(NamedTuple):
+    """New rows among known ones."""
+
+    candidates: Candidates  # of the new rows, and of the known rows that compete with them
+    own: np.ndarray  # (r,) known rows of the new rows' side, which follow the m new rows in the candidates
+    others: np.ndarray  # (s,) known rows of the other side in the candidates
+    lift: np.ndarray  # (s,) by how much the density of each of the others rises by the new rows
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """New rows of one side, and their pairs that are mutual nearest neighbours, the surest first."""
+
+    new: Cloud  # (m rows) those that are no copies of known ones
+    other: Cloud  # the rows of the other side
+    rows: np.ndarray  # (p,) new rows
+    places: np.ndarray  # (p,) places among the known rows of the other side
+    probability: np.ndarray  # (p,) float64
+    lead: np.ndarray  # (p,) how far it scores above the best other partner of its row of the other side
+    evidence: dict[str, np.ndarray]  # columns (p,) that explain the pairs
+    density: np.ndarray  # of `Found`
+    standing: Standing
+    account: Account
+
+
+def without_copies(new: Cloud, knowledge: Knowledge, side: int) -> Cloud:
+    """The new rows of one side but those that are equal to a row that the side has already.
+
+    Up to rounding they are compared with the rows that the linker keeps, and by their marks with all rows.
+    """
+    kept = np.concatenate([knowledge.sides[side].backdrop, knowledge.vectors[side]])
+    near = multiply(new.block(0, len(new)), unit_rows(kept).T)  # rounding changed their lengths
+    is_copy = near.max(axis=1, initial=-1.0) >= 1 - SAME
+    is_copy |= np.isin(marks_of(new.collection)[new.rows], knowledge.sides[side].marks)
+    return Cloud(new.collection, new.rows[~is_copy], new.mean)
+
+
+def signatures_of(knowledge: Knowledge, side: int, cloud: Cloud) -> list[np.ndarray]:
+    """The rows of one side (n, r) under the map of each fold, of unit length; none where one map is searched along."""
+    if knowledge.whole is not None:
+        return []
+    return [
+        np.concatenate([unit_rows(multiply(cloud.block(*tile), maps[side])) for tile in tiles(len(cloud), BLOCK)])
+        for maps in knowledge.maps
+    ]
+
+
+def judge(knowledge: Knowledge, side: int, entered: Cloud, other: Cloud, signatures: list[np.ndarray]) -> Judged:
+    """Find the partners of new rows of one side, and how probable they are.
+
+    other, signatures: the rows of the other side, and what `signatures_of` makes of them.
+    """
+    if tuple(entry.name for entry in model_evidence()) != knowledge.model.features:
+        raise InputError("The linker was fitted by a version that looked at other evidence; fit it again.")
+    new = without_copies(entered, knowledge, side)
+    vectors = new.block(0, len(new))
+    if not len(new):  # all of them may be copies of known rows
+        nothing, none = np.empty((0, len(knowledge.maps)), np.float32), np.empty(0, np.int64)
+        found = Found(none, none, nothing, nothing)
+    elif knowledge.whole is None:
+        found = _under_each_map(knowledge, side, vectors, signatures)
+    else:
+        found = _under_one_map(knowledge, side, vectors, other)
+    standing = _stand(knowledge, side, found, len(new))
+    candidates, others = standing.candidates, standing.others
+    own_rows = candidates.rows_b if side else candidates.rows_a
+    other_rows = candidates.rows_a if side else candidates.rows_b
+    best_of_other = candidates.best_a if side else candidates.best_b
+    mutual = candidates.mutual()
+    mutual = mutual[own_rows[mutual] < len(new)]
+    clouds, pool = _clouds(knowledge, side, vectors, standing, other)
+    rng = np.random.default_rng(0)  # nothing is drawn: crowding is known
+    near = neighbourhood_features(clouds, candidates, pool, rng, np.empty(0, np.int64))
+    model, before = knowledge.model, knowledge.shared_share(side)
+    features = feature_matrix(candidate_pairs(candidates, near, mutual))
+    log_odds = model.base + ((features - model.centre) / model.scale) @ model.weights
+    probability, shared = with_prior(log_odds, before, len(new))
+    order = np.argsort(-probability, kind="stable")
+    mutual = mutual[order]
+    copies, every = len(entered) - len(new), len(new.collection)
+    zero, reasons = every - len(entered), []
+    if copies:
+        are = "is a copy" if copies == 1 else "are copies"
+        reasons.append(f"{copies:,} of the {every:,} new rows {are} of rows that the linker knows, and no new objects.")
+    if zero:
+        reasons.append(f"{zero:,} of the {every:,} new rows {'is' if zero == 1 else 'are'} zero and left out.")
+    if len(new):
+        reasons.append(_sentence(len(new), shared, before))
+    return Judged(
+        new=new,
+        other=other,
+        rows=own_rows[mutual],
+        places=others[other_rows[mutual]],
+        probability=probability[order],
+        lead=candidates.score[mutual] - candidates.scores(best_of_other[other_rows[mutual], 1]),
+        evidence=evidence_columns((*score_evidence(), *neighbourhood_evidence()), candidates, near, mutual),
+        density=found.density,
+        standing=standing,
+        account=Account(shared * len(new), copies, tuple(reasons)),
+    )
+
+
+def _sentence(n: int, shared: float, before: float) -> str:
+    of_rows = f"about {shared:.0%} of the {n:,} new rows seem to have a partner"
+    of_one = f"the new row has a partner with a chance of about {shared:.0%}"
+    return (
+        f"Judged by the maps and the model of an earlier run: {of_one if n == 1 else of_rows}, "
+        f"and {before:.0%} of the rows of that run had one."
+    )
+
+
+def with_prior(log_odds: np.ndarray, share: float, n: int) -> tuple[np.ndarray, float]:
+    """Probabilities (p,) of the pairs of n new rows, and the share of those rows that has a partner.
+
+    The log odds hold for rows of which `share` have a partner. How many of the new ones have is estimated from the
+    batch (expectation–maximisation), with `share` counting for PRIOR_ROWS rows: of one row it is `share`, of many it
+    is what they say.
+    """
+    shared = share
+    probability = sigmoid(log_odds)
+    for _ in range(ROUNDS):
+        expected = probability.sum() / MUTUAL_SHARE + PRIOR_ROWS * share
+        fresh = float(np.clip(expected / (n + PRIOR_ROWS), 0.02, 0.98))
+        moved = abs(fresh - shared)
+        shared = fresh
+        probability = sigmoid(log_odds + float(logit(shared)) - float(logit(share)))
+        if moved < CONVERGED:
+            break
+    return probability, shared
+
+
+def _under_each_map(knowledge: Knowledge, side: int, new: np.ndarray, signatures: list[np.ndarray]) -> Found:
+    """All rows of the other side, compared with new ones (m, d) under every map."""
+    known = knowledge.sides[1 - side]
+    queries = [unit_rows(new @ maps[side]) for maps in knowledge.maps]
+    density = np.empty((len(new), len(queries)), np.float32)
+    keys = []
+    for fold, (query, signature) in enumerate(zip(queries, signatures, strict=True)):
+        for start, stop in tiles(len(new), QUERIES):
+            cosine = multiply(query[start:stop], signature.T)
+            density[start:stop, fold] = largest_values(cosine, knowledge.k).mean(axis=1)
+            csls = 2 * cosine - known.density[:, fold]
+            best = largest(csls, min(BEST_LISTED, csls.shape[1]))
+            keys.append((np.arange(start, stop)[:, None] * len(known) + best).ravel())
+    rows, places = np.divmod(np.unique(np.concatenate(keys)), len(known))
+    sides = zip(queries, signatures, strict=True)
+    cosines = [np.einsum("ij,ij->i", query[rows], signature[places]) for query, signature in sides]
+    return Found(rows, places, np.stack(cosines, axis=1), density)
+
+
+def _under_one_map(knowledge: Knowledge, side: int, new: np.ndarray, other: Cloud) -> Found:
+    """One pass over the rows of a large side as they are stored; what it lists is scored under the other maps."""
+    known = knowledge.sides[1 - side]
+    listed = [
+        _nearest(_pulled_back(knowledge, side, new[start:stop]), known.scales, other)
+        for start, stop in tiles(len(new), QUERIES)
+    ]
+    cosine, place = (np.concatenate(each) for each in zip(*listed, strict=True))
+    near = largest_values(cosine, knowledge.k).mean(axis=1)
+    csls = 2 * cosine - known.density[place, 0]
+    best = largest(csls, min(2 * BEST_LISTED, csls.shape[1]))
+    rows = np.repeat(np.arange(len(new)), best.shape[1])
+    places = np.take_along_axis(place, best, axis=1).ravel().astype(np.int64)
+    cosines = np.empty((len(rows), len(knowledge.maps)), np.float32)
+    for start, stop in tiles(len(rows), BLOCK):
+        left, right = new[rows[start:stop]], other.take(places[start:stop])
+        for fold, maps in enumerate(knowledge.maps):
+            query, signature = unit_rows(left @ maps[side]), unit_rows(right @ maps[1 - side])
+            cosines[start:stop, fold] = np.einsum("ij,ij->i", query, signature)
+    density = np.repeat(near[:, None], len(knowledge.maps), axis=1)
+    return Found(rows, places, cosines, density)
+
+
+def _pulled_back(knowledge: Knowledge, side: int, new: np.ndarray) -> np.ndarray:
+    """Queries (m, d + 1) whose products with scaled stored rows and −1/(c·s) are cosines of signatures.
+
+    With P and Q the two projections, cos = ⟨uP/|uP|, vQ/|vQ|⟩ = ⟨(uP/|uP|)Qᵀ, v⟩/|vQ|, and v = (x/|x| − mean)/c. So no
+    row of the large side is projected: what it takes beside the product is one multiplication of each row.
+    """
+    assert knowledge.whole is not None, "large collections have one map to search along"
+    pulled = unit_rows(new @ knowledge.whole[side]) @ knowledge.whole[1 - side].T
+    return np.column_stack([pulled, pulled @ knowledge.sides[1 - side].mean]).astype(np.float32)
+
+
+def _nearest(queries: np.ndarray, scales: np.ndarray, other: Cloud) -> tuple[np.ndarray, np.ndarray]:
+    """The largest cosines of each query, and the places of those rows: (m, LISTED_BY_COSINE) each, in no order."""
+    n, width = len(other), min(LISTED_BY_COSINE, len(other))
+    scaled = np.empty((TILES * OTHERS, queries.shape[1]), np.float32)
+    # A row length that is a multiple of the page would put every row of the tile in the same few cache sets.
+    spaces = np.empty((TILES, len(queries), OTHERS + 16), np.float32)
+    m, room = len(queries), (len(queries), 2 * width + 16)
+    value, place = np.full(room, -np.inf, np.float32), np.zeros(room, np.int32)
+    kept = kernels.Kept(width, value, place, np.zeros(m, np.int64), np.full(m, -np.inf, np.float32))
+    for start, stop in tiles(n, TILES * OTHERS):
+        rows = scaled[: stop - start]
+        np.multiply(source_rows(other, start, stop), scales[start:stop, :1], out=rows[:, :-1])
+        rows[:, -1] = -scales[start:stop, 1]
+
+        def product(first: int, last: int, rows: np.ndarray = rows) -> None:
+            """The products with one tile of the rows, into the space of that tile."""
+            np.matmul(queries, rows[first:last].T, out=spaces[first // OTHERS, :, : last - first])
+
+        share(product, len(rows), step=OTHERS)
+        for space, (begin, end) in zip(spaces, tiles(len(rows), OTHERS), strict=False):
+            share(partial(kernels.keep_by_row, space, end - begin, start + begin, kept), m)
+    share(partial(kernels.cut, kept), m)
+    return value[:, :width], place[:, :width]
+
+
+class _Counts(CloudPair):
+    """So many rows, of which nothing else is asked."""
+
+    def __init__(self, n_a: int, n_b: int) -> None:
+        self.n_a, self.n_b = n_a, n_b
+
+
+def _stand(knowledge: Knowledge, side: int, found: Found, n_new: int) -> Standing:
+    """The pairs found for new rows, and those of the known rows that compete with them, as candidates."""
+    known = knowledge.sides[1 - side]
+    others, at = np.unique(found.places, return_inverse=True)
+    # by how much the densities of the others rise by new rows that are nearer than their nearest were: (s, f)
+    lift = np.zeros((len(others), found.cosine.shape[1]), np.float32)
+    np.add.at(lift, at, np.maximum(found.cosine - known.density[others][at], 0) / knowledge.k)
+    # (s, f) of 0 and 1: the maps that the others had no part in
+    fold = known.fold[others][:, None]
+    free = ((fold == np.arange(lift.shape[1])) | (fold < 0)).astype(np.float32)
+    csls = 2 * found.cosine - found.density[found.rows] - (known.density[found.places] + lift[at])
+    score = (free[at] * csls).sum(axis=1) / free[at].sum(axis=1)
+    lifted = (lift * free).sum(axis=1) / free.sum(axis=1)
+    rivals, rival_scores = known.rivals[others], known.rival_scores[others]
+    there = rivals >= 0
+    own, own_at = np.unique(rivals[there], return_inverse=True)
+    old_at = np.nonzero(there)[0]
+    scores = np.concatenate([score, rival_scores[there] - lifted[old_at]]).astype(np.float32)
+    own_rows, other_rows = np.concatenate([found.rows, n_new + own_at]), np.concatenate([at, old_at])
+    rows_a, rows_b = _a_and_b(side, own_rows, other_rows)
+    of_own = np.concatenate([found.density.mean(axis=1), knowledge.sides[side].density[own].mean(axis=1)])
+    density = _a_and_b(side, of_own, known.density[others].mean(axis=1) + lifted)
+    order = np.lexsort((rows_b, rows_a))
+    counts = _Counts(*map(len, density))
+    candidates = scored_candidates(counts, rows_a[order], rows_b[order], scores[order], [density])
+    return Standing(candidates, own.astype(np.int64), others, lifted.astype(np.float32))
+
+
+class _NewClouds(CloudPair):
+    """The new rows and the links around them as two small clouds; how crowded their places are is known."""
+
+    def __init__(self, a: np.ndarray, b: np.ndarray, crowding: tuple[np.ndarray, np.ndarray], k: int) -> None:
+        super().__init__(a, b, k=k)
+        self.crowding = crowding
+
+    def own_density(self, side: str, rng: np.random.Generator) -> np.ndarray:
+        """What was measured in the whole clouds."""
+        return self.crowding[0 if side == "a" else 1]
+
+
+def _clouds(
+    knowledge: Knowledge, side: int, new: np.ndarray, standing: Standing, other: Cloud
+) -> tuple[_NewClouds, np.ndarray]:
+    """Clouds of the candidates' rows followed by those of the nearby links, and the links as pairs of their rows."""
+    known, count = knowledge.sides[side], len(standing.others)
+    own_rows, own_places = _joined(standing.own, knowledge.nearby[:, side])
+    other_rows, other_places = _joined(standing.others, knowledge.nearby[:, 1 - side])
+    # Known rivals have no vector here: nothing of their neighbourhoods is looked at.
+    own_vectors = np.zeros((len(new) + len(own_rows), new.shape[1]), np.float32)
+    own_vectors[: len(new)] = new
+    own_vectors[len(new) + own_places] = knowledge.vectors[side]
+    other_vectors = np.empty((len(other_rows), other.shape[1]), np.float32)
+    other_vectors[other_places] = knowledge.vectors[1 - side]
+    other_vectors[:count] = other.take(standing.others)
+    of_own = np.concatenate([known.crowded(new), known.crowding[own_rows]])
+    crowding = _a_and_b(side, of_own, knowledge.sides[1 - side].crowding[other_rows])
+    clouds = _NewClouds(*_a_and_b(side, own_vectors, other_vectors), crowding, knowledge.k)
+    return clouds, np.column_stack(_a_and_b(side, len(new) + own_places, other_places))
+
+
+def _joined(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of a first list (n,), ascending, then the others of a second (m,); and where the second ones are."""
+    place = lookup(first, second)
+    known = place >= 0
+    return np.concatenate([first, second[~known]]), np.where(known, place, len(first) + np.cumsum(~known) - 1)
+
+
+def as_links(known: Links, knowledge: Knowledge, side: int, judged: Judged) -> Links:
+    """The links of new rows of one side (0 for A, 1 for B), beside the known links of a linker.
+
+    They end where the expected F1 of the links that are known and of these together is largest: one new row is kept or
+    not by the same probability as any other. A row of the other side that was linked before goes to the new row if
+    that pair is the more probable one, or a link itself and clearly ahead: a copy of a row that is known takes nothing
+    away, and neither does a pair that is too improbable to be a link.
+    """
+    account, every = judged.account, known.considered or known
+    partner = judged.other.rows[judged.places]
+    surer = judged.probability > np.append(every.probability, 0.0)[_places(every, 1 - side, partner)]
+    ahead = judged.lead > CLEAR_LEAD
+    together = np.concatenate([every.probability, judged.probability[surer | ahead]])
+    least = _lowest_kept(together, (known.summary.overlap or 0.0) + account.overlap)
+    # Pairs below the least that are left out now do not move it: the best F1 ends before them.
+    stays = surer | (ahead & (judged.probability >= least))
+    probability, partner, rows = judged.probability[stays], partner[stays], judged.new.rows[judged.rows[stays]]
+    evidence = {name: column[stays] for name, column in judged.evidence.items()}
+    evidence["displaces"] = np.append(known.pairs[:, side], -1)[_places(known, 1 - side, partner)]
+    new, other = judged.new.collection, judged.other.collection
+    n_a, n_b = _a_and_b(side, len(new), knowledge.sides[1 - side].size)
+    ids_a, ids_b = _a_and_b(side, new.ids_at(rows), other.ids_at(partner))
+    summary = Summary(
+        method=known.summary.method,
+        n_a=n_a,
+        n_b=n_b,
+        n_links=len(rows),
+        overlap=account.overlap,
+        verdict=known.summary.verdict,
+        reasons=account.reasons,
+        copies=_a_and_b(side, account.copies, 0),
+        caution=false_discovery_inflation(np.concatenate([every.probability, probability])),
+        calibration=CALIBRATION_VERSION,
+    )
+    pairs = np.column_stack(_a_and_b(side, rows, partner))
+    considered = Links(pairs, probability, summary, evidence, ids_a, ids_b, options=known.options)
+    links = _down_to(considered, least, account.overlap)
+    return replace(links, summary=judged_anew(links.summary))
+
+
+def _a_and_b(side: int, own: T, other: T) -> tuple[T, T]:
+    """What is of one side and of the other, A's first."""
+    return (other, own) if side else (own, other)
+
+
+def _places(known: Links, side: int, rows: np.ndarray) -> np.ndarray:
+    """Where the pairs of these rows (p,) of one side stand among the known ones; −1 where there is none."""
+    order = np.argsort(known.pairs[:, side], kind="stable")
+    return np.append(order, -1)[lookup(known.pairs[order, side], rows)]
+
+
+def _lowest_kept(probability: np.ndarray, overlap: float) -> float:
+    """The probability down to which pairs are links, of all these together."""
+    every = np.sort(probability)[::-1]
+    return float(every[best_threshold(every, overlap) - 1]) if len(every) else 1.0
+
+
+def _down_to(considered: Links, least: float, overlap: float) -> Links:
+    """The judged pairs that are at least so probable as links, with their estimates."""
+    kept = int(np.count_nonzero(considered.probability >= least))
+    about = replace(considered.summary, overlap=overlap, overlap_range=None, seconds=None)
+    summary = summary_of_first(about, considered.probability[:kept])
+    return considered.some(slice(kept), summary, considered=considered)
+
+
+def of_batch(links: Links, knowledge: Knowledge, side: int, rows: slice) -> Links:
+    """The links of the rows of one side that came together, as links of that batch.
+
+    Nothing else is said of them than what the linker holds: a run that is repeated writes the same file.
+    """
+    every = links.considered or links
+    column = every.pairs[:, side]
+    inside = (column >= rows.start) & (column < rows.stop)
+    chosen = every.some(inside, replace(every.summary, n_links=int(inside.sum())), considered=None, trace={})
+    size = rows.stop - rows.start
+    account = next((part.account for part, place in knowledge.sides[side].batches() if place == rows), None)
+    if account is None:  # all rows were linked again since
+        overlap = min(float(chosen.probability.sum()) / MUTUAL_SHARE, size)
+        account = Account(overlap, 0, (_sentence(size, overlap / size, knowledge.shared_share(side)),))
+    n_a, n_b = _a_and_b(side, size, chosen.summary.n_a if side else chosen.summary.n_b)
+    summary = replace(
+        chosen.summary,
+        n_a=n_a,
+        n_b=n_b,
+        reasons=account.reasons,
+        vectors=None,
+        found=None,
+        wrong_seeds=(),
+        contradicting_seeds=(),
+        copies=_a_and_b(side, account.copies, 0),
+    )
+    evidence = {name: values for name, values in chosen.evidence.items() if not _OF_THE_FIT.fullmatch(name)}
+    pairs = chosen.pairs - _a_and_b(side, rows.start, 0)
+    considered = replace(chosen, pairs=pairs, summary=summary, evidence=evidence)
+    least = links.probability[-1] if len(links) else 1.0
+    found = _down_to(considered, least, account.overlap)
+    return replace(found, summary=judged_anew(found.summary))
+
+
+def taken_in(links: Links, knowledge: Knowledge, side: int, judged: Judged) -> tuple[Links, Knowledge]:
+    """Links and knowledge once the new rows of one side are known rows."""
+    fresh = as_links(links, knowledge, side, judged)
+    sides = _a_and_b(side, _grown(knowledge, side, judged), _with_rivals(knowledge, side, judged))
+    return _joined_links(links, fresh, side, knowledge.sides[side].size), replace(knowledge, sides=sides)
+
+
+def _joined_links(links: Links, fresh: Links, side: int, start: int) -> Links:
+    """The known links and those of the new rows; pairs whose row has found a better partner are left out.
+
+    start: the row of its side that the first of the new rows becomes.
+    """
+    before, after = links.considered or links, fresh.considered or fresh
+    stays = ~np.isin(before.pairs[:, 1 - side], after.pairs[:, 1 - side])
+    overlap = (links.summary.overlap or 0.0) + (fresh.summary.overlap or 0.0)
+    probability = np.concatenate([before.probability[stays], after.probability])
+    columns = {}
+    for name in dict.fromkeys([*before.evidence, *after.evidence]):
+        old, new = before.evidence.get(name), after.evidence.get(name)
+        kind = (new if old is None else old).dtype  # type: ignore[union-attr]
+        nothing = np.nan if kind.kind == "f" else 0 if row_evidence(name) is None else -1
+        old = np.full(len(before), nothing, kind) if old is None else old
+        columns[name] = np.concatenate([old[stays], np.full(len(after), nothing, kind) if new is None else new])
+    ids_a, ids_b = (
+        None if old is None or new is None else np.concatenate([old[stays], new])
+        for old, new in ((before.ids_a, after.ids_a), (before.ids_b, after.ids_b))
+    )
+    n_a = links.summary.n_a if side else start + fresh.summary.n_a
+    n_b = start + fresh.summary.n_b if side else links.summary.n_b
+    pairs = np.concatenate([before.pairs[stays], after.pairs + _a_and_b(side, start, 0)])
+    summary = replace(links.summary, n_links=len(pairs), n_a=n_a, n_b=n_b, overlap=overlap, vectors=None)
+    considered = Links(pairs, probability, summary, columns, ids_a, ids_b, options=links.options, trace=links.trace)
+    return _down_to(considered, _lowest_kept(probability, overlap), overlap)
+
+
+def _grown(knowledge: Knowledge, side: int, judged: Judged) -> KnownSide:
+    """The side of the new rows with what is known of each of them."""
+    known, new = knowledge.sides[side], judged.new
+    standing, count = judged.standing, len(new)
+    rivals, scores = _lists(standing, of_a=side == 0)
+    rivals = np.where(rivals >= 0, standing.others[np.maximum(rivals, 0)], -1)
+    whole = None if knowledge.whole is None else knowledge.whole[side]
+    more = {
+        "rows": known.size + new.rows,
+        "fold": np.full(count, -1, np.int8),
+        "density": judged.density[:, : known.density.shape[1]],
+        "crowding": known.crowded(new.block(0, count)).astype(np.float32),
+        "rivals": rivals[:count].astype(np.int32),
+        "rival_scores": scores[:count],
+        "scales": scales_of(new, whole),
+        "marks": marks_of(new.collection) if len(known.marks) else known.marks,
+    }
+    arrays = {name: np.concatenate([getattr(known, name), values]) for name, values in more.items()}
+    return replace(known, parts=(*known.parts, Part.of(new.collection, judged.account)), **arrays)
+
+
+def _with_rivals(knowledge: Knowledge, side: int, judged: Judged) -> KnownSide:
+    """The other side: rows that new ones come near have other rivals, and are more crowded."""
+    known, standing = knowledge.sides[1 - side], judged.standing
+    rivals, scores = _lists(standing, of_a=side == 1)
+    places = np.concatenate([len(knowledge.sides[side]) + np.arange(len(judged.new)), standing.own])
+    all_rivals, all_scores, density = known.rivals.copy(), known.rival_scores.copy(), known.density.copy()
+    all_rivals[standing.others] = np.where(rivals >= 0, places[np.maximum(rivals, 0)], -1)
+    all_scores[standing.others] = scores
+    density[standing.others] += standing.lift[:, None]
+    return replace(known, rivals=all_rivals, rival_scores=all_scores, density=density)
+
+
+def _lists(standing: Standing, *, of_a: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The best partners of one side's rows, as rows of the candidates: (n, BEST_LISTED), and their scores."""
+    candidates = standing.candidates
+    best, partner = (candidates.best_a, candidates.rows_b) if of_a else (candidates.best_b, candidates.rows_a)
+    return np.where(best >= 0, partner[best], -1), candidates.scores(best).astype(np.float32)
