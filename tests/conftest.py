@@ -54,7 +54,6 @@ TIERS = {
     "linkers/span/test_starts.py": "runs",
     "matching/test_triton_kernel.py": "extras",
     "probing/test_probe.py": "runs",
-    "report/test_commands.py": "runs",
     "report/test_in_browser.py": "browser",
     "review/test_again.py": "runs",
     "review/test_command.py": "browser",

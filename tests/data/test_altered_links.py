@@ -107,16 +107,3 @@ def test_a_trace_that_could_not_be_shown_says_what_to_remove(tmp_path: Path, nam
     del metadata["trace"]
     file.with_name("links.csv.json").write_text(json.dumps(metadata))
     assert len(Links.load(file)) == 916
-
-
-def test_evidence_of_rows_that_are_not_there_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "links.csv"
-    header, first, *lines = FIXTURE.read_text().splitlines(keepends=True)
-    place = header.strip().split(",").index("rival_b")
-    for value, said in (("99999", "names rows outside the 1,950"), (str(10**30), "else than int64")):
-        values = first.strip().split(",")
-        values[place] = value
-        file.write_text(header + ",".join(values) + "\n" + "".join(lines))
-        file.with_name("links.csv.json").write_bytes(FIXTURE.with_name("links-0.1.csv.json").read_bytes())
-        with pytest.raises(InputError, match=said):
-            Links.load(file)

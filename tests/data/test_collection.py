@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 from veclink.data.collection import Collection, as_ids
-from veclink.errors import InputError
 from veclink.stores.opening import open_collection
 
 VECTORS = np.arange(12, dtype=np.float32).reshape(4, 3)
@@ -22,24 +21,9 @@ def test_an_array_is_kept_not_copied() -> None:
     assert (len(collection), collection.dimension, collection.ids, collection.name) == (4, 3, None, "array")
 
 
-def test_a_masked_array_is_refused_by_row() -> None:
-    vectors = np.ma.masked_invalid(np.where(np.arange(12).reshape(4, 3) == 7, np.nan, 1.0))
-    with pytest.raises(InputError, match="masked numbers in row 2"):
-        Collection.from_array(vectors)
-
-
-def test_a_collection_opens_as_itself() -> None:
-    collection = Collection.from_array(VECTORS)
-    assert open_collection(collection) is collection
-
-
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", ">f4"])
 def test_vectors_keep_their_dtype(dtype: str) -> None:
     assert open_collection(VECTORS.astype(dtype)).vectors.dtype == np.dtype(dtype)
-
-
-def test_lists_of_numbers_are_vectors() -> None:
-    assert open_collection([[1.0, 2.0], [3.0, 4.0]]).vectors.shape == (2, 2)
 
 
 @pytest.mark.parametrize(
@@ -62,23 +46,6 @@ def test_ids_become_integers_or_text(given: object, kept: np.ndarray) -> None:
     assert ids.dtype == kept.dtype and ids.tolist() == kept.tolist()
 
 
-@pytest.mark.parametrize("ids", [[1, None, 3, 4], [1, 2, 3, 4.5], [True, 1, 2, 3], [1, 2, [3], 4]])
-def test_ids_of_other_kinds_are_refused_by_row(ids: list[object]) -> None:
-    row = next(row for row, value in enumerate(ids) if isinstance(value, bool) or not isinstance(value, int))
-    with pytest.raises(InputError, match=rf"neither integers nor strings.* in row {row};"):
-        Collection.from_array(VECTORS, ids=ids)
-
-
-def test_ids_that_are_not_text_are_refused() -> None:
-    with pytest.raises(InputError, match="not valid text"):
-        Collection.from_array(VECTORS, ids=["a", "b", "c", "\ud800"])
-
-
-def test_payload_of_other_length_is_refused() -> None:
-    with pytest.raises(InputError, match="4 rows but 2 of payload"):
-        Collection.from_array(VECTORS, payload=pa.table({"title": ["x", "y"]}))
-
-
 @pytest.mark.parametrize(
     ("scale", "kept"),
     [
@@ -93,30 +60,6 @@ def test_payload_of_other_length_is_refused() -> None:
 def test_scales_of_int8_are_one_or_per_dimension_or_per_row(scale: object, kept: object) -> None:
     collection = Collection.from_array(VECTORS.astype(np.int8), scale=scale)
     assert np.array_equal(np.asarray(collection.scale), np.asarray(kept))
-
-
-@pytest.mark.parametrize(
-    ("vectors", "scale", "sentence"),
-    [
-        (VECTORS, 0.5, "float32; only int8"),
-        (VECTORS.astype(np.int8), [1, 2], r"shape \(2,\); for 4 x 3 vectors give 1, 3 or 4"),
-        (VECTORS.astype(np.int8), -1.0, "negative or not finite"),
-        (VECTORS.astype(np.int8), np.nan, "negative or not finite"),
-        (
-            np.ones((3, 3), np.int8),
-            [1, 2, 3],
-            r"3 rows, dimensions and scales; give the scale as \(n, 1\) or as \(1, d\)",
-        ),
-    ],
-)
-def test_scales_that_do_not_fit_are_refused(vectors: np.ndarray, scale: object, sentence: str) -> None:
-    with pytest.raises(InputError, match=sentence):
-        Collection.from_array(vectors, scale=scale)
-
-
-def test_ids_given_replace_the_collections_own() -> None:
-    collection = Collection.from_array(VECTORS, ids=[1, 2, 3, 4])
-    assert open_collection(collection, ids=list("wxyz")).ids.tolist() == list("wxyz")
 
 
 def test_ids_come_from_a_text_csv_or_npy_file(tmp_path: Path) -> None:

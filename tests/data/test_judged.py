@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -78,19 +77,3 @@ def test_links_that_were_changed_since_are_saved_alone(tmp_path: Path) -> None:
     changed.save(tmp_path / "links.parquet")
     loaded = Links.load(tmp_path / "links.parquet")
     assert loaded == changed and loaded.considered is None
-
-
-@pytest.mark.parametrize(
-    ("wanted", "words"),
-    [
-        ({}, "Give one of precision, probability and links"),
-        ({"precision": 0.9, "links": 3}, "Give one of precision"),
-        ({"probability": 0}, "wanted probability is 0"),
-        ({"precision": 95}, "wanted precision is 95"),
-        ({"links": -1}, "wanted number of links is -1"),
-        ({"links": 41}, "41 links are wanted, and 40 pairs were judged"),
-    ],
-)
-def test_a_wish_that_cannot_be_met_is_refused(wanted: dict[str, Any], words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        judged().at(**wanted)

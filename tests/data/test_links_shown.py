@@ -11,7 +11,6 @@ import pytest
 from typer.testing import CliRunner
 
 from veclink.cli.app import app
-from veclink.data.agreement import Agreement
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.summary import Summary
@@ -74,12 +73,6 @@ def test_links_of_the_paper_are_cut_without_an_estimate_that_their_votes_do_not_
     assert links[0].explain()["Probability"] == "0.990, a share of votes and no calibrated probability"
 
 
-@pytest.mark.parametrize("rank", [3, -4])
-def test_a_rank_that_is_not_there_ends_an_iteration_as_in_any_sequence(rank: int) -> None:
-    with pytest.raises(IndexError, match="there are 3"):
-        three_links()[rank]
-
-
 def test_links_are_an_arrow_table_to_whoever_reads_one() -> None:
     links = three_links()
     read = pa.table(links)
@@ -95,21 +88,6 @@ def test_a_notebook_shows_verdict_estimates_and_first_links() -> None:
     assert "Few &lt;rows&gt;." in page
     assert "<td>c</td><td>5</td><td>0.990</td><td>Cats &amp; dogs</td><td>Dogs</td>" in page
     assert page.count("<tr>") == 4
-
-
-def test_a_notebook_shows_found_links_before_given_ones() -> None:
-    links = three_links()
-    given = replace(links, evidence={**links.evidence, "given": np.array([True, False, False])})
-    assert given._repr_html_().count("<tr>") == 3 and "Cats &amp; dogs" not in given._repr_html_()
-    every = replace(links, evidence={**links.evidence, "given": np.ones(3, bool)})
-    assert every._repr_html_().count("<tr>") == 4
-
-
-def test_a_notebook_shows_links_without_titles_and_none_at_all() -> None:
-    links = three_links()
-    assert "called in A" not in replace(links, texts=None)._repr_html_()
-    nothing = links.some(slice(0), replace(links.summary, n_links=0))
-    assert "<table>" not in nothing._repr_html_() and "Estimated precision" not in nothing._repr_html_()
 
 
 def test_links_are_held_against_the_truth_by_id(tmp_path: Path) -> None:
@@ -128,32 +106,6 @@ def test_the_card_of_links_at_a_precision_keeps_the_titles() -> None:
     links = three_links()
     kept = replace(links, considered=links).at(precision=0.95)
     assert len(kept) == 1 and kept[0].titles == ("Cats & dogs", "Dogs")
-
-
-def test_links_at_another_threshold_say_in_how_many_of_them_titles_agree(tmp_path: Path) -> None:
-    """By the titles that they carry, also after a load; seeds are not counted."""
-    names = [f"Paper {row}" for row in range(6)]
-    named = (names, [*names[:4], "x", "y"])
-    a, b = (Collection.from_array(np.eye(6), payload=pa.table({"title": each})) for each in named)
-    links = Links(
-        np.stack([np.arange(6)] * 2, axis=1),
-        np.linspace(0.99, 0.5, 6),
-        Summary("span", 6, 6, 6, agreement=Agreement("title", "title", 3, 5, seeds=1)),
-        evidence={"given": np.arange(6) < 1},
-        texts=texts_of(a, b),
-    )
-    links.save(tmp_path / "links.parquet")
-    for known in (links, Links.load(tmp_path / "links.parquet")):
-        assert known.agreement() == links.summary.agreement
-        assert known.at(links=5).agreement() == Agreement("title", "title", 3, 4, seeds=1)
-        assert "Titles agree in 3 of 4 links, seeds not counted." in known.at(links=5)._repr_html_()
-    assert replace(links, texts=None).at(links=5).agreement() is None
-    other = Collection.from_array(np.eye(6), payload=pa.table({"title": names[::-1]}))
-    assert replace(links, texts=texts_of(a, other)).at(links=5).agreement() is None
-    given = ["cut", f"{tmp_path}/links.parquet", "--links", "5", "-o", f"{tmp_path}/cut.csv"]
-    told = CliRunner().invoke(app, given)
-    assert "Titles agree in 3 of 4 links, seeds not counted." in told.stdout
-    assert Links.load(tmp_path / "cut.csv").summary.agreement.agree == 3
 
 
 def judged_links() -> Links:
@@ -218,51 +170,3 @@ def test_a_threshold_moves_in_a_file_and_its_titles_and_rivals_stay(tmp_path: Pa
     more = loaded.at(probability=0.1)
     assert len(more) == (3 if ending == ".parquet" else 2), "only Parquet has the pairs below the threshold"
     assert more[-1].titles == tuple(f"{side}: one two, {row}" for side, row in zip("ab", more.pairs[-1], strict=True))
-
-
-def test_columns_that_there_are_none_of_are_refused(tmp_path: Path) -> None:
-    links = judged_links()
-    with pytest.raises(InputError, match="short or all"):
-        links.save(tmp_path / "links.csv", columns="some")
-    with pytest.raises(InputError, match="Parquet files have all columns"):
-        links.save(tmp_path / "links.parquet", columns="short")
-
-
-def test_rivals_of_collections_without_ids_are_told_by_their_rows() -> None:
-    links = replace(judged_links(), ids_a=None, ids_b=None, texts=None)
-    assert table(links) == {
-        "a": [0, 2], "b": [1, 3], "probability": [0.9, 0.8], "score": [0.5, 0.4],
-        "rival_id_a": ["3", ""], "rival_id_b": ["2", "0"],
-    }  # fmt: skip
-
-
-def test_what_speaks_for_a_link_is_told_before_what_speaks_against_it() -> None:
-    evidence = {
-        "score": np.array([0.62, 0.5, 0.4]),
-        "local_correlation": np.array([0.9, 0.5, 0.4]),
-        "shared_neighbours": np.array([0.35, 0.1, 0.1]),
-    }
-    model = {"features": list(evidence), "weights": [1.0, 1.0, 1.0], "centre": [0.9, 0.4, 0.34], "scale": [0.1] * 3}
-    links = replace(three_links(), evidence=evidence, trace={"model": model})
-    assert repr(links[0].explain()).splitlines()[1:] == [
-        "Nearby links lie alike around both: correlation 0.90; speaks for it",
-        "The same links are nearby: 35 %; speaks neither for nor against it",
-        "How alike the two are: 0.62; speaks against it",
-        "Against it: The two are less alike than most linked ones (score 0.62).",
-    ]
-
-
-@pytest.mark.extras
-def test_the_chart_of_growth_counts_rounds_in_whole_numbers() -> None:
-    figure = replace(three_links(), trace={"growth": [[10, 5], [20, 15], [30, 30]]}).plot()
-    figure.canvas.draw()
-    rounds = next(axes for axes in figure.axes if axes.get_xlabel() == "round")
-    assert all(tick == round(tick) for tick in rounds.get_xticks())
-
-
-def test_agreement_with_collections_that_lack_the_column_of_the_seeds_is_not_known() -> None:
-    links = replace(three_links(), trace={"seeds_by": {"columns": ["doi", "doi"]}})
-    bare = Collection(np.zeros((8, 2), np.float32)), Collection(np.zeros((6, 2), np.float32))
-    assert links.agreement_with(*bare) is None
-    titled = Collection(np.zeros((6, 2), np.float32), payload=pa.table({"title": list("abcdef")}))
-    assert links.agreement_with(bare[0], titled) is None

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veclink.data.collection import Collection
-from veclink.data.pairs import lookup, one_to_one, read_pairs, resolve_pairs, resolve_rows, resolve_seeds
+from veclink.data.pairs import one_to_one, read_pairs, resolve_pairs, resolve_seeds
 from veclink.errors import InputError
 
 VECTORS = np.eye(10)
@@ -50,16 +50,6 @@ def test_whoever_is_strict_has_them_refused(pairs: list[tuple[int, int]]) -> Non
 def test_seeds_of_which_none_is_left_are_refused() -> None:
     with pytest.raises(InputError, match=r"All of the 2 seeds contradict one another: \('id0', 5\), \('id1', 5\);"):
         resolve_seeds([("id0", 5), ("id1", 5)], NAMED, PLAIN)
-
-
-def test_rows_can_be_had_as_they_were_given() -> None:
-    assert resolve_rows([(0, 1), (0, 2), (0, 1)], PLAIN, PLAIN).tolist() == [[0, 1], [0, 2], [0, 1]]
-
-
-def test_keys_that_are_not_there_are_looked_up_as_minus_one():
-    keys = np.array([2, 5, 9])
-    assert lookup(keys, np.array([9, 1, 5, 10, 2])).tolist() == [2, -1, 1, -1, 0]
-    assert lookup(keys[:0], np.array([1, 2])).tolist() == [-1, -1]
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 7)), unique=True, max_size=12), st.integers(0, 1000))
@@ -102,11 +92,6 @@ def test_values_are_ids_where_there_are_ids_and_else_rows(
     assert resolved.dtype == np.int64 and resolved.tolist() == rows
 
 
-def test_text_ids_that_look_like_numbers_are_compared_as_text() -> None:
-    with pytest.raises(InputError, match=r"among its 5: '20';"):
-        resolve_pairs([("20", "e")], TEXTS, TEXTS)
-
-
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 def test_a_file_of_pairs_is_resolved_whatever_else_it_holds(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"seeds{ending}"
@@ -128,12 +113,3 @@ def test_renaming_rows_does_not_change_what_pairs_mean(order: list[int], ids: li
     by_row = resolve_pairs(list(zip(order, range(5), strict=True)), FIVE, FIVE)
     by_id = resolve_pairs([(ids[row], place) for place, row in enumerate(order)], renamed, FIVE)
     assert np.array_equal(by_row, by_id)
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 7)), unique=True, max_size=12), st.integers(0, 1000))
-def test_one_to_one_chooses_the_same_in_whatever_order_pairs_are_given(pairs: list[tuple[int, int]], seed: int) -> None:
-    found = np.array(pairs, np.int64).reshape(-1, 2)
-    weight = np.random.default_rng(seed).integers(0, 4, len(pairs)).astype(float)
-    ordered = np.lexsort((found[:, 1], found[:, 0], -weight))
-    chosen = found[ordered][one_to_one(found[ordered], weight[ordered])]
-    assert np.array_equal(chosen, found[one_to_one(found, weight)])

@@ -7,12 +7,10 @@ import pytest
 from held_columns import holding, numbered
 from veclink.data.agreement import (
     MIN_MATCHES,
-    called,
     comparable_columns,
     match_column,
     normalised,
 )
-from veclink.errors import InputError
 
 
 @pytest.mark.parametrize(
@@ -56,23 +54,6 @@ def test_two_names_are_given_as_a_pair_or_with_an_equals_sign() -> None:
     assert match_column("x=y", a, b).columns == ("x=y", "x=y"), "a column may be called so"
 
 
-@pytest.mark.parametrize(
-    ("column", "said"),
-    [
-        ("titel", "A has no column 'titel': it has 'title', 'tags'"),
-        ("title=tags", "The column 'tags' of B holds list"),
-        (("title",), "give one name, or one for A and one for B"),
-        ("title", "No value of the column 'title' stands once in A"),
-    ],
-)
-def test_a_column_that_cannot_be_used_is_refused_with_what_to_do(column: object, said: str) -> None:
-    a, b = (holding(title=[f"{side} {i}" for i in range(3)], tags=[["x"]] * 3) for side in "ab")
-    with pytest.raises(InputError, match=said):
-        match_column(column, a, b)
-    with pytest.raises(InputError, match="A has no column 'title': it has no payload"):
-        match_column("title", holding(3), b)
-
-
 def test_auto_takes_the_column_with_the_most_matches_and_none_with_too_few() -> None:
     titles, urls = numbered(20), numbered(20, "https://x.org/")
     a = holding(Title=titles, url=urls, note=titles)
@@ -87,17 +68,3 @@ def test_columns_are_compared_by_names_that_mean_the_same_and_never_numbers_that
     a = holding(year=[1, 2], Doc_Title=["x", "y"], headline=["x", "y"], score=[0.5, 0.1], url=["u", "v"])
     b = holding(year=[1, 2], title=["x", "y"], headline=["x", "y"], href=["u", "v"])
     assert comparable_columns(a, b) == [("headline", "headline"), ("url", "href"), ("headline", "title")]
-
-
-def test_columns_are_called_by_what_they_hold() -> None:
-    assert called("title", "Title") == "titles"
-    assert called("doc_id", "doc_id") == "values of 'doc_id'"
-    assert called("title", "name") == "values of 'title' and 'name'"
-
-
-def test_a_column_that_one_side_calls_otherwise_is_refused_with_the_option_that_works() -> None:
-    a, b = holding(url=numbered(3), name=numbered(3)), holding(url=numbered(3), title=numbered(3))
-    with pytest.raises(InputError, match=r"no column 'title'.*: --seeds-by name=title \(for eval: --by name=title"):
-        match_column("title", a, b)
-    with pytest.raises(InputError, match="--seeds-by url "):
-        match_column("doi", a, b)

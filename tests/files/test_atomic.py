@@ -44,19 +44,6 @@ def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
-    with (
-        pytest.raises(OutputError, match=r"nowhere/out\.txt.*No such file"),
-        written_whole(tmp_path / "nowhere/out.txt") as file,
-    ):
-        file.write_text("x")
-
-
-def test_a_folder_is_not_overwritten(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="is a folder"), written_whole(tmp_path):
-        pass
-
-
 def test_a_link_to_a_file_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "real.txt").write_text("older")
     (tmp_path / "link.txt").symlink_to(tmp_path / "real.txt")
@@ -73,16 +60,6 @@ def test_a_file_that_replaces_a_private_one_is_private_from_its_first_byte(tmp_p
         temporary.write_text("newer")
         assert temporary.stat().st_mode & 0o077 == 0
     assert file.stat().st_mode & 0o777 == 0o600 and file.read_text() == "newer"
-
-
-def test_a_file_keeps_its_mode_where_the_writer_makes_it_anew(tmp_path: Path) -> None:
-    file = tmp_path / "out.txt"
-    file.write_text("older")
-    file.chmod(0o640)
-    with written_whole(file) as temporary:
-        temporary.unlink()
-        temporary.write_text("newer")
-    assert file.stat().st_mode & 0o777 == 0o640
 
 
 def test_the_file_is_on_disk_before_the_rename_and_the_name_after_it(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -131,17 +130,3 @@ def test_hidden_files_that_a_killed_run_left_are_not_rows(tmp_path: Path) -> Non
     (tmp_path / "papers/.veclink-0123456789ab").mkdir()
     shutil.copy(part, tmp_path / "papers/.veclink-0123456789ab/part-00000.parquet")
     assert np.array_equal(open_collection(tmp_path / "papers").vectors, OLD)
-
-
-def test_a_private_folder_stays_private(tmp_path: Path) -> None:
-    write(f"parquet://{tmp_path}/papers", OLD)
-    (tmp_path / "papers").chmod(0o700)
-    write(f"parquet://{tmp_path}/papers", NEW, replace=True)
-    assert (tmp_path / "papers").stat().st_mode & 0o777 == 0o700
-
-
-def test_a_name_as_long_as_names_can_be_is_written(tmp_path: Path) -> None:
-    target = tmp_path / ("n" * os.pathconf(tmp_path, "PC_NAME_MAX"))
-    write(f"parquet://{target}", OLD)
-    write(f"parquet://{target}", NEW, replace=True)
-    assert np.array_equal(open_collection(target).vectors, NEW)

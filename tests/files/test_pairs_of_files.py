@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import signal
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from own_process import alone
 from veclink.data.links import Links
 from veclink.data.summary import Summary
 from veclink.errors import InputError
@@ -34,10 +30,6 @@ def write(path: Path, run: int, ids: bool = True, replace: bool = False) -> None
     named = np.array([f"{run}-{row}" for row in range(4)], object) if ids else None
     with open_store(path, write=True) as store:
         store.write([Batch(vectors, named)], replace=replace)
-
-
-class Killed(BaseException):
-    """What a test stops a write with."""
 
 
 def kill_at_rename(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
@@ -67,36 +59,6 @@ def kill_at_removal(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     monkeypatch.setattr(Path, "unlink", counted)
 
 
-def die_at_rename(path: Path, renames: int) -> None:
-    """Write links or a collection, and be killed after so many renames."""
-    rename, done = os.replace, []
-
-    def counted(source: Path, target: Path) -> None:
-        done.append(target)
-        if len(done) > renames:
-            os.kill(os.getpid(), signal.SIGKILL)
-        rename(source, target)
-
-    instead: Any = counted
-    os.replace = instead
-    if path.suffix == ".csv":
-        links_of(0.75).save(path)
-    else:
-        write(path, 1, replace=True)
-
-
-@pytest.mark.parametrize("name", [NPY, FAISS])
-@pytest.mark.parametrize("renames", [0, 1, 2])
-def test_a_run_that_was_killed_between_its_files_is_done_again_by_the_same_command(
-    tmp_path: Path, name: str, renames: int
-) -> None:
-    assert alone(die_at_rename, tmp_path / name, renames)[0] == -signal.SIGKILL
-    write(tmp_path / name, 1)
-    read = open_collection(tmp_path / name)
-    assert read.ids[0] == "1-0" and np.allclose(read.vectors[0], np.random.default_rng(1).normal(size=8))
-    assert not list(tmp_path.glob(".*"))
-
-
 def test_metadata_of_other_links_is_refused_in_a_sentence(tmp_path: Path) -> None:
     links_of(0.5).save(tmp_path / "one.csv")
     links_of(0.75).save(tmp_path / "other.csv")
@@ -118,18 +80,6 @@ def test_links_of_a_run_that_was_killed_between_its_two_files_are_refused(
         Links.load(tmp_path / "links.csv")
     links_of(0.75).save(tmp_path / "links.csv")
     assert Links.load(tmp_path / "links.csv").probability.tolist() == [0.75]
-
-
-def test_line_ends_of_another_system_are_no_other_links(tmp_path: Path) -> None:
-    file = tmp_path / "links.csv"
-    links_of(0.5).save(file)
-    file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
-    assert Links.load(file).probability.tolist() == [0.5]
-
-
-def test_links_of_the_first_release_load_without_a_fingerprint() -> None:
-    assert "fingerprint" not in json.loads((FIXTURES / "links-0.1.csv.json").read_text())
-    assert len(Links.load(FIXTURES / "links-0.1.csv")) == 916
 
 
 @pytest.mark.parametrize("name", [NPY, FAISS])
@@ -199,13 +149,6 @@ def test_a_killed_replacement_by_vectors_without_ids_never_has_the_older_ids(
     assert (read.ids is None) == (steps > 1)
 
 
-def test_vectors_and_ids_that_somebody_made_anew_are_taken(tmp_path: Path) -> None:
-    write(tmp_path / NPY, 0)
-    np.save(tmp_path / NPY, np.eye(2, dtype=np.float32))
-    (tmp_path / "x.ids.txt").write_text("p\nq\n")
-    assert open_collection(tmp_path / NPY).ids.tolist() == ["p", "q"]
-
-
 @pytest.mark.parametrize("name", [NPY, FAISS])
 @pytest.mark.parametrize("ids", [True, False])
 def test_ids_of_another_collection_are_not_replaced_unasked(tmp_path: Path, name: str, ids: bool) -> None:
@@ -215,14 +158,3 @@ def test_ids_of_another_collection_are_not_replaced_unasked(tmp_path: Path, name
     assert (tmp_path / "x.ids.txt").read_text() == "mine\n" and not (tmp_path / name).exists()
     write(tmp_path / name, 0, replace=True)
     assert open_collection(tmp_path / name).ids[0] == "0-0"
-
-
-def test_a_json_file_that_is_not_about_links_is_not_written_over(tmp_path: Path) -> None:
-    (tmp_path / "links.csv.json").write_text('{"settings": 1}')
-    with pytest.raises(InputError, match=r"links\.csv\.json is there already and is not about links"):
-        links_of(0.5).save(tmp_path / "links.csv")
-    assert (tmp_path / "links.csv.json").read_text() == '{"settings": 1}' and not (tmp_path / "links.csv").exists()
-    with pytest.raises(InputError, match=r"x\.ids\.json is there already"):
-        (tmp_path / "x.ids.json").write_text("[]")
-        write(tmp_path / NPY, 0)
-    assert not (tmp_path / NPY).exists() and not (tmp_path / "x.ids.txt").exists()

@@ -13,7 +13,6 @@ import veclink
 from veclink import sample
 from veclink.cli.app import app
 from veclink.data.collection import Collection
-from veclink.errors import InputError
 from veclink.probing.inspecting import inspect_collection
 
 
@@ -63,13 +62,6 @@ def test_vectors_of_two_models_in_one_collection_are_noticed(share: int) -> None
     found = inspect_collection(Collection.from_array(mixed))
     assert found.two_models
     assert min(found.groups) == pytest.approx(share, rel=0.2)
-
-
-def test_few_rows_are_not_judged() -> None:
-    found = inspect_collection(Collection.from_array(papers(sample.A)[:20]))
-    assert not found.two_models
-    with pytest.raises(InputError, match="is empty"):
-        inspect_collection(Collection.from_array(np.empty((0, 8), np.float32)))
 
 
 def test_the_command_says_it_in_words_and_as_json(tmp_path: Path) -> None:

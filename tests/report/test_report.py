@@ -14,15 +14,10 @@ import pytest
 import packed_data
 import span_papers
 from small_papers import N_SEEDS, small_papers
-from veclink import Collection, Links, link, open_collection, sample
-from veclink.confidence.intervals import estimate
-from veclink.data.agreement import Agreement
+from veclink import Collection, Links, link
 from veclink.data.summary import Summary
-from veclink.errors import OutputError
 from veclink.report import save_report
-from veclink.report.content import gather
 from veclink.report.mapping import map_links
-from veclink.report.words import headline
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -89,21 +84,6 @@ def test_the_data_hold_every_judged_pair_with_its_names_and_evidence(tmp_path: P
     assert [int(data["ids_a"][place]) for place in column["a"]] == whole.pairs[:, 0].tolist()
     assert [int(data["ids_b"][place]) for place in column["rival_b"]] == whole.evidence["rival_b"].tolist()
     assert np.allclose(column["score"] * 1e-4, whole.evidence["score"], atol=1e-4)
-
-
-def test_titles_come_from_the_payload_and_ids_stand_in_where_there_are_none(tmp_path: Path) -> None:
-    content = gather(span_papers.linked(), *(open_collection(path) for path in (sample.A, sample.B)))
-    assert span_papers.demo().shown[0].title_a in packed_data.unpacked(content["packed"])["texts"]
-    assert gather(span_papers.linked(), None, None)["close_calls"][0][0].count(".") >= 2  # an id of the anthology
-    titles = [f"The paper number {row}" for row in range(300)]
-    page = cut_report(tmp_path / "r.html", payload_a=titles, payload_b=titles)
-    assert titles[int(span_papers.linked_cut().pairs[0, 0])] in unpacked(page)["texts"]
-
-
-def test_the_page_shows_one_estimate_of_what_is_shared(tmp_path: Path) -> None:
-    links = span_papers.linked()
-    said = [each for each in gather(links, None, None)["reasons"] if "in both" in each or "% of the smaller" in each]
-    assert said == [], "other counts than the estimate beside it"
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -179,42 +159,6 @@ def test_every_kind_of_result_has_a_page_that_works(
         opened.page.click("#links tbody tr >> nth=2")
         opened.page.wait_for_selector("dialog[open]")
     assert opened.complaints == []
-
-
-@pytest.mark.parametrize(
-    ("verdict", "precision", "said"),
-    [
-        ("linkable", 0.99, "You can trust these links."),
-        ("linkable", 0.75, "Most links are right, but not all."),
-        ("doubtful", 0.95, "Doubtful: look at the links before you use them."),
-        ("not linkable", 0.5, "Not linkable: do not use these links."),
-    ],
-)
-def test_the_headline_promises_no_more_than_the_verdict_and_the_estimate(
-    verdict: str, precision: float, said: str
-) -> None:
-    rows = np.arange(400)
-    summary = Summary("span", 500, 500, 400, precision, 0.9, 420.0, verdict)
-    links = Links(np.column_stack([rows, rows]), np.full(400, precision), summary)
-    assert headline(links, estimate(links))[0] == said
-    agreement = Agreement("title", "title", 0, 400, note="If they should, look.")
-    torn = replace(links, summary=replace(summary, agreement=agreement))
-    assert verdict == "not linkable" or headline(torn, estimate(links))[0].startswith("The payload does not fit")
-
-
-def test_titles_that_came_after_linking_in_another_order_are_told_of() -> None:
-    same = np.stack([np.arange(20)] * 2, axis=1)
-    links = Links(same, np.full(20, 0.9), Summary("span", 20, 20, 20))
-    titles = [f"title {row}" for row in range(20)]
-    a, b = (open_collection(np.eye(20), payload=each) for each in (titles, list(np.roll(titles, 1))))
-    assert links.agreement_with(a, b).note and not links.agreement_with(a, a).note
-
-
-def test_an_old_report_stays_where_the_new_one_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / "r.html").mkdir()
-    with pytest.raises(OutputError, match="it is a folder"):
-        cut_report(tmp_path / "r.html")
-    assert [each.name for each in tmp_path.iterdir()] == ["r.html"]
 
 
 def test_the_same_links_give_the_same_file(tmp_path: Path) -> None:

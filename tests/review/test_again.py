@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import socket
 from collections.abc import Iterator
@@ -14,12 +13,10 @@ import pytest
 
 from reviewed_papers import Reviewed
 from veclink import Links
-from veclink.data.collection import Collection
-from veclink.data.summary import Summary
 from veclink.errors import InputError
 from veclink.linkers.options import OPTIONS
 from veclink.review import Review
-from veclink.review.again import LinkAgain, recalled, without
+from veclink.review.again import LinkAgain, recalled
 from veclink.review.journal import Journal
 
 
@@ -76,33 +73,6 @@ def test_stopping_leaves_no_file_and_the_old_links(review: Review, papers: Revie
     assert review.links is papers.links
 
 
-def test_what_goes_wrong_is_said(review: Review, tmp_path: Path) -> None:
-    again = LinkAgain(review, tmp_path / "missing" / "again.parquet", device="cpu", memory="much")
-    again.start()
-    again.wait()
-    assert again.status.phase == "failed" and "much" in again.status.message
-
-
-def test_without_anything_accepted_there_is_nothing_to_begin_with(tmp_path: Path) -> None:
-    a, b = (Collection.from_array(np.eye(4)) for _ in range(2))
-    links = Links(np.array([(0, 0)]), np.array([0.5]), Summary("span", 4, 4, 1))
-    with Journal(tmp_path / "journal.sqlite", a, b) as journal:
-        again = LinkAgain(Review(links, a, b, journal), tmp_path / "again.parquet")
-        with pytest.raises(InputError, match="accept some first"):
-            again.start()
-
-
-def test_links_without_some_keep_a_summary_that_agrees_with_them(papers: Reviewed) -> None:
-    gone = [tuple(pair) for pair in papers.links.pairs[-5:].tolist()]
-    left = without(papers.links, gone)
-    assert len(left) == left.summary.n_links == len(papers.links) - 5
-    assert left.summary.precision == pytest.approx(left.probability.mean())
-    surest = papers.links.at(links=len(left)).summary
-    assert left.summary.precision_range == surest.precision_range != papers.links.summary.precision_range
-    assert left.summary.recall_range == surest.recall_range
-    assert not set(gone) & set(map(tuple, left.pairs.tolist()))
-
-
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_a_links_file_decides_neither_where_to_connect_nor_what_is_written(
     papers: Reviewed, tmp_path: Path, ending: str
@@ -154,11 +124,3 @@ def test_only_the_methods_own_options_within_their_ranges_come_from_a_file(
     assert kept == {} and f"'{next(iter(bad))}'" in said
     outside = {"cluster", "checkpoint", "progress", "device", "memory", "seeds", "anchors", "skip_zero"}
     assert not outside & {each.name for options in OPTIONS.values() for each in fields(options)}
-
-
-def test_options_that_are_no_table_are_refused(papers: Reviewed, tmp_path: Path) -> None:
-    papers.links.save(tmp_path / "links.csv")
-    beside = tmp_path / "links.csv.json"
-    beside.write_text(json.dumps({**json.loads(beside.read_text()), "options": [["cluster", "auto"]]}))
-    with pytest.raises(InputError, match="options are a list"):
-        Links.load(tmp_path / "links.csv")

@@ -23,7 +23,7 @@ from veclink.data.links import Links
 from veclink.data.pairs import resolve_pairs
 from veclink.data.summary import Summary
 from veclink.errors import InputError
-from veclink.review import Review, shown
+from veclink.review import Review
 from veclink.review.again import Status
 from veclink.review.journal import Journal
 from veclink.review.server import templates
@@ -72,14 +72,6 @@ def test_undo_opens_the_link_again_and_the_last_answer_to_a_link_stands(review: 
     assert review.next()["a"]["row"] == pair[0] and review.undo() is None
 
 
-def test_skipped_links_come_again_when_asked_for_the_longest_skipped_first(review: Review) -> None:
-    first, second = answer_next(review, "skip"), answer_next(review, "skip")
-    assert review.next()["a"]["row"] not in (first[0], second[0])
-    assert answer_next(review, "skip", skipped=True) == first
-    assert review.next(skipped=True)["a"]["row"] == second[0]
-    assert review.state()["estimate"].answered == 0
-
-
 def test_a_rival_taken_instead_is_accepted_and_the_link_rejected(review: Review, papers: Reviewed) -> None:
     row_a, row_b = answer_next(review, "reject", "b")
     place = papers.links.pairs.tolist().index([row_a, row_b])
@@ -113,17 +105,6 @@ def test_exports_are_read_back_as_the_pairs_that_were_accepted(review: Review, p
     assert truth == accepted and sorted(seeds) == sorted(accepted + given[1:]) and rejected not in seeds
     told = csv.DictReader(io.StringIO(review.export("decisions")))
     assert [row["answer"] for row in told] == 4 * ["accept"] + 2 * ["reject"]
-
-
-def test_seeds_leave_out_accepted_pairs_that_contradict_each_other(tmp_path: Path) -> None:
-    a, b = (Collection.from_array(np.eye(4)) for _ in range(2))
-    links = Links(np.array([(0, 0), (0, 1), (2, 2)]), np.full(3, 0.5), Summary("geh", 4, 4, 3))
-    with Journal(tmp_path / "journal.sqlite", a, b) as journal:
-        review = Review(links, a, b, journal)
-        for _ in range(3):
-            answer_next(review, "accept")
-        assert review.seed_pairs() == ([(2, 2)], 2) and len(pairs_of(review.export("truth"))) == 3
-        assert "no payload" in html_of(review, place=0)
 
 
 def test_links_of_other_collections_or_pairs_that_are_no_links_are_refused(papers: Reviewed, tmp_path: Path) -> None:
@@ -197,24 +178,6 @@ def test_hostile_text_is_only_text_wherever_it_comes_from_and_every_piece_has_it
             assert len(ids_there) == len(set(ids_there))
             if answers < 2:
                 answer_next(review, "reject", "b")
-
-
-@pytest.mark.parametrize(
-    ("own", "other", "marked"),
-    [
-        ("A study of words", "a Study, of: things", ["words"]),
-        (" one\n\n two\t", "one", ["two"]),
-        ("only here", None, []),
-        ("Über 12 Größen", "über 13 größen", ["12"]),
-        ("深度 学习", "深度", ["学习"]),
-    ],
-)
-def test_words_that_the_other_side_does_not_have_are_marked_and_no_character_is_lost(
-    own: str, other: str | None, marked: list[str]
-) -> None:
-    pieces = shown.differing(own, other)
-    assert "".join(text for text, _ in pieces) == own
-    assert [text for text, unlike in pieces if unlike] == marked
 
 
 def test_the_notice_names_the_htmx_that_is_served() -> None:

@@ -86,10 +86,6 @@ def test_two_names_at_once_are_refused(ask: Asker) -> None:
         connection.close()
 
 
-def test_localhost_is_this_server_too(ask: Asker) -> None:
-    assert ask("/state", Host=f"localhost:{ask.port}")[0] == 200
-
-
 def test_another_site_cannot_answer_even_with_the_token(ask: Asker) -> None:
     status, _, _ = ask("/undo", method="POST", body={"order": "even"}, Origin="https://evil.example")
     assert status == 403
@@ -132,11 +128,6 @@ def test_the_page_may_load_nothing_from_elsewhere_and_is_not_kept(ask: Asker) ->
         assert headers["x-content-type-options"] == "nosniff" and "set-cookie" not in headers
 
 
-def test_the_address_without_its_last_slash_leads_to_the_page(ask: Asker) -> None:
-    status, headers, _ = ask("")
-    assert (status, headers["location"]) == (307, f"/{ask.token}/")
-
-
 ANSWER = {"a": 0, "b": 0, "answer": "accept"}
 
 
@@ -161,11 +152,6 @@ def test_a_wrong_question_is_refused_and_nothing_is_written(ask: Asker, path: st
     assert ask("/export/decisions.csv")[2] == b"a,b,answer\n"
 
 
-def test_a_question_about_a_link_that_is_not_there_is_a_sentence(ask: Asker) -> None:
-    status, _, content = ask("/link/99999")
-    assert status == 400 and content.startswith(b"There is no link 99999") and content.endswith(b".")
-
-
 def test_an_answer_is_in_the_journal_before_the_next_link_is_told(papers: Reviewed, tmp_path: Path) -> None:
     with served(papers, tmp_path) as (process, told):
         other = Asker(told["url"])
@@ -177,14 +163,6 @@ def test_an_answer_is_in_the_journal_before_the_next_link_is_told(papers: Review
     assert found_in(answered, "a") != fields["a"]
     with Journal(tmp_path / "journal.sqlite", papers.a, papers.b) as kept:
         assert kept.accepted() == [(int(fields["a"]), int(fields["b"]))]
-
-
-def test_exports_are_files_to_download(ask: Asker) -> None:
-    status, headers, content = ask("/export/seeds.csv")
-    assert status == 200 and headers["content-disposition"] == 'attachment; filename="seeds.csv"'
-    assert (
-        headers["content-type"].startswith("text/csv") and content.startswith(b"a,b\n") and content.count(b"\n") == 13
-    )
 
 
 def test_another_run_has_another_token_and_shows_the_payload_it_was_given(
