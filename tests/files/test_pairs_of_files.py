@@ -32,6 +32,10 @@ def write(path: Path, run: int, ids: bool = True, replace: bool = False) -> None
         store.write([Batch(vectors, named)], replace=replace)
 
 
+class Killed(BaseException):
+    """What a test stops a write with."""
+
+
 def kill_at_rename(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     """Let the renames from this one on never happen; what is removed on the way out of an exception stays, too."""
     rename, done = os.replace, []
