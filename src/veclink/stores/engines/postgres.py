@@ -143,7 +143,7 @@ class PostgresStore(SqlStore):
             yield
             return
         with super().alone():
-            name = [f"veclink {self.address.table}"]
+            name = [f"veclink {str(self.address.table).rpartition('.')[2]}"]  # the schema may be named or not
             with self.errors("written"):
                 self._connection.rollback()  # else all would be read as it was when this connection was first asked
                 self._run("select pg_advisory_lock(hashtextextended($1, 0))", name)
