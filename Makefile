@@ -6,6 +6,7 @@
 # make lowest tests with the lowest versions that pyproject.toml allows, in an environment of their own
 # make coverage  which lines of src all tests run, also in processes that they start
 # make faults kill every command that writes, on every target: half an hour, results committed
+# make races  two runs that write to one place at once, 20 times for each command and target: results committed
 # make fuzz   100,000 mutated inputs to every reader, option and URL (CASES=...), about half an hour on one core
 # make audit  ask pip-audit about known holes in what is installed; needs the network
 PYTHON ?= python3
@@ -13,7 +14,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo check test test-all docs docs-serve lint clean browser lowest coverage faults fuzz audit
+.PHONY: demo check test test-all docs docs-serve lint clean browser lowest coverage faults races fuzz audit
 
 demo: $(VENV)/installed
 	$(BIN)/veclink demo
@@ -33,6 +34,9 @@ test-all: $(VENV)/installed-for-tests browser lint
 
 faults: $(VENV)/installed-for-tests
 	$(BIN)/python tests/faults/long_run.py --kills 500 --jobs 2 --out bench/results/faults/kills.json
+
+races: $(VENV)/installed-for-tests
+	RACES=20 RACES_OUT=bench/results/faults/races.json $(BIN)/python -m pytest -q tests/stores/test_races.py
 
 # Of the unit tests those that touch what the bounds are of: the golden numbers are of the newest numpy, and the rest asks
 # the same of the same packages for minutes. Then the stores' clients, which may want a newer package of the first five.

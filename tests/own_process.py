@@ -11,11 +11,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 PRELOADED = ["veclink.cli.app", "veclink.linkers.linking", "veclink.stores.opening", "veclink.uses.linker"]
-PRELOADED += ["pyarrow.parquet", "pyarrow.compute", "pandas", "pydantic", "typer.rich_utils"]
+PRELOADED += ["pyarrow.parquet", "pyarrow.compute", "pandas", "pydantic", "typer.rich_utils", "typer.testing"]
 """What is not installed is left out."""
 
-_servers = multiprocessing.get_context("forkserver")
-_servers.set_forkserver_preload(PRELOADED)
+SERVERS = multiprocessing.get_context("forkserver")
+SERVERS.set_forkserver_preload(PRELOADED)
 
 
 def command_alone(*arguments: object) -> tuple[int, str]:
@@ -30,7 +30,7 @@ def alone(function: Callable[..., Any], *arguments: Any, kill_after: float | Non
     """
     with TemporaryDirectory() as folder:
         said = Path(folder) / "said"
-        process = _servers.Process(target=_called, args=(said, dict(os.environ), os.getcwd(), function, arguments))
+        process = SERVERS.Process(target=_called, args=(said, dict(os.environ), os.getcwd(), function, arguments))
         process.start()
         process.join(kill_after)
         process.kill()

@@ -52,7 +52,7 @@ print(json.dumps(ended))
 """
 
 STOPPED = f"""
-import json, os, signal, sys, time
+import hashlib, json, os, signal, sys, time
 from veclink.cli.app import main
 {IMPORT_FIRST}
 def started(new, *steps):
@@ -75,14 +75,15 @@ def started(new, *steps):
 def ended(child):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
-OWN_LINKS = ("os.rename", os.path.abspath("tuesday.csv"))
+LOCK = ".veclink-" + hashlib.sha256(os.fsencode(os.path.realpath("linker"))).hexdigest()[:16] + ".lock"
+LOADED = ("open", os.path.abspath(LOCK))
 if sys.argv[1] == "loaded":  # the one has read the linker and found its links; the other comes and goes meanwhile
-    tuesday = started("tuesday", OWN_LINKS)
+    tuesday = started("tuesday", LOADED)
     codes = [ended(started("monday"))]
     os.kill(tuesday, signal.SIGCONT)
 else:  # the one is about to put its linker in place when the other, which has read the older one, comes to save
-    monday = started("monday", ("os.rename", os.path.abspath("monday.csv")), ("ctypes.dlsym", "renameat2"))
-    tuesday = started("tuesday", OWN_LINKS)
+    monday = started("monday", ("ctypes.dlsym", "renameat2"))
+    tuesday = started("tuesday", LOADED)
     os.kill(tuesday, signal.SIGCONT)
     time.sleep(1)
     os.kill(monday, signal.SIGCONT)
@@ -227,6 +228,7 @@ def test_of_two_updates_at_once_none_is_lost_silently(tmp_path: Path, moment: st
     run = subprocess.run(given, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     assert json.loads(run.stdout) == [0, 1] and "was changed by another run meanwhile" in run.stderr
+    assert not (tmp_path / "tuesday.csv").exists()
     assert Linker.load(tmp_path / "linker").sizes == (265, 300)
     again = ("match", "tuesday.npy", "--linker", "linker", "--against", "b.npy", "-o", "tuesday.csv", "--update")
     with pytest.MonkeyPatch.context() as patch:

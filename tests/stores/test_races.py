@@ -1,54 +1,48 @@
-"""Two processes that write to one place at once: what one of them says it has written is there."""
+"""Two processes that write to one place at once: what one of them says it has written is there.
+
+`make races` does each of these twenty times, and keeps the counts in bench/results/faults/races.json.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
+import racing
 from racing import Racers
 from s3_server import BUCKET, KEYS, s3_server
-from span_papers import all_papers
-from store_kinds import KINDS, Kind
-from veclink import Linker, Links, merge, open_collection
+from store_kinds import KINDS, Kind, postgres_url
+from veclink.errors import StoreError
 from veclink.stores import open_store
 from veclink.stores.protocol import Batch
-from veclink.uses.merging import Merged
 
-TIMES = int(os.environ.get("RACES", "2"))
-REPLACED = [kind for kind in KINDS if kind.replaces and kind.name != "milvus"]
-"""Milvus Lite lets nobody in where another process has written, as long as that runs."""
-APPENDABLE = [*(kind for kind in REPLACED if kind.payload), "s3://papers/grown", "s3://papers/one.parquet"]
-NEW = 20
+TIMES = int(os.environ.get("RACES", "1"))
+MERGED = [kind for kind in KINDS if "str" in kind.ids]
+APPENDABLE = [
+    *(kind for kind in MERGED if kind.replaces and kind.payload),
+    "s3://papers/grown",
+    "s3://papers/one.parquet",
+]
+WITH_LINKS = [kind for kind in KINDS if kind.links]
+WITH_NOTES = [kind for kind in KINDS if kind.annotates]
+FILES = [".csv", ".parquet"]
+Race = Callable[[Callable[[Racers, str], list[str]]], None]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two collections of papers, their linker, links of them, and new rows of both sides."""
     place = tmp_path_factory.mktemp("racing")
-    papers = all_papers()
-    shared = papers.truth
-    parts = {"old_a": (0, 300), "old_b": (0, 300), "new_a": (300, 320), "new_b": (330, 350)}
-    for name, (start, stop) in parts.items():
-        rows = shared[start:stop, int(name.endswith("b"))]
-        vectors = (papers.a if "_a" in name else papers.b)[rows][:, :96]
-        ids = np.array([f"{name} {row}" for row in rows.tolist()], object)
-        with open_store(place / f"{name}.parquet", write=True) as store:
-            store.write([Batch(vectors, ids, pa.table({"title": [f"title {each}" for each in ids]}))])
-    seeds = [(f"old_a {x}", f"old_b {y}") for x, y in shared[:300:10].tolist()]
-    linker = Linker.fit(place / "old_a.parquet", place / "old_b.parquet", seeds=seeds, device="cpu")
-    linker.save(place / "linker")
-    linker.links.at(links=100).save(place / "links.parquet")
+    racing.prepare(place)
     return place
-
-
-@pytest.fixture(scope="module")
-def merged(folder: Path) -> Merged:
-    return merge(folder / "old_a.parquet", folder / "old_b.parquet", Links.load(folder / "links.parquet"))
 
 
 @pytest.fixture(scope="module")
@@ -57,62 +51,106 @@ def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="module")
+def counts() -> Iterator[dict[str, Any]]:
+    """How all races went; kept in the file that RACES_OUT names."""
+    counted: dict[str, Any] = {}
+    yield counted
+    if "RACES_OUT" in os.environ:
+        lost = sum(each["lost"] for each in counted.values())
+        told = {"times": TIMES, "races": TIMES * len(counted), "lost": lost, "by_race": counted}
+        Path(os.environ["RACES_OUT"]).write_text(json.dumps(told, indent=1) + "\n")
+
+
 @pytest.fixture
-def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The address of something that can be appended to."""
-    if isinstance(request.param, Kind):
-        if request.param.name == "postgres":
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], str]:
+    """The address of each of many places of one kind."""
+    kind = request.param
+    if isinstance(kind, Kind):
+        if kind.name == "postgres":
             request.getfixturevalue("postgres_server")
-        return request.param.url(tmp_path, "grown")
+        return lambda turn: kind.url(tmp_path, f"grown{turn}")
+    if kind in FILES:
+        return lambda turn: str(tmp_path / f"links{turn}{kind}")
     for name, value in {**KEYS, "AWS_ENDPOINT_URL": request.getfixturevalue("bucket")}.items():
         monkeypatch.setenv(name, value)
-    assert BUCKET in request.param
-    return request.param
+    assert BUCKET in kind
+    return lambda turn: kind.replace("papers/", f"papers/{turn}-")
 
 
 @pytest.fixture
-def racers(folder: Path, place: str) -> Iterator[Racers]:
-    both = Racers(folder)
-    yield both
-    both.end()
+def race(
+    request: pytest.FixtureRequest, folder: Path, place: Callable[[int], str], counts: dict[str, Any]
+) -> Iterator[Race]:
+    """Runs a race many times, each at another place, and counts how it went."""
+    began, said, racers = time.monotonic(), Counter[str](), Racers(folder)
+    lost = 0
+
+    def run(once: Callable[[Racers, str], list[str]]) -> None:
+        nonlocal lost
+        for turn in range(TIMES):
+            try:
+                answers = once(racers, place(turn))
+            except BaseException:
+                lost += 1
+                raise
+            said["both written" if answers == [racing.DONE] * 2 else "one written, one refused"] += 1
+
+    try:
+        yield run
+    finally:
+        racers.end()
+        seconds = round(time.monotonic() - began, 1)
+        counts[request.node.name.removeprefix("test_")] = {**said, "lost": lost, "seconds": seconds}
 
 
 def name_of(kind: Kind | str) -> str:
     return kind.name if isinstance(kind, Kind) else kind
 
 
-def there(place: str, side: str) -> int:
-    """How many of the new rows of a side the collection has."""
-    names = open_collection(place).payload.column(f"id_{side}").to_pylist()
-    return len({name for name in names if name is not None and name.startswith(f"new_{side}")})
+def each_of(kinds: list[Any]) -> Any:
+    return pytest.mark.parametrize("place", kinds, indirect=True, ids=name_of)
 
 
-@pytest.mark.parametrize("place", APPENDABLE, indirect=True, ids=name_of)
-def test_of_two_appends_at_once_none_is_lost(place: str, racers: Racers, merged: Merged) -> None:
-    for _ in range(TIMES):
-        merged.write(place, replace=True)
-        assert racers.one_by_one("read", place) == ["done", "done"]
-        said = racers.at_once("append", place)
-        assert "done" in said
-        assert [there(place, side) for side in "ab"] == [NEW * (each == "done") for each in said]
-        racers.one_by_one("read", place)
-        racers.one_by_one("append", place)
-        assert sum(each != "done" for each in said) == 1
+@each_of(APPENDABLE)
+def test_of_two_appends_at_once_none_is_lost(race: Race) -> None:
+    race(racing.appends)
 
 
-@pytest.mark.parametrize("place", [kind for kind in REPLACED if "str" in kind.ids], indirect=True, ids=name_of)
-def test_of_two_merges_at_once_one_is_refused(place: str, racers: Racers) -> None:
-    said = racers.at_once("merge", place)
-    assert said.count("done") == 1, said
-    assert len(open_collection(place)) > 300
+@each_of(MERGED)
+def test_of_two_merges_at_once_one_is_refused(race: Race) -> None:
+    race(racing.merges)
 
 
-@pytest.mark.parametrize("place", [KINDS[0]], indirect=True, ids=name_of)
-@pytest.mark.parametrize("ending", [".csv", ".parquet"])
-def test_links_that_two_write_at_once_are_those_of_one(
-    ending: str, racers: Racers, folder: Path, tmp_path: Path
+def test_a_table_is_kept_from_other_writers_whether_its_schema_is_named_or_not(
+    postgres_server: str, tmp_path: Path
 ) -> None:
-    whole = {len(Links.load(folder / "links.parquet")), len(Linker.load(folder / "linker").links)}
-    for _ in range(TIMES):
-        assert racers.at_once("save", str(tmp_path / f"links{ending}")) == ["done", "done"]
-        assert len(Links.load(tmp_path / f"links{ending}")) in whole
+    url = postgres_url(tmp_path, "grown")
+    other = url.replace("table=", "options=-c%20lock_timeout%3D200&table=public.")
+    rows = [Batch(np.eye(3, dtype=np.float32))]
+    with open_store(url, write=True) as store, store.alone():
+        with open_store(other, write=True) as second, pytest.raises(StoreError, match="lock timeout"):
+            second.write(rows)
+        store.write(rows)
+    with open_store(other, write=True) as second:
+        assert second.write(rows, replace=True) == 3
+
+
+@each_of([*WITH_LINKS, *FILES])
+def test_links_that_two_write_at_once_are_those_of_one(race: Race) -> None:
+    race(racing.cuts)
+
+
+@each_of(WITH_NOTES)
+def test_notes_that_two_write_at_once_are_those_of_one(race: Race) -> None:
+    race(racing.notes)
+
+
+@each_of(FILES)
+def test_of_two_matches_at_once_the_links_are_those_of_one(race: Race) -> None:
+    race(racing.matches)
+
+
+@each_of(FILES)
+def test_of_two_updates_at_once_none_is_lost(race: Race) -> None:
+    race(racing.updates)

@@ -90,13 +90,11 @@ def match(
             threads=threads,
             progress=listener,
         )
-    # First the links, then the linker: a run that was killed between the two finds the linker as it was, and one that
-    # was killed after both finds the rows in it.
-    if update:
-        known.check_unchanged(linker)
-    links.save(output, columns)
+    # First the linker: where it is refused, the links of the run that changed it stay. After a kill between the two,
+    # the same command finds its rows in the linker, and writes the links that they have there.
     if update:
         known.save(linker)
+    links.save(output, columns)
     summary = links.summary
     precision = "" if summary.precision is None else f", about {summary.precision:.0%} of them right"
     lines = [f"{plural(len(links), 'link')}{precision}. {' '.join(summary.reasons)}", f"Written to {output}."]

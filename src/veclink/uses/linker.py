@@ -349,7 +349,12 @@ class Linker:
         """Write a folder, whole or not at all; it replaces a linker, unless another run changed that after `load`."""
         path = Path(path)
         with alone(path), folder_written_whole(path, may_replace=(PLAIN, *SEALED).__contains__) as new:
-            self.check_unchanged(path)
+            known = self.held.folders.get(os.path.realpath(path))
+            if known is not None and path.exists() and known != digest((path / PLAIN).read_text(encoding="utf-8")):
+                raise OutputError(
+                    f"{path} was changed by another run meanwhile, and stays as that left it; run the same command "
+                    "again (in Python: load it and update it again)."
+                )
             for name, arrays in _tensors(self.knowledge).items():
                 write_tensors(new / name, arrays, {})
             self.links.save(new / LINKS)
@@ -359,15 +364,6 @@ class Linker:
             text = json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
             (new / PLAIN).write_text(text, encoding="utf-8")
         self.held.folders[os.path.realpath(path)] = digest(text)
-
-    def check_unchanged(self, path: Path) -> None:
-        """Refuse a folder that is not as it was when this linker was read from it, or written to it."""
-        known = self.held.folders.get(os.path.realpath(path))
-        if known is not None and path.exists() and known != digest((path / PLAIN).read_text(encoding="utf-8")):
-            raise OutputError(
-                f"{path} was changed by another run meanwhile, and stays as that left it; run the same command again "
-                "(in Python: load it and update it again)."
-            )
 
     @classmethod
     def load(cls, path: str | Path) -> Linker:
