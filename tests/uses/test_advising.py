@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 from span_papers import all_papers
 from veclink import Translator, advise
 from veclink.cli.app import app
-from veclink.errors import InputError
 from veclink.geometry.signatures import unit_rows
 from veclink.uses.searching import Asked
 
@@ -61,13 +60,6 @@ def test_an_old_model_that_knows_far_less_is_seen_from_the_links_alone() -> None
     assert told.best == "embed" and told.sentence().startswith("Embed all documents again: ")
     back = advise(new, weak[:500], links)
     assert back.best == "keep" and "Don't" in back.sentence()
-
-
-def test_without_the_old_model_the_way_that_keeps_more_neighbours_is_named() -> None:
-    old, new, links = old_and_new()
-    told = advise(old, new[:500], links, without_old=True)
-    kept = {way.name: way.neighbours for way in told.ways}
-    assert told.best == max(("queries", "documents"), key=lambda name: kept[name])
 
 
 def test_queries_whose_answers_the_old_model_finds_speak_for_staying_and_the_others_for_embedding_again() -> None:
@@ -121,11 +113,3 @@ def test_the_command_advises_and_writes_the_adapter(tmp_path: Path) -> None:
     assert all(way["ndcg"] is not None for way in found["ways"])
     told = CliRunner().invoke(app, [*sides, *queries])
     assert told.exit_code == 2 and "none of them" in told.stderr.replace("\n", " ")
-
-
-def test_queries_of_the_wrong_model_are_refused_in_a_sentence() -> None:
-    asked = searching_for_neighbours("old")
-    exchanged = Asked(asked.by_b, asked.by_a, asked.answers)
-    old, new, pairs = old_and_new()
-    with pytest.raises(InputError, match="check which model made which"):
-        advise(old, new[:500], pairs, asked=exchanged)

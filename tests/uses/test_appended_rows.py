@@ -39,10 +39,3 @@ def test_new_rows_fill_both_titles_of_a_collection_that_has_two(side: str, at: i
     assert rows[at][column] == "joined"
     other = "title" if column == "name" else "name"
     assert rows[at][other] == earlier().to_pylist()[at][other], "what was there stays"
-
-
-def test_rows_that_lacked_their_payload_get_both_titles() -> None:
-    table = earlier().drop_columns(["a_name"]).set_column(5, "name", pa.array([None, None], pa.string()))
-    table, filled = grown(table, new("name"), np.array([0, -1]), Placed.nowhere(), "a")
-    assert filled == 1 and table.column("name").to_pylist() == ["joined", None]
-    assert table.column("title").to_pylist() == ["joined", "of B"]

@@ -17,7 +17,6 @@ import pyarrow.csv
 import pytest
 from typer.testing import CliRunner
 
-import veclink
 from span_papers import all_papers
 from veclink import Collection, Linker, merge, open_collection
 from veclink.cli.app import app
@@ -155,41 +154,6 @@ def test_new_rows_of_b_have_the_ids_that_a_merge_of_all_rows_gives_them(folder: 
     assert len({row["id"] for row in rows}) == len(rows) == appended.summary.rows
 
 
-def test_what_would_be_appended_is_told_shortly_and_written_where_it_came_from(folder: Path, tmp_path: Path) -> None:
-    to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
-    full = open_collection(folder / "new_a.parquet")
-    called = full.payload.rename_columns(["name"])  # what the others call their title
-    appended = veclink.append(Collection.from_array(full.vectors, full.ids, called), to, linker)
-    told = appended.summary
-    assert f"{told.rows:,} rows: {told.new} new, {told.joined} joined" in repr(appended)
-    assert len(repr(appended)) < 160 and "m.parquet" in appended._repr_html_()
-    before = len(table(to))
-    appended.write()
-    rows = table(to)
-    assert len(rows) == before + appended.summary.new
-    assert all(row["title"] == row["a_name"] for row in rows[before:]), "as a merge of all rows at once has it"
-    assert "name" not in rows[0]
-
-
-def test_a_linker_knows_rows_by_the_ids_of_their_payload_after_it_was_loaded(folder: Path, tmp_path: Path) -> None:
-    to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
-    named = {}
-    for side in "ab":
-        full = open_collection(folder / f"old_{side}.parquet")
-        np.save(tmp_path / f"{side}.npy", full.vectors)
-        pa.csv.write_csv(pa.table({"id": full.ids.tolist()}), tmp_path / f"{side}.csv")
-        named[side] = open_collection(tmp_path / f"{side}.npy", payload=tmp_path / f"{side}.csv")
-    places = str(tmp_path / "a.npy"), str(tmp_path / "b.npy")
-    Linker.learned(linker.links, named["a"], named["b"], places).save(tmp_path / "bare")
-    bare = Linker.load(tmp_path / "bare")
-    found = [append(folder / "new_a.parquet", to, each).summary.joined for each in (bare, linker)]
-    assert found[0] == found[1] > 10
-    nameless = Linker.load(tmp_path / "bare")
-    nameless.held = replace(nameless.held, ids_from=[None, None])
-    with pytest.raises(InputError, match="knows the rows of B by their numbers"):
-        append(folder / "new_a.parquet", to, nameless)
-
-
 def test_a_linker_is_not_led_astray_by_a_file_of_ids_that_changed_or_went(folder: Path, tmp_path: Path) -> None:
     to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
     ids = open_collection(folder / "old_b.parquet").ids
@@ -203,43 +167,6 @@ def test_a_linker_is_not_led_astray_by_a_file_of_ids_that_changed_or_went(folder
         append(folder / "new_a.parquet", to, linker)
     pa.csv.write_csv(pa.table({"id": ids.tolist()}), tmp_path / "b.csv")
     assert append(folder / "new_a.parquet", to, linker).summary.joined > 10
-
-
-def test_rows_that_follow_have_ids_and_values_of_another_kind_as_plain_text(folder: Path, tmp_path: Path) -> None:
-    """Ids of several kinds are text, and not that text in quotes: the same rows would be new each time."""
-    to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
-    full = open_collection(folder / "new_a.parquet")
-    before = table(to)
-    payload = pa.table({"title": range(NEW), "note": pa.nulls(NEW)})
-    numbered = Collection.from_array(full.vectors, np.arange(NEW) + 10**6, payload)
-    append(numbered, to, linker).write()
-    rows = table(to)
-    assert all(now["id_a"] == was["id_a"] for now, was in zip(rows, before, strict=False) if was["id_a"])
-    assert all(now["a_title"] == was["a_title"] for now, was in zip(rows, before, strict=False) if was["a_title"])
-    assert {row["id_a"] for row in rows} >= {str(name) for name in numbered.ids.tolist()}
-    again = append(numbered, to, linker)
-    assert (again.summary.new, again.summary.joined, again.summary.there, again.summary.changes) == (0, 0, NEW, False)
-
-
-def test_a_column_of_b_does_not_fill_one_of_a_that_is_called_so(folder: Path, tmp_path: Path) -> None:
-    to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
-    full = open_collection(folder / "new_b.parquet")
-    payload = pa.table({"a_title": ["of B"] * NEW, "empty": pa.nulls(NEW)})
-    append(Collection.from_array(full.vectors, full.ids, payload), to, linker, side="b").write()
-    rows = table(to)
-    assert {row["b_a_title"] for row in rows} == {None, "of B"}
-    assert "of B" not in {row["a_title"] for row in rows}
-
-
-def test_a_file_that_has_grown_is_appended_as_it_is(folder: Path, tmp_path: Path) -> None:
-    to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
-    old, new = (open_collection(folder / f"{name}.parquet") for name in ("old_a", "new_a"))
-    vectors, called = np.concatenate([old.vectors, new.vectors]), [*old.ids.tolist(), *new.ids.tolist()]
-    whole = Collection.from_array(vectors, called, pa.concat_tables([old.payload, new.payload]))
-    grown, alone = append(whole, to, linker), append(new, to, linker)
-    assert grown.summary.there == len(old)
-    assert (grown.summary.new, grown.summary.joined) == (alone.summary.new, alone.summary.joined)
-    assert grown.payload == alone.payload
 
 
 def test_what_was_appended_meanwhile_is_not_lost(folder: Path, tmp_path: Path) -> None:
@@ -276,29 +203,6 @@ def test_rows_that_came_without_titles_get_them_later(folder: Path, tmp_path: Pa
     columns = ("id", "origin", "title", "a_title", "b_title")
     found, wanted = ([[row[name] for name in columns] for row in table(path)] for path in (to, straight))
     assert found == wanted
-
-
-def test_new_rows_without_a_column_that_the_others_have_are_told_of(folder: Path, tmp_path: Path) -> None:
-    to = copy(folder, tmp_path / "m.parquet")
-    full = open_collection(folder / "new_a.parquet")
-    with open_store(tmp_path / "bare.parquet", write=True) as store:
-        store.write([Batch(full.vectors, full.ids)])
-    given = ["merge", str(tmp_path / "bare.parquet"), "--append", "--linker", str(folder / "linker"), "-o", str(to)]
-    said = CliRunner().invoke(app, given).stdout
-    assert "Rows of A there have 'title', which the new ones lack" in said and "--payload-a" in said
-
-
-def test_rows_that_the_linker_took_in_before_others_are_joined_as_they_would_have_been_then(
-    folder: Path, tmp_path: Path
-) -> None:
-    to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
-    new = open_collection(folder / "new_a.parquet")
-    first, rest = (Collection.from_array(new.vectors[part], new.ids[part]) for part in (slice(60), slice(60, NEW)))
-    linker.update(new_a=first, refit=False)
-    at_once = append(first, to, linker)
-    linker.update(new_a=rest, refit=False)
-    later = append(first, to, linker)
-    assert later.summary.joined >= at_once.summary.joined - 1 > 10
 
 
 def test_what_is_there_already_is_left_out(folder: Path, tmp_path: Path) -> None:
@@ -356,27 +260,6 @@ def test_a_run_that_was_killed_and_run_again_ends_with_the_same_file(folder: Pat
     assert killed.read_bytes() == straight.read_bytes()
     left = [path for path in tmp_path.iterdir() if path.name.startswith(".")]
     assert all(path.suffix == ".lock" and not path.stat().st_size for path in left)  # for the next writer to remove
-
-
-def test_what_cannot_be_appended_to_is_refused(folder: Path, tmp_path: Path) -> None:
-    linker = Linker.load(folder / "linker")
-    with pytest.raises(InputError, match="no merged collection"):
-        append(folder / "new_a.parquet", folder / "old_b.parquet", linker)
-    with pytest.raises(InputError, match="given as a Collection; give its path"):
-        append(folder / "new_a.parquet", open_collection(folder / "merged.parquet"), linker)
-    np.save(tmp_path / "bare.npy", open_collection(folder / "new_a.parquet").vectors)
-    with pytest.raises(InputError, match=r"rows \(.*bare\.npy\) have no ids.*--payload-b FILE with a column `id`"):
-        append(tmp_path / "bare.npy", folder / "merged.parquet", linker, side="b")
-    a, b = (open_collection(folder / f"old_{side}.parquet") for side in "ab")
-    merge(a, b, [(str(a.ids[0]), str(b.ids[0]))], to=tmp_path / "union.parquet", union_only=True)
-    with pytest.raises(InputError, match="union-only"):
-        append(folder / "new_a.parquet", tmp_path / "union.parquet", linker)
-    with pytest.raises(InputError, match="between 0 and 1"):
-        append(folder / "new_a.parquet", folder / "merged.parquet", linker, sure=2)
-    bare_a, bare_b = (Collection.from_array(each.vectors) for each in (a, b))
-    merge(bare_a, bare_b, linker.links.pairs, to=tmp_path / "numbered.parquet")
-    with pytest.raises(InputError, match="links are not those of the merged collection"):
-        append(folder / "new_a.parquet", tmp_path / "numbered.parquet", linker)
 
 
 @pytest.mark.extras

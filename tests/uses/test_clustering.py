@@ -62,24 +62,6 @@ def test_the_same_random_state_gives_the_same_clusters() -> None:
     np.testing.assert_array_equal(again.labels_b, clusters().labels_b)
 
 
-def test_a_higher_resolution_gives_more_clusters() -> None:
-    papers = some_papers()
-    few, many = (cluster(papers.a, papers.b, papers.truth, resolution=each, device="cpu") for each in (0.5, 4.0))
-    assert few.summary.clusters < many.summary.clusters
-    assert many.summary.resolution == 4.0
-
-
-def test_examples_are_the_most_central_members() -> None:
-    found = clusters()
-    of_a, of_b = found.examples(0, 4)
-    assert len(of_a) == len(of_b) == 4
-    members = np.flatnonzero(found.labels_a == 0)
-    assert of_a[0] == members[np.argmax(found.central_a[members])]
-    assert found.central_a[of_a].min() >= np.sort(found.central_a[members])[-4]
-    with pytest.raises(InputError, match="no cluster 8"):
-        found.examples(8)
-
-
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_the_saved_table_holds_every_row_of_both_sides(tmp_path: Path, ending: str) -> None:
     file = tmp_path / f"clusters.{ending}"
@@ -100,18 +82,3 @@ def test_zero_vectors_get_no_cluster_where_they_may_be_skipped() -> None:
     assert found.labels_a[papers.truth[0, 0]] == -1 and found.labels_b[papers.truth[0, 1]] >= 0
     assert math.isnan(found.central_a[papers.truth[0, 0]])
     assert found.summary.linked == 179
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"clusters": 3, "resolution": 1.0}, "one follows from the other"),
-        ({"clusters": 0}, "at least 1"),
-        ({"resolution": -1.0}, "above 0"),
-        ({"neighbours": 0}, "at least 1"),
-    ],
-)
-def test_wishes_that_make_no_sense_are_refused(options: dict[str, float], said: str) -> None:
-    papers = some_papers()
-    with pytest.raises(InputError, match=said):
-        cluster(papers.a, papers.b, papers.truth, **options)

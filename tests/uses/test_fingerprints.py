@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +13,7 @@ from grown_papers import first_links, grown_papers
 from veclink import Collection, Linker, Links, link, merge
 from veclink.cli.app import app
 from veclink.data.collection import fingerprint
-from veclink.errors import InputError, WrongLinksWarning
-from veclink.report import save_report
+from veclink.errors import WrongLinksWarning
 from veclink.uses.appending import append
 
 
@@ -47,34 +45,12 @@ def test_a_command_refuses_other_vectors_before_it_writes(
     assert output.exists()
 
 
-def test_a_linker_is_not_fitted_to_other_vectors(folder: Path) -> None:
-    links = Links.load(folder / "links.csv")
-    with pytest.raises(InputError, match="vectors of A"):
-        Linker.fit(folder / "permuted.npy", folder / "b.npy", links=links)
-    assert Linker.fit(folder / "permuted.npy", folder / "b.npy", links=links, force=True).sizes == (240, 300)
-
-
-def test_collections_of_one_size_that_are_exchanged_are_told(folder: Path, tmp_path: Path) -> None:
-    b = grown_papers().b[:240]
-    vectors = fingerprint(Collection.from_array(grown_papers().a)), fingerprint(Collection.from_array(b))
-    summary = replace(first_links().summary, n_b=240, n_links=0, vectors=vectors)
-    links = Links(np.empty((0, 2)), np.empty(0), summary)
-    with pytest.raises(InputError, match="A and B are exchanged"):
-        save_report(tmp_path / "page.html", links, b, grown_papers().a)
-
-
 def test_the_fingerprint_is_that_of_the_numbers_and_not_of_their_width() -> None:
     vectors = grown_papers().a.astype(np.float16)
     same = {fingerprint(Collection.from_array(vectors.astype(kind))) for kind in ("f2", "f4", "f8", ">f4")}
     assert len(same) == 1
     vectors[7, 3] += np.float16(0.01)
     assert fingerprint(Collection.from_array(vectors)) not in same
-
-
-def test_links_without_fingerprints_serve_as_before(folder: Path) -> None:
-    links = first_links()
-    older = replace(links, summary=replace(links.summary, vectors=None, found=None))
-    assert len(merge(folder / "permuted.npy", folder / "b.npy", older, map="procrustes").rows) > 300
 
 
 def test_a_linker_of_another_run_than_the_links_is_told(tmp_path: Path) -> None:

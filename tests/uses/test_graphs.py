@@ -8,7 +8,6 @@ import pytest
 from span_papers import some_papers
 from veclink.data.collection import Collection
 from veclink.geometry.clouds import Cloud, prepare
-from veclink.geometry.components import components
 from veclink.uses.graphs import (
     Edges,
     agreement,
@@ -47,13 +46,6 @@ def test_neighbours_are_those_of_the_whole_matrix(device: str) -> None:
     np.testing.assert_allclose(np.take_along_axis(whole, found, 1), expected, atol=1e-5)
 
 
-def test_equal_rows_are_neighbours_and_no_row_is_its_own() -> None:
-    vectors = np.repeat(np.eye(3, 8, dtype=np.float32) + 0.1, 6, axis=0)
-    found, _ = nearest_rows(prepare(Collection.from_array(vectors), centre=False), 5)
-    assert not (found == np.arange(18)[:, None]).any()
-    assert (found // 6 == np.arange(18)[:, None] // 6).all()
-
-
 def test_neighbours_grow_until_the_graph_hangs_together() -> None:
     """Two far groups: ten neighbours each stay inside, so k has to grow beyond a group's size."""
     rng = np.random.default_rng(0)
@@ -65,25 +57,11 @@ def test_neighbours_grow_until_the_graph_hangs_together() -> None:
     assert grown.largest == 1.0 and grown.k >= 15
 
 
-def test_components_are_found_along_a_chain() -> None:
-    order = np.random.default_rng(0).permutation(200)
-    chain = np.column_stack([order[:-1], order[1:]])
-    cut = np.delete(chain, 120, axis=0)
-    assert len(np.unique(components(200, *chain.T))) == 1
-    assert sorted(np.unique(components(200, *cut.T), return_counts=True)[1].tolist()) == [79, 121]
-
-
 def test_a_linked_pair_is_one_node_with_the_edges_of_both() -> None:
     graph, node_a, node_b = joined(edges(3, (0, 1), (1, 2)), edges(3, (0, 1), (1, 2)), np.array([[1, 1]]))
     assert len(graph) == 5 and node_a[1] == node_b[1]
     neighbours = graph.indices[graph.indptr[1] : graph.indptr[2]].tolist()
     assert neighbours == sorted([int(node_a[0]), int(node_a[2]), int(node_b[0]), int(node_b[2])])
-
-
-def test_an_edge_that_both_collections_have_counts_twice() -> None:
-    both = np.array([[0, 0], [1, 1]])
-    graph, _, _ = joined(edges(2, (0, 1), (1, 0)), edges(2, (0, 1)), both)
-    assert len(graph) == 2 and graph.weight.tolist() == [3.0, 3.0]
 
 
 def test_graphs_are_symmetric_without_loops() -> None:

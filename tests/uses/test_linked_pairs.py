@@ -12,7 +12,7 @@ import pytest
 from pyarrow import csv
 
 from span_papers import all_papers
-from veclink import Collection, Links, Translator, open_collection, sample
+from veclink import Collection, Links, open_collection
 from veclink.data.summary import Summary
 from veclink.errors import InputError
 from veclink.uses.linked_pairs import pairs_of
@@ -55,16 +55,6 @@ def test_links_that_fit_the_other_way_round_are_refused_with_that_reason() -> No
     assert "exchanged" not in str(told.value)
 
 
-def test_a_plain_table_of_pairs_serves_as_links(tmp_path: Path) -> None:
-    papers = all_papers()
-    file = tmp_path / "pairs.csv"
-    file.write_text("a,b\n" + "".join(f"{x},{y}\n" for x, y in papers.truth[:40].tolist()))
-    found = Translator.fit(file, papers.a, papers.b, map="procrustes", check=False)
-    assert found.n_links == 40
-    by_id = Translator.fit(sample.SEEDS, sample.A, sample.B, map="procrustes", check=False)
-    assert by_id.n_links == 15
-
-
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_the_probabilities_of_a_plain_table_count(tmp_path: Path, ending: str) -> None:
     papers = all_papers()
@@ -74,12 +64,3 @@ def test_the_probabilities_of_a_plain_table_count(tmp_path: Path, ending: str) -
     csv.write_csv(table, file) if ending == "csv" else pq.write_table(table, file)
     rows, probability = pairs_of(file, open_collection(papers.a), open_collection(papers.b))
     assert rows.tolist() == papers.truth[:40].tolist() and np.allclose(probability, columns["probability"])
-
-
-@pytest.mark.parametrize("wrong", ["7", "hi", "nan"])
-def test_a_probability_that_is_none_is_refused(tmp_path: Path, wrong: str) -> None:
-    papers = all_papers()
-    file = tmp_path / "pairs.csv"
-    file.write_text("a,b,probability\n" + "".join(f"{x},{y},{wrong}\n" for x, y in papers.truth[:40].tolist()))
-    with pytest.raises(InputError, match="probability"):
-        pairs_of(file, open_collection(papers.a), open_collection(papers.b))

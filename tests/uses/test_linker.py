@@ -15,8 +15,6 @@ from veclink import Collection, Linker, Links, link
 from veclink.confidence import candidates
 from veclink.data.summary import Summary
 from veclink.errors import InputError, OutputError
-from veclink.geometry.clouds import Cloud
-from veclink.uses.new_rows import CLEAR_LEAD, judge, signatures_of, taken_in
 
 SURE = 20
 
@@ -55,9 +53,7 @@ def test_one_row_alone_has_the_partner_that_it_has_among_many(linker: Linker) ->
 def test_new_rows_of_the_other_side_are_linked_alike() -> None:
     grown = grown_papers()
     links = first_links()
-    summary = replace(
-        links.summary, n_a=links.summary.n_b, n_b=links.summary.n_a, vectors=links.summary.vectors[::-1]
-    )
+    summary = replace(links.summary, n_a=links.summary.n_b, n_b=links.summary.n_a, vectors=links.summary.vectors[::-1])
     known = Links(links.pairs[:, ::-1], links.probability, summary)
     turned = Linker.fit(grown.b, grown.a, links=known)
     matched = turned.match(grown.new, side="b")
@@ -75,21 +71,6 @@ def test_a_copy_of_a_row_that_is_known_takes_no_partner_away(saved: Path) -> Non
     assert {tuple(pair) for pair in sure.tolist()} <= kept
 
 
-def test_copies_of_known_rows_are_counted_and_have_no_links(saved: Path) -> None:
-    grown = grown_papers()
-    linker = Linker.load(saved)
-    links = linker.match(grown.a[:30], against=grown.b)
-    assert len(links) == 0 and links.summary.copies == (30, 0)
-    said = "30 of the 30 new rows are copies of rows that the linker knows, and no new objects."
-    assert links.summary.reasons == (said,)
-    mixed = np.concatenate([grown.a[:1], grown.new])
-    among = linker.match(mixed)
-    assert among.summary.reasons[0].startswith("1 of the 61 new rows is a copy of")
-    assert (among.pairs - [1, 0]).tolist() == linker.match(grown.new).pairs.tolist()
-    taken = linker.match_and_update(mixed)
-    assert linker.sizes == (301, 300) and taken.summary.copies == (1, 0) and len(taken) == len(among)
-
-
 def test_bare_rows_are_not_taken_in_twice(saved: Path, tmp_path: Path) -> None:
     grown = grown_papers()
     linker = Linker.load(saved)
@@ -104,37 +85,6 @@ def test_bare_rows_are_not_taken_in_twice(saved: Path, tmp_path: Path) -> None:
             with pytest.raises(InputError, match=r"are copies of rows that side A has already"):
                 known.update(new_a=batch)
         assert known.sizes == (300, 300) and known.links == before
-
-
-def test_the_share_of_new_rows_with_a_partner_is_told_alike_before_and_after_they_are_taken_in(
-    saved: Path, tmp_path: Path
-) -> None:
-    grown = grown_papers()
-    linker = Linker.load(saved)
-    before = linker.match(grown.new, against=grown.b).summary
-    taken = [linker.match_and_update(grown.new).summary]
-    linker.save(tmp_path / "grown")
-    taken.append(Linker.load(tmp_path / "grown").match(grown.new).summary)
-    assert [(each.overlap, each.recall, each.reasons) for each in taken] == [
-        (before.overlap, before.recall, before.reasons)
-    ] * 2
-
-
-def test_displaced_rows_are_those_of_links_and_of_no_other_pair(linker: Linker) -> None:
-    grown = grown_papers()
-    links = linker.match(grown.new)
-    every = links.considered or links
-    linked = {b: a for a, b in linker.links.pairs.tolist()}
-    expected = [linked.get(b, -1) for b in every.pairs[:, 1].tolist()]
-    assert every.evidence["displaces"].tolist() == expected
-
-
-def test_links_of_new_rows_that_may_all_be_wrong_are_doubtful(linker: Linker) -> None:
-    grown = grown_papers()
-    told = [linker.match(grown.new[row : row + 1]).summary for row in range(60)]
-    unsure = [each.precision_range is not None and each.precision_range[0] < 0.5 for each in told]
-    assert [each.verdict == "doubtful" for each in told] == unsure and 0 < sum(unsure) < 60
-    assert linker.match(grown.new).summary.verdict == "linkable"
 
 
 def test_zero_vectors_are_refused_or_skipped_and_the_others_keep_their_places(saved: Path) -> None:
@@ -173,45 +123,8 @@ def test_a_row_that_fits_better_takes_a_partner_away() -> None:
     assert now[now[:, 1] == grown.partner[place]].tolist() == [[240 + place, grown.partner[place]]]
 
 
-def links_after(linker: Linker, probability: float, lead: float) -> tuple[Links, np.ndarray]:
-    """The links once new rows are known whose pairs with rows of the surest links are so probable, and so far ahead.
-
-    Also the surest links so far, of rows that no other new row comes near.
-    """
-    grown, knowledge = grown_papers(), linker.knowledge
-    known = knowledge.sides[1]
-    other = Cloud(Collection.from_array(grown.b), known.rows, known.mean)
-    rows = Cloud(Collection.from_array(grown.new), np.arange(60), knowledge.sides[0].mean)
-    judged = judge(knowledge, 0, rows, other, signatures_of(knowledge, 1, other))
-    sure = linker.links.pairs[~np.isin(linker.links.pairs[:, 1], known.rows[judged.places])][:SURE]
-    last = np.arange(len(judged.rows)) >= len(judged.rows) - SURE
-    places = judged.places.copy()
-    places[last] = np.searchsorted(known.rows, sure[:, 1])
-    judged = replace(
-        judged,
-        places=places,
-        probability=np.where(last, probability, np.maximum(judged.probability, probability)),
-        lead=np.where(last, lead, judged.lead),
-    )
-    return taken_in(linker.links, knowledge, 0, judged)[0], sure
-
-
 def held(links: Links, pairs: np.ndarray) -> int:
     return len({tuple(pair) for pair in links.pairs.tolist()} & {tuple(pair) for pair in pairs.tolist()})
-
-
-def test_a_pair_too_improbable_to_be_a_link_takes_no_partner_away(linker: Linker) -> None:
-    links, sure = links_after(linker, 0.05, lead=10 * CLEAR_LEAD)
-    assert links.probability.min() > 0.05 and held(links, sure) == SURE
-    every = links.considered.pairs
-    assert all(len(np.unique(side)) == len(side) for side in every.T)
-
-
-def test_a_link_that_is_clearly_ahead_takes_a_partner_away_though_it_is_less_probable(linker: Linker) -> None:
-    links, sure = links_after(linker, 0.8, lead=10 * CLEAR_LEAD)
-    assert held(links, sure) == 0 and np.isin(sure[:, 1], links.pairs[:, 1]).all()
-    links, sure = links_after(linker, 0.8, lead=CLEAR_LEAD / 2)
-    assert held(links, sure) == SURE
 
 
 def test_a_large_collection_is_searched_along_one_map_with_the_same_links(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,17 +186,6 @@ def test_files_of_two_linkers_are_not_one_linker(linker: Linker, saved: Path, tm
     (folder / "mine.txt").write_text("mine")
     with pytest.raises(InputError, match=r"other files, which would be lost: 'mine\.txt'"):
         linker.save(folder)
-
-
-@pytest.mark.parametrize(("told", "advice"), [(1, "--continue .*links.parquet"), (99, "use a newer veclink")])
-def test_a_folder_of_another_format_is_refused_with_what_to_do(
-    saved: Path, tmp_path: Path, told: int, advice: str
-) -> None:
-    folder = shutil.copytree(saved, tmp_path / "linker")
-    plain = json.loads((folder / "linker.json").read_text())
-    (folder / "linker.json").write_text(json.dumps({**plain, "format": told}))
-    with pytest.raises(InputError, match=f"has the format {told}.*{advice}"):
-        Linker.load(folder)
 
 
 def test_rows_that_are_taken_in_are_rows_of_the_linker(saved: Path, tmp_path: Path) -> None:
@@ -366,51 +268,3 @@ def test_earlier_links_are_a_start_by_ids_and_are_not_believed() -> None:
 
 def _count(linker: Linker, chosen: np.ndarray) -> Summary:
     return replace(linker.links.summary, n_links=int(chosen.sum()))
-
-
-def test_new_rows_of_both_sides_are_taken_in_after_a_load_or_not_at_all(saved: Path) -> None:
-    grown = grown_papers()
-    linker = Linker.load(saved)
-    wrong = np.ones((3, grown.b.shape[1] + 1), np.float32)
-    with pytest.raises(InputError, match="numbers each"):
-        linker.update(new_a=grown.new, new_b=wrong, a=grown.a, b=grown.b)
-    assert linker.sizes == (240, 300), "nothing of a call that fails is taken in"
-    linker.update(new_a=grown.new, new_b=grown.b[:3] + 0.01, a=grown.a, b=grown.b, refit=True)
-    assert linker.sizes == (300, 303)
-    assert linker.links.summary.n_a == 300 and linker.links.summary.n_b == 303
-
-
-def test_new_rows_without_ids_do_not_take_the_ids_of_the_others_away(saved: Path) -> None:
-    grown = grown_papers()
-    named = Collection.from_array(grown.a, [f"p{row}" for row in range(len(grown.a))])
-    links = first_links()
-    known = replace(links, ids_a=named.ids[links.pairs[:, 0]], considered=None)
-    linker = Linker.fit(named, grown.b, links=known)
-    with pytest.raises(InputError, match="give the new rows ids"):
-        linker.update(new_a=grown.new)
-    assert linker.sizes == (240, 300)
-
-
-def test_a_batch_is_known_by_its_ids_too_and_known_rows_in_another_cut_are_refused() -> None:
-    grown = grown_papers()
-    named = Collection.from_array(grown.a, [f"p{row}" for row in range(len(grown.a))])
-    links = first_links()
-    known = replace(links, ids_a=named.ids[links.pairs[:, 0]], considered=None)
-    linker = Linker.fit(named, grown.b, links=known)
-    batch, other = (
-        Collection.from_array(grown.new, [f"{name}{row}" for row in range(60)]) for name in ("new", "other")
-    )
-    linker.update(new_a=batch, refit=False)
-    assert linker.knows(batch) == slice(240, 300) and linker.knows(other) is None, "other objects, with their vectors"
-    turned = Collection.from_array(grown.new[::-1].copy(), batch.ids[::-1])
-    for step in (linker.match, linker.match_and_update, lambda rows: linker.update(new_a=rows)):
-        with pytest.raises(InputError, match="ids that side A has already"):
-            step(turned)
-    assert linker.sizes == (300, 300)
-
-
-def test_progress_is_shown_where_it_is_asked_for(saved: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    grown = grown_papers()
-    linker = Linker.load(saved)
-    assert len(linker.match(grown.new, against=grown.b, progress=True)) >= 37
-    assert capfd.readouterr().out == ""

@@ -11,7 +11,7 @@ import pytest
 
 from made_merges import small_merge
 from veclink.errors import InputError
-from veclink.uses.merged_rows import check_table_beside, ids_with_b
+from veclink.uses.merged_rows import ids_with_b
 
 # some tests merge small made-up collections, whose vectors have nothing to do with one another
 pytestmark = pytest.mark.filterwarnings("ignore::veclink.errors.WrongLinksWarning")
@@ -44,9 +44,3 @@ def test_a_table_of_somebody_else_beside_the_output_is_not_written_over(tmp_path
     assert pq.read_table(tmp_path / "merged.rows.parquet").equals(precious) and len(list(tmp_path.iterdir())) == 1
     small_merge().write(tmp_path / "other.npy")
     small_merge().write(tmp_path / "other.npy", replace=True)
-
-
-def test_a_file_that_is_no_table_beside_the_output_is_not_written_over(tmp_path: Path) -> None:
-    (tmp_path / "merged.rows.parquet").write_text("mine")
-    with pytest.raises(InputError, match="is about something else"):
-        check_table_beside(tmp_path / "merged.npy")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -10,15 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from made_merges import merged_sample, small, translator, weighted
+from made_merges import merged_sample, small, weighted
 from span_papers import all_papers
 from veclink import Collection, merge, open_collection, sample
 from veclink.data.links import Links
-from veclink.errors import InputError, ShuffledPayloadWarning, WrongLinksWarning
+from veclink.errors import InputError
 from veclink.geometry.signatures import unit_rows
-from veclink.uses.clustering import Clusters, ClusterSummary
-from veclink.uses.many import ManyLinks
-from veclink.uses.merged_rows import MergedRows, coalesced
 
 ROWS = 1950 + 1950 - 900
 # most tests merge small made-up collections, whose vectors have nothing to do with one another
@@ -67,29 +63,6 @@ def test_a_merge_by_wrong_links_is_warned_of_and_by_right_ones_is_not() -> None:
     assert merge(papers.a, papers.b, papers.truth[:300], map="procrustes").summary.warning is None
 
 
-def test_who_makes_warnings_errors_has_nothing_written(tmp_path: Path) -> None:
-    papers = all_papers()
-    wrong = np.column_stack([papers.truth[:300, 0], np.roll(papers.truth[:300, 1], 7)])
-    with warnings.catch_warnings(), pytest.raises(WrongLinksWarning):
-        warnings.simplefilter("error", WrongLinksWarning)
-        merge(papers.a, papers.b, wrong, map="procrustes", to=tmp_path / "m.npy")
-    assert not list(tmp_path.iterdir()), "the warning comes first"
-
-
-def test_titles_that_speak_against_the_payload_are_warned_of_once_by_the_merge() -> None:
-    titles = [f"paper {row} on {'xyz'[row % 3] * row}" for row in range(60)]
-    a = small(60, 8, 0, payload=pa.table({"title": titles}))
-    b = small(60, 8, 1, payload=pa.table({"title": [*titles[:30], *titles[31:], titles[30]]}))
-    pairs, sure = np.column_stack([np.arange(60)] * 2), np.full(60, 0.96)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        rows = MergedRows.of(a, b, pairs, sure, np.empty(0, np.int64))
-    assert rows.payload_warning is not None
-    with pytest.warns(ShuffledPayloadWarning) as told:
-        merge(a, b, weighted(pairs.tolist(), sure.tolist(), 60, 60), union_only=True)
-    assert [str(each.message) for each in told] == [rows.payload_warning]
-
-
 def test_improbable_links_fit_the_map_but_hide_no_row() -> None:
     a, b = small(40, 8, 0), small(40, 8, 1)
     links = weighted([(row, row) for row in range(30)], [0.96] * 20 + [0.3] * 10, 40, 40)
@@ -98,21 +71,6 @@ def test_improbable_links_fit_the_map_but_hide_no_row() -> None:
     assert merge(a, b, links, map="procrustes", sure=0.0).summary.linked == 30
     assert merged.translator is not None and merged.translator.n_links == 30
     assert merged.summary.hidden == pytest.approx(20 * 0.04)
-
-
-def test_results_are_told_in_a_line_and_not_as_their_arrays() -> None:
-    merged = merge(small(40, 8, 0), small(40, 8, 1), [(row, row) for row in range(20)], map="procrustes")
-    numbers, names = np.zeros(9, np.int64), np.arange(9)
-    clusters = Clusters(numbers, numbers, numbers, numbers, names, names, ClusterSummary(1, 1.0, 9, 9, 4, 4, 1.0, 1.0))
-    objects = ManyLinks(np.array([[0, 1, -1], [1, 2, 3]]), np.ones(2), {})
-    assert repr(merged.rows) == "MergedRows(60 rows: 40 of B, 20 of them in A too, 20 of A alone)"
-    assert repr(merged.translator) == "Translator(procrustes: from 8 to 8 numbers, fitted to 20 links)"
-    assert repr(clusters).startswith("Clusters(1 cluster of 18 rows, ") and len(repr(clusters)) < 80
-    assert repr(objects) == "ManyLinks(2 objects in two or more of 3 collections: 1 in 2, 1 in 3)"
-
-
-def test_plain_pairs_have_no_probabilities_to_expect_hidden_rows_by() -> None:
-    assert merged_sample().summary.hidden is None
 
 
 def test_a_column_of_both_payloads_is_bs_value_or_else_as() -> None:
@@ -124,25 +82,6 @@ def test_a_column_of_both_payloads_is_bs_value_or_else_as() -> None:
     assert table.column("b_title").to_pylist() == ["B0", None, "B2", None]
     assert table.column("year").to_pylist() == ["one", "two", None, "1"]  # of two kinds: text
     assert "id" not in table.column_names and table.column("a_id").to_pylist() == ["z", "y", None, "x"]
-
-
-def test_the_titles_of_both_sides_are_one_column_whatever_they_are_called() -> None:
-    a = small(3, 4, 0, payload=pa.table({"name": ["A0", "A1", "A2"], "place": ["X", "Y", "Z"]}))
-    b = small(3, 4, 1, payload=pa.table({"title": ["B0", None, "B2"], "year": [1, 2, 3]}))
-    table = merge(a, b, _by_rows(np.array([[1, 1], [2, 0]])), union_only=True).collection().payload
-    assert table.column("title").to_pylist() == ["B0", "A1", "B2", "A0"] and "name" not in table.column_names
-    assert table.column("a_name").to_pylist() == ["A2", "A1", None, "A0"] and "a_title" not in table.column_names
-    turned = merge(b, a, _by_rows(np.array([[1, 1], [0, 2]])), union_only=True).collection().payload
-    assert turned.column("name").to_pylist() == ["A0", "A1", "A2", "B2"] and "title" not in turned.column_names
-    both = small(3, 4, 0, payload=pa.table({"name": ["N"] * 3, "title": ["T"] * 3}))
-    table = merge(both, b, _by_rows(np.array([[1, 1]])), union_only=True).collection().payload
-    assert table.column("title").to_pylist() == ["B0", "T", "B2", "T", "T"] and "name" in table.column_names
-    long = small(3, 4, 0, payload=pa.table({"text": ["long"] * 3}))
-    table = merge(long, b, _by_rows(np.array([[1, 1]])), union_only=True).collection().payload
-    assert table.column("title").to_pylist() == ["B0", None, "B2", None, None], "a text is no title"
-    nameless = small(3, 4, 0, payload=pa.table({"place": ["X", "Y", "Z"]}))
-    table = merge(nameless, b, _by_rows(np.array([[1, 1]])), union_only=True).collection().payload
-    assert table.column("title").to_pylist() == ["B0", None, "B2", None, None], "a place is no title"
 
 
 def test_links_that_share_a_row_are_settled_by_probability() -> None:
@@ -216,11 +155,6 @@ def test_what_is_written_is_what_was_planned(tmp_path: Path, target: str) -> Non
     assert not beside.exists() or [str(each) for each in table.column("id").to_pylist()] == found.ids.tolist()
 
 
-def test_a_dry_run_writes_nothing(tmp_path: Path, scratch: Path) -> None:
-    merged_sample()
-    assert not list(tmp_path.iterdir()) and not list(scratch.iterdir())
-
-
 def test_a_collection_that_is_there_is_not_replaced_unasked(tmp_path: Path) -> None:
     file = tmp_path / "merged.parquet"
     file.write_bytes(b"precious")
@@ -253,20 +187,3 @@ def test_int8_vectors_are_merged_as_the_numbers_they_mean() -> None:
     np.testing.assert_array_equal(found.vectors[:40], whole * np.float32(0.5))
     lengths = np.linalg.norm(found.vectors, axis=1)
     assert 0.5 < lengths[40:].mean() / np.median(lengths[:30]) < 2
-
-
-@pytest.mark.parametrize(("options", "said"), [({"map": "magic"}, "magic"), ({"sure": 1.5}, "between 0 and 1")])
-def test_wishes_that_make_no_sense_are_refused(options: dict[str, object], said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        merge(small(20, 4, 0), small(20, 4, 1), np.array([[0, 0]]), **options)
-
-
-def test_a_translator_of_other_spaces_is_refused() -> None:
-    with pytest.raises(InputError, match=r"384 numbers to 768.*4 and 4"):
-        merge(small(20, 4, 0), small(20, 4, 1), np.array([[0, 0]]), translator=translator())
-
-
-def test_a_column_of_missing_values_alone_leaves_the_numbers_of_the_other_side_what_they_are() -> None:
-    years = pa.array([1999, None])
-    assert coalesced([pa.nulls(2), years]) == coalesced([years, pa.nulls(2)]) == years
-    assert coalesced([pa.nulls(2), pa.nulls(2)]).null_count == 2
