@@ -13,15 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from small_papers import small_papers
 from span_papers import Papers
-from veclink.cli.app import app
 from veclink.confidence import candidates
 from veclink.data.collection import Collection
 from veclink.data.links import Links
-from veclink.errors import InputError
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers import checkpoint
 from veclink.linkers.anchors import anchors_from_pairs
@@ -136,34 +133,6 @@ def test_a_killed_run_of_geh_goes_on_after_its_last_iteration(folder: Path) -> N
     assert not list((folder / "kept").iterdir())
 
 
-def test_a_run_of_the_local_path_goes_on_too(folder: Path) -> None:
-    options = GEH | {"path": "local", "neighbours": 30, "max_iterations": 4}
-
-    def listen(now: Progress) -> None:
-        if now.step == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        _linked(folder, options, checkpoint=folder / "kept", progress=listen)
-    told: list[Progress] = []
-    links = _linked(folder, options, checkpoint=folder / "kept", progress=told.append)
-    assert [each.step for each in told] == [3, 4] and links == _linked(folder, options)
-
-
-def test_the_command_goes_on_from_its_checkpoint(folder: Path) -> None:
-    files = [str(folder / name) for name in ("a.npy", "b.npy")]
-    command = ["link", *files, "--seeds", str(folder / "seeds.csv"), "--device", "cpu", "--quiet"]
-    again = [*command, "--checkpoint", str(folder / "kept"), "-o", str(folder / "links.csv")]
-    assert _killed(folder, SPAN, "judging", 0, *again) == ["candidates", "grown"]
-    assert not (folder / "links.csv").exists()
-    for name, run in (("links.csv", again), ("plain.csv", [*command, "-o", str(folder / "plain.csv")])):
-        done = CliRunner().invoke(app, run)
-        assert done.exit_code == 0, done.stderr
-        assert (folder / name).exists()
-    assert (folder / "links.csv").read_bytes() == (folder / "plain.csv").read_bytes()
-    assert not list((folder / "kept").iterdir())
-
-
 def test_a_checkpoint_of_other_vectors_is_neither_used_nor_removed(folder: Path) -> None:
     _broken_off(folder)
     others = sorted((folder / "kept").iterdir())
@@ -195,13 +164,6 @@ def test_the_fingerprint_differs_where_inputs_start_or_options_do() -> None:
     ]
     assert len(set(names)) == len(names)
     assert fingerprint(*clouds(papers.a.copy()), seeds[0], {"random_state": 0}) == names[0]
-
-
-def test_a_damaged_checkpoint_is_done_again(folder: Path) -> None:
-    _broken_off(folder)
-    for path in (folder / "kept").iterdir():
-        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    assert _linked(folder, SPAN, checkpoint=folder / "kept") == _uninterrupted("span")
 
 
 def odd_arrays(array: np.ndarray, draw: np.random.Generator) -> np.ndarray:
@@ -244,14 +206,6 @@ def test_archives_with_odd_arrays_are_done_again(folder: Path) -> None:
     assert kept.load(path.stem.split("-")[2], rng) is not None
 
 
-@pytest.mark.parametrize(
-    "header", ["", "{", "[]", "null", '{"rng": 1, "plain": 2}', '{"said": 5, "seal": "x"}', "[" * 9999]
-)
-def test_an_archive_with_an_odd_header_is_done_again(tmp_path: Path, header: str) -> None:
-    np.savez(tmp_path / "veclink-x-stage.npz", _header=np.array(header), numbers=np.arange(3))
-    assert Checkpoint(tmp_path, "x").load("stage", np.random.default_rng(0)) is None
-
-
 def test_the_random_generator_goes_on_where_it_was(tmp_path: Path) -> None:
     kept, rng = Checkpoint(tmp_path, "x"), np.random.default_rng(7)
     rng.normal(size=3)
@@ -261,10 +215,3 @@ def test_the_random_generator_goes_on_where_it_was(tmp_path: Path) -> None:
     held = kept.load("stage", other)
     assert held is not None and held[0]["numbers"].tolist() == [0, 1, 2] and held[1] == {"said": "é"}
     assert np.array_equal(other.normal(size=5), expected)
-
-
-def test_a_checkpoint_folder_that_is_a_file_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    (tmp_path / "kept").write_text("")
-    papers = some_papers()
-    with pytest.raises(InputError, match=r"checkpoint folder .*kept cannot be made"):
-        link(papers.a, papers.b, seeds=papers.seeds, checkpoint=tmp_path / "kept", device="cpu")

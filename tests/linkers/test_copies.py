@@ -54,11 +54,6 @@ def test_otherwise_all_rows_of_a_group_are_linked() -> None:
     assert "all rows of each group are linked: 0 in A" in links.summary.reasons[-1]
 
 
-def test_the_grouping_can_be_turned_off() -> None:
-    links, _ = _linked(group_copies=False)
-    assert links.summary.copies == (0, 0)
-
-
 def test_a_seed_that_names_a_copy_counts_for_its_group() -> None:
     papers = some_papers()
     n_b = len(papers.b)

@@ -12,7 +12,7 @@ from span_papers import linked_cut, some_papers
 from veclink.data.pairs import score
 from veclink.errors import InputError
 from veclink.linkers.linking import link
-from veclink.linkers.options import GehOptions, GrowthSchedule, SpanOptions, differing, options_of
+from veclink.linkers.options import GehOptions, GrowthSchedule, SpanOptions, options_of
 
 
 @pytest.mark.parametrize(
@@ -55,13 +55,6 @@ def test_what_was_told_is_noted_in_the_links_whichever_way_it_was_told() -> None
     assert as_object == by_name
 
 
-def test_what_was_noted_can_be_told_again() -> None:
-    options = SpanOptions(schedule=GrowthSchedule(views=2), k=7, one_to_one=False)
-    assert SpanOptions(**differing(options)) == options
-    with pytest.raises(InputError, match="A growth schedule has no 'pace'; it has 'rounds', 'factor'"):
-        SpanOptions(**{"schedule": {"pace": 2}})
-
-
 @pytest.mark.parametrize(
     ("options", "least"),
     [
@@ -96,9 +89,3 @@ def test_without_calibration_all_links_but_the_given_ones_are_equally_probable()
     given = links.evidence["given"]
     assert np.all(links.probability[given] == 1) and np.all(links.probability[~given] == 0.5)
     assert score(links.pairs, papers.truth).recall > 0.95 and "model" not in links.trace
-
-
-def test_without_seeds_other_starts_cannot_be_turned_off() -> None:
-    papers = some_papers()
-    with pytest.raises(InputError, match="leave fallbacks on"):
-        link(papers.a, papers.b, fallbacks=False, device="cpu")

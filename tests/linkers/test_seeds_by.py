@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
-import pytest
 from typer.testing import CliRunner
 
-from span_papers import linked_cut, more_papers, some_papers
+from span_papers import linked_cut, some_papers
 from veclink.cli.app import app
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.pairs import score
-from veclink.errors import InputError
 from veclink.linkers.linking import link
 
 RIGHT, WRONG = 30, 10
@@ -77,54 +73,6 @@ def test_auto_without_such_a_column_starts_from_nothing_and_says_so() -> None:
     links = link(papers.a, papers.b, seeds_by="auto", device="cpu")
     assert links.pairs.tolist() == link(papers.a, papers.b, device="cpu").pairs.tolist()
     assert "linking started from nothing" in links.summary.reasons[-1] and links.summary.agreement is None
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        ({"seeds": [(0, 0)]}, "starts from one of them"),
-        ({"method": "geh"}, "use method 'span'"),
-        ({"seeds_by": "sku"}, "A has no column 'sku'"),
-    ],
-)
-def test_what_cannot_be_combined_is_refused(more: dict, said: str) -> None:
-    a, b, _ = titled()
-    with pytest.raises(InputError, match=said):
-        link(a, b, **{"seeds_by": "title=name", **more})
-
-
-def test_the_command_says_how_many_titles_agree_and_eval_scores_against_them(tmp_path: Path) -> None:
-    papers = more_papers()  # of fewer, all whose titles agree are seeds
-    titles = [f"Own {row}" for row in range(len(papers.b))]
-    for number, (_, row_b) in enumerate(papers.truth):
-        titles[row_b] = f"Paper {number}"
-    of_a = {int(row_a): f"paper: {number}" for number, (row_a, _) in enumerate(papers.truth)}
-    for name, vectors, column in (
-        ("a", papers.a, [of_a.get(row) for row in range(len(papers.a))]),
-        ("b", papers.b, titles),
-    ):
-        table = pa.table(
-            {"id": [f"{name}{row}" for row in range(len(vectors))], "vector": list(vectors), "title": column}
-        )
-        pq.write_table(table, tmp_path / f"{name}.parquet")
-    sides = tmp_path / "a.parquet", tmp_path / "b.parquet"
-    out = _run("link", *sides, "--seeds-by", "title", "-o", tmp_path / "links.csv", "--json", "--quiet")
-    told = json.loads(out)["agreement"]
-    assert told["seeds"] > 150 and told["agree"] <= told["compared"] <= len(papers.truth)
-    assert told["agree"] > 0.9 * told["compared"], "most of the links that were no seeds are right"
-    scored = json.loads(_run("eval", tmp_path / "links.csv", *sides, "--by", "title", "--json"))
-    assert scored["matches"] == len(papers.truth) and scored["linked"] == scored["agree"]
-    assert scored["precision"] > 0.9 and scored["recall"] > 0.9
-    text = " ".join(_run("eval", tmp_path / "links.csv", *sides, "--by", "title").split())
-    assert f"{scored['linked']} of the {len(papers.truth)} pairs of rows with equal titles are linked" in text
-
-
-def test_eval_asks_for_one_truth_and_for_the_collections(tmp_path: Path) -> None:
-    links = tmp_path / "links.csv"
-    links.write_text("a,b\n0,0\n")
-    for more in ((), ("--truth", links, "--by", "title"), ("--by", "title"), ("a.npy", "b.npy", "--truth", links)):
-        result = CliRunner().invoke(app, ["eval", str(links), *map(str, more)])
-        assert result.exit_code == 2 and result.stdout == ""
 
 
 def _run(*arguments: object) -> str:

@@ -35,20 +35,6 @@ def test_decoys_stand_for_the_candidates_that_are_reckoned_wrong() -> None:
     assert expected @ middle / expected.sum() < links.considered.probability.mean() - 0.3
 
 
-def test_growth_ends_with_the_pool_that_the_verdict_speaks_of() -> None:
-    links = span_papers.linked_cut()
-    assert len(links.trace["growth"]) == links.summary.iterations
-    assert links.trace["starts"][0][0] == "seeds"
-    assert links.trace["growth"][0][0] < links.trace["growth"][-1][0]
-
-
-def test_hubs_are_rows_that_several_others_prefer() -> None:
-    for listed in span_papers.linked_cut().trace["hubs"].values():
-        counts = [count for _, count in listed]
-        assert counts == sorted(counts, reverse=True) and min(counts, default=3) >= 3
-        assert all(0 <= row < 300 for row, _ in listed)
-
-
 def test_a_saved_file_keeps_the_trace_and_one_without_it_still_loads(tmp_path: Path) -> None:
     links = span_papers.linked_cut()
     links.save(tmp_path / "links.csv", columns="all")

@@ -49,16 +49,6 @@ def test_votes_count_every_proposal_of_every_view(views: list[tuple[list[tuple[i
     assert np.all(np.diff(votes.keys) > 0)
 
 
-def test_a_pair_without_votes_has_none_and_no_score() -> None:
-    votes = Votes(n_b=10)
-    asked = _array([(1, 2), (3, 4)])
-    assert votes.of(asked)[0].tolist() == [0, 0]
-    votes.add(_array([(3, 4)]), np.array([0.5], np.float32), times=2)
-    counts, scores = votes.of(asked)
-    assert counts.tolist() == [0, 2]
-    assert np.isnan(scores[0]) and scores[1] == 0.5
-
-
 def test_posterior_is_the_beta_mean() -> None:
     assert posterior(np.array([0, 5, 10]), 10).tolist() == pytest.approx([1 / 12, 0.5, 11 / 12])
 
@@ -74,8 +64,3 @@ def test_otsu_separates_as_well_as_any_threshold(counts: list[int]) -> None:
     best = max(between(t) for t in np.unique(values))
     assert between(otsu(values)) == pytest.approx(best, abs=1e-12)
     assert (values >= otsu(values)).any()
-
-
-def test_otsu_finds_the_gap_between_two_groups_and_keeps_all_of_one() -> None:
-    assert otsu(np.array([0.1, 0.12, 0.11, 0.8, 0.9])) == 0.8
-    assert otsu(np.array([0.4, 0.4])) == 0.4

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,15 +12,11 @@ from hypothesis import strategies as st
 from small_papers import N_SEEDS, N_SHARED, small_papers
 from veclink.data.collection import Collection
 from veclink.data.pairs import score
-from veclink.errors import InputError
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers.anchors import anchors_from_pairs, anchors_from_vectors
-from veclink.linkers.geh.linker import Growing, Growth, geh
-from veclink.linkers.geh.views import Proposal, Round, Settings, draw_views
-from veclink.linkers.linking import link
+from veclink.linkers.geh.linker import Growth, geh
 from veclink.linkers.options import GehOptions
 from veclink.linkers.stages import NOBODY, Watch
-from veclink.progress import Progress
 
 SHORT: dict[str, Any] = {"k": 10, "max_iterations": 3}
 FEW = settings(max_examples=4)
@@ -61,15 +55,6 @@ def _agreement(one: set[tuple[int, int]], other: set[tuple[int, int]]) -> float:
     return len(one & other) / len(one | other)
 
 
-def test_it_grows_from_the_seeds_and_most_links_are_right() -> None:
-    a, b, truth = small_papers()
-    found = _grow(a, b, _seeds(), max_iterations=15)
-    once = _grow(a, b, _seeds(), bootstrap=False)
-    assert score(found.pairs, truth).f1 > score(once.pairs, truth).f1 + 0.05
-    assert score(found.pairs, truth).precision > 0.8
-    assert len(once.history) == 1
-
-
 @pytest.mark.parametrize(
     "switch",
     [
@@ -92,12 +77,6 @@ def test_every_variant_keeps_the_seeds_is_one_to_one_and_repeats(switch: dict[st
     assert np.array_equal(found.score, again.score, equal_nan=True)
     assert found.views == sum(each.views for each in found.history)
     assert np.all(found.votes <= found.views) and np.all(np.diff(found.confidence[N_SEEDS:]) <= 0)
-
-
-def test_other_random_states_draw_other_views() -> None:
-    a, b, _ = small_papers()
-    one, other = (_grow(a, b, _seeds(), random_state=state) for state in (0, 1))
-    assert one.votes.tolist() != other.votes.tolist()
 
 
 @FEW
@@ -150,117 +129,7 @@ def test_memory_limits_change_how_it_is_computed_but_not_the_links() -> None:
     assert _agreement(_set(_grow(a, b, _seeds()).pairs), _set(_grow(a, b, _seeds(), memory="600KB").pairs)) >= 0.95
 
 
-def test_duplicates_and_ties_do_not_crash() -> None:
-    a, b, _ = small_papers()
-    doubled_a, doubled_b = np.concatenate([a, a[:80]]), np.concatenate([b, b[:80], b[:80]])
-    found = _grow(doubled_a, doubled_b, _seeds())
-    assert len(np.unique(found.pairs[:, 0])) == len(found.pairs) > N_SEEDS
-
-
 def test_clouds_of_one_repeated_vector_do_not_crash() -> None:
     same = np.ones((6, 4), np.float32)
     found = _grow(same, same, np.array([[0, 0], [1, 1]]))
     assert _set(found.pairs) >= {(0, 0), (1, 1)} and np.isfinite(found.confidence).all()
-
-
-def test_three_rows_and_one_seed_are_enough() -> None:
-    a, b, _ = small_papers()
-    assert (0, 0) in _set(_grow(a[:3], b[:3], np.array([[0, 0]])).pairs)
-
-
-def test_progress_tells_every_iteration() -> None:
-    a, b, _ = small_papers()
-    told: list[Progress] = []
-    found = _grow(a, b, _seeds(), watch=Watch(told.append))
-    assert [each.step for each in told] == [1, 2, 3] and {each.of for each in told} == {3}
-    assert [each.links for each in told] == [each.links for each in found.history]
-    assert told[-1].links == len(found.pairs)
-
-
-def test_it_stops_when_the_share_of_points_of_both_sides_is_steady() -> None:
-    a, b, _ = small_papers()
-    found = _grow(a, b, _seeds(), views="single", max_iterations=100)
-    coverage = [each.coverage for each in found.history]
-    moves = np.abs(np.diff(coverage))
-    assert 11 <= len(found.history) < 100
-    assert np.all(moves[-10:] < 0.01)
-    # No earlier iteration after the burn-in had ten steady moves behind it.
-    assert not any(np.all(moves[i - 10 : i] < 0.01) for i in range(10, len(moves)))
-    # Both sides count, so that the share can be up to 2.
-    assert max(coverage) > 1
-
-
-def _watched(**options: Any) -> tuple[Growing, list[tuple[int, Proposal]]]:
-    a, b, _ = small_papers()
-    cloud_a, cloud_b = _cloud(a), _cloud(b)
-    settings = Settings(GehOptions(**({"k": 10, "max_iterations": 4} | options)))
-    growing = Growing(cloud_a, cloud_b, anchors_from_pairs(cloud_a, cloud_b, _seeds()), settings)
-    views: list[tuple[int, Proposal]] = []
-    rounds = growing.path.round
-
-    def noted(*given: Any) -> Round:
-        now = rounds(*given)
-        proposals = list(now.proposals)
-        views.extend((now.times, each) for each in proposals)
-        return replace(now, proposals=iter(proposals))
-
-    vars(growing.path)["round"] = noted
-    rng = np.random.default_rng(0)
-    while not growing.finished:
-        growing.advance(rng)
-    return growing, views
-
-
-@pytest.mark.parametrize("own_votes", [True, False])
-def test_without_own_votes_a_view_has_none_on_what_it_holds(own_votes: bool) -> None:
-    growing, views = _watched(own_votes=own_votes)
-    votes: Counter[tuple[int, int]] = Counter()
-    holding: Counter[tuple[int, int]] = Counter()
-    for times, view in views:
-        held = _set(view.held)
-        for pair in _set(view.pairs):
-            votes[pair] += times * (own_votes or pair not in held)
-        for pair in held:
-            holding[pair] += times
-    found = growing.result()
-    assert sum(holding.values()) > 100
-    for pair, counted, chances in zip(found.pairs.tolist(), found.votes, found.chances, strict=True):
-        assert counted == votes[tuple(pair)]
-        assert chances == found.views - (0 if own_votes else holding[tuple(pair)])
-
-
-def test_views_drawn_from_all_links_need_not_hold_the_seeds() -> None:
-    vectors = small_papers()[0][:60]
-    rng = np.random.default_rng(0)
-    for options in (GehOptions(), GehOptions(view_choice="random")):
-        with_seeds = draw_views((vectors, vectors), 15, (4, 30), options, rng)
-        without = draw_views((vectors, vectors), 15, (4, 30), replace(options, seeds_in_views=False), rng)
-        assert all(len(set(view.tolist())) == 30 for view in (*with_seeds, *without))
-        assert all(set(range(15)) <= set(view.tolist()) for view in with_seeds)
-        assert not any(set(range(15)) <= set(view.tolist()) for view in without)
-
-
-def test_centred_links_as_a_centred_cloud_does() -> None:
-    a, b, _ = small_papers()
-    options = {**SHORT, "method": "geh", "seeds": _seeds(), "device": "cpu"}
-    centred = [prepare(Collection.from_array(side)).dense() for side in (a, b)]
-    assert _set(link(a, b, centred=True, **options).pairs) == _set(link(*centred, **options).pairs)
-    assert _set(link(a, b, **options).pairs) != _set(link(*centred, **options).pairs)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"encoding": "kernal"},
-        {"view_choice": "x"},
-        {"schedule": ""},
-        {"views": "two"},
-        {"share": 0},
-        {"k": 0},
-        {"own_votes": 1},
-    ],
-)
-def test_wrong_options_are_named(options: dict[str, Any]) -> None:
-    a, b, _ = small_papers()
-    with pytest.raises(InputError, match=next(iter(options))):
-        _grow(a, b, _seeds(), **options)

@@ -11,7 +11,6 @@ import pytest
 from span_papers import Papers, more_papers
 from veclink.data.collection import Collection
 from veclink.data.pairs import score
-from veclink.errors import InputError
 from veclink.geometry import nearest
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers.anchors import anchors_from_pairs
@@ -54,14 +53,6 @@ def test_confidence_counts_the_views_that_looked_at_a_pair_and_not_all() -> None
     assert np.allclose(found.confidence, (1 + found.votes) / (2 + found.chances))
 
 
-def test_one_view_of_all_neighbours_is_the_global_path_of_a_single_view() -> None:
-    papers = more_papers()
-    local = _grow(papers, neighbours=len(papers.a), bootstrap=False)
-    everywhere = _grow(papers, path="global", views="single", bootstrap=False)
-    same = {tuple(pair) for pair in local.pairs.tolist()} & {tuple(pair) for pair in everywhere.pairs.tolist()}
-    assert len(same) >= 0.98 * max(len(local.pairs), len(everywhere.pairs))
-
-
 def test_the_larger_cloud_decides_which_path_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     papers = more_papers()
     options: dict[str, Any] = {"method": "geh", "k": 10, "neighbours": 30, "max_iterations": 2, "device": "cpu"}
@@ -74,11 +65,6 @@ def test_the_larger_cloud_decides_which_path_is_taken(monkeypatch: pytest.Monkey
     assert np.array_equal(linked("auto").pairs, everywhere.pairs)
     monkeypatch.setattr("veclink.linkers.geh.linker.LOCAL_ABOVE", 499)
     assert np.array_equal(linked("auto").pairs, local.pairs)
-
-
-def test_the_same_random_state_repeats() -> None:
-    one, other = _grow(more_papers()), _grow(more_papers())
-    assert np.array_equal(one.pairs, other.pairs) and np.array_equal(one.votes, other.votes)
 
 
 def test_neighbours_are_the_nearest_whether_searched_at_once_or_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,18 +91,6 @@ def test_clusters_hold_every_link_twice_and_near_ones_together() -> None:
     assert [view.tolist() for view in few] == [list(range(30))]
 
 
-def test_clusters_of_duplicates_do_not_crash() -> None:
-    rows = np.repeat(_clouds()[0].dense()[:2], 50, axis=0)
-    views = clustered(100, rows.__getitem__, 20, np.random.default_rng(0))
-    assert set(np.concatenate(views).tolist()) == set(range(100))
-
-
-def test_the_papers_clusters_are_as_large_as_the_dimension() -> None:
-    papers = more_papers()
-    dimension = max(papers.a.shape[1], papers.b.shape[1])
-    assert _grow(papers, links_per_view=0).votes.tolist() == _grow(papers, links_per_view=dimension).votes.tolist()
-
-
 def test_clusters_of_many_links_take_no_room_for_links_times_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(geh_local, "KMEANS_LINKS", 2_000)
     rng = np.random.default_rng(0)
@@ -129,20 +103,3 @@ def test_clusters_of_many_links_take_no_room_for_links_times_clusters(monkeypatc
     assert np.all(np.bincount(np.concatenate(views), minlength=20_000) == 2)
     # All links against all 1,000 clusters would take 80 MB, a flag for each another 20.
     assert peak < 48e6
-
-
-@pytest.mark.parametrize("device", ["torch:cpu"])
-def test_on_a_torch_device_it_finds_the_same_links(device: str) -> None:
-    papers = more_papers()
-    a, b = _clouds()
-    options = GehOptions(**LOCAL, links_per_view=40)
-    anchors = anchors_from_pairs(a, b, papers.seeds)
-    here, there = (geh(a, b, anchors, options, device=place) for place in ("cpu", device))
-    same = {tuple(pair) for pair in here.pairs.tolist()} & {tuple(pair) for pair in there.pairs.tolist()}
-    assert len(same) >= 0.95 * max(len(here.pairs), len(there.pairs))
-
-
-@pytest.mark.parametrize("options", [{"path": "nearby"}, {"neighbours": 0}, {"links_per_view": -1}])
-def test_wrong_options_are_named(options: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=next(iter(options))):
-        _grow(more_papers(), **options)
