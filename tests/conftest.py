@@ -100,7 +100,6 @@ WHOLE = {
     "backends/test_cloud_pair.py": ("large_field",),
     "backends/test_out_of_core.py": ("linked_from_their_files",),
     "files/test_folders.py": ("killed",),
-    "geometry/test_magnitudes.py": ("the_command_links",),
     "linkers/span/test_alignment.py": ("from_a_poor_hint",),
     "linkers/span/test_annealing.py": ("only_the_right_turn",),
     "linkers/span/test_centring.py": ("where_one_side_holds_another_kind",),

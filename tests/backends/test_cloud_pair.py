@@ -12,8 +12,7 @@ from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.pairs import score
 from veclink.geometry.clouds import prepare
-from veclink.geometry.rows import ProjectedRows
-from veclink.geometry.signatures import span_projection, unit_rows
+from veclink.geometry.signatures import span_projection
 from veclink.linkers.linking import link
 
 
@@ -71,22 +70,3 @@ def test_all_rows_of_small_clouds_are_asked_and_nothing_is_drawn() -> None:
     sample = clouds.sample_queries(rng, first=True)
     assert sample.rows is None and sample.extent == len(papers.a)
     assert rng.random() == np.random.default_rng(0).random()
-
-
-def test_nothing_is_found_between_large_clouds_that_share_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cloud_pair, "ALL_ASKED", 120)
-    monkeypatch.setattr(cloud_pair, "ASKED", 100)
-    rng = np.random.default_rng(0)
-    a, b = (rng.standard_normal((160, 48)).astype(np.float32) for _ in range(2))
-    found = link(a, b, seeds=np.column_stack([np.arange(15), np.arange(15)]), device="cpu")
-    assert found.summary.verdict == "not linkable" and len(found) == 0
-
-
-def test_rows_are_seen_the_same_whole_in_blocks_or_singly() -> None:
-    papers = all_papers()
-    cloud = prepare(Collection.from_array(papers.a))
-    axes = span_projection(cloud.take(np.arange(40)), 0.3)
-    whole = unit_rows(cloud.dense() @ axes)
-    seen = ProjectedRows(cloud, axes)
-    assert np.allclose(seen.block(100, 164), whole[100:164], atol=1e-6)
-    assert np.allclose(seen.take(np.array([7, 3])), whole[[7, 3]], atol=1e-6)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,7 +26,7 @@ from veclink.backends.ray_clouds import Cluster, RayCloudPair, Stored, connected
 from veclink.cli.app import app
 from veclink.data.collection import Collection
 from veclink.data.links import Links
-from veclink.errors import InputError, MissingExtra, VeclinkError
+from veclink.errors import InputError
 from veclink.geometry.clouds import prepare
 from veclink.geometry.signatures import canonical_projections, unit_rows
 from veclink.linkers.linking import link
@@ -83,13 +82,6 @@ def assert_same(ours: Links, reference: Links) -> None:
     assert ours.summary.verdict == reference.summary.verdict
 
 
-def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    papers = some_papers()
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtra, match=r'needs the package ray.*pip install "veclink\[ray\]"'):
-        link(papers.a, papers.b, cluster="auto")
-
-
 def test_an_address_where_no_cluster_is_ends_in_a_sentence() -> None:
     papers = some_papers()
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -98,12 +90,6 @@ def test_an_address_where_no_cluster_is_ends_in_a_sentence() -> None:
         link(papers.a, papers.b, cluster="cluster")
     with pytest.raises(InputError, match="There is no Ray cluster to connect to at '127"):
         link(papers.a, papers.b, cluster=free)
-
-
-def test_geh_says_that_it_runs_on_one_machine() -> None:
-    papers = some_papers()
-    with pytest.raises(InputError, match="'geh' runs on one machine"):
-        link(papers.a, papers.b, seeds=papers.seeds, method="geh", cluster="auto")
 
 
 def test_a_node_killed_at_work_changes_no_link(
@@ -233,41 +219,6 @@ def test_a_cluster_with_gpus_is_asked_for_them(nodes: Nodes, machines: Cluster) 
             assert list(with_gpus.results([(0, (where, ()))], on_device=True)) == [(0, node.node_id)]
     finally:
         nodes.remove_node(node)
-
-
-def test_a_connection_that_was_there_before_is_used_and_left(machines: Cluster, nodes: Nodes) -> None:
-    with connected("auto") as again:
-        assert again.workers >= 1
-    assert ray.is_initialized()
-    with pytest.raises(InputError, match=r"connected to the Ray cluster at '.*' already"), connected("10.1.1.1:6379"):
-        pass
-    with pytest.raises(InputError, match="the Ray cluster has 0 GPUs"), connected("auto", "cuda"):
-        pass
-
-
-def test_an_error_in_a_task_is_told_as_it_is(machines: Cluster) -> None:
-    def refuse() -> None:
-        raise ValueError("The rows do not fit.")
-
-    with pytest.raises(ValueError, match="do not fit"):
-        list(machines.results([(0, (refuse, ()))]))
-
-
-def test_a_worker_that_dies_every_time_is_told_in_a_sentence(
-    machines: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def die() -> None:
-        os._exit(1)
-
-    monkeypatch.setattr(ray_clouds, "RETRIES", 0)
-    with pytest.raises(VeclinkError, match=r"^The Ray cluster could not finish a task: .*\.$"):
-        list(machines.results([(0, (die, ()))]))
-
-
-def test_a_node_without_the_code_is_told_what_to_install(machines: Cluster) -> None:
-    """This file is such code: the nodes do not have what it imports."""
-    with pytest.raises(VeclinkError, match=r"cannot import veclink .*; install that version on every node"):
-        list(machines.results([(0, (held_on, ("", ("", 0), len)))]))
 
 
 def held_on(node_id: str, address: tuple[str, int], work: Callable[..., Any]) -> Callable[..., Any]:

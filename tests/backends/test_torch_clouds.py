@@ -45,13 +45,6 @@ def test_clouds_are_held_in_as_many_bytes_as_there_is_room_for(gigabytes: int, n
     assert bytes_held(*shapes, room_on(DEVICE)) == 4
 
 
-def test_rows_on_the_device_are_those_of_the_cloud() -> None:
-    plain, device = cloud_pair(), _on_device()
-    rows = np.array([3, 0, 299])
-    assert np.allclose(device.a.take(rows), plain.a.take(rows), atol=1e-6)
-    assert np.allclose(device.b.block(5, 9), plain.b.block(5, 9), atol=1e-6)
-
-
 def test_matching_along_axes_gives_the_same_pairs_and_cosines() -> None:
     plain, device, links = cloud_pair(), _on_device(), pool().pairs
     axes = canonical_projections(*plain.vectors(links))
@@ -73,14 +66,6 @@ def test_neighbourhood_features_are_the_same() -> None:
         assert np.allclose(ours, reference, atol=1e-3)
     (rows_a, near_a), (rows_b, near_b) = (each.nearest_links(links[:20], links) for each in (device, plain))
     assert np.array_equal(rows_a, rows_b) and np.allclose(near_a, near_b, atol=1e-5)
-
-
-@pytest.mark.parametrize("make", [cloud_pair, _on_device])
-def test_orders_of_keys_and_scores(make: Callable[[], CloudPair]) -> None:
-    clouds = make()
-    assert clouds.unique(np.array([7, 3, 7, 1])).tolist() == [1, 3, 7]
-    rows, score = np.array([1, 0, 1, 0]), np.array([0.1, 0.2, 0.3, 0.4], np.float32)
-    assert clouds.ordered(rows, score).tolist() == [3, 1, 2, 0]
 
 
 def _in_memory() -> CloudPair:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
-
 import numpy as np
 import pytest
 
-from span_papers import all_papers, more_papers, whole_cloud_pair
+from span_papers import more_papers
 from veclink.geometry import canonical
 from veclink.geometry.canonical import (
     JOINED_RULES,
@@ -65,16 +62,6 @@ def test_an_anchor_of_twice_the_weight_is_as_if_it_were_there_twice() -> None:
     assert seen[0] == pytest.approx(seen[1], abs=1e-3)
 
 
-def test_every_map_counts_alike_in_the_joined_projection() -> None:
-    left, right = _anchors()
-    of_a, _ = joined_projections(left, right)
-    share = np.full(len(left), 1 / len(left))
-    widths = [map_a.shape[1] for map_a, _ in canonical_maps(left, right, share, JOINED_RULES_OF_FEW)]
-    parts = np.split(left @ of_a, np.cumsum(widths)[:-1], axis=1)
-    lengths = [np.sqrt((part**2).sum(axis=1).mean()) for part in parts]
-    assert lengths == pytest.approx([1.0, 1.0, 1.0], rel=1e-3)
-
-
 @pytest.mark.parametrize(
     ("count", "weight", "rules"),
     [
@@ -91,40 +78,6 @@ def test_below_a_thousand_anchors_by_the_squares_of_their_weights_the_maps_are_t
     count: int, weight: float, rules: tuple[MapRule, ...]
 ) -> None:
     assert rules_of(np.full(count, weight)) == rules
-
-
-def test_sure_anchors_count_more_than_unsure_ones() -> None:
-    sure, unsure = np.ones(900), np.full(9_000, 0.1)
-    assert rules_of(np.r_[sure, unsure]) == JOINED_RULES_OF_FEW  # 990
-    assert rules_of(np.r_[sure, unsure, np.ones(11)]) == JOINED_RULES  # 1,001
-
-
-def test_maps_of_few_and_of_many_are_joined_by_the_weights_of_the_anchors(monkeypatch: pytest.MonkeyPatch) -> None:
-    left, right = _anchors(300)
-    monkeypatch.setattr(canonical, "FEW_ANCHORS", 250)
-    many = joined_projections(left, right)
-    few = joined_projections(left, right, np.full(300, 0.9))  # 243 by the squares
-    for found, rules in ((many, JOINED_RULES), (few, JOINED_RULES_OF_FEW)):
-        named = joined_projections(left, right, None, rules)
-        assert unit_rows(left @ found[0]) @ unit_rows(right @ found[1]).T == pytest.approx(
-            unit_rows(left @ named[0]) @ unit_rows(right @ named[1]).T, abs=1e-3
-        )
-
-
-def test_along_the_maps_of_few_partners_are_found_from_few_links_that_those_of_many_miss() -> None:
-    """Of 40, 100 and 200 links: 74, 96 and 99.5 % are nearest, and 65, 92 and 98.3 % along the maps of many."""
-    for count, gained in ((40, 5.0), (100, 2.0), (200, 0.4)):
-        few, many = (_held_out(count, rules) for rules in (JOINED_RULES_OF_FEW, JOINED_RULES))
-        assert few.found >= many.found + gained, count
-        assert few.log_rank < 0.8 * many.log_rank, count
-
-
-def test_along_the_maps_of_many_partners_stand_out_more_clearly_from_many_links() -> None:
-    """The sample has 900 links, which is below the bound; nearly all partners are nearest along both by then."""
-    for count in (600, 800):
-        few, many = (_held_out(count, rules) for rules in (JOINED_RULES_OF_FEW, JOINED_RULES))
-        assert many.clearness > few.clearness + 0.05, count
-        assert min(few.found, many.found) > 99, count
 
 
 def test_partners_are_as_alike_along_each_map_as_its_ridge_and_power_make_them() -> None:
@@ -151,37 +104,6 @@ def test_of_fewer_anchors_than_dimensions_the_same_directions_are_found(anchors:
     assert len(values) <= 40 and np.isfinite(directions).all()
 
 
-@dataclass(frozen=True)
-class HeldOut:
-    """How partners that a map was not fitted to look along it, among all rows of the sample."""
-
-    found: float
-    """Per cent of them that are the nearest."""
-    log_rank: float
-    """Mean logarithm of their rank."""
-    clearness: float
-    """Mean lead over the closest other row, in standard deviations of that lead."""
-
-
-@cache
-def _held_out(count: int, rules: tuple[MapRule, ...], draws: int = 3) -> HeldOut:
-    """Of maps of so many links, over some draws of them."""
-    clouds, truth = whole_cloud_pair(), all_papers().truth
-    ranks, leads = [], []
-    for draw in range(draws):
-        order = np.random.default_rng(draw).permutation(len(truth))
-        fitted, held = truth[order[:count]], truth[order[count:]]
-        of_a, of_b = joined_projections(clouds.a.array[fitted[:, 0]], clouds.b.array[fitted[:, 1]], None, rules)
-        cosines = unit_rows(clouds.a.array[held[:, 0]] @ of_a) @ unit_rows(clouds.b.array @ of_b).T
-        place = np.arange(len(held)), held[:, 1]
-        partner = cosines[place]
-        cosines[place] = -np.inf
-        leads.append(partner - cosines.max(axis=1))
-        ranks.append(1 + (cosines >= partner[:, None]).sum(axis=1))
-    rank, lead = np.concatenate(ranks), np.concatenate(leads)
-    return HeldOut(100 * float((rank == 1).mean()), float(np.log(rank).mean()), float(lead.mean() / lead.std()))
-
-
 @pytest.mark.parametrize("count", [90, 300])
 def test_maps_of_a_part_of_the_anchors_are_those_that_the_part_has_by_itself(count: int) -> None:
     """Of fewer anchors than directions; the principal directions of all anchors hold those of a part."""
@@ -204,15 +126,3 @@ def test_the_ridge_of_maps_in_few_directions_is_that_of_all_dimensions() -> None
     ((of_a, of_b),) = anchors.fitted(np.arange(300))
     ((alone_a, alone_b),) = scaled_projections(left, right, None, (MapRule(1.0, 1.0),), directions=32)
     assert (left @ of_a) @ (right @ of_b).T == pytest.approx((left @ alone_a) @ (right @ alone_b).T, abs=2e-3)
-
-
-@pytest.mark.parametrize("turned", [False, True])
-def test_a_side_of_few_dimensions_does_not_cut_the_directions_of_the_other(turned: bool) -> None:
-    left, right = _anchors(300)
-    sides = (left[:, :32], right) if not turned else (right, left[:, :32])
-    products = []
-    anchors = PooledAnchors.of(*sides, np.ones(300), JOINED_RULES)
-    for maps in (anchors.fitted(np.arange(300)), scaled_projections(*sides, None, JOINED_RULES)):
-        products.append([(sides[0] @ of_a) @ (sides[1] @ of_b).T for of_a, of_b in maps])
-    pooled, alone = products
-    assert np.array(pooled) == pytest.approx(np.array(alone), abs=2e-3)

@@ -67,21 +67,6 @@ def test_rows_do_not_depend_on_where_the_inner_steps_fall() -> None:
     assert np.array_equal(cloud.dense()[::100], singly)
 
 
-def test_the_order_of_the_source_in_memory_changes_no_bit() -> None:
-    source = vectors(0, 50, 37)
-    assert np.array_equal(cloud_of(np.asfortranarray(source)).dense(), cloud_of(source).dense())
-    assert np.array_equal(cloud_of(np.repeat(source, 2, axis=1)[:, ::2]).dense(), cloud_of(source).dense())
-
-
-@given(sizes=sizes, centre=st.booleans())
-def test_permuting_rows_permutes_the_cloud(sizes: tuple[int, int, int], centre: bool) -> None:
-    source = vectors(*sizes)
-    order = np.random.default_rng(1).permutation(len(source))
-    mine, theirs = cloud_of(source[order], centre=centre).dense(), cloud_of(source, centre=centre).dense()[order]
-    # the mean is summed in another order; without it nothing may change
-    assert np.allclose(mine, theirs, atol=1e-6) if centre else np.array_equal(mine, theirs)
-
-
 @given(sizes=sizes, centre=st.booleans(), factor=st.sampled_from([2.0**-30, 0.37, 1e3]))
 def test_rescaling_changes_nothing(sizes: tuple[int, int, int], centre: bool, factor: float) -> None:
     source = vectors(*sizes, "float64")
@@ -118,14 +103,6 @@ def test_outside_vectors_are_treated_as_rows_are(sizes: tuple[int, int, int], dt
     assert np.array_equal(cloud.project(source[:3]), cloud.block(0, 3))
 
 
-def test_outside_int8_vectors_share_the_scale_of_the_cloud() -> None:
-    source, scale = vectors(0, 30, 6, "int8"), np.linspace(0.1, 2.0, 6)
-    cloud = prepare(Collection.from_array(source, scale=scale))
-    assert np.array_equal(cloud.project(source[:5]), cloud.block(0, 5))
-    assert np.array_equal(cloud.project(Collection.from_array(source[:5], scale=scale)), cloud.block(0, 5))
-    assert not np.allclose(cloud.project(Collection.from_array(source[:5], scale=1.0)), cloud.block(0, 5), atol=1e-3)
-
-
 def test_skipped_zero_vectors_are_left_out_and_rows_are_remembered() -> None:
     source = vectors(0, 10, 4)
     source[[0, 6]] = 0
@@ -147,18 +124,3 @@ def test_a_row_on_the_mean_has_no_direction_and_is_zero() -> None:
     )
     assert np.array_equal(cloud.dense()[4], [0, 0, 0])
     assert np.allclose(np.linalg.norm(cloud.dense()[:4], axis=1), 1)
-
-
-def test_dense_is_made_once_and_cannot_be_changed() -> None:
-    cloud = cloud_of(vectors(0, 10, 4))
-    assert cloud.dense() is cloud.dense()
-    with pytest.raises(ValueError, match="read-only"):
-        cloud.dense()[0, 0] = 3
-
-
-def test_the_source_is_never_changed() -> None:
-    source = vectors(0, 10, 4)
-    before = source.copy()
-    cloud = cloud_of(source)
-    cloud.dense(), cloud.take(np.array([1])), cloud.project(source)
-    assert np.array_equal(source, before)

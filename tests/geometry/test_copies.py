@@ -7,7 +7,6 @@ import pytest
 
 from span_papers import some_papers
 from veclink.data.collection import Collection
-from veclink.geometry import copies as module
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.geometry.copies import copy_groups, without_copies
 
@@ -52,22 +51,9 @@ def test_a_group_of_many_is_one_group() -> None:
     assert groups.first[-19:].tolist() == [7] * 19 and groups.copies >= 19
 
 
-def test_of_very_many_rows_equal_ones_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_COMPARED", 10)
-    vectors, originals = _with_copies(0.1, 0.0)
-    groups = copy_groups(_cloud(vectors))
-    assert groups.first[-len(originals) :].tolist() == originals.tolist()
-
-
 def test_without_copies_one_row_of_each_group_is_left() -> None:
     vectors, originals = _with_copies(0.2, 0.0)
     cloud = _cloud(vectors)
     left = without_copies(cloud, copy_groups(cloud))
     assert not set(range(len(vectors) - len(originals), len(vectors))) & set(left.rows.tolist())
     assert np.array_equal(left.block(0, 5), cloud.take(left.rows[:5]))
-
-
-def test_nothing_but_one_row_again_and_again_stays_as_it_is() -> None:
-    vectors, _ = _with_copies(0.0, 0.0)
-    two = np.repeat(vectors[:2], 10, axis=0)
-    assert copy_groups(_cloud(two)).copies == 0

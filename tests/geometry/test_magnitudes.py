@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +10,9 @@ import pytest
 import veclink
 from veclink import sample
 from veclink.data.collection import Collection
-from veclink.errors import InputError, VeclinkError
+from veclink.errors import InputError
 from veclink.geometry.clouds import prepare
-from veclink.geometry.magnitudes import fitted, in_range, lengths
+from veclink.geometry.magnitudes import fitted, lengths
 from veclink.geometry.rows import ArrayRows
 from veclink.matching import match
 from veclink.matching.cpu import nearest
@@ -69,14 +66,6 @@ def test_rows_of_mixed_sizes_have_the_directions_they_have_near_one(dtype: str, 
     assert np.allclose(found.dense(), same.dense(), atol=2e-6)
 
 
-def test_numbers_of_all_sizes_in_one_row_are_dominated_by_the_largest() -> None:
-    signs = np.array([[1], [-1], [1], [1]], np.float32)
-    rows = np.tile(np.array([1e-45, 1e-20, 1, 1e20, 3e38, -3e38], np.float32), (4, 1)) * signs
-    rows[2, 5] = 0
-    unit = prepare(Collection.from_array(rows), centre=False).dense()
-    assert np.allclose(unit[0], [0, 0, 0, 0, 0.5**0.5, -(0.5**0.5)]) and np.allclose(unit[2], [0, 0, 0, 0, 1, 0])
-
-
 @pytest.mark.parametrize("size", [1e-40, 3e37, 3.4e38])
 def test_links_are_the_same_bit_for_bit(size: float) -> None:
     a, b = ((x * size).astype(np.float32) for x in papers())
@@ -84,19 +73,6 @@ def test_links_are_the_same_bit_for_bit(size: float) -> None:
     found = veclink.link(a, b, seeds=seeds, device="cpu")
     same = veclink.link(*(near_one(x).astype(np.float32) for x in (a, b)), seeds=seeds, device="cpu")
     assert found == same and len(found) > 100
-
-
-def test_the_command_links_numbers_near_the_end_of_float32(tmp_path: Path) -> None:
-    texts = []
-    for size in (1.0, 2.0**126):
-        for name, x in zip("ab", papers(), strict=True):
-            np.save(tmp_path / f"{name}.npy", np.where(np.abs(x) < 1e-3, 1e-3, x).astype(np.float32) * np.float32(size))
-        output = tmp_path / f"{size}.csv"
-        command = ["link", "a.npy", "b.npy", "-o", output.name, "--device", "cpu", "-q"]
-        ended = subprocess.run([sys.executable, "-m", "veclink", *command], cwd=tmp_path, capture_output=True)
-        assert ended.returncode == 0, ended.stderr
-        texts.append(output.read_text())
-    assert texts[0] == texts[1]
 
 
 @pytest.mark.extras
@@ -141,13 +117,6 @@ def test_rows_beyond_the_type_they_are_written_in_keep_their_direction() -> None
     assert np.array_equal(fitted(rows[2:3], np.dtype(np.float32)), rows[2:3].astype(np.float32))
 
 
-def test_lengths_and_scaling_of_ordinary_rows_change_nothing() -> None:
-    rows = papers()[0]
-    assert in_range(rows) is rows and np.allclose(lengths(rows), np.linalg.norm(rows, axis=1), rtol=1e-14)
-    assert lengths(np.float64([[1.7e308, 1.7e308]])) == [np.finfo(float).max]
-    assert np.isnan(lengths(np.float32([[np.nan, 1], [np.inf, 1]]))).all()
-
-
 # --- what compiled loops are given
 
 
@@ -189,12 +158,3 @@ def test_damaged_lists_of_a_checkpoint_are_made_again(part: str, value: int) -> 
     again = nearest(rows, others, 12, (32, 32), Kept(kept.lists))
     for one, other in zip(right, again, strict=True):
         assert np.array_equal(one.index, other.index) and np.array_equal(one.cosine, other.cosine)
-
-
-def test_a_row_that_a_list_names_and_is_not_there_is_refused() -> None:
-    from veclink.matching.cpu import inner_products
-
-    rows = ArrayRows(prepare(Collection.from_array(papers()[0])).dense())
-    for wrong in (-1, ROWS, 10**9):
-        with pytest.raises(VeclinkError, match="outside the 120"):
-            inner_products(rows, rows, np.full((ROWS, 2), wrong), 1 << 20)

@@ -44,13 +44,6 @@ def test_a_pair_gets_the_same_agreement_whether_it_is_in_the_pool_or_not() -> No
         assert np.isclose(inside[1][place], outside[1][0])
 
 
-def test_a_pool_of_few_links_is_enough() -> None:
-    clouds, links = cloud_pair(), pool().pairs
-    for count in (1, 2, 3):
-        correlation, overlap = local_agreement(clouds.a, clouds.b, links[:count], links[5:9, 0], links[5:9, 1])
-        assert np.isfinite(correlation).all() and np.isfinite(overlap).all()
-
-
 def test_density_ranks_crowded_points_above_lonely_ones_and_is_standardised() -> None:
     rng = np.random.default_rng(0)
     crowd = np.array([1.0] + [0.0] * 15) + 0.05 * rng.standard_normal((40, 16))
@@ -59,8 +52,3 @@ def test_density_ranks_crowded_points_above_lonely_ones_and_is_standardised() ->
     density = own_density(ArrayRows(cloud), rng)
     assert density[:40].min() > density[40:].max()
     assert np.isclose(density.mean(), 0, atol=1e-5) and np.isclose(density.std(), 1, atol=1e-5)
-
-
-def test_a_points_own_copy_of_itself_does_not_count_as_a_neighbour() -> None:
-    basis = np.eye(30, dtype=np.float32)
-    assert np.allclose(own_density(ArrayRows(basis), np.random.default_rng(0)), 0)

@@ -7,7 +7,7 @@ import numpy as np
 from span_papers import all_papers, cloud_pair
 from veclink.data.collection import Collection
 from veclink.geometry.clouds import prepare
-from veclink.geometry.profiles import broad_profiles, nearness_to_mean, profiles, read
+from veclink.geometry.profiles import nearness_to_mean, profiles, read
 from veclink.geometry.signatures import unit_rows
 
 
@@ -35,21 +35,8 @@ def test_a_reading_refers_to_the_chosen_rows_and_leaves_the_row_itself_out() -> 
     assert not (reading.nearest == np.arange(300)[:, None]).any()
 
 
-def test_the_mean_adds_a_number_for_each_hop_and_itself() -> None:
-    cloud = prepare(Collection.from_array(all_papers().a[:300]))
-    points, reading = cloud.dense(), read(cloud.dense())
-    without, with_mean = (broad_profiles(points, reading, mean, 2) for mean in (None, cloud.mean))
-    assert with_mean.shape[1] == without.shape[1] + 3
-    assert np.array_equal(with_mean[:, : without.shape[1]], without)
-
-
 def test_profiles_do_not_change_under_rotation() -> None:
     points = cloud_pair().a.array[:300]
     turn = np.linalg.qr(np.random.default_rng(0).normal(size=(points.shape[1],) * 2))[0].astype(np.float32)
     # two neighbours at nearly the same distance may change places, which moves a few of the means
     assert np.median(np.abs(profiles(points @ turn, 2) - profiles(points, 2))) < 1e-3
-
-
-def test_profiles_of_duplicates_leave_the_point_itself_out() -> None:
-    twice = np.repeat(cloud_pair().a.array[:40], 2, axis=0)
-    assert np.isfinite(profiles(twice, 1)).all()

@@ -23,15 +23,6 @@ def test_mutual_pairs_are_those_whose_best_partners_are_each_other():
     np.testing.assert_allclose(score, csls[tuple(pairs.T)], atol=1e-6)
 
 
-def test_noisy_copies_find_their_originals():
-    rows = unit_rows(3000, 32, seed=3)
-    order = np.random.default_rng(4).permutation(3000)
-    copies = rows[order] + 0.02 * unit_rows(3000, 32, seed=5)
-    copies /= np.linalg.norm(copies, axis=1, keepdims=True)
-    pairs, _ = match(rows, copies.astype(np.float32), memory="4MB").mutual()
-    assert len(pairs) == 3000 and (order[pairs[:, 1]] == pairs[:, 0]).all()
-
-
 @pytest.mark.extras
 def test_torch_is_used_for_a_torch_device():
     left, right = unit_rows(80, 8, seed=6), unit_rows(90, 8, seed=7)

@@ -113,11 +113,3 @@ def test_the_quick_search_finds_what_it_finds_in_torch(q, n, k):
     np.testing.assert_allclose(best, expected[0], atol=1e-5)
     np.testing.assert_allclose(nearest[:, -1], (queries @ others.T).amax(dim=1), atol=1e-5)
     assert (nearest[:, 1:] >= nearest[:, :-1]).all()
-
-
-def test_the_quick_search_finds_the_same_however_many_rows_are_asked_at_once(monkeypatch):
-    queries, others = (torch.from_numpy(unit_rows(rows, 24, seed=rows)) for rows in (150, 300))
-    whole = triton_search.searched(queries, others, 10)
-    monkeypatch.setattr(triton_search, "LARGEST", 1)
-    for part, expected in zip(triton_search.searched(queries, others, 10), whole, strict=True):
-        assert np.array_equal(part, expected)
