@@ -42,7 +42,7 @@ TIERS = {
     "fuzz/*": "browser",
     "files/test_safetensors.py": "extras",
     "faults/*": "stores",
-    "geometry/test_kmeans.py": "extras",
+    "geometry/test_groups.py": "extras",
     "geometry/test_nearest.py": "extras",
     "linkers/geh/test_reference.py": "runs",
     "linkers/test_checkpoint.py": "runs",

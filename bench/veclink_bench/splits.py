@@ -11,7 +11,7 @@ import numpy as np
 from veclink.data.links import Links
 from veclink.data.pairs import Scores, score
 from veclink.errors import InputError, named
-from veclink.geometry.kmeans import spherical_kmeans
+from veclink.geometry.nearest import spherical_kmeans
 from veclink.geometry.signatures import unit_rows
 from veclink.linkers.geh.views import furthest_points
 from veclink.linkers.linking import link

@@ -11,9 +11,9 @@ from small_papers import small_papers
 from span_papers import more_papers
 from veclink.backends.cloud_pair import CloudPair, placed_clouds
 from veclink.confidence import candidates
+from veclink.geometry.canonical import joined_projections
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.geometry.rows import ProjectedRows
-from veclink.geometry.signatures import canonical_projections
 from veclink.linkers.linking import link
 from veclink.stores.opening import open_collection
 
@@ -54,7 +54,7 @@ def test_large_clouds_are_linked_from_their_files_too(tmp_path: Path, monkeypatc
 
 def test_signatures_beyond_the_budget_are_made_block_by_block(tmp_path: Path) -> None:
     a, b = _clouds(tmp_path)
-    axes = canonical_projections(a.take(more_papers().truth[:, 0]), b.take(more_papers().truth[:, 1]))
+    axes = joined_projections(a.take(more_papers().truth[:, 0]), b.take(more_papers().truth[:, 1]))
     small, roomy = CloudPair(a, b, memory=1_000_000), CloudPair(a, b)
     seen = small.signature("a", axes[0])
     assert isinstance(seen, ProjectedRows)

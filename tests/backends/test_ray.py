@@ -27,8 +27,9 @@ from veclink.cli.app import app
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.errors import InputError
+from veclink.geometry.canonical import joined_projections
 from veclink.geometry.clouds import prepare
-from veclink.geometry.signatures import canonical_projections, unit_rows
+from veclink.geometry.signatures import unit_rows
 from veclink.linkers.linking import link
 from veclink.matching import match
 from veclink.matching.certify import Wanted
@@ -162,7 +163,7 @@ def test_samples_of_large_clouds_find_the_same_partners(machines: Cluster, monke
     clouds = [prepare(Collection.from_array(each)) for each in (papers.a, papers.b)]
     monkeypatch.setattr(ray_clouds, "BLOCK", 1024)
     either = [CloudPair(*(cloud.dense() for cloud in clouds)), RayCloudPair(*clouds, machines)]
-    axes = canonical_projections(*either[0].vectors(papers.truth))
+    axes = joined_projections(*either[0].vectors(papers.truth))
     found = []
     for placed in either:
         placed.large = True

@@ -10,11 +10,11 @@ import pytest
 from small_papers import small_papers
 from span_papers import candidates, cloud_pair, pool, some_papers
 from veclink.backends.cloud_pair import CloudPair, look_on
-from veclink.backends.torch_clouds import DeviceCloud, TorchCloudPair, bytes_held, inspect, room_on
+from veclink.backends.torch_clouds import DeviceCloud, TorchCloudPair, bytes_held, room_on
 from veclink.data.collection import Collection
 from veclink.errors import InputError
-from veclink.geometry.clouds import prepare
-from veclink.geometry.signatures import canonical_projections
+from veclink.geometry.canonical import joined_projections
+from veclink.geometry.clouds import inspected, prepare
 from veclink.linkers.linking import link
 
 DEVICE = "torch:cpu"
@@ -28,7 +28,7 @@ def _on_device(number_bytes: int = 4) -> TorchCloudPair:
 @pytest.mark.parametrize("number_bytes", [2, 0])
 def test_rows_in_float16_and_rows_that_are_sent_have_the_signatures_of_those_in_float32(number_bytes: int) -> None:
     whole, other, links = _on_device(), _on_device(number_bytes), pool().pairs
-    axes = canonical_projections(*whole.vectors(links))
+    axes = joined_projections(*whole.vectors(links))
     for side, projection in zip("ab", axes, strict=True):
         expected = whole.signature(side, projection)
         assert np.allclose(other.signature(side, projection), expected, atol=2e-3 if number_bytes else 1e-6)
@@ -47,7 +47,7 @@ def test_clouds_are_held_in_as_many_bytes_as_there_is_room_for(gigabytes: int, n
 
 def test_matching_along_axes_gives_the_same_pairs_and_cosines() -> None:
     plain, device, links = cloud_pair(), _on_device(), pool().pairs
-    axes = canonical_projections(*plain.vectors(links))
+    axes = joined_projections(*plain.vectors(links))
     pairs, score = plain.propose(axes)
     same, again = device.propose(axes)
     assert len(set(map(tuple, pairs.tolist())) ^ set(map(tuple, same.tolist()))) <= 2
@@ -76,7 +76,7 @@ def _in_memory() -> CloudPair:
 @pytest.mark.parametrize("make", [_in_memory, _on_device])
 def test_a_sample_of_rows_finds_most_of_their_partners(make: Callable[[], CloudPair]) -> None:
     clouds, papers = make(), some_papers()
-    axes = canonical_projections(*clouds.vectors(papers.truth))
+    axes = joined_projections(*clouds.vectors(papers.truth))
     clouds.large = True
     sample = clouds.sample_queries(np.random.default_rng(0), most=200)
     pairs, _ = clouds.propose(axes, sample)
@@ -99,7 +99,7 @@ def test_every_kind_of_number_is_read_as_the_cloud_reads_it(kind: type | str) ->
 def test_broken_and_zero_rows_are_named_from_the_device_too() -> None:
     vectors = np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32)
     vectors[7] = 0
-    assert inspect(Collection.from_array(vectors), DEVICE)[0].tolist() == [7]
+    assert inspected(Collection.from_array(vectors), "A", look_on(DEVICE))[0].tolist() == [7]
     vectors[9, 2] = np.nan
     with pytest.raises(InputError, match=r"NaN or infinite numbers in row 9"):
         prepare(Collection.from_array(vectors), look=look_on(DEVICE))

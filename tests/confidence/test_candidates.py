@@ -54,7 +54,7 @@ def test_a_link_has_the_score_it_has_in_maps_fitted_without_it() -> None:
     found, clouds, links = candidates(), cloud_pair(), pool().pairs
     fold = np.random.default_rng(1).permutation(len(links)) % module.FOLDS  # as in `candidates`
     of_pool = clouds.a.array[links[:, 0]], clouds.b.array[links[:, 1]]
-    anchors = PooledAnchors.of(*of_pool, np.ones(len(links)), rules_of(np.ones(len(links))))
+    anchors = PooledAnchors(*of_pool, np.ones(len(links)), rules_of(np.ones(len(links))))
     for place in (0, 100, 150):
         others = np.flatnonzero(fold != fold[place])
         assert place not in others

@@ -11,8 +11,7 @@ from veclink.confidence.decoys import Decoys, decoy_pairs, remove_partners
 from veclink.confidence.evidence import feature_matrix
 from veclink.confidence.features import candidate_pairs
 from veclink.confidence.folds import Folds
-from veclink.geometry.canonical import JOINED_RULES
-from veclink.geometry.signatures import canonical_projections
+from veclink.geometry.canonical import JOINED_RULES, MapRule, joined_projections
 
 K = 10
 
@@ -110,7 +109,8 @@ def test_the_same_decoys_can_be_scored_by_another_map() -> None:
     split = Folds.drawn(links, clouds, np.random.default_rng(1), 5)
     maps, densities = [], []
     for fold in range(5):
-        maps.append(canonical_projections(*clouds.vectors(links[split.of_link != fold]), ridge=1.0, power=1.0))
+        ends = clouds.vectors(links[split.of_link != fold])
+        maps.append(joined_projections(*ends, rules=(MapRule(ridge=1.0, power=1.0),)))
         matches = clouds.matches(maps[-1], 3)
         densities.append((matches.forward.density, matches.backward.density))
     score = cross_fitted_score(clouds, maps, densities, split, found.rows_a, found.rows_b)

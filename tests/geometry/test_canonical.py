@@ -17,7 +17,8 @@ from veclink.geometry.canonical import (
     rules_of,
     scaled_projections,
 )
-from veclink.geometry.signatures import canonical_projections, unit_rows
+from veclink.geometry.signatures import unit_rows
+from veclink_bench.baselines.cca import canonical_projections
 
 ALIKE_OF_MANY = (0.6135, 0.7072, 0.5281)
 ALIKE_OF_FEW = (0.6722, 0.6081, 0.6026)
@@ -36,7 +37,7 @@ def test_one_map_of_equal_weights_is_the_plain_canonical_map_in_its_leading_dire
     left, right = _anchors()
     share = np.full(len(left), 1 / len(left))
     ((map_a, map_b),) = canonical_maps(left, right, share, (MapRule(0.3, 2.0),))
-    plain_a, plain_b = canonical_projections(left, right)
+    plain_a, plain_b = canonical_projections(left, right, ridge=0.3, power=2.0)
     joined = unit_rows((left @ map_a).astype(np.float32)), unit_rows((right @ map_b).astype(np.float32))
     plain = unit_rows(left @ plain_a), unit_rows(right @ plain_b)
     assert joined[0] @ joined[1].T == pytest.approx(plain[0] @ plain[1].T, abs=0.03)
@@ -110,7 +111,7 @@ def test_maps_of_a_part_of_the_anchors_are_those_that_the_part_has_by_itself(cou
     left, right = _anchors(count)
     weights = np.random.default_rng(0).uniform(0.2, 1.0, count)
     part = np.flatnonzero(np.arange(count) % 5 > 0)
-    anchors = PooledAnchors.of(left, right, weights, JOINED_RULES, directions=384)
+    anchors = PooledAnchors(left, right, weights, JOINED_RULES, directions=384)
     alone = scaled_projections(left[part], right[part], weights[part], JOINED_RULES, directions=384)
     assert len(anchors) == count
     for (of_a, of_b), (alone_a, alone_b) in zip(anchors.fitted(part), alone, strict=True):
@@ -122,7 +123,16 @@ def test_maps_of_a_part_of_the_anchors_are_those_that_the_part_has_by_itself(cou
 def test_the_ridge_of_maps_in_few_directions_is_that_of_all_dimensions() -> None:
     """A mean variance over the directions alone would be larger, and so would every ridge."""
     left, right = _anchors(300)
-    anchors = PooledAnchors.of(left, right, np.ones(300), (MapRule(1.0, 1.0),), directions=32)
+    anchors = PooledAnchors(left, right, np.ones(300), (MapRule(1.0, 1.0),), directions=32)
     ((of_a, of_b),) = anchors.fitted(np.arange(300))
     ((alone_a, alone_b),) = scaled_projections(left, right, None, (MapRule(1.0, 1.0),), directions=32)
     assert (left @ of_a) @ (right @ of_b).T == pytest.approx((left @ alone_a) @ (right @ alone_b).T, abs=2e-3)
+
+
+def test_axes_mute_what_the_two_sides_do_not_share() -> None:
+    rng = np.random.default_rng(0)
+    shared, own_a, own_b = (rng.standard_normal((500, 4)) for _ in range(3))
+    axes_a, axes_b = joined_projections(np.hstack([shared, own_a]), np.hstack([own_b, shared]), rules=JOINED_RULES[:1])
+    assert axes_a.shape == axes_b.shape and axes_a.dtype == np.float32
+    assert np.linalg.norm(axes_a[4:]) < 0.1 * np.linalg.norm(axes_a[:4])
+    assert np.linalg.norm(axes_b[:4]) < 0.1 * np.linalg.norm(axes_b[4:])

@@ -11,8 +11,7 @@ import veclink
 from veclink import sample
 from veclink.data.collection import Collection
 from veclink.errors import InputError
-from veclink.geometry.clouds import prepare
-from veclink.geometry.magnitudes import fitted, lengths
+from veclink.geometry.clouds import fitted, inspected, lengths, prepare
 from veclink.geometry.rows import ArrayRows
 from veclink.matching import match
 from veclink.matching.cpu import nearest
@@ -79,15 +78,16 @@ def test_links_are_the_same_bit_for_bit(size: float) -> None:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
 def test_a_device_has_the_same_rows(dtype: str, size: float) -> None:
-    from veclink.backends.torch_clouds import DeviceCloud, inspect
+    from veclink.backends.cloud_pair import look_on
+    from veclink.backends.torch_clouds import DeviceCloud
 
     x = papers()[0]
     rows = np.rint(x * 127).astype(np.int8) if dtype == "int8" else (x * size).astype(dtype)
     collection = Collection.from_array(rows, scale=size if dtype == "int8" else None)
     cloud = prepare(collection, skip_zero=True)
-    zero, broken, n_broken, total = inspect(collection, "cpu")
-    assert not broken and not n_broken and len(zero) == ROWS - len(cloud)
-    assert np.allclose(total / len(cloud), cloud.mean, atol=1e-6)
+    zero, mean = inspected(collection, "A", look_on("torch:cpu"))
+    assert len(zero) == ROWS - len(cloud)
+    assert np.allclose(mean, cloud.mean, atol=1e-6)
     assert np.allclose(DeviceCloud(cloud, "cpu").held.numpy(), cloud.dense(), atol=2e-5)
 
 

@@ -1,4 +1,4 @@
-"""Signatures: distances, kernel width and hash, span, canonical axes."""
+"""Signatures: distances, kernel width and hash, span."""
 
 from __future__ import annotations
 
@@ -70,25 +70,6 @@ def test_span_axes_give_the_span_signature_before_it_is_scaled() -> None:
     assert axes.shape == (12, 5) and axes.dtype == np.float32
     assert np.allclose(points @ axes, expected, atol=1e-5)
     assert np.allclose(signatures.projected(points, axes), signatures.unit_rows(points @ axes))
-
-
-def test_canonical_axes_place_both_sides_of_real_pairs_together() -> None:
-    a, b, truth = small_papers()
-    a, b = (signatures.unit_rows(x - x.mean(axis=0)) for x in (a, b))
-    known, held_out = truth[:100], truth[100:]
-    axes_a, axes_b = signatures.canonical_projections(a[known[:, 0]], b[known[:, 1]])
-    of_a, of_b = signatures.unit_rows(a @ axes_a), signatures.unit_rows(b @ axes_b)
-    nearest = np.argmax(of_a[held_out[:, 0]] @ of_b.T, axis=1)
-    assert np.mean(nearest == held_out[:, 1]) > 0.8
-
-
-def test_canonical_axes_mute_what_the_two_sides_do_not_share() -> None:
-    rng = np.random.default_rng(0)
-    shared, own_a, own_b = (rng.standard_normal((500, 4)) for _ in range(3))
-    axes_a, axes_b = signatures.canonical_projections(np.hstack([shared, own_a]), np.hstack([own_b, shared]))
-    assert axes_a.shape == axes_b.shape and axes_a.dtype == np.float32
-    assert np.linalg.norm(axes_a[4:]) < 0.1 * np.linalg.norm(axes_a[:4])
-    assert np.linalg.norm(axes_b[:4]) < 0.1 * np.linalg.norm(axes_b[4:])
 
 
 @pytest.mark.parametrize("shape", [(60, 40), (40, 60)])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from veclink.data.links import Links
+from veclink.geometry.arrays import Sides
 from veclink.geometry.clouds import Cloud
-from veclink.geometry.signatures import canonical_projections
+from veclink.geometry.signatures import singular
 from veclink.linkers.anchors import Anchors
 from veclink_bench.baselines.finishing import mutual_links
 
@@ -42,3 +43,25 @@ def _standard(cloud: Cloud, outside: np.ndarray) -> tuple[np.ndarray, np.ndarray
     rows = cloud.dense()
     mean, spread = rows.mean(axis=0), np.maximum(rows.std(axis=0), 1e-9)
     return (rows - mean) / spread, (outside - mean) / spread
+
+
+def canonical_projections(left: np.ndarray, right: np.ndarray, ridge: float, power: float) -> Sides:
+    """Canonical projections from paired anchors, (d1, r) and (d2, r) float32, each axis weighted by its ρ^power.
+
+    As `veclink.geometry.canonical.canonical_maps`, in float64 and in all directions: its oracle.
+    """
+    left, right = left.astype(np.float64), right.astype(np.float64)
+    white_left, white_right = _whitening(left, ridge), _whitening(right, ridge)
+    u, rho, vt = singular(white_left @ (left.T @ right / len(left)) @ white_right)
+    weight = np.clip(rho, 0.0, 1.0) ** power
+    seen = weight > 1e-3 * weight[0]
+    return (
+        ((white_left @ u) * weight)[:, seen].astype(np.float32),
+        ((white_right @ vt.T) * weight)[:, seen].astype(np.float32),
+    )
+
+
+def _whitening(points: np.ndarray, ridge: float) -> np.ndarray:
+    values, axes = np.linalg.eigh(points.T @ points / len(points))
+    values = np.maximum(values, 0.0)
+    return (axes / np.sqrt(values + ridge * values.mean())) @ axes.T

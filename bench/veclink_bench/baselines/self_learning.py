@@ -10,9 +10,10 @@ import numpy as np
 
 from veclink.data.links import Links
 from veclink.geometry.clouds import Cloud
-from veclink.geometry.signatures import canonical_projections, unit_rows
+from veclink.geometry.signatures import unit_rows
 from veclink.linkers.anchors import Anchors
 from veclink.matching import match
+from veclink_bench.baselines.cca import canonical_projections
 from veclink_bench.baselines.finishing import mutual_links
 
 LEAST_POOL = 60

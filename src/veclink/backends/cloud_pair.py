@@ -87,9 +87,7 @@ class CloudPair:
         """Rows of the smaller cloud."""
         return min(self.n_a, self.n_b)
 
-    def sample_queries(
-        self, rng: np.random.Generator, *, first: bool = False, most: int | None = None
-    ) -> QuerySample:
+    def sample_queries(self, rng: np.random.Generator, *, first: bool = False, most: int | None = None) -> QuerySample:
         """Choose the rows of the smaller cloud to ask for partners: all of small clouds, some of large ones.
 
         rng: not drawn from where all rows are asked.
@@ -283,9 +281,9 @@ def look_on(device: str) -> Look | None:
     """How a pass over a collection is made on a device; None for numpy's."""
     if device == "cpu":
         return None
-    from veclink.backends.torch_clouds import inspect
+    from veclink.backends.torch_clouds import unit_vectors
 
-    return partial(inspect, device=device)
+    return partial(unit_vectors, device=device)
 
 
 def machines_at(address: str | None, device: str) -> AbstractContextManager[Cluster | None]:

@@ -24,7 +24,7 @@ from veclink.backends.cloud_pair import CloudPair, Projections
 from veclink.errors import InputError, VeclinkError, needed
 from veclink.geometry.arrays import asarray, to_numpy
 from veclink.geometry.rows import PROJECTED_AT_ONCE, ArrayRows, ProjectedRows, Rows, Unfinished, tiles
-from veclink.geometry.signatures import RIDGE
+from veclink.geometry.signatures import RIDGE, unit_rows
 from veclink.matching import Matches, cpu, search
 from veclink.matching.certify import Wanted, proven, scan
 from veclink.matching.lists import Nearest
@@ -279,11 +279,10 @@ def projected(device: str, projection: np.ndarray, block: np.ndarray) -> np.ndar
 def _projected_on(device: str, projection: np.ndarray, block: np.ndarray) -> Any:
     import torch
 
-    from veclink.backends.torch_clouds import unit
     from veclink.matching.torch_backend import torch_device
 
     place = torch_device(device)
-    return unit(torch.tensor(block, device=place) @ torch.tensor(projection, device=place))
+    return unit_rows(torch.tensor(block, device=place) @ torch.tensor(projection, device=place))
 
 
 def listed(

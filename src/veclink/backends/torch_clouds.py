@@ -13,13 +13,11 @@ import torch
 
 from veclink.backends.cloud_pair import CloudPair
 from veclink.data.collection import Collection, numbers, scale_is_large, scale_of
-from veclink.errors import SHOWN
 from veclink.geometry.arrays import to_numpy
 from veclink.geometry.canonical import MAX_AXES
-from veclink.geometry.clouds import NO_DIRECTION, Cloud
-from veclink.geometry.magnitudes import LONG, SHORT
+from veclink.geometry.clouds import LONG, NO_DIRECTION, SHORT, Cloud
 from veclink.geometry.rows import Unfinished, tiles
-from veclink.geometry.signatures import RIDGE, SMALLEST_NORM
+from veclink.geometry.signatures import RIDGE, unit_rows
 from veclink.matching import Matches
 from veclink.matching.rankings import Ranks
 from veclink.matching.torch_backend import DeviceRows, free_memory, match, torch_device
@@ -54,11 +52,11 @@ class TorchCloudPair(CloudPair):
         """Rows of one cloud, all or some, under a projection (d, m), of unit length: a tensor."""
         cloud, along = self.cloud(side), self._place(projection)
         if rows is not None:
-            return unit(cloud.take(rows) @ along)
+            return unit_rows(cloud.take(rows) @ along)
         signature = torch.empty((cloud.shape[0], along.shape[1]), device=self.place)
         for start, stop in tiles(len(signature), SENT):
             torch.mm(cloud.block(start, stop), along, out=signature[start:stop])
-        return unit(signature)
+        return unit_rows(signature)
 
     def matched(self, left: Any, right: Any, depth: int = 1, unfinished: Unfinished | None = None) -> Matches:
         """Exact CSLS rankings, on the device; they are quick there, and nothing of an unfinished pass is kept."""
@@ -84,24 +82,11 @@ class TorchCloudPair(CloudPair):
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.place)
 
 
-def inspect(collection: Collection, device: str) -> tuple[np.ndarray, list[int], int, np.ndarray]:
-    """What `clouds.prepare` has to know: zero rows, the first broken rows and their number, the unit vectors' sum."""
-    place = torch_device(device)
-    zero: list[np.ndarray] = []
-    broken: list[int] = []
-    n_broken = 0
-    total = torch.zeros(collection.dimension, dtype=torch.float64, device=place)
-    for start in range(0, len(collection), SENT):
-        rows = _sent(collection, slice(start, start + SENT), place)
-        length = _length(rows)
-        bad = ~torch.isfinite(length)
-        if bad.any():
-            found = to_numpy(bad.nonzero()[:, 0])
-            n_broken += len(found)
-            broken += (found[: SHOWN - len(broken)] + start).tolist()
-        zero.append(to_numpy((length == 0).nonzero()[:, 0]) + start)
-        total += (rows / torch.where(length > 0, length, torch.inf)[:, None]).sum(dim=0, dtype=torch.float64)
-    return np.concatenate(zero), broken, n_broken, to_numpy(total)
+def unit_vectors(collection: Collection, where: slice | np.ndarray, device: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Unit vectors of some rows of a collection, on the device, and their lengths; zero rows stay zero."""
+    rows = _sent(collection, where, torch_device(device))
+    length = _length(rows)
+    return rows.div_(torch.where(length > 0, length, torch.inf)[:, None]), length
 
 
 class DeviceCloud:
@@ -136,8 +121,7 @@ class DeviceCloud:
         return self._prepared(self.cloud.rows[rows])
 
     def _prepared(self, where: slice | np.ndarray) -> torch.Tensor:
-        rows = _sent(self.cloud.collection, where, self.device)
-        rows /= _length(rows)[:, None]
+        rows, _ = unit_vectors(self.cloud.collection, where, str(self.device))
         if self._mean is not None:
             rows -= self._mean
             length = _length(rows)
@@ -216,7 +200,7 @@ def _gathered(vectors: np.ndarray, where: slice | np.ndarray, place: torch.devic
 
 
 def _in_range(rows: torch.Tensor) -> torch.Tensor:
-    """Rows, in place divided by their largest number where that is far from 1, as `magnitudes.in_range`."""
+    """Rows, in place divided by their largest number where that is far from 1, as `clouds.in_range`."""
     peak = rows.abs().amax(dim=1)
     outside = torch.isfinite(peak) & (peak > 0) & ((peak < SHORT) | (peak > LONG))
     return rows.div_(torch.where(outside, peak, 1.0)[:, None]) if outside.any() else rows
@@ -226,8 +210,3 @@ def _length(rows: torch.Tensor) -> torch.Tensor:
     peak = rows.abs().amax(dim=1)
     safe = torch.where(peak > 0, peak, 1.0)
     return torch.linalg.vector_norm(rows / safe[:, None], dim=1) * safe
-
-
-def unit(x: torch.Tensor) -> torch.Tensor:
-    """The rows of `x` scaled to unit length, in place; rows of zeros stay as they are."""
-    return x.div_(torch.linalg.vector_norm(x, dim=1, keepdim=True).clamp(min=SMALLEST_NORM))

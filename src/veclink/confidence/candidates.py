@@ -15,9 +15,8 @@ import numpy as np
 from veclink.backends.cloud_pair import CloudPair, Projections
 from veclink.confidence.constants import BEST_LISTED, DIRECTIONS_OF_LARGE, FOLDS, FULL_FOLDS, NO_RIVAL_SCORE
 from veclink.confidence.folds import Folds
-from veclink.geometry.arrays import asarray, concat
+from veclink.geometry.arrays import Sides, asarray, concat
 from veclink.geometry.canonical import MAX_DIRECTIONS, MapRule, PooledAnchors, rules_of, side_by_side
-from veclink.geometry.sides import Sides
 from veclink.matching import Matches
 
 Densities = tuple[np.ndarray, np.ndarray]
@@ -243,7 +242,7 @@ def _pooled(
         right = concat([right, asarray(outside[1], right)])
         weights = np.r_[weights, np.ones(len(outside[0]))]
     directions = DIRECTIONS_OF_LARGE if _is_large(clouds) else MAX_DIRECTIONS
-    return PooledAnchors.of(left, right, weights, _rules(clouds, weights), directions)
+    return PooledAnchors(left, right, weights, _rules(clouds, weights), directions)
 
 
 def _rules(clouds: CloudPair, weights: np.ndarray) -> tuple[MapRule, ...]:

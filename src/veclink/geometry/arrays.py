@@ -1,4 +1,4 @@
-"""The few array functions whose names or results differ between numpy and torch.
+"""The few array functions whose names or results differ between numpy and torch, and arrays of two sides.
 
 Code that is written with these, with operators, and with the methods that both have (`sum(axis=…)`, `mean`, `reshape`)
 runs on either. Torch is never imported here: an array that is no numpy array brings its own.
@@ -7,7 +7,7 @@ runs on either. Torch is never imported here: an array that is no numpy array br
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,6 +16,20 @@ Array = Any
 """A numpy array or a torch tensor."""
 Some = TypeVar("Some", bound=Any)
 """The same kind of array as was given."""
+Result = TypeVar("Result")
+Sides = tuple[np.ndarray, np.ndarray]
+"""An array of A and one of B: what is done to the first is done to the second."""
+
+
+def both(function: Callable[..., Result], *sides: tuple[Any, Any]) -> tuple[Result, Result]:
+    """What a function gives for A, then for B: `both(f, (a, b), (x, y))` is `f(a, x), f(b, y)`."""
+    of_a, of_b = zip(*sides, strict=True)
+    return function(*of_a), function(*of_b)
+
+
+def rows_of(sides: Sides, chosen: Sides) -> Sides:
+    """The rows at the chosen positions of either side."""
+    return sides[0][chosen[0]], sides[1][chosen[1]]
 
 
 def is_numpy(x: Array) -> bool:
@@ -79,11 +93,6 @@ def order_of(x: Array, *, descending: bool = False) -> Array:
     if is_numpy(x):
         return np.argsort(-x if descending else x, kind="stable")
     return x.argsort(stable=True, descending=descending)
-
-
-def sorted_rows(x: Array) -> Array:
-    """Each row of x (n, m) in ascending order."""
-    return np.sort(x, axis=1) if is_numpy(x) else x.sort(dim=1).values
 
 
 def running_max(x: Array) -> Array:

@@ -9,12 +9,12 @@ Anchors are arrays of numpy or of torch, and the maps are fitted where they lie;
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.geometry.arrays import Array, asarray, doubles, floats, is_numpy, namespace, to_numpy
-from veclink.geometry.sides import Sides
+from veclink.geometry.arrays import Array, Sides, asarray, doubles, floats, namespace, to_numpy
 from veclink.geometry.signatures import singular
 
 MAX_DIRECTIONS = 256
@@ -78,59 +78,38 @@ def rules_of(weights: np.ndarray) -> tuple[MapRule, ...]:
     return JOINED_RULES_OF_FEW if sure < FEW_ANCHORS else JOINED_RULES
 
 
-@dataclass(frozen=True, eq=False)
 class PooledAnchors:
     """Anchors that several maps are fitted to, each to a part of them, in the principal directions of all of them.
 
     The directions are found once: for each part by itself that took most of the time that its maps take. Directions in
     which the anchors of a part do not extend have no weight in its maps.
 
-    Attributes
+    Parameters
     ----------
-    left, right : (m, p1) and (m, p2) float32
-        The two ends of the anchors, along the directions.
-    basis_a, basis_b : (d1, p1) and (d2, p2) float32
-        The directions.
-    squares_a, squares_b : (m,) float64
-        Squared lengths of the anchors, of which the directions may not hold all.
+    left, right : (m, d1) and (m, d2)
+        The two ends of the anchors.
     weights : (m,) float64
         How much each anchor counts.
     rules : tuple of MapRule
         Of all maps.
+    directions : int
+        Of each side, at most.
     """
 
-    left: Array
-    right: Array
-    basis_a: Array
-    basis_b: Array
-    squares_a: np.ndarray
-    squares_b: np.ndarray
-    weights: np.ndarray
-    rules: tuple[MapRule, ...]
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         left: Array,
         right: Array,
         weights: np.ndarray,
         rules: tuple[MapRule, ...],
         directions: int = MAX_DIRECTIONS,
-    ) -> PooledAnchors:
-        """Of these anchors (m, d1) and (m, d2), in so many directions of each side at most."""
+    ) -> None:
+        self.weights, self.rules = weights, rules
         root = floats(namespace(left).sqrt(asarray(weights / weights.sum(), left)))[:, None]
-        _, basis_a = _principal(floats(left) * root, directions)
-        _, basis_b = _principal(floats(right) * root, directions)
-        return cls(
-            floats(left) @ basis_a,
-            floats(right) @ basis_b,
-            basis_a,
-            basis_b,
-            _squares(left),
-            _squares(right),
-            weights,
-            rules,
-        )
+        self.basis = [_principal(floats(side) * root, directions)[1] for side in (left, right)]
+        self.ends = [floats(side) @ basis for side, basis in zip((left, right), self.basis, strict=True)]
+        # squared lengths of the anchors, of which the directions may not hold all
+        self.squares = [to_numpy(doubles(_squares(side))) for side in (left, right)]
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -138,13 +117,13 @@ class PooledAnchors:
     def fitted(self, places: np.ndarray) -> list[Sides]:
         """The maps of the anchors at these places (f,), as `scaled_projections` makes them."""
         share = self.weights[places] / self.weights[places].sum()
-        variances = (
-            max(float(share @ self.squares_a[places]) / self.basis_a.shape[0], SMALLEST_MEAN_VARIANCE),
-            max(float(share @ self.squares_b[places]) / self.basis_b.shape[0], SMALLEST_MEAN_VARIANCE),
-        )
-        every = max(self.left.shape[1], self.right.shape[1])
-        maps = _scaled(self.left[places], self.right[places], share, self.rules, every, variances)
-        return [(to_numpy(self.basis_a @ of_a), to_numpy(self.basis_b @ of_b)) for of_a, of_b in maps]
+        variances = [
+            max(float(share @ squares[places]) / basis.shape[0], SMALLEST_MEAN_VARIANCE)
+            for squares, basis in zip(self.squares, self.basis, strict=True)
+        ]
+        left, right = (side[places] for side in self.ends)
+        maps = canonical_maps(left, right, share, self.rules, max(left.shape[1], right.shape[1]), variances)
+        return [(to_numpy(self.basis[0] @ of_a), to_numpy(self.basis[1] @ of_b)) for of_a, of_b in maps]
 
 
 def scaled_projections(
@@ -171,33 +150,9 @@ def scaled_projections(
     -------
     A pair (d1, r) and (d2, r) float32 for each rule.
     """
-    if weights is None:
-        weights = np.ones(len(left))
-    if rules is None:
-        rules = rules_of(weights)
-    scaled = _scaled(left, right, weights / weights.sum(), rules, directions)
-    return [(to_numpy(of_a), to_numpy(of_b)) for of_a, of_b in scaled]
-
-
-def _scaled(
-    left: Array,
-    right: Array,
-    share: np.ndarray,
-    rules: tuple[MapRule, ...],
-    directions: int,
-    variances: tuple[float, float] | None = None,
-) -> list[tuple[Array, Array]]:
-    """As `scaled_projections`, where the anchors lie: (d1, r) and (d2, r) float32 for each rule.
-
-    variances: see `canonical_maps`.
-    """
-    placed = asarray(share, left)
-    scaled = []
-    for map_a, map_b in canonical_maps(left, right, placed, rules, directions, variances):
-        of_a = map_a / _mean_length(left @ map_a, placed)
-        of_b = map_b / _mean_length(right @ map_b, placed)
-        scaled.append((floats(of_a), floats(of_b)))
-    return scaled
+    weights = np.ones(len(left)) if weights is None else weights
+    maps = canonical_maps(left, right, weights / weights.sum(), rules or rules_of(weights), directions)
+    return [(to_numpy(of_a), to_numpy(of_b)) for of_a, of_b in maps]
 
 
 def side_by_side(maps: list[Sides]) -> Sides:
@@ -219,85 +174,69 @@ def joined_projections(
 def canonical_maps(
     left: Array,
     right: Array,
-    share: Array,
+    share: np.ndarray,
     rules: tuple[MapRule, ...],
     directions: int = MAX_DIRECTIONS,
-    variances: tuple[float, float] | None = None,
+    variances: Sequence[float] | None = None,
 ) -> list[tuple[Array, Array]]:
-    """A canonical map for each rule: (d1, r) and (d2, r) float32, axes weighted by their correlation.
+    """A canonical map for each rule, (d1, r) and (d2, r) float32, where the anchors lie; anchors are of length 1 in it.
 
-    share: (m,) of each anchor in the covariances; they sum to 1. See `signatures.canonical_projections`.
-    variances: the mean ones of either side, which ridges are shares of, where the anchors do not hold all directions.
+    With C the covariance of a side's anchors, whitened by `(C + ridge·mean variance·I)^{-1/2}`, the cross-covariance
+    has the singular vectors U, V and the correlations ρ; each axis is weighted by ρ^power. The span signature is the
+    same form with all axes weighted alike, since `Aᵀ(A Aᵀ + λI)^{-1/2} = (AᵀA + λI)^{-1/2}Aᵀ`; weighting mutes the axes
+    on which the two models disagree.
+
+    share: (m,) of each anchor in the covariances; they sum to 1.
+    variances: the mean ones of either side, where the anchors do not hold all directions.
     """
     # Of unit vectors, float32 is exact enough: the ridge is far above its rounding. It takes half the time.
-    xp = namespace(left)
-    root = floats(xp.sqrt(share))[:, None]
-    scaled_left = floats(left) * root
-    scaled_right = floats(right) * root
+    xp, placed = namespace(left), asarray(share, left)
+    root = floats(xp.sqrt(placed))[:, None]
+    scaled_left, scaled_right = floats(left) * root, floats(right) * root
     values_a, directions_a = _principal(scaled_left, directions)
     values_b, directions_b = _principal(scaled_right, directions)
     cross = (scaled_left @ directions_a).T @ (scaled_right @ directions_b)
-    if variances is None:
-        variances = _mean_variance(scaled_left), _mean_variance(scaled_right)
+    if variances is None:  # of all directions, those that are left out too
+        sides = scaled_left, scaled_right
+        variances = [max(float((side * side).sum() / side.shape[1]), SMALLEST_MEAN_VARIANCE) for side in sides]
     solved: dict[float, tuple[Array, Array, Array]] = {}
     maps = []
     for rule in rules:
         if rule.ridge not in solved:
             white_a = 1 / xp.sqrt(values_a + rule.ridge * variances[0])
             white_b = 1 / xp.sqrt(values_b + rule.ridge * variances[1])
-            u, correlation, vt = _singular(white_a[:, None] * cross * white_b)
-            solved[rule.ridge] = (
-                (directions_a * white_a) @ u,
-                correlation.clip(0.0, 1.0),
-                (directions_b * white_b) @ vt.T,
-            )
-        axes_a, correlation, axes_b = solved[rule.ridge]
+            u, correlation, vt = singular(white_a[:, None] * cross * white_b)
+            axes = (directions_a * white_a) @ u, (directions_b * white_b) @ vt.T
+            solved[rule.ridge] = (*axes, correlation.clip(0.0, 1.0))
+        axes_a, axes_b, correlation = solved[rule.ridge]
         weight = correlation**rule.power
         heavy = weight > MIN_AXIS_WEIGHT * weight[0]
         heavy[MAX_AXES:] = False
-        maps.append(((axes_a * weight)[:, heavy], (axes_b * weight)[:, heavy]))
-    return maps
-
-
-def _singular(matrix: Array) -> tuple[Array, Array, Array]:
-    """`signatures.singular` of numpy or of torch: on the CPU, where it takes less time than on a GPU."""
-    if is_numpy(matrix):
-        return singular(matrix)
-    u, values, vt = singular(to_numpy(matrix))
-    return asarray(u, matrix), asarray(values, matrix), asarray(vt, matrix)
+        of_a, of_b = (axes_a * weight)[:, heavy], (axes_b * weight)[:, heavy]
+        maps.append((of_a / _mean_length(left @ of_a, placed), of_b / _mean_length(right @ of_b, placed)))
+    return [(floats(of_a), floats(of_b)) for of_a, of_b in maps]
 
 
 def _principal(scaled: Array, most: int) -> tuple[Array, Array]:
-    """The largest variances (p,) and their directions (d, p), p at most `most` and the number of anchors."""
-    xp = namespace(scaled)
-    if scaled.shape[0] < scaled.shape[1]:
-        return _principal_of_few(scaled, most)
-    values, directions = xp.linalg.eigh(scaled.T @ scaled)
-    values, directions = xp.flip(values, (0,)), xp.flip(directions, (1,))
-    return values[:most].clip(0.0), directions[:, :most]
+    """The largest variances (p,) and their directions (d, p), p at most `most` and the number of anchors.
 
-
-def _principal_of_few(scaled: Array, most: int) -> tuple[Array, Array]:
-    """As `_principal`, from the products of the anchors (m, d), which are fewer than the dimensions."""
-    xp = namespace(scaled)
-    exact = doubles(scaled)
-    values, places = xp.linalg.eigh(exact @ exact.T)
-    values, places = xp.flip(values, (0,))[:most], xp.flip(places, (1,))[:, :most]
+    Of fewer anchors (m, d) than dimensions, from their products.
+    """
+    xp, few = namespace(scaled), scaled.shape[0] < scaled.shape[1]
+    exact = doubles(scaled) if few else scaled
+    values, vectors = xp.linalg.eigh(exact @ exact.T if few else exact.T @ exact)
+    values, vectors = xp.flip(values, (0,))[:most], xp.flip(vectors, (1,))[:, :most]
+    if not few:
+        return values.clip(0.0), vectors
     spanned = values > SMALLEST_VARIANCE * values[0]
-    values, places = values[spanned], places[:, spanned]
-    return floats(values), floats(exact.T @ places / xp.sqrt(values))
+    values, vectors = values[spanned], vectors[:, spanned]
+    return floats(values), floats(exact.T @ vectors / xp.sqrt(values))
 
 
-def _mean_variance(scaled: Array) -> float:
-    """Of all directions, those that are left out too."""
-    return max(float((scaled * scaled).sum() / scaled.shape[1]), SMALLEST_MEAN_VARIANCE)
-
-
-def _squares(points: Array) -> np.ndarray:
-    """Squared lengths of the rows (m, d): (m,) float64."""
-    return to_numpy(doubles(namespace(points).einsum("ij,ij->i", points, points)))
+def _squares(points: Array) -> Array:
+    """Squared lengths of the rows (m, d): (m,)."""
+    return namespace(points).einsum("ij,ij->i", points, points)
 
 
 def _mean_length(signature: Array, share: Array) -> float:
-    squares = namespace(signature).einsum("ij,ij->i", signature, signature)
-    return max(math.sqrt(doubles(squares) @ share), 1e-12)
+    return max(math.sqrt(doubles(_squares(signature)) @ share), 1e-12)

@@ -11,7 +11,8 @@ from veclink.data.no_links import ROWS_TO_JUDGE
 from veclink.data.pairs import lookup
 from veclink.errors import SHOWN, InputError, named, plural
 from veclink.files.memory import forget_pages
-from veclink.geometry.magnitudes import in_range
+from veclink.geometry.arrays import Array, namespace, to_numpy
+from veclink.geometry.rows import tiles
 
 LEAST_ROWS = 3
 LEAST_DIMENSION = 2
@@ -19,9 +20,12 @@ LARGE = 12_000  # rows above which a cloud is large: what takes all rows against
 _CHUNK_BYTES = 1 << 22  # of float64 work per step: fits the cache, and bounds what a block needs beyond its result
 NO_DIRECTION = 1e-6  # a centred row shorter than this is rounding noise
 _FORGET_ROWS = 1 << 16
+_DEVICE_BYTES = 1 << 30  # as _CHUNK_BYTES, on a device
+# Lengths between these are divided by as they are: their squares, and the numbers beside them, stay normal in float32.
+SHORT, LONG = 2.0**-60, 2.0**60
 
-# What one pass over a collection sees: zero rows, the first broken rows, how many are broken, sum of the unit vectors.
-Look = Callable[[Collection], tuple[np.ndarray, list[int], int, np.ndarray]]
+Look = Callable[[Collection, slice], tuple[Array, Array]]
+"""How rows of a collection are read: the unit vectors (n, d) and their lengths (n,), zero rows staying zero."""
 
 
 class Cloud:
@@ -171,35 +175,34 @@ def uncentred(rows: np.ndarray, mean: np.ndarray) -> np.ndarray:
 
 def inspected(collection: Collection, label: str, look: Look | None = None) -> tuple[np.ndarray, np.ndarray]:
     """The rows that are zero, and the mean (float64) of the unit vectors of the others; refuses NaN and infinity."""
-    zero, broken, n_broken, total = (look or look_at_rows)(collection)
-    if n_broken:
-        raise InputError(
-            f"{label} cannot be used: NaN or infinite numbers in row {named(broken, n_broken)}; repair or remove them."
-        )
-    return zero, total / max(1, len(collection) - len(zero))
-
-
-def look_at_rows(collection: Collection) -> tuple[np.ndarray, list[int], int, np.ndarray]:
-    """The zero rows, the first broken rows, how many are broken, and the sum (float64) of the unit vectors."""
     zero: list[np.ndarray] = [np.empty(0, np.int64)]
     broken: list[int] = []
     n_broken = 0
     total = np.zeros(collection.dimension, np.float64)
-    for low, high in _chunks(len(collection), collection.dimension):
-        unit, length = _unit(numbers(collection, slice(low, high)))
+    for low, high in _chunks(len(collection), collection.dimension, _DEVICE_BYTES if look else _CHUNK_BYTES):
+        unit, lengths_here = (look or _look)(collection, slice(low, high))
+        length = to_numpy(lengths_here)
         bad = np.flatnonzero(~np.isfinite(length))
         n_broken += len(bad)
         broken += (bad[: SHOWN - len(broken)] + low).tolist()
         zero.append(np.flatnonzero(length == 0) + low)
-        total += unit.sum(axis=0, dtype=np.float64)
+        total += to_numpy(unit.sum(axis=0, dtype=namespace(unit).float64))
         if low // _FORGET_ROWS != high // _FORGET_ROWS:  # one look at a mapped file should not hold all of it
             forget_pages(collection.vectors)
-    return np.concatenate(zero), broken, n_broken, total
+    if n_broken:
+        raise InputError(
+            f"{label} cannot be used: NaN or infinite numbers in row {named(broken, n_broken)}; repair or remove them."
+        )
+    none = np.concatenate(zero)
+    return none, total / max(1, len(collection) - len(none))
 
 
-def _chunks(rows: int, dimension: int) -> Iterator[tuple[int, int]]:
-    step = max(1, _CHUNK_BYTES // (8 * dimension))
-    return ((low, min(low + step, rows)) for low in range(0, rows, step))
+def _look(collection: Collection, where: slice) -> tuple[np.ndarray, np.ndarray]:
+    return _unit(numbers(collection, where))
+
+
+def _chunks(rows: int, dimension: int, n_bytes: int = _CHUNK_BYTES) -> Iterator[tuple[int, int]]:
+    return tiles(rows, max(1, n_bytes // (8 * dimension)))
 
 
 def _unit(numbers: np.ndarray, shortest: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
@@ -230,3 +233,43 @@ def _check_enough(rows: int, label: str) -> None:
             f"{label} has {plural(rows, 'usable row')}; linking needs at least {LEAST_ROWS}, and links are judged from "
             f"{ROWS_TO_JUDGE} rows on."
         )
+
+
+def lengths(rows: np.ndarray) -> np.ndarray:
+    """The Euclidean length of each row (n, d), float64; NaN where a row has NaN or infinity."""
+    rows = rows.astype(np.float64)
+    peak = np.abs(rows).max(axis=1, initial=0.0)
+    exponent = np.frexp(peak)[1]
+    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+        scaled = np.ldexp(rows, -exponent[:, None])
+        length = np.ldexp(np.sqrt(np.einsum("ij,ij->i", scaled, scaled)), exponent)
+    # a length can be larger than any number in its row, and so than any that float64 has
+    return np.where(np.isfinite(peak), np.minimum(length, np.finfo(np.float64).max), np.nan)
+
+
+def in_range(rows: np.ndarray, length: np.ndarray | None = None) -> np.ndarray:
+    """Rows of floats; those that are very long or very short are scaled by a power of two to a length near 1.
+
+    length (n,): of the rows, where it is known. Powers of two change no digit, so directions stay as they are, and rows
+    of ordinary length are not touched.
+    """
+    length = lengths(rows) if length is None else length
+    outside = np.isfinite(length) & (length > 0) & ((length < SHORT) | (length > LONG))
+    if not outside.any():
+        return rows
+    exponent = np.frexp(length[outside])[1]
+    scaled = rows.copy()
+    scaled[outside] = np.ldexp(rows[outside], -exponent[:, None])
+    return scaled
+
+
+def fitted(rows: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Rows as `dtype`; one that is too large or too small for it is scaled by a power of two: its direction stays."""
+    limits = np.finfo(dtype)
+    peak = np.abs(rows).max(axis=1, initial=0.0)
+    outside = (peak > limits.max) | ((peak > 0) & (peak < limits.tiny) & (rows.dtype.itemsize > dtype.itemsize))
+    outside &= np.isfinite(peak)
+    if outside.any():
+        rows = rows.copy()
+        rows[outside] = np.ldexp(rows[outside], -np.frexp(peak[outside])[1][:, None])
+    return rows.astype(dtype, copy=False)

@@ -11,9 +11,9 @@ from threading import Lock
 
 import numpy as np
 
-from veclink.data.pairs import lookup
 from veclink.geometry.clouds import LEAST_ROWS, Cloud
-from veclink.geometry.nearest import EXCLUDED
+from veclink.geometry.nearest import EXCLUDED, components
+from veclink.geometry.rows import tiles
 from veclink.threads import share
 
 COPY_GAP = 0.16
@@ -38,24 +38,12 @@ MOST_COMPARED = 20_000
 
 BLOCK = 256  # rows that are compared with all others at a time
 
-HASHED = 4096
-"""Rows that are hashed at a time."""
-
-WORD = 8
-"""Bytes of a row that a hash takes in as one number."""
-
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Which rows of a cloud stand for the same object.
+    """Which rows of a cloud stand for the same object."""
 
-    Attributes
-    ----------
-    first : (n,) int64
-        Of each row, the first row of its group: itself, where it has no copies or is the first.
-    """
-
-    first: np.ndarray
+    first: np.ndarray  # (n,) of each row, the first row of its group: itself, where it has no copies or is the first
 
     @property
     def chosen(self) -> np.ndarray:
@@ -71,21 +59,18 @@ class Groups:
         """All rows sorted by group, (n,), and where each row's group starts and ends in that: (n, 2)."""
         order = np.argsort(self.first, kind="stable")
         sorted_first = self.first[order]
-        start = np.searchsorted(sorted_first, self.first, side="left")
-        end = np.searchsorted(sorted_first, self.first, side="right")
-        return order, np.column_stack([start, end])
+        ends = [np.searchsorted(sorted_first, self.first, side=side) for side in ("left", "right")]
+        return order, np.column_stack(ends)
 
 
 def copy_groups(cloud: Cloud) -> Groups:
     """The groups of copies among the rows of a cloud."""
-    rows = np.arange(len(cloud))
     if len(cloud) > MOST_COMPARED:
-        first = _equal_rows(cloud)
+        groups = Groups(_equal_rows(cloud))
     else:
         gaps = _nearest_gaps(cloud)
-        first = _joined(cloud, gaps, _limit(gaps))
-    groups = Groups(first)
-    return groups if len(groups.chosen) >= LEAST_ROWS else Groups(rows)
+        groups = Groups(_joined(cloud, gaps, _limit(gaps)))
+    return groups if len(groups.chosen) >= LEAST_ROWS else Groups(np.arange(len(cloud)))
 
 
 def without_copies(cloud: Cloud, groups: Groups) -> Cloud:
@@ -128,37 +113,21 @@ def _joined(cloud: Cloud, gaps: np.ndarray, limit: float) -> np.ndarray:
     """The first row of each row's group, (n,): rows within the limit of each other are joined, and those of those."""
     n = len(cloud)
     points = cloud.block(0, n)
-    first = np.arange(n)
+    every = first = np.arange(n)
     has_copies = np.flatnonzero(gaps <= limit)
-    for start in range(0, len(has_copies), BLOCK):
-        rows = has_copies[start : start + BLOCK]
-        near = points[rows] @ points[has_copies].T >= 1 - limit
-        for place, other in zip(*np.nonzero(near), strict=True):
-            _join(first, int(rows[place]), int(has_copies[other]))
-    for row in has_copies:
-        first[row] = _root(first, int(row))
+    for start, stop in tiles(len(has_copies), BLOCK):
+        row, other = np.nonzero(points[has_copies[start:stop]] @ points[has_copies].T >= 1 - limit)
+        first = components(n, np.r_[every, has_copies[start + row]], np.r_[first, has_copies[other]])
     return first
-
-
-def _join(first: np.ndarray, one: int, other: int) -> None:
-    root, other_root = _root(first, one), _root(first, other)
-    first[max(root, other_root)] = min(root, other_root)
-
-
-def _root(first: np.ndarray, row: int) -> int:
-    while first[row] != row:
-        first[row] = first[first[row]]
-        row = int(first[row])
-    return row
 
 
 def _equal_rows(cloud: Cloud) -> np.ndarray:
     """The first row that each row is equal to, to the last bit of what the collection holds: (n,)."""
+    _, group, counts = np.unique(_hashes(cloud), return_inverse=True, return_counts=True)
     first = np.arange(len(cloud))
     seen: dict[bytes, int] = {}
-    for row in _sharing_a_value(_hashes(cloud)):
-        source = cloud.collection.vectors[cloud.rows[row]]
-        first[row] = seen.setdefault(source.tobytes(), row)
+    for row in np.flatnonzero(counts[group] > 1):
+        first[row] = seen.setdefault(cloud.collection.vectors[cloud.rows[row]].tobytes(), row)
     return first
 
 
@@ -166,22 +135,15 @@ def _hashes(cloud: Cloud) -> np.ndarray:
     """A number for each row, (n,) uint64: the same for equal rows, nearly always another for others."""
     vectors = cloud.collection.vectors
     n_bytes = vectors.shape[1] * vectors.itemsize
-    n_words = -(-n_bytes // WORD)
+    n_words = -(-n_bytes // 8)  # eight bytes are taken in as one number
     factors = np.random.default_rng(0).integers(1, 2**63, n_words).astype(np.uint64)
     hashes = np.empty(len(cloud), np.uint64)
 
     def look(start: int, stop: int) -> None:
-        padded = np.zeros((stop - start, n_words * WORD), np.uint8)
+        padded = np.zeros((stop - start, n_words * 8), np.uint8)
         source = np.ascontiguousarray(vectors[cloud.rows[start:stop]])
         padded[:, :n_bytes] = source.view(np.uint8).reshape(len(source), -1)
         hashes[start:stop] = padded.view(np.uint64) @ factors
 
-    share(look, len(cloud), step=HASHED)
+    share(look, len(cloud), step=4096)
     return hashes
-
-
-def _sharing_a_value(values: np.ndarray) -> np.ndarray:
-    """Positions, ascending, of the values (n,) that occur more than once."""
-    ordered = np.sort(values)
-    shared = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
-    return np.flatnonzero(lookup(shared, values) >= 0)

@@ -11,8 +11,19 @@ from functools import partial
 
 import numpy as np
 
-from veclink.geometry.arrays import Array, Some, doubles, full, is_numpy, median, namespace
-from veclink.geometry.sides import Sides, both
+from veclink.geometry.arrays import (
+    Array,
+    Sides,
+    Some,
+    asarray,
+    both,
+    doubles,
+    full,
+    is_numpy,
+    median,
+    namespace,
+    to_numpy,
+)  # fmt: skip
 
 SMALLEST_NORM = 1e-12
 SAME = 1e-10  # squared gaps up to this are rounding where the true gap is zero
@@ -76,33 +87,17 @@ def projected(points: np.ndarray, projection: np.ndarray) -> np.ndarray:
     return unit_rows(points @ projection)
 
 
-def canonical_projections(left: np.ndarray, right: np.ndarray, ridge: float = RIDGE, power: float = 2.0) -> Sides:
-    """Canonical projections from paired anchors, (d1, r) and (d2, r) float32, each axis weighted by its ρ^power.
-
-    With C the covariance of a side's anchors, whitened by `(C + ridge·mean eigenvalue·I)^{-1/2}`, the cross-covariance
-    has the singular vectors U, V and values ρ. The span signature is the same form with all axes weighted alike, since
-    `Aᵀ(A Aᵀ + λI)^{-1/2} = (AᵀA + λI)^{-1/2}Aᵀ`; weighting mutes the axes on which the two models disagree.
-    """
-    left, right = left.astype(np.float64), right.astype(np.float64)
-    white_left, white_right = _whitening(left, ridge), _whitening(right, ridge)
-    u, rho, vt = singular(white_left @ (left.T @ right / len(left)) @ white_right)
-    weight = np.clip(rho, 0.0, 1.0) ** power
-    seen = weight > 1e-3 * weight[0]
-    return (
-        ((white_left @ u) * weight)[:, seen].astype(np.float32),
-        ((white_right @ vt.T) * weight)[:, seen].astype(np.float32),
-    )
-
-
-def singular(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """U, the singular values and Vᵀ of a matrix, or of several (…, n, m).
+def singular(matrix: Array) -> tuple[Array, Array, Array]:
+    """U, the singular values and Vᵀ of a matrix, or of several (…, n, m), where it lies; computed on the CPU.
 
     LAPACK's quick way does not converge for some sound matrices, which differ by machine; eigenvalues always do.
     """
+    here = to_numpy(matrix)
     try:
-        return np.linalg.svd(matrix, full_matrices=False)
+        u, values, vt = np.linalg.svd(here, full_matrices=False)
     except np.linalg.LinAlgError:
-        return by_eigenvalues(matrix)
+        u, values, vt = by_eigenvalues(here)
+    return asarray(u, matrix), asarray(values, matrix), asarray(vt, matrix)
 
 
 def by_eigenvalues(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -115,14 +110,8 @@ def by_eigenvalues(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarr
     squares, axes = np.linalg.eigh(flipped @ exact)
     values, axes = np.sqrt(np.maximum(squares[..., ::-1], 0.0)), axes[..., ::-1]
     left = (exact @ axes) / np.maximum(values, SMALLEST_NORM)[..., None, :]
-    parts = left, values, axes.swapaxes(-1, -2)
-    return parts[0].astype(matrix.dtype), parts[1].astype(matrix.dtype), parts[2].astype(matrix.dtype)
-
-
-def _whitening(points: np.ndarray, ridge: float) -> np.ndarray:
-    values, axes = np.linalg.eigh(points.T @ points / len(points))
-    values = np.maximum(values, 0.0)
-    return (axes / np.sqrt(values + ridge * values.mean())) @ axes.T
+    u, values, vt = (part.astype(matrix.dtype) for part in (left, values, axes.swapaxes(-1, -2)))
+    return u, values, vt
 
 
 def unit_rows(x: Some) -> Some:

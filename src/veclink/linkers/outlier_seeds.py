@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from veclink.geometry.sides import Sides, both
+from veclink.geometry.arrays import Sides, both
 from veclink.geometry.signatures import projected, span_projections
 from veclink.linkers.span.constants import OUTLIER_ANCHORS, OUTLIER_SAMPLE, OUTLIER_SHARE
 

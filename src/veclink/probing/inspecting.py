@@ -9,11 +9,9 @@ import numpy as np
 
 from veclink.data.collection import Collection, numbers
 from veclink.errors import InputError
-from veclink.geometry.clouds import Cloud
-from veclink.geometry.components import components
+from veclink.geometry.clouds import Cloud, lengths
 from veclink.geometry.copies import copy_groups
-from veclink.geometry.magnitudes import lengths
-from veclink.geometry.nearest import EXCLUDED, largest
+from veclink.geometry.nearest import EXCLUDED, components, largest
 from veclink.geometry.signatures import singular
 
 BLOCK = 1 << 13  # rows that are read at a time

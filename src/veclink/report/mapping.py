@@ -1,6 +1,6 @@
 """Which points of the two collections are on the map, and where.
 
-Links span a space that both models share (`canonical_projections`). The map is drawn along the two principal axes of
+Links span a space that both models share (`canonical_maps`). The map is drawn along the two principal axes of
 the linked objects in it, so the two ends of a right link lie close together: how far apart they are says how well the
 two models agree about the object.
 """
@@ -13,8 +13,9 @@ import numpy as np
 
 from veclink.data.collection import Collection
 from veclink.data.links import Links
+from veclink.geometry.canonical import JOINED_RULES, joined_projections
 from veclink.geometry.clouds import prepare
-from veclink.geometry.signatures import canonical_projections, unit_rows
+from veclink.geometry.signatures import unit_rows
 
 LINKED_POINTS, ALONE_POINTS = 2500, 1500  # points at most: links with both their ends, and unlinked rows of either side
 LEAST, FITTED = 12, 2000  # links that the axes are fitted to: at least, at most
@@ -38,7 +39,7 @@ def map_links(links: Links, a: Collection | None, b: Collection | None) -> Mappe
     fitted = sure[_evenly(len(sure), FITTED)]
     clouds = prepare(a, skip_zero=True), prepare(b, skip_zero=True)
     ends = [cloud.take(cloud.positions(fitted[:, column])) for column, cloud in enumerate(clouds)]
-    into = canonical_projections(ends[0], ends[1])
+    into = joined_projections(ends[0], ends[1], rules=JOINED_RULES[:1])
     objects = unit_rows(unit_rows(ends[0] @ into[0]) + unit_rows(ends[1] @ into[1]))
     principal = np.linalg.eigh(objects.T @ objects)[1][:, :-3:-1]
     principal = principal * np.sign(principal.sum(axis=0) + 1e-12)  # eigenvectors have no sign of their own

@@ -20,7 +20,7 @@ from veclink.data.collection import Collection, numbers
 from veclink.data.links import Links
 from veclink.data.tabled import card
 from veclink.errors import InputError, ShuffledPayloadWarning, WrongLinksWarning, named, without_secrets
-from veclink.geometry.magnitudes import fitted
+from veclink.geometry.clouds import fitted
 from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores import open_store
 from veclink.stores.opening import address_of, open_collection

@@ -10,7 +10,7 @@ import numpy as np
 from veclink.errors import needed
 from veclink.files.memory import parse_memory
 from veclink.geometry.clouds import Cloud
-from veclink.geometry.components import components
+from veclink.geometry.nearest import components
 from veclink.geometry.rows import ArrayRows
 from veclink.matching import cpu
 

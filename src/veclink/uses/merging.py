@@ -20,8 +20,7 @@ from veclink.data.pairs import one_to_one
 from veclink.data.tabled import Tabled, card
 from veclink.errors import InputError, ShuffledPayloadWarning, WrongLinksWarning
 from veclink.files.memory import forget_pages
-from veclink.geometry.clouds import prepare
-from veclink.geometry.magnitudes import fitted
+from veclink.geometry.clouds import fitted, prepare
 from veclink.progress import Progress, ProgressListener, heard, shows_progress
 from veclink.stores import open_store
 from veclink.stores.opening import check_free, open_collection

@@ -18,8 +18,7 @@ from veclink.errors import InputError, plural
 from veclink.files.atomic import written_whole
 from veclink.files.memory import forget_pages
 from veclink.files.safetensors import read_header, read_tensor, write_tensors
-from veclink.geometry.clouds import prepare
-from veclink.geometry.magnitudes import in_range, lengths
+from veclink.geometry.clouds import in_range, lengths, prepare
 from veclink.geometry.signatures import unit_rows
 from veclink.progress import ProgressListener, tell
 from veclink.stores.opening import open_collection

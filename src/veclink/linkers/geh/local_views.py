@@ -26,8 +26,7 @@ import numpy as np
 
 from veclink.geometry.arrays import Array, asarray, is_numpy, to_numpy
 from veclink.geometry.clouds import Cloud
-from veclink.geometry.kmeans import cosines_at_once, spherical_kmeans
-from veclink.geometry.nearest import largest, nearest_rows
+from veclink.geometry.nearest import cosines_at_once, largest, nearest_rows, spherical_kmeans
 from veclink.geometry.rows import Rows, tiles
 from veclink.geometry.signatures import distances
 from veclink.linkers.anchors import Anchors

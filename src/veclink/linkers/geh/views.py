@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.geometry.arrays import Array, asarray, concat, full, is_numpy, order_of, to_numpy
+from veclink.geometry.arrays import Array, asarray, both, concat, full, is_numpy, order_of, to_numpy
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.rows import Rows, tiles
-from veclink.geometry.sides import both
 from veclink.geometry.signatures import distances, kernel_hash, kernel_width, unit_rows
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.checkpoint import State

@@ -16,7 +16,7 @@ from operator import matmul
 
 import numpy as np
 
-from veclink.geometry.sides import Sides, both
+from veclink.geometry.arrays import Sides, both
 from veclink.geometry.signatures import unit_rows
 from veclink.linkers.span.constants import (
     ALIGNMENT_ROUNDS,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.geometry.sides import Sides, both
+from veclink.geometry.arrays import Sides, both
 from veclink.geometry.signatures import SMALLEST_NORM
 from veclink.linkers.span.directions import leading
 from veclink.linkers.span.search_constants import (

@@ -16,8 +16,8 @@ import numpy as np
 
 from veclink.backends.cloud_pair import CloudPair
 from veclink.data.no_links import FROM_NOTHING
-from veclink.geometry.profiles import paired_profiles
-from veclink.geometry.sides import Sides, both
+from veclink.geometry.arrays import Sides, both
+from veclink.geometry.neighbourhoods import paired_profiles
 from veclink.geometry.signatures import projected, span_projections
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.outlier_seeds import held_out_shares

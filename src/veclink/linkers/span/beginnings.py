@@ -9,8 +9,8 @@ from functools import partial
 
 import numpy as np
 
-from veclink.geometry.profiles import Reading, broad_profiles, in_one_basis, read
-from veclink.geometry.sides import Sides, both, rows_of
+from veclink.geometry.arrays import Sides, both, rows_of
+from veclink.geometry.neighbourhoods import Reading, broad_profiles, in_one_basis, read
 from veclink.linkers.span.samples import Sampled, some_rows
 from veclink.linkers.span.search_constants import (
     HINT_EXPONENT,

@@ -13,9 +13,9 @@ from dataclasses import replace
 import numpy as np
 
 from veclink.backends.cloud_pair import CloudPair
+from veclink.geometry.arrays import Sides, both
 from veclink.geometry.clouds import uncentred
 from veclink.geometry.nearest import largest
-from veclink.geometry.sides import Sides, both
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.span.constants import CENTRED_NEAREST, MOVED_MEAN
 

@@ -11,8 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from veclink.geometry.kmeans import nearest_centre, spherical_kmeans
-from veclink.geometry.sides import Sides, both
+from veclink.geometry.arrays import Sides, both
+from veclink.geometry.nearest import nearest_centre, spherical_kmeans
 from veclink.geometry.signatures import unit_rows
 from veclink.linkers.span.search_constants import (
     GROUPING_STEPS,

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from veclink.backends.cloud_pair import CloudPair
+from veclink.geometry.arrays import Sides
 from veclink.geometry.canonical import joined_projections
 from veclink.geometry.nearest import largest_values
-from veclink.geometry.sides import Sides
 from veclink.geometry.signatures import projected
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.span.attempt import Attempt, Search

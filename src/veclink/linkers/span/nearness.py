@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from veclink.geometry.arrays import Sides
 from veclink.geometry.nearest import largest_values
-from veclink.geometry.sides import Sides
 from veclink.linkers.span.constants import NEIGHBOURS
 from veclink.threads import multiply
 

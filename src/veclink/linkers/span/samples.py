@@ -8,7 +8,7 @@ from operator import matmul
 
 import numpy as np
 
-from veclink.geometry.sides import Sides, both, rows_of
+from veclink.geometry.arrays import Sides, both, rows_of
 from veclink.linkers.span.constants import (
     SHARED_DIRECTIONS,
 )

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from veclink.geometry.sides import Sides, both
+from veclink.geometry.arrays import Sides, both
 from veclink.linkers.span.annealing import Schedule, anneal, first_joint, unseen_agreement
 from veclink.linkers.span.beginnings import Means, broad_profiles_of, profile_exponent, random_turns
 from veclink.linkers.span.directions import agreement, cross_covariance

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.geometry.sides import Sides, both
+from veclink.geometry.arrays import Sides, both
 from veclink.geometry.signatures import span_projections, unit_rows
 from veclink.linkers.span.constants import (
     SOFT_ANCHORS,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from veclink.backends.cloud_pair import CloudPair
-from veclink.geometry.sides import Sides
+from veclink.geometry.arrays import Sides
 from veclink.linkers.anchors import Anchors, no_pairs
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.span.centring import centred

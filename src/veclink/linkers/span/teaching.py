@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from veclink.geometry.sides import Sides, both, rows_of
+from veclink.geometry.arrays import Sides, both, rows_of
 from veclink.linkers.span.annealing import Schedule, anneal, turned
 from veclink.linkers.span.constants import (
     SHARED_DIRECTIONS,
