@@ -126,7 +126,7 @@ def _equal_rows(cloud: Cloud) -> np.ndarray:
     _, group, counts = np.unique(_hashes(cloud), return_inverse=True, return_counts=True)
     first = np.arange(len(cloud))
     seen: dict[bytes, int] = {}
-    for row in np.flatnonzero(counts[group] > 1):
+    for row in np.flatnonzero(counts[group] > 1).tolist():
         first[row] = seen.setdefault(cloud.collection.vectors[cloud.rows[row]].tobytes(), row)
     return first
 

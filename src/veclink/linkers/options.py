@@ -14,7 +14,7 @@ import numpy as np
 
 from veclink.errors import InputError, named
 from veclink.geometry.signatures import RIDGE
-from veclink.linkers import geh
+from veclink.linkers.geh import GROWTH, LINKS_PER_CLUSTER, LOCAL_NEIGHBOURS, MAX_ITERATIONS, NEIGHBOURS, SHARE
 from veclink.linkers.span import constants as span
 
 
@@ -175,10 +175,10 @@ class GehOptions:
         Iterations at most.
     """
 
-    growth: float = geh.GROWTH
-    share: float = geh.SHARE
+    growth: float = GROWTH
+    share: float = SHARE
     base_views: int | None = None
-    k: int = geh.NEIGHBOURS
+    k: int = NEIGHBOURS
     encoding: Literal["kernel", "raw"] = "kernel"
     view_choice: Literal["fps", "random"] = "fps"
     seeds_in_views: bool = True
@@ -188,9 +188,9 @@ class GehOptions:
     views: Literal["many", "single"] = "many"
     bootstrap: bool = True
     path: Literal["auto", "global", "local"] = "auto"
-    neighbours: int = geh.LOCAL_NEIGHBOURS
-    links_per_view: int = geh.LINKS_PER_CLUSTER
-    max_iterations: int = geh.MAX_ITERATIONS
+    neighbours: int = LOCAL_NEIGHBOURS
+    links_per_view: int = LINKS_PER_CLUSTER
+    max_iterations: int = MAX_ITERATIONS
 
     def __post_init__(self) -> None:
         _check_number("growth", self.growth, least=0.0)
