@@ -56,31 +56,27 @@ class ArrayRows:
 
     def __init__(self, source: RowSource, budget: int = 0) -> None:
         self.shape: tuple[int, int] = (int(source.shape[0]), int(source.shape[1]))
-        self._source = source
         self.array: np.ndarray | None = None
+        self._source = source
         if isinstance(source, np.ndarray) and source.dtype == np.float32 and source.flags.c_contiguous:
-            self.array = np.asarray(source)
+            self.array = self._source = np.asarray(source)
         elif 4 * self.shape[0] * self.shape[1] <= budget:
-            self.array = self.block(0, self.shape[0])
+            self.array = self._source = self.block(0, self.shape[0])
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def block(self, start: int, stop: int) -> np.ndarray:
         """Rows start…stop−1, float32 and contiguous."""
-        if self.array is not None:
-            return self.array[start:stop]
         source = self._source
         part = source[start:stop] if isinstance(source, np.ndarray) else source.block(start, stop)
         return np.ascontiguousarray(part, dtype=np.float32)
 
     def take(self, rows: np.ndarray) -> np.ndarray:
         """The rows at these positions, float32 (len(rows), d), in their order."""
-        if self.array is not None:
-            return self.array[rows]
-        if isinstance(self._source, np.ndarray):
-            return np.ascontiguousarray(self._source[rows], dtype=np.float32)
-        return np.ascontiguousarray(self._source.take(rows), dtype=np.float32)
+        source = self._source
+        part = source[rows] if isinstance(source, np.ndarray) else source.take(rows)
+        return np.ascontiguousarray(part, dtype=np.float32)
 
 
 class ProjectedRows:
