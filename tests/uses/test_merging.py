@@ -88,7 +88,7 @@ def test_links_that_share_a_row_are_settled_by_probability() -> None:
     a, b = small(20, 6, 0), small(20, 6, 1)
     pairs = [(row, row) for row in range(12)] + [(0, 15)]
     merged = merge(a, b, weighted(pairs, [0.6] * 12 + [0.8], 20, 20), map="procrustes", sure=0.5)
-    assert merged.rows.partner[15] == 0 and merged.rows.partner[0] == -1
+    assert merged.partner[15] == 0 and merged.partner[0] == -1
     assert merged.summary.rows == 20 + 20 - 12
 
 
@@ -108,7 +108,7 @@ def test_ids_stay_those_of_b_are_never_taken_twice_and_what_became_of_a_is_told(
     a, b = small(3, 4, 0, ids_a), small(3, 4, 1, ids_b)
     pairs = np.array([[0, 0]])
     merged = merge(a, b, _by_rows(pairs), union_only=True)
-    assert merged.rows.ids.tolist() == expected and merged.summary.ids_of_a == told
+    assert merged.ids.tolist() == expected and merged.summary.ids_of_a == told
 
 
 def _by_rows(pairs: np.ndarray) -> Links:
@@ -129,9 +129,9 @@ def test_a_union_keeps_vectors_as_they_are_and_says_whose_they_are() -> None:
 
 def test_duplicates_tell_which_of_a_are_in_b() -> None:
     papers = all_papers()
-    told = merge(papers.a, papers.b, papers.truth, union_only=True).duplicates()
+    told = merge(papers.a, papers.b, papers.truth, union_only=True).columns()
     partner = dict(papers.truth.tolist())
-    assert [partner.get(row) for row in told["a"].tolist()] == told["b"].tolist()
+    assert [partner.get(row) for row in told["a"].tolist()] == told["b"]
     assert np.isnan(told["probability"]).sum() == 1950 - 900
 
 
@@ -146,7 +146,7 @@ def test_what_is_written_is_what_was_planned(tmp_path: Path, target: str) -> Non
     found, expected = open_collection(to), planned.collection()
     np.testing.assert_allclose(np.asarray(found.vectors, np.float32), expected.vectors, atol=1e-6)
     assert found.ids is not None and expected.ids is not None and found.ids.tolist() == expected.ids.tolist()
-    beside = tmp_path / "merged.rows.parquet"
+    beside = tmp_path / "merged.parquet"
     assert beside.exists() == target.endswith(".npy")
     assert expected.payload is not None
     names = expected.payload.column_names
@@ -175,7 +175,7 @@ def test_zero_vectors_of_a_are_refused_or_left_out() -> None:
         merge(a, small(30, 8, 1), links, map="procrustes")
     merged = merge(a, small(30, 8, 1), links, map="procrustes", skip_zero=True)
     assert merged.summary.left_out == 1 and merged.summary.rows == 39
-    assert 25 not in merged.rows.alone
+    assert 25 not in merged.alone
 
 
 def test_int8_vectors_are_merged_as_the_numbers_they_mean() -> None:

@@ -67,12 +67,12 @@ def run(setup: Setup, settings: Settings) -> dict[str, Any]:
     def measured(kind: str, sure: float) -> dict[str, float]:
         merged = merge(a, b, links, translator=translators[kind], sure=sure)
         vectors = np.concatenate([batch.vectors for batch in merged.batches(payload=False)])
-        documents = np.concatenate([cut.rows_b, cut.rows_a[merged.rows.alone]])[:, None]
+        documents = np.concatenate([cut.rows_b, cut.rows_a[merged.alone]])[:, None]
         found = searched(asked, vectors, documents, graded)
         return {**hidden(merged, cut.rows_a, cut.rows_b), **found}
 
     translators = {kind: Translator.fit(links, a, b, map=kind, check=False) for kind in KINDS}
-    joined = merge(a, b, links, translator=translators[DEFAULT_MAP], sure=DEFAULT_SURE).rows.alone
+    joined = merge(a, b, links, translator=translators[DEFAULT_MAP], sure=DEFAULT_SURE).alone
     by_truth = Translator.fit(cut.truth, a, b, check=False)
     moved = {"run": translators[DEFAULT_MAP].transform(a), "true": by_truth.transform(a)}
     lost = {
@@ -111,7 +111,7 @@ def kept_of_a(cut: Split, joined: np.ndarray) -> dict[str, tuple[str, np.ndarray
 
 def hidden(merged: Merged, rows_a: np.ndarray, rows_b: np.ndarray) -> dict[str, float]:
     """Documents of A that no row of the merged collection stands for, in percent of A; what was expected; copies."""
-    documents = np.concatenate([rows_b, rows_a[merged.rows.alone]])
+    documents = np.concatenate([rows_b, rows_a[merged.alone]])
     lost = np.setdiff1d(rows_a, documents)
     return {
         "hidden": 100 * len(lost) / len(rows_a),

@@ -67,10 +67,9 @@ def asked(setup: Setup, corpus: str, model: str, n: int) -> Asked:
 
 def documents_of(merged: Merged, rows_a: np.ndarray, rows_b: np.ndarray) -> np.ndarray:
     """(rows, 2): the corpus rows of the documents that each row of a merged collection stands for, −1 for none."""
-    rows = merged.rows
-    partner = np.where(rows.partner < 0, -1, rows_a[rows.partner])
+    partner = np.where(merged.partner < 0, -1, rows_a[merged.partner])
     shared = np.column_stack([rows_b, np.where(partner == rows_b, -1, partner)])
-    alone = np.column_stack([rows_a[rows.alone], np.full(len(rows.alone), -1)])
+    alone = np.column_stack([rows_a[merged.alone], np.full(len(merged.alone), -1)])
     return np.concatenate([shared, alone])
 
 

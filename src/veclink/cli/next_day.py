@@ -248,8 +248,8 @@ def _dedupe(
     with showing_progress(quiet=quiet) as listener:
         merged = merged_of(a, b, loaded(file), progress=listener, **options)
     if yes:
-        write_table(Path(output), merged.duplicates())
-    rows, linked = len(merged.rows.a), merged.summary.linked
+        write_table(Path(output), merged.columns())
+    rows, linked = len(merged.a), merged.summary.linked
     said = f"{linked:,} of the {rows:,} rows of A are in B already, {rows - linked:,} are new."
     return _figures(merged, output, written=yes), [said, _what_was_written(output, yes, output if is_there else "")]
 
@@ -288,8 +288,7 @@ def _append(rows: Collection, output: str, folder: Path, asked: dict[str, Any], 
 
 
 def _figures(merged: Merged, output: str, *, written: bool) -> dict[str, Any]:
-    payload_warning = merged.rows.payload_warning
-    return {"output": output, "written": written, **asdict(merged.summary), "payload_warning": payload_warning}
+    return {"output": output, "written": written, **asdict(merged.summary)}
 
 
 def _counted(summary: MergeSummary) -> list[str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from veclink.data.collection import Collection, numbers
 from veclink.data.links import Links
@@ -87,15 +88,15 @@ class Appended:
 
     Attributes
     ----------
+    collection : Collection
+        All of its rows, in memory.
     summary : AppendSummary
         What is appended, in figures.
     place : str or Path
         The merged collection that it is made from, and that `write` replaces.
     """
 
-    vectors: np.ndarray
-    ids: np.ndarray
-    payload: Any
+    collection: Collection
     metadata: dict[str, Any]
     summary: AppendSummary
     place: str | Path
@@ -120,9 +121,11 @@ class Appended:
 
     def batches(self) -> Iterator[Batch]:
         """All rows, some thousand at a time."""
-        for start in range(0, len(self.vectors), BATCH):
-            stop = min(start + BATCH, len(self.vectors))
-            yield Batch(self.vectors[start:stop], self.ids[start:stop], self.payload.slice(start, stop - start))
+        rows = self.collection
+        assert rows.payload is not None, "a merged collection says where its rows come from"
+        for start in range(0, len(rows), BATCH):
+            here = slice(start, start + BATCH)
+            yield Batch(rows.vectors[here], rows.ids_at(here), rows.payload.slice(start, BATCH))
 
     def write(self, to: str | Path | None = None) -> int:
         """Put it in the place of the older one, whole or not at all; where nothing changes, nothing is written.
@@ -132,7 +135,7 @@ class Appended:
         to: another place, where what is there is replaced.
         """
         if not self.summary.changes:
-            return len(self.vectors)
+            return len(self.collection)
         to = self.place if to is None else to
         here, there = address_of(self.place), address_of(to)
         is_same = here == there or (here.path and there.path and here.path.resolve() == there.path.resolve())
@@ -178,28 +181,35 @@ def append(
         raise InputError(f"The probability from which on links are sure is {sure}; it is between 0 and 1.")
     if side not in ("a", "b"):
         raise InputError(f"The side is {side!r}; it is 'a' or 'b'.")
-    metadata, state = _looked_at(to)
-    rows, merged = open_collection(new, progress=progress), open_collection(to, progress=progress)
-    given_ids, merged_ids, table = _checked(rows, merged, side, metadata)
+    merged, metadata, state = _opened(to, progress)
+    rows = open_collection(new, progress=progress)
+    ids, table = merged.ids, merged.payload
+    if rows.ids is None:
+        raise InputError(
+            f"The new rows ({rows.name}) have no ids; they need some, or a second run would add them again: "
+            f"--payload-{side} FILE with a column `id` (in Python open_collection(…, payload=FILE))."
+        )
+    assert ids is not None and table is not None
     row_of = _by_name(table, side)
-    known = np.array([row_of.get(str(name), -1) for name in given_ids.tolist()], np.int64)
+    known = np.array([row_of.get(str(name), -1) for name in rows.ids.tolist()], np.int64)
     fresh = np.flatnonzero(known < 0)
-    placed = Placed.nowhere()
+    partners = np.full(len(rows), None, object), np.zeros(len(rows))
     if len(fresh):
         partners = _partners(linker, rows, fresh, (table, side), against, progress)
-        placed = _placed(table, fresh, partners, side, sure)
+    placed = _placed(table, fresh, partners, side, sure)
     payload, filled = grown(table, rows, known, placed, side)
     misfit = misfit_of(rows, merged, placed, side)
     if misfit is not None:
         warnings.warn(misfit, ShuffledPayloadWarning, stacklevel=2)
     if linker.links.summary.found not in (None, metadata.get("links")) and metadata.get("links") is not None:
         warnings.warn(OTHER_LINKS, WrongLinksWarning, stacklevel=2)
-    ids, ids_of_a = joined_ids(merged_ids, given_ids[placed.alone])
-    if side == "b":
+    if side == "a":
+        ids, ids_of_a = joined_ids(ids, rows.ids[placed.alone])
+    else:
         is_of_a = np.array([each == "a" for each in table.column("origin").to_pylist()], bool)
-        ids, ids_of_a = ids_with_b(
-            merged_ids, is_of_a, given_ids[np.concatenate([placed.joined, placed.alone])], placed.at
-        )
+        of_b = rows.ids[np.concatenate([placed.joined, placed.alone])]
+        ids, ids_of_a = ids_with_b(ids, is_of_a, of_b, placed.at)
+    hidden = round(float((1 - placed.chance).sum()), 2)
     summary = AppendSummary(
         rows=len(ids),
         new=len(placed.alone),
@@ -207,46 +217,46 @@ def append(
         there=len(rows) - len(fresh),
         filled=filled,
         lacking=lacking_columns(table, rows, side) if len(fresh) else (),
-        hidden=placed.hidden,
+        hidden=hidden,
         ids_of_a=ids_of_a,
         payload_warning=misfit,
     )
+    before, origin = metadata.get("merged") or {}, payload.column("origin").to_pylist()
+    counts = {
+        "rows": len(origin),
+        "from_b": len(origin) - origin.count("a"),
+        "linked": origin.count("both"),
+        "translated": origin.count("a"),
+        "hidden": round((before.get("hidden") or 0.0) + hidden, 2),
+        "appends": before.get("appends", 0) + 1,  # by which `Store.state` tells this from what it replaces
+    }
     vectors = _vectors(rows, merged, placed, side, linker)
-    return Appended(vectors, ids, payload, _counted(metadata, payload, placed.hidden), summary, to, state)
+    whole = Collection(vectors, ids, payload, name=merged.name)
+    return Appended(whole, {**metadata, "merged": {**before, **counts}}, summary, to, state)
 
 
-def _looked_at(to: str | Path) -> tuple[dict[str, Any], str]:
-    """What the store of a merged collection says of itself, and its state; refused where it cannot be replaced."""
+def _opened(to: str | Path, progress: ProgressListener | None) -> tuple[Collection, dict[str, Any], str]:
+    """A merged collection, what its store says of it, and the store's state; refused where it cannot be replaced."""
     if not isinstance(to, (str, Path)):
         kind = type(to).__name__
         raise InputError(f"The merged collection is given as a {kind}; give its path or URL, where it is replaced.")
     with open_store(to) as store:
         if not store.replaceable:
             raise InputError(f"{store.name} cannot be replaced as a whole; merge to another kind of store.")
-        return store.metadata(), store.state()
-
-
-def _checked(
-    rows: Collection, merged: Collection, side: str, metadata: dict[str, Any]
-) -> tuple[np.ndarray, np.ndarray, Any]:
-    """The ids of both, and the table of the merged one; refused where the rows cannot be appended."""
-    if rows.ids is None:
-        raise InputError(
-            f"The new rows ({rows.name}) have no ids; they need some, or a second run would add them again: "
-            f"--payload-{side} FILE with a column `id` (in Python open_collection(…, payload=FILE))."
-        )
-    table = merged.payload
-    if table is None or merged.ids is None or any(name not in table.column_names for name in NEEDED):
+        metadata, state = store.metadata(), store.state()
+    merged = open_collection(to, progress=progress)
+    there = () if merged.payload is None or merged.ids is None else merged.payload.column_names
+    if any(name not in there for name in NEEDED):
         raise InputError(
             f"{merged.name} is no merged collection with the columns origin, id_a and id_b; merge to Parquet or to a "
             "store."
         )
     if (metadata.get("merged") or {}).get("space") == "both":
         raise InputError(f"{merged.name} was merged with --union-only, in two spaces; merge it again without that.")
-    return rows.ids, merged.ids, table
+    return merged, metadata, state
 
 
-def _by_name(table: Any, side: str) -> dict[str, int]:
+def _by_name(table: pa.Table, side: str) -> dict[str, int]:
     """The row of each id of one side, as text."""
     names = table.column(f"id_{side}").to_pylist()
     return {str(name): row for row, name in enumerate(names) if name is not None}
@@ -256,7 +266,7 @@ def _partners(
     linker: Linker,
     rows: Collection,
     fresh: np.ndarray,
-    merged: tuple[Any, str],
+    merged: tuple[pa.Table, str],
     against: Source | None,
     progress: ProgressListener | None,
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -270,21 +280,21 @@ def _partners(
     if taken is not None:
         asked, first, links = np.arange(len(rows)), taken.start, linker.links
     else:
-        assert rows.ids is not None
         new = rows
         if len(fresh) < len(rows):
-            new = Collection.from_array(numbers(rows, fresh), rows.ids[fresh], name=rows.name)
+            new = Collection.from_array(numbers(rows, fresh), rows.ids_at(fresh), name=rows.name)
         links = linker.match(new, side=side, against=against, progress=progress)
-    _check_same_links(linker.links, links, table, other := "b" if side == "a" else "a")
-    own = int(side == "b")
-    mine = np.flatnonzero((links.pairs[:, own] >= first) & (links.pairs[:, own] < first + len(asked)))
+    other = "ba"[side == "b"]
+    _check_same_links(linker.links, links, table, other)
+    column = links.pairs[:, int(side == "b")]
+    mine = np.flatnonzero((column >= first) & (column < first + len(asked)))
     partner, chance = np.full(len(rows), None, object), np.zeros(len(rows))
-    place = asked[links.pairs[mine, own] - first]
+    place = asked[column[mine] - first]
     partner[place], chance[place] = _names_of(links, other)[mine], links.probability[mine]
     return partner, chance
 
 
-def _check_same_links(known: Links, links: Links, table: Any, other: str) -> None:
+def _check_same_links(known: Links, links: Links, table: pa.Table, other: str) -> None:
     """Refuse a linker whose links are none of those that join the rows of the merged collection, but by chance."""
     ids = links.ids_a if other == "a" else links.ids_b
     if ids is None and len(links) and str(table.column(f"id_{other}").type) == "string":
@@ -304,15 +314,17 @@ def _check_same_links(known: Links, links: Links, table: Any, other: str) -> Non
 
 def _names_of(links: Links, side: str) -> np.ndarray:
     """The ids of one side of each link, as text; row numbers where it has none."""
-    return np.array([str(each) for each in links.columns()[side].tolist()] + [None], object)[:-1]
+    return np.array([str(each) for each in links.columns()[side].tolist()], object)
 
 
-def _placed(table: Any, fresh: np.ndarray, partners: tuple[np.ndarray, np.ndarray], side: str, sure: float) -> Placed:
+def _placed(
+    table: pa.Table, fresh: np.ndarray, partners: tuple[np.ndarray, np.ndarray], side: str, sure: float
+) -> Placed:
     """Where the new rows (m,) go: to their partner's row where they surely have one that is free, else to the end."""
     partner, chance = partners
     usable = fresh[chance[fresh] >= sure]
     origin = table.column("origin").to_pylist()
-    other = "b" if side == "a" else "a"
+    other = "ba"[side == "b"]
     row_of = {name: row for name, row in _by_name(table, other).items() if origin[row] == other}
     place = np.array([row_of.pop(name, -1) for name in partner[usable].tolist()], np.int64)  # each row takes one
     joined = usable[place >= 0]
@@ -330,18 +342,3 @@ def _vectors(rows: Collection, merged: Collection, placed: Placed, side: str, li
     if side == "b" and len(placed.joined):
         vectors[placed.at] = fitted(numbers(rows, placed.joined), vectors.dtype)
     return vectors
-
-
-def _counted(metadata: dict[str, Any], payload: Any, hidden: float) -> dict[str, Any]:
-    """What the store says of itself, with the counts of all rows that it has now."""
-    before = metadata.get("merged") or {}
-    origin = payload.column("origin").to_pylist()
-    counts = {
-        "rows": len(origin),
-        "from_b": len(origin) - origin.count("a"),
-        "linked": origin.count("both"),
-        "translated": origin.count("a"),
-        "hidden": round((before.get("hidden") or 0.0) + hidden, 2),
-        "appends": before.get("appends", 0) + 1,  # by which `Store.state` tells this from what it replaces
-    }
-    return {**metadata, "merged": {**before, **counts}}

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from veclink.data.collection import Collection, numbers
 from veclink.data.links import Links
@@ -23,11 +24,12 @@ from veclink.files.memory import forget_pages
 from veclink.geometry.clouds import fitted, prepare
 from veclink.progress import Progress, ProgressListener, heard, shows_progress
 from veclink.stores import open_store
+from veclink.stores.arrow import id_column
 from veclink.stores.opening import check_free, open_collection
 from veclink.stores.protocol import Batch, Store
 from veclink.uses.linked_pairs import GivenLinks, are_calibrated, loaded, pairs_of
 from veclink.uses.maps import DEFAULT_MAP
-from veclink.uses.merged_rows import MergedRows, names, table_beside
+from veclink.uses.merged_rows import joined_ids, joined_table, names, payload_misfit, table_beside
 from veclink.uses.translating import Source, Translator, check_map, fit_translator, paired_rows
 
 BATCH_BYTES = 8 << 20
@@ -80,7 +82,8 @@ class MergeSummary:
     hidden: how many rows of A are expected to be hidden by a wrong link, Σ(1 − probability) of the links that make two
     rows one; None where all count as certain, or by votes alone. unsure: links that fit the map but were too improbable
     to make two rows one. left_out: rows of A without a direction. space: "b", or "both" where nothing was translated.
-    ids_of_a: in words, how A's ids are written. warning: a sentence where the map is no better than chance.
+    ids_of_a: in words, how A's ids are written. warning: a sentence where the map is no better than chance;
+    payload_warning: one where titles of linked rows speak against the order of the payload.
     """
 
     rows: int
@@ -94,39 +97,58 @@ class MergeSummary:
     space: str
     ids_of_a: str
     warning: str | None = None
+    payload_warning: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Merged(Tabled):
     """A merged collection that can be looked at, read in batches, or written.
 
-    rows: what each row is. translator: None for a plain union. summary: the counts.
+    Its rows are all of B's in their order, then those of A that no link ties to one of them, in theirs.
+
+    Attributes
+    ----------
+    a, b : Collection
+        What was merged.
+    partner, probability : ndarray of shape (n_b,)
+        The row of A that is the same object, −1 where there is none; and how probable that is, else NaN.
+    alone : ndarray of shape (m,)
+        Rows of A that are not in B.
+    ids : ndarray of shape (n_b + m,)
+        B's as they are, A's made unique among them.
+    translator : Translator or None
+        None for a plain union.
+    summary : MergeSummary
+        The counts.
     """
 
-    rows: MergedRows
+    a: Collection
+    b: Collection
+    partner: np.ndarray
+    probability: np.ndarray
+    alone: np.ndarray
+    ids: np.ndarray
     translator: Translator | None
     summary: MergeSummary
     _links: str | None  # the fingerprint of the links as they were found
+
+    def __len__(self) -> int:
+        return len(self.ids)
 
     def __repr__(self) -> str:
         counts = self.summary
         joined = f"{counts.linked:,} in both, {counts.unsure:,} links too unsure to join rows"
         return f"Merged({counts.rows:,} rows: {counts.from_b:,} of B, {counts.translated:,} of A alone; {joined})"
 
-    def duplicates(self) -> dict[str, np.ndarray]:
-        """Every row of A as columns: a (its id or row), b (the same object in B, None where it is new), probability."""
-        partner_b = np.full(len(self.rows.a), -1, np.int64)
-        linked = np.flatnonzero(self.rows.partner >= 0)
-        partner_b[self.rows.partner[linked]] = linked
-        ids = names(self.rows.b)
-        found = np.empty(len(partner_b), object)
-        found[:] = [None if row < 0 else ids[row] for row in partner_b]
-        chance = np.where(partner_b < 0, np.nan, self.rows.probability[partner_b])
-        return {"a": names(self.rows.a), "b": found, "probability": chance}
-
     def columns(self) -> dict[str, Any]:
-        """The same, as the table of this result."""
-        return {name: values.tolist() for name, values in self.duplicates().items()}
+        """Every row of A: a (its id or row), b (the same object in B, None where it is new), probability."""
+        partner_b = np.full(len(self.a), -1, np.int64)
+        linked = np.flatnonzero(self.partner >= 0)
+        partner_b[self.partner[linked]] = linked
+        ids = names(self.b)
+        found = [None if row < 0 else ids[row] for row in partner_b]
+        chance = np.where(partner_b < 0, np.nan, self.probability[partner_b])
+        return {"a": names(self.a), "b": found, "probability": chance}
 
     def _repr_html_(self) -> str:
         summary = self.summary
@@ -138,28 +160,37 @@ class Merged(Tabled):
             figures.append(("Warning", summary.warning))
         return card(headline, figures, (), ())
 
+    def payload(self, start: int, stop: int) -> pa.Table:
+        """What rows start…stop−1 are, see `joined_table`."""
+        n_b = len(self.b)
+        old, new = np.arange(start, min(stop, n_b)), self.alone[max(start - n_b, 0) : max(stop - n_b, 0)]
+        rows_a = np.concatenate([self.partner[old], new])
+        rows_b = np.concatenate([old, np.full(len(new), -1)])
+        chance = np.concatenate([self.probability[old], np.full(len(new), np.nan)])
+        return joined_table(self.a, self.b, rows_a, rows_b, chance)
+
     def batches(self, *, payload: bool = True, progress: ProgressListener | None = None) -> Iterator[Batch]:
         """All rows, some megabytes at a time; A's are translated as they come."""
-        rows, width, n_b = self.rows, self.summary.dimension, len(self.rows.b)
-        dtype = np.dtype(np.float16 if rows.b.vectors.dtype == np.float16 else np.float32)
+        width, n_b = self.summary.dimension, len(self.b)
+        dtype = np.dtype(np.float16 if self.b.vectors.dtype == np.float16 else np.float32)
         size = max(1, BATCH_BYTES // (width * dtype.itemsize))
         began = time.monotonic()
-        for start in range(0, max(len(rows), 1), size):
-            stop = min(start + size, len(rows))
+        for start in range(0, max(len(self), 1), size):
+            stop = min(start + size, len(self))
             vectors = np.zeros((stop - start, width), dtype)
             here = max(min(stop, n_b) - start, 0)
             if here:
-                vectors[:here, : rows.b.dimension] = fitted(numbers(rows.b, slice(start, start + here)), dtype)
+                vectors[:here, : self.b.dimension] = fitted(numbers(self.b, slice(start, start + here)), dtype)
             if stop > n_b:
-                new = numbers(rows.a, rows.alone[max(start - n_b, 0) : stop - n_b])
+                new = numbers(self.a, self.alone[max(start - n_b, 0) : stop - n_b])
                 new = new if self.translator is None else self.translator.transform(new)
                 vectors[here:, : new.shape[1]] = fitted(new, dtype)
-            forget_pages(rows.a.vectors)
-            forget_pages(rows.b.vectors)
-            yield Batch(vectors, rows.ids[start:stop], rows.payload(start, stop) if payload else None)
+            forget_pages(self.a.vectors)
+            forget_pages(self.b.vectors)
+            yield Batch(vectors, self.ids[start:stop], self.payload(start, stop) if payload else None)
             if progress is not None:
                 rate = stop / max(time.monotonic() - began, 1e-9)
-                progress(Progress(stop, len(rows), self.summary.linked, None, "writing", rows_per_second=rate))
+                progress(Progress(stop, len(self), self.summary.linked, None, "writing", rows_per_second=rate))
 
     def write(
         self, to: str | Path | Store | None = None, *, replace: bool = False, progress: ProgressListener | None = None
@@ -183,16 +214,18 @@ class Merged(Tabled):
             batches = self.batches(payload=to.keeps_payload, progress=progress)
             if to.keeps_payload or to.address.path is None:
                 return to.write(batches, metadata=about, replace=replace)
-            with table_beside(to.address.path, self.rows, replace=replace):
+
+            def part(start: int, stop: int) -> pa.Table:
+                return self.payload(start, stop).add_column(0, "id", id_column(self.ids[start:stop]))
+
+            with table_beside(to.address.path, len(self), part, replace=replace):
                 return to.write(batches, metadata=about, replace=replace)
 
     def collection(self) -> Collection:
         """The whole of it in memory."""
-        import pyarrow as arrow
-
-        parts = list(self.batches())
-        table = arrow.concat_tables([part.payload for part in parts if part.payload is not None])
-        return Collection(np.concatenate([part.vectors for part in parts]), self.rows.ids, table, name="merged")
+        parts = list(self.batches(payload=False))
+        vectors = np.concatenate([part.vectors for part in parts])
+        return Collection(vectors, self.ids, self.payload(0, len(self)), name="merged")
 
 
 @shows_progress
@@ -244,41 +277,44 @@ def merge(
     pairs, probability = pairs_of(links, left, right, force=how.force)
     cloud = prepare(left, centre=False, skip_zero=how.skip_zero, side="A")
     forget_pages(left.vectors)
-    translator = None
-    if not how.union_only:
-        translator = how.translator
-        if translator is None:
-            paired = paired_rows(pairs, probability, left, right)
-            translator = fit_translator(paired, how.map, random_state=how.random_state, progress=progress)
-        if translator.dimensions != (left.dimension, right.dimension):
-            raise InputError(
-                f"The translator takes {translator.dimensions[0]:,} numbers to {translator.dimensions[1]:,}, and A and "
-                f"B have {left.dimension:,} and {right.dimension:,}; fit one to these collections."
-            )
+    translator = None if how.union_only else how.translator
+    if translator is None and not how.union_only:
+        paired = paired_rows(pairs, probability, left, right)
+        translator = fit_translator(paired, how.map, random_state=how.random_state, progress=progress)
+    if translator is not None and translator.dimensions != (left.dimension, right.dimension):
+        raise InputError(
+            f"The translator takes {translator.dimensions[0]:,} numbers to {translator.dimensions[1]:,}, and A and "
+            f"B have {left.dimension:,} and {right.dimension:,}; fit one to these collections."
+        )
     chosen = one_to_one(pairs, probability)
     chosen = chosen[probability[chosen] >= how.sure]
-    left_out = np.setdiff1d(np.arange(len(left)), cloud.rows)
-    rows = MergedRows.of(left, right, pairs[chosen], probability[chosen], left_out)
-    if rows.payload_warning is not None:
-        warnings.warn(rows.payload_warning, ShuffledPayloadWarning, stacklevel=2)
-    union = translator is None
+    joined, sure = pairs[chosen], probability[chosen]
+    partner, chance = np.full(len(right), -1, np.int64), np.full(len(right), np.nan)
+    partner[joined[:, 1]], chance[joined[:, 1]] = joined[:, 0], sure
+    alone = np.setdiff1d(cloud.rows, joined[:, 0])  # vectors without a direction go nowhere
+    ids, ids_of_a = joined_ids(names(right), names(left)[alone])
+    warning = None if translator is None else translator.warning
+    can_tell = are_calibrated(links) and bool((sure < 1).any())
+    misfit = payload_misfit(left, right, joined, sure)
     summary = MergeSummary(
-        rows=len(rows),
+        rows=len(ids),
         from_b=len(right),
         linked=len(chosen),
-        translated=0 if union else len(rows.alone),
-        hidden=rows.hidden if are_calibrated(links) else None,
+        translated=0 if translator is None else len(alone),
+        hidden=round(float((1 - chance)[partner >= 0].sum()), 2) if can_tell else None,
         unsure=int((probability < how.sure).sum()),
-        left_out=len(np.setdiff1d(left_out, pairs[chosen, 0])),
-        dimension=max(left.dimension, right.dimension) if union else right.dimension,
-        space="both" if union else "b",
-        ids_of_a=rows.ids_of_a,
-        warning=None if translator is None else translator.warning,
+        left_out=len(left) - len(joined) - len(alone),
+        dimension=max(left.dimension, right.dimension) if translator is None else right.dimension,
+        space="both" if translator is None else "b",
+        ids_of_a=ids_of_a,
+        warning=warning,
+        payload_warning=misfit,
     )
-    if summary.warning is not None:
-        warnings.warn(summary.warning, WrongLinksWarning, stacklevel=2)
+    for sentence, kind in ((misfit, ShuffledPayloadWarning), (warning, WrongLinksWarning)):
+        if sentence is not None:
+            warnings.warn(sentence, kind, stacklevel=2)
     found = links.summary.found if isinstance(links, Links) else None
-    merged = Merged(rows, translator, summary, found)
+    merged = Merged(left, right, partner, chance, alone, ids, translator, summary, found)
     if to is not None:
         merged.write(to, replace=replace, progress=progress)
     return merged
