@@ -134,7 +134,7 @@ def merges(racers: Racers, place: str) -> list[str]:
     said = racers.at_once(*words, "-o", place)
     assert said.count(DONE) == 1, said
     expected = merge(a, b, Links.load(racers.folder / f"links_{'ab'[said.index(DONE)]}.parquet"), map="procrustes")
-    assert len(open_collection(place)) == len(expected.rows), said
+    assert len(open_collection(place)) == len(expected), said
     return said
 
 
