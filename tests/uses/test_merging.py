@@ -146,7 +146,7 @@ def test_what_is_written_is_what_was_planned(tmp_path: Path, target: str) -> Non
     found, expected = open_collection(to), planned.collection()
     np.testing.assert_allclose(np.asarray(found.vectors, np.float32), expected.vectors, atol=1e-6)
     assert found.ids is not None and expected.ids is not None and found.ids.tolist() == expected.ids.tolist()
-    beside = tmp_path / "merged.parquet"
+    beside = tmp_path / "merged.rows.parquet"
     assert beside.exists() == target.endswith(".npy")
     assert expected.payload is not None
     names = expected.payload.column_names
