@@ -19,7 +19,6 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -28,7 +27,7 @@ from typing import Any
 
 from fuzz import specimens
 from fuzz.running import Fault, begin, forget, said
-from fuzz.targets import BY_NAME, SHARED, TARGETS, copied
+from fuzz.targets import BY_NAME, TARGETS
 
 MEMORY = 1_000_000_000
 ADDRESSES = 4 * MEMORY
@@ -36,8 +35,12 @@ ADDRESSES = 4 * MEMORY
 SECONDS = 20.0
 FIRST_SECONDS = 120.0
 """How long a case may take, and the first one, for which everything is imported."""
-TOLD = 500
 TOO_MUCH = "fault: took more memory than it may: "
+WAYS = 5
+"""Ways in which a kept input is read."""
+Case = tuple[str, int]
+"""The name of a target, perhaps with @ and more, and a seed; where it is negative, what is there is read as it is."""
+_spawn = multiprocessing.get_context("spawn")
 
 
 @dataclass
@@ -51,38 +54,47 @@ class Tally:
     slowest: float = 0.0
     peak: int = 0
 
+    def note(self, case: Case, ended: str, peak: int, seconds: float) -> None:
+        """Count one case."""
+        self.cases += 1
+        self.peak, self.slowest = max(self.peak, peak), max(self.slowest, seconds)
+        self.seconds += seconds
+        self.ended["fault" if ended.startswith("fault") else ended] += 1
+        if ended.startswith("fault") and len(self.faults) < 20:
+            self.faults.append({"target": case[0], "seed": case[1], "what": ended[-500:]})
 
-WAYS = 5
-"""Ways in which a kept input is read."""
-Case = tuple[str, int]
-"""The name of a target, perhaps with @ and more, and a seed; where it is negative, what is there is read as it is."""
 
-
-def run_all(
-    counts: dict[str, int],
-    folder: Path,
-    *,
-    first: int = 0,
-    keep: Path | None = None,
-    told: Callable[[dict[str, Tally]], None] | None = None,
-) -> dict[str, Tally]:
+def run_all(counts: dict[str, int], folder: Path, *, first: int = 0, keep: Path | None = None) -> dict[str, Tally]:
     """Run so many cases of each target, with seeds from `first` on.
 
-    keep: a folder where the files of each case that ended in a fault are left. told: hears of what there is so far.
+    keep: a folder where the files of each case that ended in a fault are left.
     """
     _made_in_child(list(counts), folder)
     tallies = {name: Tally() for name in counts}
-    alone = {name for name in counts if BY_NAME[name].lives < SHARED}
-    together = [(name, first + each) for name, count in counts.items() if name not in alone for each in range(count)]
-    Random(first).shuffle(together)  # a part of a long campaign has some of each
-    for start in range(0, len(together), SHARED):
-        _run_cases(together[start : start + SHARED], SHARED, folder, tallies, keep)
-        if told is not None:
-            told(tallies)
-    for name in sorted(alone):
-        cases = [(name, first + each) for each in range(counts[name])]
-        _run_cases(cases, BY_NAME[name].lives, folder, tallies, keep)
+    for lives in sorted({BY_NAME[name].lives for name in counts}):
+        alike = [name for name in counts if BY_NAME[name].lives == lives]
+        _run_cases([(name, first + each) for name in alike for each in range(counts[name])], folder, tallies, keep)
     return tallies
+
+
+def replay(kept: list[Path], folder: Path) -> list[tuple[str, str]]:
+    """Read what each of these folders holds in several ways; the names of those that end in a fault, and how.
+
+    A folder is called by its target, a dash and anything without one.
+    """
+    _made_in_child([], folder)
+    names = {f"{path.name.rpartition('-')[0].replace('-', ' ')}@{path.name}": path for path in kept}
+    for name, path in names.items():
+        shutil.copytree(path, folder / "right" / name)
+    tallies = {name: Tally() for name in names}
+    _run_cases([(name, -way) for name in names for way in range(1, WAYS)], folder, tallies, None)
+    return [(names[name].name, tally.faults[0]["what"]) for name, tally in tallies.items() if tally.faults]
+
+
+def shares(cases: int) -> dict[str, int]:
+    """How many of all cases each target gets; at least one."""
+    whole = sum(target.share for target in TARGETS)
+    return {target.name: max(1, round(cases * target.share / whole)) for target in TARGETS}
 
 
 def _made_in_child(names: list[str], folder: Path) -> None:
@@ -95,9 +107,8 @@ def _made_in_child(names: list[str], folder: Path) -> None:
 
 
 def _make(names: list[str], folder: Path) -> None:
-    shared = folder / "shared"
-    shared.mkdir(parents=True)
-    specimens.make_shared(shared)
+    (folder / "shared").mkdir(parents=True)
+    specimens.make_shared(folder / "shared")
     for name in names:
         place = folder / "right" / name
         place.mkdir(parents=True)
@@ -106,11 +117,11 @@ def _make(names: list[str], folder: Path) -> None:
     os._exit(0)  # without waiting for a client's threads
 
 
-def _run_cases(cases: list[Case], lives: int, folder: Path, tallies: dict[str, Tally], keep: Path | None) -> None:
-    """Run cases in processes of so many at most."""
-    done = 0
-    while done < len(cases):
-        done += _run_process(cases[done : done + lives], folder, tallies, keep)
+def _run_cases(cases: list[Case], folder: Path, tallies: dict[str, Tally], keep: Path | None) -> None:
+    """Run cases in processes of so many at most as their targets allow."""
+    while cases:
+        lives = BY_NAME[cases[0][0].partition("@")[0]].lives
+        cases = cases[_run_process(cases[:lives], folder, tallies, keep) :]
 
 
 def _run_process(cases: list[Case], folder: Path, tallies: dict[str, Tally], keep: Path | None) -> int:
@@ -121,51 +132,34 @@ def _run_process(cases: list[Case], folder: Path, tallies: dict[str, Tally], kee
     there.close()
     done, fault = 0, None
     try:
-        for name, seed in cases:
+        for case in cases:
             if not here.poll(SECONDS if done else FIRST_SECONDS):
-                fault = f"no answer within {SECONDS:.0f} s"
+                fault = f"fault: no answer within {SECONDS:.0f} s"
                 break
             ended, peak, seconds = here.recv()
             done += 1
-            _note(tallies[name], name, seed, ended, peak, seconds)
+            tallies[case[0]].note(case, ended, peak, seconds)
             if ended.startswith(TOO_MUCH):
                 break
     except EOFError:
         process.join()
-        fault = f"the process ended with {process.exitcode}"
+        fault = f"fault: the process ended with {process.exitcode}"
     if fault is not None:
-        name, seed = cases[done]
-        _note(tallies[name], name, seed, f"fault: {fault}", 0, SECONDS)
-        _keep(name, seed, fault, folder, keep)
+        tallies[cases[done][0]].note(cases[done], fault, 0, SECONDS)
+        _keep(cases[done], fault, folder, keep)
         done += 1
-        process.kill()
-    process.join(SECONDS)
-    if process.is_alive():
-        process.kill()
-        process.join()
+    process.kill()
+    process.join()
     here.close()
     return done
 
 
-def _note(tally: Tally, target: str, seed: int, ended: str, peak: int, seconds: float) -> None:
-    tally.cases += 1
-    tally.peak = max(tally.peak, peak)
-    tally.seconds += seconds
-    tally.slowest = max(tally.slowest, seconds)
-    if not ended.startswith("fault"):
-        tally.ended[ended] += 1
-        return
-    tally.ended["fault"] += 1
-    if len(tally.faults) < 20:
-        tally.faults.append({"target": target, "seed": seed, "what": ended[-TOLD:]})
-
-
-def _keep(target: str, seed: int, what: str, folder: Path, keep: Path | None) -> None:
+def _keep(case: Case, what: str, folder: Path, keep: Path | None) -> None:
     """Leave the files of a case, and what is wrong with it."""
     if keep is None:
         return
     keep.mkdir(parents=True, exist_ok=True)
-    name = f"{target}-{seed}".replace(" ", "-")
+    name = f"{case[0]}-{case[1]}".replace(" ", "-")
     (keep / f"{name}.txt").write_text(what)
     if (folder / "work").exists():
         shutil.copytree(folder / "work", keep / name, dirs_exist_ok=True)
@@ -177,23 +171,22 @@ def _work(cases: list[Case], folder: Path, told: Any, keep: Path | None) -> None
     specimens.use_shared(folder / "shared")
     os.chdir(folder)
     begin(folder / "said.txt")
-    work = folder / "work"
     before = dict[str, int]()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for name, seed in cases:
         if name not in before:  # everything is imported before the memory is measured
             _limit(None)
             if seed >= 0:
-                _case(name, folder, work, Random(f"{name} warm"), right=True)
+                _case(name, folder, Random(f"{name} warm"), right=True)
             before[name] = _peak()
             _limit(ADDRESSES)
         began = time.monotonic()
-        ended = _case(name, folder, work, Random(f"{name} {seed}"), right=seed < 0)
+        ended = _case(name, folder, Random(f"{name} {seed}"), right=seed < 0)
         used = _peak() - before[name]
         if used > MEMORY:
             ended = f"{TOO_MUCH}{used:,} bytes"
         if ended.startswith("fault"):
-            _keep(name, seed, ended, folder, keep)
+            _keep((name, seed), ended, folder, keep)
         told.send((ended, used, time.monotonic() - began))
         if used > MEMORY:
             break
@@ -208,10 +201,11 @@ def _limit(more: int | None) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
 
 
-def _case(name: str, folder: Path, work: Path, rng: Random, *, right: bool = False) -> str:
+def _case(name: str, folder: Path, rng: Random, *, right: bool) -> str:
     """How one case ended; 'fault: …' where it may not end so."""
-    target = BY_NAME[name.partition("@")[0]]
-    copied(folder / "right" / name, work)
+    target, work = BY_NAME[name.partition("@")[0]], folder / "work"
+    shutil.rmtree(work, ignore_errors=True)
+    shutil.copytree(folder / "right" / name, work)
     try:
         if not right:
             target.mutate(work, rng)
@@ -225,31 +219,8 @@ def _case(name: str, folder: Path, work: Path, rng: Random, *, right: bool = Fal
     return ended
 
 
-def replay(kept: list[Path], folder: Path) -> list[tuple[str, str]]:
-    """Read what each of these folders holds in several ways; the names of those that end in a fault, and how.
-
-    A folder is called by its target, a dash and anything without one.
-    """
-    _made_in_child([], folder)
-    names = {f"{path.name.rpartition('-')[0].replace('-', ' ')}@{path.name}": path for path in kept}
-    for name, path in names.items():
-        shutil.copytree(path, folder / "right" / name)
-    tallies = {name: Tally() for name in names}
-    _run_cases([(name, -way) for name in names for way in range(1, WAYS)], SHARED, folder, tallies, None)
-    return [(names[name].name, tally.faults[0]["what"]) for name, tally in tallies.items() if tally.faults]
-
-
 def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-def shares(cases: int) -> dict[str, int]:
-    """How many of all cases each target gets; at least one."""
-    whole = sum(target.share for target in TARGETS)
-    return {target.name: max(1, round(cases * target.share / whole)) for target in TARGETS}
-
-
-_spawn = multiprocessing.get_context("spawn")
 
 
 def main() -> None:
@@ -264,21 +235,16 @@ def main() -> None:
     counts = dict.fromkeys(given.only, given.cases) if given.only else shares(given.cases)
     began = time.monotonic()
     with TemporaryDirectory(prefix="veclink-fuzz-") as folder:
-
-        def told(tallies: dict[str, Tally]) -> None:
-            if given.out is not None:
-                given.out.write_text(json.dumps(_result(tallies, time.monotonic() - began), indent=1) + "\n")
-
-        tallies = run_all(counts, Path(folder), first=given.first, keep=given.keep, told=told)
-        told(tallies)
-    result = _result(tallies, time.monotonic() - began)
+        result = _result(run_all(counts, Path(folder), first=given.first, keep=given.keep), began)
+    if given.out is not None:
+        given.out.write_text(json.dumps(result, indent=1) + "\n")
     for name, each in result["targets"].items():
         print(f"{name:16} {each['cases']:7,} cases {each['seconds']:7.1f} s {each['peak_mb']:5} MB  {each['ended']}")
     print(f"{result['cases']:,} cases, {result['faults']:,} faults, {result['seconds']:,.0f} s")
     sys.exit(1 if result["faults"] else 0)
 
 
-def _result(tallies: dict[str, Tally], seconds: float) -> dict[str, Any]:
+def _result(tallies: dict[str, Tally], began: float) -> dict[str, Any]:
     targets = {
         name: {
             "cases": tally.cases,
@@ -293,7 +259,7 @@ def _result(tallies: dict[str, Tally], seconds: float) -> dict[str, Any]:
     return {
         "cases": sum(tally.cases for tally in tallies.values()),
         "faults": sum(tally.ended["fault"] for tally in tallies.values()),
-        "seconds": round(seconds),
+        "seconds": round(time.monotonic() - began),
         "limits": {"memory_bytes": MEMORY, "seconds": SECONDS},
         "machine": {"python": platform.python_version(), "system": platform.system(), "cores": os.cpu_count()},
         "targets": targets,
