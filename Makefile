@@ -5,7 +5,7 @@
 # make docs   build the documentation site into build/docs; make docs-serve shows it while it is written
 # make lowest tests with the lowest versions that pyproject.toml allows, in an environment of their own
 # make coverage  which lines of src all tests run, also in processes that they start
-# make faults kill every command that writes, on every target: half an hour, results committed
+# make faults kill every command that writes, on every target: an hour, results committed
 # make races  two runs that write to one place at once, 20 times for each command and target: results committed
 # make fuzz   100,000 mutated inputs to every reader, option and URL (CASES=...), about half an hour on one core
 # make audit  ask pip-audit about known holes in what is installed; needs the network
@@ -33,7 +33,7 @@ test-all: $(VENV)/installed-for-tests browser lint
 	$(MAKE) lowest
 
 faults: $(VENV)/installed-for-tests
-	$(BIN)/python tests/faults/long_run.py --kills 500 --jobs 2 --out bench/results/faults/kills.json
+	$(BIN)/python tests/faults/long_run.py --kills 500 --out bench/results/faults/kills.json
 
 races: $(VENV)/installed-for-tests
 	RACES=20 RACES_OUT=bench/results/faults/races.json $(BIN)/python -m pytest -q tests/stores/test_races.py

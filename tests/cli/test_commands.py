@@ -19,7 +19,6 @@ from report.test_report import unpacked
 from veclink.cli.app import COMMANDS, MOVED, app
 from veclink.cli.shared import print_json
 from veclink.data.links import Links
-from veclink.data.summary import Summary
 
 __all__ = ["files"]  # a fixture
 
@@ -95,34 +94,6 @@ def test_bare_files_are_evaluated_and_merged_by_titles_in_tables(files: Path, tm
     assert code == 0 and sorted(set(table["title"])) == sorted(f"Paper number {row}" for row in range(120))
     code, _, told = run("eval", links, "--truth", files / "truth.csv", *payload)
     assert code == 2 and "are for --by" in told
-
-
-def test_links_that_name_ids_are_used_only_with_collections_that_have_them(files: Path, tmp_path: Path) -> None:
-    """Where the ids came from a table that is forgotten, row numbers would be written in their place."""
-    links, payload = tmp_path / "links.parquet", []
-    pairs = np.array([[int(line["a"]), int(line["b"])] for line in csv.DictReader((files / "truth.csv").open())])
-    for side in "ab":
-        ids = "".join(f"{side}-{row}\n" for row in range(120))
-        (tmp_path / f"{side}.csv").write_text("id\n" + ids)
-        payload += [f"--payload-{side}", tmp_path / f"{side}.csv"]
-    named = ([f"{side}-{row}" for row in rows] for side, rows in zip("ab", pairs.T.tolist(), strict=True))
-    ids_a, ids_b = (np.array(each, object) for each in named)
-    Links(pairs, np.ones(len(pairs)), Summary("span", 120, 120, len(pairs)), ids_a=ids_a, ids_b=ids_b).save(links)
-    collections = (files / "a.npy", files / "b.npy")
-    for command, output in (
-        (("merge", *collections, "--links", links, "--union-only", "--yes"), "merged.parquet"),
-        (("merge", *collections, "--links", links, "--dedupe", "--yes"), "known.csv"),
-        (("cluster", *collections, "--links", links), "clusters.csv"),
-        (("report", links, *collections), "links.html"),
-    ):
-        code, _, told = run(*command, "-o", tmp_path / output)
-        assert code == 1 and "other ids than A has" in told and "--payload-a FILE" in told, command
-        assert not (tmp_path / output).exists()
-        code, _, told = run(*command, "-o", tmp_path / output, *payload)
-        assert code == 0, (command, told)
-    assert "a-7" in veclink.open_collection(tmp_path / "merged.parquet").payload.column("id_a").to_pylist()
-    for output in ("known.csv", "clusters.csv"):
-        assert "a-7" in (tmp_path / output).read_text()
 
 
 def test_a_file_is_not_linked_with_itself(files: Path, tmp_path: Path) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import subprocess
-import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,6 @@ from grown_papers import first_links, fitted, grown_papers
 from killed_steps import IMPORT_FIRST, KILL_BEFORE
 from veclink import Linker, Links
 from veclink.cli.app import app
-from veclink.data.summary import Summary
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "new-rows.md"
 CODE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -49,46 +46,6 @@ for step, folder in folders:
     ended.append(run(folder, step))
     assert run(folder, 0) == 0
 print(json.dumps(ended))
-"""
-
-STOPPED = f"""
-import hashlib, json, os, signal, sys, time
-from veclink.cli.app import main
-{IMPORT_FIRST}
-def started(new, *steps):
-    child = os.fork()
-    if not child:
-        left = list(steps)
-        def hook(event, arguments):
-            if left and event == left[0][0] and left[0][1] in map(str, arguments):
-                left.pop(0)
-                if not left:
-                    os.kill(os.getpid(), signal.SIGSTOP)
-        sys.argv = ["veclink", "match", new + ".npy", "--linker", "linker", "--against", "b.npy"]
-        sys.argv += ["-o", new + ".csv", "-q", "--update"]
-        sys.addaudithook(hook)
-        main()
-    if steps:
-        assert os.WIFSTOPPED(os.waitpid(child, os.WUNTRACED)[1])
-    return child
-
-def ended(child):
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-LOCK = ".veclink-" + hashlib.sha256(os.fsencode(os.path.realpath("linker"))).hexdigest()[:16] + ".lock"
-LOADED = ("open", os.path.abspath(LOCK))
-if sys.argv[1] == "loaded":  # the one has read the linker and found its links; the other comes and goes meanwhile
-    tuesday = started("tuesday", LOADED)
-    codes = [ended(started("monday"))]
-    os.kill(tuesday, signal.SIGCONT)
-else:  # the one is about to put its linker in place when the other, which has read the older one, comes to save
-    monday = started("monday", ("ctypes.dlsym", "renameat2"))
-    tuesday = started("tuesday", LOADED)
-    os.kill(tuesday, signal.SIGCONT)
-    time.sleep(1)
-    os.kill(monday, signal.SIGCONT)
-    codes = [ended(monday)]
-print(json.dumps([*codes, ended(tuesday)]))
 """
 
 
@@ -180,18 +137,6 @@ def test_the_walk_cuts_both_ways(files: Path, walked: dict[str, str]) -> None:
     assert (more.probability >= 0.3).all() and more.considered is not None
 
 
-@pytest.mark.parametrize("ending", [".csv", ".parquet"])
-@pytest.mark.parametrize("wish", [("--precision", "0.9"), ("--probability", "0.1"), ("--links", "0")])
-def test_a_cut_of_no_links_is_empty_and_says_why(ending: str, wish: tuple[str, str], tmp_path: Path) -> None:
-    source, cut = tmp_path / f"none{ending}", tmp_path / f"cut{ending}"
-    summary = Summary("span", 5, 6, 0, verdict="not linkable", reasons=("Too few rows: 5.",))
-    Links(np.empty((0, 2), int), np.empty(0), summary).save(source)
-    told = CliRunner().invoke(app, ["cut", str(source), *wish, "-o", str(cut)])
-    assert told.exit_code == 3 and "links only" not in told.stdout
-    assert "holds no pairs to choose from; the verdict is “not linkable”. Too few rows: 5." in told.stdout
-    assert len(Links.load(cut)) == 0 and Links.load(cut).summary.verdict == "not linkable"
-
-
 def test_match_prints_json_and_refuses_what_it_cannot_use(tmp_path: Path) -> None:
     grown = grown_papers()
     linker = fitted()
@@ -214,27 +159,6 @@ def content(folder: Path) -> dict[str, Any]:
     left = (path for path in sorted(folder.rglob("*")) if not path.name.startswith(".veclink-"))
     files = [path for path in left if path.is_file()]
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
-
-
-@pytest.mark.parametrize("moment", ["loaded", "saving"])
-def test_of_two_updates_at_once_none_is_lost_silently(tmp_path: Path, moment: str) -> None:
-    """Two real processes on one linker, one of them held up by a signal."""
-    grown = grown_papers()
-    np.save(tmp_path / "b.npy", grown.b)
-    np.save(tmp_path / "monday.npy", grown.new[:25])
-    np.save(tmp_path / "tuesday.npy", grown.new[25:45])
-    fitted().save(tmp_path / "linker")
-    given = [sys.executable, "-c", STOPPED, moment]
-    run = subprocess.run(given, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert run.returncode == 0, run.stderr
-    assert json.loads(run.stdout) == [0, 1] and "was changed by another run meanwhile" in run.stderr
-    assert not (tmp_path / "tuesday.csv").exists()
-    assert Linker.load(tmp_path / "linker").sizes == (265, 300)
-    again = ("match", "tuesday.npy", "--linker", "linker", "--against", "b.npy", "-o", "tuesday.csv", "--update")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path)
-        assert command(*again)[0] == 0
-    assert Linker.load(tmp_path / "linker").sizes == (285, 300)
 
 
 def test_match_refuses_to_write_over_what_its_linker_needs(tmp_path: Path) -> None:

@@ -13,8 +13,6 @@ import pytest
 
 from own_process import alone
 from span_papers import some_papers
-from veclink.errors import StoreError
-from veclink.stores import open_store
 from veclink.stores.protocol import Batch
 
 
@@ -69,13 +67,3 @@ def test_a_signal_ends_a_command_with_its_own_code_and_leaves_nothing(folder: Pa
 
 def test_output_that_nobody_reads_is_no_traceback(folder: Path) -> None:
     assert alone(print_to_nobody, folder) == (1, "")
-
-
-@pytest.mark.stores
-def test_the_error_that_duckdb_makes_of_ctrl_c_stays_ctrl_c(tmp_path: Path) -> None:
-    """DuckDB looks for signals between the parts of a query only: a real one, sent at a moment, may come too late."""
-    with open_store(f"duckdb://{tmp_path}/papers.duckdb#papers", write=True) as store:
-        with pytest.raises(KeyboardInterrupt), store.errors("written"):
-            raise RuntimeError("Query interrupted")
-        with pytest.raises(StoreError, match="another one"), store.errors("written"):
-            raise RuntimeError("another one")

@@ -17,12 +17,6 @@ def test_progress_tells_iteration_links_confidence_and_time_left() -> None:
     assert describe(now, elapsed=30.0) == "iteration 20, 1,234 links, confidence 0.88, at most 2:00 left"
 
 
-def test_progress_leaves_out_what_is_not_known() -> None:
-    assert (
-        describe(Progress(step=3, of=None, links=15, confidence=None, stage="growing"), 2.0) == "iteration 3, 15 links"
-    )
-
-
 def test_progress_never_reaches_stdout(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("veclink.progress.LOG_EVERY", 0.0)
     with showing_progress(quiet=False) as listener:
@@ -56,8 +50,3 @@ def test_of_no_links_no_precision_is_told(capsys: pytest.CaptureFixture[str]) ->
 def test_reading_a_store_shows_rows_rate_and_time_left() -> None:
     now = Progress(50_000, 200_000, 0, None, "reading lancedb:///x#papers", rows_per_second=2_000.0)
     assert describe(now, 25.0) == "50,000 of 200,000 rows, 2,000 a second, 1:15 left"
-
-
-def test_pairs_that_nothing_bears_out_are_not_told_as_links() -> None:
-    now = Progress(step=6, of=None, links=1_483, confidence=0.0, stage="growing (no seeds, searching)")
-    assert describe(now, elapsed=9.0) == "iteration 6, 1,483 pairs tried, no links yet"

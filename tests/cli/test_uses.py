@@ -68,20 +68,6 @@ def test_merge_says_what_it_would_do_and_does_it_only_when_told(files: Path, tmp
     assert len(open_collection(output)) == 420
 
 
-def test_merge_says_before_it_writes_how_many_objects_wrong_links_would_hide(files: Path, tmp_path: Path) -> None:
-    plain = (files / "links.csv").read_text().splitlines()[1:]
-    given = "".join(f"{line},{0.97 if place < 120 else 0.8}\n" for place, line in enumerate(plain))
-    (tmp_path / "links.csv").write_text("a,b,probability\n" + given)
-    sides = ("merge", files / "a.npy", files / "b.npy", "--links", tmp_path / "links.csv", "--map", "procrustes")
-    said = "About 4 objects of A would be lost to wrong links"
-    code, out, err = run(*sides, "-o", tmp_path / "m.npy")
-    assert code == 0 and said in out and said not in err and "120 of them linked" in out
-    code, out, err = run(*sides, "-o", tmp_path / "m.npy", "--yes")
-    assert code == 0 and said in err and said not in out
-    code, out, _ = run(*sides, "-o", tmp_path / "m.npy", "--sure", 0.5, "--json")
-    assert json.loads(out)["hidden"] == pytest.approx(120 * 0.03 + 60 * 0.2)
-
-
 def test_merge_tells_json_alone_on_stdout(files: Path, tmp_path: Path) -> None:
     code, out, _ = merge(files, tmp_path / "m.npy", "--yes", "--json")
     told = json.loads(out)
@@ -175,28 +161,6 @@ def test_merge_never_writes_over_an_input(files: Path) -> None:
     code, _, err = merge(files, files / "b.npy", "--yes", "--replace")
     assert code == 2 and "inputs" in err
     assert (files / "b.npy").read_bytes() == before
-
-
-def test_merge_never_writes_over_the_ids_of_an_input_nor_unasked_over_those_of_another(
-    files: Path, tmp_path: Path
-) -> None:
-    for name in ("a.npy", "a.ids.txt", "b.npy", "b.ids.txt", "links.csv"):
-        (tmp_path / name).write_bytes((files / name).read_bytes())
-    vectors = np.load(tmp_path / "a.npy")
-    (tmp_path / "a.npy").unlink()
-    np.savez(tmp_path / "a.npz", vectors=vectors)
-    (tmp_path / "c.ids.txt").write_text("mine\n")
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    given = ("merge", tmp_path / "a.npz", tmp_path / "b.npy", "--links", tmp_path / "links.csv", "--map", "procrustes")
-    code, _, err = run(*given, "-o", tmp_path / "a.npy", "--yes", "--replace")
-    assert code == 2 and "would replace the ids of the input" in err
-    code, _, err = run(*given, "-o", tmp_path / "c.npy", "--yes")
-    assert code == 1 and "c.ids.txt is there already" in err
-    code, out, _ = run(*given, "-o", tmp_path / "c.npy")
-    assert code == 0 and "c.ids.txt is there already; --replace --yes" in out
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-    assert run(*given, "-o", tmp_path / "c.npy", "--yes", "--replace")[0] == 0
-    assert len(open_collection(tmp_path / "c.npy").ids) == 420
 
 
 def test_translate_fits_saves_and_is_used_again(files: Path, tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import argparse
 import json
 import os
 import random
-import subprocess
 import sys
 import tempfile
 import time
@@ -39,14 +38,11 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--random-state", type=int, default=0)
     parser.add_argument("--only", default="", help="cases with this in their name")
-    parser.add_argument("--jobs", type=int, default=1, help="processes, each with a part of the cases")
-    parser.add_argument("--part", type=int, default=0, help=argparse.SUPPRESS)
-    parser.add_argument("--parts", type=int, default=1, help=argparse.SUPPRESS)
     parser.add_argument("--short", action="store_true", help="some cases of every way of writing")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="veclink-faults-", ignore_cleanup_errors=True) as folder:
-        result = _in_parts(given, Path(folder)) if given.jobs > 1 else _alone(given, Path(folder))
+        result = _alone(given, Path(folder))
     text = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
     if given.out is not None:
         given.out.parent.mkdir(parents=True, exist_ok=True)
@@ -64,30 +60,8 @@ def _alone(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
         os.environ["LD_PRELOAD"] = str(library)  # for the processes that are forked below
     known = all_cases()
     cases = [known[name] for name in (SHORT if given.short else known) if given.only in name]
-    result = run(folder, cases[given.part :: given.parts], given.kills, given.random_state)
+    result = run(folder, cases, given.kills, given.random_state)
     return {"counted": "the C library's calls" if library is not None else "Python's own calls", **result}
-
-
-def _in_parts(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """The same in several processes, and their results as one."""
-    running, share = [], -(-given.kills // given.jobs)
-    for part in range(given.jobs):
-        more = ["--part", part, "--parts", given.jobs, "--kills", share, "--random-state", given.random_state + part]
-        told = [*more, "--only", given.only, "--out", folder / f"{part}.json"]
-        words = [sys.executable, __file__, *map(str, told)]
-        running.append(subprocess.Popen(words, stdout=subprocess.DEVNULL))
-    for process in running:
-        process.wait()
-    results = [json.loads((folder / f"{part}.json").read_text()) for part in range(given.jobs)]
-    joined: dict[str, Any] = dict(results[0])
-    for other in results[1:]:
-        for key in ("kills", "at_points", "at_any_moment", "ended_before", "reruns_equal", "reruns"):
-            joined[key] += other[key]
-        joined["found"] = dict(Counter(joined["found"]) + Counter(other["found"]))
-        joined["wrong"] += other["wrong"]
-        joined["cases"] |= other["cases"]
-        joined["seconds"] = max(joined["seconds"], other["seconds"])
-    return joined
 
 
 def run(root: Path, cases: list[Any], kills: int, random_state: int) -> dict[str, Any]:

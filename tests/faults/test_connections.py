@@ -63,19 +63,6 @@ def test_a_table_whose_connection_is_cut_while_it_is_replaced_stays(server: str,
     assert np.array_equal(open_collection(url).vectors, NEW)
 
 
-def test_links_whose_connection_is_cut_are_all_there_or_none(server: str) -> None:
-    url = f"{server}&table=links"
-    older = {(row, row): 0.5 for row in range(50)}
-    with open_store(url, write=True) as store:
-        store.put_links(older, [])
-    with open_store(url, write=True) as store, pytest.raises(StoreError):
-        assert store.links() == older
-        cut_all(server)
-        store.put_links({pair: 0.9 for pair in older}, [])
-    with open_store(url) as store:
-        assert store.links() == older
-
-
 def test_a_command_whose_server_goes_away_ends_with_one_sentence(server: str, tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", NEW)
     np.save(tmp_path / "b.npy", NEW)

@@ -60,15 +60,3 @@ def test_what_is_written_to_a_chroma_server_comes_back(server: str) -> None:
     assert open_collection(f"{url}?where=year>=2018").ids.tolist() == [
         name for name, year in zip(ids.tolist(), payload.column("year").to_pylist(), strict=True) if year >= 2018
     ]
-
-
-def test_links_are_written_to_a_chroma_server_and_its_rows_annotated(server: str) -> None:
-    url = f"{server}/annotated"
-    with open_store(url, write=True) as store:
-        store.write([Batch(rows_of(5), ids_of("int", 5), payload_of(5))])
-        store.annotate({5: (70, 0.9), 8: (80, 0.8)})
-        assert store.annotations()[5] == (70, 0.9) and store.annotations()[11] == (None, None)
-    with open_store(f"{server}/links", write=True) as store:
-        store.put_links({(5, 70): 0.9, (8, 80): 0.8}, [])
-        store.put_links({(11, 90): 0.7}, [(8, 80)])
-        assert store.links() == {(5, 70): 0.9, (11, 90): 0.7}

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from scratch_left import left_in
 from veclink.cli.app import app
 from veclink.data.links import Links
 from veclink.data.summary import Summary
 from veclink.errors import InputError
-from veclink.stores import open_collection, open_store
+from veclink.stores import open_store
 from veclink.stores.protocol import Batch
 from veclink.uses.exporting import annotate, export_links
 
@@ -61,14 +60,3 @@ def test_notes_for_one_side_are_not_written_to_the_other(tmp_path: Path) -> None
 def contents(folder: Path) -> dict[str, tuple[int, bytes]]:
     files = (path for path in folder.rglob("*") if path.is_file())
     return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
-
-
-def test_reading_chroma_leaves_its_files_as_they_are(tmp_path: Path, scratch: Path) -> None:
-    url = f"chroma://{tmp_path}/c#papers"
-    vectors = np.random.default_rng(0).normal(size=(50, 8)).astype(np.float32)
-    with open_store(url, write=True) as store:
-        store.write([Batch(vectors, np.arange(50))])
-    before = contents(tmp_path)
-    assert np.allclose(open_collection(url).vectors, vectors)
-    assert contents(tmp_path) == before
-    assert not left_in(scratch)

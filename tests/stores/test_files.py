@@ -77,12 +77,6 @@ def test_vectors_on_disk_stay_on_disk(tmp_path: Path, write: Callable[[Path, np.
     assert isinstance(open_collection(write(tmp_path, numbers("float16"))).vectors, np.memmap)
 
 
-def test_fortran_order_comes_back_too(tmp_path: Path) -> None:
-    vectors = np.asfortranarray(numbers("float32"))
-    for write in (as_npy, as_npz):
-        assert np.array_equal(open_collection(write(tmp_path, vectors)).vectors, vectors)
-
-
 def test_npz_and_safetensors_bring_ids_and_scale(tmp_path: Path) -> None:
     fields = {"embeddings": numbers("int8"), "ids": np.arange(N) * 10, "scale": np.full((1, D), 0.5, np.float32)}
     np.savez(tmp_path / "x.npz", **fields)
@@ -91,16 +85,6 @@ def test_npz_and_safetensors_bring_ids_and_scale(tmp_path: Path) -> None:
         read = open_collection(tmp_path / name)
         assert read.ids.tolist() == [0, 10, 20, 30, 40, 50, 60]
         assert np.array_equal(read.scale, fields["scale"])
-
-
-def test_safetensors_bfloat16_is_widened_exactly(tmp_path: Path) -> None:
-    import torch
-    from safetensors.torch import save_file as save_torch
-
-    vectors = torch.from_numpy(numbers("float32")).to(torch.bfloat16)
-    save_torch({"embedding": vectors}, tmp_path / "x.safetensors")
-    read = open_collection(tmp_path / "x.safetensors").vectors
-    assert read.dtype == np.float32 and np.array_equal(read, vectors.float().numpy())
 
 
 @pytest.mark.parametrize("ids", [TEXT_IDS, list(range(100, 100 + N))])
@@ -119,22 +103,6 @@ def test_parquet_and_jsonl_bring_ids_and_payload(tmp_path: Path, ids: list[objec
         assert np.array_equal(read.vectors, vectors) and read.vectors.dtype == np.float32
         assert read.ids is not None and read.ids.tolist() == ids
         assert read.payload is not None and read.payload.to_pydict() == {"title": titles, "year": list(range(N))}
-
-
-def test_parquet_int8_has_a_scale_per_row(tmp_path: Path) -> None:
-    column = pa.FixedSizeListArray.from_arrays(pa.array(numbers("int8").ravel()), D)
-    pq.write_table(pa.table({"vector": column, "scale": np.arange(1, N + 1) / 4}), tmp_path / "x.parquet")
-    read = open_collection(tmp_path / "x.parquet")
-    assert read.payload is None and np.array_equal(read.scale, (np.arange(1, N + 1) / 4)[:, None])
-
-
-def test_jsonl_payload_keeps_fields_that_come_late_or_mix_kinds(tmp_path: Path) -> None:
-    (tmp_path / "x.jsonl").write_text(
-        '{"vector": [1, 2.5], "mixed": 1}\n{"vector": [3, 4], "mixed": "one", "late": true}\n'
-    )
-    read = open_collection(tmp_path / "x.jsonl")
-    assert read.payload.to_pydict() == {"mixed": ["1", '"one"'], "late": [None, True]}
-    assert read.vectors.tolist() == [[1, 2.5], [3, 4]]
 
 
 @given(

@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from own_process import alone
@@ -87,55 +85,6 @@ def counted(step: Any, name: str, left: dict[str, int]) -> Any:
     return run
 
 
-def write_two_to_merge(folder: Path, linked: int) -> None:
-    for side in (0, 1):
-        np.save(folder / f"{'ab'[side]}.npy", rows_of(50, seed=side))
-    (folder / "pairs.csv").write_text("a,b\n" + "".join(f"{row},{row}\n" for row in range(linked)))
-
-
-def merge_and_die(folder: Path, renames: int, output: str, *more: str) -> None:
-    """Merge two files, and die before the rename of this number in the folder."""
-    rename, done = os.replace, []
-
-    def counted_rename(source: Path, target: Path) -> None:
-        if Path(target).parent == folder:
-            done.append(target)
-        if len(done) > renames:
-            os.kill(os.getpid(), signal.SIGKILL)
-        rename(source, target)
-
-    instead: Any = counted_rename
-    os.replace = instead
-    merge_files(folder, output, *more)
-
-
-def merge_files(folder: Path, output: str, *more: str) -> None:
-    from veclink.cli.app import main
-
-    given = ["a.npy", "b.npy", "--links", "pairs.csv", "--map", "procrustes", "-o", output, "--yes"]
-    os.chdir(folder)
-    sys.argv = ["veclink", "merge", *given, *more]
-    main()
-
-
-@pytest.mark.parametrize(("output", "files"), [("m.npy", 4), ("m.npz", 2)])
-def test_a_merge_that_is_killed_between_its_renames_is_finished_by_the_same_command(
-    tmp_path: Path, output: str, files: int
-) -> None:
-    write_two_to_merge(tmp_path, 30)
-    before = set(os.listdir(tmp_path))
-    for renames in range(1, files):
-        assert alone(merge_and_die, tmp_path, renames, output)[0] == -signal.SIGKILL
-        code, said = alone(merge_files, tmp_path, output)
-        assert not code, said
-        made = sorted(name for name in set(os.listdir(tmp_path)) - before if not name.endswith(".lock"))
-        assert len(made) == files and not any(name.startswith(".") for name in made), made
-        ids = pq.read_table(tmp_path / "m.rows.parquet").column("id").to_pylist()
-        assert [str(each) for each in ids] == [str(each) for each in open_collection(tmp_path / output).ids]
-        for name in made:
-            (tmp_path / name).unlink()
-
-
 @pytest.mark.parametrize("kind", RENAMING, ids=lambda kind: kind.name)
 @pytest.mark.parametrize(("renames", "new"), [(1, False), (2, True), (3, True)])
 def test_a_replacement_that_is_killed_leaves_the_older_or_the_new_collection(
@@ -151,14 +100,3 @@ def test_a_replacement_that_is_killed_leaves_the_older_or_the_new_collection(
         write(url, OLD)
     write(url, NEW[:3], replace=True)
     assert np.array_equal(open_collection(url).vectors, NEW[:3])
-
-
-@pytest.mark.parametrize("name", ["papers__veclink_unfinished", "papers__veclink_older"])
-def test_a_folder_that_milvus_had_only_begun_to_make_or_drop_is_no_obstacle(tmp_path: Path, name: str) -> None:
-    url = f"milvus://{tmp_path}/m.db#papers"
-    write(url, OLD)
-    half = tmp_path / "m.db/collections" / name
-    (half / "partitions").mkdir(parents=True)
-    (half / "partitions/rows.parquet").write_bytes(b"of a collection that was being dropped")
-    write(url, NEW, replace=True)
-    assert np.array_equal(open_collection(url).vectors, NEW) and not half.exists()

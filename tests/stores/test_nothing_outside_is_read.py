@@ -19,7 +19,7 @@ import pytest
 from harmful_stores import ROWS, make_milvus, other_side, reading, run
 from own_process import alone, command_alone
 from store_kinds import POSTGRES, rows_of
-from veclink.errors import InputError, StoreError
+from veclink.errors import StoreError
 from veclink.stores import open_store
 from veclink.stores.opening import open_collection
 
@@ -125,23 +125,6 @@ def test_an_hdf5_file_reads_no_other_file(tmp_path: Path, way: Any, table: str) 
     with h5py.File(tmp_path / "papers.h5", "w") as file:
         way(file, private_hdf5(tmp_path))
     refused(f"hdf5://{tmp_path}/papers.h5{table}", tmp_path)
-
-
-def test_soft_links_inside_an_hdf5_file_are_followed(tmp_path: Path) -> None:
-    import h5py
-
-    with h5py.File(tmp_path / "papers.h5", "w") as file:
-        file["deep/vectors"] = rows_of(ROWS)
-        file["near"] = h5py.SoftLink("deep")
-        file["vectors"] = h5py.SoftLink("/near/vectors")
-        file["gone"] = h5py.SoftLink("/nothing")
-        file["round"] = h5py.SoftLink("/round")
-    for table in ("#vectors", "#near", "#near/vectors", "#/deep"):
-        assert np.array_equal(open_collection(f"hdf5://{tmp_path}/papers.h5{table}").vectors, rows_of(ROWS))
-    with pytest.raises(InputError, match="more than 16 links"):
-        open_collection(f"hdf5://{tmp_path}/papers.h5#round")
-    with pytest.raises(InputError, match="has no group 'gone'"):
-        open_collection(f"hdf5://{tmp_path}/papers.h5#gone")
 
 
 def faiss_index(folder: Path, *, numbered: bool) -> Path:

@@ -60,15 +60,6 @@ def test_an_empty_cell_is_nobodys_id(tmp_path: Path) -> None:
     assert found.ids is None and found.payload.column("title").to_pylist() == ["one", "two", "three"]
 
 
-def test_columns_that_share_a_name_are_refused_unless_they_have_none(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("id,title,,\na,one,,\nb,two,,\nc,three,,\n")
-    assert with_payload(PLAIN, path).payload.column_names == ["title"]
-    path.write_text("id,id\na,x\nb,y\nc,z\n")
-    with pytest.raises(InputError, match="more than one column called 'id'"):
-        with_payload(PLAIN, path)
-
-
 @pytest.mark.parametrize("column", ["id", "ids"])
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_row_numbers_find_their_rows_where_there_are_no_ids(tmp_path: Path, ending: str, column: str) -> None:
@@ -142,23 +133,3 @@ def test_a_table_that_does_not_fit_is_refused(
 def test_what_a_notebook_holds_is_payload_as_it_is(payload: Any) -> None:
     found = open_collection(np.eye(3), payload=payload)
     assert found.payload.to_pydict() == {"title": TITLES}
-
-
-@pytest.mark.parametrize("where", ["index", "named index", "column"])
-def test_a_frame_in_another_order_finds_its_rows_by_id(where: str) -> None:
-    frame = pd.DataFrame({"title": TITLES}, index=["08", "other", "7"])
-    if where == "named index":
-        frame = frame.rename_axis("id")
-    elif where == "column":
-        frame = frame.rename_axis("id").reset_index()
-    found = with_payload(NAMED, frame)
-    assert found.payload.to_pydict() == {"title": ["three", None, "one"]}
-
-
-def test_a_frame_that_was_filtered_goes_by_its_order() -> None:
-    frame = pd.DataFrame({"title": ["left out", *TITLES]})[1:]
-    assert with_payload(NAMED, frame).payload.to_pydict() == {"title": TITLES}
-    numbers = Collection.from_array(np.eye(3), ids=[3, 2, 7])
-    assert with_payload(numbers, frame).payload.to_pydict() == {"title": TITLES}
-    turned = frame.set_index(pd.Index([2, 7, 3]))
-    assert with_payload(numbers, turned).payload.to_pydict() == {"title": [TITLES[2], TITLES[0], TITLES[1]]}

@@ -90,21 +90,6 @@ def test_a_folder_of_parquet_objects_of_other_programs_is_read(tmp_path: Path) -
     assert np.array_equal(open_collection(f"s3://{BUCKET}/two/table").vectors, vectors)
 
 
-def test_a_write_that_fails_leaves_nothing_to_be_seen() -> None:
-    def batches() -> Iterator[Batch]:
-        yield Batch(rows_of(5), ids_of("int", 5))
-        raise InputError("the source failed")
-
-    for place in ("three/x.parquet", "three/folder", "three/papers.lance"):
-        with (
-            open_store(f"s3://{BUCKET}/{place}", write=True) as store,
-            pytest.raises(InputError, match="source failed"),
-        ):
-            store.write(batches())
-        with pytest.raises(InputError, match="does not exist"):
-            open_store(f"s3://{BUCKET}/{place}")
-
-
 KILLED = """
 import os, signal, sys
 import numpy as np

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import apsw
 import numpy as np
@@ -14,7 +10,7 @@ import pytest
 
 from scratch_left import left_in
 from store_kinds import POSTGRES, STREAMED, Kind, ids_of, rows_of
-from veclink.errors import InputError, OutputError, StoreError
+from veclink.errors import StoreError
 from veclink.progress import Progress
 from veclink.stores import open_store
 from veclink.stores.opening import open_collection, read_store
@@ -52,15 +48,6 @@ def test_many_rows_come_whole_also_after_a_read_that_was_stopped(tmp_path: Path,
     assert left_in(scratch) == []  # the map holds the file; it has no name
 
 
-def test_a_scratch_folder_that_cannot_be_made_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    url = f"sqlite://{tmp_path}/x.db#papers"
-    written(url, rows_of(10), ids_of("int", 10))
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("VECLINK_SCRATCH", str(tmp_path / "file"))
-    with pytest.raises(OutputError, match=r"cannot be written to .*; name another folder in VECLINK_SCRATCH"):
-        open_collection(url)
-
-
 def test_a_server_that_goes_away_is_one_sentence(tmp_path: Path) -> None:
     import psycopg
 
@@ -77,21 +64,6 @@ def test_a_server_that_goes_away_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"^postgresql://.* could not be read \(.+\)\.$"), open_store(url) as store:
         read_store(store, progress=end_connections, size=100)
     assert np.array_equal(open_collection(url).vectors, rows_of(1000))
-
-
-def test_rows_that_come_while_reading_are_an_error(tmp_path: Path) -> None:
-    url = f"lancedb://{tmp_path}/db#papers"
-    written(url, rows_of(300), ids_of("int", 300))
-    with open_store(url) as store:
-        kept = store.batches
-
-        def one_batch_more(*arguments: Any, **options: Any) -> Iterator[Batch]:
-            yield from kept(*arguments, **options)
-            yield Batch(rows_of(7), ids_of("int", 7))
-
-        store.batches = one_batch_more  # as a store that is written to meanwhile
-        with pytest.raises(StoreError, match="changed while it was read: of 300 rows 307 came"):
-            read_store(store)
 
 
 def test_a_table_with_gaps_in_its_row_ids_is_read_whole(tmp_path: Path) -> None:
@@ -133,14 +105,3 @@ for url in urls:
 begun.wait(timeout=120)
 os.kill(os.getpid(), signal.SIGKILL)
 """
-
-
-def test_a_process_killed_while_it_writes_leaves_nothing_that_can_be_read(tmp_path: Path) -> None:
-    urls = [kind.url(tmp_path, "papers") for kind in STREAMED]
-    ended = subprocess.run([sys.executable, "-c", KILLED, *urls], capture_output=True, text=True, check=False)
-    assert ended.returncode == -9, ended.stderr
-    for url in urls:
-        with pytest.raises(InputError, match=r"does not exist|left half-written"):
-            open_collection(url)
-        written(url, rows_of(5), ids_of("int", 5))
-        assert np.array_equal(open_collection(url).vectors, rows_of(5))

@@ -85,18 +85,6 @@ def test_objects_are_annotated_and_otherwise_unchanged(tmp_path: Path, kind: Kin
     assert not annotate(links_of(partners, names, 10, first=0.5), url, "b").any
 
 
-@pytest.mark.parametrize(
-    "kind", [each for each in HOLD_LINKS if each.name not in ("chroma", "milvus")], ids=lambda each: each.name
-)
-def test_a_table_of_links_is_not_taken_for_vectors(tmp_path: Path, kind: Kind) -> None:
-    url = kind.url(tmp_path, "links")
-    export_links(links_of(ids_of("int", 9), ids_of("int", 9), 5), url, write=True)
-    code, _, error = run("inspect", url)
-    assert code == 1 and "holds no vectors" in error and "is it the right table?" in error
-    code, _, error = run("inspect", f"{url}{'&' if kind.name == 'postgres' else '?'}vector=a")
-    assert code == 1 and "holds no vectors" in error
-
-
 def run(*arguments: object) -> tuple[int, str, str]:
     result = CliRunner().invoke(app, [str(each) for each in arguments])
     return result.exit_code, result.stdout, result.stderr

@@ -107,21 +107,6 @@ def test_rows_come_as_they_are_now(files: Path, tmp_path: Path, key: DataType) -
     assert rows[names[7]]["year"] is None and rows[names[8]] == {"year": 2008, "title": "ü 8", "more": {"n": 8}}
 
 
-@pytest.mark.parametrize("write", [False, True])
-def test_rows_in_files_that_no_list_names_yet_are_read_from_the_log(files: Path, tmp_path: Path, write: bool) -> None:
-    shutil.copytree(files / "killed.db", tmp_path / "lite.db")
-    assert rows_in(tmp_path) and not list(tmp_path.rglob("manifest.json"))
-    with open_store(f"milvus://{tmp_path}/lite.db#papers", write=write) as store:
-        assert store.count() == 60
-
-
-def test_a_file_that_is_read_is_refused_to_writers_only(url: str) -> None:
-    with open_store(url) as one, open_store(url) as other:
-        assert one.count() == other.count() == 58
-        with pytest.raises(StoreError, match="could not be opened"):
-            open_store(url, write=True).exists()
-
-
 def rows_in(folder: Path) -> dict[Path, bytes]:
     """The files with rows, and what is in them."""
     return {each: each.read_bytes() for each in folder.rglob("*.parquet")}

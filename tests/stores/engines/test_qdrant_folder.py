@@ -11,7 +11,7 @@ import pytest
 from qdrant_client import QdrantClient, models
 
 from store_kinds import rows_of
-from veclink.errors import InputError, StoreError
+from veclink.errors import StoreError
 from veclink.stores import open_store
 from veclink.stores.opening import open_collection
 
@@ -58,23 +58,6 @@ def test_reading_leaves_the_folder_as_it_is(tmp_path: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     assert len(open_collection(url)) == 58
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
-
-
-def test_one_of_several_vectors_is_read_and_a_matrix_is_refused(tmp_path: Path) -> None:
-    client = QdrantClient(path=str(tmp_path / "db"))
-    several = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
-    kinds = {
-        "one": models.VectorParams(size=8, distance=models.Distance.DOT),
-        "many": models.VectorParams(size=2, distance=models.Distance.DOT, multivector_config=several),
-    }
-    client.create_collection("papers", vectors_config=kinds)
-    vectors = {"one": [1.0] * 8, "many": [[1.0, 2.0], [3.0, 4.0]]}
-    client.upsert("papers", [models.PointStruct(id=1, vector=vectors)])
-    client.close()
-    url = f"qdrant://{tmp_path}/db#papers"
-    assert open_collection(f"{url}?vector=one").vectors.tolist() == [[1.0] * 8]
-    with pytest.raises(InputError, match="keeps several vectors per object in its vector 'many'"):
-        open_collection(f"{url}?vector=many")
 
 
 def test_a_folder_that_a_client_has_open_is_refused_and_two_readers_are_not(tmp_path: Path) -> None:
