@@ -20,7 +20,7 @@ from veclink.stores.urls import Condition, parse_condition, parse_url
         ("a=b=c", Condition("a", "=", "b=c")),
         ("score<0.5", Condition("score", "<", 0.5)),
         ("x=null", Condition("x", "=", "null")),
-        ("title=\"this or x=1\"", Condition("title", "=", "this or x=1")),
+        ('title="this or x=1"', Condition("title", "=", "this or x=1")),
         ("title=War and peace", Condition("title", "=", "War and peace")),
     ],
 )

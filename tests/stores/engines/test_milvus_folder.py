@@ -51,31 +51,11 @@ def fill(folder: Path) -> None:
         client.close()
 
 
-def fill_until_killed(folder: Path) -> None:
-    """What an engine leaves that is killed after its first files of rows and before its first list of them."""
-    whole, left = folder / "whole.db", folder / "killed.db"
-    client = MilvusClient(str(whole))
-    schema = client.create_schema(auto_id=False)
-    schema.add_field("key", DataType.INT64, is_primary=True)
-    schema.add_field("vector", DataType.FLOAT_VECTOR, dim=8)
-    client.create_collection("papers", schema=schema)
-    client.insert("papers", [{"key": i, "vector": row} for i, row in enumerate(rows_of(60))])
-    shutil.copytree(whole, left)
-    client.flush("papers")
-    written = Path("collections", "papers", "partitions")
-    shutil.copytree(whole / written, left / written)
-
-
-def make_files(folder: Path) -> None:
-    fill(folder)
-    fill_until_killed(folder)
-
-
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `make_files` makes, by a process of its own: the engine lets go of a file at the end of the process only."""
+    """What `fill` makes, by a process of its own: the engine lets go of a file at the end of the process only."""
     folder = tmp_path_factory.mktemp("milvus")
-    process = multiprocessing.get_context("spawn").Process(target=make_files, args=(folder,))
+    process = multiprocessing.get_context("spawn").Process(target=fill, args=(folder,))
     process.start()
     process.join()
     assert process.exitcode == 0
