@@ -110,7 +110,6 @@ WHOLE = {
     "linkers/span/test_starts.py": ("without_a_right_pair", "random_vectors", "half_the_seeds_wrong"),
     "linkers/test_checkpoint.py": ("a_killed_run",),
     "linkers/test_determinism.py": ("block_by_block",),
-    "linkers/test_linking.py": ("says_that_it_compiles",),
     "uses/test_appending.py": ("was_killed",),
 }
 

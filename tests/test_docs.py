@@ -97,19 +97,6 @@ def test_every_page_fits_a_phone_and_asks_nothing_of_another_machine(
     assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
 
 
-def test_the_search_works_on_pages_from_the_disk(browser: Browser, site: Path) -> None:
-    from playwright.sync_api import expect
-
-    asked: list[str] = []
-    page = browser.new_page()
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto((site / "how-to" / "threshold.html").as_uri())
-    page.get_by_role("textbox", name="Search").press_sequentially("overlap")
-    expect(page.locator(".md-search-result__item").first).to_be_visible()
-    page.close()
-    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious_on_the_site(browser: Browser, site: Path, scheme: Any) -> None:
     from axe_playwright_python.sync_playwright import Axe

@@ -32,17 +32,6 @@ def test_a_true_link_shows_the_same_title_on_both_sides() -> None:
         assert a.payload["title"][row_a].as_py() == b.payload["title"][row_b].as_py() != ""
 
 
-def test_position_does_not_give_the_links_away() -> None:
-    a, b = open_collection(sample.A), open_collection(sample.B)
-    truth = resolve_pairs(sample.TRUTH, a, b)
-    assert np.mean(truth[:, 0] == truth[:, 1]) < 0.01
-    assert abs(np.corrcoef(truth.T)[0, 1]) < 0.1
-
-
-def test_sample_stays_small_enough_to_bundle() -> None:
-    assert sum(file.stat().st_size for file in (sample.A, sample.B, sample.TRUTH, sample.SEEDS)) < 8_000_000
-
-
 def test_the_sentences_are_300_different_ones_of_6_to_15_words() -> None:
     sentences = sample.SENTENCES.read_text(encoding="utf-8").splitlines()
     assert len(set(sentences)) == len(sentences) == 300

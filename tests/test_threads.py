@@ -8,10 +8,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from grown_papers import first_links, grown_papers
-from veclink import Linker
 from veclink.errors import InputError
-from veclink.progress import Progress
 from veclink.threads import computing, cores, multiply, share, thread_count
 
 
@@ -107,34 +104,3 @@ def test_products_are_the_same_to_the_last_bit_whatever_the_number_of_threads() 
             products.append(multiply(left, right))
     assert np.array_equal(products[0], products[1]) and np.array_equal(products[0], products[2])
     np.testing.assert_allclose(products[0], left @ right, rtol=1e-4, atol=1e-4)
-
-
-def test_what_is_done_after_a_product_is_done_to_each_of_its_rows_once() -> None:
-    left, right = np.ones((600, 2), np.float32), np.ones((2, 3), np.float32)
-
-    def doubled(block: np.ndarray) -> None:
-        block *= 2
-
-    assert (multiply(left, right, after=doubled) == 4).all()
-
-
-@pytest.mark.runs
-def test_a_linker_computes_with_the_threads_asked_for_and_blas_with_one() -> None:
-    grown = grown_papers()
-    seen: dict[str, set[tuple[int, ...]]] = {}
-
-    def listen(now: Progress) -> None:
-        seen.setdefault(now.stage, set()).add((thread_count(), *blas_threads()))
-
-    with threadpool_limits(2, user_api="blas"):
-        linker = Linker.fit(grown.a, grown.b, links=first_links(), threads=3, progress=listen)
-        links = linker.match(grown.new, threads=5, progress=listen)
-        assert seen == {"learning": {(3, 1)}, "matching": {(5, 1)}}
-        linker.match_and_update(grown.new, threads=4, progress=listen)
-        assert seen["matching"] == {(5, 1), (4, 1)}
-    assert links == linker_of_one_thread().match(grown.new, threads=1)
-
-
-def linker_of_one_thread() -> Linker:
-    grown = grown_papers()
-    return Linker.fit(grown.a, grown.b, links=first_links(), threads=1)

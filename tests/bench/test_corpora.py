@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from veclink.errors import InputError
-from veclink_bench.corpora import file_name, labels, read_corpus, vectors
+from veclink_bench.corpora import file_name, read_corpus, vectors
 
 DOCUMENTS = [
     {"_id": "d1", "title": "Vitamin D", "text": "and bones"},
@@ -48,23 +47,6 @@ def test_mteb_retrieval_has_the_same_tables_in_parquet(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "qrels" / "test-00000-of-00001.parquet")
     found = read_corpus(tmp_path)
     assert found.texts[0] == "Vitamin D and bones" and found.qrels == {"q1": {"d1": 2, "d3": 1}}
-
-
-@pytest.mark.parametrize("layout", ["sets", "rows", "gzip"])
-def test_mteb_clustering_has_sentences_and_labels_as_sets_or_row_by_row(tmp_path: Path, layout: str) -> None:
-    if layout == "rows":
-        table = pa.Table.from_pylist([{"sentences": f"s{i}", "labels": i % 2} for i in range(4)])
-        (tmp_path / "data").mkdir()
-        pq.write_table(table, tmp_path / "data" / "test-00000.parquet")
-    else:
-        text = lines([{"sentences": ["s0", "s1"], "labels": ["0", "1"]}, {"sentences": ["s2", "s3"], "labels": [0, 1]}])
-        if layout == "gzip":
-            (tmp_path / "test.jsonl.gz").write_bytes(gzip.compress(text.encode()))
-        else:
-            (tmp_path / "test.jsonl").write_text(text)
-    found = read_corpus(tmp_path)
-    assert labels(tmp_path.parent, tmp_path.name).tolist() == found.labels
-    assert found.texts == ["s0", "s1", "s2", "s3"] and found.labels == ["0", "1", "0", "1"] and len(found) == 4
 
 
 def test_stored_vectors_are_read_by_the_model_s_name(tmp_path: Path) -> None:

@@ -11,10 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from veclink.cli.app import app
-from veclink.errors import VeclinkError
 from veclink_bench.encoders import encode
 
 
@@ -93,16 +90,6 @@ def test_a_busy_server_is_asked_again(server: Server) -> None:
     assert len(server.keys) == 4
 
 
-def test_a_server_that_stays_busy_or_refuses_is_told_in_a_sentence(server: Server) -> None:
-    server.failures = [503] * 3
-    with pytest.raises(VeclinkError, match=r"503.*slow down"):
-        encode(["a"], "openai:m", retries=2, pause=0.0)
-    server.failures = [401]
-    with pytest.raises(VeclinkError, match="401"):
-        encode(["a"], "openai:m", pause=0.0)
-    assert len(server.keys) == 4, "a refusal is not asked again"
-
-
 def test_what_was_encoded_once_is_not_asked_for_again(server: Server, tmp_path: Path) -> None:
     cache = tmp_path / "cache.sqlite"
     first = encode(TEXTS[:6], "openai:m", batch=4, cache=cache)
@@ -112,14 +99,3 @@ def test_what_was_encoded_once_is_not_asked_for_again(server: Server, tmp_path: 
     assert sorted(text for each in server.asked[asked:] for text in each["input"]) == sorted(TEXTS[6:11])
     encode(TEXTS[:1], "openai:other", cache=cache)
     assert server.asked[-1]["model"] == "other", "another model has vectors of its own"
-
-
-def test_bench_encodes_a_corpus_of_texts_and_measures_it(server: Server, tmp_path: Path) -> None:
-    (tmp_path / "data" / "small").mkdir(parents=True)
-    written = [json.dumps({"_id": str(i), "text": f"{'word ' * (i % 9)}{i}"}) for i in range(60)]
-    (tmp_path / "data" / "small" / "corpus.jsonl").write_text("\n".join(written))
-    command = ["bench", "jaccard", "--data", str(tmp_path / "data"), "--out", str(tmp_path), "--corpora", "small"]
-    result = CliRunner().invoke(app, [*command, "--models", "openai:one,mistral:two", "--json", "--quiet"])
-    assert result.exit_code == 0, result.stderr
-    assert json.loads(result.stdout)["tables"][0]["rows"][0][0] == "small openai:one–mistral:two"
-    assert {each["model"] for each in server.asked} == {"one", "two"}

@@ -83,27 +83,3 @@ def test_altered_metadata_is_refused_in_a_sentence_or_does_no_harm(
             save_report(tmp_path / "report.html", links)
             reported += 1
     assert reported == REPORTED and MUTANTS * 0.1 < accepted < MUTANTS * 0.9
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("growth", [[1]]),
-        ("starts", [["seeds", "x"]]),
-        ("hubs", {"a": [[5000, 3]]}),
-        ("model", {"features": ["score"], "base": 0, "weights": [], "centre": [], "scale": []}),
-        ("model", {"features": ["score"], "base": 0, "weights": [1], "centre": [1], "scale": [0]}),
-        ("decoys", {"probability": [1, 2, 3], "made": 3}),
-    ],
-)
-def test_a_trace_that_could_not_be_shown_says_what_to_remove(tmp_path: Path, name: str, value: Any) -> None:
-    file = tmp_path / "links.csv"
-    file.write_bytes(FIXTURE.read_bytes())
-    metadata = json.loads(FIXTURE.with_name("links-0.1.csv.json").read_text())
-    metadata["trace"][name] = value
-    file.with_name("links.csv.json").write_text(json.dumps(metadata))
-    with pytest.raises(InputError, match=rf"trace has something odd for '{name}'; remove `trace`"):
-        Links.load(file)
-    del metadata["trace"]
-    file.with_name("links.csv.json").write_text(json.dumps(metadata))
-    assert len(Links.load(file)) == 916

@@ -110,14 +110,6 @@ def test_what_is_loaded_equals_what_was_saved(tmp_path_factory: pytest.TempPathF
         assert (folder / f"again{ending}").read_bytes() == (folder / f"links{ending}").read_bytes()
 
 
-def test_time_taken_is_no_part_of_equality_or_of_the_file(tmp_path: Path) -> None:
-    links = some_links()
-    slower = replace(links, summary=replace(links.summary, seconds=9.0))
-    links.save(tmp_path / "links.parquet")
-    slower.save(tmp_path / "slower.parquet")
-    assert slower == links and (tmp_path / "links.parquet").read_bytes() == (tmp_path / "slower.parquet").read_bytes()
-
-
 def test_a_file_begins_with_ids_and_probability_and_explains_itself(tmp_path: Path) -> None:
     links = some_links()
     links.save(tmp_path / "links.parquet")
@@ -208,16 +200,6 @@ def test_at_reaches_into_the_considered_pairs_and_keeps_them() -> None:
     assert links.at(precision=0.8) == kept
 
 
-def test_another_threshold_has_ranges_of_its_own() -> None:
-    links = some_links()
-    known = {"precision_range": (0.5, 0.9), "recall_range": (0.4, 0.8), "overlap_range": (5.0, 9.0)}
-    links = replace(links, summary=replace(links.summary, **known, method="span", calibration="7"))
-    moved = links.at(precision=0.5).summary
-    assert moved.precision_range[0] < moved.precision <= moved.precision_range[1] and moved.calibration == "7"
-    assert moved.recall_range[0] < moved.recall <= moved.recall_range[1] and moved.recall_range != (0.4, 0.8)
-    assert moved.overlap_range[0] < moved.overlap <= moved.overlap_range[1]
-
-
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_how_many_titles_agree_is_saved_and_not_kept_for_other_links(tmp_path: Path, ending: str) -> None:
     agreement = Agreement("title", "Name", 4, 5, seeds=1)
@@ -228,13 +210,3 @@ def test_how_many_titles_agree_is_saved_and_not_kept_for_other_links(tmp_path: P
     assert loaded == links and loaded.summary.agreement == agreement
     assert links.summary.to_dict()["agreement"]["agree"] == 4
     assert links.at(precision=0.9).summary.agreement is None, "of fewer links it is another number"
-
-
-def test_links_without_other_judged_pairs_can_become_more_again(tmp_path: Path) -> None:
-    """As those of GEH, or in a file of 0.1: the links themselves are all that was judged."""
-    whole = some_links()
-    few = whole.at(links=1)
-    assert len(few) == 1 and len(few.at(links=len(whole))) == len(whole) > 1
-    few.save(tmp_path / "few.parquet")
-    loaded = Links.load(tmp_path / "few.parquet")
-    assert len(loaded) == 1 and len(loaded.at(links=len(whole))) == len(whole)

@@ -8,9 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from typer.testing import CliRunner
 
-from veclink.cli.app import app
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.summary import Summary
@@ -59,18 +57,6 @@ def test_a_link_is_explained_in_words_a_line_each() -> None:
         "Next best in B: 3, with the score 0.51",
     ]
     assert "The same links are nearby" not in links[2].explain()
-
-
-def test_links_of_the_paper_are_cut_without_an_estimate_that_their_votes_do_not_give(tmp_path: Path) -> None:
-    links = three_links()
-    links = replace(links, summary=replace(links.summary, method="geh", precision=None, recall=None, overlap=None))
-    assert links.at(precision=0.85).summary.precision is None
-    links.save(tmp_path / "links.parquet")
-    told = CliRunner().invoke(
-        app, ["cut", str(tmp_path / "links.parquet"), "--links", "2", "-o", str(tmp_path / "x.csv")]
-    )
-    assert "Estimated" not in told.output and "are not calibrated" in told.output
-    assert links[0].explain()["Probability"] == "0.990, a share of votes and no calibrated probability"
 
 
 def test_links_are_an_arrow_table_to_whoever_reads_one() -> None:
@@ -145,16 +131,6 @@ def test_a_csv_file_has_what_people_read_and_the_rest_where_it_is_asked_for(tmp_
     whole = (tmp_path / "all.csv").read_text().splitlines()[0].split(",")
     assert {*header.split(","), "votes", "rival_a"} <= {*whole}
     assert {*whole} == {*pa.table(links).column_names}
-
-
-@pytest.mark.extras
-def test_a_frame_has_what_people_read_and_the_rest_where_it_is_asked_for() -> None:
-    links = judged_links()
-    short = ["a", "b", "title_a", "title_b", "probability", "score", "rival_id_a", "rival_id_b"]
-    assert links.to_pandas().columns.tolist() == links.to_polars().columns == short
-    everything = pa.table(links).column_names
-    assert links.to_pandas(columns="all").columns.tolist() == links.to_polars(columns="all").columns == everything
-    assert {"votes", "rival_a", "row_a", *short} <= {*everything}
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])

@@ -15,7 +15,6 @@ import pytest
 from killed_steps import KILL_BEFORE
 from store_kinds import ids_of, rows_of
 from veclink.errors import InputError
-from veclink.files.atomic import folder_written_whole
 from veclink.stores import open_store
 from veclink.stores.opening import open_collection
 from veclink.stores.protocol import Batch
@@ -96,16 +95,6 @@ def test_where_folders_cannot_be_exchanged_they_are_renamed(tmp_path: Path, monk
     assert [path.name for path in tmp_path.iterdir()] == ["papers"]
 
 
-def test_what_a_live_writer_is_at_stays(tmp_path: Path) -> None:
-    target = tmp_path / "papers"
-    with folder_written_whole(target, may_replace=lambda name: True) as first:
-        (first / "a.parquet").write_bytes(b"first")
-        write(f"parquet://{target}", OLD)
-        assert (first / "a.parquet").read_bytes() == b"first"
-    assert [path.name for path in target.iterdir()] == ["a.parquet"]
-    assert list(tmp_path.iterdir()) == [target]
-
-
 @pytest.mark.parametrize("replace", [False, True])
 def test_a_folder_with_other_files_is_never_replaced(tmp_path: Path, replace: bool) -> None:
     (tmp_path / "photos/2019").mkdir(parents=True)
@@ -121,12 +110,3 @@ def test_a_file_is_never_replaced_by_a_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is one file"):
         write(f"parquet://{tmp_path}/notes", OLD, replace=True)
     assert (tmp_path / "notes").read_text() == "mine"
-
-
-def test_hidden_files_that_a_killed_run_left_are_not_rows(tmp_path: Path) -> None:
-    write(f"parquet://{tmp_path}/papers", OLD)
-    part = tmp_path / "papers/part-00000.parquet"
-    shutil.copy(part, tmp_path / "papers/.veclink-0123456789ab.parquet")
-    (tmp_path / "papers/.veclink-0123456789ab").mkdir()
-    shutil.copy(part, tmp_path / "papers/.veclink-0123456789ab/part-00000.parquet")
-    assert np.array_equal(open_collection(tmp_path / "papers").vectors, OLD)

@@ -49,20 +49,6 @@ def kill_at_rename(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     monkeypatch.setattr(os, "replace", counted)
 
 
-def kill_at_removal(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    """The same for removals of files that others see."""
-    remove, done = Path.unlink, []
-
-    def counted(self: Path, missing_ok: bool = False) -> None:
-        if not self.name.startswith("."):
-            done.append(self)
-            if len(done) > number:
-                raise Killed
-        remove(self, missing_ok=missing_ok)
-
-    monkeypatch.setattr(Path, "unlink", counted)
-
-
 def test_metadata_of_other_links_is_refused_in_a_sentence(tmp_path: Path) -> None:
     links_of(0.5).save(tmp_path / "one.csv")
     links_of(0.75).save(tmp_path / "other.csv")
@@ -128,29 +114,6 @@ def test_a_collection_without_ids_does_not_get_those_it_replaced(tmp_path: Path,
     write(tmp_path / name, 1, ids=False, replace=True)
     assert open_collection(tmp_path / name).ids is None
     assert [path.name for path in tmp_path.iterdir()] == [name]
-
-
-@pytest.mark.parametrize("name", [NPY, FAISS])
-@pytest.mark.parametrize("own", [False, True])
-@pytest.mark.parametrize("steps", [0, 1, 2, 3, 4])
-def test_a_killed_replacement_by_vectors_without_ids_never_has_the_older_ids(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, own: bool, steps: int
-) -> None:
-    """Two renames, of the record and the vectors, then two removals, of the ids and the record."""
-    path = tmp_path / name
-    write(path, 0)
-    if own:  # ids that a person put there
-        (tmp_path / "x.ids.json").unlink()
-    with monkeypatch.context() as patch:
-        kill_at_rename(patch, steps)
-        kill_at_removal(patch, max(0, steps - 2))
-        try:
-            write(path, 1, ids=False, replace=True)
-        except Killed:
-            assert steps < 4
-    read = open_collection(path)
-    assert np.allclose(read.vectors[0], np.random.default_rng(int(steps > 1)).normal(size=8))
-    assert (read.ids is None) == (steps > 1)
 
 
 @pytest.mark.parametrize("name", [NPY, FAISS])

@@ -204,14 +204,3 @@ def test_archives_with_odd_arrays_are_done_again(folder: Path) -> None:
             assert _linked(folder, SPAN, checkpoint=folder / "again") == _uninterrupted("span")
         path.write_bytes(original)
     assert kept.load(path.stem.split("-")[2], rng) is not None
-
-
-def test_the_random_generator_goes_on_where_it_was(tmp_path: Path) -> None:
-    kept, rng = Checkpoint(tmp_path, "x"), np.random.default_rng(7)
-    rng.normal(size=3)
-    kept.save("stage", rng, {"numbers": np.arange(3)}, {"said": "é"})
-    expected = rng.normal(size=5)
-    other = np.random.default_rng(0)
-    held = kept.load("stage", other)
-    assert held is not None and held[0]["numbers"].tolist() == [0, 1, 2] and held[1] == {"said": "é"}
-    assert np.array_equal(other.normal(size=5), expected)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -55,32 +54,6 @@ def test_links_are_one_to_one_with_seeds_first_and_evidence_for_each() -> None:
     assert np.allclose(links.probability[found], (1 + links.evidence["votes"][found]) / (2 + views))
     assert links.summary.n_links == len(links) and links.summary.iterations == 4 and links.summary.method == "geh"
     assert links.options == {"random_state": 0, "k": 10, "max_iterations": 4}
-
-
-def test_ids_name_seeds_and_links() -> None:
-    a, b, _ = small_papers()
-    ids_a, ids_b = [f"paper {i}" for i in range(len(a))], np.arange(len(b)) + 1000
-    seeds = [(ids_a[i], int(ids_b[j])) for i, j in SEEDS]
-    named = link(Collection.from_array(a, ids_a), Collection.from_array(b, ids_b), seeds=seeds, **OPTIONS)
-    plain = link(a, b, seeds=SEEDS, **OPTIONS)
-    assert np.array_equal(named.pairs, plain.pairs)
-    assert named.ids_a is not None and named.ids_a.tolist() == [ids_a[i] for i in plain.pairs[:, 0]]
-    assert named.ids_b is not None and named.ids_b.tolist() == (plain.pairs[:, 1] + 1000).tolist()
-
-
-def test_skipped_zero_vectors_keep_the_row_numbers_of_the_rest() -> None:
-    a, b, _ = small_papers()
-    plain = link(a, b, seeds=SEEDS, **OPTIONS)
-    gapped = np.insert(a, 3, 0.0, axis=0)
-    seeds = SEEDS + np.stack([SEEDS[:, 0] >= 3, np.zeros(N_SEEDS, bool)], axis=1)
-    with pytest.raises(InputError, match="row 3"):
-        link(gapped, b, seeds=seeds, **OPTIONS)
-    links = link(gapped, b, seeds=seeds, skip_zero=True, **OPTIONS)
-    rows = links.pairs[:, 0] - (links.pairs[:, 0] > 3)
-    assert {tuple(p) for p in np.stack([rows, links.pairs[:, 1]], axis=1).tolist()} == {
-        tuple(p) for p in plain.pairs.tolist()
-    }
-    assert links.summary.n_a == len(a) + 1
 
 
 def test_outside_anchors_come_as_arrays_or_files_and_are_no_links(tmp_path: Path) -> None:
@@ -159,19 +132,3 @@ def test_the_summary_has_the_ranges_of_its_estimates_and_the_version_of_the_cali
     for name in ("precision", "recall", "overlap"):
         low, high = getattr(summary, f"{name}_range")
         assert low <= getattr(summary, name) <= high
-
-
-@pytest.mark.runs
-def test_the_first_run_on_a_machine_says_that_it_compiles(tmp_path: Path) -> None:
-    script = """
-import numpy as np, veclink
-a = np.random.default_rng(0).standard_normal((120, 24)).astype(np.float32)
-for _ in range(2):
-    stages = []
-    veclink.link(a, a[::-1, ::-1], seeds=[(i, 119 - i) for i in range(10)], device="cpu",
-                 progress=lambda now: stages.append(now.stage))
-    print("compiling" in stages)
-"""
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=True)
-    assert done.stdout.split() == ["True", "False"]

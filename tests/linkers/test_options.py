@@ -74,18 +74,3 @@ def test_a_part_that_is_taken_away_changes_the_links_and_leaves_most_right(
     links = link(papers.a, papers.b, seeds=papers.seeds, device="cpu", **options)
     assert score(links.pairs, papers.truth).f1 > least
     assert not np.array_equal(links.probability, linked_cut().probability)
-
-
-def test_without_a_threshold_every_candidate_is_a_link() -> None:
-    papers = some_papers()
-    links = link(papers.a, papers.b, seeds=papers.seeds, thresholded=False, device="cpu")
-    considered = linked_cut().considered
-    assert considered is not None and np.array_equal(links.pairs, considered.pairs)
-
-
-def test_without_calibration_all_links_but_the_given_ones_are_equally_probable() -> None:
-    papers = some_papers()
-    links = link(papers.a, papers.b, seeds=papers.seeds, calibrated=False, device="cpu")
-    given = links.evidence["given"]
-    assert np.all(links.probability[given] == 1) and np.all(links.probability[~given] == 0.5)
-    assert score(links.pairs, papers.truth).recall > 0.95 and "model" not in links.trace

@@ -17,7 +17,6 @@ from small_papers import N_SEEDS, small_papers
 from veclink import Collection, Links, link
 from veclink.data.summary import Summary
 from veclink.report import save_report
-from veclink.report.mapping import map_links
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -84,16 +83,6 @@ def test_the_data_hold_every_judged_pair_with_its_names_and_evidence(tmp_path: P
     assert [int(data["ids_a"][place]) for place in column["a"]] == whole.pairs[:, 0].tolist()
     assert [int(data["ids_b"][place]) for place in column["rival_b"]] == whole.evidence["rival_b"].tolist()
     assert np.allclose(column["score"] * 1e-4, whole.evidence["score"], atol=1e-4)
-
-
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_links_that_were_saved_and_loaded_still_explain_themselves(tmp_path: Path, visit: Any, ending: str) -> None:
-    columns = {"columns": "all"} if ending == "csv" else {}
-    span_papers.linked_cut().save(tmp_path / f"links.{ending}", **columns)
-    cut_report(tmp_path / "r.html", links=Links.load(tmp_path / f"links.{ending}"))
-    page = visit(tmp_path / "r.html").page
-    page.click("#links tbody tr >> nth=20")
-    assert page.locator("dialog .waterfall .step").count() == 9
 
 
 def report_of_noise(path: Path) -> None:
@@ -163,16 +152,3 @@ def test_every_kind_of_result_has_a_page_that_works(
 
 def test_the_same_links_give_the_same_file(tmp_path: Path) -> None:
     assert cut_report(tmp_path / "one.html") == cut_report(tmp_path / "two.html")
-
-
-def test_on_the_map_ends_of_right_links_lie_close_together_and_no_row_is_lost() -> None:
-    papers, links = span_papers.some_papers(), span_papers.linked_cut()
-    a, b = (Collection.from_array(each) for each in (papers.a, papers.b))
-    ranks, rows, places, _ = map_links(links, a, b)
-    n, right = len(ranks), papers.right(links.pairs[ranks])
-    apart = np.linalg.norm(places[0][:n] - places[1][:n], axis=1)
-    by_chance = np.linalg.norm(places[0][:n] - np.roll(places[1][:n], 7, axis=0), axis=1)
-    assert np.median(apart[right]) < 0.15 * np.median(by_chance)
-    assert all(sorted(each.tolist()) == list(range(300)) for each in rows)
-    assert min(each.min() for each in places) >= 0 and max(each.max() for each in places) <= 1
-    assert map_links(links.at(links=5), a, b) is None

@@ -12,7 +12,6 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from reviewed_papers import HOSTILE, Reviewed, served
-from veclink import Links
 
 
 @pytest.fixture(scope="module")
@@ -132,47 +131,6 @@ def test_undo_skip_and_rivals_have_keys_and_a_held_key_answers_once(
         lines = download.value.path().read_text().splitlines()
     assert lines[0] == "a,b" and lines[1] == f"{first},{rival}" and len(lines) == 3
     assert [answer for _, _, answer in answered(tmp_path)] == ["reject", "accept", "reject"]
-
-
-def test_linking_again_shows_how_far_it_is_and_the_new_links_can_be_reviewed(
-    papers: Reviewed, window: BrowserContext, tmp_path: Path
-) -> None:
-    with served(papers, tmp_path) as (_, told):
-        page = opened(window, told["url"])
-        right: list[bool] = []
-        while len(right) < 3 or not any(right):  # only accepted links are seeds
-            right.append(title(page, "a") == title(page, "b"))
-            press(page, "a" if right[-1] else "r")
-        page.get_by_role("button", name="Link again with these").click()
-        expect(page.get_by_role("progressbar")).to_be_visible()
-        expect(page.get_by_role("button", name="Stop")).to_be_visible()
-        take = page.get_by_role("button", name="Review the new links")
-        expect(take).to_be_visible(timeout=60_000)
-        expect(page.locator("#again-text")).to_contain_text("Written to again.parquet")
-        take.click()
-        ready(page)
-        links = Links.load(tmp_path / "again.parquet")
-        expect(page.locator("#progress")).to_contain_text(f"of {len(links)} answered")
-        expect(page.locator("#file")).to_contain_text("again.parquet")
-        press(page, "s")
-        expect(page.locator("#alert")).to_be_hidden()
-
-
-def test_a_screen_reader_hears_what_was_done_and_what_is_asked_next(
-    papers: Reviewed, window: BrowserContext, tmp_path: Path
-) -> None:
-    with served(papers, tmp_path) as (_, told):
-        page = opened(window, told["url"])
-        said = page.locator("#said[aria-live=polite]")
-        expect(said).to_be_empty()
-        said.evaluate("each => { window.heard = each }")
-        for key, word in (("s", "Skipped"), ("u", "Undone"), ("1", "Took the rival instead")):
-            press(page, key)
-            expect(said).to_have_text(f"{word}. Is {title(page, 'a')} the same as {title(page, 'b')}?")
-        assert page.evaluate("window.heard.isConnected")  # the same element: a new one would not be heard
-        press(page, "u")
-        press(page, "u")
-        expect(page.locator("#alert")).to_have_text("There is nothing to undo.")
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])

@@ -63,15 +63,6 @@ def test_the_first_link_is_doubtful_and_shows_payloads_rivals_and_what_speaks_ag
     assert {each["side"]: each["row"] for each in link["rivals"]} == {"a": known["rival_a"], "b": known["rival_b"]}
 
 
-def test_undo_opens_the_link_again_and_the_last_answer_to_a_link_stands(review: Review, papers: Reviewed) -> None:
-    pair = answer_next(review, "reject")
-    review.answer(pair, "accept")
-    assert (review.state()["accepted"], review.state()["rejected"]) == (1, 0)
-    assert papers.links.pairs[review.undo()].tolist() == list(pair) and review.state()["rejected"] == 1
-    review.undo()
-    assert review.next()["a"]["row"] == pair[0] and review.undo() is None
-
-
 def test_a_rival_taken_instead_is_accepted_and_the_link_rejected(review: Review, papers: Reviewed) -> None:
     row_a, row_b = answer_next(review, "reject", "b")
     place = papers.links.pairs.tolist().index([row_a, row_b])
@@ -81,19 +72,6 @@ def test_a_rival_taken_instead_is_accepted_and_the_link_rejected(review: Review,
     assert review.link(place)["others"][0][0] == "A"
     review.undo()
     assert review.journal.accepted() == [] == review.journal.rejected()
-
-
-def test_every_answer_leads_to_another_link_until_none_is_left(review: Review, papers: Reviewed) -> None:
-    seen: set[tuple[int, int]] = set()
-    while (link := review.next("even")) is not None:
-        pair = link["a"]["row"], link["b"]["row"]
-        assert pair not in seen
-        seen.add(pair)
-        review.answer(pair, "accept" if pair in papers.truth else "reject")
-    state = review.state()
-    assert len(seen) == len(papers.links)
-    assert state["estimate"].precision == pytest.approx(papers.right().mean())
-    assert state["estimate"].low == state["estimate"].high and state["before"].low < state["before"].high
 
 
 def test_exports_are_read_back_as_the_pairs_that_were_accepted(review: Review, papers: Reviewed) -> None:

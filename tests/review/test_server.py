@@ -75,17 +75,6 @@ def test_a_name_that_a_site_points_here_is_refused(ask: Asker, host: str) -> Non
     assert status == 421 and b"links" not in content
 
 
-def test_two_names_at_once_are_refused(ask: Asker) -> None:
-    for hosts in (["evil.example", f"127.0.0.1:{ask.port}"], [f"127.0.0.1:{ask.port}", "evil.example"]):
-        connection = http.client.HTTPConnection("127.0.0.1", ask.port, timeout=30)
-        connection.putrequest("GET", f"/{ask.token}/", skip_host=True)
-        for host in hosts:
-            connection.putheader("Host", host)
-        connection.endheaders()
-        assert connection.getresponse().status == 421
-        connection.close()
-
-
 def test_another_site_cannot_answer_even_with_the_token(ask: Asker) -> None:
     status, _, _ = ask("/undo", method="POST", body={"order": "even"}, Origin="https://evil.example")
     assert status == 403
@@ -163,24 +152,6 @@ def test_an_answer_is_in_the_journal_before_the_next_link_is_told(papers: Review
     assert found_in(answered, "a") != fields["a"]
     with Journal(tmp_path / "journal.sqlite", papers.a, papers.b) as kept:
         assert kept.accepted() == [(int(fields["a"]), int(fields["b"]))]
-
-
-def test_another_run_has_another_token_and_shows_the_payload_it_was_given(
-    papers: Reviewed, tmp_path: Path, ask: Asker
-) -> None:
-    assert papers.a.ids is not None
-    (tmp_path / "a.csv").write_text("id,label\n" + "".join(f"{key},Paper {key}\n" for key in papers.a.ids))
-    with served(papers, tmp_path, "--payload-a", tmp_path / "a.csv") as (_, told):
-        other = Asker(told["url"])
-        assert other.token != ask.token and ask("/", token=other.token)[0] == 404
-        shown = other("/next")[2].decode()
-        name = re.search(r'id="name-a">([^<]+)<', shown)
-        assert name is not None
-        assert f'<th scope="row">label</th><td><div>Paper {name[1]}</div></td>' in shown
-        fields = {key: found_in(shown, key) for key in ("a", "b")}
-        answered = other("/answer", method="POST", body={"answer": "skip", **fields})[2].decode()
-        assert f'title="Skipped: Paper {name[1]}"' in answered
-    assert other.token.encode() not in (tmp_path / "journal.sqlite").read_bytes()
 
 
 def test_a_websocket_is_refused_and_is_no_error_of_the_server(ask: Asker) -> None:

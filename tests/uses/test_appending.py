@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from typer.testing import CliRunner
 from span_papers import all_papers
 from veclink import Collection, Linker, merge, open_collection
 from veclink.cli.app import app
-from veclink.errors import InputError, OutputError
 from veclink.stores import open_store
 from veclink.stores.protocol import Batch
 from veclink.uses.appending import append
@@ -154,57 +152,6 @@ def test_new_rows_of_b_have_the_ids_that_a_merge_of_all_rows_gives_them(folder: 
     assert len({row["id"] for row in rows}) == len(rows) == appended.summary.rows
 
 
-def test_a_linker_is_not_led_astray_by_a_file_of_ids_that_changed_or_went(folder: Path, tmp_path: Path) -> None:
-    to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
-    ids = open_collection(folder / "old_b.parquet").ids
-    np.save(tmp_path / "b.npy", open_collection(folder / "old_b.parquet").vectors)
-    held = replace(linker.held, sources=[None, str(tmp_path / "b.npy")], ids_from=[None, str(tmp_path / "b.csv")])
-    linker.held = held
-    with pytest.raises(InputError, match=r"ids of side B came from .*b\.csv.*put it back"):
-        append(folder / "new_a.parquet", to, linker, against=tmp_path / "b.npy")
-    pa.csv.write_csv(pa.table({"id": ids[::-1].tolist()}), tmp_path / "b.csv")
-    with pytest.raises(InputError, match=r"b\.csv gives the rows of side B other ids"):
-        append(folder / "new_a.parquet", to, linker)
-    pa.csv.write_csv(pa.table({"id": ids.tolist()}), tmp_path / "b.csv")
-    assert append(folder / "new_a.parquet", to, linker).summary.joined > 10
-
-
-def test_what_was_appended_meanwhile_is_not_lost(folder: Path, tmp_path: Path) -> None:
-    to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
-    first = append(folder / "new_a.parquet", to, linker)
-    second = append(folder / "new_b.parquet", to, linker, side="b")
-    first.write()
-    content = to.read_bytes()
-    for place in (None, str(to.parent / ".." / to.parent.name / to.name)):
-        with pytest.raises(OutputError, match="was changed meanwhile"):
-            second.write(place)
-    assert to.read_bytes() == content
-    assert second.write(tmp_path / "other.parquet") == second.summary.rows
-    assert append(folder / "new_b.parquet", to, linker, side="b").write() > first.summary.rows
-
-
-def test_rows_that_came_without_titles_get_them_later(folder: Path, tmp_path: Path) -> None:
-    """Of the first merge, and appended; what another run has written stays, and B's title goes before A's."""
-    linker = Linker.load(folder / "linker")
-    bare = {}
-    for name in ("old_a", "old_b", "new_a", "new_b"):
-        full = open_collection(folder / f"{name}.parquet")
-        bare[name] = Collection.from_array(full.vectors, full.ids, name=name)
-    to, straight = tmp_path / "m.parquet", copy(folder, tmp_path / "straight.parquet")
-    merge(bare["old_a"], bare["old_b"], linker.links, to=to)
-    append(bare["new_a"], to, linker, against=folder / "old_b.parquet").write(to)
-    append(folder / "new_a.parquet", straight, linker).write(straight)
-    for name in ("new_a", "old_a", "old_b"):
-        filled = append(folder / f"{name}.parquet", to, linker, side=name[-1])
-        told = filled.summary
-        assert (told.new, told.joined) == (0, 0) and told.filled == told.there == len(bare[name])
-        filled.write(to)
-        assert not append(folder / f"{name}.parquet", to, linker, side=name[-1]).summary.changes
-    columns = ("id", "origin", "title", "a_title", "b_title")
-    found, wanted = ([[row[name] for name in columns] for row in table(path)] for path in (to, straight))
-    assert found == wanted
-
-
 def test_what_is_there_already_is_left_out(folder: Path, tmp_path: Path) -> None:
     to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
     append(folder / "new_a.parquet", to, linker).write(to)
@@ -260,12 +207,3 @@ def test_a_run_that_was_killed_and_run_again_ends_with_the_same_file(folder: Pat
     assert killed.read_bytes() == straight.read_bytes()
     left = [path for path in tmp_path.iterdir() if path.name.startswith(".")]
     assert all(path.suffix == ".lock" and not path.stat().st_size for path in left)  # for the next writer to remove
-
-
-@pytest.mark.extras
-def test_a_store_that_cannot_be_replaced_is_refused_before_new_rows_are_read(folder: Path, tmp_path: Path) -> None:
-    to = f"qdrant://{tmp_path}/store#merged"
-    with open_store(to, write=True) as store:
-        store.write([Batch(np.ones((2, 3), np.float32), np.array([1, 2]))])
-    with pytest.raises(InputError, match="cannot be replaced as a whole"):
-        append(tmp_path / "missing.npy", to, Linker.load(folder / "linker"))

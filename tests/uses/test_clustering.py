@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import math
 from functools import cache
 from pathlib import Path
 
@@ -13,7 +12,6 @@ import pytest
 
 from span_papers import some_papers
 from veclink import cluster
-from veclink.errors import InputError
 from veclink.uses.clustering import Clusters
 
 
@@ -70,15 +68,3 @@ def test_the_saved_table_holds_every_row_of_both_sides(tmp_path: Path, ending: s
     assert [row["side"] for row in rows] == ["a"] * 300 + ["b"] * 300
     assert [int(row["cluster"]) for row in rows[:300]] == clusters().labels_a.tolist()
     assert [int(row["id"]) for row in rows[300:]] == list(range(300))
-
-
-def test_zero_vectors_get_no_cluster_where_they_may_be_skipped() -> None:
-    papers = some_papers()
-    a = papers.a.copy()
-    a[int(papers.truth[0, 0])] = 0
-    with pytest.raises(InputError, match="zero vectors"):
-        cluster(a, papers.b, papers.truth, device="cpu")
-    found = cluster(a, papers.b, papers.truth, skip_zero=True, device="cpu")
-    assert found.labels_a[papers.truth[0, 0]] == -1 and found.labels_b[papers.truth[0, 1]] >= 0
-    assert math.isnan(found.central_a[papers.truth[0, 0]])
-    assert found.summary.linked == 179

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from grown_papers import first_links, grown_papers
-from veclink import Collection, Linker, Links, link, merge
+from veclink import Collection, Linker, link, merge
 from veclink.cli.app import app
 from veclink.data.collection import fingerprint
 from veclink.errors import WrongLinksWarning
@@ -68,21 +68,3 @@ def test_a_linker_of_another_run_than_the_links_is_told(tmp_path: Path) -> None:
             warnings.simplefilter("always")
             append(new, tmp_path / f"{place}.parquet", linker)
         assert any(issubclass(each.category, WrongLinksWarning) for each in told) == is_told
-
-
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_links_of_geh_that_are_not_linkable_are_not_written(tmp_path: Path, ending: str) -> None:
-    output, cut = tmp_path / f"links.{ending}", tmp_path / f"cut.{ending}"
-    noise = [np.random.default_rng(state).standard_normal((100, 64)) for state in (0, 1)]
-    found = link(noise[0], noise[1], seeds=[[0, 0], [1, 1], [2, 2]], method="geh", device="cpu")
-    for name, vectors in zip("ab", noise, strict=True):
-        np.save(tmp_path / f"{name}.npy", vectors)
-    (tmp_path / "seeds.csv").write_text("a,b\n0,0\n1,1\n2,2\n")
-    given = [str(tmp_path / "a.npy"), str(tmp_path / "b.npy"), "--seeds", str(tmp_path / "seeds.csv")]
-    run = CliRunner().invoke(app, ["link", *given, "--method", "geh", "--device", "cpu", "-o", str(output)])
-    assert len(found) and found.summary.verdict == "not linkable" and run.exit_code == 3
-    written = Links.load(output)
-    assert len(written) == 0 and written.considered is None and written.summary.reasons == found.summary.reasons
-    found.save(output)  # as 0.2 did
-    assert CliRunner().invoke(app, ["cut", str(output), "--links", "5", "-o", str(cut)]).exit_code == 3
-    assert len(Links.load(cut)) == 0 and Links.load(cut).considered is None

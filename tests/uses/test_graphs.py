@@ -16,7 +16,6 @@ from veclink.uses.graphs import (
     leiden,
     leiden_into,
     nearest_rows,
-    neighbour_edges,
 )
 
 
@@ -46,34 +45,11 @@ def test_neighbours_are_those_of_the_whole_matrix(device: str) -> None:
     np.testing.assert_allclose(np.take_along_axis(whole, found, 1), expected, atol=1e-5)
 
 
-def test_neighbours_grow_until_the_graph_hangs_together() -> None:
-    """Two far groups: ten neighbours each stay inside, so k has to grow beyond a group's size."""
-    rng = np.random.default_rng(0)
-    middles = np.repeat(np.eye(2, 16, dtype=np.float32) * 5, 15, axis=0)
-    vectors = middles + 0.1 * rng.standard_normal((30, 16)).astype(np.float32)
-    cloud = prepare(Collection.from_array(vectors), centre=False)
-    assert neighbour_edges(cloud, 10).largest == 0.5
-    grown = neighbour_edges(cloud, None)
-    assert grown.largest == 1.0 and grown.k >= 15
-
-
 def test_a_linked_pair_is_one_node_with_the_edges_of_both() -> None:
     graph, node_a, node_b = joined(edges(3, (0, 1), (1, 2)), edges(3, (0, 1), (1, 2)), np.array([[1, 1]]))
     assert len(graph) == 5 and node_a[1] == node_b[1]
     neighbours = graph.indices[graph.indptr[1] : graph.indptr[2]].tolist()
     assert neighbours == sorted([int(node_a[0]), int(node_a[2]), int(node_b[0]), int(node_b[2])])
-
-
-def test_graphs_are_symmetric_without_loops() -> None:
-    rng = np.random.default_rng(1)
-    source, target = rng.integers(0, 30, (2, 400))
-    graph = graph_of(30, source, target, rng.random(400))
-    whole = np.zeros((30, 30))
-    for row in range(30):
-        here = slice(graph.indptr[row], graph.indptr[row + 1])
-        whole[row, graph.indices[here]] = graph.weight[here]
-    np.testing.assert_array_equal(whole, whole.T)
-    assert (np.diag(whole) == 0).all()
 
 
 @pytest.mark.extras

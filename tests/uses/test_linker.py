@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from grown_papers import first_links, fitted, fitted_anew, grown_papers
 from veclink import Collection, Linker, Links, link
 from veclink.confidence import candidates
 from veclink.data.summary import Summary
-from veclink.errors import InputError, OutputError
+from veclink.errors import InputError
 
 SURE = 20
 
@@ -85,26 +84,6 @@ def test_bare_rows_are_not_taken_in_twice(saved: Path, tmp_path: Path) -> None:
             with pytest.raises(InputError, match=r"are copies of rows that side A has already"):
                 known.update(new_a=batch)
         assert known.sizes == (300, 300) and known.links == before
-
-
-def test_zero_vectors_are_refused_or_skipped_and_the_others_keep_their_places(saved: Path) -> None:
-    grown = grown_papers()
-    linker = Linker.load(saved)
-    plain = linker.match(grown.new, against=grown.b)
-    with_zero = np.insert(grown.new, 5, 0, axis=0)
-    with pytest.raises(InputError, match=r"in row 5; remove them, or skip them with skip_zero"):
-        linker.match(with_zero)
-    links = linker.match(with_zero, skip_zero=True)
-    assert np.array_equal(links.pairs[:, 0], plain.pairs[:, 0] + (plain.pairs[:, 0] >= 5))
-    assert links.summary.n_a == 61 and links.summary.reasons[0] == "1 of the 61 new rows is zero and left out."
-    assert len(linker.match(np.zeros_like(grown.new), skip_zero=True)) == 0
-    linker.update(new_a=with_zero, a=grown.a, skip_zero=True, refit=True)
-    assert linker.sizes == (301, 300) and grown_rows(linker).isdisjoint({245})
-    assert len(linker.match(with_zero)) >= 37
-
-
-def grown_rows(linker: Linker) -> set[int]:
-    return set(linker.links.pairs[:, 0].tolist())
 
 
 def test_a_row_that_fits_better_takes_a_partner_away() -> None:
@@ -221,20 +200,6 @@ def test_a_batch_that_was_taken_in_is_known_whatever_came_after_it(saved: Path) 
         assert "of the 25 new rows seem to have a partner" in reason
     assert linker.sizes == (285, 300) and linker.knows(grown.new[:25]) == slice(240, 265)
     assert linker.knows(grown.new[:24]) is None and linker.knows(grown.a) is None
-
-
-def test_a_folder_that_another_linker_changed_is_not_written_over(saved: Path, tmp_path: Path) -> None:
-    grown = grown_papers()
-    place = shutil.copytree(saved, tmp_path / "linker")
-    first, second = Linker.load(place), Linker.load(tmp_path / "." / "linker")
-    first.update(new_a=grown.new[:25], b=grown.b, refit=False).save(place)
-    second.update(new_a=grown.new[25:45], b=grown.b, refit=False)
-    with pytest.raises(OutputError, match="was changed by another run meanwhile"):
-        second.save(place)
-    assert Linker.load(place).sizes == (265, 300)
-    first.update(new_a=grown.new[25:45], refit=False).save(place)  # its own state may be replaced
-    second.save(tmp_path / "another")
-    assert (Linker.load(place).sizes, Linker.load(tmp_path / "another").sizes) == ((285, 300), (260, 300))
 
 
 def test_a_refit_links_all_rows_again_from_the_links_so_far() -> None:

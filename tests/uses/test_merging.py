@@ -11,7 +11,7 @@ import pytest
 
 from made_merges import merged_sample, small, weighted
 from span_papers import all_papers
-from veclink import Collection, merge, open_collection, sample
+from veclink import merge, open_collection, sample
 from veclink.data.links import Links
 from veclink.errors import InputError
 from veclink.geometry.signatures import unit_rows
@@ -127,14 +127,6 @@ def test_a_union_keeps_vectors_as_they_are_and_says_whose_they_are() -> None:
     assert not found.vectors[new, 384:].any()
 
 
-def test_duplicates_tell_which_of_a_are_in_b() -> None:
-    papers = all_papers()
-    told = merge(papers.a, papers.b, papers.truth, union_only=True).columns()
-    partner = dict(papers.truth.tolist())
-    assert [partner.get(row) for row in told["a"].tolist()] == told["b"]
-    assert np.isnan(told["probability"]).sum() == 1950 - 900
-
-
 @pytest.mark.parametrize("target", ["merged.parquet", "merged.npy", "lancedb://{}/db#merged", "merged.jsonl"])
 def test_what_is_written_is_what_was_planned(tmp_path: Path, target: str) -> None:
     to = target.format(tmp_path) if "://" in target else str(tmp_path / target)
@@ -176,14 +168,3 @@ def test_zero_vectors_of_a_are_refused_or_left_out() -> None:
     merged = merge(a, small(30, 8, 1), links, map="procrustes", skip_zero=True)
     assert merged.summary.left_out == 1 and merged.summary.rows == 39
     assert 25 not in merged.alone
-
-
-def test_int8_vectors_are_merged_as_the_numbers_they_mean() -> None:
-    rng = np.random.default_rng(0)
-    whole = rng.integers(-100, 100, (40, 8)).astype(np.int8)
-    b = Collection.from_array(whole, scale=0.5)
-    links = weighted([(row, row) for row in range(30)], [1.0] * 30, 40, 40)
-    found = merge(small(40, 6, 1), b, links, map="procrustes").collection()
-    np.testing.assert_array_equal(found.vectors[:40], whole * np.float32(0.5))
-    lengths = np.linalg.norm(found.vectors, axis=1)
-    assert 0.5 < lengths[40:].mean() / np.median(lengths[:30]) < 2

@@ -12,7 +12,6 @@ from small_papers import small_papers
 from veclink.data.links import Links
 from veclink.data.pairs import score
 from veclink_bench.baselines import BASELINES, link_by
-from veclink_bench.baselines.ugw import solve
 
 # A rotated copy of 150 real vectors on their 24 leading axes, in another order, with 100 of the pairs as seeds: more
 # seeds than dimensions, so that every map is determined, and full overlap.
@@ -70,14 +69,6 @@ def test_seeds_stay_come_first_and_nothing_shares_a_row_with_them() -> None:
     assert np.all(np.diff(links.evidence["score"][20:]) <= 0)
 
 
-def test_anchors_of_another_corpus_serve_as_seeds_do() -> None:
-    a, b, truth = small_papers()
-    inside, outside = truth[:80], truth[80:]
-    links = link_by("procrustes tuned", a[inside[:, 0]], b[inside[:, 1]], anchors=(a[outside[:, 0]], b[outside[:, 1]]))
-    assert score(links.pairs, np.column_stack([np.arange(80)] * 2)).f1 > 0.8
-    assert not links.evidence["given"].any()
-
-
 def test_tuned_settings_link_real_vectors_better_than_the_paper_s() -> None:
     a, b, truth = small_papers()
 
@@ -87,28 +78,3 @@ def test_tuned_settings_link_real_vectors_better_than_the_paper_s() -> None:
     for name in ("linear", "procrustes", "rcsls"):
         assert f1(f"{name} tuned") > f1(name) + 0.1
     assert f1("self-learning tuned") > f1("procrustes tuned") + 0.1
-
-
-def test_ugw_ends_with_the_plan_of_pot() -> None:
-    import ot
-    import torch
-
-    rng = np.random.default_rng(1)
-    x = small_papers()[0][:40]
-    y = x[:30] @ np.linalg.qr(rng.standard_normal((x.shape[1], x.shape[1])))[0][:, :64]
-
-    def scaled(rows: np.ndarray) -> np.ndarray:
-        unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-        distance = np.maximum(1 - unit.astype(np.float64) @ unit.T, 0)
-        return distance / distance.mean()
-
-    start = np.full((40, 30), 0.5 / 1200)
-    start[np.arange(4), np.arange(4)] += 0.125
-    within = scaled(x), scaled(y)
-    expected, _ = ot.gromov.fused_unbalanced_gromov_wasserstein(
-        *within, reg_marginals=1.0, epsilon=0.05, unbalanced_solver="sinkhorn_log", init_pi=start,
-        max_iter=5, max_iter_ot=300, tol=0, tol_ot=1e-12,
-    )  # fmt: skip
-    tensors = (torch.tensor(each) for each in (*within, start))
-    got = solve(*tensors, marginals=1.0, epsilon=0.05, rounds=5, inner_rounds=300).numpy()
-    assert np.abs(got - expected).max() < 1e-4 * expected.max()

@@ -65,12 +65,6 @@ def test_ablation_shows_what_growing_and_judging_bring(measured: Measured) -> No
     assert f1(cells, method="geh", variant="full") > f1(cells, method="geh", variant="no bootstrapping")
 
 
-def test_anchors_of_another_corpus_link_as_seeds_do(measured: Measured) -> None:
-    cells = measured("outside", corpora=("papers", "others"), methods=("span",))
-    own, foreign = f1(cells, target="papers", outside="papers"), f1(cells, target="papers", outside="others")
-    assert len(cells) == 4 and foreign > own - 15 and foreign > 50
-
-
 def test_merged_collections_answer_better_with_links_than_with_random_ones(measured: Measured) -> None:
     kept = ("ceiling A", "ceiling B", "true links", "span", "seeds", "random", "union")
     cells = measured("merging", lambda s: s.get("overlap", 0.3) == 0.3, methods=kept)
@@ -80,17 +74,6 @@ def test_merged_collections_answer_better_with_links_than_with_random_ones(measu
         assert maps["span"][kind]["ndcg"] > max(0.9 * maps["true links"][kind]["ndcg"], maps["union"]["none"]["ndcg"])
     assert all(maps["span"][kind]["ndcg"] > found["ndcg"] for kind, found in maps["random"].items())
     assert maps["ceiling B"]["none"]["ndcg"] >= maps["span"]["la2m"]["ndcg"] > maps["seeds"]["la2m"]["ndcg"]
-
-
-def test_clusters_hold_both_vectors_of_an_object_where_links_do(measured: Measured) -> None:
-    kept = ("span", "seeds", "true links", "concat", "one model")
-    found = measured("clustering", lambda s: s["links_by"] in kept)
-    cells = {cell["links_by"]: cell for cell in found}
-    assert len([cell for cell in found if cell["links_by"] == "one model"]) == 2 and "oar" not in cells["one model"]
-    assert cells["true links"]["oar"] == 100 and cells["span"]["oar"] > 70 > cells["seeds"]["oar"]
-    assert cells["span"]["oar"] > cells["concat"]["oar"] and cells["span"]["wide"]["links"] > cells["span"]["links"]
-    assert cells["span"]["wide"]["oar"] > 70
-    assert cells["span"]["v"] > max(0.6 * cells["one model"]["v"], cells["concat"]["v"], 10)
 
 
 def test_three_collections_linked_at_once_beat_each_two_alone(measured: Measured) -> None:

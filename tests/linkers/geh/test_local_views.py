@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -89,17 +88,3 @@ def test_clusters_hold_every_link_twice_and_near_ones_together() -> None:
     assert inside > (vectors @ vectors.T).mean() + 0.02
     few = clustered(30, vectors.__getitem__, 100, np.random.default_rng(0))
     assert [view.tolist() for view in few] == [list(range(30))]
-
-
-def test_clusters_of_many_links_take_no_room_for_links_times_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(geh_local, "KMEANS_LINKS", 2_000)
-    rng = np.random.default_rng(0)
-    papers = _clouds()[0].dense()
-    links = papers[rng.integers(len(papers), size=20_000)][:, :32].copy()
-    tracemalloc.start()
-    views = clustered(len(links), links.__getitem__, 20, rng)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert np.all(np.bincount(np.concatenate(views), minlength=20_000) == 2)
-    # All links against all 1,000 clusters would take 80 MB, a flag for each another 20.
-    assert peak < 48e6
