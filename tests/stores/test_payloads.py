@@ -93,6 +93,15 @@ def test_a_column_that_could_name_the_rows_is_told_of_and_not_taken_unasked(tmp_
         assert open_collection(opened) is opened, "once is enough"
 
 
+def test_a_text_file_gives_each_row_the_text_of_its_line(tmp_path: Path) -> None:
+    (tmp_path / "titles.txt").write_text("Sony Turntable, PSLX350H\n\nBose \u2028 Speaker\n")
+    found = with_payload(PLAIN, tmp_path / "titles.txt").payload
+    assert found.to_pydict() == {"title": ["Sony Turntable, PSLX350H", None, "Bose \u2028 Speaker"]}
+    (tmp_path / "titles.txt").write_bytes(b"\xff\xfe\n")
+    with pytest.raises(InputError, match=r"cannot be read as \.txt"):
+        with_payload(PLAIN, tmp_path / "titles.txt")
+
+
 def test_ids_of_digits_keep_their_noughts_and_match_integers(tmp_path: Path) -> None:
     (tmp_path / "titles.csv").write_text("id,title\n08,eight\n7,seven\n")
     assert [side(with_payload(NAMED, tmp_path / "titles.csv"), row)["headline"] for row in (0, 2)] == ["seven", "eight"]

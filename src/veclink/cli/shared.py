@@ -95,7 +95,7 @@ SEEDS_FILE = option(None, help="Known pairs, CSV or Parquet with columns a,b: id
 PAYLOAD_A = option(
     None,
     callback=check_payload,
-    help="Titles and ids of A: CSV, Parquet or JSONL, a line per vector, in the same order.",
+    help="Titles and ids of A: CSV, Parquet, JSONL, or TXT with a title a line; a line per vector, in the same order.",
 )
 PAYLOAD_B = option(None, callback=check_payload, help="The same for B.")
 AS_JSON = flag("--json", "Print the result as one JSON object.")

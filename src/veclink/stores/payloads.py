@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from veclink.data.collection import Collection
-from veclink.errors import InputError, UnusedIdsWarning, VeclinkError, named, needed, plural
+from veclink.errors import InputError, UnusedIdsWarning, VeclinkError, named, plural
 from veclink.files.tables import UNREADABLE, read_parquet
 from veclink.stores.arrow import (
     IDS,
@@ -28,7 +28,7 @@ from veclink.stores.arrow import (
     is_table,
 )
 
-ENDINGS = (".csv", ".parquet", ".jsonl")
+ENDINGS = (".csv", ".parquet", ".jsonl", ".txt")
 TITLE = "title"
 """The column that values without a name become."""
 LIKE_ID = re.compile(r"(^|[_\W])(id|uid|uuid|guid|key)$|^(doc|document)id$|(?-i:[a-z]I[Dd]$)", re.IGNORECASE)
@@ -48,8 +48,8 @@ def with_payload(collection: Collection, payload: Any) -> Collection:
     collection : Collection
         The vectors, of n rows.
     payload : path, frame, mapping or (n,) values
-        A CSV, Parquet or JSONL file; a frame of pandas or polars, or an Arrow table; columns by their names; or one
-        column of values, which are then called `title`.
+        A CSV, Parquet or JSONL file; a .txt file with a text a line; a frame of pandas or polars, or an Arrow table;
+        columns by their names; or one column of values. Texts without a name are called `title`.
     """
     if isinstance(payload, (str, Path)):
         table, name = _read(Path(payload)), str(payload)
@@ -195,25 +195,27 @@ def check_payload_file(path: Path) -> None:
 
 
 def _read(path: Path) -> Any:
+    from pyarrow import csv, json  # here: most runs read no payload of a file
+
     check_payload_file(path)
-    reader = {".csv": "csv", ".parquet": "parquet", ".jsonl": "json"}[path.suffix.lower()]
-    module: Any = needed(f"pyarrow.{reader}", "Reading payload")
+    ending = path.suffix.lower()
     try:
-        if reader == "csv":
-            quoted = module.ParseOptions(newlines_in_values=True)
+        if ending == ".txt":
+            lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+            table = pa.table({TITLE: [line or None for line in lines]})
+        elif ending == ".csv":
+            quoted = csv.ParseOptions(newlines_in_values=True)
             # ids stay text: 08 is not 8
-            text_ids = module.ConvertOptions(column_types=dict.fromkeys(SPELLINGS, pa.string()))
-            table = _without_blanks(module.read_csv(path, parse_options=quoted, convert_options=text_ids))
+            text_ids = csv.ConvertOptions(column_types=dict.fromkeys(SPELLINGS, pa.string()))
+            table = _without_blanks(csv.read_csv(path, parse_options=quoted, convert_options=text_ids))
         else:
-            table = module.read_json(path) if reader == "json" else read_parquet(path)
+            table = json.read_json(path) if ending == ".jsonl" else read_parquet(path)
         return _with_one_of_each(table, path)
     except VeclinkError:
         raise
     except (*UNREADABLE, pa.ArrowException) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(
-            f"{path} cannot be read as {path.suffix.lower()} ({reason}); check or write it again."
-        ) from error
+        raise InputError(f"{path} cannot be read as {ending} ({reason}); check or write it again.") from error
 
 
 def _with_one_of_each(table: Any, path: Path) -> Any:
