@@ -314,8 +314,7 @@ class Agreement:
         what = called(*self.columns)
         begun = f"{what[0].upper()}{what[1:]}"
         if self.possible == 0 and not self.note:
-            others = plural(self.compared, "link")
-            return f"{begun} say nothing of the other {others}: all rows with equal {what} were seeds."
+            return f"Besides the seeds, no two rows have equal {what}, so these cannot confirm links."
         left_out = ", seeds not counted" if self.seeds else ""
         most = "" if self.possible is None or self.note else f"; they can in {self.possible:,} at most"
         counts = f"{begun} agree in {self.agree:,} of {plural(self.compared, 'link')}{left_out}{most}."

@@ -23,7 +23,7 @@ FEW_AMONG_MANY = (
 NEXT = "Next: "
 _BY_ANCHORS = "embed some texts with both models and give those (--anchors)."
 NEXT_WITHOUT_SEEDS = (
-    f"{NEXT}give 8 to 15 known pairs (--seeds); or, where both carry a column such as title or url, take pairs from it "
+    f"{NEXT}give 8 to 15 known pairs (--seeds); or, where both have a column such as title or url, take pairs from it "
     f"(--seeds-by title, for bare .npy files with --payload-a and --payload-b); or {_BY_ANCHORS}"
 )
 NEXT_WITHOUT_COLUMN = f"{NEXT}give 8 to 15 known pairs (--seeds); or {_BY_ANCHORS}"
@@ -31,7 +31,7 @@ _IF_SHARED = f"{NEXT}if you know that something is shared,"
 _ANCHORS_LIKE_DATA = "embed a few hundred texts of the same kind as the data with both models"
 _NEXT_FROM_FEW_PAIRS = (
     f"{_IF_SHARED} check what was given, leave out pairs that may be wrong, and give more right ones (--seeds, or "
-    "--seeds-by title where both carry such a column): 15 are usually enough, 60 for hard data."
+    "--seeds-by title where both have such a column): 15 are usually enough, 60 for hard data."
 )
 _NEXT_FROM_PAIRS = f"{_IF_SHARED} give more pairs (--seeds), 60 for hard data; or {_ANCHORS_LIKE_DATA}."
 _NEXT_FROM_MANY_PAIRS = f"{_IF_SHARED} {_ANCHORS_LIKE_DATA}, and give those (--anchors)."
@@ -49,16 +49,16 @@ def causes_from_pairs(given: int, *, wrong: bool, other: bool) -> str:
 
     wrong: whether some of them look wrong. other: whether a plainer cause was told before.
     """
-    begun = "It may also be that" if other else "The plainest reasons are that"
+    begun = "It may also be that" if other else "Most likely,"
     blamed = wrong or given < USUALLY_ENOUGH
-    pairs = ", or that several of the given pairs are wrong" if blamed else ""
+    pairs = ", or several of the given pairs are wrong" if blamed else ""
     return f"{begun} {NOTHING_SHARED}{pairs}."
 
 
 def causes_from_anchors(*, other: bool) -> str:
     """Why nothing may have been found from outside anchors; other: as in `causes_from_pairs`."""
-    begun = "It may also be that" if other else "The plainest reasons are that"
-    return f"{begun} {NOTHING_SHARED}, or that the anchors are of another kind than the data."
+    begun = "It may also be that" if other else "Most likely,"
+    return f"{begun} {NOTHING_SHARED}, or the anchors are of another kind than the data."
 
 
 def next_from_given(given: int, *, outside: bool, by_column: bool, wrong: bool) -> str:

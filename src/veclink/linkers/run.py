@@ -64,12 +64,12 @@ class Run:
     def with_copies(self, links: Links, groups: Grouped) -> Links:
         """The links of groups as links of rows, and how many copies there are."""
         assert isinstance(self.options, SpanOptions), "only span groups copies"
-        linked = "linked by the first of their group"
+        linked = "Of each group of copies, the first row is linked."
         if not self.options.one_to_one:
             links = groups.expanded(links)
-            linked = "all rows of each group are linked"
+            linked = "All rows of a group of copies are linked."
         of_a, of_b = groups.copies
-        note = f"Copies of other rows, {linked}: {of_a:,} in A, {of_b:,} in B."
+        note = f"{of_a:,} rows of A and {of_b:,} of B are copies of other rows. {linked}"
         summary = replace(
             links.summary,
             copies=groups.copies,

@@ -34,11 +34,11 @@ from veclink.linkers.span.constants import (
 )
 from veclink.linkers.span.starts import Bootstrap
 
-_AS_MANY_BY_CHANCE = "Near neighbours alone bring about as many likely pairs as there are here"
+_AS_MANY_BY_CHANCE = "Chance alone would produce this many likely pairs"
 NOTHING_CERTAIN = f"{_AS_MANY_BY_CHANCE}: no shared object is certain."
 NOT_BORNE_OUT = (
-    "Views agree on far more pairs than seem to be shared, and no given pair vouches for either: look at the links "
-    "before use, or give some pairs that you know (--seeds)."
+    "Linking without seeds proposed far more pairs than seem to be shared. Look at the links before use, or give some "
+    "known pairs (--seeds)."
 )
 
 
@@ -79,11 +79,12 @@ class SeedCheck:
         """What a person is told about them."""
         said = []
         if self.recovered is not None:
-            share = f"{self.recovered:.0%}"
-            said.append(f"{share} of the {self.given:,} given pairs come out as links again when left out.")
+            found = round(self.recovered * self.given)
+            again = f"All {found:,}" if found == self.given else f"{found:,} of {self.given:,}"
+            said.append(f"{again} seeds were found again when held out.")
         if self.outliers:
             of = f" of the {self.given:,}" if self.given else ""  # anchors are no pairs of rows
-            said.append(f"{self.outliers:,}{of} given pairs look wrong and were not used.")
+            said.append(f"{self.outliers:,}{of} seeds look wrong and were not used.")
         return said
 
 
@@ -94,7 +95,6 @@ def span_verdict(
     smaller: int,
     dimension: int,
     seeds: SeedCheck,
-    told: float | None = None,
 ) -> Verdict:
     """The verdict on calibrated links.
 
@@ -110,21 +110,10 @@ def span_verdict(
         Of the smaller space: in few dimensions neighbours agree by chance.
     seeds : SeedCheck
         How the given pairs fared.
-    told : float, optional
-        The number of shared objects that is told, where it takes into account how the given pairs fared.
     """
     shared = overlap / smaller
-    told = overlap if told is None else told
     least = max(MIN_OVERLAP_FRACTION, LOW_DIM_OVERLAP_FACTOR / dimension)
-    started = (
-        f"Starting from {bootstrap.started_from}, views agree on pairs for {bootstrap.share:.0%} of the smaller "
-        "collection."
-    )
-    reasons = [
-        started,
-        f"About {told:,.0f} objects seem to be in both, {told / smaller:.0%} of the smaller collection.",
-        *seeds.reasons(),
-    ]
+    reasons = seeds.reasons()
     borne_out = bootstrap.started_from != FROM_NOTHING or shared >= MIN_BORNE_OUT * bootstrap.share
     if shared >= CLEAR_OVERLAP_FACTOR * least and borne_out:
         return Verdict(LINKABLE, tuple(reasons))
@@ -132,13 +121,13 @@ def span_verdict(
         reasons.append(NOT_BORNE_OUT)
         return Verdict(DOUBTFUL, tuple(reasons))
     if seeds.vouches(dimension) or shared >= least:
-        reasons.append("So few shared objects are hard to tell from near neighbours: look at the links before use.")
+        reasons.append("So few shared objects are hard to tell from near neighbours. Look at the links before use.")
         return Verdict(DOUBTFUL, tuple(reasons))
     # how many seem to be shared is not said: none of them is certain
     counted = f"{overlap:,.0f}, {shared:.0%} of the smaller collection"
     chance = f"{_AS_MANY_BY_CHANCE} ({counted}): no shared object is certain."
     coming = _next_from_nothing(seeds) if bootstrap.started_from == FROM_NOTHING else ()
-    return Verdict(NOT_LINKABLE, (started, *seeds.reasons(), chance, *coming))
+    return Verdict(NOT_LINKABLE, (*reasons, chance, *coming))
 
 
 def _next_from_nothing(seeds: SeedCheck) -> tuple[str, str]:
@@ -155,16 +144,16 @@ def not_converged(bootstrap: Bootstrap, anchors: Anchors | None) -> Verdict:
     """The verdict where there is no pool to fit a map to. anchors: what was given."""
     n_rows = bootstrap.pool.extent
     if n_rows < MIN_POOL:
-        reason = f"{TOO_FEW_ROWS}: the smaller collection has {n_rows:,}, and links are judged from {MIN_POOL} on."
+        reason = f"{TOO_FEW_ROWS}: the smaller collection has {n_rows:,}, and at least {MIN_POOL} are needed."
         return Verdict(NOT_LINKABLE, (reason,))
     if bootstrap.converged:
         n_links = len(bootstrap.pool.pairs)
-        reason = f"{TOO_FEW_ROWS}: views agree on {n_links} pairs only, and links are judged from {MIN_POOL} on."
+        reason = f"{TOO_FEW_ROWS}: only {n_links} likely pairs were found, and at least {MIN_POOL} are needed."
         return Verdict(NOT_LINKABLE, (reason,))
     best = max(share for _, share in bootstrap.tried)
     tried = (
-        f"Of {len(bootstrap.tried)} starts tried, the best ended with {best:.0%} of the smaller collection in pairs "
-        "that the views agree on, as few as between unrelated vectors."
+        f"Of {len(bootstrap.tried)} ways to start, the best paired {best:.0%} of the smaller collection, no more than "
+        "between unrelated vectors."
     )
     few = FEW_AMONG_MANY.format(rows=n_rows) if n_rows < ROWS_SAID_TO_BE_FEW else ""
     if anchors is None:
@@ -217,8 +206,8 @@ def geh_verdict(
         return Verdict(DOUBTFUL, (reason,))
     agreement = float(confidence.mean())
     reason = (
-        f"A new link was proposed by {agreement:.0%} of the {n_views:,} views on average; "
-        f"{AGREED:.0%} or more were seen where linking worked, under {DISPUTED:.0%} where most links were wrong."
+        f"On average, {agreement:.0%} of the {n_views:,} views proposed a new link. Where linking worked, it was "
+        f"{AGREED:.0%} or more; where most links were wrong, under {DISPUTED:.0%}."
     )
     if agreement >= AGREED:
         return Verdict(LINKABLE, (reason,))

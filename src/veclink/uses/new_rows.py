@@ -158,7 +158,7 @@ def judge(knowledge: Knowledge, side: int, entered: Cloud, other: Cloud, signatu
     zero, reasons = every - len(entered), []
     if copies:
         are = "is a copy" if copies == 1 else "are copies"
-        reasons.append(f"{copies:,} of the {every:,} new rows {are} of rows that the linker knows, and no new objects.")
+        reasons.append(f"{copies:,} of the {every:,} new rows {are} of known rows.")
     if zero:
         reasons.append(f"{zero:,} of the {every:,} new rows {'is' if zero == 1 else 'are'} zero and left out.")
     if len(new):
@@ -178,12 +178,9 @@ def judge(knowledge: Knowledge, side: int, entered: Cloud, other: Cloud, signatu
 
 
 def _sentence(n: int, shared: float, before: float) -> str:
-    of_rows = f"about {shared:.0%} of the {n:,} new rows seem to have a partner"
-    of_one = f"the new row has a partner with a chance of about {shared:.0%}"
-    return (
-        f"Judged by the maps and the model of an earlier run: {of_one if n == 1 else of_rows}, "
-        f"and {before:.0%} of the rows of that run had one."
-    )
+    of_rows = f"About {shared:.0%} of the {n:,} new rows seem to have a partner"
+    of_one = f"The new row has a partner with a probability of about {shared:.0%}"
+    return f"{of_one if n == 1 else of_rows}; of the rows of the first run, {before:.0%} had one."
 
 
 def with_prior(log_odds: np.ndarray, share: float, n: int) -> tuple[np.ndarray, float]:
