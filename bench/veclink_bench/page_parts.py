@@ -190,7 +190,7 @@ def printed_by(command: str, results: Path = RESULTS) -> str:
     """What a command prints of the bundled sample, as `veclink bench sample` kept it; of `demo` its estimates alone."""
     lines = json.loads((results / "sample.json").read_text(encoding="utf-8"))["printed"][command]
     if command == "demo":
-        first = next(place for place, line in enumerate(lines) if line.startswith("Estimated without labels"))
+        first = next(place for place, line in enumerate(lines) if " links between " in line)
         last = next(place for place, line in enumerate(lines) if line.startswith("By the truth"))
         lines = lines[first : last + 1]
     ends = [place for place, line in enumerate(lines) if line == "Next:"]

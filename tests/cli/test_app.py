@@ -85,7 +85,7 @@ def test_contradicting_seeds_are_named_and_strict_refuses_them(files: Path, tmp_
     (tmp_path / "seeds.csv").write_text(f"{good}91,92\n91,93\n")
     given = ("link", files / "a.npy", files / "b.npy", "--seeds", tmp_path / "seeds.csv", "-o", tmp_path / "links.csv")
     code, out, _ = run(*given)
-    assert code == 0 and "not used, by row: (91, 92), (91, 93)." in " ".join(out.split())
+    assert code == 0 and "not used, by row: (91, 92), (91, 93) " in " ".join(out.split())
     assert json.loads(run(*given, "--json")[1])["contradicting_seeds"] == [[91, 92], [91, 93]]
     code, _, told = run(*given, "--strict")
     assert code == 1 and "more than one partner in B for '91' of A" in told
@@ -188,7 +188,7 @@ def test_collections_that_do_not_link_end_with_3_and_a_file_without_links(tmp_pa
 def test_link_needs_no_seeds(files: Path, tmp_path: Path) -> None:
     output = tmp_path / "links.csv"
     code, out, _ = run("link", files / "a.npy", files / "b.npy", "-o", output)
-    assert code == 0 and "Estimated without labels: precision" in out and "Starting from no seeds" in out
+    assert code == 0 and "Estimated precision: 9" in out
     scores = json.loads(run("eval", output, "--truth", files / "truth.csv", "--json")[1])
     assert scores["f1"] > 0.95
 

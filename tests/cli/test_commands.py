@@ -49,7 +49,7 @@ def test_a_csv_of_links_has_what_people_read_and_all_else_where_it_is_asked_for(
     assert short.read_text().splitlines()[0] == "a,b,probability,score,given,rival_id_a,rival_id_b"
     assert "near1_similarity" in every.read_text().splitlines()[0]
     code, out, _ = run("cut", short, "--precision", 0.9, "-o", sure)
-    assert code == 0 and re.match(r"Estimated without labels: precision .* \(likely .*, recall .* \(likely ", out)
+    assert code == 0 and re.search(r"Estimated precision: .* \(likely .*\n  Estimated recall: .* \(likely ", out)
     collections = (files / "a.npy", files / "b.npy")
     assert run("merge", *collections, "--links", sure, "-o", tmp_path / "m.npz", "--yes", "--probability", 0.5)[0] == 0
     for file, told in ((short, True), (every, False)):

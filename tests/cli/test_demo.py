@@ -46,7 +46,7 @@ def test_demo_prints_titles_scores_and_the_next_command_within_80_columns(
         assert each.doubt in words
     summary = demo.links.summary
     assert summary.precision is not None and summary.recall is not None
-    estimated, by_truth = words.partition("Estimated without labels: ")[2].split("By the truth: ")
+    estimated, by_truth = words.partition("Estimated precision: ")[2].split("By the truth: ")
     for share in (demo.scores.precision, demo.scores.recall, demo.scores.f1):
         assert f"{100 * share:.1f} %" in by_truth
     for share in (summary.precision, summary.recall):

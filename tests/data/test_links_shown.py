@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from veclink.data.collection import Collection
 from veclink.data.links import Links
+from veclink.data.no_links import NO_LINKS_WITHOUT_SEEDS
 from veclink.data.summary import Summary
 from veclink.data.titles import texts_of
 from veclink.errors import InputError
@@ -70,10 +72,32 @@ def test_links_are_an_arrow_table_to_whoever_reads_one() -> None:
 def test_a_notebook_shows_verdict_estimates_and_first_links() -> None:
     page = three_links()._repr_html_()
     assert "3 links between 8 and 6 vectors: linkable" in page
-    assert "Estimated precision: 80.0 % (70–90 %)" in page and "Estimated recall: 50.0 %" in page
+    assert "Estimated precision: 80.0 % (likely 70.0–90.0 %)" in page and "Estimated recall: 50.0 %" in page
     assert "Few &lt;rows&gt;." in page
     assert "<td>c</td><td>5</td><td>0.990</td><td>Cats &amp; dogs</td><td>Dogs</td>" in page
     assert page.count("<tr>") == 4
+
+
+def test_a_summary_prints_what_the_notebook_shows() -> None:
+    ranges = {"precision_range": (0.85, 0.93), "recall_range": (0.7, 0.9999), "overlap_range": (1300.0, 1555.0)}
+    estimates = {"precision": 0.9, "recall": 0.8, "overlap": 1400.0}
+    told = str(Summary("span", 2_000, 2_000, 1, reasons=("Few rows.",), wrong_seeds=((4, 17),), **estimates, **ranges))
+    assert told.splitlines() == [
+        "1 link between 2,000 and 2,000 vectors: linkable.",
+        "  Estimated precision: 90.0 % (likely 85.0–93.0 %)",
+        "  Estimated recall: 80.0 % (likely at least 70.0 %)",
+        "  Estimated objects in both: 1,400 (likely 1,300–1,555)",
+        "  Note: Few rows.",
+        "  Seeds that look wrong, by row: (4, 17)",
+    ]
+    for line in str(three_links().summary).splitlines():
+        assert escape(line.strip()) in three_links()._repr_html_()
+
+
+def test_what_is_not_known_is_printed_before_the_verdict() -> None:
+    reasons = (NO_LINKS_WITHOUT_SEEDS, "Give some.")
+    told = str(Summary("span", 90, 80, 0, verdict="not linkable", reasons=reasons)).splitlines()
+    assert told == [NO_LINKS_WITHOUT_SEEDS, "  Verdict: not linkable", "  Note: Give some."]
 
 
 def test_links_are_held_against_the_truth_by_id(tmp_path: Path) -> None:

@@ -115,27 +115,27 @@ def cut(
 
 
 def _say_cut(loaded: Links, chosen: Links, judged: int, files: tuple[Path, str], precision: float | None) -> None:
-    from veclink.cli.terminal import caution_in_words, estimates_in_words
+    from veclink.cli.terminal import caution_in_words
 
     source, output = files
     if not judged:
         said = " ".join([f"the verdict is “{loaded.summary.verdict}”.", *loaded.summary.reasons])
         typer.echo(f"{source} holds no pairs to choose from; {said}\nAn empty file was written to {output}.")
         return
-    agreement = chosen.summary.agreement
     lines = [
-        estimates_in_words(chosen.summary),
-        "" if agreement is None else agreement.sentence,
+        str(chosen.summary),
         f"{plural(len(chosen), 'link')} of {plural(judged, 'judged pair')} ({len(loaded):,} before), written to "
         f"{output}.",
     ]
     if not chosen.summary.is_calibrated:
         lines.append(UNCALIBRATED)
     elif precision is not None:
-        lines.append(caution_in_words(chosen.summary.caution))
+        lines += filter(None, [caution_in_words(chosen.summary.caution)])
+        if len(chosen) > len(loaded):
+            lines.append("More pairs than before reach this precision: a run keeps the links of the largest F1.")
     if source.suffix.lower() == ".csv":
         lines.append(f"{source} holds links only: a larger choice needs the Parquet file of the run.")
-    typer.echo("\n".join(filter(None, lines)))
+    typer.echo("\n".join(lines))
 
 
 def _to_store(
@@ -254,14 +254,14 @@ def review(
 
 
 def _say_nothing_to_review(links: Links, path: Path, as_json: bool) -> None:
-    from veclink.report.words import advice_without_links, headline, is_open, shown_reasons
+    from veclink.report.words import advice_without_links, headline, shown_reasons
 
     steps = advice_without_links(links)
     if as_json:
         print_json({"links": 0, "verdict": links.summary.verdict, "reasons": links.summary.reasons, "next": steps})
         return
     # the cause, which the reasons leave out
-    cause = [headline(links, None)[1]] if is_open(links) else []
+    cause = [headline(links, None)[1]] if links.summary.is_open else []
     lines = [f"There is nothing to review: {path} has no links, and no pairs that were judged.", *cause]
     typer.echo("\n".join([*lines, *shown_reasons(links), "Next:", *(f"  {step}" for step in steps)]))
 

@@ -204,10 +204,10 @@ def _check_linker_folder(folder: Path, method: str, one_to_one: bool) -> None:
 
 
 def _print(links: Links, files: dict[str, str], ids_from: dict[str, str], steps: list[str]) -> None:
-    from veclink.cli.terminal import print_summary, print_thresholds
+    from veclink.cli.terminal import print_thresholds
     from veclink.confidence.threshold import thresholds
 
-    print_summary(links.summary)
+    typer.echo(str(links.summary))
     print_thresholds(thresholds(links), links.summary.caution)
     for side, file in ids_from.items():
         typer.echo(f"The ids of {side.upper()} are those of {file}.")

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from veclink.data.no_links import no_start_converged, too_few_rows
+from veclink.data.summary import share_in_words
 from veclink.errors import named, plural
 
 if TYPE_CHECKING:
@@ -21,52 +21,12 @@ if TYPE_CHECKING:
     from veclink.data.agreement import ColumnScores
     from veclink.data.links import Links
     from veclink.data.pairs import Scores
-    from veclink.data.summary import Range, Summary
     from veclink.probing import Forecast, Probe, SeedCheck
     from veclink.progress import ProgressListener
     from veclink.report.content import Example
 
 
 SURE_ONES, DOUBTFUL_ONES = 3, 3  # links of the sample that are shown
-
-
-def print_summary(summary: Summary) -> None:
-    """Say how many links there are, how good they are thought to be, why, and which of the seeds look wrong."""
-    console = Console(highlight=False)
-    estimates = estimates_in_words(summary)
-    between = f"{plural(summary.n_links, 'link')} between {summary.n_a:,} and {summary.n_b:,} vectors"
-    reasons = summary.reasons
-    if no_start_converged(reasons) or too_few_rows(reasons):
-        # What is not known comes first: "not linkable" alone would be read as "nothing is shared".
-        console.print(escape(reasons[0]))
-        reasons = (f"{between}; the verdict is “{summary.verdict}”.", *reasons[1:])
-    else:
-        console.print(f"{between}: {summary.verdict_in_words}.")
-    if estimates:
-        console.print(estimates)
-    if summary.agreement is not None:
-        console.print(escape(summary.agreement.sentence))
-    for reason in reasons:
-        console.print(Padding(escape(reason), (0, 0, 0, 2)))
-    if summary.wrong_seeds:
-        console.print(f"Seeds that look wrong, by row: {named(summary.wrong_seeds)}.")
-    if summary.contradicting_seeds:
-        torn = named(summary.contradicting_seeds)
-        console.print(f"Seeds that contradict one another, and were not used, by row: {torn}.")
-
-
-def estimates_in_words(summary: Summary) -> str:
-    """Precision, recall and overlap with their ranges, in a sentence; empty where nothing is estimated."""
-    found = []
-    if summary.precision is not None:
-        found.append(f"precision {_percent(summary.precision)}{_likely(_percents(summary.precision_range))}")
-    if summary.recall is not None:
-        found.append(f"recall {_percent(summary.recall)}{_likely(_percents(summary.recall_range))}")
-    if summary.overlap is not None:
-        found.append(f"overlap {summary.overlap:,.0f} objects{_likely(_counts(summary.overlap_range))}")
-    if not found or not summary.n_links:
-        return ""
-    return f"Estimated without labels: {', '.join(found)}."
 
 
 def print_thresholds(lines: Sequence[Threshold], caution: float = 1.0) -> None:
@@ -80,7 +40,7 @@ def print_thresholds(lines: Sequence[Threshold], caution: float = 1.0) -> None:
     for heading in ("wanted precision", "links kept", "estimated recall"):
         table.add_column(heading, justify="right")
     for line in lines:
-        recall = "–" if line.recall is None else _percent(line.recall)
+        recall = "–" if line.recall is None else share_in_words(line.recall)
         table.add_row(f"{line.precision:.2f}", f"{line.n_links:,}", recall)
     console = Console(highlight=False)
     console.print(table)
@@ -173,9 +133,7 @@ def print_demo(demo: Demo) -> None:
             console.print(f"[bold]{head}[/]")
         for each in shown:
             _print_pair(console, each)
-    estimates = estimates_in_words(summary)
-    if estimates:
-        console.print(estimates)
+    console.print(escape(str(summary)))
     console.print(f"By the truth: {_shares(demo.scores)}, {demo.n_shared:,} shared papers.")
     print_thresholds(thresholds(demo.links), summary.caution)
     if demo.report is not None:
@@ -271,27 +229,9 @@ def _ahead(forecast: Forecast, known: Sequence[str]) -> list[str]:
     for name in ("precision", "recall"):
         share, spread = getattr(forecast, name), getattr(forecast, f"{name}_range")
         if share is not None:
-            estimates.append(f"{name} about {_percent(share)}{_likely(_percents(spread))}")
+            estimates.append(f"{name} about {share_in_words(share, spread)}")
     return [said, *(reason for reason in forecast.reasons if reason not in known), *estimates]
 
 
-def _likely(bounds: str) -> str:
-    return f" (likely {bounds})" if bounds else ""
-
-
-def _percents(bounds: Range | None) -> str:
-    from veclink.data.summary import range_in_words
-
-    return "" if bounds is None else range_in_words(bounds)
-
-
-def _counts(bounds: Range | None) -> str:
-    return "" if bounds is None else f"{bounds[0]:,.0f}–{bounds[1]:,.0f}"
-
-
 def _shares(scores: Scores) -> str:
-    return f"precision {_percent(scores.precision)}, recall {_percent(scores.recall)}, F1 {_percent(scores.f1)}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+    return "precision {}, recall {}, F1 {}".format(*map(share_in_words, (scores.precision, scores.recall, scores.f1)))

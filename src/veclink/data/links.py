@@ -20,11 +20,10 @@ from veclink.data.summary import (
     count_kept,
     judged_anew,
     plain_json,
-    shares_in_words,
     summary_of_all,
     summary_of_first,
 )
-from veclink.data.tabled import FIRST, Tabled, card, share
+from veclink.data.tabled import FIRST, Tabled, card
 from veclink.data.titles import TEXTS, PayloadTexts
 from veclink.errors import InputError, named, needed, plural
 
@@ -222,14 +221,13 @@ class ShownLinks(Tabled):
 
     def _repr_html_(self) -> str:
         summary = self.summary
-        between = f"{plural(len(self), 'link')} between {summary.n_a:,} and {summary.n_b:,} vectors"
-        headline = f"{between}: {summary.verdict_in_words}"
         named = bool(len(self)) and self._titles(0) is not None
         head = ["a", "b", "probability", *(("called in A", "called in B") if named else ())]
         told = [self[place] for place in self._told()]
         rows = [(link.a, link.b, link.probability, *(link.titles or ())) for link in told]
-        agreement = self.agreement() if len(self) <= QUICKLY_COMPARED else summary.agreement
-        return card(headline, _figures(summary, agreement), head, rows)
+        if len(self) <= QUICKLY_COMPARED:
+            summary = replace(summary, agreement=self.agreement())
+        return card(summary.headline, summary.figures(), head, rows)
 
     def _told(self) -> list[int]:
         """The surest links that were not given, which say something; given ones where there are no others."""
@@ -279,20 +277,6 @@ def check_columns(columns: str | None, *, also_short: bool = True) -> None:
         raise InputError(f"The columns {columns!r} are unknown; they are {' or '.join(COLUMNS)}.")
     if columns == "short" and not also_short:
         raise InputError("Parquet files have all columns; write CSV for the short ones.")
-
-
-def _figures(summary: Summary, agreement: Agreement | None) -> list[tuple[str, str]]:
-    """What is estimated, and why the verdict is what it is."""
-    figures = []
-    if summary.precision is not None and summary.n_links:
-        figures.append(("Estimated precision", share(summary.precision, summary.precision_range)))
-    if summary.recall is not None and summary.n_links:
-        figures.append(("Estimated recall", share(summary.recall, summary.recall_range)))
-    if summary.overlap is not None and summary.n_links:
-        figures.append(("Shared objects, about", f"{summary.overlap:,.0f}"))
-    if agreement is not None:
-        figures.append(("Payload", agreement.sentence))
-    return figures + [("Note", reason) for reason in summary.reasons]
 
 
 def _two_columns(truth: Any) -> tuple[Any, Any]:
@@ -365,7 +349,7 @@ class Links(ShownLinks):
         return len(self.pairs)
 
     def __repr__(self) -> str:
-        shares = "".join(f", {name} {text}" for name, text in shares_in_words(self.summary))
+        shares = "".join(f", {told.lower()} {value}" for told, value in self.summary.figures() if "Estimated" in told)
         return f"Links({len(self):,} of {self.summary.n_a:,} × {self.summary.n_b:,}: {self.summary.verdict}{shares})"
 
     def __eq__(self, other: object) -> bool:

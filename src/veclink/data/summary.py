@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from veclink.data.agreement import Agreement
-from veclink.errors import InputError, named
+from veclink.data.no_links import no_start_converged, too_few_rows
+from veclink.errors import InputError, named, plural
 
 VERDICTS = LINKABLE, DOUBTFUL, NOT_LINKABLE = "linkable", "doubtful", "not linkable"
 Range = tuple[float, float]
@@ -20,10 +21,15 @@ ALL = 0.9995
 """A share that is shown as 100 %: of a range that reaches it, only the low end is known."""
 
 
-def range_in_words(bounds: Range, digits: int = 1, to: str = "–") -> str:
+def range_in_words(bounds: Range, to: str = "–") -> str:
     """The range of a share in per cent; "at least" where only its low end is known."""
-    low, high = (f"{100 * bound:.{digits}f}" for bound in bounds)
+    low, high = (f"{100 * bound:.1f}" for bound in bounds)
     return f"at least {low} %" if bounds[1] >= ALL else f"{low}{to}{high} %"
+
+
+def share_in_words(share: float, bounds: Range | None = None) -> str:
+    """A share in per cent, with the range that it is likely in."""
+    return f"{100 * share:.1f} %" + ("" if bounds is None else f" (likely {range_in_words(bounds)})")
 
 
 @dataclass(frozen=True)
@@ -110,6 +116,39 @@ class Summary:
             return self.verdict
         return f"{self.verdict} by the vectors, but the payload does not fit them"
 
+    def __str__(self) -> str:
+        return "\n".join([self.headline, *(f"  {name}: {value}" for name, value in self.figures())])
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the run could not tell what is shared: then “not linkable” is no finding about the data."""
+        return no_start_converged(self.reasons) or too_few_rows(self.reasons)
+
+    @property
+    def headline(self) -> str:
+        """How many links there are, and the verdict; or that the run could not tell."""
+        links = f"{plural(self.n_links, 'link')} between {self.n_a:,} and {self.n_b:,} vectors"
+        return self.reasons[0] if self.is_open else f"{links}: {self.verdict_in_words}."
+
+    def figures(self) -> list[tuple[str, str]]:
+        """What a person is told below the headline, by its name: estimates with their likely ranges, then notes."""
+        told = [("Verdict", self.verdict)] if self.is_open else []
+        if self.precision is not None and self.n_links:
+            told.append(("Estimated precision", share_in_words(self.precision, self.precision_range)))
+        if self.recall is not None and self.n_links:
+            told.append(("Estimated recall", share_in_words(self.recall, self.recall_range)))
+        if self.overlap is not None and self.n_links:
+            likely = "" if self.overlap_range is None else " (likely {:,.0f}–{:,.0f})".format(*self.overlap_range)
+            told.append(("Estimated objects in both", f"{self.overlap:,.0f}{likely}"))
+        if self.agreement is not None:
+            told.append(("Check", self.agreement.sentence))
+        told += [("Note", reason) for reason in self.reasons[self.is_open :]]
+        if self.wrong_seeds:
+            told.append(("Seeds that look wrong, by row", named(self.wrong_seeds)))
+        if self.contradicting_seeds:
+            told.append(("Seeds that contradict one another, not used, by row", named(self.contradicting_seeds)))
+        return told
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return plain_json(asdict(self))
@@ -123,14 +162,6 @@ class Summary:
             return cls(**{key: value for key, value in values.items() if key in known})
         except (TypeError, AttributeError) as error:
             raise InputError(f"The summary of the links is incomplete ({error}); save the links again.") from error
-
-
-def shares_in_words(summary: Summary) -> Iterator[tuple[str, str]]:
-    """The names of precision and recall, where they are estimated, and "0.951 (0.930–0.972)" of each."""
-    for name in ("precision", "recall"):
-        share, bounds = getattr(summary, name), getattr(summary, f"{name}_range")
-        if share is not None:
-            yield name, f"{share:.3f}" if bounds is None else f"{share:.3f} ({bounds[0]:.3f}–{bounds[1]:.3f})"
 
 
 def plain_json(values: Mapping[str, Any]) -> dict[str, Any]:

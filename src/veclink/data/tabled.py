@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from veclink.data.summary import range_in_words
 from veclink.errors import needed
 
 
@@ -55,12 +54,6 @@ def card(headline: str, figures: Iterable[tuple[str, str]], head: Sequence[str],
     heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
     table = f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
     return f"<div><strong>{escape(headline)}</strong>{told}{table}</div>"
-
-
-def share(value: float, between: tuple[float, float] | None = None) -> str:
-    """A share in per cent, with the range that it probably lies in."""
-    range_ = "" if between is None else f" ({range_in_words(between, digits=0)})"
-    return f"{100 * value:.1f} %{range_}"
 
 
 def _cell(value: Any) -> str:

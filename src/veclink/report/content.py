@@ -20,7 +20,7 @@ from veclink.data.links import Links
 from veclink.data.pairs import pair_keys, score
 from veclink.data.titles import Names, clipped, names
 from veclink.report.mapping import Mapped, map_links
-from veclink.report.words import advice, headline, is_open, shown_reasons
+from veclink.report.words import advice, headline, shown_reasons
 
 LISTED = 120_000  # links with all their evidence; of more, those nearest to the threshold
 CLOSE = 0.05  # a rival whose csls is at most so much lower is a close call
@@ -65,7 +65,7 @@ def gather(
     head, sentence = headline(links, found)
     if agreement is not None and agreement.sentence not in sentence:
         told.insert(0, agreement.sentence)
-    is_doubtful = is_open(links) or summary.verdict != summary.verdict_in_words  # red would say that nothing is shared
+    is_doubtful = summary.is_open or summary.verdict != summary.verdict_in_words  # red would say that nothing is shared
     return {
         "links": links,
         "summary": summary,

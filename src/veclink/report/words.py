@@ -66,12 +66,6 @@ def headline(links: Links, estimates: Estimates | None) -> tuple[str, str]:
     return "Most links are right, but not all.", f"{found}. {right.capitalize()}; {more}"
 
 
-def is_open(links: Links) -> bool:
-    """Whether the run could not tell what is shared: then “not linkable” is no finding about the data."""
-    reasons = links.summary.reasons
-    return not len(links) and (no_start_converged(reasons) or too_few_rows(reasons))
-
-
 def shown_reasons(links: Links) -> list[str]:
     """The reasons but for those that the page says already."""
     return [each for each in links.summary.reasons if not each.startswith(SAID_ELSEWHERE)]
@@ -80,7 +74,7 @@ def shown_reasons(links: Links) -> list[str]:
 def advice(links: Links, estimates: Estimates | None, n_close: int) -> list[tuple[str, str]]:
     """What to do with the links, the most useful first, and the filter of the table that shows what it is about."""
     summary, told = links.summary, []
-    if is_open(links) or summary.verdict == "not linkable":
+    if links.summary.is_open or summary.verdict == "not linkable":
         return [(each, "") for each in _next_steps(links)]
     unsure = links.probability[links.probability < SURE]
     if len(unsure):
@@ -163,9 +157,9 @@ def _next_steps(links: Links) -> list[str]:
     coming = next_of(reasons).removeprefix(NEXT)
     coming = coming[:1].upper() + coming[1:]
     look = "Run veclink inspect on the two collections: it says what may be in the way."
-    if is_open(links) and too_few_rows(reasons):
+    if links.summary.is_open and too_few_rows(reasons):
         return ["Link larger parts of the two collections, or match so few rows by hand."]
-    if not is_open(links):  # linking came to an end, and nothing is certain
+    if not links.summary.is_open:  # linking came to an end, and nothing is certain
         started_from = max(links.trace.get("starts", ()), key=itemgetter(1), default=(FROM_NOTHING, 0.0))[0]
         if not coming and started_from == FROM_NOTHING:  # from given pairs, more of them would change nothing
             coming = "Give known pairs, or more of them: 15 right ones are usually enough, 60 for hard data."
