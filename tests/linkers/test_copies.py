@@ -42,7 +42,7 @@ def test_one_to_one_gives_one_row_of_each_group() -> None:
     links, _ = _linked()
     assert links.pairs[:, 1].max() < len(some_papers().b)
     assert len(np.unique(links.pairs[:, 1])) == len(links)
-    assert "0 rows of A and" in links.summary.reasons[-1]
+    assert "0 rows of A and 60 rows of B are copies of other rows, and not linked." in links.summary.reasons[-1]
 
 
 def test_otherwise_all_rows_of_a_group_are_linked() -> None:
@@ -51,7 +51,7 @@ def test_otherwise_all_rows_of_a_group_are_linked() -> None:
     pairs = set(map(tuple, links.pairs.tolist()))
     twice = [(a, b) for a, b in pairs if b < count]
     assert len(twice) > 20 and all((a, b + n_b) in pairs for a, b in twice)
-    assert "All rows of a group of copies are linked." in links.summary.reasons[-1]
+    assert "are copies of other rows, and linked like those." in links.summary.reasons[-1]
 
 
 def test_a_seed_that_names_a_copy_counts_for_its_group() -> None:

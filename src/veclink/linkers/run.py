@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from veclink.backends.cloud_pair import CloudPair, look_on, placed_clouds
 from veclink.data.collection import Collection
 from veclink.data.links import Links
+from veclink.errors import plural
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.checkpoint import Checkpoint, fingerprint
@@ -64,12 +65,12 @@ class Run:
     def with_copies(self, links: Links, groups: Grouped) -> Links:
         """The links of groups as links of rows, and how many copies there are."""
         assert isinstance(self.options, SpanOptions), "only span groups copies"
-        linked = "Of each group of copies, the first row is linked."
+        linked = "not linked"
         if not self.options.one_to_one:
             links = groups.expanded(links)
-            linked = "All rows of a group of copies are linked."
+            linked = "linked like those"
         of_a, of_b = groups.copies
-        note = f"{of_a:,} rows of A and {of_b:,} of B are copies of other rows. {linked}"
+        note = f"{plural(of_a, 'row')} of A and {plural(of_b, 'row')} of B are copies of other rows, and {linked}."
         summary = replace(
             links.summary,
             copies=groups.copies,
