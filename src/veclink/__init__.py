@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from veclink.uses.merging import merge
     from veclink.uses.translating import Translator
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 __all__ = [
     "Collection",
     "Linker",
