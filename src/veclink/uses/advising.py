@@ -8,7 +8,7 @@ How well each way searches follows from queries whose answers are known.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,11 +18,10 @@ from veclink.geometry.signatures import unit_rows
 from veclink.progress import ProgressListener, heard, shows_progress, tell
 from veclink.stores.opening import open_collection
 from veclink.uses.linked_pairs import GivenLinks, pairs_of
-from veclink.uses.map_quality import FOLDS, NEIGHBOURS
 from veclink.uses.maps import DEFAULT_MAP, LEAST_LINKS, Moments, Paired, fit_map
 from veclink.uses.merging import DEFAULT_SURE
 from veclink.uses.searching import Asked, ndcg
-from veclink.uses.translating import Source, check_map, fit_translator, paired_rows
+from veclink.uses.translating import FOLDS, NEIGHBOURS, Source, check_map, fit_translator, paired_rows
 
 MOST_LINKS = 4_000  # linked objects that neighbours are compared among
 WEAKER = 0.2
@@ -122,8 +121,19 @@ def advise(
     progress = heard(progress)
     check_map(map)
     paired = paired_links(a, b, links)
-    if asked is not None:
-        _check_queries(asked, paired)
+    for which, queries, cloud in (
+        () if asked is None else (("old", asked.by_a, paired.a), ("new", asked.by_b, paired.b))
+    ):
+        if queries.shape[1] != cloud.shape[1]:
+            raise InputError(
+                f"The queries by the {which} model have {queries.shape[1]:,} numbers, and its documents "
+                f"{cloud.shape[1]:,}; check which model made which."
+            )
+    if asked is not None and len(asked.by_a) != len(asked.by_b):
+        raise InputError(
+            f"There are {len(asked.by_a):,} queries by the old model and {len(asked.by_b):,} by the new one; give both "
+            "the same ones, in one order."
+        )
     tell(progress, "comparing neighbours", step=1, of=2)
     kept, foretold = compared(paired, map, random_state)
     ways = tuple(Way(name, kept[name]) for name in WAYS)
@@ -150,18 +160,15 @@ def with_search(ways: tuple[Way, ...], gains: dict[str, np.ndarray]) -> tuple[Wa
     answered = ~np.isnan(gains["keep"])
     found = []
     for way in ways:
-        if way.name == "embed":
-            # what is gained among the linked documents, by the queries that these answer
-            linked = ~np.isnan(gains["old linked"])
-            change = (gains["new linked"] - gains["old linked"])[linked]
-            few = len(change) < 2
-            forecast = 0.0 if few else float(change.mean())
+        if way.name == "embed":  # what is gained among the linked documents, by the queries that these answer
+            change = (gains["new linked"] - gains["old linked"])[~np.isnan(gains["old linked"])]
+            forecast = float(change.mean()) if len(change) > 1 else 0.0
             ndcg_now = min(float(gains["keep"][answered].mean()) + forecast, 1.0)
         else:
             change = (gains[way.name] - gains["keep"])[answered]
-            ndcg_now, few = float(gains[way.name][answered].mean()), len(change) < 2
-        error = float("inf") if few else float(change.std(ddof=1) / np.sqrt(len(change)))
-        found.append(Way(way.name, way.neighbours, round(ndcg_now, 4), round(error, 4)))
+            ndcg_now = float(gains[way.name][answered].mean())
+        error = float(change.std(ddof=1) / np.sqrt(len(change))) if len(change) > 1 else float("inf")
+        found.append(replace(way, ndcg=round(ndcg_now, 4), error=round(error, 4)))
     return tuple(found)
 
 
@@ -257,55 +264,29 @@ def _agreement(true_queries: np.ndarray, true: np.ndarray, queries: np.ndarray, 
 def choice(ways: tuple[Way, ...], without_old: bool, foretold: Foretold | None = None) -> tuple[str, str]:
     """The way to take, and why."""
     possible = [way for way in ways if not (without_old and way.name == "keep")]
-    if possible[0].ndcg is None:
-        if foretold is not None and foretold.old_is_weaker:
-            return _by_weakness(ways, foretold)
-        return _by_neighbours(possible, without_old)
     first = best = possible[0]
-    for way in possible[1:]:
-        assert way.ndcg is not None and best.ndcg is not None and way.error is not None
-        needed = WITHIN if way.name != "embed" else max(WITHIN, CLEARLY * way.error)
-        if way.ndcg > best.ndcg + needed:
-            best = way
-    told = f"NDCG@10 of the queries is {100 * (best.ndcg or 0):.1f}"
-    if best is first:
-        return best.name, f"{told}, and no dearer way is clearly better."
-    forecast = " by forecast" if best.name == "embed" else ""
-    return best.name, f"{told}{forecast}, and {100 * (first.ndcg or 0):.1f} if you {WAYS[first.name]}."
-
-
-def _by_weakness(ways: tuple[Way, ...], foretold: Foretold) -> tuple[str, str]:
-    """Without queries, where the old model is clearly the weaker one."""
-    next_best = max(ways[1:3], key=lambda way: way.neighbours)
-    return "embed", (
-        f"the new model foretells {max(foretold.old_by_new, 0):.0%} of what the old one tells apart, and the old one "
-        f"{max(foretold.new_by_old, 0):.0%} of what the new one does: it is the weaker one. If you cannot, "
-        f"{WAYS[next_best.name]}; queries and answers would show what each way is worth."
+    if first.ndcg is not None:
+        for way in possible[1:]:
+            assert way.ndcg is not None and best.ndcg is not None and way.error is not None
+            needed = WITHIN if way.name != "embed" else max(WITHIN, CLEARLY * way.error)
+            if way.ndcg > best.ndcg + needed:
+                best = way
+        told = f"NDCG@10 of the queries is {100 * (best.ndcg or 0):.1f}"
+        if best is first:
+            return best.name, f"{told}, and no dearer way is clearly better."
+        forecast = " by forecast" if best.name == "embed" else ""
+        return best.name, f"{told}{forecast}, and {100 * first.ndcg:.1f} if you {WAYS[first.name]}."
+    translated = max(ways[1:3], key=lambda way: way.neighbours)
+    if foretold is not None and foretold.old_is_weaker:
+        return "embed", (
+            f"the new model foretells {max(foretold.old_by_new, 0):.0%} of what the old one tells apart, and the old "
+            f"one {max(foretold.new_by_old, 0):.0%} of what the new one does: it is the weaker one. If you cannot, "
+            f"{WAYS[translated.name]}; queries and answers would show what each way is worth."
+        )
+    if without_old:  # the way that keeps most
+        kept = f"it keeps {translated.neighbours:.0%} of the new model's neighbours; embedding again keeps all."
+        return translated.name, kept
+    return "keep", (  # staying loses nothing
+        f"translating loses {1 - translated.neighbours:.0%} of the new model's neighbours, and embedding again "
+        "pays only if the new model searches better, which links cannot show; give queries and answers to see."
     )
-
-
-def _by_neighbours(possible: list[Way], without_old: bool) -> tuple[str, str]:
-    """Without queries: staying loses nothing; where the old model is gone, the way that keeps most."""
-    if not without_old:
-        translated = max(possible[1:3], key=lambda way: way.neighbours)
-        return "keep", (
-            f"translating loses {1 - translated.neighbours:.0%} of the new model's neighbours, and embedding again "
-            "pays only if the new model searches better, which links cannot show; give queries and answers to see."
-        )
-    best = max(possible[:2], key=lambda way: way.neighbours)
-    return best.name, f"it keeps {best.neighbours:.0%} of the new model's neighbours; embedding again keeps all."
-
-
-def _check_queries(asked: Asked, paired: Paired) -> None:
-    """Refuse queries that are of another model than the documents, or that are not the same ones."""
-    for which, queries, cloud in (("old", asked.by_a, paired.a), ("new", asked.by_b, paired.b)):
-        if queries.shape[1] != cloud.shape[1]:
-            raise InputError(
-                f"The queries by the {which} model have {queries.shape[1]:,} numbers, and its documents "
-                f"{cloud.shape[1]:,}; check which model made which."
-            )
-    if len(asked.by_a) != len(asked.by_b):
-        raise InputError(
-            f"There are {len(asked.by_a):,} queries by the old model and {len(asked.by_b):,} by the new one; give both "
-            "the same ones, in one order."
-        )

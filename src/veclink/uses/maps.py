@@ -12,9 +12,10 @@ whose centre is nearest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from operator import sub
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,24 +41,55 @@ HINT = 0.01  # weight of the map for all in a neighbourhood's own
 CHUNK = 4096  # rows or pairs at a time
 
 
-def fit_map(kind: str, pairs: Paired, moments: list[Moments], *, random_state: int = 0) -> Map:
+def fit_map(kind: str, pairs: Paired, parts: list[Moments], *, random_state: int = 0) -> Map:
     """A map of one of the KINDS from paired rows.
 
-    moments: those of the pairs in a few parts, so that strengths and ranks are chosen on pairs that did not take part;
-    all that the affine kinds look at. `pairs` gives the rows themselves, for the local kind.
+    Procrustes:  `M = s·UVᵀ` from `XᵀY = UΣVᵀ`, `s = tr Σ / |X|²`; dimensions that differ are bridged. With fewer pairs
+    than dimensions the rotation is known only on what the pairs span; elsewhere M is zero.
+    Ridge:       `M = (XᵀX + λI)⁻¹XᵀY`, λ being what predicts best the parts that took no part.
+    Blend:       `M = g·(XᵀX + λI)⁻¹(XᵀY + λR)` with R the scaled rotation of Procrustes; λ as for ridge. g makes
+    translated rows spread as much around their mean as the rows they will stand among. A prediction spreads less than
+    what it predicts, and rows drawn to the mean are found too seldom or too often by any query.
+    Low rank:    ridge through few directions, `M·VVᵀ`: V spans what the ridge map predicts most of; rank by left-out
+    parts.
+
+    parts: the moments of the pairs in a few parts, so that strengths and ranks are chosen on pairs that did not take
+    part; all that the affine kinds look at. `pairs` gives the rows themselves, for the local kind.
     """
     if kind not in KINDS:
         raise InputError(f"The map {kind!r} is unknown; it is one of {named(KINDS)}.")
+    total, blend = sum_of(parts), kind == "blend"
     if kind == "la2m":
-        return fit_local(pairs, sum_of(moments), np.random.default_rng(random_state))
+        return fit_local(pairs, total, np.random.default_rng(random_state))
+    mean_x, mean_y = (mean.astype(np.float32) for mean in total.centre())
     if kind == "procrustes":
-        return fit_procrustes(sum_of(moments))
-    return {"ridge": fit_ridge, "lowrank": fit_lowrank, "blend": fit_blend}[kind](moments)
+        return Affine(mean_x, mean_y, scaled_rotation(*total.centred()).astype(np.float32))
+    tests = [(part, Solver(total - part, blend=blend)) for part in parts if part.weight > 0]  # with all others' maps
+
+    def error(strength: float) -> tuple[float, float]:
+        return sum(part.error(*solver.centre, solver.matrix(strength)) for part, solver in tests), strength
+
+    strength = min(STRENGTHS, key=error)
+    solver = Solver(total, blend=blend)
+    matrix = solver.matrix(strength)
+    if kind == "lowrank":
+        axes = solver.leading(strength)[:, : _best_rank(tests, strength)]
+        return Affine(mean_x, mean_y, (matrix @ axes).astype(np.float32), axes.T.astype(np.float32))
+    if blend:
+        wide = sum(part.spread() for part, _ in tests)
+        narrow = sum(part.spread_under(solver.centre[0], solver.matrix(strength)) for part, solver in tests)
+        matrix = matrix * (min(max(np.sqrt(wide / narrow), 1.0), MOST_GAIN) if narrow > 0 else 1.0)
+    return Affine(mean_x, mean_y, matrix.astype(np.float32))
 
 
-def map_from_arrays(arrays: Mapping[str, Any]) -> Map:
-    """The map that gave these arrays."""
-    return Local(**arrays) if "centres" in arrays else Affine(**arrays)
+def _best_rank(tests: list[tuple[Moments, Solver]], strength: float) -> int:
+    errors: dict[int, float] = {}
+    for part, solver in tests:
+        matrix, axes = solver.matrix(strength), solver.leading(strength)
+        for rank in {min(rank, axes.shape[1]) for rank in RANKS}:
+            some = axes[:, :rank]
+            errors[rank] = errors.get(rank, 0.0) + part.error(*solver.centre, matrix @ some @ some.T)
+    return min(errors, key=lambda rank: (errors[rank], rank))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,35 +126,30 @@ class Paired:
                 forget_pages(side.collection.vectors)
 
 
-@dataclass(frozen=True, eq=False)
-class Moments:
-    """Weighted sums over pairs (x, y): w, x, y, xᵀx, xᵀy and |y|², in float64. Sums of parts add up."""
+class Moments(NamedTuple):
+    """Weighted sums over pairs (x, y), in float64: those of parts add up (`sum_of`), and can be taken off."""
 
     weight: float
     x: np.ndarray
     y: np.ndarray
-    xx: np.ndarray
-    xy: np.ndarray
-    yy: float
+    xx: np.ndarray  # xᵀx
+    xy: np.ndarray  # xᵀy
+    yy: float  # |y|²
 
     @classmethod
     def of(cls, pairs: Paired) -> Moments:
         """The moments of all pairs, in one pass."""
         d1, d2 = pairs.a.shape[1], pairs.b.shape[1]
         total = cls(0.0, np.zeros(d1), np.zeros(d2), np.zeros((d1, d1)), np.zeros((d1, d2)), 0.0)
-        for x, y, weight in pairs.chunks():
-            x, y, weight = x.astype(np.float64), y.astype(np.float64), weight.astype(np.float64)
-            wx = x * weight[:, None]
-            total = total + cls(
-                float(weight.sum()), wx.sum(axis=0), weight @ y, wx.T @ x, wx.T @ y, float(weight @ (y * y).sum(axis=1))
-            )
+        for chunk in pairs.chunks():
+            x, y, weight = (each.astype(np.float64) for each in chunk)
+            wx, length = x * weight[:, None], (y * y).sum(axis=1)
+            here = cls(float(weight.sum()), wx.sum(axis=0), weight @ y, wx.T @ x, wx.T @ y, float(weight @ length))
+            total = sum_of([total, here])
         return total
 
-    def __add__(self, other: Moments) -> Moments:
-        return Moments(*(mine + theirs for mine, theirs in zip(self._parts(), other._parts(), strict=True)))
-
     def __sub__(self, other: Moments) -> Moments:
-        return Moments(*(mine - theirs for mine, theirs in zip(self._parts(), other._parts(), strict=True)))
+        return Moments(*map(sub, self, other))
 
     def centre(self) -> tuple[np.ndarray, np.ndarray]:
         """The mean of x and of y."""
@@ -147,20 +174,14 @@ class Moments:
     def spread_under(self, mean_x: np.ndarray, matrix: np.ndarray) -> float:
         """Σ w |(x − x̄)M|² for a map that others may have fitted."""
         turned, shift = self.x @ matrix, mean_x @ matrix
-        return (
-            float(np.sum(matrix * (self.xx @ matrix))) - 2 * float(turned @ shift) + self.weight * float(shift @ shift)
-        )
-
-    def _parts(self) -> tuple[Any, ...]:
-        return self.weight, self.x, self.y, self.xx, self.xy, self.yy
+        own = float(np.sum(matrix * (self.xx @ matrix)))
+        return own - 2 * float(turned @ shift) + self.weight * float(shift @ shift)
 
 
 def sum_of(parts: list[Moments]) -> Moments:
     """The moments of all parts together."""
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total
+    sums: Any = map(sum, zip(*parts, strict=True))
+    return Moments(*sums)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,71 +202,6 @@ class Affine:
         """What the map is made of."""
         arrays = {"centre": self.centre, "target": self.target, "matrix": self.matrix}
         return arrays if self.back is None else {**arrays, "back": self.back}
-
-
-def fit_procrustes(moments: Moments) -> Affine:
-    """Centre, scale, rotate: `M = s·UVᵀ` from `XᵀY = UΣVᵀ`, `s = tr Σ / |X|²`; dimensions that differ are bridged.
-
-    With fewer pairs than dimensions the rotation is known only on what the pairs span; elsewhere M is zero.
-    """
-    return affine(moments, scaled_rotation(*moments.centred()))
-
-
-def fit_ridge(parts: list[Moments]) -> Affine:
-    """`M = (XᵀX + λI)⁻¹XᵀY`, λ being what predicts best the parts that took no part."""
-    total = sum_of(parts)
-    return affine(total, Solver(total).matrix(best_strength(left_out(parts))))
-
-
-def fit_blend(parts: list[Moments]) -> Affine:
-    """`M = g·(XᵀX + λI)⁻¹(XᵀY + λR)` with R the scaled rotation of Procrustes; λ as for ridge.
-
-    g makes translated rows spread as much around their mean as the rows they will stand among. A prediction spreads
-    less than what it predicts, and rows drawn to the mean are found too seldom or too often by any query.
-    """
-    total, tests = sum_of(parts), left_out(parts, blend=True)
-    strength = best_strength(tests)
-    wide = sum(part.spread() for part, _ in tests)
-    narrow = sum(part.spread_under(solver.centre[0], solver.matrix(strength)) for part, solver in tests)
-    gain = min(max(np.sqrt(wide / narrow), 1.0), MOST_GAIN) if narrow > 0 else 1.0
-    return affine(total, Solver(total, blend=True).matrix(strength) * gain)
-
-
-def fit_lowrank(parts: list[Moments]) -> Affine:
-    """Ridge through few directions, `M·VVᵀ`: V spans what the ridge map predicts most of; rank by left-out parts."""
-    total, tests = sum_of(parts), left_out(parts)
-    strength = best_strength(tests)
-    errors: dict[int, float] = {}
-    for part, solver in tests:
-        matrix, axes = solver.matrix(strength), solver.leading(strength)
-        for rank in {min(rank, axes.shape[1]) for rank in RANKS}:
-            some = axes[:, :rank]
-            errors[rank] = errors.get(rank, 0.0) + part.error(*solver.centre, matrix @ some @ some.T)
-    solver = Solver(total)
-    axes = solver.leading(strength)[:, : min(errors, key=lambda rank: (errors[rank], rank))]
-    mean_x, mean_y = (mean.astype(np.float32) for mean in solver.centre)
-    return Affine(mean_x, mean_y, (solver.matrix(strength) @ axes).astype(np.float32), axes.T.astype(np.float32))
-
-
-def left_out(parts: list[Moments], *, blend: bool = False) -> list[tuple[Moments, Solver]]:
-    """Each part, with the solutions of all others."""
-    total = sum_of(parts)
-    return [(part, Solver(total - part, blend=blend)) for part in parts if part.weight > 0]
-
-
-def best_strength(tests: list[tuple[Moments, Solver]]) -> float:
-    """The ridge strength with the least squared error on parts that took no part in the fit."""
-    errors = {
-        strength: sum(part.error(*solver.centre, solver.matrix(strength)) for part, solver in tests)
-        for strength in STRENGTHS
-    }
-    return min(errors, key=lambda strength: (errors[strength], strength))
-
-
-def affine(moments: Moments, matrix: np.ndarray) -> Affine:
-    """The map with this matrix that takes the mean of x to the mean of y."""
-    mean_x, mean_y = moments.centre()
-    return Affine(mean_x.astype(np.float32), mean_y.astype(np.float32), matrix.astype(np.float32))
 
 
 def scaled_rotation(xx: np.ndarray, xy: np.ndarray) -> np.ndarray:
@@ -330,36 +286,39 @@ def fit_local(
     links than that, the map for all is the only one. neighbourhoods: the paper has one at every linked point; as their
     members are mostly the same, unless given there are only so many that each link is in four of them, at most 64.
     """
-    d1, d2 = pairs.a.shape[1], pairs.b.shape[1]
-    common = min(d1, d2)
-    into, out = _axes(pairs, common)
-    if into.size or out.size:
-        moments = _turned(moments, into, out)
+    common = min(pairs.a.shape[1], pairs.b.shape[1])
+    into = out = np.empty((0, 0), np.float32)
+    if pairs.a.shape[1] > common:
+        into = _principal(pairs.a, common)
+        axes = into.astype(np.float64)
+        moments = moments._replace(x=moments.x @ axes, xx=axes.T @ moments.xx @ axes, xy=axes.T @ moments.xy)
+    if pairs.b.shape[1] > common:
+        out = _principal(pairs.b, common).T.copy()
+        axes = out.T.astype(np.float64)
+        moments = moments._replace(y=moments.y @ axes, xy=moments.xy @ axes)
     neighbours = neighbours or common
+    whole = scaled_rotation(*moments.centred()).astype(np.float32)
     if len(pairs) <= neighbours:
         mean_x, mean_y = moments.centre()
-        return Local(_floats([mean_x]), _floats([mean_y]), _floats([scaled_rotation(*moments.centred())]), into, out)
+        return Local(_floats([mean_x]), _floats([mean_y]), _floats([whole]), into, out)
     chosen = np.sort(rng.permutation(len(pairs))[:MOST_LINKS])
     x, y = pairs.only(chosen).vectors()
     x, y = (x @ into if into.size else x), (y @ out.T if out.size else y)
     weight = pairs.weight[chosen].astype(np.float32)
     neighbourhoods = neighbourhoods or min(MOST_NEIGHBOURHOODS, 4 * len(x) // neighbours)
-    middles = rng.permutation(len(x))[:neighbourhoods]
-    whole = scaled_rotation(*moments.centred()).astype(np.float32)
     whole /= max(float(np.linalg.norm(whole)) / np.sqrt(common), 1e-12)
     centres, targets, matrices = [], [], []
-    for middle in middles:
+    for middle in rng.permutation(len(x))[:neighbourhoods]:
         gap = ((x - x[middle]) ** 2).sum(axis=1)
         near = np.argpartition(gap, neighbours - 1)[:neighbours]
         w = weight[near] / weight[near].sum()
-        centre, target = w @ x[near], w @ y[near]
-        from_x, from_y = x[near] - centre, y[near] - target
+        centres.append(w @ x[near])
+        targets.append(w @ y[near])
+        from_x, from_y = x[near] - centres[-1], y[near] - targets[-1]
         weighted = from_x * w[:, None]
         xx, xy = weighted.T @ from_x, weighted.T @ from_y
         # what so few points leave open, the map for all decides
         u, values, vt = singular(xy + HINT * np.linalg.norm(xy) / np.sqrt(common) * whole)
-        centres.append(centre)
-        targets.append(target)
         matrices.append((u @ vt) * (values.sum() / max(float(np.trace(xx)), 1e-12)))
     return Local(_floats(centres), _floats(targets), _floats(matrices), into, out)
 
@@ -368,38 +327,14 @@ def _floats(parts: list[np.ndarray]) -> np.ndarray:
     return np.stack(parts).astype(np.float32)
 
 
-def _axes(pairs: Paired, common: int) -> tuple[np.ndarray, np.ndarray]:
-    """The principal axes that bring the larger side to the common dimension: into (d1, d) and out (d, d2), or empty.
+def _principal(cloud: Cloud, common: int) -> np.ndarray:
+    """The principal axes (d, common) of a cloud.
 
     Axes of the second moment, not of the covariance: the mean of the rows is a direction like any other, and kept.
     """
-    empty = np.empty((0, 0), np.float32)
-    if pairs.a.shape[1] > common:
-        return _principal(pairs, 0, common), empty
-    if pairs.b.shape[1] > common:
-        return empty, _principal(pairs, 1, common).T.copy()
-    return empty, empty
-
-
-def _principal(pairs: Paired, side: int, common: int) -> np.ndarray:
-    cloud = (pairs.a, pairs.b)[side]
     second = np.zeros((cloud.shape[1], cloud.shape[1]))
     step = max(1, len(cloud) // (8 * MOST_LINKS)) * CHUNK  # at most some 160,000 rows of a large cloud
     for start in range(0, len(cloud), step):
         rows = cloud.block(start, min(start + CHUNK, len(cloud))).astype(np.float64)
         second += rows.T @ rows
     return np.linalg.eigh(second)[1][:, ::-1][:, :common].astype(np.float32)
-
-
-def _turned(moments: Moments, into: np.ndarray, out: np.ndarray) -> Moments:
-    """The moments of x·into and y·outᵀ."""
-    left = into.astype(np.float64) if into.size else np.eye(len(moments.x))
-    right = out.T.astype(np.float64) if out.size else np.eye(len(moments.y))
-    return Moments(
-        moments.weight,
-        moments.x @ left,
-        moments.y @ right,
-        left.T @ moments.xx @ left,
-        left.T @ moments.xy @ right,
-        moments.yy,
-    )

@@ -6,8 +6,8 @@ A query made with model A can then be asked of a collection of model B; fitted w
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +19,14 @@ from veclink.files.atomic import written_whole
 from veclink.files.memory import forget_pages
 from veclink.files.safetensors import read_header, read_tensor, write_tensors
 from veclink.geometry.clouds import in_range, lengths, prepare
+from veclink.geometry.nearest import EXCLUDED, largest
 from veclink.geometry.signatures import unit_rows
 from veclink.progress import ProgressListener, tell
 from veclink.stores.opening import open_collection
 from veclink.stores.protocol import Batch
 from veclink.threads import computing
 from veclink.uses.linked_pairs import GivenLinks, pairs_of
-from veclink.uses.map_quality import FOLDS, Quality, crossfitted
-from veclink.uses.maps import DEFAULT_MAP, KINDS, LEAST_LINKS, Map, Moments, Paired, fit_map, map_from_arrays
+from veclink.uses.maps import DEFAULT_MAP, KINDS, LEAST_LINKS, Affine, Local, Map, Moments, Paired, fit_map
 
 Source = np.ndarray | Collection | str | Path
 FORMAT = 1
@@ -37,7 +37,40 @@ MOST_NUMBERS = 1_000_000
 """Numbers of a vector that a saved translator may name: far more than any model gives."""
 LENGTHS = (1.2e-38, 3e38)  # of translated vectors: within what float32 holds of each number
 KEY = "veclink"  # of the header of a file
+FOLDS = 3  # of the links, each held back once
+HELD_BACK = 300  # links of a fold that quality is measured on
+AMONG = 10_000  # rows of B that a held-back link's partner is looked for in
+NEIGHBOURS = 10  # of a translated row, of which so many should be those of the true one
+CLEARLY = 3.0  # standard errors above chance
+SCATTERED = 500  # rows from all over a mapped file at a time: each may bring a megabyte around it into memory
 
+
+@dataclass(frozen=True)
+class Quality:
+    """How well a map takes held-back links to their partners: each was left out of the map that it is measured with.
+
+    cosine: mean cosine of a translated vector and its partner. partner: how often the partner is the nearest of `among`
+    rows of B. neighbours: how many of the partner's ten nearest rows are among the translated vector's ten nearest.
+    held_back: how many links were measured. A wrong link counts as a failure of the map, so these figures are lower
+    than the truth where links are wrong. chance: what `neighbours` is with the partners exchanged among the held-back
+    links; at_chance: whether it is not clearly (by three standard errors) more than that.
+    """
+
+    kind: str
+    cosine: float
+    partner: float
+    neighbours: float
+    held_back: int
+    among: int
+    chance: float = 0.0
+    at_chance: bool = False
+
+    def sentence(self) -> str:
+        """The same for a person."""
+        return (
+            f"On {self.held_back:,} links held back, the map {self.kind} has a mean cosine of {self.cosine:.2f} to the "
+            f"linked vector and {self.neighbours:.0%} of its ten nearest neighbours."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,29 +189,65 @@ class Translator:
 
     def save(self, path: str | Path) -> None:
         """Write a .safetensors file, whole or not at all; what `describe` gives is in its header as JSON."""
-        write_arrays(path, self.map.arrays(), {"format": FORMAT, **self.describe()})
+        path = Path(path)
+        if path.suffix.lower() != ".safetensors":
+            raise InputError(f"{path} does not end in .safetensors; translators are saved as that.")
+        tensors = {name: array.astype(np.float32, copy=False) for name, array in self.map.arrays().items()}
+        with written_whole(path) as temporary:
+            write_tensors(temporary, tensors, {KEY: json.dumps({"format": FORMAT, **self.describe()})})
 
     @classmethod
     def load(cls, path: str | Path) -> Translator:
         """The translator saved in `path`."""
-        arrays, told = read_arrays(path)
-        if told.get("format") != FORMAT:
-            raise InputError(f"{path} has the format {told.get('format')} and this version reads {FORMAT}.")
+        path = Path(path)
         try:
-            tried = tuple(Quality.from_dict(each) for each in told["tried"])
+            tensors, metadata = read_header(path)
+            told = json.loads(metadata[KEY])
+            if told.get("format") != FORMAT:
+                raise InputError(f"{path} has the format {told.get('format')} and this version reads {FORMAT}.")
+            arrays = {name: np.array(read_tensor(path, entry)) for name, entry in tensors.items()}
+            quality, *tried = (None if each is None else _quality(each) for each in (told["quality"], *told["tried"]))
+            taken, given = map(int, told["dimensions"])
             loaded = cls(
-                map_from_arrays(arrays),
+                Local(**arrays) if "centres" in arrays else Affine(**arrays),
                 told["kind"],
-                (int(told["dimensions"][0]), int(told["dimensions"][1])),
+                (taken, given),
                 int(told["n_links"]),
-                None if told["quality"] is None else Quality.from_dict(told["quality"]),
-                tried,
+                quality,
+                tuple(filter(None, tried)),
                 float(told["length"]),
             )
-            _try_out(loaded)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+            loaded._try_out()
+        except InputError:
+            raise
+        except OSError as error:
+            raise InputError(f"{path} cannot be read ({error.strerror}); check the name.") from error
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError, OverflowError) as error:
             raise InputError(f"{path} is not a sound translator ({error!r}); save it again.") from error
         return loaded
+
+    def _try_out(self) -> None:
+        """Refuse a map whose arrays do not fit one another, or the dimensions that it names: one row shows it."""
+        taken, given = self.dimensions
+        if not 0 < taken <= MOST_NUMBERS or not 0 < given <= MOST_NUMBERS:
+            raise ValueError(f"its dimensions are {taken} and {given}")
+        if not 0 < self.length <= LENGTHS[1]:
+            raise ValueError(f"its vectors have the length {self.length}")
+        arrays = self.map.arrays().values()
+        if not all(each.dtype == np.float32 and np.isfinite(each).all() for each in arrays):
+            raise ValueError("it holds NaN or infinite numbers, or none of float32")
+        row = self.map.apply(np.ones((1, taken), np.float32))
+        if row.shape != (1, given):
+            raise ValueError(f"it gives {row.shape} numbers instead of {given}")
+
+
+def _quality(told: dict[str, Any]) -> Quality:
+    """The quality that `asdict` gave this of."""
+    known = {each.name: told[each.name] for each in fields(Quality) if each.name in told}
+    strange = [name for name, value in known.items() if name != "kind" and not isinstance(value, (int, float))]
+    if strange:
+        raise ValueError(f"{strange[0]} is no number")
+    return Quality(**known)
 
 
 def paired_rows(pairs: np.ndarray, weight: np.ndarray, a: Collection, b: Collection) -> Paired:
@@ -215,7 +284,7 @@ def fit_translator(
     tried = []
     for step, each in enumerate(candidates):
         tell(progress, f"trying the map {each}", len(fitted), step + 1, len(KINDS) + 1)
-        tried.append(crossfitted(each, fitted, fold, parts, random_state))
+        tried.append(_crossfitted(each, fitted, fold, parts, random_state))
     best = max(tried, key=lambda quality: (quality.neighbours, quality.cosine), default=None)
     kind = map if best is None else best.kind
     # the median length of some linked vectors; exactly 1 where they are unit vectors within float16
@@ -230,6 +299,46 @@ def fit_translator(
         tried=tuple(tried),
         length=1.0 if abs(length - 1.0) < 2e-3 else float(np.clip(length, *LENGTHS)),
     )
+
+
+def _crossfitted(kind: str, paired: Paired, fold: np.ndarray, parts: list[Moments], random_state: int) -> Quality:
+    """The quality of a kind of map, each link being measured with a map fitted without its fold."""
+    rng = np.random.default_rng([random_state, len(paired)])
+    measured = []
+    rows = np.sort(rng.permutation(len(paired.b))[:AMONG])
+    blocks = []
+    for start in range(0, len(rows), SCATTERED):
+        blocks.append(paired.b.take(rows[start : start + SCATTERED]))
+        forget_pages(paired.b.collection.vectors)
+    others = np.concatenate(blocks)
+    for each in range(FOLDS):
+        rest = [part for place, part in enumerate(parts) if place != each]
+        fitted = fit_map(kind, paired.only(fold != each), rest, random_state=random_state)
+        out = np.flatnonzero(fold == each)
+        x, y = paired.only(rng.permutation(out)[:HELD_BACK]).vectors()
+        moved = unit_rows(fitted.apply(x))
+        of_others = _agreement(moved, np.roll(y, 1, axis=0), others)[:, 2:]  # what wrong partners would give
+        measured.append(np.column_stack([_agreement(moved, y, others), of_others]))
+        for cloud in (paired.a, paired.b):
+            forget_pages(cloud.collection.vectors)
+    every = np.concatenate(measured)
+    cosine, partner, neighbours, chance = np.round(every.mean(axis=0), 4).tolist()
+    above = every[:, 2] - every[:, 3]
+    at_chance = bool(above.mean() <= CLEARLY * above.std() / np.sqrt(len(above)))
+    return Quality(kind, cosine, partner, neighbours, len(every), len(others), chance, at_chance)
+
+
+def _agreement(moved: np.ndarray, true: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """(n, 3): cosine to the partner, whether no row is nearer, and the share of ten nearest rows that both have."""
+    cosine = np.einsum("ij,ij->i", moved, true)
+    near, near_true = moved @ others.T, true @ others.T
+    itself = near_true > 1 - 1e-5  # the partner, where it is one of the rows, is no neighbour of itself
+    near_true[itself] = EXCLUDED
+    near[itself] = EXCLUDED
+    depth = min(NEIGHBOURS, others.shape[0] - 1)
+    tops = (largest(each, depth) for each in (near, near_true))
+    shared = [len(np.intersect1d(mine, theirs)) / depth for mine, theirs in zip(*tops, strict=True)]
+    return np.column_stack([cosine, near.max(axis=1) < cosine, shared])
 
 
 def check_map(map: str) -> None:
@@ -247,45 +356,3 @@ def translated_batches(translator: Translator, source: Collection, *, payload: b
             source.ids_at(slice(start, stop)),
             source.payload.slice(start, stop - start) if payload and source.payload is not None else None,
         )
-
-
-def write_arrays(path: str | Path, arrays: Mapping[str, np.ndarray], told: Mapping[str, Any]) -> None:
-    """Save arrays as float32, and a JSON object, whole or not at all."""
-    path = Path(path)
-    if path.suffix.lower() != ".safetensors":
-        raise InputError(f"{path} does not end in .safetensors; translators are saved as that.")
-    tensors = {name: array.astype(np.float32, copy=False) for name, array in arrays.items()}
-    with written_whole(path) as temporary:
-        write_tensors(temporary, tensors, {KEY: json.dumps(dict(told))})
-
-
-def read_arrays(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The arrays and the JSON object that `write_arrays` saved."""
-    path = Path(path)
-    try:
-        tensors, metadata = read_header(path)
-        told = json.loads(metadata[KEY])
-        arrays = {name: np.array(read_tensor(path, entry)) for name, entry in tensors.items()}
-    except InputError:
-        raise
-    except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}); check the name.") from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
-        raise InputError(f"{path} is not a translator that was saved here ({error!r}); save it again.") from error
-    if not isinstance(told, dict) or any(array.dtype != np.float32 for array in arrays.values()):
-        raise InputError(f"{path} is not a translator that was saved here; save it again.")
-    return arrays, told
-
-
-def _try_out(translator: Translator) -> None:
-    """Refuse a map whose arrays do not fit one another, or the dimensions that it names: one row shows it."""
-    taken, given = translator.dimensions
-    if not 0 < taken <= MOST_NUMBERS or not 0 < given <= MOST_NUMBERS:
-        raise ValueError(f"its dimensions are {taken} and {given}")
-    if not 0 < translator.length <= LENGTHS[1]:
-        raise ValueError(f"its vectors have the length {translator.length}")
-    row = translator.map.apply(np.ones((1, taken), np.float32))
-    if row.shape != (1, given):
-        raise ValueError(f"it gives {row.shape} numbers instead of {given}")
-    if not all(np.isfinite(each).all() for each in translator.map.arrays().values()):
-        raise ValueError("it holds NaN or infinite numbers")
