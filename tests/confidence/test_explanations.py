@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import span_papers
-from veclink.confidence.explanations import SURE, against, in_words, model_changes, typical
+from veclink.confidence.explanations import against, in_words, model_changes, typical
 from veclink.data.links import Links
 from veclink.data.summary import Summary
 
@@ -62,31 +61,6 @@ def test_nothing_is_said_of_given_pairs_or_where_nothing_is_known(known: str) ->
     assert (in_words(links, given) if known == "given" else in_words(replace(links, trace={}), least)) == ""
 
 
-def test_typical_pairs_are_of_their_kind_and_spread_over_it() -> None:
-    links = span_papers.linked()
-    source = links.considered
-    assert source is not None
-    chosen = typical(links, 4, 2)
-    assert [kind for kind, _ in chosen] == ["sure"] * 4 + ["doubtful"] * 2 + ["left out"]
-    ranks = [rank for _, rank in chosen]
-    assert ranks == sorted(ranks) and ranks[5] < len(links) <= ranks[6]
-    assert source.probability[ranks[3]] >= SURE > source.probability[ranks[4]]
-    assert not source.evidence["given"][ranks].any()
-
-
-def test_links_that_are_all_sure_give_no_doubtful_example() -> None:
-    links = span_papers.linked().at(precision=0.999)
-    assert {kind for kind, _ in typical(replace(links, considered=None), 2, 2)} == {"sure"}
-
-
-def test_where_the_cut_is_moved_up_only_links_are_shown_as_sure_and_the_next_pair_as_left_out() -> None:
-    few = span_papers.linked().at(precision=0.999)
-    assert few.considered is not None and few.considered.probability[len(few)] >= SURE
-    chosen = typical(few, 4, 2)
-    assert all(rank < len(few) for kind, rank in chosen if kind != "left out")
-    assert chosen[-1] == ("left out", len(few))
-
-
 def ten_links(kept: int) -> Links:
     """Links of falling probability, the first of them given; `kept` of the ten are above the threshold."""
     probability = np.array([1.0, 0.99, 0.98, 0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5])
@@ -119,24 +93,3 @@ def test_examples_are_evenly_spread_over_sure_and_doubtful_links(
     kept: int, sure: int, doubtful: int, expected: list[tuple[str, int]]
 ) -> None:
     assert typical(ten_links(kept), sure, doubtful) == expected
-
-
-def test_what_lowers_the_log_odds_by_a_third_or_so_is_worth_a_word() -> None:
-    links = ten_links(10)
-    changes = [dict(against(links, i)) for i in range(10)]
-    assert changes[:5] == [{}] * 5, "given, or nothing that is worth a word"
-    assert changes[5] == pytest.approx({"score": 4 * (0.4 - 0.5)}, abs=1e-6)
-    assert changes[7] == pytest.approx({"score": 4 * (0.2 - 0.5), "density": -0.5}, abs=1e-6)
-    assert changes[8] == pytest.approx({"score": 4 * (0.1 - 0.5), "density": -1.0}, abs=1e-6)
-    assert changes[9] == pytest.approx({"score": 4 * (0.0 - 0.5)}, abs=1e-6), "a density below the centre speaks for it"
-    assert [name for name, _ in against(links, 8, most=1)] == ["score"]
-    assert inspect.signature(against).parameters["most"].default == 2, "two reasons are as many as a person reads"
-    slight = replace(links, trace={"model": links.trace["model"] | {"weights": [0.7, 0.0]}})
-    assert against(slight, 7) == [("score", pytest.approx(-0.42, abs=1e-6))]
-    assert against(slight, 6) == [], "0.28 is not"
-
-
-def test_the_sentence_joins_the_two_weightiest() -> None:
-    said = in_words(ten_links(10), 8)
-    assert said.startswith("The two are less alike than most linked ones (score 0.10), and what lies around it")
-    assert said.endswith(".") and in_words(ten_links(10), 1) == ""

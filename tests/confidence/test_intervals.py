@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import span_papers
-from veclink.confidence.intervals import Interval, Spread, estimate, estimates, ranges
-from veclink.data.links import Links
+from veclink.confidence.intervals import Interval, estimate, estimates, ranges
 from veclink.data.summary import Summary, with_ranges
 
 
@@ -47,16 +46,6 @@ def test_the_less_is_shared_the_wider_recall_and_overlap_range() -> None:
     assert recall[0] < 0.25 and recall[-1] > 0.5
 
 
-def test_few_links_make_wider_ranges_than_many() -> None:
-    few, many = ranges(40, 2, 42, 100), ranges(4000, 200, 4200, 10_000)
-    assert width(few.precision) > width(many.precision) and width(few.recall) > width(many.recall)
-
-
-def test_nothing_is_estimated_where_the_method_estimates_nothing() -> None:
-    links = Links(np.array([[0, 0]]), np.ones(1), Summary("geh", 5, 5, 1))
-    assert estimate(links) is None
-
-
 def test_the_ranges_in_the_summary_are_those_of_the_links_that_are_kept() -> None:
     links = span_papers.linked()
     assert with_ranges(links.summary, links.probability) == links.summary, "linking has put them there"
@@ -72,32 +61,6 @@ def test_the_ranges_in_the_summary_are_those_of_the_links_that_are_kept() -> Non
     assert none.overlap_range is None
 
 
-def test_the_estimate_is_of_the_smaller_collection_and_of_the_wrong_links_to_expect() -> None:
-    probability = np.array([0.9, 0.8, 0.7])
-    pairs = np.column_stack([np.arange(3), np.arange(3)])
-    for n_a, n_b in ((20, 10), (10, 20)):
-        summary = Summary("span", n_a, n_b, 3, precision=0.8, recall=0.6, overlap=4.0)
-        found, expected = estimate(Links(pairs, probability, summary)), ranges(3, 0.6, 4.0, 10)
-        for name in ("precision", "recall", "overlap"):
-            mine, theirs = getattr(found, name), getattr(expected, name)
-            assert (mine.value, mine.low, mine.high) == pytest.approx((theirs.value, theirs.low, theirs.high))
-
-
-def test_the_same_share_of_fewer_rows_has_wider_ranges_of_everything() -> None:
-    """Few links make poor maps: what 3,000 of 6,000 rows say is not what 60 of 120 say."""
-    few, many = ranges(60, 6, 60, 120), ranges(3000, 300, 3000, 6000)
-    for name in ("precision", "recall"):
-        assert width(getattr(few, name)) > 1.5 * width(getattr(many, name))
-    assert width(few.overlap) / 60 > 1.5 * width(many.overlap) / 3000
-
-
-def test_all_of_a_handful_of_rows_is_all_of_them() -> None:
-    """Everything shared is everything shared, of 4 rows as of 400: only what few links add is more."""
-    few, many = Spread.at(4.0, 4), Spread.at(400.0, 400)
-    assert few.lower_recall - many.lower_recall == pytest.approx(few.fewer_shared - many.fewer_shared)
-    assert few.fewer_wrong - many.fewer_wrong == pytest.approx(few.more_wrong - many.more_wrong)
-
-
 def test_links_surer_than_the_default_may_be_wrong_as_often_as_caution_says() -> None:
     """Of 400 links with 8 expected to be wrong, 3 times as many are no surprise, times the usual error."""
     sure, usual = np.full(400, 0.98), np.concatenate([np.full(399, 0.981), [0.49]])
@@ -107,9 +70,3 @@ def test_links_surer_than_the_default_may_be_wrong_as_often_as_caution_says() ->
     wrong = 8 + np.hypot(8 * (3 * np.exp(0.5) - 1), 1.645 * np.sqrt(8))
     assert cautious.low == pytest.approx(1 - wrong / 400, abs=1e-3)
     assert of_default.low == pytest.approx(plain.low, abs=1e-3)
-
-
-@pytest.mark.parametrize("caution", [0.0, -1.0, float("nan"), float("inf")])
-def test_a_caution_that_no_summary_has_does_no_harm(caution: float) -> None:
-    told = ranges(400, 8, 900.0, 2000, caution).precision
-    assert 0 <= told.low <= told.value <= told.high <= 1

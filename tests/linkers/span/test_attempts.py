@@ -52,11 +52,3 @@ def test_all_rows_of_a_large_collection_are_asked_where_some_of_them_do_not_grow
 def test_of_very_many_rows_some_are_asked_only(large: CloudPair, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempts, "ASKED_IN_FULL", 1_500)
     assert not _first_two(large)
-
-
-def test_clouds_that_answer_in_full_do_so_after_centring_too(large: CloudPair) -> None:
-    zero = np.zeros(large.a.shape[1], np.float32), np.zeros(large.b.shape[1], np.float32)
-    large.centred_on = lambda *_: CloudPair(large.all_rows("a"), large.all_rows("b"))
-    search = Search(large, np.random.default_rng(0), SpanOptions(), None)
-    assert search.on(zero).clouds.large
-    assert not search.in_full().on(zero).clouds.large

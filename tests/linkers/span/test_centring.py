@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from span_papers import some_papers
 from veclink import link, sample
 from veclink.data.pairs import resolve_pairs
-from veclink.geometry.clouds import prepare, uncentred
 from veclink.linkers.span import centring
-from veclink.linkers.span.attempt import Search
 from veclink.stores.opening import open_collection
 
 
@@ -32,14 +29,6 @@ def _of_two_kinds() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     return a, np.concatenate([same, other]), pairs, pairs[:10]
 
 
-def test_a_unit_row_comes_back_from_its_centred_one() -> None:
-    vectors = np.asarray(open_collection(sample.A).vectors[:50], np.float32)
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    cloud = prepare(open_collection(vectors))
-    assert cloud.mean is not None
-    assert uncentred(cloud.dense(), cloud.mean) == pytest.approx(unit, abs=1e-5)
-
-
 def test_links_are_found_where_one_side_holds_another_kind_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without refits, which make up for means that are off here."""
     a, b, truth, seeds = _of_two_kinds()
@@ -47,13 +36,3 @@ def test_links_are_found_where_one_side_holds_another_kind_too(monkeypatch: pyte
     assert found.f1 > 0.9
     monkeypatch.setattr(centring, "MOVED_MEAN", np.inf)
     assert link(a, b, seeds=seeds, device="cpu", refits=0).evaluate(truth).f1 < found.f1
-
-
-def test_an_even_split_stays_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    papers = some_papers()
-
-    def refused(*_: object) -> Search:
-        raise AssertionError("the means were moved")
-
-    monkeypatch.setattr(Search, "on", refused)
-    assert link(papers.a, papers.b, seeds=papers.seeds, device="cpu").summary.verdict == "linkable"

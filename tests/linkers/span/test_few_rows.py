@@ -14,7 +14,6 @@ from veclink.linkers.options import GrowthSchedule
 from veclink.linkers.span.attempt import FEW_ROWS_SCHEDULE, Search
 from veclink.linkers.span.growing import Pool
 from veclink.linkers.span.marks import chance_factor
-from veclink.linkers.span.views import Members, ViewRule
 
 
 def test_all_of_a_hundred_rows_are_found_among_many() -> None:
@@ -45,26 +44,6 @@ def test_what_is_found_from_nothing_among_many_grows_as_carefully_as_seeds(monke
     assert links.summary.verdict == "linkable"
     assert score(links.pairs, truth).f1 > 0.85
     assert told[-1] == FEW_ROWS_SCHEDULE
-
-
-def test_a_view_has_a_vote_on_the_seeds_it_does_without() -> None:
-    members = Members(np.arange(40).reshape(20, 2), n_fixed=10)
-    rule = ViewRule(count=12, anchors=256, held=0.75, out_of_bag=True, seeds_left_out=0.2)
-    drawn = members.draw(rule, np.random.default_rng(0))
-    assert (drawn < 10).sum() == 8 and (drawn >= 10).sum() == 8
-    assert len(np.unique(drawn)) == len(drawn)
-
-
-def test_without_leaving_seeds_out_only_the_rest_is_drawn() -> None:
-    members = Members(np.arange(40).reshape(20, 2), n_fixed=10)
-    rule = ViewRule(count=6, anchors=3, held=0.5, out_of_bag=True)
-    drawn = members.draw(rule, np.random.default_rng(0))
-    assert len(drawn) == 3 and (drawn >= 10).all()
-
-
-def test_a_careful_pool_never_holds_more_than_half_as_many_again() -> None:
-    assert FEW_ROWS_SCHEDULE.least == 0 and FEW_ROWS_SCHEDULE.factor == 1.5
-    assert GrowthSchedule().least == 60
 
 
 @pytest.mark.parametrize(("n_a", "n_b", "expected"), [(500, 500, 1.0), (100, 900, 1.8), (900, 100, 1.8)])

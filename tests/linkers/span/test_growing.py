@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
-from span_papers import cloud_pair, pool, seeds_of_cut, some_papers
+from span_papers import cloud_pair, pool, some_papers
 from veclink.backends.cloud_pair import CloudPair
 from veclink.linkers.anchors import Anchors, anchors_from_rows
-from veclink.linkers.span.constants import CONVERGED, MIN_POOL_LIMIT
-from veclink.linkers.span.growing import DEFAULT_SCHEDULE, grow, promote
+from veclink.linkers.span.constants import CONVERGED
+from veclink.linkers.span.growing import grow, promote
 from veclink.linkers.span.views import Proposal, Views
 
 
@@ -21,24 +19,11 @@ def test_a_pool_grows_from_fifteen_seeds_to_most_true_pairs() -> None:
     assert pool().agreed >= CONVERGED * len(papers.a)
 
 
-def test_a_pool_grows_at_its_pace_and_stops_when_it_no_longer_changes() -> None:
-    sizes = [size for size, _ in pool().history]
-    assert sizes[0] <= MIN_POOL_LIMIT and len(sizes) < DEFAULT_SCHEDULE.rounds
-    assert all(later <= DEFAULT_SCHEDULE.factor * earlier for earlier, later in pairwise(sizes))
-
-
 def test_a_pool_is_one_to_one_and_its_best_links_are_the_rightest() -> None:
     pairs = pool().pairs
     assert len(np.unique(pairs[:, 0])) == len(np.unique(pairs[:, 1])) == len(pairs)
     right = some_papers().right(pairs)
     assert right[: len(right) // 2].mean() > right[len(right) // 2 :].mean()
-
-
-def test_every_round_is_told_to_the_listener() -> None:
-    told: list[tuple[int, int, float]] = []
-    grown = grow(cloud_pair(), seeds_of_cut(), np.random.default_rng(0), listener=lambda *now: told.append(now))
-    assert [step for step, _, _ in told] == list(range(1, len(grown.history) + 1))
-    assert [links for _, links, _ in told] == [size for size, _ in grown.history]
 
 
 def test_outside_anchors_grow_the_same_pool_as_pairs_of_the_same_objects() -> None:
@@ -63,11 +48,3 @@ def test_a_pair_held_by_all_views_but_one_is_judged_by_that_one() -> None:
     grown = promote(Views([], proposals, members, np.array([3.0, 0.0])), n_b=10, votes=0.5, limit=10)
     shares = dict(zip(map(tuple, grown.pairs.tolist()), grown.share, strict=True))
     assert shares == {(0, 0): 1.0, (2, 2): 0.5}  # (1, 1) has 1 of 4 votes
-
-
-def test_promotion_keeps_the_best_up_to_the_limit() -> None:
-    pairs = np.array([[0, 0], [1, 1], [2, 2], [0, 2]])
-    score = np.array([0.9, 0.1, 0.5, 0.95])
-    views = Views([], [Proposal(pairs, score)] * 2, np.empty((0, 2), np.int64), np.empty(0))
-    grown = promote(views, n_b=5, votes=0.5, limit=2)
-    assert grown.pairs.tolist() == [[0, 2], [1, 1]] and grown.agreed == 2

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 
 import numpy as np
 import pytest
 
-from span_papers import Papers, all_papers, cloud_pair, linked, linked_cut, outside_papers, some_papers
-from veclink.backends.cloud_pair import CloudPair
+from span_papers import Papers, all_papers, linked, linked_cut, outside_papers, some_papers
 from veclink.data.links import Links
 from veclink.data.pairs import score
-from veclink.geometry.canonical import PooledAnchors
-from veclink.linkers.anchors import anchors_from_rows
 from veclink.linkers.linking import link
-from veclink.linkers.options import SpanOptions
-from veclink.linkers.span import linker
-from veclink.linkers.span.linker import span
-from veclink.linkers.span.results import Estimated
-from veclink.linkers.span.task import SpanTask
-from veclink.linkers.stages import NOBODY
 
 
 def as_set(pairs: np.ndarray) -> set[tuple[int, int]]:
@@ -143,12 +133,6 @@ def test_one_to_one_false_finds_both_copies_of_most_duplicates() -> None:
     assert score(links.pairs, papers.truth).recall >= 0.95
 
 
-def test_one_to_one_false_estimates_its_precision() -> None:
-    papers = some_papers()
-    links = link(papers.a, papers.b, seeds=papers.seeds, one_to_one=False, device="cpu")
-    assert links.summary.precision == pytest.approx(score(links.pairs, papers.truth).precision, abs=0.1)
-
-
 def test_random_vectors_with_seeds_are_not_linkable() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((50, 32)), rng.standard_normal((50, 48))
@@ -170,17 +154,6 @@ def test_clouds_of_nothing_but_duplicates_do_not_crash() -> None:
     assert len(np.unique(links.pairs[:, 0])) == len(links)
 
 
-def test_a_pool_that_did_not_take_off_gives_no_links_and_says_why() -> None:
-    noise = np.random.default_rng(0).standard_normal((60, 40)).astype(np.float32)
-    noise /= np.linalg.norm(noise, axis=1, keepdims=True)
-    found = span(CloudPair(cloud_pair().a.array[:60], noise), None)
-    assert (found.verdict.name, found.kept, len(found.pairs)) == ("not linkable", 0, 0)
-    first, tried, few, following = found.verdict.reasons
-    assert first == "No links found without seeds. That does not mean that nothing is shared."
-    assert "has 60 rows only" in few
-    assert "as few as between unrelated vectors" in tried and "--seeds-by" in following and "--anchors" in following
-
-
 def test_ten_rows_are_too_few_whatever_is_given() -> None:
     papers = some_papers()
     shared = papers.truth[:10]
@@ -188,81 +161,3 @@ def test_ten_rows_are_too_few_whatever_is_given() -> None:
         links = link(papers.a[shared[:, 0]], papers.b[shared[:, 1]], seeds=seeds, device="cpu")
         assert (links.summary.verdict, len(links)) == ("not linkable", 0)
         assert links.summary.reasons[0].startswith("Too few rows: the smaller collection has 10")
-
-
-def test_where_wrong_seeds_lead_nowhere_the_advice_is_to_check_them() -> None:
-    rng = np.random.default_rng(0)
-    a, b = rng.standard_normal((60, 80)), rng.standard_normal((60, 90))
-    links = link(a, b, seeds=[(row, row) for row in range(8)], device="cpu")
-    assert links.summary.reasons[0].startswith("No links found, neither from what was given nor without it.")
-    assert "check what was given" in links.summary.reasons[-1]
-
-
-def test_given_pairs_are_kept_as_certain_and_the_same_random_state_repeats() -> None:
-    papers = some_papers()
-    in_order = papers.seeds[np.lexsort((papers.seeds[:, 1], papers.seeds[:, 0]))]  # as `link` takes them
-    found = span(cloud_pair(), anchors_from_rows(cloud_pair(), in_order))
-    first = as_set(found.pairs[: len(papers.seeds)])
-    assert first == as_set(papers.seeds) and np.all(found.probability[: len(papers.seeds)] == 1)
-    assert as_set(found.pairs[: found.kept]) == as_set(linked_cut().pairs)
-    assert np.array_equal(np.sort(found.probability[: found.kept]), np.sort(linked_cut().probability))
-
-
-@cache
-def _first_estimated() -> Estimated:
-    """The cut of the sample, up to its first probabilities, which no number of refits changes."""
-    task = _task(SpanOptions())
-    return linker.estimate(task, linker.score(task, linker.match(task, linker.grow(task, None))))
-
-
-def _task(options: SpanOptions) -> SpanTask:
-    anchors = anchors_from_rows(cloud_pair(), some_papers().seeds)
-    return SpanTask(cloud_pair(), anchors, options, np.random.default_rng(0), NOBODY)
-
-
-def _estimated(options: SpanOptions) -> tuple[SpanTask, Estimated]:
-    return _task(options), _first_estimated()
-
-
-def test_how_many_candidates_are_right_is_the_mean_of_what_all_fits_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    task, first = _estimated(SpanOptions(refits=2))
-    shares = [first.calibrated.share_right]
-    fit_again = linker._refitted
-
-    def noted(*args: Estimated) -> Estimated:
-        again = fit_again(*args)
-        shares.append(again.calibrated.share_right)
-        return again
-
-    monkeypatch.setattr(linker, "_refitted", noted)
-    last = linker.refit(task, first)
-    assert len(shares) == 3 and len(set(shares)) == 3
-    assert last.calibrated.share_right == pytest.approx(np.prod(shares) ** (1 / 3), rel=1e-6)
-    assert last.first is first
-
-
-def test_a_refit_has_eight_maps_of_all_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
-    task, first = _estimated(SpanOptions(refits=1))
-    fitted = PooledAnchors.fitted
-    sizes: list[tuple[int, int]] = []
-
-    def noted(anchors: PooledAnchors, places: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        sizes.append((len(anchors), len(places)))
-        return fitted(anchors, places)
-
-    monkeypatch.setattr(PooledAnchors, "fitted", noted)
-    linker.refit(task, first)
-    anchors = len(first.calibrated.positions)
-    assert [of for of, _ in sizes] == [anchors] * 8
-    assert sum(anchors - places for _, places in sizes) == anchors
-
-
-def test_without_refits_the_first_probabilities_stay() -> None:
-    task, first = _estimated(SpanOptions(refits=0))
-    assert linker.refit(task, first) is first
-
-
-def test_clouds_that_are_matched_along_one_map_are_not_refitted(monkeypatch: pytest.MonkeyPatch) -> None:
-    task, first = _estimated(SpanOptions(refits=1))
-    monkeypatch.setattr(linker, "FULL_FOLDS", 299)
-    assert linker.refit(task, first) is first

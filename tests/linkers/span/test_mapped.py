@@ -16,10 +16,7 @@ from veclink.linkers.anchors import Anchors, anchors_from_vectors
 from veclink.linkers.linking import link
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.span.attempt import Search
-from veclink.linkers.span.keeping import pack_grown, unpack_grown
-from veclink.linkers.span.mapped import mapped, shared_share
-from veclink.linkers.span.results import Grown
-from veclink.linkers.span.starts import best_pool
+from veclink.linkers.span.mapped import shared_share
 
 N_A, N_B, N_ANCHORS = 120, 800, 250
 
@@ -67,19 +64,3 @@ def test_few_rows_among_many_are_linked_by_the_map_of_the_anchors() -> None:
 def test_where_nothing_is_shared_the_anchors_make_no_links() -> None:
     links, _ = linked(0, n_b=800)
     assert links.summary.verdict == "not linkable" and len(links) == 0
-
-
-def test_few_anchors_and_anchors_that_are_rows_are_not_mapped() -> None:
-    search, anchors = in_search(48, 99)
-    assert mapped(search, anchors) is None
-    search, anchors = in_search(48)
-    rows = Anchors(anchors.left, anchors.right, np.zeros((len(anchors), 2), np.int64))
-    assert mapped(search, rows) is None
-
-
-def test_that_anchors_vouch_for_a_pool_is_kept_with_it() -> None:
-    search, anchors = in_search(48)
-    bootstrap = best_pool(search.clouds, anchors, np.random.default_rng(0))
-    assert bootstrap.anchored and bootstrap.converged
-    grown = Grown(bootstrap, bootstrap.pool.pairs, np.empty((0, 2), np.int64))
-    assert unpack_grown(None, pack_grown(grown)).bootstrap.anchored

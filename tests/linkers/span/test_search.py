@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from span_papers import all_papers, whole_cloud_pair
 from veclink.geometry.signatures import unit_rows
-from veclink.linkers.linking import link
-from veclink.linkers.span import attempts, search
+from veclink.linkers.span import search
 from veclink.linkers.span.search import annealed, searched
 from veclink.matching import match
 
@@ -70,17 +67,6 @@ def test_many_rows_are_aligned_though_none_is_shared(monkeypatch: pytest.MonkeyP
     assert _share_right(a[12_000:], b[12_000:], found) > 0.95
 
 
-def test_beginnings_that_run_side_by_side_end_as_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    points = _clouds()[0][:150]
-    monkeypatch.setattr(search, "BEGINNINGS", (24, 24))
-    both = points, _turned_away(points)
-    found = []
-    for threads in (1, 3):
-        monkeypatch.setattr(search, "thread_count", lambda threads=threads: threads)
-        found.append(searched(both, np.random.default_rng(0)))
-    assert all(np.array_equal(one, other) for one, other in zip(*found, strict=True))
-
-
 def _half_shared(shared: int) -> tuple[np.ndarray, np.ndarray]:
     """As many rows again that only one side has; the shared ones come first, partners in the same place."""
     a, b = _clouds()
@@ -106,26 +92,6 @@ def test_four_pairs_tell_a_cloud_from_its_mirror_image(monkeypatch: pytest.Monke
     for weight in (0.0, 1.0):
         monkeypatch.setattr(search, "GIVEN_WEIGHT", weight)
         assert right(np.arange(4)) < 0.1
-
-
-def test_a_search_in_few_dimensions_goes_by_the_sum_alone() -> None:
-    """In 16 dimensions nothing is left that was not looked at."""
-    points = unit_rows(_clouds()[0][:80, :16].copy())
-    found = searched((points, _turned_away(points)), np.random.default_rng(0))
-    assert all(each.shape == (16, 16) and np.isfinite(each).all() for each in found)
-
-
-def test_two_clouds_of_few_dimensions_that_share_nothing_go_through_all_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    ends = []
-
-    def noted(*of: Any, **more: Any) -> Any:
-        ends.append(searched(*of, **more))
-        return ends[-1]
-
-    monkeypatch.setattr(attempts, "searched", noted)
-    a, b = _clouds()
-    links = link(a[:120, :16], b[-120:, 16:32], device="cpu")
-    assert len(ends) == 1 and links.summary.verdict == "not linkable"
 
 
 def test_one_slow_run_aligns_a_cloud_with_a_part_of_itself_that_another_model_sees() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -11,11 +10,8 @@ import pytest
 from small_papers import small_papers
 from span_papers import (
     all_papers,
-    cloud_pair,
     more_cloud_pair,
     more_papers,
-    seeds_of_cut,
-    some_papers,
     whole_cloud_pair,
 )
 from veclink.backends.cloud_pair import CloudPair
@@ -77,11 +73,6 @@ def test_cleaning_keeps_right_seeds_of_a_half_wrong_file() -> None:
     assert all_papers().right(cleaned.pairs).sum() >= 12
 
 
-def test_two_seeds_are_too_few_to_clean() -> None:
-    two = anchors_from_rows(cloud_pair(), some_papers().seeds[:2])
-    assert clean(cloud_pair(), two, np.random.default_rng(0)) is None
-
-
 def test_no_seeds_link_the_sample() -> None:
     found = _from_nothing()
     assert found.converged and found.started_from == FROM_NOTHING
@@ -125,27 +116,6 @@ def test_right_pairs_among_many_wrong_ones_are_not_called_wrong() -> None:
     outliers = _outliers(12, 48)
     assert len(outliers) > 42
     assert not np.isin(np.arange(12), outliers).any()
-
-
-@pytest.mark.parametrize(("n_links", "converged"), [(29, False), (30, True)])
-def test_a_pool_that_fits_no_map_has_not_converged(n_links: int, converged: bool) -> None:
-    """However much of a few rows it agrees on: other starts may find more."""
-    found = best_pool(cloud_pair(), seeds_of_cut(), np.random.default_rng(0))
-    few = replace(found.pool, pairs=found.pool.pairs[:n_links])
-    assert replace(found, pool=few).converged == converged
-
-
-def test_the_first_start_that_takes_off_is_the_last_that_is_tried() -> None:
-    found = best_pool(cloud_pair(), seeds_of_cut(), np.random.default_rng(0))
-    assert found.converged and [name for name, _ in found.tried] == ["seeds"]
-
-
-@pytest.mark.parametrize("seeded", [True, False])
-def test_the_same_state_gives_the_same_pool(seeded: bool) -> None:
-    start = anchors_from_rows(_few(), small_papers()[2][:15]) if seeded else None
-    first = best_pool(_few(), start, np.random.default_rng(0)) if seeded else _few_from_nothing()
-    second = best_pool(_few(), start, np.random.default_rng(0))
-    assert np.array_equal(first.pool.pairs, second.pool.pairs) and first.tried == second.tried
 
 
 @pytest.mark.parametrize("seeded", [True, False])
