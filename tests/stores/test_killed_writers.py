@@ -14,7 +14,7 @@ import pytest
 from own_process import alone
 from store_kinds import KINDS, Kind, ids_of, rows_of
 from veclink.stores import open_store
-from veclink.stores.engines.local import NAMES_A_FILE
+from veclink.stores.engines.clients import NAMES_A_FILE
 from veclink.stores.opening import open_collection
 from veclink.stores.protocol import Batch
 

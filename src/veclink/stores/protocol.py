@@ -137,9 +137,9 @@ class Store(ABC):
         """How many numbers each vector has."""
 
     @property
-    @abstractmethod
     def dtype(self) -> np.dtype:
         """What the numbers are read as: float16, float32 or int8."""
+        return np.dtype(np.float32)
 
     _fields: Any = ()  # the names of all fields, as far as they are known without reading rows
     _vectors: Any = ()  # those that could be vectors
@@ -423,6 +423,14 @@ def _alike(first: Batch, rest: Iterator[Batch], name: str) -> Iterator[Batch]:
             )
         if (batch.ids is None) != (first.ids is None) or (batch.payload is None) != (first.payload is None):
             raise InputError(f"Some batches have ids or payload and others none; nothing was written to {name}.")
+        if (
+            batch.ids is not None
+            and first.ids is not None
+            and len(batch)
+            and len(first)
+            and (batch.ids.dtype == object) != (first.ids.dtype == object)
+        ):
+            raise InputError("Later rows have ids that are text and the first ones integers; give one kind.")
         for what, held in (("ids", batch.ids), ("payload", batch.payload)):
             if held is not None and len(held) != len(batch):
                 raise InputError(f"There are {len(batch):,} vectors and {len(held):,} {what}; give one for each.")

@@ -101,10 +101,6 @@ class FaissStore(Store):
     def dimension(self) -> int:
         return int(self._index.d)
 
-    @property
-    def dtype(self) -> np.dtype:
-        return np.dtype(np.float32)
-
     def metadata(self) -> dict[str, Any]:
         metric = {0: "inner product", 1: "L2"}.get(self._index.metric_type, str(self._index.metric_type))
         return {"index": type(self._index).__name__, "metric": metric}
@@ -137,8 +133,6 @@ class FaissStore(Store):
             if batch.ids is None or text:
                 names += [] if batch.ids is None else map(str, batch.ids.tolist())
                 index.add(vectors)
-            elif batch.ids.dtype == object:
-                raise InputError("Later rows have ids that are text and the first ones integers; give one kind.")
             else:
                 index.add_with_ids(vectors, batch.ids)
         with written_with_ids(self._path) as (path, keep):

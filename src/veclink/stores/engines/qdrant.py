@@ -23,20 +23,17 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 import numpy as np
+import pyarrow as pa
 
-from veclink.data.collection import as_ids
 from veclink.errors import InputError, StoreError, named
-from veclink.files.atomic import locked
 from veclink.stores.arrow import batch_of, choose_vector, column_of, fields_of, id_column
-from veclink.stores.engines.local import ClientStore, copied, undo_killed_write
+from veclink.stores.engines.clients import ClientStore, undo_killed_write
 from veclink.stores.protocol import BATCH, KEY, LINKED, PROBABILITY, Batch, Id, in_parts
 from veclink.stores.urls import Condition
 
 UNFINISHED, OWN_IDS, ID_FIELD = "veclink_unfinished", "veclink_ids", "id"
 NAMELESS = "\0vector"
 """The column of a vector that has no name."""
-WRITE = 1000
-"""Points sent at once: a server refuses requests of more than 32 MB."""
 _NAMES = uuid.UUID("b4cf5a3e-6f0c-4a55-9a0e-2f2d0c6d8f11")
 _BOUNDS = {"=": ("gte", "lte"), "<": ("lt",), "<=": ("lte",), ">": ("gt",), ">=": ("gte",)}
 
@@ -45,6 +42,8 @@ class QdrantStore(ClientStore):
     """A Qdrant collection; its named vectors are chosen by `?vector=`, its ids are the points' or those of `?id=`."""
 
     replaceable = False
+    _most = 1000  # a server refuses requests of more than 32 MB
+    _link_dimension = 0
     needs = ("qdrant_client", "Qdrant", "veclink[qdrant]")
     _inner = (KEY, NAMELESS)
 
@@ -66,22 +65,12 @@ class QdrantStore(ClientStore):
                     check_compatibility=False,
                 )  # fmt: skip
             with self.errors("opened"):
-                folder = address.path if self.writable else self._read_copy(address.path)
+                folder = self._folder("meta.json", ".lock")
                 check_folder(folder, address.table, self.name)  # the client runs what the points' pickles name
                 return client(path=str(folder))
 
-    def _read_copy(self, folder: Path) -> Path:
-        if not (folder / "meta.json").is_file():
-            raise InputError(f"{self.name} does not exist; check the name.")  # the client would make it
-        lock = locked(folder / ".lock", shared=True)  # a copied folder has none
-        if lock is None and (folder / ".lock").exists() and os.name != "nt":
-            raise StoreError(f"{self.name} is already accessed by another client; close that one first.")
-        if lock is not None:
-            self._copies.callback(os.close, lock)
-        return copied(folder, self.name, self._copies, ".lock")
-
     @cached_property
-    def _collection(self) -> str:
+    def _held(self) -> str:
         if self.address.table is not None:
             return self.address.table
         with self.errors():
@@ -91,11 +80,11 @@ class QdrantStore(ClientStore):
     @property
     def _config(self) -> Any:
         with self.errors():
-            return self._client.get_collection(self._collection).config
+            return self._client.get_collection(self._held).config
 
     def _there(self) -> bool:
         with self.errors():
-            return bool(self._client.collection_exists(self._collection))
+            return bool(self._client.collection_exists(self._held))
 
     def _exists(self) -> bool:
         return self._there() and not self._notes.get(UNFINISHED)
@@ -105,7 +94,7 @@ class QdrantStore(ClientStore):
 
     def count(self) -> int:
         with self.errors():
-            return int(self._client.count(self._collection, count_filter=self._filter, exact=True).count)
+            return int(self._client.count(self._held, count_filter=self._filter, exact=True).count)
 
     def dimension(self) -> int:
         return int(self._params.size)
@@ -119,13 +108,14 @@ class QdrantStore(ClientStore):
         return {**own, "distance": str(getattr(self._params.distance, "value", self._params.distance))}
 
     def scan(self, columns: Sequence[str] | None = None, size: int = BATCH) -> Iterator[Any]:
-        fields = None if columns is None else [each for each in columns if each not in (KEY, self._vector_name)]
-        name = self._vector_name if columns is None or self._vector_name in columns else None
+        vector = self._vector if self._kinds else None
+        fields = None if columns is None else [each for each in columns if each not in (KEY, vector)]
+        name = vector if columns is None or vector in columns else None
         place = None
         while True:
             with self.errors():
                 points, place = self._client.scroll(
-                    self._collection,
+                    self._held,
                     scroll_filter=self._filter,
                     limit=size,
                     offset=place,
@@ -139,9 +129,9 @@ class QdrantStore(ClientStore):
 
     def _records(self, points: Sequence[Any], name: str | None) -> Any:
         found: dict[str, Any] = fields_of([point.payload or {} for point in points])
-        found[KEY] = id_column(as_ids([point.id for point in points]))
+        found[KEY] = self._ids([point.id for point in points])
         if self._id != KEY:
-            found[self._id] = id_column(as_ids(found.get(self._id) or [None] * len(points), self.name))
+            found[self._id] = self._ids(found.get(self._id) or [None] * len(points))
         if name is not None:
             rows = {point.id: point.vector if name == NAMELESS else (point.vector or {}).get(name) for point in points}
             missing = [each for each, row in rows.items() if row is None]
@@ -151,90 +141,84 @@ class QdrantStore(ClientStore):
         return batch_of(found)
 
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
-        models, name = self._models, self._collection
-        if self._client.collection_exists(name):
-            if not self.half_written():
-                raise InputError(f"{self.name} cannot be replaced as a whole by Qdrant; delete it, or choose a name.")
-            self._client.delete_collection(name)
-        half = first.vectors.dtype == np.float16
-        own = first.ids is not None and not all(map(_is_point_id, first.ids.tolist()))
-        notes = {**metadata, OWN_IDS: ID_FIELD} if own else metadata
-        self._client.create_collection(
-            name,
-            vectors_config=models.VectorParams(
-                size=first.vectors.shape[1],
-                distance=models.Distance.DOT,  # COSINE would keep directions only
-                datatype=models.Datatype.FLOAT16 if half else None,
-            ),
-            metadata={**notes, UNFINISHED: True},
-        )
-        rows = 0
+        if first.ids is not None and not all(map(_is_point_id, first.ids.tolist())):
+            metadata, batches = {**metadata, OWN_IDS: ID_FIELD}, map(_with_ids_in_payload, batches)
+        super()._create(first, batches, metadata)
+
+    @contextmanager
+    def _replacing(self) -> Iterator[str]:
+        name = self._held
+        if self._there() and not self.half_written():
+            raise InputError(f"{self.name} cannot be replaced as a whole by Qdrant; delete it, or choose a name.")
         try:
-            with _one_transaction(self._client, name), warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # as in `_client`
-                for batch in batches:
-                    self._upsert(batch, rows, own)
-                    rows += len(batch)
-            self._client.update_collection(name, metadata={UNFINISHED: None})
+            yield name
         except BaseException:
             with suppress(Exception):
                 self._client.delete_collection(name)
             raise
 
-    def _upsert(self, batch: Batch, row: int, own: bool) -> None:
-        ids = list(range(row, row + len(batch))) if batch.ids is None else batch.ids.tolist()
-        records = [{} for _ in ids] if batch.payload is None else batch.payload.to_pylist()
-        if own:
-            for record, each in zip(records, ids, strict=True):
-                if ID_FIELD in record:
-                    raise InputError("The payload has a field 'id', which is where Qdrant keeps these ids; rename it.")
-                record[ID_FIELD] = each
-            ids = list(range(row, row + len(batch)))  # in the order of these, points are read again
-        elif not all(map(_is_point_id, ids)):
-            raise InputError("Qdrant ids are whole numbers or UUIDs, and later rows have others than the first ones.")
-        vectors = batch.vectors.astype(np.float32).tolist()
-        plain = json.loads(json.dumps(records, default=str))  # dates and the like as text
-        for start in range(0, len(ids), WRITE):
-            part = slice(start, start + WRITE)
-            points = self._models.Batch(ids=ids[part], vectors=vectors[part], payloads=plain[part])
-            self._client.upsert(self._collection, points, wait=True)
+    def _make(self, name: str, first: Batch, metadata: dict[str, Any]) -> None:
+        models, size = self._models, first.vectors.shape[1]
+        if self._there():  # what a killed run had begun
+            self._client.delete_collection(name)
+        half = models.Datatype.FLOAT16 if first.vectors.dtype == np.float16 else None
+        # COSINE would keep directions only
+        kept = models.VectorParams(size=size, distance=models.Distance.DOT, datatype=half) if size else {}
+        self._client.create_collection(name, vectors_config=kept, metadata={**metadata, UNFINISHED: True})
 
-    def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
-        self.check_writable()
-        models, name = self._models, self._collection
-        with self.errors("written"):
-            if not self._client.collection_exists(name):
-                self._client.create_collection(name, vectors_config={})
-            with _one_transaction(self._client, name):
-                for part in in_parts(list(changed.items()), WRITE):
-                    points = [
-                        models.PointStruct(id=_pair_id(a, b), vector={}, payload={"a": a, "b": b, "probability": p})
-                        for (a, b), p in part
-                    ]
-                    self._client.upsert(name, points, wait=True)
-                if removed:
-                    gone = models.PointIdsList(points=[_pair_id(a, b) for a, b in removed])
-                    self._client.delete(name, gone, wait=True)
+    def _put(self, name: str, ids: Sequence[Any], vectors: np.ndarray, records: list[dict[str, Any]]) -> None:
+        rows = vectors.astype(np.float32).tolist()
+        given = zip(ids, rows, records, strict=True)
+        points = [self._models.PointStruct(id=each, vector=row or {}, payload=more) for each, row, more in given]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # as in `_client`
+            self._client.upsert(name, points, wait=True)
+
+    def _remove(self, name: str, ids: list[str]) -> None:
+        self._client.delete(name, self._models.PointIdsList(points=ids), wait=True)
+
+    def _finish(self, name: str) -> None:
+        self._client.update_collection(name, metadata={UNFINISHED: None})
+
+    @contextmanager
+    def _together(self, name: str) -> Iterator[None]:
+        """A local folder is SQLite, committed point by point: 15 ms each. Here all points are one transaction.
+
+        So a run that is killed leaves the points as they were. A server commits what it is sent.
+        """
+        kept = getattr(getattr(self._client, "_client", None), "collections", {}).get(name)
+        file = getattr(kept, "storage", None)
+        storage = getattr(file, "storage", None)
+        if file is None or storage is None:
+            yield
+            return
+        file.storage = _WithoutCommits(storage)
+        try:
+            yield
+            storage.commit()
+        finally:
+            file.storage = storage
+            storage.rollback()  # of nothing, where all went well
+
+    def _pair_id(self, pair: tuple[Id, Id]) -> str:
+        return str(uuid.uuid5(_NAMES, json.dumps(pair)))
 
     def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
         self.check_writable()
-        models = self._models
         points: dict[Any, Any] = {}
         for records in self.scan([self._id]):
             keys, ids = (records.column(name).to_pylist() for name in (KEY, self._id))
             points |= dict(zip(ids, keys, strict=True))
-        with self.errors("written"), _one_transaction(self._client, self._collection):
-            for part in in_parts(list(changes.items()), WRITE):
-                operations: list[Any] = []
-                for each, value in part:
-                    if value is None:
-                        gone = models.DeletePayload(keys=[LINKED, PROBABILITY], points=[points[each]])
-                        operations.append(models.DeletePayloadOperation(delete_payload=gone))
-                    else:
-                        fields = {LINKED: value[0], PROBABILITY: value[1]}
-                        payload = models.SetPayload(payload=fields, points=[points[each]])
-                        operations.append(models.SetPayloadOperation(set_payload=payload))
-                self._client.batch_update_points(self._collection, operations, wait=True)
+        with self.errors("written"), self._together(self._held):
+            for part in in_parts(list(changes.items()), self._most):
+                notes = [dict(zip((LINKED, PROBABILITY), value or (None, None), strict=True)) for _, value in part]
+                operations = [
+                    self._models.SetPayloadOperation(
+                        set_payload=self._models.SetPayload(payload=note, points=[points[each]])
+                    )
+                    for (each, _), note in zip(part, notes, strict=True)
+                ]
+                self._client.batch_update_points(self._held, operations, wait=True)
 
     @cached_property
     def _notes(self) -> dict[str, Any]:
@@ -246,14 +230,13 @@ class QdrantStore(ClientStore):
         return str(self.address.id or self._notes.get(OWN_IDS) or KEY)
 
     @cached_property
-    def _vector_name(self) -> str | None:
-        """The column of the vector; None of a table of links."""
-        vectors = self._config.params.vectors
-        return self._vector if vectors else None
+    def _kinds(self) -> Any:
+        """What is said of the vector, or of each of several by its name; of a table of links nothing."""
+        return self._config.params.vectors
 
     @cached_property
     def _vector(self) -> str:
-        vectors = self._config.params.vectors
+        vectors = self._kinds
         if isinstance(vectors, dict):
             return choose_vector(self.address.vector, list(vectors), list(vectors), self.name)
         if self.address.vector:
@@ -262,10 +245,10 @@ class QdrantStore(ClientStore):
 
     @cached_property
     def _params(self) -> Any:
-        vectors = self._config.params.vectors
-        params = vectors if self._vector == NAMELESS else vectors[self._vector]
+        nameless = self._vector == NAMELESS
+        params = self._kinds if nameless else self._kinds[self._vector]
         if getattr(params, "multivector_config", None) is not None:
-            which = "" if self._vector == NAMELESS else f" {self._vector!r}"
+            which = "" if nameless else f" {self._vector!r}"
             raise InputError(
                 f"{self.name} keeps several vectors per object in its vector{which}, which are no rows; name another."
             )
@@ -278,6 +261,19 @@ class QdrantStore(ClientStore):
         return self._models.Filter(must=[_condition(self._models, each) for each in self.address.where])
 
 
+def _with_ids_in_payload(batch: Batch) -> Batch:
+    """The rows without their ids, which are in the payload; points are numbered, and read again in that order."""
+    payload = batch.payload if batch.payload is not None else pa.table({})
+    if ID_FIELD in payload.column_names:
+        raise InputError("The payload has a field 'id', which is where Qdrant keeps these ids; rename it.")
+    assert batch.ids is not None, "all batches have ids if the first one has"
+    return Batch(
+        batch.vectors,
+        None,
+        pa.table({**dict(zip(payload.column_names, payload.columns, strict=True)), ID_FIELD: id_column(batch.ids)}),
+    )
+
+
 def _is_point_id(value: Any) -> bool:
     """Whether a point can be called this: a whole number of 64 bits, or a UUID in its usual spelling."""
     if isinstance(value, int):
@@ -286,11 +282,6 @@ def _is_point_id(value: Any) -> bool:
         return str(uuid.UUID(value)) == value
     except (ValueError, AttributeError):
         return False
-
-
-def _pair_id(a: Id, b: Id) -> str:
-    """The point that stands for a link, the same each time."""
-    return str(uuid.uuid5(_NAMES, json.dumps([a, b])))
 
 
 def _condition(models: Any, condition: Condition) -> Any:
@@ -302,27 +293,6 @@ def _condition(models: Any, condition: Condition) -> Any:
         raise InputError(f"Qdrant orders numbers only, and the filter compares {condition.field!r} with text.")
     bounds = dict.fromkeys(_BOUNDS[condition.sign], value)
     return models.FieldCondition(key=condition.field, range=models.Range(**bounds))
-
-
-@contextmanager
-def _one_transaction(client: Any, collection: str) -> Iterator[None]:
-    """A local folder is SQLite, committed point by point: 15 ms each. Here all points are one transaction.
-
-    So a run that is killed leaves the points as they were. A server commits what it is sent.
-    """
-    kept = getattr(getattr(client, "_client", None), "collections", {}).get(collection)
-    file = getattr(kept, "storage", None)
-    storage = getattr(file, "storage", None)
-    if file is None or storage is None:
-        yield
-        return
-    file.storage = _WithoutCommits(storage)
-    try:
-        yield
-        storage.commit()
-    finally:
-        file.storage = storage
-        storage.rollback()  # of nothing, where all went well
 
 
 class _WithoutCommits:
@@ -396,60 +366,50 @@ def check_plain(data: bytes, name: str) -> None:
         raise InputError(f"{name} holds a point that is damaged ({error}); restore it from a backup.") from error
 
 
-def collections_of(folder: Path, name: str) -> list[str]:
-    """The collections that meta.json names."""
-    file = folder / "meta.json"
-    try:
-        meta = json.loads(file.read_text(encoding="utf-8"))
-        collections, aliases = dict(meta["collections"]), dict(meta.get("aliases") or {})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StoreError(f"{file} is damaged ({error!r}), and it names the collections; restore it.") from error
-    for each in (*collections, *aliases.values()):
-        check_name(each, name)
-    return list(collections)
-
-
-def check_name(collection: str, name: str) -> None:
-    """Refuse a collection whose name would lead out of the folder."""
-    if collection in ("", ".", "..") or any(mark in collection for mark in "/\\\0"):
-        raise InputError(f"{name} names a collection {collection!r}, which is no name inside a folder; rename it.")
-
-
 def check_folder(folder: Path, collection: str | None, name: str) -> None:
     """Look at every point that the client would unpickle, and refuse the folder where one is not plain.
 
     `collection` is the one that is asked for; it need not be there. `name` is what the folder is called in the sentence
     of an error.
     """
-    if collection is not None:
-        check_name(collection, name)
-    listed = collections_of(folder, name) if (folder / "meta.json").exists() else {}
+    file, listed, aliases = folder / "meta.json", [], []
+    if file.exists():
+        try:
+            meta = json.loads(file.read_text(encoding="utf-8"))
+            listed, aliases = list(meta["collections"]), list((meta.get("aliases") or {}).values())
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StoreError(f"{file} is damaged ({error!r}), and it names the collections; restore it.") from error
+    for each in (*listed, *aliases, *([] if collection is None else [collection])):
+        if each in ("", ".", "..") or any(mark in each for mark in "/\\\0"):
+            raise InputError(f"{name} names a collection {each!r}, which is no name inside a folder; rename it.")
+    points = folder / "collection"
     for each in listed:
-        file = folder / "collection" / each / "storage.sqlite"
-        if not file.exists():  # the client would make an empty one
-            raise StoreError(f"{file} is missing, and with it the points; restore it from a backup.")
+        if not (points / each / "storage.sqlite").exists():  # the client would make an empty one
+            raise StoreError(
+                f"{name} is damaged: {each}/storage.sqlite is missing, and with it the points; restore it."
+            )
     # also those that meta.json does not name: the client loads what it finds where it makes a collection
-    for file in sorted((folder / "collection").glob("*/storage.sqlite")):
-        _check_points(file, name)
+    for storage in sorted(points.glob("*/storage.sqlite")):
+        undo_killed_write(storage)
+        try:
+            with closing(sqlite3.connect(f"file:{quote(str(storage.absolute()))}?mode=ro", uri=True)) as opened:
+                _check_points(opened, name)
+        except sqlite3.Error as error:
+            raise StoreError(f"{name} could not be read ({error}); restore {storage.name} from a backup.") from None
 
 
-def _check_points(file: Path, name: str) -> None:
-    undo_killed_write(file)
-    try:
-        with closing(sqlite3.connect(f"file:{quote(str(file.absolute()))}?mode=ro", uri=True)) as storage:
-            storage.execute("pragma trusted_schema = off")
-            kinds = list(storage.execute("select type, rootpage from sqlite_master where lower(name) = 'points'"))
-            if not kinds:
-                return
-            columns = storage.execute("select name from pragma_table_xinfo('points') where hidden = 0")
-            # a view or a virtual table could answer differently each time it is asked
-            table = [kind == "table" and page > 0 for kind, page in kinds] == [True]
-            if not table or not {"id", "point"} <= {row[0] for row in columns}:
-                raise StoreError(
-                    f"{name} has a layout that is not known here; open it with qdrant-client if you trust it, "
-                    "and write its points into a new folder."
-                )
-            for _, _, point in storage.execute(EVERY_POINT):
-                check_plain(point, name)
-    except sqlite3.Error as error:
-        raise StoreError(f"{name} could not be read ({error}); restore {file.name} from a backup.") from None
+def _check_points(storage: sqlite3.Connection, name: str) -> None:
+    storage.execute("pragma trusted_schema = off")
+    kinds = list(storage.execute("select type, rootpage from sqlite_master where lower(name) = 'points'"))
+    if not kinds:
+        return
+    columns = {row[0] for row in storage.execute("select name from pragma_table_xinfo('points') where hidden = 0")}
+    # a view or a virtual table could answer differently each time it is asked
+    table = [kind == "table" and page > 0 for kind, page in kinds] == [True]
+    if not table or not {"id", "point"} <= columns:
+        raise StoreError(
+            f"{name} has a layout that is not known here; open it with qdrant-client if you trust it, "
+            "and write its points into a new folder."
+        )
+    for _, _, point in storage.execute(EVERY_POINT):
+        check_plain(point, name)

@@ -18,7 +18,7 @@ import numpy as np
 
 from veclink.errors import InputError, named, needed
 from veclink.stores.arrow import choose_id, choose_vector, column_of, matrix
-from veclink.stores.engines.local import undo_killed_write
+from veclink.stores.engines.clients import undo_killed_write
 from veclink.stores.engines.sql import SqlStore, plain, quoted
 from veclink.stores.protocol import BATCH, Id
 
