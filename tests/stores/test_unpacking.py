@@ -49,19 +49,6 @@ def test_a_folder_of_parquet_files_that_unpacks_to_far_more_is_refused(
         open_collection(tmp_path / "papers")
 
 
-def test_a_sqlite_view_that_makes_rows_without_end_is_refused(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "lite.db") as base:
-        base.execute("create table one (vector float[4096])")
-        base.execute("insert into one values (zeroblob(16384))")
-        base.execute(
-            "create view papers as with recursive r(n) as (select 1 union all select n + 1 from r) "
-            "select n as id, vector from r, one"
-        )
-    base.close()
-    with pytest.raises(InputError, match=r"would unpack to 1\.1 GB of vectors"):
-        open_collection(f"sqlite://{tmp_path}/lite.db#papers")
-
-
 def test_memory_limits_what_reading_a_file_takes(tmp_path: Path) -> None:
     path = repeated_text(tmp_path / "papers.parquet")
     assert path.stat().st_size < 100_000

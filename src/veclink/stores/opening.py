@@ -23,7 +23,7 @@ from veclink.progress import Progress, ProgressListener
 from veclink.stores.arrow import collection_of, is_frame, one_table
 from veclink.stores.files import read_file, read_ids, read_ids_beside
 from veclink.stores.payloads import tell_of_ids, with_payload
-from veclink.stores.protocol import BATCH, RATIO, SUSPECT, Store
+from veclink.stores.protocol import BATCH, Store
 from veclink.stores.urls import CLASSES, FILE_ENDINGS, STORE_ENDINGS, Address, is_url, of_path, parse_url
 
 
@@ -175,6 +175,8 @@ def _address_of_path(path: Path) -> Address:
     return of_path(path, "files")
 
 
+SUSPECT, RATIO = 1 << 30, 100
+"""Bytes of vectors from which on they are suspect if they are so many times the bytes of the files they are in."""
 BATCH_BYTES = 16 << 20  # of vectors, at most: a batch is held a few times over while it is read
 
 

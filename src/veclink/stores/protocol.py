@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     from veclink.data.collection import Collection
 
-SUSPECT, RATIO = 1 << 30, 100
-"""Bytes of vectors from which on they are suspect if they are so many times the bytes of the files they are in."""
 BATCH = 8192
 """Rows of one batch, unless a store takes fewer at once."""
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from veclink.errors import InputError
-from veclink.stores.arrow import batch_of
-from veclink.stores.engines.sql import SqlStore, noted, quoted
-from veclink.stores.protocol import BATCH, LINKED, NO_ROOM, PROBABILITY
+from veclink.stores.engines.sql import SqlStore, quoted
+from veclink.stores.protocol import BATCH, LINKED, PROBABILITY
 
 _WITHIN_THE_FILE = {
     "enable_external_access": False,  # a view can read other files, and the network
@@ -31,31 +30,14 @@ class DuckdbStore(SqlStore):
     """A table or view of a DuckDB file, read in the order in which it was filled."""
 
     needs = ("duckdb", "DuckDB", "veclink[duckdb]")
-    _is_begun = False  # whether the file was made here, and nothing is committed to it yet
+    _tables = "select table_name from information_schema.tables where table_schema = 'main'"
 
     @cached_property
     def _connection(self) -> Any:
-        new = not self._path.is_file()
-        if new and not self.writable:
-            raise InputError(f"{self.name} does not exist; check the name.")
         # a table is read once from end to end: pages kept for another time would only fill the memory
         options = _WITHIN_THE_FILE if self.writable else {**_WITHIN_THE_FILE, "memory_limit": "256MB"}
         with self.errors("opened"):
-            try:
-                connection = self._package().connect(str(self._path), read_only=not self.writable, config=options)
-            except Exception as error:
-                if new and NO_ROOM.search(str(error)):  # else another process may have made it meanwhile
-                    self._remove_begun()
-                raise
-        self._is_begun = new
-        return connection
-
-    def _remove_begun(self) -> None:
-        """Remove a file that was made here and could not be finished: it would keep the same command from working."""
-        self._is_begun = False
-        for path in (self._path, self._path.with_name(f"{self._path.name}.wal")):
-            with suppress(OSError):
-                path.unlink(missing_ok=True)
+            return self._package().connect(str(self._path), read_only=not self.writable, config=options)
 
     @contextmanager
     def errors(self, done: str = "read") -> Iterator[None]:
@@ -73,17 +55,6 @@ class DuckdbStore(SqlStore):
             return cursor.execute(query, list(values)).fetchall()
 
     @cached_property
-    def _table(self) -> str:
-        if self.address.table is not None:
-            return self.address.table
-        rows = self._run("select table_name from information_schema.tables where table_schema = 'main'")
-        return self._only_one((row[0] for row in rows), "table")
-
-    @property
-    def _from(self) -> str:
-        return quoted(self._table)
-
-    @cached_property
     def _columns(self) -> dict[str, str]:
         query = (
             "select column_name, data_type from information_schema.columns "
@@ -95,11 +66,6 @@ class DuckdbStore(SqlStore):
     def _vectors(self) -> list[str]:
         kinds = {name: kind.partition("[") for name, kind in self._columns.items()}
         return [name for name, (base, mark, _) in kinds.items() if mark and base in _NUMBERS]
-
-    @cached_property
-    def _makes_rows(self) -> bool:
-        query = "select table_type from information_schema.tables where table_schema = 'main' and table_name = ?"
-        return self._run(query, [self._table])[0][0] != "BASE TABLE"
 
     def dimension(self) -> int:
         kind, _, size = self._columns[self._vector].partition("[")
@@ -117,37 +83,30 @@ class DuckdbStore(SqlStore):
 
     def metadata(self) -> dict[str, Any]:
         rows = self._run("select comment from duckdb_tables() where table_name = ?", [self._table])
-        return noted(rows[0][0]) or {} if rows else {}
+        return self._metadata_in(rows[0][0]) if rows else {}
 
     def scan(self, columns: Sequence[str] | None = None, size: int = BATCH) -> Iterator[Any]:
-        where, values = self._where
-        query = f"select {', '.join(map(quoted, self._chosen(columns)))} from {self._from}{where}"
+        _, query, values = self._query(columns)
         with self.errors(), self._connection.cursor() as cursor:
             # with parameters, even none, DuckDB keeps the whole answer in memory before it gives the first batch
             answer = cursor.sql(query, params=values) if values else cursor.sql(query)
             make = getattr(answer, "to_arrow_reader", None) or answer.fetch_record_batch
             yield from make(size)
 
-    def _fill(self, writer: Any, batches: Iterable[Any], first: Any) -> None:
-        chosen = list(map(quoted, first.column_names))
-        if "vector" in first.column_names:
-            kind = first.schema.field("vector").type
-            numbers = "TINYINT" if str(kind.value_type) == "int8" else "FLOAT"
-            chosen[first.column_names.index("vector")] = f"vector::{numbers}[{kind.list_size}] as vector"
-        for number, batch in enumerate(batches):
+    def _fill(self, writer: Any, tables: Iterator[Any]) -> None:
+        chosen = "*"
+        for number, table in enumerate(tables):
+            if "vector" in table.column_names:
+                kind = table.schema.field("vector").type
+                numbers = "TINYINT" if str(kind.value_type) == "int8" else "FLOAT"
+                chosen = f"* replace (vector::{numbers}[{kind.list_size}] as vector)"
             begin = f"insert into {self._from} by name" if number else f"create table {self._from} as"
-            _run_with(batch, writer, f"{begin} select {', '.join(chosen)} from veclink_batch")
-
-    def _note(self, writer: Any, metadata: dict[str, Any]) -> None:
-        text = json.dumps(metadata).replace("'", "''")
-        writer.execute(f"comment on table {self._from} is '{text}'")
+            _run_with(table, writer, f"{begin} select {chosen} from veclink_batch")
 
     def _set_notes(self, writer: Any, key: str, notes: list[tuple[Any, Any, Any]]) -> None:
-        linked, probability, keys = ([note[place] for note in notes] for place in (0, 1, 2))
-        text = any(isinstance(each, str) for each in linked)
-        given = batch_of(
-            {"k": keys, "l": [None if x is None else str(x) for x in linked] if text else linked, "p": probability}
-        )
+        linked, probability, keys = ([note[place] for note in notes] for place in range(3))
+        text = [None if each is None else str(each) for each in linked]  # takes the type of its column
+        given = pa.table({"k": list(map(str, keys)), "l": pa.array(text, pa.string()), "p": probability})
         same = f"{self._from}.{key} = n.k::{self._columns[self._annotated_id]}"
         setting = f"{quoted(LINKED)} = n.l, {quoted(PROBABILITY)} = n.p"
         _run_with(given, writer, f"update {self._from} set {setting} from veclink_batch n where {same}")
@@ -162,19 +121,10 @@ class DuckdbStore(SqlStore):
                 cursor.execute("rollback")
                 raise
             cursor.execute("commit")
-            self._is_begun = False
-
-    def _close(self) -> None:
-        super()._close()
-        if self._is_begun:
-            self._remove_begun()
 
 
-def _run_with(records: Any, cursor: Any, query: str) -> None:
+def _run_with(table: pa.Table, cursor: Any, query: str) -> None:
     """Run a query that reads an Arrow table under the name `veclink_batch`."""
-    import pyarrow
-
-    whole = records if isinstance(records, pyarrow.Table) else pyarrow.Table.from_batches([records])
-    cursor.register("veclink_batch", whole)
+    cursor.register("veclink_batch", table)
     cursor.execute(query)
     cursor.unregister("veclink_batch")

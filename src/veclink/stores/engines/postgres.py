@@ -17,8 +17,7 @@ import pyarrow as pa
 
 from veclink.errors import InputError, named, needed
 from veclink.stores.arrow import choose_id, column_of
-from veclink.stores.engines.sql import SqlStore, noted, plain, quoted
-from veclink.stores.protocol import BATCH
+from veclink.stores.engines.sql import SqlStore, plain, quoted
 
 _DTYPES = {"vector": "float32", "halfvec": "float16", "_float4": "float32", "_float8": "float32"}
 
@@ -106,26 +105,16 @@ class PostgresStore(SqlStore):
 
     def metadata(self) -> dict[str, Any]:
         query = "select obj_description($1::text::regclass, 'pg_class')"
-        comment = self._run(query, [self._from])[0][0]
-        known = noted(comment)
-        if known is None:
-            return {"comment": comment} if comment else {}
-        return known
+        return self._metadata_in(self._run(query, [self._from])[0][0])
 
-    def scan(self, columns: Sequence[str] | None = None, size: int = BATCH) -> Iterator[Any]:
-        names = self._chosen(columns)
-        where, values = self._where
+    def _parts(self, query: str, values: list[Any], size: int) -> Iterator[list[tuple[Any, ...]]]:
         order = f" order by {quoted(self._id)}" if self._vectors and self._id in self._keys else ""
-        query = f"select {', '.join(map(quoted, names))} from {self._from}{where}{order}"
-        row = 0
-        with self.errors():
-            self._run("set local synchronize_seqscans = off")  # the same order each time
-            with self._connection.cursor("veclink", binary=True) as cursor:
-                cursor.itersize = size
-                cursor.execute(query, values)
-                while rows := cursor.fetchmany(size):
-                    yield self._batch(names, rows, row)
-                    row += len(rows)
+        self._run("set local synchronize_seqscans = off")  # the same order each time
+        with self._connection.cursor("veclink", binary=True) as cursor:
+            cursor.itersize = size
+            cursor.execute(query + order, values)
+            while rows := cursor.fetchmany(size):
+                yield rows
 
     def _numbers(self, values: list[Any], start: int) -> Any:
         missing = [start + row for row, value in enumerate(values) if value is None]
@@ -162,27 +151,39 @@ class PostgresStore(SqlStore):
             yield cursor
         self._connection.commit()
 
-    def _fill(self, writer: Any, batches: Iterable[Any], first: Any) -> None:
-        names = first.column_names
-        vector = ""
-        if "vector" in names:
-            kind = first.schema.field("vector").type
+    def _declared(self, field: Any, writer: Any) -> str:
+        if field.name == "vector":
+            query = "select count(*) from pg_type where typname in ('vector', 'halfvec')"
+            if not writer.execute(query).fetchone()[0]:
+                writer.execute("create extension if not exists vector")
             # pgvector has halfvec since 0.7
-            half = str(kind.value_type) == "halffloat" and _vector_types(writer) > 1
-            vector = f"{'halfvec' if half else 'vector'}({kind.list_size})"
-            _vector_types(writer)
-        declared = [_declared(first.schema.field(name), vector) for name in names]
-        keys = ", primary key (a, b)" if names[:2] == ["a", "b"] else ""
-        writer.execute(f"create table {self._from} ({', '.join(declared)}{keys})")
-        for part in batches:
-            columns = [_values(part.column(name), name) for name in names]
-            with writer.copy(f"copy {self._from} ({', '.join(map(quoted, names))}) from stdin") as copy:
-                for row in zip(*columns, strict=True):
-                    copy.write_row(row)
+            half = str(field.type.value_type) == "halffloat" and writer.execute(query).fetchone()[0] > 1
+            return f"{'halfvec' if half else 'vector'}({field.type.list_size})"
+        kinds = (
+            (pa.types.is_boolean, "boolean"),
+            (pa.types.is_integer, "bigint"),
+            (pa.types.is_floating, "double precision"),
+            (pa.types.is_timestamp, "timestamptz" if getattr(field.type, "tz", None) else "timestamp"),
+            (pa.types.is_date, "date"),
+            (pa.types.is_nested, "jsonb"),
+        )
+        kind = next((name for fits, name in kinds if fits(field.type)), "text")
+        if field.name != "id":
+            return kind
+        # in the order of their bytes, whatever the language of the server: the order in which rows are read
+        return f"{kind} {'collate ' + quoted('C') if kind == 'text' else ''} primary key"
 
-    def _note(self, writer: Any, metadata: dict[str, Any]) -> None:
-        literal: Any = needed("psycopg.sql", "PostgreSQL").Literal
-        writer.execute(f"comment on table {self._from} is {literal(json.dumps(metadata)).as_string(writer)}")
+    def _values(self, column: Any, name: str) -> list[Any]:
+        if name == "vector":
+            # text of float64, which has more digits than float32 needs to come back to the same bits
+            numbers = column.combine_chunks().flatten().to_numpy(zero_copy_only=False).astype(np.float32)
+            return [json.dumps(row) for row in numbers.reshape(len(column), column.type.list_size).tolist()]
+        return plain(column.to_pylist())
+
+    def _insert(self, writer: Any, names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
+        with writer.copy(f"copy {self._from} ({', '.join(names)}) from stdin") as copy:
+            for row in rows:
+                copy.write_row(row)
 
     def _set_notes(self, writer: Any, key: str, notes: list[tuple[Any, Any, Any]]) -> None:
         # text takes the type of the column that it is written to or compared with
@@ -209,41 +210,6 @@ class PostgresStore(SqlStore):
             "and a.attnotnull order by i.indisprimary desc"
         )
         return [row[0] for row in self._run(query, [self._from])]
-
-
-def _vector_types(cursor: Any) -> int:
-    """How many of pgvector's types there are, with the extension made where it is not there yet."""
-    query = "select count(*) from pg_type where typname in ('vector', 'halfvec')"
-    types = cursor.execute(query).fetchone()[0]
-    if not types:
-        cursor.execute("create extension if not exists vector")
-        types = cursor.execute(query).fetchone()[0]
-    return int(types)
-
-
-def _declared(field: Any, vector: str) -> str:
-    """A column and its type; that of the vectors is `vector`."""
-    kinds = (
-        (pa.types.is_boolean, "boolean"),
-        (pa.types.is_integer, "bigint"),
-        (pa.types.is_floating, "double precision"),
-        (pa.types.is_timestamp, "timestamptz" if getattr(field.type, "tz", None) else "timestamp"),
-        (pa.types.is_date, "date"),
-        (pa.types.is_nested, "jsonb"),
-    )
-    kind = vector if field.name == "vector" else next((name for fits, name in kinds if fits(field.type)), "text")
-    if field.name == "id":
-        # in the order of their bytes, whatever the language of the server: the order in which rows are read
-        kind += (' collate "C"' if kind == "text" else "") + " primary key"
-    return f"{quoted(field.name)} {kind}"
-
-
-def _values(column: Any, name: str) -> list[Any]:
-    if name == "vector":
-        # text of float64, which has more digits than float32 needs to come back to the same bits
-        numbers = column.combine_chunks().flatten().to_numpy(zero_copy_only=False).astype(np.float32)
-        return [json.dumps(row) for row in numbers.reshape(len(column), column.type.list_size).tolist()]
-    return plain(column.to_pylist())
 
 
 def _register_loaders(connection: Any) -> None:

@@ -20,7 +20,7 @@ from veclink.errors import InputError, named, needed
 from veclink.stores.arrow import choose_id, choose_vector, column_of, matrix
 from veclink.stores.engines.clients import undo_killed_write
 from veclink.stores.engines.sql import SqlStore, plain, quoted
-from veclink.stores.protocol import BATCH, Id
+from veclink.stores.protocol import Id
 
 _VEC0 = re.compile(r"\busing\s+vec0\s*\((?P<columns>.*)\)", re.IGNORECASE | re.DOTALL)
 STEPS = 100_000
@@ -32,6 +32,10 @@ class SqliteStore(SqlStore):
     """A table of a SQLite file; without a column of ids its row ids are the ids."""
 
     needs = ("apsw", "SQLite", "veclink[sqlite]")
+    _tables = (
+        "select name from sqlite_master t where type = 'table' and name not like 'sqlite_%' and not exists ("
+        "select 1 from sqlite_master v where v.sql like '% using vec0%' and t.name like v.name || '\\_%' escape '\\')"
+    )
 
     @cached_property
     def _connection(self) -> Any:
@@ -40,8 +44,6 @@ class SqliteStore(SqlStore):
         flags = apsw.SQLITE_OPEN_READONLY
         if self.writable:
             flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-        elif not self._path.is_file():
-            raise InputError(f"{self.name} does not exist; check the name.")
         else:
             undo_killed_write(self._path)
         with self.errors("opened"):
@@ -56,34 +58,9 @@ class SqliteStore(SqlStore):
             connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
         return connection
 
-    @contextmanager
-    def errors(self, done: str = "read") -> Iterator[None]:
-        """As for every store. Where SQLite has rolled back by itself, the error before the vain second try is told."""
-        with super().errors(done):
-            try:
-                yield
-            except Exception as error:
-                if "cannot rollback - no transaction is active" not in str(error) or error.__context__ is None:
-                    raise
-                raise error.__context__ from None
-
     def _run(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self.errors():
             return list(self._connection.execute(query, tuple(values)))
-
-    @cached_property
-    def _table(self) -> str:
-        if self.address.table is not None:
-            return self.address.table
-        tables = dict(
-            self._run("select name, sql from sqlite_master where type = 'table' and name not like 'sqlite_%'")
-        )
-        hidden = tuple(f"{name}_" for name, text in tables.items() if text and _VEC0.search(text))
-        return self._only_one((name for name in tables if not name.startswith(hidden)), "table")
-
-    @property
-    def _from(self) -> str:
-        return quoted(self._table)
 
     @cached_property
     def _virtual(self) -> Any:
@@ -121,10 +98,6 @@ class SqliteStore(SqlStore):
             raise InputError(f"{self.name} has no vector in {self._vector!r}: every row is empty.")
         return (rows[0][1] // dtype.itemsize if rows else 0), dtype
 
-    @property
-    def _makes_rows(self) -> bool:
-        return self._run("select type from sqlite_master where name = ?", [self._table]) != [("table",)]
-
     def dimension(self) -> int:
         return self._shape[0]
 
@@ -132,17 +105,11 @@ class SqliteStore(SqlStore):
     def dtype(self) -> np.dtype:
         return self._shape[1]
 
-    def scan(self, columns: Sequence[str] | None = None, size: int = BATCH) -> Iterator[Any]:
-        names = self._chosen(columns)
-        where, values = self._where
+    def _parts(self, query: str, values: list[Any], size: int) -> Iterator[list[tuple[Any, ...]]]:
         order = " order by rowid" if self._has_rowid and self._virtual is None else ""
-        row = 0
-        with self.errors():
-            query = f"select {', '.join(map(quoted, names))} from {self._from}{where}{order}"
-            cursor = self._connection.execute(query, values)
-            while rows := list(islice(cursor, size)):
-                yield self._batch(names, rows, row)
-                row += len(rows)
+        cursor = self._connection.execute(query + order, values)
+        while rows := list(islice(cursor, size)):
+            yield rows
 
     def _numbers(self, values: list[Any], start: int) -> Any:
         dimension, dtype = self._shape
@@ -173,20 +140,29 @@ class SqliteStore(SqlStore):
 
     @contextmanager
     def _writing(self) -> Iterator[Any]:
-        with self.alone():  # else an error that has rolled back by itself would be lost in a second try
+        with self.alone():
             yield self._connection
 
-    def _fill(self, writer: Any, batches: Iterable[Any], first: Any) -> None:
-        names = first.column_names
-        parts = [_declared(first.schema.field(name)) for name in names]
-        keys = ", primary key (a, b)" if names[:2] == ["a", "b"] else ""
-        writer.execute(f"create table {self._from} ({', '.join(parts)}{keys})")
-        insert = f"insert into {self._from} ({', '.join(map(quoted, names))}) values ({', '.join('?' * len(names))})"
-        for table in batches:
-            if table.column_names != names:
-                raise InputError("Later rows have other fields than the first ones; give all the same.")
-            columns = [_values(table.column(name), name) for name in names]
-            writer.executemany(insert, zip(*columns, strict=True))
+    def _declared(self, field: Any, writer: Any) -> str:
+        if field.name == "vector":
+            kind = "int8" if str(field.type.value_type) == "int8" else "float"
+            return f"{kind}[{field.type.list_size}] not null"
+        if field.name != "id":
+            return ""  # no affinity: values stay as they are
+        return f"{'integer' if str(field.type) == 'int64' else 'text'} primary key not null"
+
+    def _values(self, column: Any, name: str) -> list[Any]:
+        if name == "vector":
+            return [row.tobytes() for row in matrix(column.combine_chunks(), 0, column.type.list_size, name)]
+        kept = (int, float, str, bytes, type(None))
+        return [value if isinstance(value, kept) else str(value) for value in plain(column.to_pylist())]
+
+    def _insert(self, writer: Any, names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
+        marks = ", ".join("?" * len(names))
+        writer.executemany(f"insert into {self._from} ({', '.join(names)}) values ({marks})", rows)
+
+    def _note(self, writer: Any, text: str) -> None:
+        """SQLite keeps no comments."""
 
     def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
         if self._virtual is not None:
@@ -222,20 +198,3 @@ class SqliteStore(SqlStore):
         except Exception:
             return False
         return True
-
-
-def _declared(field: Any) -> str:
-    if field.name == "vector":
-        kind = "int8" if str(field.type.value_type) == "int8" else "float"
-        return f"{quoted(field.name)} {kind}[{field.type.list_size}] not null"
-    if field.name != "id":
-        return quoted(field.name)  # no affinity: values stay as they are
-    return f"{quoted(field.name)} {'integer' if str(field.type) == 'int64' else 'text'} primary key not null"
-
-
-def _values(column: Any, name: str) -> list[Any]:
-    if name == "vector":
-        numbers = matrix(column.combine_chunks(), 0, column.type.list_size, name)
-        return [row.tobytes() for row in numbers]
-    kept = (int, float, str, bytes, type(None))
-    return [value if isinstance(value, kept) else str(value) for value in plain(column.to_pylist())]
