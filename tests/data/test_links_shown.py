@@ -108,7 +108,7 @@ def test_links_are_held_against_the_truth_by_id(tmp_path: Path) -> None:
     file = tmp_path / "truth.csv"
     file.write_text("a,b\n" + "".join(f"{a},{b}\n" for a, b in truth))
     assert links.evaluate(file) == scores
-    with pytest.raises(InputError, match="give pairs"):
+    with pytest.raises(InputError, match="are not pairs"):
         links.evaluate([1, 2, 3])
 
 

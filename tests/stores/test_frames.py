@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from veclink import open_collection
-from veclink.data.pairs import resolve_rows
+from veclink.data.pairs import resolve_pairs
 from veclink.errors import InputError
 
 VECTORS = np.arange(12, dtype=np.float32).reshape(4, 3)
@@ -84,6 +84,6 @@ def test_a_named_index_that_is_not_the_ids_is_payload(index: pd.Index) -> None:
 def test_pairs_come_as_frames_too(kind: Any) -> None:
     collection = open_collection(pandas_frame())
     pairs = kind({"a": ["p", "s"], "b": ["q", "r"], "note": ["x", "y"]})
-    assert resolve_rows(pairs, collection, collection).tolist() == [[0, 1], [3, 2]]
+    assert resolve_pairs(pairs, collection, collection, unique=False).tolist() == [[0, 1], [3, 2]]
     with pytest.raises(InputError, match="pairs are in columns a and b"):
-        resolve_rows(kind({"left": ["p"], "right": ["q"]}), collection, collection)
+        resolve_pairs(kind({"left": ["p"], "right": ["q"]}), collection, collection)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,14 +13,13 @@ import pyarrow as pa
 from veclink.data import links_files
 from veclink.data.agreement import Agreement, agreement_of, agreement_of_titles, has_column
 from veclink.data.collection import as_ids
-from veclink.data.links_files import check_rows, check_trace
-from veclink.data.pairs import Scores, pair_keys, read_pairs, score, surest_first
+from veclink.data.links_files import IS_LINK, check_rows, check_trace
+from veclink.data.pairs import Scores, columns_of_pairs, pair_keys, repeated, score, surest_first
 from veclink.data.summary import (
     Summary,
     count_kept,
     judged_anew,
     plain_json,
-    summary_of_all,
     summary_of_first,
 )
 from veclink.data.tabled import FIRST, Tabled, card
@@ -30,8 +29,12 @@ from veclink.errors import InputError, named, needed, plural
 if TYPE_CHECKING:
     from veclink.data.collection import Collection
 
-
 _MARK = " linked"  # while a table is read: no column of evidence has such a name
+COLUMNS = ("short", "all")
+SHORT = ("a", "b", "title_a", "title_b", "probability", "score", "given", "displaces", "rival_id_a", "rival_id_b")
+"""What a short table has, where it is known; `given` only where something was."""
+QUICKLY_COMPARED = 100_000
+"""Links whose titles are compared within a second, for a card in a notebook."""
 
 
 class Explanation(dict[str, str]):
@@ -80,221 +83,8 @@ class Link:
         return explanation(self._links, self._rank)
 
 
-COLUMNS = ("short", "all")
-SHORT = ("a", "b", "title_a", "title_b", "probability", "score", "given", "displaces", "rival_id_a", "rival_id_b")
-"""What a short table has, where it is known; `given` only where something was."""
-QUICKLY_COMPARED = 100_000
-"""Links whose titles are compared within a second, for a card in a notebook."""
-
-
-class ShownLinks(Tabled):
-    """What `Links` offers to a person; its data are in `data.links.Links`."""
-
-    if TYPE_CHECKING:
-        pairs: np.ndarray
-        probability: np.ndarray
-        summary: Summary
-        evidence: dict[str, np.ndarray]
-        ids_a: np.ndarray | None
-        ids_b: np.ndarray | None
-        texts: PayloadTexts | dict[str, np.ndarray] | None
-        trace: dict[str, Any]
-
-        def __len__(self) -> int: ...
-        def columns(self) -> dict[str, np.ndarray]: ...
-
-    def __getitem__(self, i: int) -> Link:
-        """The link with this rank, counted from 0; from the end where `i` is negative."""
-        if not isinstance(i, (int, np.integer)):
-            raise TypeError(f"Links are asked for by their rank, and {i!r} is none; at() gives a better part of them.")
-        if not -len(self) <= i < len(self):
-            raise IndexError(f"There is no link {i}; there are {len(self):,}, counted from 0.")
-        row_a, row_b = self.pairs[i].tolist()
-        return Link(
-            a=row_a if self.ids_a is None else _plain(self.ids_a[i]),
-            b=row_b if self.ids_b is None else _plain(self.ids_b[i]),
-            probability=float(self.probability[i]),
-            row_a=row_a,
-            row_b=row_b,
-            titles=self._titles(i),
-            evidence={name: _plain(values[i]) for name, values in self.evidence.items()},
-            _links=cast("Links", self),
-            _rank=int(i),
-        )
-
-    def __iter__(self) -> Iterator[Link]:
-        return (self[i] for i in range(len(self)))
-
-    def all_columns(self) -> dict[str, np.ndarray]:
-        """Every column: those of `columns()`, then the texts that say more than those do."""
-        texts = self._texts(slice(None))
-        for name in self._rivals_by_row():
-            texts.pop(name, None)
-        return {**self.columns(), **texts}
-
-    def short_columns(self, *, rows: bool = False) -> dict[str, np.ndarray]:
-        """What a person reads: both ids and titles, probability, score, what was given, the ids of the rivals.
-
-        rows: also the rows behind ids, which a file needs to be read again.
-        """
-        known = {**self.columns(), **self._texts(slice(None))}
-        if "given" in known and not known["given"].any():
-            del known["given"]
-        wanted = (*SHORT, "row_a", "row_b") if rows else SHORT
-        return {name: known[name] for name in wanted if name in known}
-
-    def to_pandas(self, columns: str = "short") -> Any:
-        """The links as a pandas frame: what a person reads, or with "all" every column there is."""
-        needed("pandas", "A pandas frame")
-        return self._frame(columns).to_pandas()
-
-    def to_polars(self, columns: str = "short") -> Any:
-        """The same as a polars frame."""
-        polars: Any = needed("polars", "A polars frame")
-        return polars.from_arrow(self._frame(columns))
-
-    def agreement(self) -> Agreement | None:
-        """In how many of the links the payload says the same, seeds not counted; None where that is not known.
-
-        As it was counted with the collections; after `at`, by the titles that the links carry.
-        """
-        if self.summary.agreement is not None or self.texts is None:
-            return self.summary.agreement
-        texts = self._texts(slice(None))
-        return agreement_of_titles(texts, self.evidence.get("given"), self.summary.precision)
-
-    def agreement_with(self, a: Collection, b: Collection) -> Agreement | None:
-        """The same by the payload of the two collections, in the column that linking started from, if it did."""
-        started_by = self.trace.get("seeds_by", {}).get("columns")
-        columns = None
-        if started_by is not None and all(map(has_column, (a, b), started_by)):
-            columns = started_by[0], started_by[1]  # a list, where it was read from a file
-        return agreement_of(
-            self.pairs,
-            a,
-            b,
-            given=self.evidence.get("given"),
-            columns=columns,
-            precision=self.summary.precision,
-        )
-
-    def evaluate(self, truth: Any) -> Scores:
-        """Precision, recall and F1 against the true pairs.
-
-        Parameters
-        ----------
-        truth : (m, 2) pairs, or path
-            In the terms of the columns a and b: ids where the collections have ids, else rows. Or a CSV or Parquet file
-            with these columns.
-        """
-        if isinstance(truth, (str, Path)):
-            truth = np.column_stack(read_pairs(truth, empty_ids=True))
-        columns = self.columns()
-        found, true = ({(str(a), str(b)) for a, b in zip(*each, strict=True)} for each in (
-            (columns["a"], columns["b"]), _two_columns(truth)
-        ))  # fmt: skip
-        return score(list(found), list(true))
-
-    def report(
-        self,
-        path: str | Path,
-        a: Any = None,
-        b: Any = None,
-        *,
-        truth: Any = None,
-        payload_a: Any = True,
-        payload_b: Any = True,
-    ) -> None:
-        """Write the report of these links, one HTML file; `a` and `b` give it titles and a map.
-
-        payload_a, payload_b: the titles of bare vectors, as in `link`.
-        """
-        from veclink.report import save_report
-
-        save_report(path, cast("Links", self), a, b, truth=truth, payload_a=payload_a, payload_b=payload_b)
-
-    def plot(self) -> Any:
-        """The charts of the report as a matplotlib figure, which shows itself in a notebook and has `savefig`."""
-        from veclink.report.plotting import plot_links
-
-        return plot_links(cast("Links", self))
-
-    def _repr_html_(self) -> str:
-        summary = self.summary
-        named = bool(len(self)) and self._titles(0) is not None
-        head = ["a", "b", "probability", *(("called in A", "called in B") if named else ())]
-        told = [self[place] for place in self._told()]
-        rows = [(link.a, link.b, link.probability, *(link.titles or ())) for link in told]
-        if len(self) <= QUICKLY_COMPARED:
-            summary = replace(summary, agreement=self.agreement())
-        return card(summary.headline, summary.figures(), head, rows)
-
-    def _told(self) -> list[int]:
-        """The surest links that were not given, which say something; given ones where there are no others."""
-        given = self.evidence.get("given")
-        found = np.arange(len(self)) if given is None else np.flatnonzero(~np.asarray(given, bool))
-        return (found if len(found) else np.arange(len(self)))[:FIRST].tolist()
-
-    def _frame(self, columns: str) -> Any:
-        check_columns(columns)
-        return pa.table(self.all_columns() if columns == "all" else self.short_columns())
-
-    def _texts(self, rows: slice) -> dict[str, np.ndarray]:
-        """The texts of these links that are known, in the order of `TEXTS`."""
-        pairs = self.pairs[rows]
-        evidence = {name: values[rows] for name, values in self.evidence.items()}
-        by_row = PayloadTexts().of(pairs, evidence)
-        found = {name: by_row[name] for name in self._rivals_by_row() if name in by_row}
-        if isinstance(self.texts, dict):
-            found |= {name: values[rows] for name, values in self.texts.items()}
-        elif self.texts is not None:
-            found |= self.texts.of(pairs, evidence)
-        return {name: found[name] for name in TEXTS if name in found}
-
-    def rival_names(self, i: int) -> dict[str, str]:
-        """The id of the best rival of link `i` on either side, "a" and "b"; empty where there is none."""
-        place = i % len(self)
-        texts = self._texts(slice(place, place + 1))
-        return {side: texts.get(f"rival_id_{side}", [""])[0] for side in "ab"}
-
-    def _rivals_by_row(self) -> list[str]:
-        """The rivals of sides without ids, whose names are their rows."""
-        return [f"rival_id_{side}" for side, ids in (("a", self.ids_a), ("b", self.ids_b)) if ids is None]
-
-    def _titles(self, i: int) -> tuple[str, str] | None:
-        """What the payload calls the two rows of link `i`; None where neither has a title."""
-        place = i % len(self)
-        texts = self._texts(slice(place, place + 1))
-        if "title_a" not in texts and "title_b" not in texts:
-            return None
-        blank = [""]
-        return texts.get("title_a", blank)[0], texts.get("title_b", blank)[0]
-
-
-def check_columns(columns: str | None, *, also_short: bool = True) -> None:
-    """Refuse a choice of columns that there is none of."""
-    if columns is not None and columns not in COLUMNS:
-        raise InputError(f"The columns {columns!r} are unknown; they are {' or '.join(COLUMNS)}.")
-    if columns == "short" and not also_short:
-        raise InputError("Parquet files have all columns; write CSV for the short ones.")
-
-
-def _two_columns(truth: Any) -> tuple[Any, Any]:
-    if hasattr(truth, "__arrow_c_stream__"):
-        columns = pa.table(truth)
-        return columns["a"].to_pylist(), columns["b"].to_pylist()
-    pairs = truth if isinstance(truth, np.ndarray) else np.array(list(truth), dtype=object)
-    if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise InputError(f"The truth has the shape {pairs.shape}; give pairs, one row of a and b each.")
-    return pairs[:, 0], pairs[:, 1]
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
 @dataclass(frozen=True, eq=False)
-class Links(ShownLinks):
+class Links(Tabled):
     """Pairs of rows that are the same object, the most probable first, equal ones by row.
 
     Whatever the order given, the constructor sorts all of it.
@@ -333,17 +123,16 @@ class Links(ShownLinks):
     texts: PayloadTexts | dict[str, np.ndarray] | None = None
 
     def __post_init__(self) -> None:
-        pairs = np.asarray(self.pairs, dtype=np.int64).reshape(-1, 2)
-        probability = np.asarray(self.probability, dtype=np.float64)
+        pairs = np.array(self.pairs, dtype=np.int64).reshape(-1, 2)
+        probability = np.array(self.probability, dtype=np.float64)
         _check_pairs(pairs, probability, self.summary)
         columns = {name: _evidence(name, values, len(pairs)) for name, values in self.evidence.items()}
         ids = {side: _linked_ids(side, getattr(self, side), len(pairs)) for side in ("ids_a", "ids_b")}
-        checked = {"pairs": pairs.copy(), "probability": probability.copy(), "evidence": columns, **ids}
-        self.__dict__.update(checked)  # it is frozen for everybody else
+        plain = {"options": plain_json(self.options), "trace": plain_json(self.trace)}
+        # it is frozen for everybody else
+        self.__dict__.update(pairs=pairs, probability=probability, evidence=columns, **ids, **plain)
         if not surest_first(pairs, probability):
             self.__dict__.update(self._rows(np.lexsort((pairs[:, 1], pairs[:, 0], -probability))))
-        object.__setattr__(self, "options", plain_json(self.options))
-        object.__setattr__(self, "trace", plain_json(self.trace))
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -355,12 +144,37 @@ class Links(ShownLinks):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Links):
             return NotImplemented
-        return (
-            self.summary == other.summary
-            and self.options == other.options
-            and list(self.evidence) == list(other.evidence)
-            and all(same_column(mine, theirs) for mine, theirs in zip(self._arrays(), other._arrays(), strict=True))
+        mine, theirs = (
+            {**each.evidence, **{name: getattr(each, name) for name in ("pairs", "probability", "ids_a", "ids_b")}}
+            for each in (self, other)
         )
+        same = self.summary == other.summary and self.options == other.options and list(mine) == list(theirs)
+        return same and all(_same(values, theirs[name]) for name, values in mine.items())
+
+    def __getitem__(self, i: int) -> Link:
+        """The link with this rank, counted from 0; from the end where `i` is negative."""
+        if not isinstance(i, (int, np.integer)):
+            raise TypeError(f"Links are asked for by their rank, and {i!r} is none; at() gives a better part of them.")
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"There is no link {i}; there are {len(self):,}, counted from 0.")
+        columns = {name: _plain(values[i]) for name, values in self.columns().items()}
+        row_a, row_b = self.pairs[i].tolist()
+        texts = self._texts(slice(i % len(self), i % len(self) + 1))
+        titled = "title_a" in texts or "title_b" in texts
+        return Link(
+            a=columns["a"],
+            b=columns["b"],
+            probability=columns["probability"],
+            row_a=row_a,
+            row_b=row_b,
+            titles=(texts.get("title_a", [""])[0], texts.get("title_b", [""])[0]) if titled else None,
+            evidence={name: columns[name] for name in self.evidence},
+            _links=self,
+            _rank=int(i),
+        )
+
+    def __iter__(self) -> Iterator[Link]:
+        return (self[i] for i in range(len(self)))
 
     def at(
         self,
@@ -418,42 +232,153 @@ class Links(ShownLinks):
 
     def _rows(self, rows: slice | np.ndarray) -> dict[str, Any]:
         """Everything that has a value for each link, of these ones."""
-        several = {"evidence": self.evidence, "texts": self.texts}
-        single = {name: getattr(self, name) for name in ("pairs", "probability", "ids_a", "ids_b")}
-        return {name: None if values is None else values[rows] for name, values in single.items()} | {
-            name: {each: values[rows] for each, values in columns.items()}
-            for name, columns in several.items()
-            if isinstance(columns, dict)
-        }
+        chosen: dict[str, Any] = {"pairs": self.pairs[rows], "probability": self.probability[rows]}
+        for name in ("ids_a", "ids_b", "evidence", "texts"):
+            values = getattr(self, name)
+            if isinstance(values, dict):
+                chosen[name] = {each: column[rows] for each, column in values.items()}
+            elif isinstance(values, np.ndarray):
+                chosen[name] = values[rows]
+        return chosen
 
     def explain(self, i: int) -> dict[str, Any]:
         """The numbers of link `i`: its rank, ids and rows, its probability, and every column of evidence.
 
         `links[i].explain()` says in words what they mean.
         """
-        if not isinstance(i, (int, np.integer)) or not -len(self) <= i < len(self):
-            raise InputError(f"There is no link {i!r}; there are {len(self):,}, counted from 0.")
-        link = self[i]
+        try:
+            link = self[i]
+        except (TypeError, IndexError) as error:
+            raise InputError(f"There is no link {i!r}; there are {len(self):,}, counted from 0.") from error
         known = {name: getattr(link, name) for name in ("a", "b", "row_a", "row_b", "probability")}
         return {"rank": i % len(self), "of": len(self), **known, **link.evidence}
 
     def columns(self) -> dict[str, np.ndarray]:
         """What is computed with: a, b (ids, else rows), probability, evidence, and the rows behind ids."""
-        table = {
-            "a": self.pairs[:, 0] if self.ids_a is None else self.ids_a,
-            "b": self.pairs[:, 1] if self.ids_b is None else self.ids_b,
-            "probability": self.probability,
-            **self.evidence,
-        }
-        if self.ids_a is not None:
-            table["row_a"] = self.pairs[:, 0]
-        if self.ids_b is not None:
-            table["row_b"] = self.pairs[:, 1]
-        return table
+        rows = {"a": self.pairs[:, 0], "b": self.pairs[:, 1]}
+        ids = {side: values for side, values in (("a", self.ids_a), ("b", self.ids_b)) if values is not None}
+        behind = {f"row_{side}": rows[side] for side in ids}
+        return {**rows, **ids, "probability": self.probability, **self.evidence, **behind}
 
-    def table(self) -> pa.Table:
-        """All columns as an Arrow table, with the metadata of a saved file."""
-        return links_files.table(self.all_columns(), self._metadata())
+    def all_columns(self) -> dict[str, np.ndarray]:
+        """Every column: those of `columns()`, then the texts that say more than those do."""
+        by_row = self._rivals_by_row()
+        texts = {name: values for name, values in self._texts(slice(None)).items() if name not in by_row}
+        return {**self.columns(), **texts}
+
+    def short_columns(self, *, rows: bool = False) -> dict[str, np.ndarray]:
+        """What a person reads: both ids and titles, probability, score, what was given, the ids of the rivals.
+
+        rows: also the rows behind ids, which a file needs to be read again.
+        """
+        known = {**self.columns(), **self._texts(slice(None))}
+        if "given" in known and not known["given"].any():
+            del known["given"]
+        wanted = (*SHORT, "row_a", "row_b") if rows else SHORT
+        return {name: known[name] for name in wanted if name in known}
+
+    def table(self, columns: str | None = None) -> pa.Table:
+        """All columns as an Arrow table, with the metadata of a saved file; or those that `to_pandas` names."""
+        check_columns(columns)
+        if columns is None:
+            return links_files.table(self.all_columns(), self._metadata())
+        return pa.table(self.all_columns() if columns == "all" else self.short_columns())
+
+    def to_pandas(self, columns: str = "short") -> Any:
+        """The links as a pandas frame: what a person reads, or with "all" every column there is."""
+        needed("pandas", "A pandas frame")
+        return self.table(columns).to_pandas()
+
+    def to_polars(self, columns: str = "short") -> Any:
+        """The same as a polars frame."""
+        polars: Any = needed("polars", "A polars frame")
+        return polars.from_arrow(self.table(columns))
+
+    def _texts(self, rows: slice) -> dict[str, np.ndarray]:
+        """The texts of these links that are known, in the order of `TEXTS`."""
+        written = {} if self.texts is None else self.texts
+        known = PayloadTexts() if isinstance(written, dict) else written
+        found = known.of(self.pairs[rows], {name: values[rows] for name, values in self.evidence.items()})
+        if isinstance(written, dict):
+            found = {name: found[name] for name in self._rivals_by_row() if name in found}
+            found |= {name: values[rows] for name, values in written.items()}
+        return {name: found[name] for name in TEXTS if name in found}
+
+    def rival_names(self, i: int) -> dict[str, str]:
+        """The id of the best rival of link `i` on either side, "a" and "b"; empty where there is none."""
+        texts = self._texts(slice(i % len(self), i % len(self) + 1))
+        return {side: texts.get(f"rival_id_{side}", [""])[0] for side in "ab"}
+
+    def _rivals_by_row(self) -> list[str]:
+        """The rivals of sides without ids, whose names are their rows."""
+        return [f"rival_id_{side}" for side, ids in (("a", self.ids_a), ("b", self.ids_b)) if ids is None]
+
+    def agreement(self) -> Agreement | None:
+        """In how many of the links the payload says the same, seeds not counted; None where that is not known.
+
+        As it was counted with the collections; after `at`, by the titles that the links carry.
+        """
+        if self.summary.agreement is not None or self.texts is None:
+            return self.summary.agreement
+        return agreement_of_titles(self._texts(slice(None)), self.evidence.get("given"), self.summary.precision)
+
+    def agreement_with(self, a: Collection, b: Collection) -> Agreement | None:
+        """The same by the payload of the two collections, in the column that linking started from, if it did."""
+        started_by = self.trace.get("seeds_by", {}).get("columns")
+        known = started_by is not None and all(map(has_column, (a, b), started_by))
+        columns = (started_by[0], started_by[1]) if known else None  # a list, where it was read from a file
+        given, precision = self.evidence.get("given"), self.summary.precision
+        return agreement_of(self.pairs, a, b, given=given, columns=columns, precision=precision)
+
+    def evaluate(self, truth: Any) -> Scores:
+        """Precision, recall and F1 against the true pairs.
+
+        Parameters
+        ----------
+        truth : (m, 2) pairs, or path
+            In the terms of the columns a and b: ids where the collections have ids, else rows. Or a CSV or Parquet file
+            with these columns.
+        """
+        columns = self.columns()
+        both = (columns["a"], columns["b"]), columns_of_pairs(truth, "true pairs", empty_ids=True)
+        found, true = ([(str(a), str(b)) for a, b in zip(*each, strict=True)] for each in both)
+        return score(found, true)
+
+    def report(
+        self,
+        path: str | Path,
+        a: Any = None,
+        b: Any = None,
+        *,
+        truth: Any = None,
+        payload_a: Any = True,
+        payload_b: Any = True,
+    ) -> None:
+        """Write the report of these links, one HTML file; `a` and `b` give it titles and a map.
+
+        payload_a, payload_b: the titles of bare vectors, as in `link`.
+        """
+        from veclink.report import save_report
+
+        save_report(path, self, a, b, truth=truth, payload_a=payload_a, payload_b=payload_b)
+
+    def plot(self) -> Any:
+        """The charts of the report as a matplotlib figure, which shows itself in a notebook and has `savefig`."""
+        from veclink.report.plotting import plot_links
+
+        return plot_links(self)
+
+    def _repr_html_(self) -> str:
+        # the surest links that were not given say something; given ones, where there are no others
+        given = self.evidence.get("given", np.zeros(len(self), bool))
+        found = np.flatnonzero(~given) if not given.all() else np.arange(len(self))
+        told = [self[place] for place in found[:FIRST].tolist()]
+        head = ["a", "b", "probability", *(("called in A", "called in B") if told and told[0].titles else ())]
+        rows = [(link.a, link.b, link.probability, *(link.titles or ())) for link in told]
+        summary = self.summary
+        if len(self) <= QUICKLY_COMPARED:
+            summary = replace(summary, agreement=self.agreement())
+        return card(summary.headline, summary.figures(), head, rows)
 
     def save(self, path: str | Path, columns: str | None = None) -> None:
         """Write `path` whole or not at all: .parquet with its metadata inside, or .csv with a .csv.json beside it.
@@ -468,13 +393,29 @@ class Links(ShownLinks):
             Of CSV: "short" (the default) is what a person reads, "all" also what explains the probabilities, which the
             report and the review page show. Parquet always has all.
         """
-        is_parquet = Path(path).suffix.lower() == ".parquet"
-        check_columns(columns, also_short=not is_parquet)
-        if is_parquet:
-            written = judged_columns(self)
+        check_columns(columns)
+        if Path(path).suffix.lower() == ".parquet":
+            if columns == "short":
+                raise InputError("Parquet files have all columns; write CSV for the short ones.")
+            written = self._judged_columns()
         else:
             written = self.all_columns() if columns == "all" else self.short_columns(rows=True)
         links_files.write(path, written, self._metadata())
+
+    def _judged_columns(self) -> dict[str, np.ndarray]:
+        """The table of all judged pairs, or of the links alone where no others are known.
+
+        Links that were changed since, as by a review, are no part of what was judged then: they are saved alone.
+        """
+        every = self.considered
+        if every is not None:
+            n_b = max(self.summary.n_b, 1)
+            linked = np.isin(pair_keys(every.pairs, n_b), pair_keys(self.pairs, n_b))
+            mine, theirs = self.columns(), every.columns()
+            if list(mine) == list(theirs) and all(_same(theirs[name][linked], each) for name, each in mine.items()):
+                first = {name: theirs[name] for name in ("a", "b", "probability")}
+                return {**first, IS_LINK: linked, **every.all_columns()}
+        return self.all_columns()
 
     @classmethod
     def load(cls, path: str | Path) -> Links:
@@ -491,32 +432,30 @@ class Links(ShownLinks):
 
     @classmethod
     def _from_saved(cls, columns: dict[str, np.ndarray], metadata: dict[str, Any]) -> Links:
+        options, trace = (metadata.get(name, {}) for name in ("options", "trace"))
+        if not isinstance(options, dict) or not isinstance(trace, dict):
+            raise InputError("Its options and its trace have to be named values; save the links again.")
         summary = Summary.from_dict(metadata.get("summary", {}))
         linked = columns.pop(IS_LINK, None)
         left, right, probability = (columns.pop(name) for name in ("a", "b", "probability"))
         row_a, row_b = columns.pop("row_a", None), columns.pop("row_b", None)
         texts = {name: columns.pop(name) for name in TEXTS if name in columns and columns[name].dtype == object}
-        trace = _table_of(metadata, "trace")
         check_trace(trace, summary.n_a, summary.n_b)
         check_rows(columns, summary.n_a, summary.n_b)
-        pairs = np.column_stack([left if row_a is None else row_a, right if row_b is None else row_b])
         if linked is not None:  # it is sorted with the others, and taken out again
             columns[_MARK] = linked
         every = cls(
-            pairs=pairs,
+            pairs=np.column_stack([left if row_a is None else row_a, right if row_b is None else row_b]),
             probability=probability,
-            summary=summary if linked is None else summary_of_all(summary, probability),
+            summary=summary if linked is None else summary_of_first(summary, probability, ranges=False),
             evidence=columns,
             ids_a=None if row_a is None else left,
             ids_b=None if row_b is None else right,
-            options=_table_of(metadata, "options"),
+            options=options,
             trace=trace,
             texts=texts or None,
         )
-        if linked is None:
-            return every
-        linked = every.evidence.pop(_MARK)
-        return every.some(linked, summary, considered=every)
+        return every if linked is None else every.some(every.evidence.pop(_MARK), summary, considered=every)
 
     def _metadata(self) -> dict[str, Any]:
         summary = self.summary.to_dict()
@@ -529,15 +468,22 @@ class Links(ShownLinks):
             "sizes": {"a": self.summary.n_a, "b": self.summary.n_b, "links": len(self)},
         }
 
-    def _arrays(self) -> list[np.ndarray | None]:
-        return [self.pairs, self.probability, self.ids_a, self.ids_b, *self.evidence.values()]
+
+def check_columns(columns: str | None) -> None:
+    """Refuse a choice of columns that there is none of."""
+    if columns is not None and columns not in COLUMNS:
+        raise InputError(f"The columns {columns!r} are unknown; they are {' or '.join(COLUMNS)}.")
 
 
-def _table_of(metadata: dict[str, Any], name: str) -> dict[str, Any]:
-    table = metadata.get(name, {})
-    if not isinstance(table, dict):
-        raise InputError(f"Its {name} are a {type(table).__name__}, and have to be named values; save the links again.")
-    return table
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _same(mine: np.ndarray | None, theirs: np.ndarray | None) -> bool:
+    """Whether two columns have the same type and values, missing ones (NaN) being alike; or neither is there."""
+    if mine is None or theirs is None:
+        return mine is theirs
+    return mine.dtype == theirs.dtype and np.array_equal(mine, theirs, equal_nan=mine.dtype.kind == "f")
 
 
 def _check_pairs(pairs: np.ndarray, probability: np.ndarray, summary: Summary) -> None:
@@ -557,12 +503,9 @@ def _check_pairs(pairs: np.ndarray, probability: np.ndarray, summary: Summary) -
             raise InputError(
                 f"Rows of {side} are outside its {size:,} in link {named(outside)}; links must be of these collections."
             )
-    keys = np.sort(pairs[:, 0] * max(summary.n_b, 1) + pairs[:, 1])
+    keys = np.sort(pair_keys(pairs, max(summary.n_b, 1)))
     if (keys[1:] == keys[:-1]).any():
-        _, first, counts = np.unique(pairs, axis=0, return_index=True, return_counts=True)
-        raise InputError(
-            f"Pairs are there more than once, first in link {named(np.sort(first[counts > 1]))}; keep one."
-        )
+        raise InputError(f"Pairs are there more than once, first in link {named(repeated(pairs))}; keep one.")
 
 
 def _evidence(name: str, values: Any, n: int) -> np.ndarray:
@@ -592,38 +535,3 @@ def _linked_ids(side: str, ids: Any, n: int) -> np.ndarray | None:
     if len(ids) != n:
         raise InputError(f"There are {plural(n, 'link')} and {len(ids):,} {side}; give the id of each linked row.")
     return ids.copy()
-
-
-IS_LINK = "linked"
-"""The column that says which of the judged pairs are links; where there is none, all are."""
-
-
-def judged_columns(links: Links) -> dict[str, np.ndarray]:
-    """The table of all judged pairs, or of the links alone where no others are known.
-
-    Links that were changed since, as by a review, are no part of what was judged then: they are saved alone.
-    """
-    every = links.considered
-    if every is None:
-        return links.all_columns()
-    n_b = max(links.summary.n_b, 1)
-    linked = np.isin(pair_keys(every.pairs, n_b), pair_keys(links.pairs, n_b))
-    of_links = links.columns()
-    of_all = every.columns()
-    same = list(of_links) == list(of_all) and all(
-        same_column(of_all[name][linked], values)
-        for name, values in of_links.items()
-    )  # fmt: skip
-    if not same:
-        return links.all_columns()
-    of_all = every.all_columns()
-    first = {name: of_all.pop(name) for name in ("a", "b", "probability")}
-    return {**first, IS_LINK: linked, **of_all}
-
-
-def same_column(mine: np.ndarray | None, theirs: np.ndarray | None) -> bool:
-    """Whether two columns have the same type and values, missing ones (NaN) being alike; or neither is there."""
-    if mine is None or theirs is None:
-        return mine is theirs
-    both_floats = mine.dtype.kind == "f" and theirs.dtype.kind == "f"
-    return mine.dtype == theirs.dtype and np.array_equal(mine, theirs, equal_nan=both_floats)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,9 @@ FORMAT, WITH_JUDGED = 1, 2
 FINGERPRINT = "fingerprint"
 """Where the metadata of a CSV file holds the fingerprint of the links in that file."""
 REQUIRED = ("a", "b", "probability")
-RESERVED = (*REQUIRED, "row_a", "row_b", "linked", *TEXTS)
+IS_LINK = "linked"
+"""The column that says which of the judged pairs are links; where there is none, all are."""
+RESERVED = (*REQUIRED, "row_a", "row_b", IS_LINK, *TEXTS)
 
 
 def table(columns: dict[str, np.ndarray], metadata: dict[str, Any]) -> pa.Table:
@@ -51,7 +53,7 @@ def table(columns: dict[str, np.ndarray], metadata: dict[str, Any]) -> pa.Table:
 def write(path: str | Path, columns: dict[str, np.ndarray], metadata: dict[str, Any]) -> None:
     """Save by the ending of `path`, whole or not at all."""
     path = Path(path)
-    if _ending(path) == ".parquet":
+    if table_ending(path, "links files are one or the other") == ".parquet":
         content = table(columns, metadata)
         with written_whole(path) as temporary:
             write_parquet(temporary, content)
@@ -71,7 +73,7 @@ def write(path: str | Path, columns: dict[str, np.ndarray], metadata: dict[str, 
 def read(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The columns and the metadata of a saved file."""
     path = Path(path)
-    ending = _ending(path)
+    ending = table_ending(path, "links files are one or the other")
     if not path.is_file():
         raise InputError(f"{path} does not exist or is not a file; check the name.")
     with readable(f"{path} cannot be read as {ending}", "save the links again"):
@@ -113,16 +115,12 @@ def _fingerprint(columns: dict[str, np.ndarray]) -> str:
 
 def _complete(columns: dict[str, np.ndarray], metadata: dict[str, Any]) -> dict[str, Any]:
     kinds = {name: _kind(values) for name, values in columns.items()}
-    form = WITH_JUDGED if "linked" in columns else FORMAT
+    form = WITH_JUDGED if IS_LINK in columns else FORMAT
     return {"format": form, "version": __version__, **metadata, "columns": kinds}
 
 
 def _kind(values: np.ndarray) -> str:
     return "str" if values.dtype == object else values.dtype.name
-
-
-def _ending(path: Path) -> str:
-    return table_ending(path, "links files are one or the other")
 
 
 def _beside(path: Path) -> Path:
@@ -152,20 +150,27 @@ def _read_csv(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         raise InputError(
             f"{beside} is missing, which says what {path.name} means; keep the two together, or save as .parquet."
         )
-    described = _read_json(beside)
+    try:
+        described = json.loads(beside.read_text(encoding="utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{beside} is not JSON ({error}); save the links again.") from error
     text = read_csv(path, whole=True)
     metadata = _checked(described, text.names, path)
     columns = {}
     for name, kind in metadata["columns"].items():
-        columns[name] = _parsed(text.values[name], kind, name, text.places, path)
+        values, wrong = [], []
+        for value, place in zip(text.values[name], text.places, strict=True):
+            try:
+                values.append(_VALUE[kind](value))
+            except (ValueError, KeyError):
+                wrong.append(place)
+        if wrong:
+            raise InputError(
+                f"{path} has something else than {kind} in the column {name} of line {named(wrong)}; repair it."
+            )
+        columns[name] = np.empty(len(values), dtype=object if kind == "str" else kind)
+        columns[name][:] = values
     return columns, metadata
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not JSON ({error}); save the links again.") from error
 
 
 def _checked(metadata: Any, names: list[str], path: Path) -> dict[str, Any]:
@@ -182,22 +187,6 @@ def _checked(metadata: Any, names: list[str], path: Path) -> dict[str, Any]:
     if missing:
         raise InputError(f"{path} lacks the columns {named(missing)}; it has {named(names) or 'none'}.")
     return metadata
-
-
-def _parsed(text: list[str], kind: str, name: str, places: Sequence[int], path: Path) -> np.ndarray:
-    values, wrong = [], []
-    for value, place in zip(text, places, strict=True):
-        try:
-            values.append(_VALUE[kind](value))
-        except (ValueError, KeyError):
-            wrong.append(place)
-    if wrong:
-        raise InputError(
-            f"{path} has something else than {kind} in the column {name} of line {named(wrong)}; repair it."
-        )
-    array = np.empty(len(values), dtype=object if kind == "str" else kind)
-    array[:] = values
-    return array
 
 
 def _int64(text: str) -> int:

@@ -20,14 +20,25 @@ def pair_keys(pairs: np.ndarray, n_b: int) -> np.ndarray:
     return pairs[:, 0].astype(np.int64) * n_b + pairs[:, 1]
 
 
-def positions_of(wanted: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Where each of the wanted keys (m,) stands among distinct keys (n,), in any order; −1 where it does not."""
+def lookup(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Where each of the wanted keys (m,) stands among ascending keys (n,); −1 where it does not."""
     if not len(keys):
         return np.full(len(wanted), -1, np.int64)
-    order = np.argsort(keys)
-    spot = np.searchsorted(keys, wanted, sorter=order)
-    position = order[np.minimum(spot, len(keys) - 1)]
+    position = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     return np.where(keys[position] == wanted, position, -1)
+
+
+def positions_of(wanted: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Where each of the wanted keys (m,) stands among distinct keys (n,), in any order; −1 where it does not."""
+    order = np.argsort(keys)
+    spot = lookup(keys[order], wanted)
+    return np.where(spot >= 0, order[spot], -1) if len(keys) else spot
+
+
+def repeated(values: np.ndarray) -> np.ndarray:
+    """Where the rows (or numbers) that stand in an array more than once stand first, ascending."""
+    _, first, counts = np.unique(values, axis=0, return_index=True, return_counts=True)
+    return np.sort(first[counts > 1])
 
 
 def sharing_no_row(pairs: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -70,18 +81,10 @@ def surest_first(pairs: np.ndarray, probability: np.ndarray) -> bool:
     return bool((falls | (ties & (lower_a | (same_a & lower_b)))).all())
 
 
-def lookup(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Where each of the wanted keys (m,) stands among ascending keys (n,); −1 where it does not."""
-    if not len(keys):
-        return np.full(len(wanted), -1, np.int64)
-    position = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[position] == wanted, position, -1)
-
-
 def read_pairs(path: str | Path, *, empty_ids: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """The columns `a` and `b` of a CSV or Parquet file; what comes from CSV is text until a collection says more.
 
-    Of a file with all judged pairs (`judged.IS_LINK`), the links alone. An empty text is refused as a value that was
+    Of a file with all judged pairs (column `linked`), the links alone. An empty text is refused as a value that was
     forgotten, unless `empty_ids` says that an object may be called so.
     """
     path = Path(path)
@@ -127,14 +130,15 @@ def read_probabilities(path: str | Path, count: int) -> np.ndarray:
     return probabilities
 
 
-def resolve_pairs(pairs: Any, a: Collection, b: Collection, *, what: str = "seeds") -> np.ndarray:
+def resolve_pairs(pairs: Any, a: Collection, b: Collection, *, what: str = "seeds", unique: bool = True) -> np.ndarray:
     """The pairs as (m, 2) int64 rows of the two collections, in the order given.
 
-    Refused are: no pairs, values that are unknown or out of range, a pair given twice, and a row with two partners.
+    Refused are: no pairs, values that are unknown or out of range, and, if `unique`, a pair given twice and a row with
+    two partners.
 
     Parameters
     ----------
-    pairs : path, (m, 2) values, or two (m,) columns
+    pairs : path, (m, 2) values, frame with the columns a and b, or two (m,) columns
         A value is an id where its collection has ids, else a row number.
     a, b : Collection
         The two sides.
@@ -142,45 +146,41 @@ def resolve_pairs(pairs: Any, a: Collection, b: Collection, *, what: str = "seed
         What the pairs are called in the sentence of an error.
     """
     rows, written = _rows_as_written(pairs, a, b, what)
-    _check_one_to_one(rows, written, what)
+    twice = repeated(rows)
+    if unique and len(twice):
+        raise InputError(
+            f"The {what} give pairs more than once: {named([written[place] for place in twice])}; keep each pair once."
+        )
+    for side in (0, 1) if unique else ():
+        torn = [written[place][side] for place in repeated(rows[:, side])]
+        if torn:
+            raise InputError(
+                f"The {what} contradict themselves, with more than one partner in {'BA'[side]} for {named(torn)} of "
+                f"{'AB'[side]}; keep one pair for each."
+            )
     return rows
 
 
 @dataclass(frozen=True, eq=False)
 class KnownPairs:
-    """Pairs that can be used, and those that contradict one another.
+    """Pairs that can be used, and those that contradict one another."""
 
-    Attributes
-    ----------
-    rows : (m, 2) int64
-        Rows of the two collections, each at most once, in the order given.
-    contradicting : (c, 2) int64
-        All pairs of the rows that were given more than one partner, each pair once, in the order given.
-    """
-
-    rows: np.ndarray
-    contradicting: np.ndarray
+    rows: np.ndarray  # (m, 2) rows of the two collections, each at most once, in the order given
+    contradicting: np.ndarray  # (c, 2) all pairs of the rows that were given more than one partner, each pair once
 
 
 def resolve_seeds(pairs: Any, a: Collection, b: Collection, *, strict: bool = False) -> KnownPairs:
     """Known pairs, without those that contradict one another: nobody knows which of those is right.
 
     A pair that is given twice counts once. Whatever else `resolve_pairs` refuses is refused, and so are pairs that
-    all contradict one another.
-
-    Parameters
-    ----------
-    pairs : path, (m, 2) values, or two (m,) columns
-    a, b : Collection
-    strict : bool
-        Refuse repeated and contradicting pairs too, as `resolve_pairs` does.
+    all contradict one another; with `strict`, repeated and contradicting pairs too.
     """
     if strict:
         return KnownPairs(resolve_pairs(pairs, a, b), np.empty((0, 2), np.int64))
     rows, written = _rows_as_written(pairs, a, b, "seeds")
     _, first = np.unique(rows, axis=0, return_index=True)
     once = rows[np.sort(first)]
-    is_torn = _has_other_partner(once[:, 0]) | _has_other_partner(once[:, 1])
+    is_torn = np.any([np.isin(side, side[repeated(side)]) for side in once.T], axis=0)
     if is_torn.all():
         raise InputError(
             f"All of the {len(once):,} seeds contradict one another: {named(written)}; keep one pair for each row."
@@ -188,66 +188,40 @@ def resolve_seeds(pairs: Any, a: Collection, b: Collection, *, strict: bool = Fa
     return KnownPairs(once[~is_torn], once[is_torn])
 
 
-def resolve_rows(pairs: Any, a: Collection, b: Collection, *, what: str = "seeds") -> np.ndarray:
-    """The pairs as (m, 2) int64 rows as `resolve_pairs` has them, whether they repeat or contradict one another."""
-    rows, _ = _rows_as_written(pairs, a, b, what)
-    return rows
-
-
-def _rows_as_written(
-    pairs: Any,
-    a: Collection,
-    b: Collection,
-    what: str,
-) -> tuple[np.ndarray, list[tuple[Any, Any]]]:
+def _rows_as_written(pairs: Any, a: Collection, b: Collection, what: str) -> tuple[np.ndarray, list[tuple[Any, Any]]]:
     """Rows of the two collections (m, 2), and the same pairs in the words of whoever gave them."""
-    given = read_pairs(pairs) if isinstance(pairs, (str, Path)) else pairs
-    left, right = _columns(given, what)
+    left, right = columns_of_pairs(pairs, what)
     if not len(left):
         raise InputError(f"The {what} hold 0 pairs; give some, or none at all.")
-    rows_a = _rows_of(left, a, "A", what)
-    rows_b = _rows_of(right, b, "B", what)
-    written = [(_plain(x), _plain(y)) for x, y in zip(left, right, strict=True)]
-    return np.column_stack([rows_a, rows_b]), written
+    rows = np.column_stack([_rows_of(left, a, "A", what), _rows_of(right, b, "B", what)])
+    return rows, [(_plain(x), _plain(y)) for x, y in zip(left, right, strict=True)]
 
 
-def _has_other_partner(column: np.ndarray) -> np.ndarray:
-    """Which rows of one side of distinct pairs (m,) stand in more than one of them; (m,) bool."""
-    _, inverse, counts = np.unique(column, return_inverse=True, return_counts=True)
-    return counts[inverse] > 1
-
-
-def _columns_of_frame(frame: Any, what: str) -> tuple[np.ndarray, np.ndarray]:
-    """The columns a and b of a pandas or polars frame or an Arrow table."""
-    table = pa.table(frame)
-    if not {"a", "b"} <= set(table.column_names):
-        raise InputError(f"The {what} have the columns {named(table.column_names)}; pairs are in columns a and b.")
-    left, right = (_objects(table.column(name).to_pylist()) for name in ("a", "b"))
-    return left, right
-
-
-def _columns(pairs: Any, what: str) -> tuple[np.ndarray, np.ndarray]:
+def columns_of_pairs(pairs: Any, what: str, *, empty_ids: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """The values (m,) of both sides of pairs: a file, a frame with the columns a and b, (m, 2) values, two columns."""
+    if isinstance(pairs, (str, Path)):
+        return read_pairs(pairs, empty_ids=empty_ids)
     if isinstance(pairs, tuple) and len(pairs) == 2 and all(isinstance(x, np.ndarray) and x.ndim == 1 for x in pairs):
         if len(pairs[0]) != len(pairs[1]):
             raise InputError(f"The {what} have {len(pairs[0]):,} values for A and {len(pairs[1]):,} for B; give pairs.")
         return pairs
     if hasattr(pairs, "__arrow_c_stream__"):
-        return _columns_of_frame(pairs, what)
-    if isinstance(pairs, np.ndarray) and (pairs.ndim == 2 or not pairs.size):
-        wrong = 0 if not pairs.size or pairs.shape[1] == 2 else pairs.shape[1]
-        listed: Any = pairs.reshape(-1, 2) if not wrong else pairs
-    else:
-        try:
-            listed = [tuple(pair) for pair in pairs]
-        except TypeError as error:
-            raise InputError(f"The {what} are not pairs; give (m, 2) row numbers or ids, or a file.") from error
-        wrong = next((len(pair) for pair in listed if len(pair) != 2), 0)
+        table = pa.table(pairs)
+        if not {"a", "b"} <= set(table.column_names):
+            raise InputError(f"The {what} have the columns {named(table.column_names)}; pairs are in columns a and b.")
+        return _objects(table.column("a").to_pylist()), _objects(table.column("b").to_pylist())
+    if isinstance(pairs, np.ndarray) and (not pairs.size or (pairs.ndim == 2 and pairs.shape[1] == 2)):
+        left, right = pairs.reshape(-1, 2).T
+        return left, right
+    try:
+        listed = [tuple(pair) for pair in pairs]
+    except TypeError as error:
+        raise InputError(f"The {what} are not pairs; give (m, 2) row numbers or ids, or a file.") from error
+    wrong = next((len(pair) for pair in listed if len(pair) != 2), 0)
     if wrong:
         raise InputError(
             f"The {what} hold something of {plural(wrong, 'value')} where a pair has 2; give (m, 2) values."
         )
-    if isinstance(listed, np.ndarray):
-        return listed[:, 0], listed[:, 1]
     return _objects([x for x, _ in listed]), _objects([y for _, y in listed])
 
 
@@ -299,22 +273,6 @@ def _whole_numbers(values: np.ndarray, problem: str, remedy: str) -> np.ndarray:
     if strange:
         raise InputError(f"{problem}: {named(strange)}; {remedy}.")
     return numbers
-
-
-def _check_one_to_one(rows: np.ndarray, written: list[tuple[Any, Any]], what: str) -> None:
-    _, first, counts = np.unique(rows, axis=0, return_index=True, return_counts=True)
-    if (counts > 1).any():
-        repeated = [written[place] for place in np.sort(first[counts > 1])]
-        raise InputError(f"The {what} give pairs more than once: {named(repeated)}; keep each pair once.")
-    for side, column in (("A", 0), ("B", 1)):
-        _, first, counts = np.unique(rows[:, column], return_index=True, return_counts=True)
-        if (counts > 1).any():
-            torn = [written[place][column] for place in np.sort(first[counts > 1])]
-            other = "B" if side == "A" else "A"
-            raise InputError(
-                f"The {what} contradict themselves, with more than one partner in {other} for {named(torn)} of {side}; "
-                "keep one pair for each."
-            )
 
 
 def _objects(values: list[Any]) -> np.ndarray:

@@ -98,9 +98,17 @@ class Summary:
             rows = tuple((int(a), int(b)) for a, b in getattr(self, name))
             object.__setattr__(self, name, rows)
         for name in ("precision_range", "recall_range", "overlap_range"):
-            object.__setattr__(self, name, _range(name, getattr(self, name)))
+            bounds = getattr(self, name)
+            try:
+                low, high = (None, None) if bounds is None else map(float, bounds)
+            except (TypeError, ValueError) as error:
+                raise InputError(f"The {name} is {bounds!r}; it is two numbers, the lower first.") from error
+            if low is not None and high is not None:
+                if not low <= high:
+                    raise InputError(f"The {name} goes from {low:g} to {high:g}; give the lower number first.")
+                object.__setattr__(self, name, (low, high))
         if self.vectors is not None:
-            object.__setattr__(self, "vectors", (str(self.vectors[0]), str(self.vectors[1])))
+            object.__setattr__(self, "vectors", tuple(self.vectors))
         if isinstance(self.agreement, Mapping):  # as it is saved
             object.__setattr__(self, "agreement", Agreement(**self.agreement))
 
@@ -156,7 +164,11 @@ class Summary:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Summary:
         """The summary that `to_dict` gave; keys that are not known are left out, for files of later versions."""
-        check_summary(values)
+        if not isinstance(values, Mapping):
+            raise InputError("Its summary is not a table of named values; save the links again.")
+        wrong = wrong_values(values, _SUMMARY)
+        if wrong:
+            raise InputError(f"The summary of the links has something odd for {named(wrong)}; save the links again.")
         known = {each.name for each in fields(cls)}
         try:
             return cls(**{key: value for key, value in values.items() if key in known})
@@ -179,19 +191,6 @@ def plain_json(values: Mapping[str, Any]) -> dict[str, Any]:
         )
 
     return json.loads(json.dumps(values, default=plain))
-
-
-def _range(name: str, values: Any) -> Range | None:
-    """Two numbers, the lower first, as JSON or a caller gave them."""
-    if values is None:
-        return None
-    try:
-        low, high = map(float, values)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"The {name} is {values!r}; it is two numbers, the lower first.") from error
-    if not low <= high:
-        raise InputError(f"The {name} goes from {low:g} to {high:g}; give the lower number first.")
-    return low, high
 
 
 LEAST_RIGHT = 0.5
@@ -218,17 +217,13 @@ def heeding_range(verdict: str, reasons: tuple[str, ...], least: float) -> tuple
     return DOUBTFUL, (*others, f"{UNCERTAIN}: it may be as few as {least:.0%}. {WHAT_TO_DO}")
 
 
-def summary_of_all(summary: Summary, probability: np.ndarray) -> Summary:
-    """What is estimated of all judged pairs (n,), from the summary of the links among them."""
-    return replace(_estimated(summary, probability), precision_range=None, recall_range=None)
-
-
-def summary_of_first(summary: Summary, probability: np.ndarray) -> Summary:
-    """What is estimated of the surest pairs, whose probabilities (n,) these are, with the ranges."""
-    estimated = _estimated(summary, probability)
-    if not summary.is_calibrated:
-        return replace(estimated, precision_range=None, recall_range=None)
-    return with_ranges(estimated, probability)
+def summary_of_first(summary: Summary, probability: np.ndarray, *, ranges: bool = True) -> Summary:
+    """The summary of other pairs of a run, with these probabilities (n,); `ranges` where they are the surest ones."""
+    other = replace(summary, n_links=len(probability), agreement=None, precision_range=None, recall_range=None)
+    if not summary.is_calibrated:  # nothing follows from the sum of such probabilities
+        return replace(other, precision=None, recall=None)
+    other = with_shares(other, probability)
+    return with_ranges(other, probability) if ranges else other
 
 
 def shares(probability: np.ndarray, overlap: float | None) -> tuple[float | None, float | None]:
@@ -268,14 +263,6 @@ def with_ranges(summary: Summary, probability: np.ndarray) -> Summary:
     )
 
 
-def _estimated(summary: Summary, probability: np.ndarray) -> Summary:
-    """The summary of other pairs of a run, with these probabilities (n,): their number, precision and recall."""
-    other = replace(summary, n_links=len(probability), agreement=None)
-    if not summary.is_calibrated:  # nothing follows from the sum of such probabilities
-        return replace(other, precision=None, recall=None)
-    return with_shares(other, probability)
-
-
 def judged_anew(summary: Summary) -> Summary:
     """The summary of other links of a run, with the verdict that the range of their precision asks for."""
     if summary.precision_range is None:
@@ -293,23 +280,22 @@ def count_kept(probability: np.ndarray, caution: float, wanted: dict[str, Any]) 
     if len(given) != 1:
         raise InputError("Give one of precision, probability and links: that many pairs, or as many as have it.")
     ((name, value),) = given.items()
+    is_number = not isinstance(value, bool) and isinstance(value, (int, float, np.number))
     if name == "links":
-        return _checked_count(value, len(probability))
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value <= 1:
+        if not is_number or value < 0 or value != int(value):
+            raise InputError(f"The wanted number of links is {value!r}; it is a whole number from 0.")
+        if value > len(probability):
+            raise InputError(
+                f"{value:,} links are wanted, and {len(probability):,} pairs were judged; ask for at most those."
+            )
+        return int(value)
+    if not is_number or not 0 < value <= 1:
         raise InputError(f"The wanted {name} is {value!r}; it is more than 0 and at most 1, such as 0.95.")
     if name == "probability":
         return int(np.count_nonzero(probability >= value))
     wrong = np.cumsum(1 - probability) / np.arange(1, len(probability) + 1)
     # the mean of rising numbers rises, but for the rounding of the sum
     return int(np.count_nonzero(wrong * caution <= 1 - value + 1e-12))
-
-
-def _checked_count(value: Any, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
-        raise InputError(f"The wanted number of links is {value!r}; it is a whole number from 0.")
-    if value > most:
-        raise InputError(f"{value:,} links are wanted, and {most:,} pairs were judged; ask for at most those.")
-    return int(value)
 
 
 LARGEST = 1e300
@@ -330,15 +316,6 @@ _SUMMARY: dict[str, Any] = {
     "found": str,
 }
 _MAY_BE_NONE = ("precision", "recall", "overlap", "seconds", "agreement", "vectors", "found", "model", "decoys")
-
-
-def check_summary(values: Any) -> None:
-    """Refuse a summary with a value that is not of the kind that it has to be."""
-    if not isinstance(values, Mapping):
-        raise InputError("Its summary is not a table of named values; save the links again.")
-    wrong = wrong_values(values, _SUMMARY)
-    if wrong:
-        raise InputError(f"The summary of the links has something odd for {named(wrong)}; save the links again.")
 
 
 def wrong_values(values: Mapping[str, Any], kinds: dict[str, Any]) -> list[str]:

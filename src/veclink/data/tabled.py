@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,9 +14,9 @@ from veclink.errors import needed
 class Tabled:
     """A result with `columns()`, and the frames that people want of them."""
 
-    if TYPE_CHECKING:
-
-        def columns(self) -> Mapping[str, Any]: ...
+    def columns(self) -> Mapping[str, Any]:
+        """What the table is made of."""
+        raise NotImplementedError
 
     def table(self) -> pa.Table:
         """The columns as an Arrow table."""

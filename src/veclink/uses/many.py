@@ -25,7 +25,7 @@ import numpy as np
 
 from veclink.data.collection import Collection
 from veclink.data.links import Links
-from veclink.data.pairs import resolve_rows
+from veclink.data.pairs import resolve_pairs
 from veclink.data.tabled import FIRST, Tabled, card
 from veclink.errors import InputError, plural
 from veclink.files.tables import table_ending, write_table
@@ -245,6 +245,6 @@ def _known_seeds(seeds: Mapping[Pair, Any], opened: Sequence[Collection]) -> dic
 
 def _turned(pairs: Any, a: Collection, b: Collection) -> list[tuple[Any, Any]]:
     """Known pairs of a and b as pairs of b and a, by id where there are ids."""
-    rows_a, rows_b = resolve_rows(pairs, a, b).T
+    rows_a, rows_b = resolve_pairs(pairs, a, b, unique=False).T
     names = ((rows if side.ids is None else side.ids[rows]).tolist() for rows, side in ((rows_b, b), (rows_a, a)))
     return list(zip(*names, strict=True))
