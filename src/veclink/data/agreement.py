@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import compress
@@ -80,7 +80,8 @@ def match_column(column: str | Columns, a: Collection, b: Collection) -> ColumnM
         The two sides, with their payload.
     """
     if column == AUTO:
-        return _best_match(a, b)
+        best = most_matches(a, b)
+        return None if best is None or len(best) < MIN_MATCHES else best
     columns = named_columns(column, a, b)
     matches = _matches(columns, a, b)
     if not len(matches):
@@ -105,21 +106,15 @@ def named_columns(column: str | Columns, a: Collection, b: Collection) -> Column
         kinds = _column_kinds(collection)
         if name not in kinds:
             there = f"it has {named(list(kinds))}" if kinds else "it has no payload (--payload-a, --payload-b)"
-            fitting = _fitting(columns, a, b)
+            others = comparable_columns(a, b)
+            asked = [each for each in others if columns[0] == each[0] or columns[1] == each[1]]
+            fitting = "".join(
+                f": --seeds-by {_option(each)} (for eval: --by {_option(each)})" for each in (asked or others)[:1]
+            )
             raise InputError(f"{side} has no column {name!r}: {there}; name a column of both, or A's=B's{fitting}.")
         if not _is_comparable(kinds[name]):
             raise InputError(f"The column {name!r} of {side} holds {kinds[name]}; only text and integers are compared.")
     return columns[0], columns[1]
-
-
-def _fitting(wanted: Columns, a: Collection, b: Collection) -> str:
-    """Columns that can be compared instead, as an option names them: ": --seeds-by name=title"; empty for none."""
-    there = comparable_columns(a, b)
-    asked = [each for each in there if wanted[0] == each[0] or wanted[1] == each[1]]
-    if not there:
-        return ""
-    option = _option((asked or there)[0])
-    return f": --seeds-by {option} (for eval: --by {option})"
 
 
 def _option(columns: Columns) -> str:
@@ -130,17 +125,11 @@ def _option(columns: Columns) -> str:
 
 def comparable_columns(a: Collection, b: Collection) -> list[Columns]:
     """Columns whose names say that they hold the same, the most telling first: equal names before similar ones."""
-    of_a = _plain_names(a)
-    of_b = _plain_names(b)
-    equal = []
-    similar = []
-    for kind in KINDS:
-        for name in (each for each in kind if each in of_a):
-            others = [each for each in kind if each in of_b and each != name]
-            if name in of_b:
-                equal.append((of_a[name], of_b[name]))
-            similar += [(of_a[name], of_b[other]) for other in others]
-    return equal + similar
+    of_a, of_b = (
+        {_plain(name): name for name, kind in _column_kinds(each).items() if _is_comparable(kind)} for each in (a, b)
+    )
+    found = [(of_a[x], of_b[y]) for kind in KINDS for x in kind if x in of_a for y in kind if y in of_b]
+    return sorted(found, key=lambda each: not same_name(*each))
 
 
 def may_be_compared(column_a: str, column_b: str) -> bool:
@@ -188,13 +177,6 @@ def most_matches(a: Collection, b: Collection) -> ColumnMatches | None:
     return max(found, key=len, default=None)
 
 
-def _best_match(a: Collection, b: Collection) -> ColumnMatches | None:
-    best = most_matches(a, b)
-    if best is None or len(best) < MIN_MATCHES:
-        return None
-    return best
-
-
 def _matches(columns: Columns, a: Collection, b: Collection) -> ColumnMatches:
     rows_a = rows_by_value(column_values(a, columns[0]))
     rows_b = rows_by_value(column_values(b, columns[1]))
@@ -224,12 +206,6 @@ def column_values(
     if rows is not None:
         values = values.take(rows)
     return [normalised(value) for value in values.to_pylist()]
-
-
-def _plain_names(collection: Collection) -> dict[str, str]:
-    """Columns that can be compared, by their names in lower case and without separators."""
-    kinds = _column_kinds(collection)
-    return {_plain(name): name for name, kind in kinds.items() if _is_comparable(kind)}
 
 
 def _plain(name: str) -> str:
@@ -360,19 +336,13 @@ class ColumnScores:
         }
 
 
-def score_by_column(
-    column: str | Columns,
-    pairs: np.ndarray,
-    a: Collection,
-    b: Collection,
-) -> ColumnScores:
+def score_by_column(column: str | Columns, pairs: np.ndarray, a: Collection, b: Collection) -> ColumnScores:
     """Pairs of rows (m, 2) held against a column of both collections, named as in `match_column`."""
     matches = match_column(column, a, b)
     if matches is None:
         raise InputError("A and B have no columns to compare with enough equal values; name the column.")
-    agreement = _agreement(pairs, a, b, matches.columns, seeds=0)
     found = np.isin(pair_keys(matches.pairs, len(b)), pair_keys(pairs, len(b)))
-    return ColumnScores(matches, agreement, int(found.sum()))
+    return ColumnScores(matches, _told(matches.columns, pairs, a, b, None).found, int(found.sum()))
 
 
 def agreement_of(
@@ -400,22 +370,24 @@ def agreement_of(
         What share of the pairs is right, as it is estimated: where equal values bear out clearly less, a note says so.
     """
     chosen = comparable_columns(a, b) if columns is None else [columns]
-    counted = pairs if given is None else pairs[~given]
-    seeds = len(pairs) - len(counted)
-    found = [_agreement(counted, a, b, each, seeds) for each in chosen]
-    best = _most_telling(found, pairs, a, b, named=columns is not None)
-    if best is not None and precision is not None and _is_doubted(best, precision):
-        values = column_values(a, best.column_a), column_values(b, best.column_b)
-        best = _noted_elsewhere(best, pairs, values, precision)
-    if best is None or not best.seeds or not best.is_low:
-        return best
-    return replace(best, possible=_possible(pairs[given], a, b, best.columns))
+    told = [_told(each, pairs, a, b, given) for each in chosen]
+    # Columns whose names only resemble one another may hold different things: those have to agree somewhere.
+    telling = [
+        each
+        for each in told
+        if each.found.compared and (each.found.agree or columns is not None or same_name(*each.columns))
+    ]
+    best = max(telling, key=lambda each: each.found.agree, default=None)
+    if best is None or best.found.is_next_to_none:
+        best = next((each for each in told if each.found.is_next_to_none and each.shuffled().note), best)
+    if best is None:
+        return None
+    found = best.noted(precision)
+    return replace(found, possible=best.possible(given)) if found.seeds and found.is_low else found
 
 
 def agreement_of_titles(
-    titles: Mapping[str, np.ndarray],
-    given: np.ndarray | None,
-    precision: float | None = None,
+    titles: Mapping[str, np.ndarray], given: np.ndarray | None, precision: float | None = None
 ) -> Agreement | None:
     """The same by the titles that links carry, where the collections are not at hand.
 
@@ -432,141 +404,107 @@ def agreement_of_titles(
     """
     if "title_a" not in titles or "title_b" not in titles:
         return None
-    counted = np.ones(len(titles["title_a"]), bool) if given is None else ~given
-    both = [_cut_alike(*texts) for texts in zip(titles["title_a"], titles["title_b"], strict=True)]
-    left, right = ([texts[side] for texts in both] for side in (0, 1))
-    whole = _uncut(titles["title_a"]), _uncut(titles["title_b"])
-    columns = "title", "title"
-    some_left, some_right = (list(compress(side, counted)) for side in (left, right))
-    found = _counted(columns, some_left, some_right, len(counted) - int(counted.sum()))
-    if found.is_next_to_none:
-        found = _noted(found, _counted(columns, left, right, 0), _shared(*whole))
-    elif precision is not None and _is_doubted(found, precision):
-        themselves = np.column_stack([np.arange(len(left))] * 2)
-        found = _noted_elsewhere(found, themselves, whole, precision)
+    texts = titles["title_a"].tolist(), titles["title_b"].tolist()
+    # as far as they are known, so that they can be compared across links, whatever their partners are
+    whole = [[normalised(text.removesuffix(CUT)) for text in side] for side in texts]
+    left, right = [], []
+    for (x, y), both in zip(zip(*whole, strict=True), zip(*texts, strict=True), strict=True):
+        # where one was shortened, both as far as it goes
+        shortened = [len(value) for value, text in zip((x, y), both, strict=True) if is_shortened(text)]
+        reach = min(shortened, default=None)
+        left.append(x[:reach])
+        right.append(y[:reach])
+    themselves = np.column_stack([np.arange(len(left))] * 2)
+    found = _Told(("title", "title"), (left, right), given, themselves, lambda: whole).noted(precision)
     return found if found.compared and (found.note or not found.is_low) else None
 
 
-def _most_telling(
-    found: list[Agreement],
-    pairs: np.ndarray,
-    a: Collection,
-    b: Collection,
-    *,
-    named: bool,
-) -> Agreement | None:
-    """Of what columns say of the pairs (m, 2), the one with the most equal values; where that is next to none, a note.
+def _told(columns: Columns, pairs: np.ndarray, a: Collection, b: Collection, given: np.ndarray | None) -> _Told:
+    sides = list(zip((a, b), columns, strict=True))
+    of_links = [column_values(each, name, rows) for (each, name), rows in zip(sides, pairs.T, strict=True)]
+    return _Told(columns, of_links, given, pairs, lambda: [column_values(*each) for each in sides])
 
-    named: whether a person named the columns.
+
+class _Told:
+    """What two columns say of links.
+
+    of_links: the normalised values (m,) of either side of the links. pairs: their rows (m, 2). of_rows: the values
+    of all rows of either side.
     """
-    # Columns whose names only resemble one another may hold different things: those have to agree somewhere.
-    told = [each for each in found if each.compared and (each.agree or named or same_name(*each.columns))]
-    best = max(told, key=lambda each: each.agree, default=None)
-    if best is not None and not best.is_next_to_none:
-        return best
-    none = np.empty((0, 2), np.int64)
-    for each in filter(lambda each: each.is_next_to_none, found):
-        of_all = _agreement(pairs, a, b, each.columns, 0)
-        noted = _noted(each, of_all, _possible(none, a, b, each.columns))
-        if noted.note:
-            return noted
-    return best
 
+    def __init__(
+        self,
+        columns: Columns,
+        of_links: Sequence[list[str]],
+        given: np.ndarray | None,
+        pairs: np.ndarray,
+        of_rows: Callable[[], Sequence[list[str]]],
+    ) -> None:
+        self.columns, self._of_links, self._pairs, self._of_rows = columns, of_links, pairs, of_rows
+        self.found = self._counted(given)
 
-def _noted(found: Agreement, of_all: Agreement, possible: int) -> Agreement:
-    """With a note where the payload looks shuffled.
+    def _counted(self, given: np.ndarray | None) -> Agreement:
+        """How many of the values are equal, of those that are there on both sides, without what was given."""
+        counted = np.ones(len(self._pairs), bool) if given is None else ~given
+        links = compress(zip(*self._of_links, strict=True), counted)
+        both = [(x, y) for x, y in links if x and y]
+        return Agreement(*self.columns, sum(x == y for x, y in both), len(both), int((~counted).sum()))
 
-    of_all: the same with the seeds: where those agree, as where they were taken by the column, the order is right.
-    possible: rows of A whose value a row of B has too.
-    """
-    could = min(possible, of_all.compared)
-    if possible < max(MIN_MATCHES, COULD_AGREE * of_all.compared) or of_all.agree > NEXT_TO_NONE * could:
-        return found
-    note = (
-        f"If they should ({plural(possible, 'row')} of A have one that B has too), the payload is not in the order of "
-        "the vectors, and its ids and titles stand at the wrong rows; or the links are wrong."
-    )
-    return replace(found, note=note)
+    def possible(self, given: np.ndarray | None = None) -> int:
+        """How many rows of A, without those of what was given, have a value that such a row of B has."""
+        seeds = self._pairs[:0] if given is None else self._pairs[given]
+        left, right = (
+            [value for row, value in enumerate(values) if row not in gone]
+            for values, gone in zip(self._of_rows(), map(set, seeds.T.tolist()), strict=True)
+        )
+        there = set(right) - {""}
+        return sum(value in there for value in left)
+
+    def noted(self, precision: float | None) -> Agreement:
+        """What was found, with a note where the payload looks shuffled, or a part of it displaced."""
+        found = self.shuffled() if self.found.is_next_to_none else self.found
+        if found.note or precision is None or not _is_doubted(found, precision):
+            return found
+        return self._displaced(precision)
+
+    def shuffled(self) -> Agreement:
+        """With a note where the payload looks shuffled.
+
+        Where the seeds agree, as where they were taken by the column, the order is right.
+        """
+        of_all, possible = self._counted(None), self.possible()
+        could = min(possible, of_all.compared)
+        if possible < max(MIN_MATCHES, COULD_AGREE * of_all.compared) or of_all.agree > NEXT_TO_NONE * could:
+            return self.found
+        note = (
+            f"If they should ({plural(possible, 'row')} of A have one that B has too), the payload is not in the order "
+            "of the vectors, and its ids and titles stand at the wrong rows; or the links are wrong."
+        )
+        return replace(self.found, note=note)
+
+    def _displaced(self, precision: float) -> Agreement:
+        """With a note where a part of the payload looks displaced.
+
+        Rows whose value stands once in A and once in B have their partner by it; where that is clearly less often the
+        one that they are linked with than links are right, something is wrong. Titles that were only put in other words
+        do not count.
+        """
+        rows_a, rows_b = map(rows_by_value, self._of_rows())
+        linked, asked = set(map(tuple, self._pairs.tolist())), set(self._pairs[:, 0].tolist())
+        known = [(row, rows_b[value]) for value, row in rows_a.items() if value in rows_b and row in asked]
+        elsewhere = len(set(known) - linked)
+        told = replace(self.found, agree=len(known) - elsewhere, compared=len(known))
+        enough = elsewhere >= MIN_MATCHES and len(known) >= COMPARABLE * self.found.compared
+        if not enough or not _is_doubted(told, precision):
+            return self.found
+        note = (
+            f"Of {plural(len(known), 'link')} of rows whose value stands once in A and once in B, {elsewhere:,} lead "
+            f"to another row, and about {100 * precision:.0f} of 100 should be right: a part of the payload is not in the "
+            "order of the vectors, and its ids and titles stand at the wrong rows; or these links are wrong."
+        )
+        return replace(self.found, note=note)
 
 
 def _is_doubted(found: Agreement, precision: float) -> bool:
     """Whether clearly fewer of the values are equal than links are right, by this estimate."""
-    return not found.note and found.agree < (precision - CLEARLY) * found.compared
-
-
-def _noted_elsewhere(
-    found: Agreement,
-    pairs: np.ndarray,
-    values: tuple[list[str], list[str]],
-    precision: float,
-) -> Agreement:
-    """With a note where a part of the payload looks displaced.
-
-    Rows whose value stands once in A and once in B have their partner by it; where that is clearly less often the one
-    that they are linked with (pairs, (m, 2)) than links are right, something is wrong. Titles that were only put in
-    other words do not count.
-    """
-    rows_a, rows_b = (rows_by_value(each) for each in values)
-    linked, asked = set(map(tuple, pairs.tolist())), set(pairs[:, 0].tolist())
-    known = [(row, rows_b[value]) for value, row in rows_a.items() if value in rows_b and row in asked]
-    elsewhere = len(set(known) - linked)
-    told = replace(found, agree=len(known) - elsewhere, compared=len(known))
-    if elsewhere < MIN_MATCHES or len(known) < COMPARABLE * found.compared or not _is_doubted(told, precision):
-        return found
-    note = (
-        f"Of {plural(len(known), 'link')} of rows whose value stands once in A and once in B, {elsewhere:,} lead to "
-        f"another row, and about {100 * precision:.0f} of 100 should be right: a part of the payload is not in the "
-        "order of the vectors, and its ids and titles stand at the wrong rows; or these links are wrong."
-    )
-    return replace(found, note=note)
-
-
-def _uncut(titles: np.ndarray) -> list[str]:
-    """Titles, normalised, as far as they are known: comparable across links, whatever their partners are."""
-    return [normalised(text.removesuffix(CUT)) for text in titles]
-
-
-def _cut_alike(left: str, right: str) -> tuple[str, str]:
-    """Two titles, normalised; where one was shortened, both as far as it goes."""
-    texts = left, right
-    values = [normalised(text.removesuffix(CUT)) for text in texts]
-    lengths = [len(value) for value, text in zip(values, texts, strict=True) if is_shortened(text)]
-    reach = min(lengths, default=None)
-    return values[0][:reach], values[1][:reach]
-
-
-def _agreement(
-    pairs: np.ndarray,
-    a: Collection,
-    b: Collection,
-    columns: Columns,
-    seeds: int,
-) -> Agreement:
-    left = column_values(a, columns[0], pairs[:, 0])
-    right = column_values(b, columns[1], pairs[:, 1])
-    return _counted(columns, left, right, seeds)
-
-
-def _counted(columns: Columns, left: list[str], right: list[str], seeds: int) -> Agreement:
-    """How many of the values of links, normalised, are equal, of those that are there on both sides."""
-    both = [(x, y) for x, y in zip(left, right, strict=True) if x and y]
-    agree = sum(x == y for x, y in both)
-    return Agreement(*columns, agree, len(both), seeds)
-
-
-def _possible(
-    seeds: np.ndarray,
-    a: Collection,
-    b: Collection,
-    columns: Columns,
-) -> int:
-    """How many rows of A, without those of the seeds (m, 2), have a value that such a row of B has."""
-    rest_a = np.setdiff1d(np.arange(len(a)), seeds[:, 0])
-    rest_b = np.setdiff1d(np.arange(len(b)), seeds[:, 1])
-    return _shared(column_values(a, columns[0], rest_a), column_values(b, columns[1], rest_b))
-
-
-def _shared(left: list[str], right: list[str]) -> int:
-    """How many values are among the others."""
-    there = set(right) - {""}
-    return sum(value in there for value in left)
+    return found.agree < (precision - CLEARLY) * found.compared
