@@ -499,8 +499,8 @@ class _Told:
             return self.found
         note = (
             f"Of {plural(len(known), 'link')} of rows whose value stands once in A and once in B, {elsewhere:,} lead "
-            f"to another row, and about {100 * precision:.0f} of 100 should be right: a part of the payload is not in the "
-            "order of the vectors, and its ids and titles stand at the wrong rows; or these links are wrong."
+            f"to another row, and about {100 * precision:.0f} of 100 should be right: a part of the payload is not in "
+            "the order of the vectors, and its ids and titles stand at the wrong rows; or these links are wrong."
         )
         return replace(self.found, note=note)
 

@@ -13,7 +13,7 @@ from pymilvus import DataType, MilvusClient
 
 from scratch_left import left_in
 from store_kinds import rows_of
-from veclink.errors import StoreError, VeclinkError
+from veclink.errors import VeclinkError
 from veclink.stores import open_store
 from veclink.stores.opening import open_collection
 
