@@ -148,72 +148,30 @@ def two_in_hdf5(folder: Path, one: np.ndarray, two: np.ndarray) -> str:
     return f"hdf5://{folder}/two.h5"
 
 
+PLAIN: dict[str, Any] = {"links": False, "annotates": False}
+BARE = PLAIN | {"payload": False}
+"""Files of vectors, with payload or without."""
+NARROW = {"float16": "float32", "int8": "int8"}
 KINDS = [
     Kind("lancedb", lambda folder, name: f"lancedb://{folder}/lance#{name}", named=two_in_lance),
-    Kind(
-        "qdrant",
-        lambda folder, name: f"qdrant://{folder}/qdrant#{name}",
-        replaces=False,
-        named=two_in_qdrant,
-        numbers=HALF_WIDE,
-    ),
+    Kind("qdrant", lambda folder, name: f"qdrant://{folder}/qdrant#{name}", replaces=False, named=two_in_qdrant,
+         numbers=HALF_WIDE),
     Kind("chroma", lambda folder, name: f"chroma://{folder}/chroma#{name}", numbers=WIDE),
     Kind("milvus", lambda folder, name: f"milvus://{folder}/milvus.db#{name}", named=two_in_milvus, numbers=WIDE),
     Kind("postgres", postgres_url, hostile=True, named=two_in_postgres, numbers=WIDE),
-    Kind(
-        "sqlite",
-        lambda folder, name: f"sqlite://{folder}/lite.db#{name}",
-        hostile=True,
-        named=two_in_sqlite,
-        numbers={"float16": "float32", "int8": "int8"},
-    ),
-    Kind(
-        "duckdb",
-        lambda folder, name: f"duckdb://{folder}/file.duckdb#{name}",
-        hostile=True,
-        named=two_in_duckdb,
-        numbers={"float16": "float32", "int8": "int8"},
-    ),
-    Kind(
-        "faiss",
-        lambda folder, name: f"faiss://{folder}/{name}.faiss",
-        payload=False,
-        links=False,
-        annotates=False,
-        numbers=WIDE,
-    ),
-    Kind(
-        "parquet folder",
-        lambda folder, name: f"parquet://{folder}/{name}",
-        links=False,
-        annotates=False,
-        named=two_in_folder,
-    ),
-    Kind("hdf5", lambda folder, name: f"hdf5://{folder}/{name}.h5", links=False, annotates=False, named=two_in_hdf5),
-    Kind(
-        "parquet",
-        lambda folder, name: f"{folder}/{name}.parquet",
-        links=False,
-        annotates=False,
-        named=two_in_parquet,
-    ),
-    Kind(
-        "safetensors",
-        lambda folder, name: f"{folder}/{name}.safetensors",
-        ids=("int",),
-        payload=False,
-        links=False,
-        annotates=False,
-    ),
-    Kind("npz", lambda folder, name: f"{folder}/{name}.npz", payload=False, links=False, annotates=False),
+    Kind("sqlite", lambda folder, name: f"sqlite://{folder}/lite.db#{name}", hostile=True, named=two_in_sqlite,
+         numbers=NARROW),
+    Kind("duckdb", lambda folder, name: f"duckdb://{folder}/file.duckdb#{name}", hostile=True, named=two_in_duckdb,
+         numbers=NARROW),
+    Kind("faiss", lambda folder, name: f"faiss://{folder}/{name}.faiss", numbers=WIDE, **BARE),
+    Kind("parquet folder", lambda folder, name: f"parquet://{folder}/{name}", named=two_in_folder, **PLAIN),
+    Kind("hdf5", lambda folder, name: f"hdf5://{folder}/{name}.h5", named=two_in_hdf5, **PLAIN),
+    Kind("parquet", lambda folder, name: f"{folder}/{name}.parquet", named=two_in_parquet, **PLAIN),
+    Kind("safetensors", lambda folder, name: f"{folder}/{name}.safetensors", ids=("int",), **BARE),
+    Kind("npz", lambda folder, name: f"{folder}/{name}.npz", **BARE),
     # text beside it: what is read from there is text
-    Kind(
-        "npy", lambda folder, name: f"{folder}/{name}.npy", ids=("str", "uuid"), payload=False, links=False,
-        annotates=False,
-    ),
-    Kind(
-        "jsonl", lambda folder, name: f"{folder}/{name}.jsonl", links=False, annotates=False, empty=False, numbers=WIDE
-    ),
+    Kind("npy", lambda folder, name: f"{folder}/{name}.npy", ids=("str", "uuid"), **BARE),
+    Kind("jsonl", lambda folder, name: f"{folder}/{name}.jsonl", empty=False, numbers=WIDE, **PLAIN),
 ]  # fmt: skip
 STREAMED = [kind for kind in KINDS if kind.name not in ("parquet", "safetensors", "npz", "npy", "jsonl")]
 """Those that are read into a scratch file; the others are opened where they lie."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fuzz import specimens
-from fuzz.mutations import NUMBERS, WORDS, changed_text
+from fuzz.mutations import WORDS, changed_text
 from fuzz.running import Fault, command
 
 SCHEMES = (
@@ -168,41 +167,6 @@ def url(folder: Path, rng: Random) -> str:
     if told == "read" and address_of(text).path is not None and text.isprintable() and "\0" not in text:
         return command("inspect", text)
     return told
-
-
-def options(folder: Path, rng: Random) -> str:
-    """A command with options of its own, in any number, and values of any kind."""
-    name, parameters = rng.choice(sorted(_commands().items()))
-    given: list[str] = [name]
-    files = [str(folder / each) for each in ("other.parquet", "pairs.csv", "missing.npy", "")]
-    for parameter in parameters:
-        if parameter.param_type_name == "argument":
-            if rng.random() < 0.9:
-                given.append(rng.choice(files))
-        elif rng.random() < (0.9 if parameter.required else 0.15):
-            given += _option(parameter, files, rng, folder)
-    if name in SLOW or rng.random() < 0.1:
-        place = 1 if name in SLOW else len(given)  # at the end, an option before it could take it for its value
-        given.insert(place, rng.choice(("--no-such-option", "--json=1", "-z")))
-    return command(*[each for each in given if "\0" not in each])
-
-
-def _option(parameter: Any, files: list[str], rng: Random, folder: Path) -> list[str]:
-    if parameter.name in ("cluster", "ray", "anchors", "forecast"):  # starts a cluster; needs two values; takes long
-        return []
-    option = rng.choice(parameter.opts)
-    if parameter.is_flag:
-        return [option]
-    values = [*files, *map(str, NUMBERS), "-1", *WORDS[:-1], str(folder / "out.csv"), "a", "span", "auto", "10MB"]
-    return [option, rng.choice(values).encode("utf-8", "replace").decode()]
-
-
-@cache
-def _commands() -> dict[str, list[Any]]:
-    from veclink.cli import app as line
-
-    built: Any = line.app  # since `running.begin`
-    return {name: list(each.params) for name, each in built.commands.items() if name != "bench"}
 
 
 def refused_or(read: Any) -> str:
