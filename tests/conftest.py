@@ -100,7 +100,6 @@ WHOLE = {
     "backends/test_cloud_pair.py": ("large_field",),
     "backends/test_out_of_core.py": ("linked_from_their_files",),
     "files/test_folders.py": ("killed",),
-    "linkers/span/test_alignment.py": ("from_a_poor_hint",),
     "linkers/span/test_centring.py": ("where_one_side_holds_another_kind",),
     "linkers/span/test_few_rows.py": ("from_nothing_among_many", "all_of_a_hundred"),
     "linkers/span/test_mapped.py": ("where_nothing_is_shared", "by_the_map_of_the_anchors"),

@@ -19,14 +19,13 @@ from ray.cluster_utils import Cluster as Nodes
 from typer.testing import CliRunner
 
 from small_papers import small_papers
-from span_papers import all_papers, some_papers
+from span_papers import all_papers
 from veclink.backends import ray_clouds
 from veclink.backends.cloud_pair import CloudPair
 from veclink.backends.ray_clouds import Cluster, RayCloudPair, Stored, connected
 from veclink.cli.app import app
 from veclink.data.collection import Collection
 from veclink.data.links import Links
-from veclink.errors import InputError
 from veclink.geometry.canonical import joined_projections
 from veclink.geometry.clouds import prepare
 from veclink.geometry.signatures import unit_rows
@@ -81,16 +80,6 @@ def assert_same(ours: Links, reference: Links) -> None:
     np.testing.assert_allclose(ours.probability, reference.probability, rtol=1e-6)
     np.testing.assert_allclose(ours.evidence["score"], reference.evidence["score"], rtol=1e-5)
     assert ours.summary.verdict == reference.summary.verdict
-
-
-def test_an_address_where_no_cluster_is_ends_in_a_sentence() -> None:
-    papers = some_papers()
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        free = f"127.0.0.1:{taken.getsockname()[1]}"
-    with pytest.raises(InputError, match="neither 'auto' nor an address such as"):
-        link(papers.a, papers.b, cluster="cluster")
-    with pytest.raises(InputError, match="There is no Ray cluster to connect to at '127"):
-        link(papers.a, papers.b, cluster=free)
 
 
 def test_a_node_killed_at_work_changes_no_link(

@@ -7,7 +7,6 @@ import numpy as np
 from small_papers import small_papers
 from veclink_bench.diagnostics import (
     distance_consistency,
-    nearest_rows,
 )
 
 
@@ -30,11 +29,3 @@ def test_two_models_agree_and_unrelated_vectors_do_not() -> None:
     noise = np.random.default_rng(1).standard_normal(right.shape)
     assert distance_consistency(left, right).up_to[-1] > 0.5
     assert abs(distance_consistency(left, noise).up_to[-1]) < 0.1
-
-
-def test_nearest_rows_are_those_of_a_full_sort_without_the_row_itself() -> None:
-    left = papers()[0]
-    unit = left / np.linalg.norm(left, axis=1, keepdims=True)
-    for query, found in zip((3, 77), nearest_rows(left, np.array([3, 77]), 6), strict=True):
-        order = [row for row in np.argsort(-(unit @ unit[query]), kind="stable") if row != query]
-        assert found.tolist() == order[:6]

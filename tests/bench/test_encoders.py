@@ -6,7 +6,6 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -88,14 +87,3 @@ def test_a_busy_server_is_asked_again(server: Server) -> None:
     server.failures = [429, 503, 500]
     assert len(encode(TEXTS[:2], "openai:m", pause=0.0)) == 2
     assert len(server.keys) == 4
-
-
-def test_what_was_encoded_once_is_not_asked_for_again(server: Server, tmp_path: Path) -> None:
-    cache = tmp_path / "cache.sqlite"
-    first = encode(TEXTS[:6], "openai:m", batch=4, cache=cache)
-    asked = len(server.asked)
-    again = encode(TEXTS, "openai:m", batch=4, cache=cache)
-    assert np.array_equal(again[:6], first)
-    assert sorted(text for each in server.asked[asked:] for text in each["input"]) == sorted(TEXTS[6:11])
-    encode(TEXTS[:1], "openai:other", cache=cache)
-    assert server.asked[-1]["model"] == "other", "another model has vectors of its own"

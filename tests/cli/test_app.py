@@ -80,17 +80,6 @@ def test_link_json_is_one_object_and_nothing_else_on_stdout(files: Path, tmp_pat
     assert told["output"] == str(tmp_path / "links.parquet")
 
 
-def test_contradicting_seeds_are_named_and_strict_refuses_them(files: Path, tmp_path: Path) -> None:
-    good = (files / "seeds.csv").read_text()
-    (tmp_path / "seeds.csv").write_text(f"{good}91,92\n91,93\n")
-    given = ("link", files / "a.npy", files / "b.npy", "--seeds", tmp_path / "seeds.csv", "-o", tmp_path / "links.csv")
-    code, out, _ = run(*given)
-    assert code == 0 and "not used, by row: (91, 92), (91, 93) " in " ".join(out.split())
-    assert json.loads(run(*given, "--json")[1])["contradicting_seeds"] == [[91, 92], [91, 93]]
-    code, _, told = run(*given, "--strict")
-    assert code == 1 and "more than one partner in B for '91' of A" in told
-
-
 def test_quiet_prints_nothing(files: Path, tmp_path: Path) -> None:
     assert link(files, tmp_path / "links.csv", "--quiet") == (0, "", "")
     assert (tmp_path / "links.csv").exists()

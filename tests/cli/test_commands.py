@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -39,24 +38,6 @@ def test_help_has_a_short_form_and_tells_each_command_in_full() -> None:
     for group, name, _, does, _ in COMMANDS:
         assert out.index(f"\n{group}:") < out.index(f"\n  {name} ") and f"{does}." in out
     assert "Example: veclink link" in run("link", "-h")[1]
-
-
-def test_a_csv_of_links_has_what_people_read_and_all_else_where_it_is_asked_for(files: Path, tmp_path: Path) -> None:
-    short, every, sure = (tmp_path / f"{name}.csv" for name in ("short", "every", "sure"))
-    _, out, _ = link(files, short)
-    assert "A .parquet file also keeps" in out
-    link(files, every, "--columns", "all")
-    assert short.read_text().splitlines()[0] == "a,b,probability,score,given,rival_id_a,rival_id_b"
-    assert "near1_similarity" in every.read_text().splitlines()[0]
-    code, out, _ = run("cut", short, "--precision", 0.9, "-o", sure)
-    assert code == 0 and re.search(r"Estimated precision: .* \(likely .*\n  Estimated recall: .* \(likely ", out)
-    collections = (files / "a.npy", files / "b.npy")
-    assert run("merge", *collections, "--links", sure, "-o", tmp_path / "m.npz", "--yes", "--probability", 0.5)[0] == 0
-    for file, told in ((short, True), (every, False)):
-        code, _, said = run("report", file, *collections, "-o", tmp_path / "page.html")
-        assert code == 0 and ("has the short columns" in said) == told
-    code, _, said = run("cut", short, "--links", 3, "-o", tmp_path / "cut.parquet", "--columns", "short")
-    assert code == 2 and "a .parquet file has all columns" in " ".join(said.split())
 
 
 def test_a_report_is_made_of_saved_links(files: Path, tmp_path: Path) -> None:
@@ -103,19 +84,6 @@ def test_a_file_is_not_linked_with_itself(files: Path, tmp_path: Path) -> None:
         code, _, told = run("link", files / "a.npy", second, "-o", tmp_path / "links.csv")
         assert code == 2 and "the same collection" in told
     assert not (tmp_path / "links.csv").exists()
-
-
-def test_many_partners_are_asked_for_by_name(files: Path, tmp_path: Path) -> None:
-    doubled = tmp_path / "doubled.npy"
-    b = np.load(files / "b.npy")
-    np.save(doubled, np.concatenate([b, b[:10]]))
-    counts = {}
-    for flag in ("--one-to-one", "--many-to-many", "--many"):
-        output = tmp_path / f"links{flag}.parquet"
-        run("link", files / "a.npy", doubled, "--seeds", files / "seeds.csv", "-o", output, flag, "-q")
-        pairs = veclink.Links.load(output).pairs
-        counts[flag] = len(pairs) - len(np.unique(pairs[:, 0]))
-    assert counts["--one-to-one"] == 0 and counts["--many-to-many"] == counts["--many"] >= 8
 
 
 def test_three_collections_become_one_list_of_objects(files: Path, tmp_path: Path) -> None:

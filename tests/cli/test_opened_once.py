@@ -73,15 +73,3 @@ def test_merge_opens_each_store_and_its_output_once(
     assert opened == {"a": 1, "b": 1, "merged": 1}
     with open_store(stores["merged"], write=True) as store:
         assert store.exists() == bool(more)
-
-
-def test_the_other_commands_open_each_store_once(
-    stores: dict[str, str], pairs: Path, opened: Counter[str], tmp_path: Path
-) -> None:
-    given = (stores["a"], stores["b"], "--links", pairs, "-q")
-    run("cluster", *given, "-o", tmp_path / "clusters.csv")
-    assert opened == {"a": 1, "b": 1}
-    run("merge", *given, "--dedupe", "--yes", "-o", tmp_path / "duplicates.csv")
-    assert opened == {"a": 2, "b": 2}
-    run("inspect", stores["a"], stores["b"], "--no-forecast", "-q", "--report", tmp_path / "probe.html")
-    assert opened == {"a": 3, "b": 3}

@@ -75,33 +75,6 @@ def test_merge_tells_json_alone_on_stdout(files: Path, tmp_path: Path) -> None:
     assert told["translator"]["quality"]["kind"] == "procrustes"
 
 
-@pytest.mark.extras
-def test_merge_and_cluster_say_so_when_links_are_wrong_or_the_wrong_way_round(files: Path, tmp_path: Path) -> None:
-    pairs = [line.split(",") for line in (files / "links.csv").read_text().splitlines()[1:]]
-    wrong, turned = tmp_path / "wrong.csv", tmp_path / "turned.csv"
-    exchanged = [y for _, y in pairs[7:] + pairs[:7]]
-    wrong.write_text("a,b\n" + "".join(f"{x},{y}\n" for (x, _), y in zip(pairs, exchanged, strict=True)))
-    turned.write_text("a,b\n" + "".join(f"{y},{x}\n" for x, y in pairs))
-    given = (files / "a.npy", files / "b.npy", "--json")
-    merged = (*given, "-o", tmp_path / "m.npy", "--map", "procrustes")
-    for command, arguments in (
-        ("merge", merged),
-        ("cluster", (*given, "-o", tmp_path / "c.csv", "--clusters", 6, "--device", "cpu")),
-    ):
-        code, out, err = run(command, *arguments, "--links", wrong)
-        assert code == 0 and "veclink: Warning: " in err and "by chance" in err.replace("than chance", "by chance")
-        assert json.loads(out)["warning"] in err.replace("\n", " ").strip()
-        code, out, err = run(command, *arguments, "--links", turned)
-        assert (code, out) == (1, "") and "A and B are exchanged" in err.replace("\n", " ")
-        code, out, err = run(command, *arguments, "--links", files / "links.csv")
-        assert code == 0 and json.loads(out)["warning"] is None and "Warning" not in err
-    code, _, err = run(
-        "translate", files / "a.npy", "-o", tmp_path / "t.npy", "--links", wrong, "--a", files / "a.npy",
-        "--b", files / "b.npy", "--map", "procrustes",
-    )  # fmt: skip
-    assert code == 0 and "no better than chance" in err
-
-
 def test_dedupe_lists_every_row_of_a_with_its_partner(files: Path, tmp_path: Path) -> None:
     code, out, _ = merge(files, tmp_path / "known.csv", "--dedupe")
     assert code == 0 and "180 of the 300 rows" in out and "dry run" in out and not list(tmp_path.iterdir())

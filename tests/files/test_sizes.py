@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
 
-from veclink.errors import OutputError, readable_size
-from veclink.files.atomic import scratch_file
+from veclink.errors import readable_size
 
 
 @pytest.mark.parametrize(
@@ -23,9 +20,3 @@ from veclink.files.atomic import scratch_file
 )
 def test_a_size_is_told_in_its_own_unit(size: int, told: str) -> None:
     assert readable_size(size) == told
-
-
-def test_a_lack_of_little_room_is_not_told_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda folder: type("Usage", (), {"free": 2_000}))
-    with pytest.raises(OutputError, match=r"The translated rows need 40 kB in .* and there are 2 kB; make room"):
-        scratch_file(40_000, "translated rows")

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from span_papers import more_papers
-from veclink.geometry import canonical
 from veclink.geometry.canonical import (
     JOINED_RULES,
     JOINED_RULES_OF_FEW,
@@ -90,19 +89,6 @@ def test_partners_are_as_alike_along_each_map_as_its_ridge_and_power_make_them()
         cosines = [unit_rows(left[200:] @ of_a) @ unit_rows(right[200:] @ of_b).T for of_a, of_b in maps]
         found = [np.diag(each).mean() - each[~np.eye(100, dtype=bool)].mean() for each in cosines]
         assert found == pytest.approx(alike, abs=1e-3)
-
-
-@pytest.mark.parametrize("anchors", [20, 60, 64, 65])
-def test_of_fewer_anchors_than_dimensions_the_same_directions_are_found(anchors: int) -> None:
-    rng = np.random.default_rng(0)
-    scaled = (rng.standard_normal((anchors, 64)) * np.arange(1, 65) ** -0.5).astype(np.float32)
-    scaled[-1] = scaled[0]  # what two anchors share is no direction more
-    values, directions = canonical._principal(scaled, 40)
-    squares, axes = np.linalg.eigh((scaled.T @ scaled).astype(np.float64))
-    least = min(40, anchors - 1)
-    assert np.allclose(values[:least], squares[::-1][:least], rtol=1e-4)
-    assert np.allclose(np.abs((directions[:, :least] * axes[:, ::-1][:, :least]).sum(axis=0)), 1.0, atol=1e-3)
-    assert len(values) <= 40 and np.isfinite(directions).all()
 
 
 @pytest.mark.parametrize("count", [90, 300])

@@ -11,15 +11,8 @@ import veclink
 from veclink import sample
 from veclink.data.collection import Collection
 from veclink.errors import InputError
-from veclink.geometry.clouds import fitted, inspected, lengths, prepare
-from veclink.geometry.rows import ArrayRows
+from veclink.geometry.clouds import fitted, inspected, prepare
 from veclink.matching import match
-from veclink.matching.cpu import nearest
-from veclink.probing import probe
-from veclink.probing.inspecting import inspect_collection
-from veclink.uses.clustering import cluster
-from veclink.uses.merging import merge
-from veclink.uses.translating import Translator
 
 ROWS = 120
 SIZES = [1e-44, 1e-40, 1e-38, 1e-30, 1e-10, 1.0, 1e10, 1e30, 3e37, 3.4e38]
@@ -91,24 +84,6 @@ def test_a_device_has_the_same_rows(dtype: str, size: float) -> None:
     assert np.allclose(DeviceCloud(cloud, "cpu").held.numpy(), cloud.dense(), atol=2e-5)
 
 
-@pytest.mark.extras
-@pytest.mark.parametrize("size", [1e-40, 3e37])
-def test_what_links_are_used_for_takes_any_size(size: float) -> None:
-    a, b = ((x * size).astype(np.float32) for x in papers(250))
-    pairs = np.column_stack([np.arange(200)] * 2)
-    assert inspect_collection(Collection.from_array(a)).not_finite == 0
-    assert inspect_collection(Collection.from_array(a)).norms["median"] == pytest.approx(np.median(lengths(a)))
-    assert 0 < probe(a, b, forecast=False).a.norms["least"] < np.inf
-    translated = Translator.fit(pairs, a, b, check=False).transform(a)
-    assert np.isfinite(translated).all() and (lengths(translated) > 0).all()
-    cosine = (near_one(translated) * near_one(b)).sum(axis=1) / lengths(near_one(translated)) / lengths(near_one(b))
-    assert cosine[:200].mean() > 0.9
-    merged = merge(a, b, pairs).collection().vectors
-    assert np.isfinite(merged).all() and len(merged) == 300 and (lengths(merged) > 0).all()
-    assert np.array_equal(merged[:250], b)
-    assert len(cluster(a, b, pairs, clusters=3).labels_a) == 250
-
-
 def test_rows_beyond_the_type_they_are_written_in_keep_their_direction() -> None:
     rows = papers()[0][:4] * np.array([[1e300], [1e-300], [1.0], [1e5]])
     for kind in (np.float32, np.float16):
@@ -143,18 +118,3 @@ class Kept:
     def keep(self, done: int, of: int, lists: Callable[[], dict[str, np.ndarray]]) -> None:
         if done < of:
             self.lists = {name: part.copy() for name, part in lists().items()}
-
-
-@pytest.mark.parametrize(
-    ("part", "value"),
-    [("row_index", 10**9), ("column_index", -7), ("row_count", 10**6), ("column_count", -1), ("done", 10**6)],
-)
-def test_damaged_lists_of_a_checkpoint_are_made_again(part: str, value: int) -> None:
-    rows, others = (ArrayRows(prepare(Collection.from_array(x)).dense()) for x in papers())
-    kept = Kept()
-    right = nearest(rows, others, 12, (32, 32), kept)
-    assert kept.lists is not None and int(kept.lists["done"]) == 96
-    kept.lists[part] = np.full_like(kept.lists[part], value)
-    again = nearest(rows, others, 12, (32, 32), Kept(kept.lists))
-    for one, other in zip(right, again, strict=True):
-        assert np.array_equal(one.index, other.index) and np.array_equal(one.cosine, other.cosine)

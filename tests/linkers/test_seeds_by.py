@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -55,17 +54,6 @@ def test_wrong_titles_among_the_seeds_are_named_and_are_no_links() -> None:
 def test_a_seed_of_a_column_is_as_probable_as_it_looks() -> None:
     given = linked().evidence["given"]
     assert RIGHT - 3 <= given.sum() <= RIGHT and np.all(linked().probability[given] < 1)
-
-
-def test_it_is_said_which_column_was_used_and_kept_with_the_links(tmp_path: Path) -> None:
-    links = linked()
-    said = links.summary.reasons[-1]
-    assert "40 of the 40 pairs of rows with equal values of 'title' and 'name' were the start" in said
-    assert links.trace["seeds_by"] == {"columns": ["title", "name"], "matches": 40, "used": 40}
-    agreement = links.summary.agreement
-    assert agreement.seeds == links.evidence["given"].sum() and agreement.agree == 0, "all that agree were seeds"
-    links.save(tmp_path / "links.parquet")
-    assert Links.load(tmp_path / "links.parquet").trace["seeds_by"] == links.trace["seeds_by"]
 
 
 def test_auto_without_such_a_column_starts_from_nothing_and_says_so() -> None:

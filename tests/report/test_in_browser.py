@@ -103,16 +103,6 @@ def test_search_and_filters_show_the_links_they_name(visit: Any, sample_report: 
     expect(page.locator("#links tbody tr")).to_have_count(1)
 
 
-def test_the_waterfall_of_a_link_adds_up_to_its_probability(visit: Any, sample_report: Path) -> None:
-    page = visit(sample_report).page
-    page.select_option("#filter", "doubtful")
-    page.click("#links tbody tr >> nth=0")
-    for _ in range(12):
-        said = float(page.inner_text("dialog h2").split("probability ")[1])
-        assert abs(said - float(page.locator("dialog .waterfall .step").last.inner_text())) < 0.05
-        page.keyboard.press("ArrowRight")
-
-
 def test_the_page_of_two_inspected_collections_is_safe_and_accessible(browser: Any, tmp_path: Path) -> None:
     papers = span_papers.some_papers()
     seeds = papers.truth[:20].copy()

@@ -8,7 +8,7 @@ import pytest
 from reviewed_papers import Reviewed
 from veclink.data.links import Links
 from veclink.data.summary import Summary
-from veclink.review.estimate import LABELS, BandCount, banded, count_bands, estimate
+from veclink.review.estimate import LABELS, BandCount, banded, estimate
 
 
 def test_the_uncertain_come_first_then_the_sure_then_the_given_and_each_once(papers: Reviewed) -> None:
@@ -40,18 +40,3 @@ def test_answers_in_one_band_do_not_speak_for_another() -> None:
     bad, good = estimate([BandCount(100, 0.5, 0, 50), sure]), estimate([BandCount(100, 0.5, 50, 0), sure])
     assert bad.precision == pytest.approx(0.891 + 0.1 * (0.5 / 52), abs=1e-6)
     assert good.precision - bad.precision == pytest.approx(0.1 * (0.5 + 0.5 * 50 / 52), abs=1e-3)
-
-
-@pytest.mark.parametrize("answers", [10, 40, 90])
-def test_the_interval_holds_the_true_precision_of_real_links_whatever_the_order(papers: Reviewed, answers: int) -> None:
-    """Reviewed to a point in 100 random orders, doubtful first, by someone who knows the truth."""
-    links, right = papers.links, papers.right()
-    inside = 0
-    for state in range(100):
-        of, queues = banded(links, random_state=state)
-        seen = np.zeros(len(links), bool)
-        seen[queues["doubtful"][:answers]] = True
-        found = estimate(count_bands(of, links.probability, seen & right, seen & ~right))
-        assert found.answered == answers
-        inside += found.low <= right.mean() <= found.high
-    assert inside >= 90

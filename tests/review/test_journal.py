@@ -95,18 +95,6 @@ def test_a_foreign_or_damaged_database_is_refused_and_not_touched(
     assert path.read_bytes() == content
 
 
-def test_an_unfinished_write_that_names_another_file_is_refused_and_that_file_stays(tmp_path: Path) -> None:
-    journal(tmp_path).close()
-    name = str(tmp_path / "precious").encode()
-    (tmp_path / "precious").write_bytes(b"")
-    ending = bytes(4) + name + len(name).to_bytes(4, "big") + sum(name).to_bytes(4, "big")
-    header = bytes.fromhex("d9d505f920a163d7") + bytes(20) + bytes(484)
-    (tmp_path / "journal.sqlite-journal").write_bytes(header + ending + bytes.fromhex("d9d505f920a163d7"))
-    with pytest.raises(InputError, match="not a journal"):
-        journal(tmp_path)
-    assert (tmp_path / "precious").exists()
-
-
 def test_a_journal_of_version_0_2_is_taken_over_once(tmp_path: Path) -> None:
     earlier = tmp_path / "links.parquet.review.jsonl"
     lines = [

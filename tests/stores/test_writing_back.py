@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -88,16 +87,3 @@ def test_objects_are_annotated_and_otherwise_unchanged(tmp_path: Path, kind: Kin
 def run(*arguments: object) -> tuple[int, str, str]:
     result = CliRunner().invoke(app, [str(each) for each in arguments])
     return result.exit_code, result.stdout, result.stderr
-
-
-def test_cut_to_a_store_tells_by_default_and_writes_with_yes(tmp_path: Path) -> None:
-    links_of(ids_of("int", 40), ids_of("str", 40), 30).save(tmp_path / "links.parquet")
-    url = f"sqlite://{tmp_path}/out.db#links"
-    code, out, _ = run("cut", tmp_path / "links.parquet", "-o", url)
-    assert code == 0 and "30 new, 0 changed, 0 removed" in out and "Nothing was written; add --yes" in out
-    code, out, _ = run("cut", tmp_path / "links.parquet", "-o", url, "--yes")
-    assert code == 0 and "Written." in out
-    code, out, _ = run("cut", tmp_path / "links.parquet", "-o", url, "--yes")
-    assert code == 0 and "needs no change: 30 links" in out
-    code, out, _ = run("cut", tmp_path / "links.parquet", "-o", url, "--yes", "--json")
-    assert json.loads(out)["same"] == 30 and json.loads(out)["written"] is False

@@ -50,15 +50,6 @@ def test_links_alone_say_what_each_way_keeps_and_that_staying_is_safe() -> None:
     assert lost["queries"] < kept["queries"] / 2 and lost["documents"] < kept["documents"] - 0.05
 
 
-def test_queries_whose_answers_the_old_model_finds_speak_for_staying_and_the_others_for_embedding_again() -> None:
-    old, new, links = old_and_new()
-    stay = advise(old, new[:500], links, asked=searching_for_neighbours("old"))
-    assert stay.best == "keep" and {way.name: way.ndcg for way in stay.ways}["keep"] > 0.7
-    change = advise(old, new[:500], links, asked=searching_for_neighbours("new"))
-    found = {way.name: way.ndcg for way in change.ways}
-    assert change.best == "embed" and found["embed"] > found["documents"] > found["keep"]
-
-
 @pytest.mark.extras
 def test_the_adapter_is_a_file_that_numpy_and_safetensors_alone_can_use(tmp_path: Path) -> None:
     """By the formula on the page of files, without veclink."""

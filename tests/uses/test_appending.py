@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from span_papers import all_papers
-from veclink import Collection, Linker, merge, open_collection
+from veclink import Linker, merge, open_collection
 from veclink.cli.app import app
 from veclink.stores import open_store
 from veclink.stores.protocol import Batch
@@ -127,29 +127,6 @@ def test_new_rows_of_b_bring_their_own_vectors_to_rows_that_were_translated(fold
             np.testing.assert_allclose(after.vectors[place], cut(papers.b[[number]])[0], atol=1e-3)
             assert row["title"] == f"b {number}" and (row["origin"] == "both") == (row["id_a"] is not None)
     assert seen == NEW
-
-
-def test_new_rows_of_b_have_the_ids_that_a_merge_of_all_rows_gives_them(folder: Path, tmp_path: Path) -> None:
-    """Some of them are called as rows of A are that stand alone: of two rows of one name, B's keeps it."""
-    to, linker = copy(folder, tmp_path / "m.parquet"), Linker.load(folder / "linker")
-    new, a, b = (open_collection(folder / f"{name}.parquet") for name in ("new_b", "old_a", "old_b"))
-    alone = [row["id"] for row in table(to) if row["origin"] == "a"][-30:]
-    called = np.array([*alone, *new.ids[30:].tolist()], object)
-    named = Collection.from_array(new.vectors, called, new.payload)
-    appended = append(named, to, linker, side="b")
-    appended.write(to)
-    assert appended.summary.joined and appended.summary.new and appended.summary.ids_of_a == "with 'a:' before them"
-    whole = Collection.from_array(np.concatenate([b.vectors, new.vectors]), [*b.ids.tolist(), *called.tolist()])
-    pairs = [(row["id_a"], row["id_b"]) for row in table(to) if row["origin"] == "both"]
-    merged = merge(a, whole, pairs, union_only=True).collection()
-    at_once = dict(zip(merged.payload.column("id_b").to_pylist(), merged.ids.tolist(), strict=True))
-    rows = table(to)
-    assert {row["id_b"]: row["id"] for row in rows if row["id_b"] is not None} == {
-        name: its for name, its in at_once.items() if name is not None
-    }
-    of_a = {row["id_a"]: row["id"] for row in rows if row["origin"] == "a"}
-    assert all(its == (f"a:{name}" if name in alone else name) for name, its in of_a.items())
-    assert len({row["id"] for row in rows}) == len(rows) == appended.summary.rows
 
 
 def test_what_is_there_already_is_left_out(folder: Path, tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ import pytest
 from grown_papers import first_links, fitted, fitted_anew, grown_papers
 from veclink import Collection, Linker, Links, link
 from veclink.confidence import candidates
-from veclink.data.summary import Summary
 from veclink.errors import InputError
 
 SURE = 20
@@ -58,16 +57,6 @@ def test_new_rows_of_the_other_side_are_linked_alike() -> None:
     matched = turned.match(grown.new, side="b")
     assert (grown.partner[matched.pairs[:, 1]] == matched.pairs[:, 0]).mean() >= 0.92
     assert len(matched) >= 37 and matched.summary.n_b == 60
-
-
-def test_a_copy_of_a_row_that_is_known_takes_no_partner_away(saved: Path) -> None:
-    grown = grown_papers()
-    sure = first_links().pairs[:20]
-    linker = Linker.load(saved)
-    assert len(linker.match(grown.a[sure[:, 0]], against=grown.b)) <= 2
-    linker.update(new_a=np.concatenate([grown.a[sure[:, 0]], grown.new]))
-    kept = {tuple(pair) for pair in linker.links.pairs.tolist()}
-    assert {tuple(pair) for pair in sure.tolist()} <= kept
 
 
 def test_bare_rows_are_not_taken_in_twice(saved: Path, tmp_path: Path) -> None:
@@ -202,16 +191,6 @@ def test_a_batch_that_was_taken_in_is_known_whatever_came_after_it(saved: Path) 
     assert linker.knows(grown.new[:24]) is None and linker.knows(grown.a) is None
 
 
-def test_a_refit_links_all_rows_again_from_the_links_so_far() -> None:
-    grown = grown_papers()
-    linker = fitted().update(new_a=grown.new, refit=True)
-    pairs = linker.links.pairs
-    right = grown.right(linker.links.some(pairs[:, 0] >= 240, _count(linker, pairs[:, 0] >= 240)), 240)
-    assert right.sum() >= 37 and right.mean() >= 0.92
-    assert linker.knowledge.fitted_sizes[0] == 300
-    assert linker.match(grown.new[:1]).summary.n_b == 300
-
-
 def test_earlier_links_are_a_start_by_ids_and_are_not_believed() -> None:
     grown = grown_papers()
     ids = np.array([f"p{row}" for row in range(300)], dtype=object)
@@ -229,7 +208,3 @@ def test_earlier_links_are_a_start_by_ids_and_are_not_believed() -> None:
         link(whole, grown.b, continued=earlier, seeds=grown.seeds)
     with pytest.raises(InputError, match="had 240 when the links were made"):
         link(grown.a[:200], grown.b, continued=first_links())
-
-
-def _count(linker: Linker, chosen: np.ndarray) -> Summary:
-    return replace(linker.links.summary, n_links=int(chosen.sum()))

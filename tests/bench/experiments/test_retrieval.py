@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from veclink import merge
-from veclink_bench.experiments.retrieval import DEPTH, asked, documents_of, searched
-from veclink_bench.experiments.setup import Setup
+from veclink_bench.experiments.retrieval import DEPTH, documents_of, searched
 
 
 def ranked(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -47,13 +44,3 @@ def test_merged_rows_are_traced_to_their_documents() -> None:
     # the first link is right (document 10 in both), the second is wrong (11 and 21 are two documents)
     found = documents_of(merged, np.array([10, 11, 12]), np.array([10, 21, 22]))
     assert found.tolist() == [[10, -1], [21, 11], [22, -1], [12, -1]]
-
-
-def test_queries_are_left_out_until_enough_documents_answer_none(data: Path) -> None:
-    setup = Setup(data)
-    every = asked(setup, "papers", "mpnet", 420)
-    assert len(every.rows) == 40 and every.is_answer().sum() <= 0.55 * 420
-    few = asked(setup, "papers", "mpnet", 60)
-    assert 0 < len(few.rows) < 40 and few.is_answer().sum() <= 0.55 * 60
-    assert all(row < 60 for each in few.answers for row in each)
-    assert few.vectors(setup, "minilm").shape == (len(few.rows), 384)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from span_papers import all_papers, whole_cloud_pair
-from veclink.linkers.span import teaching
 from veclink.linkers.span.annealing import turned
 from veclink.linkers.span.constants import (
     SHARED_DIRECTIONS,
@@ -59,11 +58,3 @@ def test_an_alignment_that_is_a_seventh_right_ends_right(state: int) -> None:
 @pytest.mark.parametrize("state", [0, 1, 2])
 def test_an_alignment_that_is_all_wrong_stays_wrong(state: int) -> None:
     assert _share_right(taught(_paired(), _guess(0.0, state))) < 0.1
-
-
-@pytest.mark.parametrize("state", [1, 2])
-def test_where_little_is_right_it_takes_more_than_one_pass(monkeypatch: pytest.MonkeyPatch, state: int) -> None:
-    guess = _guess(0.08, state)
-    assert _share_right(taught(_paired(), guess)) > 0.9
-    monkeypatch.setattr(teaching, "TAUGHT_PASSES", 1)
-    assert _share_right(taught(_paired(), guess)) < 0.5
