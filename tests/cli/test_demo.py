@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from click import unstyle
 
 import span_papers
-from veclink.cli.terminal import Demo, print_demo
+from veclink.cli.terminal import Demo, told_demo
 from veclink.confidence.threshold import thresholds
 
 ROOT = Path(__file__).parents[2]
@@ -34,11 +35,10 @@ def test_the_pages_tell_what_the_demo_gives_today(demo: Demo) -> None:
 
 
 def test_demo_prints_titles_scores_and_the_next_command_within_80_columns(
-    demo: Demo, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    demo: Demo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    print_demo(demo)
-    printed = capsys.readouterr().out
+    printed = unstyle("\n".join(told_demo(demo)))
     assert max(len(line) for line in printed.splitlines() if "file://" not in line) <= 80
     words = " ".join(printed.split())
     for each in demo.shown:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from veclink.cli.terminal import print_column_scores, print_scores, print_thresholds
+from veclink.cli.terminal import told_column_scores, told_scores, told_thresholds
 from veclink.confidence.threshold import Threshold
 from veclink.data.agreement import Agreement, ColumnMatches, ColumnScores
 from veclink.data.pairs import score
@@ -27,23 +27,19 @@ def test_progress_never_reaches_stdout(capsys: pytest.CaptureFixture[str], monke
     assert "growing: iteration 1, 7 links, confidence 0.50" in told.err
 
 
-def test_the_table_says_what_a_wanted_precision_costs(capsys: pytest.CaptureFixture[str]) -> None:
-    print_thresholds([Threshold(0.99, 1234, 0.5), Threshold(0.9, 2000, None)])
-    lines = capsys.readouterr().out.splitlines()
+def test_the_table_says_what_a_wanted_precision_costs() -> None:
+    lines = "\n".join(told_thresholds([Threshold(0.99, 1234, 0.5), Threshold(0.9, 2000, None)])).splitlines()
     assert any(line.split() == ["0.99", "1,234", "50.0", "%"] for line in lines)
     assert any(line.split() == ["0.90", "2,000", "–"] for line in lines)
-    print_thresholds([], 2.4)
-    assert capsys.readouterr().out == ""
+    assert told_thresholds([], 2.4) == []
 
 
-def test_of_no_links_no_precision_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    print_scores(score([], [(0, 0)]), right=0, found=0, true=1)
-    assert capsys.readouterr().out.strip() == "There are no links, so no precision; the truth has 1 pair."
-    print_scores(score([(0, 0)], [(0, 0)]), right=1, found=1, true=1)
-    assert "1 of 1 link is right" in capsys.readouterr().out
+def test_of_no_links_no_precision_is_told() -> None:
+    none = told_scores(score([], [(0, 0)]), right=0, found=0, true=1)
+    assert none == ["There are no links, so no precision; the truth has 1 pair."]
+    assert told_scores(score([(0, 0)], [(0, 0)]), right=1, found=1, true=1)[1].startswith("1 of 1 link is right")
     matches = ColumnMatches(("title", "title"), np.array([[0, 0]]))
-    print_column_scores(ColumnScores(matches, Agreement("title", "title", 0, 0), 0))
-    told = " ".join(capsys.readouterr().out.split())
+    told = " ".join(told_column_scores(ColumnScores(matches, Agreement("title", "title", 0, 0), 0)))
     assert "no links with titles on both sides" in told and "%" not in told and "0 of the 1 pair of rows" in told
 
 

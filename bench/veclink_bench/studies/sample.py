@@ -13,8 +13,6 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import redirect_stdout
-from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from veclink import Links, open_collection, sample
-from veclink.cli.terminal import Demo, print_demo
+from veclink.cli.terminal import Demo, told_demo
 from veclink.data.pairs import resolve_pairs, score
 from veclink.files.atomic import written_whole
 from veclink_bench.arguments import parser
@@ -82,10 +80,7 @@ def _demo(links: Links) -> list[str]:
     """What `veclink demo` prints of these links, without single pairs."""
     truth = _truth()
     demo = Demo(links, score(links.pairs, truth), len(truth), int(links.evidence["given"].sum()), shown=[])
-    told = StringIO()
-    with redirect_stdout(told):
-        print_demo(demo)
-    return told.getvalue().splitlines()
+    return "\n".join(told_demo(demo)).splitlines()
 
 
 def _printed(folder: str, *arguments: object) -> list[str]:

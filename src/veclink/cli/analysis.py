@@ -175,7 +175,7 @@ def inspect(
             found = inspect_collection(opened(a, payload_a, payload=False, progress=listener))
         tell(asdict(found), _seen(found), as_json, quiet)
         return
-    from veclink.cli.terminal import print_probe
+    from veclink.cli.terminal import told_probe
     from veclink.probing import probe
 
     check_report(report, a, b, seeds, payload_a, payload_b)
@@ -192,7 +192,7 @@ def inspect(
     given = as_given(payload_a=payload_a, payload_b=payload_b, seeds=seeds)
     both = [without_secrets(a), without_secrets(b)]
     step = shlex.join(["veclink", "link", *both, *given, "-o", "links.parquet", "--report", "links.html"])
-    tell(looked.to_dict() | page, lambda: print_probe(looked, step, **page), as_json, quiet)
+    tell(looked.to_dict() | page, told_probe(looked, step, **page), as_json, quiet)
     if looked.verdict == "not linkable":
         raise typer.Exit(NO_TRUSTED_LINKS)
 

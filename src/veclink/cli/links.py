@@ -34,7 +34,6 @@ from veclink.cli.shared import (
     opened,
     opened_pair,
     option,
-    print_json,
     summary_values,
     tell,
     warn_of_payload,
@@ -109,19 +108,20 @@ def cut(
     judged = len(loaded) if loaded.considered is None else len(loaded.considered)
     told = {"output": output, "judged": judged, "before": len(loaded), **summary_values(chosen.summary)}
     warn_of_payload(chosen.summary, unsaid=quiet or as_json)
-    tell(told, lambda: _say_cut(loaded, chosen, judged, (source, output), precision), as_json, quiet)
+    tell(told, _told_cut(loaded, chosen, judged, (source, output), precision), as_json, quiet)
     if not judged or chosen.summary.verdict == NOT_LINKABLE:
         raise typer.Exit(NO_TRUSTED_LINKS)
 
 
-def _say_cut(loaded: Links, chosen: Links, judged: int, files: tuple[Path, str], precision: float | None) -> None:
-    from veclink.cli.terminal import caution_in_words
+def _told_cut(
+    loaded: Links, chosen: Links, judged: int, files: tuple[Path, str], precision: float | None
+) -> list[str]:
+    from veclink.cli.terminal import told_caution
 
     source, output = files
     if not judged:
         said = " ".join([f"the verdict is “{loaded.summary.verdict}”.", *loaded.summary.reasons])
-        typer.echo(f"{source} holds no pairs to choose from; {said}\nAn empty file was written to {output}.")
-        return
+        return [f"{source} holds no pairs to choose from; {said}", f"An empty file was written to {output}."]
     lines = [
         str(chosen.summary),
         f"{plural(len(chosen), 'link')} of {plural(judged, 'judged pair')} ({len(loaded):,} before), written to "
@@ -130,12 +130,12 @@ def _say_cut(loaded: Links, chosen: Links, judged: int, files: tuple[Path, str],
     if not chosen.summary.is_calibrated:
         lines.append(UNCALIBRATED)
     elif precision is not None:
-        lines += filter(None, [caution_in_words(chosen.summary.caution)])
+        lines += told_caution(chosen.summary.caution)
         if len(chosen) > len(loaded):
             lines.append("More pairs than before reach this precision: a run keeps the links of the largest F1.")
     if source.suffix.lower() == ".csv":
         lines.append(f"{source} holds links only: a larger choice needs the Parquet file of the run.")
-    typer.echo("\n".join(lines))
+    return lines
 
 
 def _to_store(
@@ -217,7 +217,14 @@ def review(
     path = journal or links.with_name(f"{links.name}.review.sqlite")
     kept_before = path.exists() or path.with_suffix(".jsonl").exists()
     if not len(found) and not kept_before:  # what was accepted before can still be linked again with
-        _say_nothing_to_review(found, links, as_json)
+        from veclink.report.words import advice_without_links, headline, shown_reasons
+
+        steps, summary = advice_without_links(found), found.summary
+        # the cause, which the reasons leave out
+        cause = [headline(found, None)[1]] if summary.is_open else []
+        lines = [f"There is nothing to review: {links} has no links, and no pairs that were judged.", *cause]
+        lines += [*shown_reasons(found), "Next:", *(f"  {step}" for step in steps)]
+        tell({"links": 0, "verdict": summary.verdict, "reasons": summary.reasons, "next": steps}, lines, as_json)
         raise typer.Exit(NO_TRUSTED_LINKS)
     for package in ("fastapi", "python_multipart", "uvicorn"):
         needed(package, "The review page", "veclink[review]")
@@ -253,19 +260,6 @@ def review(
             typer.echo(f"Stopped; {plural(len(kept.answers()), 'answer')} in {kept.path}.")
 
 
-def _say_nothing_to_review(links: Links, path: Path, as_json: bool) -> None:
-    from veclink.report.words import advice_without_links, headline, shown_reasons
-
-    steps = advice_without_links(links)
-    if as_json:
-        print_json({"links": 0, "verdict": links.summary.verdict, "reasons": links.summary.reasons, "next": steps})
-        return
-    # the cause, which the reasons leave out
-    cause = [headline(links, None)[1]] if links.summary.is_open else []
-    lines = [f"There is nothing to review: {path} has no links, and no pairs that were judged.", *cause]
-    typer.echo("\n".join([*lines, *shown_reasons(links), "Next:", *(f"  {step}" for step in steps)]))
-
-
 def evaluate(
     links: Path = argument(..., metavar="LINKS", help="Links, or any pairs: CSV or Parquet, columns a,b."),
     a: str | None = argument(None, metavar="A", help="With --by: the first collection."),
@@ -281,34 +275,29 @@ def evaluate(
     as_json: bool = AS_JSON,
 ) -> None:
     """Score links against known pairs, against other links, or by a column: precision, recall and F1."""
-    from veclink.cli.terminal import print_column_scores
+    from veclink.cli.terminal import told_column_scores, told_scores
+    from veclink.data.agreement import score_by_column
+    from veclink.data.pairs import read_pairs, score
+    from veclink.uses.linked_pairs import pairs_of
 
     if (truth is None) == (by is None):
         raise typer.BadParameter("Give either known pairs (--truth) or a column (--by), and not both.")
     if truth is not None:
         if a or payload_a or payload_b:
             raise typer.BadParameter("The collections and their payload are for --by; pairs are compared as they are.")
-        _against_pairs(links, truth, as_json)
+        # As text: what a CSV file holds as text, a Parquet file may hold as integers.
+        columns = (read_pairs(file, empty_ids=True) for file in (links, truth))
+        linked, true = ({(str(a), str(b)) for a, b in zip(*pair, strict=True)} for pair in columns)
+        if linked and not {a for a, _ in linked} & {a for a, _ in true}:
+            raise InputError(
+                f"{links} and {truth} have no value of a in common; give both in ids, or both in row numbers."
+            )
+        scores = score(list(linked), list(true))
+        counts = {"right": len(linked & true), "found": len(linked), "true": len(true)}
+        tell({**asdict(scores), **counts}, told_scores(scores, **counts), as_json)
         return
     if a is None or b is None or by is None:
         raise typer.BadParameter("With --by, name the two collections too: veclink eval LINKS A B --by title.")
-    from veclink.data.agreement import score_by_column
-    from veclink.uses.linked_pairs import pairs_of
-
     left, right = opened_pair(a, b, payload_a, payload_b)
     found = score_by_column(by, pairs_of(links, left, right, force=True)[0], left, right)
-    tell(found.to_dict(), lambda: print_column_scores(found), as_json)
-
-
-def _against_pairs(links: Path, truth: Path, as_json: bool) -> None:
-    from veclink.cli.terminal import print_scores
-    from veclink.data.pairs import read_pairs, score
-
-    # As text: what a CSV file holds as text, a Parquet file may hold as integers.
-    columns = (read_pairs(file, empty_ids=True) for file in (links, truth))
-    found, true = ({(str(a), str(b)) for a, b in zip(*pair, strict=True)} for pair in columns)
-    if found and not {a for a, _ in found} & {a for a, _ in true}:
-        raise InputError(f"{links} and {truth} have no value of a in common; give both in ids, or both in row numbers.")
-    scores = score(list(found), list(true))
-    counts = {"right": len(found & true), "found": len(found), "true": len(true)}
-    tell({**asdict(scores), **counts}, lambda: print_scores(scores, **counts), as_json)
+    tell(found.to_dict(), told_column_scores(found), as_json)

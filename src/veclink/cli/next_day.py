@@ -39,13 +39,12 @@ from veclink.cli.shared import (
     tell,
     warn,
 )  # fmt: skip
-from veclink.errors import InputError, named, plural, without_secrets
+from veclink.errors import InputError, plural, without_secrets
 from veclink.progress import showing_progress
 
 if TYPE_CHECKING:
     from veclink.data.collection import Collection
     from veclink.progress import ProgressListener
-    from veclink.uses.merging import Merged, MergeSummary
 
 HIDDEN_IS_UNKNOWN = (
     "How many objects of A would be lost to wrong links is not known: the probabilities of --method geh are shares of "
@@ -163,16 +162,16 @@ def merge(
         raise typer.BadParameter("--side and --against are about --append; leave them out.")
     if b is None or links is None:
         raise typer.BadParameter("Give A, B and --links; or new rows, --append and --linker.")
-    if dedupe:
-        check_table(Path(output), a, b, links, payload_a, payload_b)
-    else:
-        check_place(output, a, b, links, payload_a, payload_b)
-    options: dict[str, Any] = {
-        "map": map, "union_only": union_only or dedupe, "sure": probability, "random_state": random_state,
-        "skip_zero": skip_zero, "payload_a": payload_a, "payload_b": payload_b, "force": force,
-    }  # fmt: skip
+    inputs = (a, b, links, payload_a, payload_b)
+    check_table(Path(output), *inputs) if dedupe else check_place(output, *inputs)
     work = _dedupe if dedupe else _merge
-    told, lines = work((a, b, links), output, options, yes=yes, replace=replace, quiet=quiet)
+    with showing_progress(quiet=quiet) as listener:
+        options: dict[str, Any] = {
+            "map": map, "union_only": union_only or dedupe, "sure": probability, "random_state": random_state,
+            "skip_zero": skip_zero, "payload_a": payload_a, "payload_b": payload_b, "force": force,
+            "progress": listener,
+        }  # fmt: skip
+        told, lines = work((a, b, links), output, options, yes=yes, replace=replace, quiet=quiet)
     tell(told, lines, as_json, quiet)
 
 
@@ -209,28 +208,25 @@ def _merge(
     from veclink.uses.merging import merge as merged_of
 
     a, b, file = inputs
-    links = loaded(file)
-    with open_target(output, write=yes) as store, showing_progress(quiet=quiet) as listener:
+    links, shown = loaded(file), without_secrets(output)
+    with open_target(output, write=yes) as store:
         if not store.keeps_payload and store.address.path is not None:  # what is in the way is told before the work
             check_table_beside(store.address.path)
         in_the_way = None if replace else store.in_the_way()
         if yes and not replace:
             store.check_free()
-        merged = merged_of(a, b, links, progress=listener, **options)
-        summary = merged.summary
-        cost = hidden_by_wrong_links(summary.hidden) if are_calibrated(links) else HIDDEN_IS_UNKNOWN
+        merged = merged_of(a, b, links, **options)
+        cost = hidden_by_wrong_links(merged.summary.hidden) if are_calibrated(links) else HIDDEN_IS_UNKNOWN
         if yes:
             warn(cost, quiet=quiet)
-            merged.write(store, replace=replace, progress=listener)
-    told = _figures(merged, without_secrets(output), written=yes)
-    lines = _counted(summary)
-    if not yes and cost:
-        lines.append(cost)
+            merged.write(store, replace=replace, progress=options["progress"])
+    told: dict[str, Any] = {"output": shown, "written": yes, **asdict(merged.summary)}
+    lines = [str(merged.summary), *([cost] if cost and not yes else [])]
     if merged.translator is not None:
         told["translator"] = merged.translator.describe()
         if merged.translator.quality is not None:
             lines.append(merged.translator.quality.sentence())
-    return told, [*lines, _what_was_written(told["output"], yes, without_secrets(in_the_way or ""))]
+    return told, [*lines, _what_was_written(shown, yes, without_secrets(in_the_way or ""))]
 
 
 def _dedupe(
@@ -245,67 +241,30 @@ def _dedupe(
     is_there = Path(output).exists() and not replace
     if yes and is_there:
         raise InputError(f"{output} is there already; choose another name, or replace it (--replace).")
-    with showing_progress(quiet=quiet) as listener:
-        merged = merged_of(a, b, loaded(file), progress=listener, **options)
+    merged = merged_of(a, b, loaded(file), **options)
     if yes:
         write_table(Path(output), merged.columns())
     rows, linked = len(merged.a), merged.summary.linked
     said = f"{linked:,} of the {rows:,} rows of A are in B already, {rows - linked:,} are new."
-    return _figures(merged, output, written=yes), [said, _what_was_written(output, yes, output if is_there else "")]
+    told = {"output": output, "written": yes, **asdict(merged.summary)}
+    return told, [said, _what_was_written(output, yes, output if is_there else "")]
 
 
 def _append(rows: Collection, output: str, folder: Path, asked: dict[str, Any], *, yes: bool, quiet: bool) -> Told:
     """Append new rows to a merged collection, or say what that would do."""
     from veclink.uses.appending import append
     from veclink.uses.linker import Linker
-    from veclink.uses.merged_rows import AS_THEY_ARE
 
     appended = append(rows, output, Linker.load(folder), **asked)
-    told, shown, side = appended.summary, without_secrets(output), asked["side"].upper()
+    told, shown = appended.summary, without_secrets(output)
     cost = hidden_by_wrong_links(told.hidden) if told.joined else ""
     if yes:
         warn(cost, quiet=quiet)
         appended.write(output)
-    lines = [
-        f"{told.rows:,} rows: {told.new:,} new ones of {side}, {told.joined:,} of {side} joined to rows "
-        f"that were there; {told.there:,} were in it already."
-    ]
-    if told.ids_of_a != AS_THEY_ARE:
-        other = "other rows have" if side == "A" else "new rows of B have"
-        lines.append(f"Rows of A whose ids {other} too are written {told.ids_of_a}; `id_a` holds them as they were.")
-    if told.filled:
-        lines.append(f"{told.filled:,} of those that were in it already get values that they lacked.")
-    if told.lacking:
-        lines.append(
-            f"Rows of {side} there have {named(told.lacking)}, which the new ones lack; the same command with "
-            f"--payload-{asked['side']} gives them these, now or later."
-        )
-    if not yes and cost:
-        lines.append(cost)
     same = f"Nothing was written: {shown} has all of these rows already."
+    lines = [str(told), *([cost] if cost and not yes else [])]
     lines.append(_what_was_written(shown, yes, "") if told.changes else same)
     return {"output": shown, "written": yes and told.changes, **asdict(told)}, lines
-
-
-def _figures(merged: Merged, output: str, *, written: bool) -> dict[str, Any]:
-    return {"output": output, "written": written, **asdict(merged.summary)}
-
-
-def _counted(summary: MergeSummary) -> list[str]:
-    from veclink.uses.merged_rows import AS_THEY_ARE
-
-    kind = "as they are" if summary.space == "both" else "translated into B's space"
-    lines = [
-        f"{summary.rows:,} rows: {summary.from_b:,} of B, {summary.linked:,} of them linked to a row of A, and "
-        f"{summary.rows - summary.from_b:,} of A {kind}."
-    ]
-    if summary.ids_of_a != AS_THEY_ARE:
-        lines.append(
-            f"A's ids are written {summary.ids_of_a}, as B has some of them too; `id_a` holds them as they were."
-        )
-    if summary.unsure:
-        lines.append(f"{summary.unsure:,} links are too improbable to make two rows one.")
-    return lines
 
 
 def hidden_by_wrong_links(hidden: float | None) -> str:

@@ -7,7 +7,7 @@ import math
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -142,12 +142,12 @@ def as_given(**options: Path | None) -> list[str]:
     return [str(part) for each in named for part in each]
 
 
-def tell(values: dict[str, Any], text: list[str] | Callable[[], None], as_json: bool, quiet: bool = False) -> None:
+def tell(values: dict[str, Any], lines: list[str], as_json: bool, quiet: bool = False) -> None:
     """Print a result on stdout: as one JSON object, as text, or not at all."""
     if as_json:
         print_json(values)
     elif not quiet:
-        text() if callable(text) else typer.echo("\n".join(text))
+        typer.echo("\n".join(lines))
 
 
 def print_json(value: dict[str, Any]) -> None:

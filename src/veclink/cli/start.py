@@ -59,7 +59,7 @@ def demo(
     quiet: bool = QUIET,
 ) -> None:
     """Link the bundled sample, 3,000 papers embedded by two models, check the result, and write a report of it."""
-    from veclink.cli.terminal import print_demo, run_demo
+    from veclink.cli.terminal import run_demo, told_demo
     from veclink.confidence.threshold import thresholds
 
     check_report(report)
@@ -72,7 +72,7 @@ def demo(
         "thresholds": [asdict(line) for line in thresholds(result.links)],
         "links": [asdict(each) for each in result.shown],
     }
-    tell(told, lambda: print_demo(result), as_json, quiet)
+    tell(told, told_demo(result), as_json, quiet)
 
 
 def link(
@@ -134,6 +134,7 @@ def link(
 
     Known pairs help (--seeds), but are optional. Exit code 3 says that no trustworthy links were found.
     """
+    from veclink.cli.terminal import told_thresholds
     from veclink.confidence.threshold import thresholds
     from veclink.linkers.linking import METHODS, with_agreement
     from veclink.linkers.linking import link as find_links
@@ -149,7 +150,11 @@ def link(
     check_links_file(output, columns, *inputs)
     check_report(report, *inputs)
     if save_linker is not None:
-        _check_linker_folder(save_linker, method, one_to_one)
+        from veclink.uses.linker import check_place
+
+        if method != "span" or not one_to_one:
+            raise typer.BadParameter("needs --method span and one-to-one links.", param_hint="--save-linker")
+        check_place(save_linker)
     check_apart([output, report], save_linker, checkpoint)
     running: dict[str, Any] = {
         "memory": memory, "device": device, "threads": threads, "random_state": random_state, "skip_zero": skip_zero,
@@ -181,47 +186,27 @@ def link(
     places = {"output": output, "report": report, "linker": folder}
     files = {name: str(path) for name, path in places.items() if path is not None}
     ids_from = {side: each.ids_from for side, each in (("a", left), ("b", right)) if each.ids_from is not None}
-    told = {**files, **summary_values(links.summary), "thresholds": [asdict(line) for line in thresholds(links)]}
+    table = thresholds(links)
+    told = {**files, **summary_values(links.summary), "thresholds": [asdict(line) for line in table]}
     warn_of_payload(links.summary, unsaid=quiet or as_json)
-
-    def say() -> None:
-        payloads = as_given(payload_a=payload_a, payload_b=payload_b)
-        step_files = [without_secrets(a), without_secrets(b), *payloads]
-        steps = _next_steps(links, step_files, files, is_cut=precision is not None, skip_zero=skip_zero)
-        _print(links, files, ids_from, steps)
-
-    tell(told | {"ids_from": ids_from}, say, as_json, quiet)
+    given = [without_secrets(a), without_secrets(b), *as_given(payload_a=payload_a, payload_b=payload_b)]
+    lines = [str(links.summary), *told_thresholds(table, links.summary.caution)]
+    lines += [f"The ids of {side.upper()} are those of {file}." for side, file in ids_from.items()]
+    lines += _told_files(links, given, files, is_cut=precision is not None, skip_zero=skip_zero)
+    tell(told | {"ids_from": ids_from}, lines, as_json, quiet)
     if is_refused:
         raise typer.Exit(NO_TRUSTED_LINKS)
 
 
-def _check_linker_folder(folder: Path, method: str, one_to_one: bool) -> None:
-    from veclink.uses.linker import check_place
-
-    if method != "span" or not one_to_one:
-        raise typer.BadParameter("needs --method span and one-to-one links.", param_hint="--save-linker")
-    check_place(folder)
-
-
-def _print(links: Links, files: dict[str, str], ids_from: dict[str, str], steps: list[str]) -> None:
-    from veclink.cli.terminal import print_thresholds
-    from veclink.confidence.threshold import thresholds
-
-    typer.echo(str(links.summary))
-    print_thresholds(thresholds(links), links.summary.caution)
-    for side, file in ids_from.items():
-        typer.echo(f"The ids of {side.upper()} are those of {file}.")
-    typer.echo(f"Written to {files['output']}.")
+def _told_files(links: Links, given: list[str], files: dict[str, str], *, is_cut: bool, skip_zero: bool) -> list[str]:
+    """What was written, and what to do with the links; what is in the way is said in the reasons above."""
+    lines = [f"Written to {files['output']}."]
     if files["output"].lower().endswith(".csv") and len(links):
-        typer.echo(CSV_IS_SHORT if links.summary.is_calibrated else VOTES_ARE_ELSEWHERE)
+        lines.append(CSV_IS_SHORT if links.summary.is_calibrated else VOTES_ARE_ELSEWHERE)
     if "report" in files:
-        typer.echo(f"The report is {files['report']}; open it in a browser.")
-    if len(links):
-        typer.echo("\n".join(["Next:", *steps]))
-
-
-def _next_steps(links: Links, given: list[str], files: dict[str, str], *, is_cut: bool, skip_zero: bool) -> list[str]:
-    """What to do with the links, or about them; what is in the way is said in the reasons above."""
+        lines.append(f"The report is {files['report']}; open it in a browser.")
+    if not len(links):
+        return lines
     shown, output = shlex.join(given), shlex.quote(files["output"])
     prepared = f"{shown} --skip-zero" if skip_zero else shown  # for commands that would stop at a zero vector too
     steps = [] if "report" in files else [f"  see them:        veclink report {output} {shown} -o links.html"]
@@ -233,4 +218,4 @@ def _next_steps(links: Links, given: list[str], files: dict[str, str], *, is_cut
         steps.append(f"  link new rows:   veclink match NEW{named} --linker {shlex.quote(files['linker'])} -o new.csv")
     if links.summary.verdict_in_words == "linkable":
         steps.append(f"  make one store:  veclink merge {prepared} --links {output} -o merged.parquet --yes")
-    return steps
+    return [*lines, "Next:", *steps]

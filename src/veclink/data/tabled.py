@@ -41,6 +41,23 @@ class Tabled:
         return self.table().__arrow_c_stream__(requested_schema)
 
 
+class Told:
+    """A result that a person is told the same of in a terminal and in a notebook: a headline, then figures by name."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def headline(self) -> str: ...
+
+        def figures(self) -> list[tuple[str, str]]: ...
+
+    def __str__(self) -> str:
+        return "\n".join([self.headline, *(f"  {name}: {value}" for name, value in self.figures())])
+
+    def _repr_html_(self) -> str:
+        return card(self.headline, self.figures(), (), ())
+
+
 FIRST = 5
 """Rows of a table that are shown."""
 

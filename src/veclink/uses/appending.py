@@ -19,15 +19,24 @@ import pyarrow as pa
 
 from veclink.data.collection import Collection, numbers
 from veclink.data.links import Links
-from veclink.data.tabled import card
-from veclink.errors import InputError, ShuffledPayloadWarning, WrongLinksWarning, named, without_secrets
+from veclink.data.tabled import Told
+from veclink.errors import InputError, ShuffledPayloadWarning, WrongLinksWarning, named
 from veclink.geometry.clouds import fitted
 from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores import open_store
 from veclink.stores.opening import address_of, open_collection
 from veclink.stores.protocol import BATCH, Batch
 from veclink.uses.linker import Linker
-from veclink.uses.merged_rows import NEEDED, Placed, grown, ids_with_b, joined_ids, lacking_columns, misfit_of
+from veclink.uses.merged_rows import (
+    AS_THEY_ARE,
+    NEEDED,
+    Placed,
+    grown,
+    ids_with_b,
+    joined_ids,
+    lacking_columns,
+    misfit_of,
+)
 from veclink.uses.merging import DEFAULT_SURE
 from veclink.uses.translating import Source
 
@@ -40,7 +49,7 @@ BY_CHANCE = 0.05
 
 
 @dataclass(frozen=True)
-class AppendSummary:
+class AppendSummary(Told):
     """What is appended, in figures.
 
     Attributes
@@ -74,7 +83,18 @@ class AppendSummary:
     def headline(self) -> str:
         """Rows in words."""
         were_there = f"{self.joined:,} joined to rows that were there, {self.there:,} in it already"
-        return f"{self.rows:,} rows: {self.new:,} new, {were_there}"
+        return f"{self.rows:,} rows: {self.new:,} new, {were_there}."
+
+    def figures(self) -> list[tuple[str, str]]:
+        """What else there is to know of them, by name."""
+        told = []
+        if self.ids_of_a != AS_THEY_ARE:
+            told.append(("Ids of A that others have", f"written {self.ids_of_a}; `id_a` holds them as they were"))
+        if self.filled:
+            told.append(("Rows in it already that get values they lacked", f"{self.filled:,}"))
+        if self.lacking:
+            told.append(("Columns that the new rows lack, and can be given now or later", named(self.lacking)))
+        return told
 
     @property
     def changes(self) -> bool:
@@ -103,21 +123,10 @@ class Appended:
     _state: str  # of the place, when it was read
 
     def __repr__(self) -> str:
-        return f"Appended({self.summary.headline}; {self._is_written()})"
+        return f"Appended({self.summary.headline})"
 
     def _repr_html_(self) -> str:
-        told = self.summary
-        figures = [("In the merged collection", without_secrets(str(self.place))), ("Now", self._is_written())]
-        if told.filled:
-            figures.append(("Rows there that get values they lacked", f"{told.filled:,}"))
-        if told.lacking:
-            figures.append(("Columns that the new rows lack", named(told.lacking)))
-        if told.joined:
-            figures.append(("Joined rows that are expected to be wrong", f"{told.hidden:.1f}"))
-        return card(told.headline, figures, (), ())
-
-    def _is_written(self) -> str:
-        return "nothing is written before write()" if self.summary.changes else "there is nothing to write"
+        return self.summary._repr_html_()
 
     def batches(self) -> Iterator[Batch]:
         """All rows, some thousand at a time."""

@@ -18,7 +18,7 @@ import pyarrow as pa
 from veclink.data.collection import Collection, numbers
 from veclink.data.links import Links
 from veclink.data.pairs import one_to_one
-from veclink.data.tabled import Tabled, card
+from veclink.data.tabled import Tabled, Told
 from veclink.errors import InputError, ShuffledPayloadWarning, WrongLinksWarning
 from veclink.files.memory import forget_pages
 from veclink.geometry.clouds import fitted, prepare
@@ -29,7 +29,7 @@ from veclink.stores.opening import check_free, open_collection
 from veclink.stores.protocol import Batch, Store
 from veclink.uses.linked_pairs import GivenLinks, are_calibrated, loaded, pairs_of
 from veclink.uses.maps import DEFAULT_MAP
-from veclink.uses.merged_rows import joined_ids, joined_table, names, payload_misfit, table_beside
+from veclink.uses.merged_rows import AS_THEY_ARE, joined_ids, joined_table, names, payload_misfit, table_beside
 from veclink.uses.translating import Source, Translator, check_map, fit_translator, paired_rows
 
 BATCH_BYTES = 8 << 20
@@ -76,7 +76,7 @@ class MergeOptions:
 
 
 @dataclass(frozen=True)
-class MergeSummary:
+class MergeSummary(Told):
     """Counts of a merged collection: rows = from_b + translated; linked are those of B that are in A too.
 
     hidden: how many rows of A are expected to be hidden by a wrong link, Σ(1 − probability) of the links that make two
@@ -98,6 +98,22 @@ class MergeSummary:
     ids_of_a: str
     warning: str | None = None
     payload_warning: str | None = None
+
+    @property
+    def headline(self) -> str:
+        """Rows in words."""
+        kind = "as they are" if self.space == "both" else "translated into B's space"
+        linked = f"{self.from_b:,} of B, {self.linked:,} of them linked to a row of A"
+        return f"{self.rows:,} rows: {linked}, and {self.rows - self.from_b:,} of A {kind}."
+
+    def figures(self) -> list[tuple[str, str]]:
+        """What else there is to know of them, by name."""
+        told = []
+        if self.ids_of_a != AS_THEY_ARE:
+            told.append(("Ids of A that B has too", f"written {self.ids_of_a}; `id_a` holds them as they were"))
+        if self.unsure:
+            told.append(("Links too improbable to make two rows one", f"{self.unsure:,}"))
+        return [*told, *(("Warning", each) for each in (self.warning, self.payload_warning) if each is not None)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,14 +167,7 @@ class Merged(Tabled):
         return {"a": names(self.a), "b": found, "probability": chance}
 
     def _repr_html_(self) -> str:
-        summary = self.summary
-        headline = f"{summary.rows:,} rows: {summary.from_b:,} of B, {summary.translated:,} of A alone"
-        figures = [("In both", f"{summary.linked:,}"), ("Dimensions", f"{summary.dimension:,}")]
-        if summary.unsure:
-            figures.append(("Links too unsure to join rows, whose objects stand here twice", f"{summary.unsure:,}"))
-        if summary.warning is not None:
-            figures.append(("Warning", summary.warning))
-        return card(headline, figures, (), ())
+        return self.summary._repr_html_()
 
     def payload(self, start: int, stop: int) -> pa.Table:
         """What rows start…stop−1 are, see `joined_table`."""
