@@ -44,12 +44,11 @@ class Tabled:
 class Told:
     """A result that a person is told the same of in a terminal and in a notebook: a headline, then figures by name."""
 
-    if TYPE_CHECKING:
+    headline: str
 
-        @property
-        def headline(self) -> str: ...
-
-        def figures(self) -> list[tuple[str, str]]: ...
+    def figures(self) -> list[tuple[str, str]]:
+        """What is told below the headline."""
+        raise NotImplementedError
 
     def __str__(self) -> str:
         return "\n".join([self.headline, *(f"  {name}: {value}" for name, value in self.figures())])

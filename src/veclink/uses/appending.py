@@ -80,7 +80,7 @@ class AppendSummary(Told):
     payload_warning: str | None = None
 
     @property
-    def headline(self) -> str:
+    def headline(self) -> str:  # type: ignore[override]
         """Rows in words."""
         were_there = f"{self.joined:,} joined to rows that were there, {self.there:,} in it already"
         return f"{self.rows:,} rows: {self.new:,} new, {were_there}."

@@ -100,7 +100,7 @@ class MergeSummary(Told):
     payload_warning: str | None = None
 
     @property
-    def headline(self) -> str:
+    def headline(self) -> str:  # type: ignore[override]
         """Rows in words."""
         kind = "as they are" if self.space == "both" else "translated into B's space"
         linked = f"{self.from_b:,} of B, {self.linked:,} of them linked to a row of A"
