@@ -50,7 +50,6 @@ TIERS = {
     "linkers/test_seeds_by.py": "runs",
     "linkers/span/test_linker.py": "runs",
     "linkers/span/test_mapped.py": "runs",
-    "linkers/span/test_attempts.py": "runs",
     "linkers/span/test_starts.py": "runs",
     "matching/test_triton_kernel.py": "extras",
     "probing/test_probe.py": "runs",

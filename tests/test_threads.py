@@ -38,15 +38,6 @@ def test_threads_are_those_asked_for_else_those_of_the_environment_else_the_core
     assert thread_count() == 3
 
 
-@pytest.mark.parametrize("wrong", ["none", "0", "-2", "1.5"])
-def test_a_number_of_threads_that_is_none_is_refused(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VECLINK_THREADS", wrong)
-    with pytest.raises(InputError, match=r"VECLINK_THREADS is .*whole number from 1"):
-        thread_count()
-    with pytest.raises(InputError, match="whole number from 1"), computing(0):
-        pass
-
-
 def test_blas_has_one_thread_while_something_is_computed_and_its_own_again_when_all_is_done() -> None:
     with threadpool_limits(2, user_api="blas"):
         with computing():
@@ -81,18 +72,6 @@ def test_an_error_of_any_thread_is_told() -> None:
 
     with computing(4), pytest.raises(InputError, match="Row 90"):
         share(loop, 100, step=10)
-
-
-def test_work_inside_shared_work_ends() -> None:
-    """More waiting parts than threads: none waits for one that has no thread."""
-    done = np.zeros((8, 8), int)
-
-    def inner(row: int, start: int, stop: int) -> None:
-        done[row, start:stop] += 1
-
-    with computing(2):
-        share(lambda row, _: share(lambda start, stop: inner(row, start, stop), 8, step=1), 8, step=1)
-    assert (done == 1).all()
 
 
 def test_products_are_the_same_to_the_last_bit_whatever_the_number_of_threads() -> None:

@@ -6,10 +6,9 @@ PYTHONPATH=src:tests python tests/cli/test_bad_input.py    write them again, whe
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -266,36 +265,6 @@ def test_a_file_that_was_cut_off(tmp_path: Path, ending: str) -> None:
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(InputError, match=rf"A{ending}"):
         open_collection(path)
-
-
-@pytest.fixture
-def without_privilege(tmp_path: Path, ending: str) -> Iterator[Path]:
-    """A folder whose file cannot be read, for root too, who gives up the right for a while."""
-    folder = tmp_path / "closed"
-    folder.mkdir()
-    write(folder / f"A{ending}")
-    folder.chmod(0)
-    as_root = os.geteuid() == 0
-    if as_root:
-        os.seteuid(65534)
-    try:
-        yield folder
-    finally:
-        if as_root:
-            os.seteuid(0)
-        folder.chmod(0o700)
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_a_file_that_may_not_be_read(without_privilege: Path, ending: str) -> None:
-    with pytest.raises(InputError, match="Permission denied"):
-        open_collection(without_privilege / f"A{ending}")
-
-
-def test_two_vectors_repeated_on_both_sides_are_not_linkable_and_do_no_harm() -> None:
-    rng = np.random.default_rng(0)
-    a, b = (np.repeat(rng.standard_normal((2, d)).astype(np.float32), 60, axis=0) for d in (16, 24))
-    assert veclink.link(a, b, device="cpu").summary.verdict == "not linkable"
 
 
 @pytest.mark.parametrize(

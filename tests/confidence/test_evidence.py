@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -17,7 +16,6 @@ from packed_data import unpacked
 from toy_evidence import OF_NEIGHBOURHOODS, OF_SCORES, TOYS
 from veclink.confidence import evidence
 from veclink.confidence.evidence import Evidence, evidence_columns
-from veclink.confidence.explanations import against, in_words
 from veclink.data.links import Links
 from veclink.linkers.linking import link
 from veclink.report.content import gather
@@ -52,14 +50,6 @@ def toy_links(monkeypatch: pytest.MonkeyPatch) -> Links:
     """Both toys are in the registry while the test runs, which is all that is done for them."""
     monkeypatch.setattr(evidence, "REGISTRY", (*evidence.REGISTRY, *TOYS))
     return linked_with_toys()
-
-
-def doubtful_by(links: Links, entry: Evidence) -> Links:
-    """The links with a model in which only one kind of evidence counts, and always against."""
-    model = links.trace["model"]
-    weights = [float(name == entry.name) for name in model["features"]]
-    only = {**model, "weights": weights, "centre": [99.0] * len(weights)}
-    return replace(links, trace={**links.trace, "model": only})
 
 
 def new_link(links: Links) -> int:
@@ -97,13 +87,6 @@ class TestOneEntryIsEnough:
         toy_links.save(tmp_path / "links.csv", columns="all")
         saved = Links.load(tmp_path / "links.csv")
         assert np.array_equal(saved.evidence[toy.name], toy_links.evidence[toy.name], equal_nan=True)
-
-    def test_what_speaks_against_a_link_names_it(self, toy_links: Links, toy: Evidence) -> None:
-        i = new_link(toy_links)
-        doubtful = doubtful_by(toy_links, toy)
-        value = float(toy_links.evidence[toy.name][i])
-        assert [name for name, _ in against(doubtful, i)] == [toy.name]
-        assert in_words(doubtful, i) == f"The toy of {toy.name.removeprefix('toy_of_')} is at {value:.3f}."
 
     def test_the_report_holds_its_label_and_its_values(self, toy_links: Links, toy: Evidence) -> None:
         data = unpacked(gather(toy_links, None, None)["packed"])

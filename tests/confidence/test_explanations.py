@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 import span_papers
-from veclink.confidence.explanations import against, in_words, model_changes, typical
-from veclink.data.links import Links
-from veclink.data.summary import Summary
+from veclink.confidence.explanations import against, in_words, model_changes
 
 
 def test_what_speaks_against_a_link_is_what_lowers_its_odds() -> None:
@@ -59,37 +57,3 @@ def test_nothing_is_said_of_given_pairs_or_where_nothing_is_known(known: str) ->
     given = int(np.flatnonzero(links.evidence["given"])[0])
     least = len(links) - 1
     assert (in_words(links, given) if known == "given" else in_words(replace(links, trace={}), least)) == ""
-
-
-def ten_links(kept: int) -> Links:
-    """Links of falling probability, the first of them given; `kept` of the ten are above the threshold."""
-    probability = np.array([1.0, 0.99, 0.98, 0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5])
-    model = {"features": ["score", "density"], "weights": [2.0, -1.0], "centre": [0.5, 1.0], "scale": [0.5, 2.0]}
-
-    def made(n: int, considered: Links | None) -> Links:
-        columns = {
-            "score": np.linspace(0.9, 0.0, 10, dtype=np.float32)[:n],
-            "density": np.array([1, 1, 1, 1, 1, 1, 1, 2, 3, 0], np.float32)[:n],
-            "given": (np.arange(10) == 0)[:n],
-        }
-        pairs = np.column_stack([np.arange(n), np.arange(n)])
-        summary = Summary("span", 10, 10, n)
-        return Links(pairs, probability[:n], summary, columns, considered=considered, trace={"model": model})
-
-    return made(kept, made(10, None))
-
-
-@pytest.mark.parametrize(
-    ("kept", "sure", "doubtful", "expected"),
-    [
-        (8, 2, 1, [("sure", 2), ("sure", 4), ("doubtful", 6), ("left out", 8)]),
-        (8, 1, 3, [("sure", 3), ("doubtful", 5), ("doubtful", 6), ("doubtful", 7), ("left out", 8)]),
-        (3, 9, 9, [("sure", 1), ("sure", 2), ("left out", 3)]),
-        (10, 1, 1, [("sure", 3), ("doubtful", 7)]),
-        (8, 0, 0, [("left out", 8)]),
-    ],
-)
-def test_examples_are_evenly_spread_over_sure_and_doubtful_links(
-    kept: int, sure: int, doubtful: int, expected: list[tuple[str, int]]
-) -> None:
-    assert typical(ten_links(kept), sure, doubtful) == expected

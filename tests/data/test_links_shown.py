@@ -15,7 +15,6 @@ from veclink.data.links import Links
 from veclink.data.no_links import NO_LINKS_WITHOUT_SEEDS
 from veclink.data.summary import Summary
 from veclink.data.titles import texts_of
-from veclink.errors import InputError
 
 CATS, DOGS = (np.array(["", title, ""], object) for title in ("Cats & dogs", "Dogs"))
 
@@ -69,15 +68,6 @@ def test_links_are_an_arrow_table_to_whoever_reads_one() -> None:
     assert links.to_arrow().equals(read)
 
 
-def test_a_notebook_shows_verdict_estimates_and_first_links() -> None:
-    page = three_links()._repr_html_()
-    assert "3 links between 8 and 6 vectors: linkable" in page
-    assert "Estimated precision: 80.0 % (likely 70.0–90.0 %)" in page and "Estimated recall: 50.0 %" in page
-    assert "Few &lt;rows&gt;." in page
-    assert "<td>c</td><td>5</td><td>0.990</td><td>Cats &amp; dogs</td><td>Dogs</td>" in page
-    assert page.count("<tr>") == 4
-
-
 def test_a_summary_prints_what_the_notebook_shows() -> None:
     ranges = {"precision_range": (0.85, 0.93), "recall_range": (0.7, 0.9999), "overlap_range": (1300.0, 1555.0)}
     estimates = {"precision": 0.9, "recall": 0.8, "overlap": 1400.0}
@@ -98,24 +88,6 @@ def test_what_is_not_known_is_printed_before_the_verdict() -> None:
     reasons = (NO_LINKS_WITHOUT_SEEDS, "Give some.")
     told = str(Summary("span", 90, 80, 0, verdict="not linkable", reasons=reasons)).splitlines()
     assert told == [NO_LINKS_WITHOUT_SEEDS, "  Verdict: not linkable", "  Note: Give some."]
-
-
-def test_links_are_held_against_the_truth_by_id(tmp_path: Path) -> None:
-    links = three_links()
-    truth = [("c", 5), ("e", 1), ("h", 1), ("a", 2)]
-    scores = links.evaluate(truth)
-    assert (scores.precision, scores.recall) == (2 / 3, 2 / 4)
-    file = tmp_path / "truth.csv"
-    file.write_text("a,b\n" + "".join(f"{a},{b}\n" for a, b in truth))
-    assert links.evaluate(file) == scores
-    with pytest.raises(InputError, match="are not pairs"):
-        links.evaluate([1, 2, 3])
-
-
-def test_the_card_of_links_at_a_precision_keeps_the_titles() -> None:
-    links = three_links()
-    kept = replace(links, considered=links).at(precision=0.95)
-    assert len(kept) == 1 and kept[0].titles == ("Cats & dogs", "Dogs")
 
 
 def judged_links() -> Links:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from held_columns import holding, numbered
+from held_columns import holding
 from veclink.data.agreement import (
-    MIN_MATCHES,
     comparable_columns,
     match_column,
     normalised,
@@ -44,24 +43,6 @@ def test_only_values_that_are_unique_on_both_sides_make_pairs() -> None:
     b = holding(title=["shared!", "once", "ONCE", "", "Shared?", "alone"])
     found = match_column("title", a, b)
     assert found.pairs.tolist() == [[4, 5]] and found.name == "titles"
-
-
-def test_two_names_are_given_as_a_pair_or_with_an_equals_sign() -> None:
-    a, b = holding(title=numbered(3), **{"x=y": numbered(3)}), holding(label=numbered(3), **{"x=y": numbered(3)})
-    for column in (("title", "label"), "title=label"):
-        found = match_column(column, a, b)
-        assert (found.columns, len(found)) == (("title", "label"), 3)
-    assert match_column("x=y", a, b).columns == ("x=y", "x=y"), "a column may be called so"
-
-
-def test_auto_takes_the_column_with_the_most_matches_and_none_with_too_few() -> None:
-    titles, urls = numbered(20), numbered(20, "https://x.org/")
-    a = holding(Title=titles, url=urls, note=titles)
-    b = holding(name=titles[:15] + ["other"] * 5, url=urls[:9] + [None] * 11, note=titles)
-    assert match_column("auto", a, b).columns == ("Title", "name")
-    few = holding(title=titles[: MIN_MATCHES - 1])
-    assert match_column("auto", a, few) is None and match_column("auto", a, holding(4)) is None
-    assert match_column("auto", a, holding(title=titles[:MIN_MATCHES])).columns == ("Title", "title")
 
 
 def test_columns_are_compared_by_names_that_mean_the_same_and_never_numbers_that_only_count() -> None:

@@ -120,10 +120,3 @@ def test_a_full_disk_is_one_sentence_and_what_was_there_stays(
     code, said = alone(run, name, papers, folder, 0)
     assert code == 0, said
     assert found(name, folder) not in (before, NOTHING)
-
-
-@pytest.mark.parametrize("largest", [400])
-def test_sqlite_says_that_there_is_no_room_however_little_there_is(papers: Path, tmp_path: Path, largest: int) -> None:
-    # less than a page of SQLite, and more than the sentence, which goes to a file as well
-    code, said = alone(run, "export to sqlite", papers, tmp_path, largest)
-    assert code == 1 and "there seems to be no room" in said, said

@@ -87,14 +87,6 @@ def test_a_replacement_killed_at_any_step_leaves_the_older_or_the_new_folder(tmp
         assert not [path for path in folder.parent.rglob(".*/*")]
 
 
-def test_where_folders_cannot_be_exchanged_they_are_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("veclink.files.atomic._exchanged", lambda one, other: False)
-    write(f"parquet://{tmp_path}/papers", OLD)
-    write(f"parquet://{tmp_path}/papers", NEW, replace=True)
-    assert np.array_equal(open_collection(tmp_path / "papers").vectors, NEW)
-    assert [path.name for path in tmp_path.iterdir()] == ["papers"]
-
-
 @pytest.mark.parametrize("replace", [False, True])
 def test_a_folder_with_other_files_is_never_replaced(tmp_path: Path, replace: bool) -> None:
     (tmp_path / "photos/2019").mkdir(parents=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from veclink.errors import InputError
-from veclink.files.tables import csv_text, read_columns, read_csv, readable, write_table
+from veclink.files.tables import read_columns, read_csv, write_table
 
 TEXT = np.array(["plain", "a,b", 'said "so"', "two\nlines", "lone\rreturn", "ä 日本 🙂"], dtype=object)
 
@@ -40,11 +38,6 @@ def test_formats_are_those_of_csv_only(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "table.parquet").column("near").to_numpy() == columns["near"]
 
 
-def test_the_text_of_csv_is_read_by_others() -> None:
-    rows = [("1", "lone\rreturn"), ("2", "a,b")]
-    assert list(csv.reader(io.StringIO(csv_text(("a", "b"), rows), newline=""))) == [["a", "b"], *map(list, rows)]
-
-
 def test_lines_that_are_too_short_or_empty(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("a,b\n1,2\n\n3\n")
@@ -52,9 +45,3 @@ def test_lines_that_are_too_short_or_empty(tmp_path: Path) -> None:
     assert table.values == {"a": ["1", "3"], "b": ["2", None]} and list(table.places) == [2, 4]
     with pytest.raises(InputError, match="0 values in line 3 and 2 columns"):
         read_csv(path, whole=True)
-
-
-def test_an_error_of_reading_says_the_trouble_the_reason_and_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"^It cannot be read \(No such file or directory\); check it\.$"):
-        with readable("It cannot be read", "check it"):
-            read_csv(tmp_path / "none.csv")

@@ -51,12 +51,3 @@ def test_anchors_of_a_column_are_a_part_that_is_drawn_the_same_way_and_may_be_wr
     assert len(found) == MAX_FROM_COLUMN and not found.trusted and found.name == "equal titles"
     assert np.array_equal(found.pairs, anchors_from_column(cloud, cloud, matches, 0).pairs)
     assert not np.array_equal(found.pairs, anchors_from_column(cloud, cloud, matches, 1).pairs)
-
-
-def test_anchors_of_a_column_leave_out_vectors_that_were_skipped() -> None:
-    vectors = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
-    vectors[2] = 0
-    cloud = prepare(Collection.from_array(vectors), skip_zero=True)
-    matches = ColumnMatches(("title", "title"), np.array([[1, 3], [2, 4], [5, 2], [3, 1]]))
-    found = anchors_from_column(cloud, cloud, matches, 0)
-    assert np.array_equal(cloud.rows[found.pairs], [[1, 3], [3, 1]])

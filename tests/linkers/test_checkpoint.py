@@ -17,12 +17,9 @@ import pytest
 from small_papers import small_papers
 from span_papers import Papers
 from veclink.confidence import candidates
-from veclink.data.collection import Collection
 from veclink.data.links import Links
-from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers import checkpoint
-from veclink.linkers.anchors import anchors_from_pairs
-from veclink.linkers.checkpoint import Checkpoint, fingerprint
+from veclink.linkers.checkpoint import Checkpoint
 from veclink.linkers.linking import link
 from veclink.progress import Progress
 
@@ -142,28 +139,6 @@ def test_a_checkpoint_of_other_vectors_is_neither_used_nor_removed(folder: Path)
     link(changed, papers.b, seeds=papers.seeds, checkpoint=folder / "kept", progress=told.append, device="cpu")
     assert any(each.stage == "growing" for each in told)
     assert sorted((folder / "kept").iterdir()) == others
-
-
-def test_the_fingerprint_differs_where_inputs_start_or_options_do() -> None:
-    papers = some_papers()
-
-    def clouds(a: np.ndarray) -> tuple[Cloud, Cloud]:
-        return prepare(Collection.from_array(a)), prepare(Collection.from_array(papers.b))
-
-    a, b = clouds(papers.a)
-    seeds = [anchors_from_pairs(a, b, papers.seeds[first:]) for first in (0, 1)]
-    changed = papers.a.copy()
-    changed[77] = changed[78]
-    names = [
-        fingerprint(a, b, seeds[0], {"random_state": 0}),
-        fingerprint(a, b, seeds[0], {"random_state": 1}),
-        fingerprint(a, b, seeds[1], {"random_state": 0}),
-        fingerprint(a, b, None, {"random_state": 0}),
-        fingerprint(*clouds(changed), seeds[0], {"random_state": 0}),
-        fingerprint(*clouds(papers.a.astype(np.float64)), seeds[0], {"random_state": 0}),
-    ]
-    assert len(set(names)) == len(names)
-    assert fingerprint(*clouds(papers.a.copy()), seeds[0], {"random_state": 0}) == names[0]
 
 
 def odd_arrays(array: np.ndarray, draw: np.random.Generator) -> np.ndarray:

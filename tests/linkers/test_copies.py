@@ -52,12 +52,3 @@ def test_otherwise_all_rows_of_a_group_are_linked() -> None:
     twice = [(a, b) for a, b in pairs if b < count]
     assert len(twice) > 20 and all((a, b + n_b) in pairs for a, b in twice)
     assert "are copies of other rows, and linked like those." in links.summary.reasons[-1]
-
-
-def test_a_seed_that_names_a_copy_counts_for_its_group() -> None:
-    papers = some_papers()
-    n_b = len(papers.b)
-    b = np.concatenate([papers.b, papers.b])
-    seeds = papers.truth[:15] + np.array([0, n_b])
-    links = link(papers.a, b, seeds=seeds, device="cpu")
-    assert links.evidence["given"].sum() == 15

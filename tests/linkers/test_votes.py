@@ -18,19 +18,6 @@ def _array(pairs: list[tuple[int, int]]) -> np.ndarray:
     return np.array(pairs, np.int64).reshape(-1, 2)
 
 
-@given(st.lists(st.tuples(PAIRS, st.integers(1, 5)), min_size=1, max_size=6))
-def test_views_counted_together_count_as_one_after_another(views: list[tuple[list[tuple[int, int]], int]]) -> None:
-    together, in_turn = Votes(n_b=8), Votes(n_b=8)
-    arrays = [_array(pairs) for pairs, _ in views]
-    scores = [np.sqrt(1.0 + pairs[:, 0] + 3 * pairs[:, 1]) for pairs in arrays]
-    for (_, times), pairs, score in zip(views, arrays, scores, strict=True):
-        in_turn.add(pairs, score, times=times)
-    repeats = np.repeat([times for _, times in views], [len(pairs) for pairs in arrays])
-    together.add(np.concatenate(arrays), np.concatenate(scores), times=repeats)
-    assert np.array_equal(together.keys, in_turn.keys) and np.array_equal(together.counts, in_turn.counts)
-    assert np.array_equal(together.mean_scores(), in_turn.mean_scores())
-
-
 @given(st.lists(st.tuples(PAIRS, st.integers(1, 5)), max_size=6))
 def test_votes_count_every_proposal_of_every_view(views: list[tuple[list[tuple[int, int]], int]]) -> None:
     votes = Votes(n_b=8)

@@ -92,18 +92,6 @@ def test_inner_products_where_the_rows_lie_are_those_of_gathered_rows(n1, n2, di
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-7)
 
 
-def test_pairs_above_are_those_of_the_product(monkeypatch):
-    left, right = (torch.from_numpy(unit_rows(n, 20, seed=n)).half() for n in (130, 97))
-    product = left.float() @ right.float().T
-    monkeypatch.setattr(triton_kernel, "SLAB", 64)
-    least = product.topk(4, dim=1).values[:, -1] + 1e-3
-    row, column = triton_kernel.pairs_above(left, right, least)
-    found = torch.zeros(product.shape, dtype=torch.bool)
-    found[row, column] = True
-    assert len(row) == found.sum() == (product > least[:, None]).sum() > 300
-    assert torch.equal(found, product > least[:, None])
-
-
 @pytest.mark.parametrize("q, n, k", [(333, 700, 10), (3, 40, 10), (130, 64, 1)])
 def test_the_quick_search_finds_what_it_finds_in_torch(q, n, k):
     queries, others = (torch.from_numpy(unit_rows(rows, 24, seed=rows)).half().float() for rows in (q, n))

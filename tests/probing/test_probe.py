@@ -15,7 +15,6 @@ import span_papers
 import veclink
 from veclink import Collection
 from veclink.cli.app import app
-from veclink.data.no_links import NO_LINKS_WITHOUT_SEEDS
 from veclink.data.pairs import score
 from veclink.geometry.clouds import prepare
 from veclink.probing import Probe, probe, verdict_of_start
@@ -84,14 +83,6 @@ def test_one_model_on_both_sides_needs_no_linking() -> None:
     assert found.same_space.identical == pytest.approx(400 / 1200, abs=0.01)
 
 
-def test_two_models_of_one_dimension_are_not_taken_for_one() -> None:
-    papers = span_papers.all_papers()
-    turn, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((768, 384)))
-    found = probe(papers.a, papers.b @ turn.astype(np.float32), forecast=False)
-    assert found.same_space.score is not None and found.same_space.score < 0.5
-    assert found.verdict == "unknown" and "--seeds" in found.sentence
-
-
 def test_large_collections_are_forecast_from_what_is_near_the_seeds() -> None:
     papers = span_papers.some_papers()
     clouds = [prepare(Collection.from_array(each)) for each in (papers.a, papers.b)]
@@ -121,15 +112,6 @@ def test_the_command_prints_one_verdict_line_first_or_one_json_object(tmp_path: 
     told = json.loads(out)
     assert told["verdict"] == "linkable" and told["seeds"]["count"] == 15 and told["forecast"] is None
     assert (tmp_path / "p.html").exists() and told["report"] == str(tmp_path / "p.html")
-
-
-def test_unrelated_collections_end_with_3_and_the_reason(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    np.save(tmp_path / "a.npy", rng.standard_normal((100, 32)))
-    np.save(tmp_path / "b.npy", rng.standard_normal((100, 48)))
-    code, out, _ = run("inspect", tmp_path / "a.npy", tmp_path / "b.npy")
-    assert code == 3 and out.startswith(NO_LINKS_WITHOUT_SEEDS)
-    assert "--seeds-by" in out and "with both models" in " ".join(out.split()) and out.count("Next:") == 1
 
 
 def test_without_seeds_large_collections_have_their_start_tried(capsys: pytest.CaptureFixture[str]) -> None:

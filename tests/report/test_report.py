@@ -75,16 +75,6 @@ def test_the_page_forbids_all_loading_and_every_script_but_its_own(tmp_path: Pat
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", page)
 
 
-def test_the_data_hold_every_judged_pair_with_its_names_and_evidence(tmp_path: Path) -> None:
-    data, links = unpacked(cut_report(tmp_path / "r.html")), span_papers.linked_cut()
-    whole, column = links.considered, data["column"]
-    assert data["facts"]["kept"] == len(links) and len(column["rank"]) == len(whole)
-    assert np.allclose(column["probability"] / 65535, whole.probability, atol=1e-5)
-    assert [int(data["ids_a"][place]) for place in column["a"]] == whole.pairs[:, 0].tolist()
-    assert [int(data["ids_b"][place]) for place in column["rival_b"]] == whole.evidence["rival_b"].tolist()
-    assert np.allclose(column["score"] * 1e-4, whole.evidence["score"], atol=1e-4)
-
-
 def report_of_noise(path: Path) -> None:
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((100, 32)), rng.standard_normal((100, 48))

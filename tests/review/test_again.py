@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +14,8 @@ import pytest
 from reviewed_papers import Reviewed
 from veclink import Links
 from veclink.errors import InputError
-from veclink.linkers.options import OPTIONS
 from veclink.review import Review
-from veclink.review.again import LinkAgain, recalled
+from veclink.review.again import LinkAgain
 from veclink.review.journal import Journal
 
 
@@ -104,23 +103,3 @@ def test_a_links_file_decides_neither_where_to_connect_nor_what_is_written(
     written = {path.name for path in set(tmp_path.iterdir()) - before}
     assert written <= {"again.parquet", "journal.sqlite", "journal.sqlite-journal"} and "again.parquet" in written
     assert Links.load(tmp_path / "again.parquet").options == {"random_state": 0, "one_to_one": False}
-
-
-@pytest.mark.parametrize(
-    ("method", "good", "bad"),
-    [
-        ("span", {"random_state": 7, "one_to_one": False, "k": 3, "schedule": {"views": 4}},
-         {"random_state": True, "one_to_one": 1, "k": 10**9, "schedule": {"views": 10**9}, "cluster": "auto"}),
-        ("geh", {"growth": 0.5, "share": 1, "k": 20, "encoding": "raw", "path": "local", "bootstrap": False},
-         {"growth": -1, "share": 0, "k": 10**9, "encoding": "other", "path": "/etc", "bootstrap": None}),
-        ("other", {"random_state": 0}, {"one_to_one": True, "growth": float("nan")}),
-    ],
-)  # fmt: skip
-def test_only_the_methods_own_options_within_their_ranges_come_from_a_file(
-    method: str, good: dict[str, object], bad: dict[str, object]
-) -> None:
-    assert recalled(method, good) == (good, "")
-    kept, said = recalled(method, bad)
-    assert kept == {} and f"'{next(iter(bad))}'" in said
-    outside = {"cluster", "checkpoint", "progress", "device", "memory", "seeds", "anchors", "skip_zero"}
-    assert not outside & {each.name for options in OPTIONS.values() for each in fields(options)}

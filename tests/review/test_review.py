@@ -6,7 +6,6 @@ import csv
 import io
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from html.parser import HTMLParser
 from importlib import resources
 from pathlib import Path
@@ -17,12 +16,10 @@ import pyarrow as pa
 import pytest
 
 from reviewed_papers import HOSTILE, Reviewed
-from veclink import open_collection, sample
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.pairs import resolve_pairs
 from veclink.data.summary import Summary
-from veclink.errors import InputError
 from veclink.review import Review
 from veclink.review.again import Status
 from veclink.review.journal import Journal
@@ -63,17 +60,6 @@ def test_the_first_link_is_doubtful_and_shows_payloads_rivals_and_what_speaks_ag
     assert {each["side"]: each["row"] for each in link["rivals"]} == {"a": known["rival_a"], "b": known["rival_b"]}
 
 
-def test_a_rival_taken_instead_is_accepted_and_the_link_rejected(review: Review, papers: Reviewed) -> None:
-    row_a, row_b = answer_next(review, "reject", "b")
-    place = papers.links.pairs.tolist().index([row_a, row_b])
-    rival = int(papers.links.evidence["rival_b"][place])
-    assert review.journal.rejected() == [(row_a, row_b)] and review.journal.accepted() == [(row_a, rival)]
-    assert pairs_of(review.export("truth")) == [(papers.a.ids[row_a], papers.b.ids[rival])]
-    assert review.link(place)["others"][0][0] == "A"
-    review.undo()
-    assert review.journal.accepted() == [] == review.journal.rejected()
-
-
 def test_exports_are_read_back_as_the_pairs_that_were_accepted(review: Review, papers: Reviewed) -> None:
     accepted = [list(answer_next(review, "accept")) for _ in range(4)]
     rejected = list(answer_next(review, "reject"))
@@ -83,18 +69,6 @@ def test_exports_are_read_back_as_the_pairs_that_were_accepted(review: Review, p
     assert truth == accepted and sorted(seeds) == sorted(accepted + given[1:]) and rejected not in seeds
     told = csv.DictReader(io.StringIO(review.export("decisions")))
     assert [row["answer"] for row in told] == 4 * ["accept"] + 2 * ["reject"]
-
-
-def test_links_of_other_collections_or_pairs_that_are_no_links_are_refused(papers: Reviewed, tmp_path: Path) -> None:
-    whole, others = open_collection(sample.A), replace(papers.a, ids=papers.a.ids[::-1].copy())
-    for name, a, said in (("x", whole, "between 270 and 270 vectors"), ("y", others, "other ids than A has")):
-        with Journal(tmp_path / f"{name}.sqlite", a, papers.b) as journal, pytest.raises(InputError, match=said):
-            Review(papers.links, a, papers.b, journal)
-    with Journal(tmp_path / "z.sqlite", papers.a, papers.b) as journal:
-        review = Review(papers.links, papers.a, papers.b, journal)
-        with pytest.raises(InputError, match="not under review"):
-            review.answer((-1, 0), "accept")
-        assert journal.answers() == {}
 
 
 class Parsed(HTMLParser):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -80,17 +79,6 @@ def test_a_column_of_ids_names_rows_that_came_without(tmp_path: Path, ending: st
     with pytest.warns(UnusedIdsWarning, match=r"has 'x' in more than one line.*row numbers"):
         repeating = with_payload(PLAIN, {"id": ["x", "x", "7"], "title": TITLES})
     assert repeating.ids is None and repeating.payload.column_names == ["id", "title"], "these name nothing"
-
-
-@pytest.mark.parametrize("column", ["doc_id", "document_id", "uid", "key", "docId", "_id", "DocID"])
-def test_a_column_that_could_name_the_rows_is_told_of_and_not_taken_unasked(tmp_path: Path, column: str) -> None:
-    path = write(tmp_path / "t.csv", {column: ["08", "7", "x"], "title": TITLES})
-    with pytest.warns(UnusedIdsWarning, match=rf"the column `{column}` could name them: call it `id`"):
-        opened = open_collection(PLAIN, payload=path)
-    assert opened.ids is None
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert open_collection(opened) is opened, "once is enough"
 
 
 def test_a_text_file_gives_each_row_the_text_of_its_line(tmp_path: Path) -> None:

@@ -14,12 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
-from typer.testing import CliRunner
 
 from s3_server import BUCKET, KEYS, s3_server
-from span_papers import some_papers
 from store_kinds import ids_of, lists, payload_of, rows_of
-from veclink.cli.app import app
 from veclink.errors import InputError, StoreError
 from veclink.stores import open_store
 from veclink.stores.opening import open_collection
@@ -112,21 +109,6 @@ def test_a_replacement_that_is_killed_leaves_the_older_collection_whole(place: s
     assert np.array_equal(open_collection(url).vectors, vectors)
     other = put(url, 30, seed=1, replace=True)
     assert np.array_equal(open_collection(url).vectors, other)
-
-
-def test_collections_in_a_bucket_are_merged_into_one_there(tmp_path: Path) -> None:
-    papers = some_papers()
-    for side, vectors in (("a", papers.a), ("b", papers.b)):
-        with open_store(f"s3://{BUCKET}/five/{side}.parquet", write=True) as store:
-            store.write([Batch(vectors, np.array([f"{side}{row}" for row in range(len(vectors))], object))])
-    (tmp_path / "links.csv").write_text("a,b\n" + "".join(f"a{x},b{y}\n" for x, y in papers.truth.tolist()))
-    sides = [f"s3://{BUCKET}/five/{side}.parquet" for side in "ab"]
-    target = f"s3://{BUCKET}/five/merged.lance"
-    given = ["merge", *sides, "--links", str(tmp_path / "links.csv"), "-o", target, "--map", "procrustes", "--yes"]
-    told = CliRunner().invoke(app, given)
-    assert told.exit_code == 0, told.stderr
-    merged = open_collection(target)
-    assert len(merged) == 420 and merged.payload.column("origin").to_pylist().count("both") == 180
 
 
 def test_no_server_and_a_wrong_url_are_told_in_one_sentence_without_the_key(monkeypatch: pytest.MonkeyPatch) -> None:

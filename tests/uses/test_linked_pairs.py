@@ -42,19 +42,6 @@ def test_links_whose_ids_moved_to_other_rows_are_refused() -> None:
     assert pairs_of(numbered, Collection.from_array(vectors), b)[0].tolist() == [[0, 1]], "row numbers lose nothing"
 
 
-def test_links_that_fit_the_other_way_round_are_refused_with_that_reason() -> None:
-    five, ten = (Collection.from_array(np.eye(n, 4, dtype=np.float32)) for n in (5, 10))
-    links = Links(np.array([[4, 9]]), np.array([1.0]), Summary(method="span", n_a=5, n_b=10, n_links=1))
-    assert pairs_of(links, five, ten)[0].tolist() == [[4, 9]]
-    with pytest.raises(InputError, match=r"10 and 5; A and B are exchanged"):
-        pairs_of(links, ten, five)
-    with pytest.raises(InputError, match=r"rows that B does not have.*A and B are exchanged"):
-        pairs_of(np.array([[4, 9]]), ten, five)
-    with pytest.raises(InputError) as told:
-        pairs_of(np.array([[4, 99]]), five, ten)
-    assert "exchanged" not in str(told.value)
-
-
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_the_probabilities_of_a_plain_table_count(tmp_path: Path, ending: str) -> None:
     papers = all_papers()

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from span_papers import all_papers
 from veclink.data.collection import Collection
 from veclink.geometry.clouds import prepare
 from veclink.geometry.signatures import unit_rows
@@ -15,10 +14,8 @@ from veclink.uses.maps import (
     KINDS,
     Moments,
     Paired,
-    Solver,
     fit_local,
     fit_map,
-    scaled_rotation,
 )
 from veclink.uses.translating import Translator
 
@@ -48,28 +45,6 @@ def test_every_map_finds_a_rotation_again(kind: str, wide: int) -> None:
     pairs = paired(x[:300], y[:300])
     moved = unit_rows(fit_map(kind, pairs, parts_of(pairs)).apply(x[300:]))
     assert (moved * y[300:]).sum(axis=1).min() > 0.99
-
-
-def test_the_blend_is_the_rotation_at_great_strength() -> None:
-    papers = all_papers()
-    rows = papers.truth[:200]
-    moments = Moments.of(paired(papers.a[rows[:, 0]], papers.b[rows[:, 1]]))
-    rotation = scaled_rotation(*moments.centred())
-    np.testing.assert_allclose(Solver(moments, blend=True).matrix(1e9), rotation, atol=1e-4)
-
-
-def test_wrong_links_of_little_probability_hardly_turn_the_map() -> None:
-    x, y = turned(300, 24, 24)
-    wrong = y.copy()
-    wrong[:100] = y[np.random.default_rng(2).permutation(100)]
-    weight = np.where(np.arange(300) < 100, 0.01, 1.0)
-
-    def nearness(weights: np.ndarray) -> float:
-        pairs = paired(x, wrong, weights)
-        moved = unit_rows(fit_map("ridge", pairs, parts_of(pairs)).apply(x))
-        return float((moved * y).sum(axis=1).mean())
-
-    assert nearness(weight) > 0.995 > nearness(np.ones(300))
 
 
 def test_local_maps_follow_a_space_that_turns_from_place_to_place() -> None:

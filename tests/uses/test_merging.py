@@ -84,14 +84,6 @@ def test_a_column_of_both_payloads_is_bs_value_or_else_as() -> None:
     assert "id" not in table.column_names and table.column("a_id").to_pylist() == ["z", "y", None, "x"]
 
 
-def test_links_that_share_a_row_are_settled_by_probability() -> None:
-    a, b = small(20, 6, 0), small(20, 6, 1)
-    pairs = [(row, row) for row in range(12)] + [(0, 15)]
-    merged = merge(a, b, weighted(pairs, [0.6] * 12 + [0.8], 20, 20), map="procrustes", sure=0.5)
-    assert merged.partner[15] == 0 and merged.partner[0] == -1
-    assert merged.summary.rows == 20 + 20 - 12
-
-
 @pytest.mark.parametrize(
     ("ids_a", "ids_b", "expected", "told"),
     [
@@ -113,18 +105,6 @@ def test_ids_stay_those_of_b_are_never_taken_twice_and_what_became_of_a_is_told(
 
 def _by_rows(pairs: np.ndarray) -> Links:
     return weighted([tuple(pair) for pair in pairs.tolist()], [1.0] * len(pairs), 3, 3)
-
-
-def test_a_union_keeps_vectors_as_they_are_and_says_whose_they_are() -> None:
-    papers = all_papers()
-    merged = merge(papers.a, papers.b, papers.truth, union_only=True)
-    found = merged.collection()
-    assert merged.translator is None and merged.summary.space == "both" and merged.summary.translated == 0
-    assert found.vectors.shape == (ROWS, 768) and found.payload is not None
-    new = np.flatnonzero(np.array(found.payload.column("origin").to_pylist()) == "a")
-    rows = np.array(found.payload.column("id_a").to_pylist())[new].astype(int)
-    np.testing.assert_array_equal(found.vectors[new, :384], papers.a[rows])
-    assert not found.vectors[new, 384:].any()
 
 
 @pytest.mark.parametrize("target", ["merged.parquet", "merged.npy", "lancedb://{}/db#merged", "merged.jsonl"])

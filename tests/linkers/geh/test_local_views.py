@@ -10,12 +10,10 @@ import pytest
 from span_papers import Papers, more_papers
 from veclink.data.collection import Collection
 from veclink.data.pairs import score
-from veclink.geometry import nearest
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers.anchors import anchors_from_pairs
-from veclink.linkers.geh import local_views as geh_local
 from veclink.linkers.geh.linker import Growth, geh
-from veclink.linkers.geh.local_views import Neighbours, clustered
+from veclink.linkers.geh.local_views import Neighbours
 from veclink.linkers.linking import link
 from veclink.linkers.options import GehOptions
 
@@ -64,27 +62,3 @@ def test_the_larger_cloud_decides_which_path_is_taken(monkeypatch: pytest.Monkey
     assert np.array_equal(linked("auto").pairs, everywhere.pairs)
     monkeypatch.setattr("veclink.linkers.geh.linker.LOCAL_ABOVE", 499)
     assert np.array_equal(linked("auto").pairs, local.pairs)
-
-
-def test_neighbours_are_the_nearest_whether_searched_at_once_or_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    cloud = _clouds()[0]
-    rows = np.array([7, 3, 7, 450])
-    expected = np.sort(np.argsort(-(cloud.dense()[rows] @ cloud.dense().T), axis=1)[:, :20], axis=1)
-    at_once = Neighbours(cloud, 20)
-    assert np.array_equal(np.sort(at_once.of_rows(rows), axis=1), expected)
-    assert np.array_equal(np.sort(at_once.of_rows(rows[::-1]), axis=1), expected[::-1])  # as kept
-    monkeypatch.setattr(geh_local, "BLOCK", 64)
-    monkeypatch.setattr(nearest, "QUERIES", 2)
-    assert np.array_equal(np.sort(Neighbours(cloud, 20).of_rows(rows), axis=1), expected)
-    assert Neighbours(cloud, 10_000).of_rows(rows).shape == (4, len(cloud))
-
-
-def test_clusters_hold_every_link_twice_and_near_ones_together() -> None:
-    vectors = _clouds()[0].dense()
-    views = clustered(len(vectors), vectors.__getitem__, 100, np.random.default_rng(0))
-    counts = np.bincount(np.concatenate(views), minlength=len(vectors))
-    assert len(views) == 5 and np.all(counts == 2)
-    inside = np.mean([(vectors[view] @ vectors[view].T).mean() for view in views])
-    assert inside > (vectors @ vectors.T).mean() + 0.02
-    few = clustered(30, vectors.__getitem__, 100, np.random.default_rng(0))
-    assert [view.tolist() for view in few] == [list(range(30))]
