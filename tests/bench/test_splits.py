@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +10,7 @@ from hypothesis import strategies as st
 from small_papers import small_papers
 from veclink.data.pairs import score
 from veclink.errors import InputError
-from veclink_bench.splits import SEED_CHOICES, draw_seeds, split, trials
+from veclink_bench.splits import SEED_CHOICES, draw_seeds, split
 
 
 @given(st.integers(4, 200), st.floats(0.15, 1.0), st.integers(0, 1000))
@@ -53,21 +51,3 @@ def test_scores_count_hits_once_and_survive_empty_input() -> None:
     assert (got.precision, got.recall) == (2 / 3, 0.5)
     assert got.f1 == pytest.approx(2 * (2 / 3) * 0.5 / (2 / 3 + 0.5))
     assert score(np.empty((0, 2)), truth).f1 == score(truth, np.empty((0, 2))).f1 == 0.0
-
-
-def test_trials_of_the_linker_itself_repeat() -> None:
-    left, right, truth = small_papers()
-    left, right = left[: len(truth)], right[: len(truth)]
-    geh: dict[str, Any] = {"method": "geh", "k": 10, "max_iterations": 3, "device": "cpu"}
-    runs = [trials(left, right, overlap=0.6, n_seeds=15, random_states=[7], **geh) for _ in range(2)]
-    assert runs[0].scores == runs[1].scores and runs[0].mean().f1 > 0.4
-    outside = trials(
-        left[:110],
-        right[:110],
-        overlap=0.6,
-        n_seeds=30,
-        random_states=[7],
-        outside=(left[110:], right[110:]),
-        **geh,
-    )
-    assert outside.mean().f1 > 0.4

@@ -15,7 +15,6 @@ from grown_papers import grown_papers
 from span_papers import some_papers
 from veclink import Linker, Links
 from veclink.cli.app import app
-from veclink.errors import InputError
 
 OF_B = 280  # rows of B on the first day
 
@@ -86,16 +85,6 @@ def test_the_next_day_new_rows_of_both_sides_come_by_npy_and_csv(folder: Path) -
     rows = pq.read_table(folder / "merged.parquet").to_pylist()
     assert {row["id_b"] for row in rows} > {f"b-{row}" for row in range(OF_B, len(grown_papers().b))}
     assert {row["name"] for row in rows} >= {f"The paper {row}" for row in range(len(grown_papers().b))}
-
-
-def test_a_linker_of_links_that_are_there_takes_the_payload_that_names_the_rows(folder: Path, tmp_path: Path) -> None:
-    links = Links.load(folder / "links.parquet")
-    payloads = {"payload_a": folder / "a.csv", "payload_b": folder / "b.csv"}
-    linker = Linker.fit(folder / "a.npy", folder / "b.npy", links=links, **payloads)
-    linker.save(tmp_path / "linker")
-    assert [Path(each).name for each in Linker.load(tmp_path / "linker").held.ids_from] == ["a.csv", "b.csv"]
-    with pytest.raises(InputError, match="--payload-a"):
-        Linker.fit(folder / "a.npy", folder / "b.npy", links=links)
 
 
 @pytest.mark.parametrize(("lines", "said"), [(OF_B, "If they should"), (OF_B // 2, "lead to another row")])

@@ -69,11 +69,3 @@ def test_whoever_reads_pairs_from_the_file_gets_the_links(tmp_path: Path) -> Non
     left, right = read_pairs(tmp_path / "links.parquet")
     assert np.column_stack([left, right]).tolist() == links.pairs.tolist()
     np.testing.assert_array_equal(read_probabilities(tmp_path / "links.parquet", 15), links.probability)
-
-
-def test_links_that_were_changed_since_are_saved_alone(tmp_path: Path) -> None:
-    links = judged()
-    changed = replace(links, probability=np.where(np.arange(15) == 3, 1.0, links.probability))
-    changed.save(tmp_path / "links.parquet")
-    loaded = Links.load(tmp_path / "links.parquet")
-    assert loaded == changed and loaded.considered is None

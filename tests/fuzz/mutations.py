@@ -112,24 +112,12 @@ def _cut(content: bytes, rng: Random) -> bytes:
     return content[: rng.randrange(len(content) + 1)]
 
 
-def _lose(content: bytes, rng: Random) -> bytes:
+def _splice(content: bytes, rng: Random) -> bytes:
+    """A piece lost, repeated, overwritten or put in."""
     start, end = _slice(content, rng)
-    return content[:start] + content[end:]
-
-
-def _repeat(content: bytes, rng: Random) -> bytes:
-    start, end = _slice(content, rng)
-    return content[:end] + content[start:end] * rng.choice((1, 1, 3)) + content[end:]
-
-
-def _insert(content: bytes, rng: Random) -> bytes:
-    at = rng.randrange(len(content) + 1)
-    return content[:at] + rng.randbytes(rng.choice((1, 3, 16, 64))) + content[at:]
-
-
-def _blank(content: bytes, rng: Random) -> bytes:
-    start, end = _slice(content, rng)
-    return content[:start] + bytes([rng.choice((0, 255, 32))]) * (end - start) + content[end:]
+    piece = content[start:end]
+    other = (b"", piece * rng.choice((2, 4)), rng.randbytes(rng.choice((1, 16, 64))) + piece, b"\xff" * len(piece))
+    return content[:start] + rng.choice(other) + content[end:]
 
 
 def _other_number(content: bytes, rng: Random) -> bytes:
@@ -191,6 +179,6 @@ def _slice(content: bytes, rng: Random) -> tuple[int, int]:
 
 Change = Callable[[bytes, Random], bytes]
 _CHANGES: tuple[Change, ...] = (
-    _flip, _flip, _overwrite, _overwrite, _float, _cut, _lose, _repeat, _insert, _blank, _other_number, _other_word,
+    _flip, _flip, _overwrite, _overwrite, _float, _cut, _splice, _splice, _splice, _splice, _other_number, _other_word,
     _json, _json, _lines,
 )  # fmt: skip

@@ -45,12 +45,6 @@ def test_near_neighbours_in_few_dimensions_are_no_copies() -> None:
     assert copy_groups(_cloud(plane)).copies <= 2
 
 
-def test_a_group_of_many_is_one_group() -> None:
-    vectors, _ = _with_copies(0.0, 0.0)
-    groups = copy_groups(_cloud(np.concatenate([vectors, np.repeat(vectors[7:8], 19, axis=0)])))
-    assert groups.first[-19:].tolist() == [7] * 19 and groups.copies >= 19
-
-
 def test_without_copies_one_row_of_each_group_is_left() -> None:
     vectors, originals = _with_copies(0.2, 0.0)
     cloud = _cloud(vectors)

@@ -26,15 +26,6 @@ def test_the_model_and_the_evidence_give_each_probability_again() -> None:
     assert np.abs(1 / (1 + np.exp(-odds)) - links.probability)[found].max() < 0.03
 
 
-def test_decoys_stand_for_the_candidates_that_are_reckoned_wrong() -> None:
-    links = span_papers.linked_cut()
-    expected = np.array(links.trace["decoys"]["probability"])
-    assert links.considered is not None
-    assert np.isclose(expected.sum(), (1 - links.considered.probability).sum(), rtol=0.1)
-    middle = (np.arange(50) + 0.5) / 50
-    assert expected @ middle / expected.sum() < links.considered.probability.mean() - 0.3
-
-
 def test_a_saved_file_keeps_the_trace_and_one_without_it_still_loads(tmp_path: Path) -> None:
     links = span_papers.linked_cut()
     links.save(tmp_path / "links.csv", columns="all")

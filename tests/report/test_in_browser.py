@@ -48,23 +48,6 @@ def test_it_is_accessible_fits_the_screen_loads_nothing_and_complains_about_noth
     assert opened.asked == [sample_report.as_uri()] and opened.complaints == []
 
 
-@pytest.mark.parametrize("chart", ["#histogram", "#curve"])
-def test_dragging_the_line_in_a_chart_moves_the_threshold(visit: Any, sample_report: Path, chart: str) -> None:
-    page = visit(sample_report, viewport=WIDE).page
-    before, precision = links_kept(page), page.inner_text("#at-precision")
-    canvas = page.locator(chart)
-    canvas.scroll_into_view_if_needed()
-    box = canvas.bounding_box()
-    middle, stricter = box["y"] + box["height"] / 2, 0.9 if chart == "#histogram" else 0.4
-    page.mouse.move(box["x"] + box["width"] * 0.6, middle)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] * stricter, middle, steps=4)
-    page.mouse.up()
-    assert 0 < links_kept(page) < before
-    assert float(page.inner_text("#at-precision").removesuffix(" %")) > float(precision.removesuffix(" %"))
-    assert page.input_value("#threshold-slider") == str(links_kept(page))
-
-
 def test_the_page_and_the_linker_agree_on_estimates_thresholds_and_files(
     visit: Any, sample_report: Path, tmp_path: Path
 ) -> None:

@@ -11,8 +11,6 @@ import pyarrow as pa
 import pytest
 
 from veclink import open_collection
-from veclink.data.pairs import resolve_pairs
-from veclink.errors import InputError
 
 VECTORS = np.arange(12, dtype=np.float32).reshape(4, 3)
 IDS = ["p", "q", "r", "s"]
@@ -78,12 +76,3 @@ def test_a_named_index_that_is_not_the_ids_is_payload(index: pd.Index) -> None:
     collection = open_collection(frame)
     assert collection.payload.to_pydict() == {"title": TITLES, index.name: index.tolist()}
     assert (collection.ids is None) == (index.name != "code")
-
-
-@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
-def test_pairs_come_as_frames_too(kind: Any) -> None:
-    collection = open_collection(pandas_frame())
-    pairs = kind({"a": ["p", "s"], "b": ["q", "r"], "note": ["x", "y"]})
-    assert resolve_pairs(pairs, collection, collection, unique=False).tolist() == [[0, 1], [3, 2]]
-    with pytest.raises(InputError, match="pairs are in columns a and b"):
-        resolve_pairs(kind({"left": ["p"], "right": ["q"]}), collection, collection)

@@ -14,11 +14,9 @@ import pytest
 
 from own_process import command_alone
 from store_kinds import rows_of
-from veclink.data.collection import Collection
 from veclink.errors import InputError, StoreError
 from veclink.stores import open_store, opening
 from veclink.stores.opening import open_collection
-from veclink.stores.payloads import with_payload
 from veclink.stores.protocol import Batch
 
 
@@ -55,16 +53,6 @@ def test_memory_limits_what_reading_a_file_takes(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"papers\.parquet needs more than 500\.\d MB of memory to be read"):
         open_collection(path, memory="100MB")
     assert resource.getrlimit(resource.RLIMIT_DATA)[0] == resource.RLIM_INFINITY
-
-
-def test_payload_for_a_review_that_unpacks_to_far_more_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    collection = Collection.from_array(np.ones((2_000, 4), np.float32))
-    path = repeated_text(tmp_path / "payload.parquet")
-    monkeypatch.setattr("veclink.files.tables.most_memory", lambda: 500_000_000)
-    with pytest.raises(InputError, match=r"payload\.parquet needs more than 500\.0 MB of memory to be read"):
-        with_payload(collection, path)
 
 
 def test_a_panic_of_chroma_ends_in_a_sentence(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from small_papers import small_papers
 from veclink.data.links import Links
-from veclink.data.pairs import score
 from veclink_bench.baselines import BASELINES, link_by
 
 # A rotated copy of 150 real vectors on their 24 leading axes, in another order, with 100 of the pairs as seeds: more
@@ -67,14 +66,3 @@ def test_seeds_stay_come_first_and_nothing_shares_a_row_with_them() -> None:
     assert links.evidence["given"][:20].all() and not links.evidence["given"][20:].any()
     assert len(np.unique(links.pairs[:, 0])) == len(np.unique(links.pairs[:, 1])) == len(links)
     assert np.all(np.diff(links.evidence["score"][20:]) <= 0)
-
-
-def test_tuned_settings_link_real_vectors_better_than_the_paper_s() -> None:
-    a, b, truth = small_papers()
-
-    def f1(name: str) -> float:
-        return score(link_by(name, a, b, seeds=truth[:15]).pairs, truth).f1
-
-    for name in ("linear", "procrustes", "rcsls"):
-        assert f1(f"{name} tuned") > f1(name) + 0.1
-    assert f1("self-learning tuned") > f1("procrustes tuned") + 0.1

@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import Any
-
 import numpy as np
-import pytest
 
 from small_papers import small_papers
 from veclink import link, sample
-from veclink.backends.cloud_pair import CloudPair
 from veclink.data.pairs import resolve_pairs
 from veclink.geometry.clouds import prepare
-from veclink.linkers.anchors import anchors_from_rows
-from veclink.linkers.options import SpanOptions
-from veclink.linkers.span import attempts
-from veclink.linkers.span.attempt import Search
 from veclink.linkers.span.soft_anchors import SoftSchedule, grow_softly
 from veclink.stores.opening import open_collection
 
 QUICK = SoftSchedule(rounds=12)
-
-
-class Enough(Exception):
-    """No further start is asked for."""
-
-
-def _enough(*_: Any) -> None:
-    raise Enough
 
 
 def _few_among_many(n_few: int, n_seeds: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -53,21 +36,6 @@ def test_a_few_rows_among_many_find_their_partners_from_a_few_seeds() -> None:
     assert right.sum() > 90
     assert np.all(np.diff(score) <= 0)
     assert right[: len(right) // 2].mean() > right[len(right) // 2 :].mean()
-
-
-@pytest.mark.parametrize(("held", "tried"), [(30_000, True), (1_000, False)])
-def test_a_large_second_collection_is_never_held_whole(held: int, tried: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    a, b, seeds, _ = _few_among_many(60, 6)
-    assert len(b) > 1_000
-    monkeypatch.setattr(attempts, "HELD_ROWS", held)
-    monkeypatch.setattr(attempts, "_aligned_anchors", _enough)
-    clouds = CloudPair(_centred(a), _centred(b))
-    search = Search(clouds, np.random.default_rng(0), SpanOptions(), None)
-    names = []
-    with suppress(Enough):
-        for attempt in attempts.attempts(search, anchors_from_rows(clouds, seeds)):
-            names.append(attempt.name)
-    assert ("seeds, softly" in names) == tried
 
 
 def test_seeds_that_are_all_that_is_shared_do_not_look_wrong() -> None:
