@@ -97,7 +97,6 @@ CORE = {
 # one shows a quicker one or a recorded run shows too, or it kills processes.
 WHOLE = {
     "backends/test_cloud_pair.py": ("large_field",),
-    "backends/test_out_of_core.py": ("linked_from_their_files",),
     "files/test_folders.py": ("killed",),
     "linkers/span/test_centring.py": ("where_one_side_holds_another_kind",),
     "linkers/span/test_few_rows.py": ("from_nothing_among_many", "all_of_a_hundred"),

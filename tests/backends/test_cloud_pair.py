@@ -51,19 +51,6 @@ def test_the_smaller_cloud_is_asked_whichever_side_it_is(large: None) -> None:
         assert cloud_pair.confirmed(axes, pairs, sample, np.random.default_rng(0)).mean() > 0.3
 
 
-def test_which_rows_are_asked_is_a_value_and_leaves_the_clouds_as_they_are(large: None) -> None:
-    papers = all_papers()
-    clouds = CloudPair(*(prepare(Collection.from_array(each)).dense() for each in (papers.a, papers.b)))
-    before = dict(vars(clouds))
-    samples = [clouds.sample_queries(np.random.default_rng(0), most=most) for most in (100, 200, 100)]
-    assert vars(clouds) == before
-    assert [each.extent for each in samples] == [100, 200, 100]
-    assert np.array_equal(samples[0].rows, samples[2].rows)
-    axes = tuple(span_projection(side, 0.3) for side in clouds.vectors(papers.truth[:200]))
-    found = [clouds.propose(axes, each)[0] for each in samples]
-    assert np.array_equal(found[0], found[2]) and len(found[1]) > len(found[0])
-
-
 def test_all_rows_of_small_clouds_are_asked_and_nothing_is_drawn() -> None:
     papers = all_papers()
     clouds, rng = CloudPair(papers.a, papers.b), np.random.default_rng(0)

@@ -5,16 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 
-from small_papers import small_papers
 from span_papers import more_papers
 from veclink.backends.cloud_pair import CloudPair, placed_clouds
-from veclink.confidence import candidates
 from veclink.geometry.canonical import joined_projections
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.geometry.rows import ProjectedRows
-from veclink.linkers.linking import link
 from veclink.stores.opening import open_collection
 
 
@@ -35,21 +31,6 @@ def test_a_small_budget_reads_rows_when_asked_and_a_large_one_holds_them(tmp_pat
     a, b = _clouds(tmp_path)
     assert isinstance(placed_clouds(a, b, "cpu", "1MB", k=10, ridge=0.3).a, Cloud) and a._dense is None
     assert not isinstance(placed_clouds(a, b, "cpu", "100MB", k=10, ridge=0.3).a, Cloud)
-
-
-def test_large_clouds_are_linked_from_their_files_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Growing on a sample of rows, and one final pass: the way of clouds that are worth reading in parts."""
-    monkeypatch.setattr("veclink.backends.cloud_pair.ALL_ASKED", 100)
-    monkeypatch.setattr(candidates, "FULL_FOLDS", 100)
-    a, b, truth = small_papers()
-    np.save(tmp_path / "a.npy", a)
-    np.save(tmp_path / "b.npy", b)
-    clouds = (prepare(open_collection(tmp_path / f"{side}.npy")) for side in "ab")
-    assert isinstance(placed_clouds(*clouds, "cpu", "1MB", k=10, ridge=0.3).a, Cloud)
-    files, seeds = (tmp_path / "a.npy", tmp_path / "b.npy"), truth[:15]
-    links, expected = (link(*files, seeds=seeds, memory=memory, device="cpu") for memory in ("1MB", None))
-    same = {tuple(pair) for pair in links.pairs.tolist()} & {tuple(pair) for pair in expected.pairs.tolist()}
-    assert len(same) >= 0.99 * max(len(links), len(expected)) and len(same) > 120
 
 
 def test_signatures_beyond_the_budget_are_made_block_by_block(tmp_path: Path) -> None:

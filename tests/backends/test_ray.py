@@ -31,7 +31,6 @@ from veclink.geometry.clouds import prepare
 from veclink.geometry.signatures import unit_rows
 from veclink.linkers.linking import link
 from veclink.matching import match
-from veclink.matching.certify import Wanted
 from veclink.matching.rankings import Ranks
 
 MEMORY = "1MB"  # so little that 200 rows are several tiles
@@ -163,36 +162,6 @@ def test_samples_of_large_clouds_find_the_same_partners(machines: Cluster, monke
     assert papers.right(found[0][0][found[0][2]]).sum() > 100
     for ours, reference in zip(*found[::-1], strict=True):
         assert np.array_equal(ours, reference)
-
-
-def test_torch_in_a_task_gives_the_same_lists() -> None:
-    """What a task does on a GPU, here in torch on the CPU."""
-    rng = np.random.default_rng(0)
-    points, axes = rng.normal(size=(200, 32)).astype(np.float32), rng.normal(size=(32, 16)).astype(np.float32)
-    seen = ray_clouds.projected("cpu", axes, points)
-    np.testing.assert_allclose(ray_clouds.projected(TORCH, axes, points), seen, atol=1e-6)
-    left, right = seen[90:150], seen[10:80]
-    both = zip(
-        *(ray_clouds.listed(device, Ranks(1, 1), (30, 40), (90, 10), left, right) for device in (TORCH, "cpu")),
-        strict=True,
-    )
-    for ours, reference in both:
-        (near, exact), (expected, expected_exact) = ours, reference
-        assert 10 <= near.index.min() and near.index.max() < 150
-        order, expected_order = near.index.argsort(axis=1), expected.index.argsort(axis=1)
-        for one, other in ((near.index, expected.index), (exact, expected_exact)):
-            one, other = np.take_along_axis(one, order, 1), np.take_along_axis(other, expected_order, 1)
-            np.testing.assert_allclose(one, other, atol=1e-6)
-        np.testing.assert_allclose(near.floor, expected.floor, atol=1e-6)
-    wanted = Wanted(np.array([5, 30]), rng.random(70), np.full(2, -3.0), 4, 1e-6)
-    found = [ray_clouds.scanned(device, (30, 40), 10, wanted, left, right) for device in (TORCH, "cpu")]
-    for ours, reference in zip(*found, strict=True):
-        np.testing.assert_allclose(ours, reference, atol=1e-6)
-    (best, index, _), (expected, partner, _) = (
-        ray_clouds.searched(device, 5, seen[:50], axes, 1000, points) for device in (TORCH, "cpu")
-    )
-    assert np.array_equal(index, partner) and index.min() >= 1000
-    np.testing.assert_allclose(best, expected, atol=1e-5)
 
 
 def test_a_cluster_with_gpus_is_asked_for_them(nodes: Nodes, machines: Cluster) -> None:

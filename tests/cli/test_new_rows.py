@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -15,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from grown_papers import first_links, fitted, grown_papers
+from grown_papers import first_links, grown_papers
 from killed_steps import IMPORT_FIRST, KILL_BEFORE
 from veclink import Linker, Links
 from veclink.cli.app import app
@@ -135,23 +134,6 @@ def test_the_walk_cuts_both_ways(files: Path, walked: dict[str, str]) -> None:
     assert len(sure) < len(links) < len(more) and len(best) == 100
     assert sure == links.at(precision=0.99) or len(sure) == len(links.at(precision=0.99))
     assert (more.probability >= 0.3).all() and more.considered is not None
-
-
-def test_match_prints_json_and_refuses_what_it_cannot_use(tmp_path: Path) -> None:
-    grown = grown_papers()
-    linker = fitted()
-    linker.save(tmp_path / "linker")
-    np.save(tmp_path / "new.npy", grown.new)
-    np.save(tmp_path / "b.npy", grown.b)
-    given = ("match", tmp_path / "new.npy", "--linker", tmp_path / "linker", "-o", tmp_path / "new.csv")
-    code, said = command(*given)
-    assert code == 1 and "--against" in said and not (tmp_path / "new.csv").exists()
-    code, said = command(*given, "--against", tmp_path / "b.npy", "--json", "-q", "--threads", "2")
-    assert code == 0 and json.loads(said)["n_links"] == len(linker.match(grown.new))
-    code, said = command(*given, "--against", tmp_path / "b.npy", "--side", "b")
-    assert code == 1 and "check the side" in said
-    code, said = command("match", tmp_path / "new.npy", "--linker", tmp_path, "-o", tmp_path / "x.csv")
-    assert code == 1 and "is not a linker" in said
 
 
 def content(folder: Path) -> dict[str, Any]:

@@ -149,21 +149,6 @@ def test_translate_fits_saves_and_is_used_again(files: Path, tmp_path: Path) -> 
     assert open_collection(tmp_path / "one.npy").ids[0] == "a0"
 
 
-@pytest.mark.parametrize(
-    ("more", "code", "said"),
-    [
-        ([], 2, "--with"),
-        (["--links", "links.csv"], 2, "--a and --b"),
-        (["--with", "none.safetensors"], 1, "none.safetensors"),
-        (["--with", "none.safetensors", "--save", "t.pkl"], 2, "t.pkl"),
-    ],
-)
-def test_translate_says_what_it_lacks(files: Path, tmp_path: Path, more: list[str], code: int, said: str) -> None:
-    given = run("translate", files / "a.npy", "-o", tmp_path / "out.npy", *more)
-    assert given[:2] == (code, "") and said in given[2]
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.extras
 def test_cluster_writes_a_label_for_every_vector(files: Path, tmp_path: Path) -> None:
     output = tmp_path / "clusters.csv"

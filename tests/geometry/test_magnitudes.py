@@ -11,7 +11,7 @@ import veclink
 from veclink import sample
 from veclink.data.collection import Collection
 from veclink.errors import InputError
-from veclink.geometry.clouds import fitted, inspected, prepare
+from veclink.geometry.clouds import fitted, prepare
 from veclink.matching import match
 
 ROWS = 120
@@ -65,23 +65,6 @@ def test_links_are_the_same_bit_for_bit(size: float) -> None:
     found = veclink.link(a, b, seeds=seeds, device="cpu")
     same = veclink.link(*(near_one(x).astype(np.float32) for x in (a, b)), seeds=seeds, device="cpu")
     assert found == same and len(found) > 100
-
-
-@pytest.mark.extras
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
-def test_a_device_has_the_same_rows(dtype: str, size: float) -> None:
-    from veclink.backends.cloud_pair import look_on
-    from veclink.backends.torch_clouds import DeviceCloud
-
-    x = papers()[0]
-    rows = np.rint(x * 127).astype(np.int8) if dtype == "int8" else (x * size).astype(dtype)
-    collection = Collection.from_array(rows, scale=size if dtype == "int8" else None)
-    cloud = prepare(collection, skip_zero=True)
-    zero, mean = inspected(collection, "A", look_on("torch:cpu"))
-    assert len(zero) == ROWS - len(cloud)
-    assert np.allclose(mean, cloud.mean, atol=1e-6)
-    assert np.allclose(DeviceCloud(cloud, "cpu").held.numpy(), cloud.dense(), atol=2e-5)
 
 
 def test_rows_beyond_the_type_they_are_written_in_keep_their_direction() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from grown_papers import first_links, grown_papers
-from veclink import Collection, Linker, link, merge
+from veclink import Collection
 from veclink.cli.app import app
 from veclink.data.collection import fingerprint
-from veclink.errors import WrongLinksWarning
-from veclink.uses.appending import append
 
 
 @pytest.fixture(scope="module")
@@ -51,20 +48,3 @@ def test_the_fingerprint_is_that_of_the_numbers_and_not_of_their_width() -> None
     assert len(same) == 1
     vectors[7, 3] += np.float16(0.01)
     assert fingerprint(Collection.from_array(vectors)) not in same
-
-
-def test_a_linker_of_another_run_than_the_links_is_told(tmp_path: Path) -> None:
-    """As after a `link -o … --save-linker` that was killed between the two."""
-    grown = grown_papers()
-    ids = [f"a{row}" for row in range(240)]
-    a, b = Collection.from_array(grown.a, ids=ids), Collection.from_array(grown.b, ids=list(range(300)))
-    new = Collection.from_array(grown.new[:5], ids=[f"n{row}" for row in range(5)])
-    seeds = [(f"a{x}", y) for x, y in grown.seeds.tolist()]
-    runs = [link(a, b, seeds=seeds[:count], device="cpu") for count in (15, 12)]
-    linker = Linker.fit(a, b, links=runs[0])
-    for place, (links, is_told) in enumerate(zip([runs[0].at(links=150), runs[1]], [False, True], strict=True)):
-        merge(a, b, links, to=tmp_path / f"{place}.parquet", map="procrustes")
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
-            append(new, tmp_path / f"{place}.parquet", linker)
-        assert any(issubclass(each.category, WrongLinksWarning) for each in told) == is_told
