@@ -6,8 +6,6 @@ PYTHONPATH=src:tests python tests/cli/test_bad_input.py    write them again, whe
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -276,12 +274,14 @@ def test_a_file_that_was_cut_off(tmp_path: Path, ending: str) -> None:
         "merge A.npy B.npy --links me:SECRET@host/db -o m.parquet",
     ],
 )
-def test_an_address_given_where_a_file_is_wanted_is_told_without_its_password(tmp_path: Path, arguments: str) -> None:
+def test_an_address_given_where_a_file_is_wanted_is_told_without_its_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
     for name in ("A", "B"):
-        np.save(tmp_path / f"{name}.npy", vectors())
-    command = [sys.executable, "-m", "veclink", *arguments.split()]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert ended.returncode in (1, 2) and "host" in ended.stderr and "SECRET" not in ended.stderr + ended.stdout
+        np.save(f"{name}.npy", vectors())
+    code, out, err = run(*arguments.split())
+    assert code in (1, 2) and "host" in err and "SECRET" not in err + out
 
 
 def main() -> None:

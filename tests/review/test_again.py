@@ -72,10 +72,7 @@ def test_stopping_leaves_no_file_and_the_old_links(review: Review, papers: Revie
     assert review.links is papers.links
 
 
-@pytest.mark.parametrize("ending", ["parquet", "csv"])
-def test_a_links_file_decides_neither_where_to_connect_nor_what_is_written(
-    papers: Reviewed, tmp_path: Path, ending: str
-) -> None:
+def test_a_links_file_decides_neither_where_to_connect_nor_what_is_written(papers: Reviewed, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.settimeout(0)
         address = f"127.0.0.1:{listening.getsockname()[1]}"
@@ -83,8 +80,8 @@ def test_a_links_file_decides_neither_where_to_connect_nor_what_is_written(
             "cluster": address, "checkpoint": str(tmp_path / "owned"), "progress": "print", "device": "cuda",
             "memory": "1TB", "seeds": "/etc/passwd", "skip_zero": True, "random_state": -3, "one_to_one": False,
         }  # fmt: skip
-        replace(papers.links, options=foreign).save(tmp_path / f"links.{ending}")
-        links = Links.load(tmp_path / f"links.{ending}")
+        replace(papers.links, options=foreign).save(tmp_path / "links.csv")
+        links = Links.load(tmp_path / "links.csv")
         before = set(tmp_path.iterdir())
         with Journal(tmp_path / "journal.sqlite", papers.a, papers.b) as journal:
             review = Review(links, papers.a, papers.b, journal)
