@@ -51,7 +51,7 @@ TIERS = {
     "linkers/span/test_linker.py": "runs",
     "linkers/span/test_mapped.py": "runs",
     "linkers/span/test_starts.py": "runs",
-    "matching/test_triton_kernel.py": "extras",
+    "matching/test_triton_kernels.py": "extras",
     "probing/test_probe.py": "runs",
     "report/test_in_browser.py": "browser",
     "review/test_again.py": "runs",

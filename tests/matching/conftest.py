@@ -52,10 +52,10 @@ def _on_torch(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
         return at_once
     if name == "triton":
         # by Triton's interpreter, which is slow for each tile, however large it is
-        from veclink.matching import triton_kernel
+        from veclink.matching import triton_kernels
 
-        large = triton_kernel.Tuning(rows=256, columns=512, step=128, warps=4, stages=1, tiles=2)
-        monkeypatch.setattr(triton_kernel, "tuning_for", lambda device: large)
+        large = triton_kernels.Tuning(rows=256, columns=512, step=128, warps=4, stages=1, tiles=2)
+        monkeypatch.setattr(triton_kernels, "tuning_for", lambda device: large)
         monkeypatch.setattr(torch_backend, "WITH_TRITON", ("cpu",))
     return torch_backend.match
 

@@ -7,7 +7,8 @@ import pytest
 
 from directions import unit_rows
 from veclink.geometry.rows import ArrayRows
-from veclink.matching.search import best_partners, plain, searched
+from veclink.matching import best_partners, searched
+from veclink.matching.rankings import searched as plainly_searched
 
 
 def _copies(n: int, more: int, dimension: int = 24) -> tuple[np.ndarray, np.ndarray]:
@@ -35,7 +36,7 @@ def test_nearly_every_row_finds_the_partner_that_exact_csls_finds(device: str) -
 def test_the_compiled_loops_agree_with_the_plain_ones() -> None:
     queries, others = _copies(333, 1500)
     best, index, nearest = searched(queries, others, k=10)
-    expected = plain(queries, ArrayRows(others), 10)
+    expected = plainly_searched(queries, ArrayRows(others), 10)
     assert np.array_equal(index, expected[1])
     np.testing.assert_allclose(best, expected[0], atol=1e-6)
     np.testing.assert_allclose(nearest, expected[2], atol=1e-6)

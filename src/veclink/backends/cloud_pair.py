@@ -22,8 +22,7 @@ from veclink.geometry.clouds import LARGE, Cloud, Look
 from veclink.geometry.neighbourhoods import DENSITY_SAMPLE, local_agreement, nearest_links, own_density
 from veclink.geometry.rows import ArrayRows, ProjectedRows, Rows, RowSource, Unfinished, tiles
 from veclink.geometry.signatures import RIDGE, span_projection, unit_rows
-from veclink.matching import Matches, match
-from veclink.matching.search import best_partners
+from veclink.matching import Matches, best_partners, match
 from veclink.threads import multiply
 
 if TYPE_CHECKING:

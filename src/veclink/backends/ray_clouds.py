@@ -19,16 +19,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from veclink import __version__
+from veclink import __version__, matching
 from veclink.backends.cloud_pair import CloudPair, Projections
 from veclink.errors import InputError, VeclinkError, needed
 from veclink.geometry.arrays import asarray, to_numpy
 from veclink.geometry.rows import PROJECTED_AT_ONCE, ArrayRows, ProjectedRows, Rows, Unfinished, tiles
 from veclink.geometry.signatures import RIDGE, unit_rows
-from veclink.matching import Matches, cpu, search
-from veclink.matching.certify import Wanted, proven, scan
-from veclink.matching.lists import Nearest
-from veclink.matching.rankings import Ranks
+from veclink.matching import Found, Matches, cpu
+from veclink.matching.rankings import Nearest, Ranks, Wanted, in_tiles, proven, scan
 
 BLOCK = PROJECTED_AT_ONCE  # rows: a block of the store has one or more times as many, and so whole tiles of a search
 LARGEST_BLOCK = 65_536  # rows; a worker holds two blocks and the lists of both
@@ -196,7 +194,7 @@ class RayCloudPair(CloudPair):
         others = self.stored["ab"[among]].placed()
         calls = ((start, (searched, (*given, start, block))) for start, block in others)
         parts = dict(self.cluster.results(calls, on_device=True))
-        best, index, largest = search.merged((parts[start] for start in sorted(parts)), self.k)
+        best, index, largest = matching.merged((parts[start] for start in sorted(parts)), self.k)
         return index, best - largest.mean(axis=1)
 
 
@@ -249,7 +247,7 @@ def _keep_best(kept: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> None:
 def _scan(
     left: Stored, right: Stored, cluster: Cluster, tile: tuple[int, int], wanted: Wanted
 ) -> tuple[np.ndarray, np.ndarray]:
-    """`certify.scan` for rows of left."""
+    """`rankings.scan` for rows of left."""
     chosen, width = wanted.rows, wanted.width
     value, index = np.full((len(chosen), width), -np.inf), np.full((len(chosen), width), -1, np.int64)
 
@@ -312,7 +310,7 @@ def listed(
 def scanned(
     device: str, tile: tuple[int, int], start: int, wanted: Wanted, left: np.ndarray, right: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """`certify.scan` of rows of one block among those of the other, which begins at row `start` of its side."""
+    """`rankings.scan` of rows of one block among those of the other, which begins at row `start` of its side."""
     rows: Any = ArrayRows(left)
     others: Any = ArrayRows(right)
     if device != "cpu":
@@ -320,16 +318,16 @@ def scanned(
         like = rows.block(0, 1)
         chosen, penalty, least = (asarray(each, like) for each in (wanted.rows, wanted.penalty, wanted.least))
         wanted = wanted._replace(rows=chosen, penalty=penalty, least=least)
-    value, index = map(to_numpy, scan(rows, others, wanted, tile=tile, memory=MEMORY))
+    value, index = map(to_numpy, scan(rows, others, in_tiles(tile, MEMORY), MEMORY, wanted))
     return value, np.where(index < 0, -1, index + start)
 
 
 def searched(
     device: str, k: int, queries: np.ndarray, projection: np.ndarray, start: int, block: np.ndarray
-) -> search.Found:
-    """`search.searched` among the rows of one block, which begins at row `start` of its side."""
+) -> Found:
+    """`matching.searched` among the rows of one block, which begins at row `start` of its side."""
     others = projected(device, projection, block) if device == "cpu" else _projected_on(device, projection, block)
-    best, index, largest = search.searched(queries, others, k=k, device=device)
+    best, index, largest = matching.searched(queries, others, k=k, device=device)
     return best, index + start, largest
 
 

@@ -1,14 +1,25 @@
-"""Exact CSLS neighbours of two sets of unit vectors, streamed in tiles: never the whole matrix of cosines."""
+"""Neighbours of two sets of unit vectors under CSLS, streamed in tiles: never the whole matrix of cosines.
+
+`match` is exact, on every device. `best_partners` is a quick search for the rows that are asked, in one pass: what
+growing on a sample needs. CSLS wants the mean cosine to the k nearest rows of the other side. For the rows that are
+asked it is taken over the largest cosines of small pieces of the other side, and for the others over k groups of the
+rows asked, the largest of each: the same order of hubs and outliers, for a fraction of the work of exact lists.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import numpy as np
+
 from veclink.errors import InputError, needed
 from veclink.files.memory import parse_memory
+from veclink.geometry.arrays import Array
 from veclink.geometry.rows import RowSource, Unfinished
 from veclink.matching import cpu
-from veclink.matching.rankings import Matches, Ranking, Ranks
+from veclink.matching.rankings import Found, Matches, Ranking, Ranks
 
-__all__ = ["Matches", "Ranking", "match"]
+__all__ = ["Found", "Matches", "Ranking", "best_partners", "match", "merged", "searched"]
 
 
 def match(
@@ -57,3 +68,36 @@ def match(
     from veclink.matching import torch_backend
 
     return torch_backend.match(left, right, ranks, memory=budget, device=device)
+
+
+def best_partners(
+    queries: Array, others: RowSource, *, k: int = 10, device: str = "cpu", memory: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The row of the others with the largest csls for each query, and this csls: (q,) each.
+
+    Parameters
+    ----------
+    queries : array of shape (q, s)
+        Rows of unit length, of numpy or torch, in random order: the density of a row of others is taken over k groups
+        of consecutive queries.
+    others : array of shape (n, s), or Rows
+    """
+    best, index, nearest = searched(queries, others, k=k, memory=memory, device=device)
+    return index, best - nearest.mean(axis=1)
+
+
+def searched(queries: Array, others: RowSource, *, k: int, memory: int | None = None, device: str = "cpu") -> Found:
+    """What one part of the others says: parts of whole tiles are merged by `merged` to the same as all at once."""
+    if device == "cpu":
+        return cpu.searched(queries, others, k, memory)
+    from veclink.matching import torch_backend
+
+    return torch_backend.searched(queries, others, k, device, memory)
+
+
+def merged(parts: Iterable[Found], k: int) -> Found:
+    """Parts in the order of their rows, as one."""
+    best, index, nearest = zip(*parts, strict=True)
+    values = np.stack(best)
+    first = values.argmax(axis=0), np.arange(values.shape[1])
+    return values[first], np.stack(index)[first], np.sort(np.concatenate(nearest, axis=1), axis=1)[:, -k:]

@@ -1,32 +1,35 @@
-"""CSLS rankings on the CPU: one BLAS product per tile, then a sweep that keeps the best entries of each row and column.
+"""Matching on the CPU: one BLAS product per tile, then a sweep that keeps the best entries of each row and column.
 
-A kept list is wider than k, so almost every ranking can be read off the lists and proven (see `certify`); the tiles of
+A kept list is wider than k, so almost every ranking can be read off the lists and proven (see `rankings`); the tiles of
 cosines are never stored, and only the few rows without a proof are multiplied a second time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from veclink.errors import InputError
+from veclink.geometry.nearest import largest_values
 from veclink.geometry.rows import ArrayRows, RowSource, Unfinished, checked, tiles
 from veclink.matching import numba_kernels as kernels
-from veclink.matching.certify import proven, scans
-from veclink.matching.lists import Nearest
 from veclink.matching.numba_kernels import Kept
-from veclink.matching.rankings import Matches, Ranks
-from veclink.threads import ROWS_AT_ONCE, computing, share, thread_count
+from veclink.matching.rankings import Found, Lists, Matches, Nearest, Ranks, in_tiles, proven, scan
+from veclink.threads import ROWS_AT_ONCE, computing, multiply, share, thread_count
 
 # The product of a tile this large runs at nearly the full speed of BLAS and is still in the cache when it is swept.
 TILE_ROWS, TILE_COLUMNS = 1024, 2048
 LEAST_PARTS = 4  # of a tile, which threads share
 MANY = 8192  # rows, of which a tile has enough larger parts
 DEFAULT_MEMORY = 256_000_000
-_PARTS = ("cosine", "index", "count", "floor")  # what a checkpoint calls the arrays of `Kept`
+
+SEARCH_TILE = 1024  # columns of a tile of the quick search, and pieces that each tile is dealt into
+PIECES = 8
+PIECES_HELD = 64  # tiles whose pieces are held before all but the largest are let go
+SEARCH_MEMORY = 1 << 26  # bytes of other rows that are held at once where they are made when read
 
 
 @computing()
@@ -45,7 +48,8 @@ def match(
     tile = tile_in_parts(rows.shape, columns.shape, memory // 2)
     near = nearest(rows, columns, ranks.list_width, tile, unfinished)
     exact = inner_products(rows, columns, near[0].index, room), inner_products(columns, rows, near[1].index, room)
-    again = scans(rows, columns, tile=tile, memory=room)
+    find = in_tiles(tile, room)
+    again = partial(scan, rows, columns, find, room), partial(scan, columns, rows, find, room)
     return proven(near, exact, again, ranks, rounding_error(rows.shape[1]))
 
 
@@ -89,14 +93,13 @@ def _part_rows(n: int) -> int:
 @computing()
 def nearest(
     rows: ArrayRows, columns: ArrayRows, width: int, tile: tuple[int, int], unfinished: Unfinished | None = None
-) -> tuple[Nearest, Nearest]:
+) -> Lists:
     """The `width` nearest columns of each row and rows of each column, by the cosines of one pass in float32.
 
     unfinished: has the lists of a pass that was broken off, and keeps those of this one.
     """
     by_row, by_column = _none(len(rows), len(columns), width), _none(len(columns), len(rows), width)
     done = 0 if unfinished is None else _resumed(unfinished.load(), by_row, by_column)
-    part = _part_rows(len(rows))
     # A row length that is a multiple of the page would put every row of the tile in the same few cache sets.
     space = np.empty((tile[0], tile[1] + -tile[1] % 16 + 16), dtype=np.float32)
     for top, bottom in tiles(len(rows), tile[0], done):
@@ -105,12 +108,12 @@ def nearest(
             others = columns.block(first, last)
             if top == done:
                 checked(others, first, "Right")
-            multiply = partial(_multiply, block, others, space)
             of_rows, of_columns = _part(by_row, top, bottom), _part(by_column, first, last)
-            share(_keeping(multiply, "row", space, last - first, first, of_rows), bottom - top, step=part)
-            share(_keeping(None, "column", space, bottom - top, top, of_columns), last - first)
+            sweep = partial(_sweep, kernels.BY_ROW, space, last - first, first, of_rows, (block, others))
+            share(sweep, bottom - top, step=_part_rows(len(rows)))
+            share(partial(_sweep, kernels.BY_COLUMN, space, bottom - top, top, of_columns, None), last - first)
         if unfinished is not None:
-            unfinished.keep(bottom, len(rows), partial(_lists, bottom, by_row, by_column))
+            unfinished.keep(bottom, len(rows), partial(_held, bottom, by_row, by_column))
     return _nearest(by_row), _nearest(by_column)
 
 
@@ -131,6 +134,27 @@ def inner_products(rows: ArrayRows, others: ArrayRows, index: np.ndarray, memory
     return exact
 
 
+@computing()
+def searched(queries: np.ndarray, others: RowSource, k: int, memory: int | None = None) -> Found:
+    """As `matching.searched`, by compiled loops."""
+    rows = ArrayRows(others, SEARCH_MEMORY if memory is None else min(SEARCH_MEMORY, memory // 4))
+    q, groups = len(queries), min(k, len(checked(queries, 0, "Left")))
+    best = np.full(q, -np.inf, np.float32), np.zeros(q, np.int64)
+    space = np.empty((q, SEARCH_TILE + 16), np.float32)  # not a multiple of the page: rows would share cache sets
+    density = np.empty(SEARCH_TILE, np.float32)
+    parts: list[np.ndarray] = []
+    for first, last in tiles(len(rows), SEARCH_TILE):
+        columns = last - first
+        multiply(queries, checked(rows.block(first, last), first, "Right").T, out=space[:, :columns])
+        share(partial(kernels.density_by_column, space, groups, q // groups, density), columns)
+        pieces = np.empty((q, min(PIECES, columns)), np.float32)
+        share(partial(kernels.best_by_row, space, columns, first, density, pieces, best), q)
+        parts.append(pieces)
+        if len(parts) == PIECES_HELD:
+            parts = [largest_values(np.concatenate(parts, axis=1), k).copy()]
+    return *best, np.sort(largest_values(np.concatenate(parts, axis=1), k), axis=1)
+
+
 def _none(n: int, others: int, width: int) -> Kept:
     """Empty buffers for the entries of n rows."""
     width = min(width, others)
@@ -143,31 +167,29 @@ def _part(kept: Kept, start: int, stop: int) -> Kept:
     return Kept(kept.width, *(part[start:stop] for part in kept[1:]))
 
 
-def _multiply(block: np.ndarray, others: np.ndarray, space: np.ndarray, start: int, stop: int) -> None:
-    np.matmul(block[start:stop], others.T, out=space[start:stop, : len(others)])
-
-
-Loop = Callable[[int, int], None]
-
-
-def _keeping(multiply: Loop | None, axis: str, space: np.ndarray, extent: int, first: int, kept: Kept) -> Loop:
-    """A loop that takes in the entries of a tile, of which `extent` columns (or rows) from `first` on are used.
+def _sweep(
+    loops: tuple[Any, Any],
+    space: np.ndarray,
+    extent: int,
+    first: int,
+    kept: Kept,
+    multiplied: tuple[np.ndarray, np.ndarray] | None,
+    start: int,
+    stop: int,
+) -> None:
+    """Takes in the entries of rows (or columns) start…stop−1 of a tile, of which `extent` columns (or rows) are used.
 
     It does all there is to do for a part before the next part: what it works on is still in the cache.
+    first: of the columns (or rows). multiplied: whose product the tile is, where it is not made yet.
     """
-    keep = kernels.keep_by_row if axis == "row" else kernels.keep_by_column
-    set_floor = kernels.floor_by_row if axis == "row" else kernels.floor_by_column
+    set_floor, keep = loops
+    if multiplied is not None:
+        np.matmul(multiplied[0][start:stop], multiplied[1].T, out=space[start:stop, :extent])
     # Enough groups that the largest `width` of a tile's entries nearly all fall into different ones.
     groups = max(64, 1 << (3 * kept.width - 1).bit_length())
-
-    def run(start: int, stop: int) -> None:
-        if multiply is not None:
-            multiply(start, stop)
-        if first == 0 and groups <= extent // 2:
-            set_floor(space, extent, groups, kept, start, stop)
-        keep(space, extent, first, kept, start, stop)
-
-    return run
+    if first == 0 and groups <= extent // 2:
+        set_floor(space, extent, groups, kept, start, stop)
+    keep(space, extent, first, kept, start, stop)
 
 
 def _nearest(kept: Kept) -> Nearest:
@@ -178,11 +200,15 @@ def _nearest(kept: Kept) -> Nearest:
     return Nearest(cosine, index, kept.floor)
 
 
-def _lists(done: int, by_row: Kept, by_column: Kept) -> dict[str, np.ndarray]:
+def _held(done: int, by_row: Kept, by_column: Kept) -> dict[str, np.ndarray]:
     """What a pass has after its first `done` rows, by the names that a checkpoint gives it."""
     sides = {"row": _part(by_row, 0, done), "column": by_column}
-    held = {f"{side}_{name}": part for side, kept in sides.items() for name, part in zip(_PARTS, kept[1:], strict=True)}
-    return {"done": np.array(done), **held}
+    arrays = {
+        f"{side}_{name}": part
+        for side, kept in sides.items()
+        for name, part in zip(("cosine", "index", "count", "floor"), kept[1:], strict=True)
+    }
+    return {"done": np.array(done), **arrays}
 
 
 def _resumed(held: dict[str, np.ndarray] | None, by_row: Kept, by_column: Kept) -> int:
@@ -191,14 +217,13 @@ def _resumed(held: dict[str, np.ndarray] | None, by_row: Kept, by_column: Kept) 
     Compiled loops read and write where these lists say, so lists of a damaged file are not taken.
     """
     done = 0 if held is None else int(held["done"])
-    n_rows, n_columns = len(by_row.held), len(by_column.held)
-    if held is None or not 0 < done <= n_rows:
+    if held is None or not 0 < done <= len(by_row.held):
         return 0
-    own = _lists(done, by_row, by_column)
-    for name, part in own.items():
-        if name not in held or held[name].shape != part.shape or held[name].dtype != part.dtype:
-            return 0
-    for side, others in (("row", n_columns), ("column", n_rows)):
+    own = _held(done, by_row, by_column)
+    kinds = [{name: (part.shape, part.dtype) for name, part in arrays.items()} for arrays in (own, held)]
+    if kinds[0] != kinds[1]:
+        return 0
+    for side, others in (("row", len(by_column.held)), ("column", len(by_row.held))):
         count, index = held[f"{side}_count"], held[f"{side}_index"]
         listed = np.arange(index.shape[1]) < count[:, None]
         is_held = (count >= 0) & (count < index.shape[1])

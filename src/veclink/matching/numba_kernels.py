@@ -27,13 +27,6 @@ class Kept(NamedTuple):
     floor: np.ndarray  # (n,) float32, what a new entry has to beat
 
 
-class Best(NamedTuple):
-    """The best value found for each of n rows, and in which column; (n,) each."""
-
-    value: np.ndarray
-    column: np.ndarray
-
-
 @_compiled
 def keep_by_row(tile: np.ndarray, columns: int, first_column: int, kept: Kept, start: int, stop: int) -> None:
     """Adds the entries of tile rows start…stop−1 that beat their row's floor to that row's buffer.
@@ -235,11 +228,12 @@ def best_by_row(
     first_column: int,
     density: np.ndarray,
     pieces: np.ndarray,
-    best: Best,
+    best: tuple[np.ndarray, np.ndarray],
     start: int,
     stop: int,
 ) -> None:
-    """Updates the best of 2·tile − density, and sets pieces[i, p] to the largest entry of columns p, p + 8, …"""
+    """Updates the best of 2·tile − density and its column; sets pieces[i, p] to the largest of columns p, p + 8, …"""
+    best_value, best_column = best
     every = pieces.shape[1]
     whole = columns // every * every
     for i in range(start, stop):
@@ -252,9 +246,14 @@ def best_by_row(
         top = np.float32(-9.0)
         for j in range(columns):
             top = max(top, np.float32(2.0) * row[j] - density[j])
-        if top > best.value[i]:
+        if top > best_value[i]:
             for j in range(columns):
                 if np.float32(2.0) * row[j] - density[j] >= top:
-                    best.value[i] = top
-                    best.column[i] = first_column + j
+                    best_value[i] = top
+                    best_column[i] = first_column + j
                     break
+
+
+# For either axis of a tile: what sets first floors, and what keeps entries.
+BY_ROW = floor_by_row, keep_by_row
+BY_COLUMN = floor_by_column, keep_by_column

@@ -1,13 +1,16 @@
 """CSLS rankings with torch, on CUDA or the CPU: the same lists and proofs as `cpu`, all of them on the device.
 
-The lists come from a Triton kernel where there is one for the device, else from the plain code of `lists`. Of few rows
-on CUDA all cosines are held at once: lists and proofs take dozens of steps, each of which waits for the one before, and
-a GPU multiplies thousands of rows in float64 in less time than one of these steps takes.
+The lists come from a Triton kernel where there is one for the device, else from the plain code of `rankings`. Of few
+rows on CUDA all cosines are held at once: lists and proofs take dozens of steps, each of which waits for the one
+before, and a GPU multiplies thousands of rows in float64 in less time than one of these steps takes.
 """
 
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,16 +18,16 @@ import torch
 from veclink.errors import InputError
 from veclink.geometry.arrays import Array, floats
 from veclink.geometry.rows import ArrayRows, RowSource, checked, tiles
-from veclink.matching import lists
-from veclink.matching.certify import Find, Wanted, proven, scans
+from veclink.matching import rankings
 from veclink.matching.cpu import DEFAULT_MEMORY, TILE_COLUMNS, TILE_ROWS, tile_shape
-from veclink.matching.lists import Nearest
-from veclink.matching.rankings import Matches, Ranks, brute_force
+from veclink.matching.rankings import Find, Found, Likely, Lists, Matches, Ranks, Wanted, brute_force, proven, scan
+from veclink.threads import computing
 
 CUDA_TILE_ROWS, CUDA_TILE_COLUMNS = 16384, 32768
 LENGTHENED = 8  # numbers that a row is lengthened by: tensor cores take multiples of this
 USEFUL = 1 << 33  # bytes to work in: more make nothing quicker
 MOST_COSINES, COSINE_COST = 1 << 30, 24  # held at once by `brute_force`, and bytes of each with what is made of it
+SEARCHED_AT_ONCE = 1 << 28  # cosines of the quick search
 SENT = 1 << 16  # rows at a time
 WITH_TRITON = ("cuda",)  # kinds of devices; tests add the CPU, for its interpreter
 
@@ -101,8 +104,10 @@ def match(
             return brute_force(rows.whole, columns.whole, ranks)
     room = min(budget // 4, USEFUL)
     near, exact = listed(rows, columns, ranks, room)
-    find: Find | None = None if for_triton(rows, columns) is None else likely_pairs
-    again = scans(rows, columns, tile=device_tile(rows, columns, room), memory=room, find=find)
+    find: Find = likely_pairs
+    if for_triton(rows, columns) is None:
+        find = rankings.in_tiles(device_tile(rows, columns, room), room)
+    again = partial(scan, rows, columns, find, room), partial(scan, columns, rows, find, room)
     return proven(near, exact, again, ranks)
 
 
@@ -114,42 +119,60 @@ def device_tile(rows: DeviceRows, columns: DeviceRows, memory: int) -> tuple[int
 
 def listed(
     rows: DeviceRows, columns: DeviceRows, ranks: Ranks, memory: int
-) -> tuple[tuple[Nearest, Nearest], tuple[torch.Tensor, torch.Tensor]]:
+) -> tuple[Lists, tuple[torch.Tensor, torch.Tensor]]:
     """Lists of the nearest for both sides, max(k, depth) or more in each, and the exact cosines of what they list."""
     held, tile = for_triton(rows, columns), device_tile(rows, columns, memory)
-    if held is None:
-        near = lists.nearest(rows, columns, ranks.list_width, tile)
-    else:
-        from veclink.matching import triton_kernel, triton_search
-
-        near = triton_kernel.nearest(*held, ranks.list_width)
     least = max(ranks.k, ranks.depth)
+    if held is None:
+        near = rankings.nearest(rows, columns, ranks.list_width, tile)
+    else:
+        from veclink.matching import triton_kernels as kernels
+
+        near = kernels.nearest(*held, ranks.list_width)
     near[0].complete(rows, columns, least, tile)
     near[1].complete(columns, rows, least, tile)
     if held is not None:
-        inner_products, (left, right) = triton_search.inner_products, held
-        return near, (inner_products(left, right, near[0].index), inner_products(right, left, near[1].index))
-    of_rows = lists.inner_products(rows, columns, near[0].index, memory)
-    return near, (of_rows, lists.inner_products(columns, rows, near[1].index, memory))
+        left, right = held
+        exact = kernels.inner_products(left, right, near[0].index), kernels.inner_products(right, left, near[1].index)
+        return near, exact
+    of_rows = rankings.inner_products(rows, columns, near[0].index, memory)
+    return near, (of_rows, rankings.inner_products(columns, rows, near[1].index, memory))
 
 
-def likely_pairs(rows: DeviceRows, others: DeviceRows, wanted: Wanted) -> tuple[torch.Tensor, torch.Tensor]:
-    """Pairs that may reach what is wanted: places among the wanted rows (p,), and others (p,); by the Triton kernel.
+def likely_pairs(rows: Any, others: Any, wanted: Wanted) -> Iterator[Likely]:
+    """Pairs that may reach what is wanted, by the Triton kernel.
 
     The penalty stands beside the others as further numbers, so that the kernel's product is cos − penalty/2; two of
     them hold what one rounds off.
     """
-    from veclink.matching import triton_kernel
+    from veclink.matching.triton_kernels import pairs_above
 
-    assert others.whole is not None
-    asked, columns, half = rows.take(wanted.rows).half(), others.whole.half(), floats(wanted.penalty) / 2
+    own, half = rows.take(wanted.rows), floats(wanted.penalty) / 2
     coarse = half.half()
-    beside_columns = columns.new_zeros((len(columns), LENGTHENED))
+    beside_columns = torch.zeros((len(half), LENGTHENED), dtype=torch.float16, device=half.device)
     beside_columns[:, 0], beside_columns[:, 1] = -coarse, -(half - coarse.float()).half()
-    beside_asked = asked.new_zeros((len(asked), LENGTHENED))
+    beside_asked = beside_columns.new_zeros((len(own), LENGTHENED))
     beside_asked[:, :2] = 1
-    asked, columns = torch.cat([asked, beside_asked], dim=1), torch.cat([columns, beside_columns], dim=1)
-    return triton_kernel.pairs_above(asked, columns, wanted.reached() / 2)
+    asked, columns = (
+        torch.cat([own.half(), beside_asked], dim=1),
+        torch.cat([others.whole.half(), beside_columns], dim=1),
+    )
+    yield 0, 0, own, others.whole, *pairs_above(asked, columns, wanted.reached() / 2)
+
+
+@computing()
+def searched(queries: Any, others: Any, k: int, device: str, memory: int | None = None) -> Found:
+    """As `matching.searched`, on a torch device."""
+    place = torch_device(device)
+    room = free_memory(place) if memory is None else min(memory, free_memory(place))
+    asked, there = (DeviceRows(side, place, room // 4) for side in (queries, others))
+    held = for_triton(asked, there)
+    if held is not None:
+        from veclink.matching import triton_kernels
+
+        return triton_kernels.searched(*held, k)
+    cosines = SEARCHED_AT_ONCE if memory is None else min(SEARCHED_AT_ONCE, room // 16)
+    return rankings.searched(asked.block(0, len(asked)), there, k, max(8, cosines // len(asked) // 8 * 8))
 
 
 def for_triton(rows: DeviceRows, columns: DeviceRows) -> tuple[torch.Tensor, torch.Tensor] | None:
@@ -158,9 +181,9 @@ def for_triton(rows: DeviceRows, columns: DeviceRows) -> tuple[torch.Tensor, tor
         return None
     if rows.whole is None or columns.whole is None or importlib.util.find_spec("triton") is None:
         return None
-    from veclink.matching import triton_kernel
+    from veclink.matching.triton_kernels import fits
 
-    return (rows.whole, columns.whole) if triton_kernel.fits(len(rows), len(columns)) else None
+    return (rows.whole, columns.whole) if fits(len(rows), len(columns)) else None
 
 
 def torch_device(name: str) -> torch.device:

@@ -77,13 +77,13 @@ def nearest_rows(
         index, cosine = near.index, near.cosine
     else:
         needed("torch", f"Neighbours on {device!r}", "veclink[torch]")
-        from veclink.matching import lists
+        from veclink.matching import rankings
         from veclink.matching.torch_backend import DeviceRows, torch_device
 
         place = torch_device(device)
         there = DeviceRows(cloud, place, budget if place.type == "cpu" else 8 * budget)
         tile = cpu.tile_shape(there.shape, there.shape, budget, 8192, 8192)
-        found, _ = lists.nearest(there, there, width, tile)
+        found, _ = rankings.nearest(there, there, width, tile)
         index, cosine = found.index.cpu().numpy(), found.cosine.float().cpu().numpy()
     own = index == np.arange(len(index))[:, None]
     # a row among many equal ones may not be in its own list: then its last entry goes instead

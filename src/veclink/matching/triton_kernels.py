@@ -1,4 +1,6 @@
-"""Lists of near neighbours on CUDA without ever writing the cosines to memory.
+"""Matching on CUDA in Triton, without ever writing the cosines to memory.
+
+Lists of near neighbours:
 
 1. Floors. Each row's cosines with a random sample of the other side, as maxima over tiles: the m-th largest maximum is
    reached by at least m of the sample, so about m·n/sample partners in all lie above it.
@@ -7,8 +9,12 @@
    survivors: the rest of the product never leaves the registers. Nearly every tile has a survivor, but hardly any
    thread of it: on NVIDIA the appending is written in PTX, where a thread without one skips it. In Triton's own words
    all threads take part, which halves the speed; that is what the interpreter runs.
-3. Survivors are sorted into the lists of both sides. `certify` computes them again in float32 and proves what follows
-   from them. `lists.nearest` is the same in plain array code.
+3. Survivors are sorted into the lists of both sides. `rankings` computes them again in float32 and proves what follows
+   from them; its `nearest` is the same in plain array code.
+
+The quick search takes two products: the largest cosine of each of the others in each group of the rows asked, from
+which its density follows; and for each row asked the best of 2·cos − density over a run of tiles, and the largest
+cosine of each tile.
 """
 
 # The arguments of a kernel are pointers and compile-time constants, and triton is untyped.
@@ -24,7 +30,11 @@ import triton
 import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from veclink.matching.lists import Nearest
+from veclink.geometry.arrays import to_numpy
+from veclink.geometry.rows import tiles
+from veclink.matching.rankings import Found, Lists, Nearest
+
+Pair = tuple[torch.Tensor, torch.Tensor]
 
 
 @dataclass(frozen=True)
@@ -38,22 +48,24 @@ class Tuning:
     stages: int = 3
     tiles: int = 16
 
-    def padded(self, left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    @property
+    def slab(self) -> int:
+        """Rows whose survivors are held at a time."""
+        return max(1, SLAB // self.rows) * self.rows
+
+    def padded(self, left: torch.Tensor, right: torch.Tensor) -> Pair:
         """Both sides in float16, with zeros up to whole blocks and steps, so that the kernels need no bounds."""
         return padded(left, self.rows, self.step), padded(right, self.columns * self.tiles, self.step)
 
-    def described(self, left: torch.Tensor, right: torch.Tensor) -> tuple[TensorDescriptor, TensorDescriptor]:
-        """Padded sides as the copy engine of a Hopper takes them, in blocks of so many rows and dimensions."""
+    def run(self, kernel, grid, left: torch.Tensor, right: torch.Tensor, *rest, **options) -> None:
+        """Run a kernel on padded sides, which the copy engine of a Hopper takes in blocks of rows and dimensions."""
         blocks = ((left, self.rows), (right, self.columns))
-        one, other = (TensorDescriptor.from_tensor(side, [size, self.step]) for side, size in blocks)
-        return one, other
-
-    def options(self, dimension: int) -> dict[str, int]:
-        """What every kernel is compiled for."""
-        return {
-            "D": dimension, "ROWS": self.rows, "COLUMNS": self.columns, "STEP": self.step,
-            "num_warps": self.warps, "num_stages": self.stages,
-        }  # fmt: skip
+        sides = [TensorDescriptor.from_tensor(side, [size, self.step]) for side, size in blocks]
+        with torch.cuda.device_of(left):
+            kernel[grid](
+                *sides, *rest, D=left.shape[1], ROWS=self.rows, COLUMNS=self.columns, STEP=self.step,
+                num_warps=self.warps, num_stages=self.stages, **options,
+            )  # fmt: skip
 
 
 def padded(rows: torch.Tensor, block: int, step: int) -> torch.Tensor:
@@ -73,6 +85,9 @@ FLOOR_RANK = 4  # m: fewer make floors that vary more, and more rows are searche
 EXPECTED = 4  # survivors of a row for each that is wanted, since their number varies
 SLAB = 1 << 18  # rows whose survivors are held at a time: a few hundred for each
 ROOM = 256  # survivors of a row that there is room for at first; where a block has more, its slab is searched again
+GROUPED = Tuning(rows=128, columns=128, step=64, warps=8, stages=3)  # of the first product, which holds two tiles
+LARGEST = 1 << 28  # cosines, one for each tile and row asked, that are held at once
+STEP = 128  # numbers of a row at a time, of listed products
 # Low bits of a survivor: its column; then its row within the block; the upper 32 are the cosine.
 _PLACE_BITS = tl.constexpr(24)
 _AT_ONCE = tl.constexpr(8)  # cosines of one test and one branch; with 4 as quick or slower, with 1 a seventh slower
@@ -129,7 +144,7 @@ def fits(rows: int, columns: int) -> bool:
     return max(rows, columns) < (1 << _PLACE_BITS.value) - (1 << 16)  # less what padding may add
 
 
-def nearest(left: torch.Tensor, right: torch.Tensor, width: int) -> tuple[Nearest, Nearest]:
+def nearest(left: torch.Tensor, right: torch.Tensor, width: int) -> Lists:
     """Lists of up to `width` nearest rows for each row of left (n1, d) and right (n2, d), by products in float16.
 
     Lists may be shorter than `width`; their floors hold in any case.
@@ -140,7 +155,7 @@ def nearest(left: torch.Tensor, right: torch.Tensor, width: int) -> tuple[Neares
     by_row: list[Nearest] = []
     by_column: Nearest | None = None
     for start, row, column, cosine in _found(left, right, floors, sizes, tuning):
-        floor = floors[0][start : min(start + _slab(tuning), sizes[0])]
+        floor = floors[0][start : min(start + tuning.slab, sizes[0])]
         by_row.append(_lists(row, column, cosine, floor, width))
         row = row + start
         if by_column is not None:
@@ -156,7 +171,7 @@ def nearest(left: torch.Tensor, right: torch.Tensor, width: int) -> tuple[Neares
     return Nearest(*joined), by_column
 
 
-def pairs_above(left: torch.Tensor, right: torch.Tensor, least: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def pairs_above(left: torch.Tensor, right: torch.Tensor, least: torch.Tensor) -> Pair:
     """Rows of left (n1, d) and right (n2, d), both float16, whose product is above what the left one asks, (n1,)."""
     tuning, sizes = tuning_for(left.device), (len(left), len(right))
     left, right = tuning.padded(left, right)
@@ -166,9 +181,7 @@ def pairs_above(left: torch.Tensor, right: torch.Tensor, least: torch.Tensor) ->
     return torch.cat([row for row, _ in found]), torch.cat([column for _, column in found])
 
 
-def _floors(
-    left: torch.Tensor, right: torch.Tensor, sizes: tuple[int, int], width: int, tuning: Tuning
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _floors(left: torch.Tensor, right: torch.Tensor, sizes: tuple[int, int], width: int, tuning: Tuning) -> Pair:
     """A floor for every row of both padded sides; +inf for padding, which nothing passes."""
     floors = []
     for rows, n, others, n_others in ((left, sizes[0], right, sizes[1]), (right, sizes[1], left, sizes[0])):
@@ -176,28 +189,21 @@ def _floors(
         floor[:n] = -float("inf")
         most = min(SAMPLE, n_others)
         # of fewer tiles, one would too often hold two of the largest
-        tiles = max(min(FLOOR_RANK * n_others // (EXPECTED * width), most) // tuning.columns, 2 * FLOOR_RANK)
-        if tiles * tuning.columns <= most:  # else there are too few to be sampled
+        n_tiles = max(min(FLOOR_RANK * n_others // (EXPECTED * width), most) // tuning.columns, 2 * FLOOR_RANK)
+        if n_tiles * tuning.columns <= most:  # else there are too few to be sampled
             generator = torch.Generator(device="cpu").manual_seed(0)
-            chosen = torch.randperm(n_others, generator=generator)[: tiles * tuning.columns].to(rows.device)
-            with torch.cuda.device_of(rows):
-                _floors_of_sample[(triton.cdiv(len(rows), tuning.rows),)](
-                    *tuning.described(rows, others[chosen]), floor, n, tiles,
-                    RANK=FLOOR_RANK, **tuning.options(rows.shape[1]),
-                )  # fmt: skip
+            chosen = torch.randperm(n_others, generator=generator)[: n_tiles * tuning.columns].to(rows.device)
+            grid = (triton.cdiv(len(rows), tuning.rows),)
+            tuning.run(_floors_of_sample, grid, rows, others[chosen], floor, n, n_tiles, RANK=FLOOR_RANK)
             floor[:n] = torch.nextafter(floor[:n], floor.new_full((n,), -float("inf")))
         floors.append(floor)
     return floors[0], floors[1]
 
 
-def _slab(tuning: Tuning) -> int:
-    return max(1, SLAB // tuning.rows) * tuning.rows
-
-
 def _found(
     left: torch.Tensor,
     right: torch.Tensor,
-    floors: tuple[torch.Tensor, torch.Tensor],
+    floors: Pair,
     sizes: tuple[int, int],
     tuning: Tuning,
 ) -> Iterator[tuple[int, torch.Tensor, torch.Tensor, torch.Tensor]]:
@@ -205,7 +211,7 @@ def _found(
 
     Its first row; rows, counted from there, columns and cosines.
     """
-    slab, room = _slab(tuning), ROOM * tuning.rows
+    slab, room = tuning.slab, ROOM * tuning.rows
     for start in range(0, len(left), slab):
         here = floors[0][start : start + slab], floors[1]
         packed, count = _survivors(left[start : start + slab], right, here, tuning, room)
@@ -220,21 +226,16 @@ def _found(
         yield start, row[real], column[real], cosine[real]
 
 
-def _survivors(
-    left: torch.Tensor, right: torch.Tensor, floors: tuple[torch.Tensor, torch.Tensor], tuning: Tuning, room: int
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _survivors(left: torch.Tensor, right: torch.Tensor, floors: Pair, tuning: Tuning, room: int) -> Pair:
     """Packed survivors (blocks of rows, room or more) and how many there are in each block."""
     blocks, chunks = len(left) // tuning.rows, len(right) // (tuning.columns * tuning.tiles)
     room = min(room, tuning.rows * len(right))
     while True:
         count = torch.zeros(blocks, dtype=torch.int32, device=left.device)
         packed = torch.empty((blocks, room), dtype=torch.int64, device=left.device)
-        with torch.cuda.device_of(left):
-            _keep_survivors[(blocks, chunks)](
-                *tuning.described(left, right), floors, (count, packed, room),
-                PTX=left.device.type == "cuda" and torch.version.hip is None, TILES=tuning.tiles,
-                **tuning.options(left.shape[1]),
-            )  # fmt: skip
+        ptx = left.device.type == "cuda" and torch.version.hip is None
+        rest = floors, (count, packed, room)
+        tuning.run(_keep_survivors, (blocks, chunks), left, right, *rest, TILES=tuning.tiles, PTX=ptx)
         most = int(count.max())
         if most <= room:
             return packed, count
@@ -340,3 +341,109 @@ def _append(cosine, beat_left, beat_right, row, columns, count, own_room, room):
         place = place.to(tl.uint32, bitcast=True).to(tl.int64)
         value = (cosine.to(tl.int32, bitcast=True).to(tl.int64) << 32) | place
         tl.store(own_room + slot, value, mask=survives & (slot < room))
+
+
+def searched(queries: torch.Tensor, others: torch.Tensor, k: int) -> Found:
+    """As `matching.searched`, of queries (q, s) and others (n, s) on the same device."""
+    tuning, q, device = tuning_for(queries.device), len(queries), others.device
+    asked = padded(queries, max(tuning.rows, GROUPED.rows), tuning.step)
+    rows = padded(others, tuning.columns * tuning.tiles, tuning.step)
+    groups = min(k, q)
+    # the mean over groups of consecutive queries of the largest cosine in each
+    maxima = torch.empty((groups, len(rows)), dtype=torch.float32, device=device)
+    grid = len(rows) // GROUPED.columns, groups
+    GROUPED.run(_group_maxima, grid, asked, rows, maxima, q // groups, len(rows))
+    density = maxima.mean(dim=0)
+    density[len(others) :] = float("inf")  # what is padding is no partner
+    n_tiles, whole_tiles = -(-len(others) // tuning.columns), len(rows) // tuning.columns
+    runs = whole_tiles // tuning.tiles
+    parts = []
+    for first, last in tiles(len(asked), max(1, LARGEST // n_tiles // tuning.rows) * tuning.rows):
+        shape, grid = (last - first, runs), ((last - first) // tuning.rows, runs)
+        value = torch.empty(shape, dtype=torch.float32, device=device)
+        index = torch.empty(shape, dtype=torch.int32, device=device)
+        largest = torch.empty((last - first, whole_tiles), dtype=torch.float32, device=device)
+        found = value, index, largest
+        tuning.run(_best_of_tiles, grid, asked[first:last], rows, density, found, TILES=tuning.tiles)
+        best = value.max(dim=1)
+        nearest = largest[:, :n_tiles].topk(min(k, n_tiles), dim=1).values.flip(1)
+        parts.append((best.values, index.gather(1, best.indices[:, None])[:, 0].long(), nearest))
+    best, index, nearest = (to_numpy(torch.cat(each)[:q]) for each in zip(*parts, strict=True))
+    return best, index, nearest
+
+
+@triton.jit
+def _group_maxima(  # noqa: PLR0913
+    asked, rows, maxima, size, n,
+    D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr,
+):  # fmt: skip
+    """maxima[group, column]: the largest cosine of the column with the rows of a group."""
+    first = tl.program_id(0) * COLUMNS
+    group = tl.program_id(1)
+    best = tl.full((ROWS, COLUMNS), -3.0, tl.float32)
+    for top in range(0, size, ROWS):
+        cosine = tile_product(asked, rows, group * size + top, first, D, ROWS, COLUMNS, STEP)
+        in_group = (top + tl.arange(0, ROWS)) < size
+        best = tl.where(in_group[:, None], tl.maximum(best, cosine), best)
+    tl.store(maxima + group.to(tl.int64) * n + first + tl.arange(0, COLUMNS), tl.max(best, axis=0))
+
+
+@triton.jit
+def _best_of_tiles(  # noqa: PLR0913
+    asked, rows, density, found,
+    D: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr, TILES: tl.constexpr,
+):  # fmt: skip
+    """The best of TILES tiles beside each other for a block of rows asked, and the largest cosine in each of them."""
+    best, index, largest = found
+    run = tl.program_id(1)
+    runs = tl.num_programs(1)
+    row = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)
+    value = tl.full((ROWS,), float("-inf"), tl.float32)
+    place = tl.zeros((ROWS,), tl.int32)
+    for tile in tl.range(0, TILES):
+        first = (run * TILES + tile) * COLUMNS
+        cosine = tile_product(asked, rows, tl.program_id(0) * ROWS, first, D, ROWS, COLUMNS, STEP)
+        tl.store(largest + row * (runs * TILES) + run * TILES + tile, tl.max(cosine, axis=1))
+        worth = 2 * cosine - tl.load(density + first + tl.arange(0, COLUMNS))[None, :]
+        here, at = tl.max(worth, axis=1, return_indices=True)
+        place = tl.where(here > value, first + at, place)
+        value = tl.maximum(here, value)
+    tl.store(best + row * runs + run, value)
+    tl.store(index + row * runs + run, place)
+
+
+def inner_products(rows: torch.Tensor, others: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    """⟨rows[i], others[index[i, j]]⟩, (n1, width), summed in float64, given in float32; −inf where index is −1.
+
+    rows (n1, d) and others (n2, d) float32 are read where they lie, and not gathered first; index (n1, width) int32.
+    """
+    rows, others, index = rows.contiguous(), others.contiguous(), index.contiguous()
+    n, width = index.shape
+    exact = torch.empty((n, width), dtype=torch.float32, device=rows.device)
+    if n:
+        with torch.cuda.device_of(rows):
+            _listed_products[(n,)](
+                rows, others, index, exact, width,
+                D=rows.shape[1], WIDTH=triton.next_power_of_2(width), STEP=STEP,
+            )  # fmt: skip
+    return exact
+
+
+@triton.jit
+def _listed_products(
+    rows, others, index, exact, width,
+    D: tl.constexpr, WIDTH: tl.constexpr, STEP: tl.constexpr,
+):  # fmt: skip
+    """The products of one row with all that it lists."""
+    row = tl.program_id(0).to(tl.int64)
+    place = tl.arange(0, WIDTH)
+    listed = tl.load(index + row * width + place, mask=place < width, other=-1).to(tl.int64)
+    total = tl.zeros((WIDTH,), dtype=tl.float64)
+    for start in range(0, D, STEP):
+        at = start + tl.arange(0, STEP)
+        own = tl.load(rows + row * D + at, mask=at < D, other=0.0)
+        there = (listed >= 0)[:, None] & (at < D)[None, :]
+        theirs = tl.load(others + listed[:, None] * D + at[None, :], mask=there, other=0.0)
+        total += tl.sum(own.to(tl.float64)[None, :] * theirs.to(tl.float64), axis=1)
+    value = tl.where(listed >= 0, total, float("-inf")).to(tl.float32)
+    tl.store(exact + row * width + place, value, mask=place < width)
