@@ -24,7 +24,7 @@ from veclink.backends.cloud_pair import CloudPair, Projections
 from veclink.errors import InputError, VeclinkError, needed
 from veclink.geometry.arrays import asarray, to_numpy
 from veclink.geometry.rows import PROJECTED_AT_ONCE, ArrayRows, ProjectedRows, Rows, Unfinished, tiles
-from veclink.geometry.signatures import RIDGE, unit_rows
+from veclink.geometry.signatures import RIDGE
 from veclink.matching import Found, Matches, cpu
 from veclink.matching.rankings import Nearest, Ranks, Wanted, in_tiles, proven, scan
 
@@ -277,10 +277,10 @@ def projected(device: str, projection: np.ndarray, block: np.ndarray) -> np.ndar
 def _projected_on(device: str, projection: np.ndarray, block: np.ndarray) -> Any:
     import torch
 
+    from veclink.backends.torch_clouds import projected as projected_on_device
     from veclink.matching.torch_backend import torch_device
 
-    place = torch_device(device)
-    return unit_rows(torch.tensor(block, device=place) @ torch.tensor(projection, device=place))
+    return projected_on_device(torch.tensor(block, device=torch_device(device)), projection.copy())
 
 
 def listed(

@@ -52,7 +52,7 @@ class TorchCloudPair(CloudPair):
         """Rows of one cloud, all or some, under a projection (d, m), of unit length: a tensor."""
         cloud, along = self.cloud(side), self._place(projection)
         if rows is not None:
-            return unit_rows(cloud.take(rows) @ along)
+            return projected(cloud.take(rows), projection)
         signature = torch.empty((cloud.shape[0], along.shape[1]), device=self.place)
         for start, stop in tiles(len(signature), SENT):
             torch.mm(cloud.block(start, stop), along, out=signature[start:stop])
@@ -80,6 +80,11 @@ class TorchCloudPair(CloudPair):
 
     def _place(self, array: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.place)
+
+
+def projected(rows: torch.Tensor, projection: np.ndarray) -> torch.Tensor:
+    """Rows (n, d) under a projection (d, m), of unit length."""
+    return unit_rows(rows @ torch.from_numpy(np.ascontiguousarray(projection)).to(rows.device))
 
 
 def unit_vectors(collection: Collection, where: slice | np.ndarray, device: str) -> tuple[torch.Tensor, torch.Tensor]:
