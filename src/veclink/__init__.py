@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from veclink.data.collection import Collection
     from veclink.data.links import Links
+    from veclink.data.pairs import evaluate
     from veclink.errors import VeclinkError
     from veclink.linkers.linking import link
     from veclink.probing import probe
@@ -31,6 +32,7 @@ __all__ = [
     "advise",
     "append",
     "cluster",
+    "evaluate",
     "link",
     "link_many",
     "merge",
@@ -47,6 +49,7 @@ _HOME = {
     "advise": "veclink.uses.advising",
     "append": "veclink.uses.appending",
     "cluster": "veclink.uses.clustering",
+    "evaluate": "veclink.data.pairs",
     "link": "veclink.linkers.linking",
     "link_many": "veclink.uses.many",
     "merge": "veclink.uses.merging",

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from veclink.cli.terminal import told_column_scores, told_scores, told_thresholds
+from veclink.cli.terminal import told_column_scores, told_thresholds
 from veclink.confidence.threshold import Threshold
 from veclink.data.agreement import Agreement, ColumnMatches, ColumnScores
-from veclink.data.pairs import score
 from veclink.progress import Progress, describe, showing_progress
 
 
@@ -35,9 +34,6 @@ def test_the_table_says_what_a_wanted_precision_costs() -> None:
 
 
 def test_of_no_links_no_precision_is_told() -> None:
-    none = told_scores(score([], [(0, 0)]), right=0, found=0, true=1)
-    assert none == ["There are no links, so no precision; the truth has 1 pair."]
-    assert told_scores(score([(0, 0)], [(0, 0)]), right=1, found=1, true=1)[1].startswith("1 of 1 link is right")
     matches = ColumnMatches(("title", "title"), np.array([[0, 0]]))
     told = " ".join(told_column_scores(ColumnScores(matches, Agreement("title", "title", 0, 0), 0)))
     assert "no links with titles on both sides" in told and "%" not in told and "0 of the 1 pair of rows" in told

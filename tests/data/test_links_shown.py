@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -10,11 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from veclink import evaluate
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.no_links import NO_LINKS_WITHOUT_SEEDS
 from veclink.data.summary import Summary
 from veclink.data.titles import texts_of
+from veclink.errors import InputError
 
 CATS, DOGS = (np.array(["", title, ""], object) for title in ("Cats & dogs", "Dogs"))
 
@@ -88,6 +91,31 @@ def test_what_is_not_known_is_printed_before_the_verdict() -> None:
     reasons = (NO_LINKS_WITHOUT_SEEDS, "Give some.")
     told = str(Summary("span", 90, 80, 0, verdict="not linkable", reasons=reasons)).splitlines()
     assert told == [NO_LINKS_WITHOUT_SEEDS, "  Verdict: not linkable", "  Note: Give some."]
+
+
+def test_a_card_shows_doubtful_links_too() -> None:
+    rows = np.arange(20)
+    links = Links(np.stack([rows, rows], axis=1), np.linspace(0.99, 0.4, 20), Summary("span", 20, 20, 20))
+    shown = re.findall(r"<tr><td>(\d+)</td>", links._repr_html_())
+    assert shown == ["0", "1", "2", "18", "19"]
+
+
+def test_a_frame_says_which_judged_pairs_are_links() -> None:
+    pytest.importorskip("pandas")
+    links = replace(three_links(), considered=three_links()).at(links=1)
+    assert links.to_pandas()["linked"].tolist() == [True]
+    assert links.to_pandas(judged=True)["linked"].tolist() == [True, False, False]
+    assert links.to_pandas("all", judged=True).shape == (3, 8)
+
+
+def test_links_are_scored_by_id(tmp_path: Path) -> None:
+    links = three_links()
+    (tmp_path / "truth.csv").write_text("a,b\nc,5\ne,1\nh,1\na,2\n")
+    scores = evaluate(links, tmp_path / "truth.csv")
+    assert scores == links.evaluate(pa.table({"a": list("ceha"), "b": [5, 1, 1, 2]}))
+    assert str(scores) == "precision 66.7 %, recall 50.0 %, F1 57.1 %"
+    with pytest.raises(InputError, match="no value of a in common"):
+        links.evaluate([(2, 5), (4, 0)])
 
 
 def judged_links() -> Links:

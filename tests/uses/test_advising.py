@@ -69,7 +69,7 @@ def test_the_command_advises_and_writes_the_adapter(tmp_path: Path) -> None:
     queries = ["--queries-a", f"{tmp_path}/qa.npy", "--queries-b", f"{tmp_path}/qb.npy"]
     told = CliRunner().invoke(app, [*sides, "--adapter", f"{tmp_path}/adapter.safetensors", "--map", "auto"])
     assert told.exit_code == 0 and "Don't change the model" in told.stdout
-    assert "keep the old model: " in told.stdout and "% of the new model's ten nearest neighbours" in told.stdout
+    assert "keep the old model: " in told.stdout and "of 100 neighbours by the new model" in told.stdout
     assert Translator.load(tmp_path / "adapter.safetensors").dimensions == (128, 96)
     told = CliRunner().invoke(app, [*sides, *queries, "--qrels", f"{tmp_path}/qrels.csv", "--json"])
     found = json.loads(told.stdout)

@@ -113,7 +113,6 @@ def advise(
     """Change the model? Keep it, translate the queries or the documents, or embed all documents again."""
     from veclink.data.collection import numbers
     from veclink.stores.opening import open_collection
-    from veclink.uses.advising import WAYS
     from veclink.uses.advising import advise as advice_of
     from veclink.uses.searching import Asked, read_answers
     from veclink.uses.translating import Translator
@@ -136,14 +135,8 @@ def advise(
         advice = advice_of(left, right, links, asked=asked, without_old=without_old, progress=listener, **fitting)
         if adapter is not None:
             Translator.fit(links, left, right, reverse=True, **fitting).save(adapter)
-    lines = [advice.sentence(), ""]
-    for way in advice.ways:
-        found = "" if way.ndcg is None else f", NDCG@10 {100 * way.ndcg:.1f}"
-        found += " (forecast)" if way.ndcg is not None and way.name == "embed" else ""
-        lines.append(f"  {WAYS[way.name]}: {way.neighbours:.0%} of the new model's ten nearest neighbours{found}")
-    share = f"{advice.share:.0%} of A, each held out of the maps it is measured with."
     told = {**asdict(advice), "sentence": advice.sentence(), "adapter": None if adapter is None else str(adapter)}
-    tell(told, [*lines, "", f"From {advice.n_links:,} links, {share}"], as_json, quiet)
+    tell(told, [str(advice)], as_json, quiet)
 
 
 def inspect(

@@ -38,7 +38,7 @@ from veclink.cli.shared import (
     tell,
     warn_of_payload,
 )  # fmt: skip
-from veclink.errors import InputError, needed, plural
+from veclink.errors import needed, plural
 
 if TYPE_CHECKING:
     from veclink.data.links import Links
@@ -120,8 +120,8 @@ def _told_cut(
 
     source, output = files
     if not judged:
-        said = " ".join([f"the verdict is “{loaded.summary.verdict}”.", *loaded.summary.reasons])
-        return [f"{source} holds no pairs to choose from; {said}", f"An empty file was written to {output}."]
+        empty = f"An empty file was written to {output}."
+        return [f"{source} holds no pairs to choose from.", str(loaded.summary), empty]
     lines = [
         str(chosen.summary),
         f"{plural(len(chosen), 'link')} of {plural(judged, 'judged pair')} ({len(loaded):,} before), written to "
@@ -132,7 +132,7 @@ def _told_cut(
     elif precision is not None:
         lines += told_caution(chosen.summary.caution)
         if len(chosen) > len(loaded):
-            lines.append("More pairs than before reach this precision: a run keeps the links of the largest F1.")
+            lines.append("More pairs reach this precision than the run kept: it keeps the links with the largest F1.")
     if source.suffix.lower() == ".csv":
         lines.append(f"{source} holds links only: a larger choice needs the Parquet file of the run.")
     return lines
@@ -275,9 +275,10 @@ def evaluate(
     as_json: bool = AS_JSON,
 ) -> None:
     """Score links against known pairs, against other links, or by a column: precision, recall and F1."""
-    from veclink.cli.terminal import told_column_scores, told_scores
+    from veclink.cli.terminal import told_column_scores
     from veclink.data.agreement import score_by_column
-    from veclink.data.pairs import read_pairs, score
+    from veclink.data.pairs import evaluate as scores_of
+    from veclink.data.pairs import named_pairs
     from veclink.uses.linked_pairs import pairs_of
 
     if (truth is None) == (by is None):
@@ -285,16 +286,12 @@ def evaluate(
     if truth is not None:
         if a or payload_a or payload_b:
             raise typer.BadParameter("The collections and their payload are for --by; pairs are compared as they are.")
-        # As text: what a CSV file holds as text, a Parquet file may hold as integers.
-        columns = (read_pairs(file, empty_ids=True) for file in (links, truth))
-        linked, true = ({(str(a), str(b)) for a, b in zip(*pair, strict=True)} for pair in columns)
-        if linked and not {a for a, _ in linked} & {a for a, _ in true}:
-            raise InputError(
-                f"{links} and {truth} have no value of a in common; give both in ids, or both in row numbers."
-            )
-        scores = score(list(linked), list(true))
+        scores = scores_of(links, truth)
+        linked, true = named_pairs(links, "links"), named_pairs(truth, "truth")
         counts = {"right": len(linked & true), "found": len(linked), "true": len(true)}
-        tell({**asdict(scores), **counts}, told_scores(scores, **counts), as_json)
+        said = f"{counts['right']:,} of {plural(len(linked), 'link')} right; the truth has {plural(len(true), 'pair')}."
+        first = str(scores) if linked else "There are no links, so no precision."
+        tell({**asdict(scores), **counts}, [first, said], as_json)
         return
     if a is None or b is None or by is None:
         raise typer.BadParameter("With --by, name the two collections too: veclink eval LINKS A B --by title.")

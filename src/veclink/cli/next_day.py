@@ -95,8 +95,7 @@ def match(
         known.save(linker)
     links.save(output, columns)
     summary = links.summary
-    precision = "" if summary.precision is None else f", about {summary.precision:.0%} of them right"
-    lines = [f"{plural(len(links), 'link')}{precision}. {' '.join(summary.reasons)}", f"Written to {output}."]
+    lines = [str(summary), f"Written to {output}."]
     if known_before:
         lines.insert(0, f"{linker} knew these rows before: these are the links that they have in it now.")
     elif update:

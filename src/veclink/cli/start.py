@@ -46,11 +46,7 @@ if TYPE_CHECKING:
     from veclink.data.links import Links
 
 SURE = 0.95  # the precision that is proposed where it keeps fewer links than there are
-CSV_IS_SHORT = (
-    "A .parquet file also keeps what speaks for each link, its rivals, and the pairs below the threshold: for the "
-    "report, the review page, and a threshold that moves both ways."
-)
-VOTES_ARE_ELSEWHERE = "A .parquet file also keeps the votes for each link: for the report and the review page."
+CSV_IS_SHORT = "A .parquet file also keeps what explains each link, for the report and the review page."
 
 
 def demo(
@@ -202,7 +198,7 @@ def _told_files(links: Links, given: list[str], files: dict[str, str], *, is_cut
     """What was written, and what to do with the links; what is in the way is said in the reasons above."""
     lines = [f"Written to {files['output']}."]
     if files["output"].lower().endswith(".csv") and len(links):
-        lines.append(CSV_IS_SHORT if links.summary.is_calibrated else VOTES_ARE_ELSEWHERE)
+        lines.append(CSV_IS_SHORT)
     if "report" in files:
         lines.append(f"The report is {files['report']}; open it in a browser.")
     if not len(links):

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from veclink.progress import ProgressListener
     from veclink.report.content import Example
 
-SURE_ONES, DOUBTFUL_ONES = 3, 3  # links of the sample that are shown
-
-
 def told_thresholds(lines: Sequence[Threshold], caution: float = 1.0) -> list[str]:
     """What each wanted precision costs, and how cautiously; nothing where there are no lines.
 
@@ -48,21 +45,12 @@ def told_caution(caution: float) -> list[str]:
     return [] if said == "1.0" else [f"Conservative: each expected wrong link counts as {said}."]
 
 
-def told_scores(scores: Scores, *, right: int, found: int, true: int) -> list[str]:
-    """Precision, recall and F1 with the counts behind them."""
-    if not found:
-        return [f"There are no links, so no precision; the truth has {plural(true, 'pair')}."]
-    are = "is" if right == 1 else "are"
-    counts = f"{right:,} of {plural(found, 'link')} {are} right; the truth has {plural(true, 'pair')}."
-    return [_shares(scores), counts]
-
-
 def told_column_scores(found: ColumnScores) -> list[str]:
     """The same as far as a column tells."""
     name = found.matches.name
     lines = [f"There are no links with {name} on both sides, so no precision."]
     if found.agreement.compared:
-        lines = [f"As far as {name} tell: {_shares(found.scores)}", found.agreement.sentence]
+        lines = [f"As far as {name} tell: {found.scores}", found.agreement.sentence]
     pairs = plural(len(found.matches), "pair")
     return [*lines, f"{found.linked:,} of the {pairs} of rows with equal {name} are linked."]
 
@@ -93,7 +81,7 @@ def run_demo(*, progress: ProgressListener | None = None, report: Path | None = 
     truth = resolve_pairs(sample.TRUTH, a, b, what="truth")
     if report is not None:
         save_report(report, links, a, b, truth=sample.TRUTH)
-    shown = examples(links, a, b, truth, sure=SURE_ONES, doubtful=DOUBTFUL_ONES)
+    shown = examples(links, a, b, truth, sure=3, doubtful=3)
     n_seeds = len(resolve_pairs(sample.SEEDS, a, b))
     return Demo(links, score(links.pairs, truth), len(truth), n_seeds, shown, report)
 
@@ -107,7 +95,7 @@ def told_demo(demo: Demo) -> list[str]:
         f"A: {summary.n_a:,} papers embedded by all-MiniLM-L6-v2. B: {summary.n_b:,} papers embedded by "
         f"all-mpnet-base-v2. {demo.n_shared:,} papers are in both; {demo.n_seeds} of them were given as seeds.",
         "",
-        f"Verdict: {summary.verdict}. “Right” and “wrong” below are from the sample's truth, which no linker sees.",
+        "“Right” and “wrong” below are from the sample's truth, which no linker sees.",
         "",
     ]
     heads = {
@@ -124,7 +112,7 @@ def told_demo(demo: Demo) -> list[str]:
             right = typer.style("right", fg="green") if pair.right else typer.style("wrong", fg="red")
             would = "would have been " if kind == "left out" else ""
             lines += [f"    probability {pair.probability:.2f}; {would}{right}", f"    {pair.doubt}".rstrip(), ""]
-    lines += [*str(summary).splitlines(), f"By the truth: {_shares(demo.scores)}, {demo.n_shared:,} shared papers."]
+    lines += [*str(summary).splitlines(), f"By the truth: {demo.scores}, {demo.n_shared:,} shared papers."]
     lines = [*map(_wrapped, lines), *told_thresholds(thresholds(demo.links), summary.caution)]
     if demo.report is not None:
         lines.append("Whether to trust these links, and why: open the report in a browser.")
@@ -199,10 +187,6 @@ def _ahead(forecast: Forecast, known: Sequence[str]) -> list[str]:
         if share is not None:
             lines.append(f"{name} about {share_in_words(share, spread)}")
     return [said, *(f"  {line}" for line in lines)]
-
-
-def _shares(scores: Scores) -> str:
-    return "precision {}, recall {}, F1 {}".format(*map(share_in_words, (scores.precision, scores.recall, scores.f1)))
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

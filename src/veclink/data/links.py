@@ -14,7 +14,7 @@ from veclink.data import links_files
 from veclink.data.agreement import Agreement, agreement_of, agreement_of_titles, has_column
 from veclink.data.collection import as_ids
 from veclink.data.links_files import IS_LINK, check_rows, check_trace
-from veclink.data.pairs import Scores, columns_of_pairs, pair_keys, repeated, score, surest_first
+from veclink.data.pairs import Scores, evaluate, pair_keys, repeated, surest_first
 from veclink.data.summary import (
     Summary,
     count_kept,
@@ -22,7 +22,7 @@ from veclink.data.summary import (
     plain_json,
     summary_of_first,
 )
-from veclink.data.tabled import FIRST, Tabled, card
+from veclink.data.tabled import Tabled, card
 from veclink.data.titles import TEXTS, PayloadTexts
 from veclink.errors import InputError, named, needed, plural
 
@@ -138,8 +138,7 @@ class Links(Tabled):
         return len(self.pairs)
 
     def __repr__(self) -> str:
-        shares = "".join(f", {told.lower()} {value}" for told, value in self.summary.figures() if "Estimated" in told)
-        return f"Links({len(self):,} of {self.summary.n_a:,} × {self.summary.n_b:,}: {self.summary.verdict}{shares})"
+        return f"Links({self.summary.headline})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Links):
@@ -277,22 +276,31 @@ class Links(Tabled):
         wanted = (*SHORT, "row_a", "row_b") if rows else SHORT
         return {name: known[name] for name in wanted if name in known}
 
-    def table(self, columns: str | None = None) -> pa.Table:
+    def table(self, columns: str | None = None, *, judged: bool = False) -> pa.Table:
         """All columns as an Arrow table, with the metadata of a saved file; or those that `to_pandas` names."""
         check_columns(columns)
         if columns is None:
             return links_files.table(self.all_columns(), self._metadata())
-        return pa.table(self.all_columns() if columns == "all" else self.short_columns())
+        every = self.considered if judged and self.considered else self
+        values = every.all_columns() if columns == "all" else every.short_columns()
+        return pa.table({**values, IS_LINK: self._are_among(every)})
 
-    def to_pandas(self, columns: str = "short") -> Any:
-        """The links as a pandas frame: what a person reads, or with "all" every column there is."""
+    def to_pandas(self, columns: str = "short", *, judged: bool = False) -> Any:
+        """The links as a pandas frame.
+
+        Parameters
+        ----------
+        columns : {"short", "all"}
+            What a person reads, or every column.
+        judged : bool
+            Also the pairs below the threshold. The column `linked` says which pairs are links.
+        """
         needed("pandas", "A pandas frame")
-        return self.table(columns).to_pandas()
+        return self.table(columns, judged=judged).to_pandas()
 
-    def to_polars(self, columns: str = "short") -> Any:
+    def to_polars(self, columns: str = "short", *, judged: bool = False) -> Any:
         """The same as a polars frame."""
-        polars: Any = needed("polars", "A polars frame")
-        return polars.from_arrow(self.table(columns))
+        return needed("polars", "A polars frame").from_arrow(self.table(columns, judged=judged))
 
     def _texts(self, rows: slice) -> dict[str, np.ndarray]:
         """The texts of these links that are known, in the order of `TEXTS`."""
@@ -331,18 +339,15 @@ class Links(Tabled):
         return agreement_of(self.pairs, a, b, given=given, columns=columns, precision=precision)
 
     def evaluate(self, truth: Any) -> Scores:
-        """Precision, recall and F1 against the true pairs.
+        """Precision, recall and F1 against known pairs: `veclink.evaluate(links, truth)`.
 
         Parameters
         ----------
-        truth : (m, 2) pairs, or path
-            In the terms of the columns a and b: ids where the collections have ids, else rows. Or a CSV or Parquet file
-            with these columns.
+        truth : (m, 2) pairs, frame with the columns a and b, or path
+            Ids where the collections have ids, else row numbers.
         """
         columns = self.columns()
-        both = (columns["a"], columns["b"]), columns_of_pairs(truth, "true pairs", empty_ids=True)
-        found, true = ([(str(a), str(b)) for a, b in zip(*each, strict=True)] for each in both)
-        return score(found, true)
+        return evaluate((columns["a"], columns["b"]), truth)
 
     def report(
         self,
@@ -369,10 +374,10 @@ class Links(Tabled):
         return plot_links(self)
 
     def _repr_html_(self) -> str:
-        # the surest links that were not given say something; given ones, where there are no others
+        # the most certain and the most doubtful links that were not given; given ones, where there are no others
         given = self.evidence.get("given", np.zeros(len(self), bool))
         found = np.flatnonzero(~given) if not given.all() else np.arange(len(self))
-        told = [self[place] for place in found[:FIRST].tolist()]
+        told = [self[place] for place in (*found[:3].tolist(), *found[3:][-2:].tolist())]
         head = ["a", "b", "probability", *(("called in A", "called in B") if told and told[0].titles else ())]
         rows = [(link.a, link.b, link.probability, *(link.titles or ())) for link in told]
         summary = self.summary
@@ -402,6 +407,11 @@ class Links(Tabled):
             written = self.all_columns() if columns == "all" else self.short_columns(rows=True)
         links_files.write(path, written, self._metadata())
 
+    def _are_among(self, every: Links) -> np.ndarray:
+        """Which of the judged pairs are these links."""
+        n_b = max(self.summary.n_b, 1)
+        return np.isin(pair_keys(every.pairs, n_b), pair_keys(self.pairs, n_b))
+
     def _judged_columns(self) -> dict[str, np.ndarray]:
         """The table of all judged pairs, or of the links alone where no others are known.
 
@@ -409,8 +419,7 @@ class Links(Tabled):
         """
         every = self.considered
         if every is not None:
-            n_b = max(self.summary.n_b, 1)
-            linked = np.isin(pair_keys(every.pairs, n_b), pair_keys(self.pairs, n_b))
+            linked = self._are_among(every)
             mine, theirs = self.columns(), every.columns()
             if list(mine) == list(theirs) and all(_same(theirs[name][linked], each) for name, each in mine.items()):
                 first = {name: theirs[name] for name in ("a", "b", "probability")}

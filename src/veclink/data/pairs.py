@@ -293,6 +293,9 @@ class Scores:
     recall: float
     f1: float
 
+    def __str__(self) -> str:
+        return f"precision {self.precision:.1%}, recall {self.recall:.1%}, F1 {self.f1:.1%}".replace("%", " %")
+
 
 def score(pairs: Any, truth: Any) -> Scores:
     """Precision, recall and F1 of `pairs` against `truth`, both (n, 2) rows or ids; 0 where nothing is to divide."""
@@ -303,3 +306,22 @@ def score(pairs: Any, truth: Any) -> Scores:
         recall=hits / len(true) if true else 0.0,
         f1=2 * hits / (len(found) + len(true)) if found or true else 0.0,
     )
+
+
+def evaluate(links: Any, truth: Any) -> Scores:
+    """Precision, recall and F1 of links against known pairs.
+
+    Parameters
+    ----------
+    links, truth : Links, (m, 2) pairs, frame with the columns a and b, or path
+        Both in ids, or both in row numbers.
+    """
+    found, true = named_pairs(links, "links"), named_pairs(truth, "truth")
+    if found and not {a for a, _ in found} & {a for a, _ in true}:
+        raise InputError("The links and the truth have no value of a in common; give both in ids, or both in rows.")
+    return score(list(found), list(true))
+
+
+def named_pairs(pairs: Any, what: str) -> set[tuple[str, str]]:
+    """Pairs as text: what a CSV file holds as text, a Parquet file may hold as integers."""
+    return {(str(a), str(b)) for a, b in zip(*columns_of_pairs(pairs, what, empty_ids=True), strict=True)}

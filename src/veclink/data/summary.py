@@ -12,6 +12,7 @@ import numpy as np
 
 from veclink.data.agreement import Agreement
 from veclink.data.no_links import no_start_converged, too_few_rows
+from veclink.data.tabled import Told
 from veclink.errors import InputError, named, plural
 
 VERDICTS = LINKABLE, DOUBTFUL, NOT_LINKABLE = "linkable", "doubtful", "not linkable"
@@ -33,7 +34,7 @@ def share_in_words(share: float, bounds: Range | None = None) -> str:
 
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(Told):
     """What is known of a result as a whole.
 
     Attributes
@@ -124,16 +125,13 @@ class Summary:
             return self.verdict
         return f"{self.verdict} by the vectors, but the payload does not fit them"
 
-    def __str__(self) -> str:
-        return "\n".join([self.headline, *(f"  {name}: {value}" for name, value in self.figures())])
-
     @property
     def is_open(self) -> bool:
         """Whether the run could not tell what is shared: then “not linkable” is no finding about the data."""
         return no_start_converged(self.reasons) or too_few_rows(self.reasons)
 
     @property
-    def headline(self) -> str:
+    def headline(self) -> str:  # type: ignore[override]
         """How many links there are, and the verdict; or that the run could not tell."""
         links = f"{plural(self.n_links, 'link')} between {self.n_a:,} and {self.n_b:,} vectors"
         return self.reasons[0] if self.is_open else f"{links}: {self.verdict_in_words}."
@@ -141,10 +139,10 @@ class Summary:
     def figures(self) -> list[tuple[str, str]]:
         """What a person is told below the headline, by its name: estimates with their likely ranges, then notes."""
         told = [("Verdict", self.verdict)] if self.is_open else []
-        if self.precision is not None and self.n_links:
-            told.append(("Estimated precision", share_in_words(self.precision, self.precision_range)))
-        if self.recall is not None and self.n_links:
-            told.append(("Estimated recall", share_in_words(self.recall, self.recall_range)))
+        for name in ("precision", "recall"):
+            share, likely = getattr(self, name), getattr(self, f"{name}_range")
+            if share is not None and self.n_links:
+                told.append((f"Estimated {name}", share_in_words(share, likely)))
         if self.overlap is not None and self.n_links:
             likely = "" if self.overlap_range is None else " (likely {:,.0f}–{:,.0f})".format(*self.overlap_range)
             told.append(("Estimated objects in both", f"{self.overlap:,.0f}{likely}"))

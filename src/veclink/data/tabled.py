@@ -33,8 +33,7 @@ class Tabled:
 
     def to_polars(self) -> Any:
         """The result as a polars frame."""
-        polars: Any = needed("polars", "A polars frame")
-        return polars.from_arrow(self.table())
+        return needed("polars", "A polars frame").from_arrow(self.table())
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """For whatever reads Arrow: `polars.DataFrame(links)`, `duckdb.sql("from links")`, `pyarrow.table(links)`."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from veclink.data.tabled import Told
 from veclink.errors import InputError
 from veclink.geometry.nearest import EXCLUDED, largest
 from veclink.geometry.signatures import unit_rows
@@ -70,7 +71,7 @@ class Foretold:
 
 
 @dataclass(frozen=True)
-class Advice:
+class Advice(Told):
     """What to do, why, and what was forecast of each way."""
 
     best: str
@@ -84,6 +85,18 @@ class Advice:
         """The advice for a person."""
         said = "Don't change the model" if self.best == "keep" else WAYS[self.best].capitalize()
         return f"{said}: {self.why}"
+
+    headline = property(sentence)  # type: ignore[assignment]
+
+    def figures(self) -> list[tuple[str, str]]:
+        """What each way keeps of the new model's ten nearest neighbours, and how it searches, the cheapest first."""
+        found = []
+        for way in self.ways:
+            told = f"keeps {100 * way.neighbours:.0f} of 100 neighbours by the new model"
+            if way.ndcg is not None:
+                told += f", NDCG@10 {100 * way.ndcg:.1f}" + " (forecast)" * (way.name == "embed")
+            found.append((WAYS[way.name], told))
+        return [*found, ("Measured on", f"{self.n_links:,} held-out links, {self.share:.0%} of A")]
 
 
 @shows_progress

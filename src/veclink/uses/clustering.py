@@ -167,7 +167,7 @@ class Clusters(Tabled):
             )
             for each in shown
         ]
-        head = ("cluster", "rows of A", "rows of B", "central in A", "central in B")
+        head = ("cluster", "rows of A", "rows of B", "most central in A", "most central in B")
         return card(self._headline(), figures, head, table)
 
     def describe(self, examples: int = 3, most: int = 20) -> dict[str, Any]:

@@ -309,6 +309,8 @@ class Linker:
         self.update(new_a=new_a, new_b=new_b, skip_zero=skip_zero, progress=progress)
         return self.match(new, side=side)  # what was taken in is known
 
+    predict, partial_fit = match, update  # what scikit-learn calls these
+
     def translate(self, x: np.ndarray, *, side: str = "a") -> np.ndarray:
         """Vectors (m, d) of the model of one side as vectors of the other side's model, float32.
 
