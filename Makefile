@@ -7,7 +7,7 @@
 # make coverage  which lines of src all tests run, also in processes that they start
 # make faults kill every command that writes, on every target: an hour, results committed
 # make races  two runs that write to one place at once, 20 times for each command and target: results committed
-# make fuzz   100,000 mutated inputs to every reader, option and URL (CASES=...), about half an hour on one core
+# make fuzz   100,000 mutated inputs to every reader and URL (CASES=...), about half an hour on one core
 # make audit  ask pip-audit about known holes in what is installed; needs the network
 PYTHON ?= python3
 VENV ?= .venv
