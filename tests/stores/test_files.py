@@ -72,7 +72,7 @@ def test_vectors_come_back_bit_for_bit(tmp_path: Path, write: Callable[[Path, np
     assert read.ids is None and read.name.endswith(write(tmp_path, vectors).name)
 
 
-@pytest.mark.parametrize("write", [as_npy, as_npz, as_safetensors])
+@pytest.mark.parametrize("write", [as_npy, as_safetensors])
 def test_vectors_on_disk_stay_on_disk(tmp_path: Path, write: Callable[[Path, np.ndarray], Path]) -> None:
     assert isinstance(open_collection(write(tmp_path, numbers("float16"))).vectors, np.memmap)
 

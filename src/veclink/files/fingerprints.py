@@ -76,15 +76,6 @@ def file_digest(path: Path, *, letters: int = 16) -> str:
     return made.hexdigest()[:letters]
 
 
-def text_digest(path: Path, *, letters: int = 16) -> str:
-    """Hexadecimal letters that differ where the lines of a text do; how a system ends its lines does not count."""
-    made = hashlib.sha256()
-    with path.open("rb") as file:
-        for line in file:
-            made.update(line.rstrip(b"\r\n") + b"\n")
-    return made.hexdigest()[:letters]
-
-
 def _content(part: Any) -> bytes:
     if isinstance(part, np.ndarray):
         head = f"{part.shape} {part.dtype.str} "

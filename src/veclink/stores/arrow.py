@@ -45,15 +45,6 @@ def matrix(column: pa.Array, start: int, dimension: int | None, source: str) -> 
     return values.to_numpy(zero_copy_only=False).reshape(len(column), dimension)
 
 
-def table_of_records(records: pa.RecordBatch, names: Sequence[str]) -> pa.Table | None:
-    """Some columns of a batch of records as a table; None without a column."""
-    if not names:
-        return None
-    table = pa.Table.from_batches([records.select(list(names))])
-    table.validate(full=True)  # text that is none would be noticed only where it is looked at
-    return table
-
-
 def table_of_columns(columns: Sequence[Sequence[Any]], names: Sequence[str]) -> pa.Table | None:
     """Columns of values as a table; None without a column."""
     if not names:
@@ -64,18 +55,6 @@ def table_of_columns(columns: Sequence[Sequence[Any]], names: Sequence[str]) -> 
 def ids_of(column: pa.ChunkedArray | pa.Array, source: str) -> np.ndarray:
     """A column of ids as int64, or as str."""
     return as_ids(id_values(column), source)
-
-
-def links_of_table(table: Any, store: str) -> dict[tuple[Any, Any], float]:
-    """The links in a table or batch with the columns a, b and probability."""
-    a, b = (ids_of(table.column(side), store).tolist() for side in "ab")
-    return dict(zip(zip(a, b, strict=True), table.column("probability").to_pylist(), strict=True))
-
-
-def links_table(links: Mapping[tuple[Any, Any], float]) -> pa.Table:
-    """Links as a table, in their order."""
-    a, b = (id_column(as_ids([pair[side] for pair in links])) for side in (0, 1))
-    return pa.table([a, b, pa.array(list(links.values()), type=pa.float64())], names=["a", "b", "probability"])
 
 
 def batch_of(columns: Mapping[str, Any]) -> pa.RecordBatch:
@@ -160,20 +139,6 @@ IDS = ("id", "ids")
 LINK_COLUMNS = ("a", "b", "probability")
 
 
-def vector_field(names: Sequence[str], candidates: Sequence[str], name: str) -> str:
-    """The field of the vectors: by its name, or else the only one that could be (`candidates`)."""
-    for known in _VECTORS:
-        if known in names:
-            return known
-    if len(candidates) == 1:
-        return candidates[0]
-    _check_any(candidates, names, name)
-    raise InputError(
-        f"{name} has {len(candidates)} fields that could be the vectors among {named(list(names))}; "
-        "call the right one `vector` or `embedding`."
-    )
-
-
 def id_field(names: Sequence[str]) -> str | None:
     """The field of the ids, if there is one."""
     return next((known for known in IDS if known in names), None)
@@ -181,17 +146,20 @@ def id_field(names: Sequence[str]) -> str | None:
 
 def choose_vector(wanted: str | None, names: Sequence[str], candidates: Sequence[str], name: str) -> str:
     """The field of the vectors in a store: the one that the URL names, the only one, or else a usual name."""
-    _check_any(candidates, names, name)
+    if not candidates:
+        held = f"its fields are {named(list(names))}" if names else "it has no fields"
+        raise InputError(f"{name} holds no vectors: {held}, and none is a list of numbers; is it the right table?")
     if wanted is not None:
         if wanted not in candidates:
             raise InputError(f"{name} has no vectors in {wanted!r}; it has some in {named(list(candidates))}.")
         return wanted
     usual = [known for known in _VECTORS if known in candidates]
-    if len(candidates) == 1 or len(usual) == 1:
-        return candidates[0] if len(candidates) == 1 else usual[0]
+    for each in (candidates, usual):
+        if len(each) == 1:
+            return each[0]
     raise InputError(
         f"{name} has {len(candidates)} fields that could be the vectors, {named(list(candidates))}, among "
-        f"{named(list(names))}; name one: ?vector=…"
+        f"{named(list(names))}; name one, ?vector=…, or call it `vector`."
     )
 
 
@@ -200,21 +168,6 @@ def choose_id(wanted: str | None, names: Sequence[str], name: str) -> str | None
     if wanted is not None and wanted not in names:
         raise InputError(f"{name} has no field {wanted!r} for its ids; it has {named(list(names)) or 'none'}.")
     return wanted or id_field(names)
-
-
-def _check_any(candidates: Sequence[str], names: Sequence[str], name: str) -> None:
-    if not candidates:
-        held = f"its fields are {named(list(names))}" if names else "it has no fields"
-        raise InputError(f"{name} holds no vectors: {held}, and none is a list of numbers; is it the right table?")
-
-
-def check_link_columns(names: Sequence[str], store: str) -> None:
-    """Refuse to take a table of something else for a table of links."""
-    if sorted(names) != sorted(LINK_COLUMNS):
-        raise InputError(
-            f"{store} is there and is no table of links: it has {named(list(names))}, links have a, b and "
-            "probability; choose another name."
-        )
 
 
 def check_known(conditions: Sequence[Condition], fields: Sequence[str], name: str) -> None:
@@ -254,11 +207,6 @@ def is_frame(source: Any) -> bool:
     return hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__")
 
 
-def is_table(source: Any) -> bool:
-    """Whether `source` is such a frame, and no column alone."""
-    return is_frame(source) and hasattr(source, "columns")
-
-
 def collection_of(frame: Any) -> Collection:
     """The collection in a frame.
 
@@ -270,13 +218,24 @@ def collection_of(frame: Any) -> Collection:
     name = type(frame).__name__
     table = arrow_table(frame)
     index = index_columns(table)
-    vectors, rest = _wide(table, index) or _listed(table, name)
-    ids, named = None, id_field(rest.column_names)
-    if named is None and len(index) == 1 and (index[0].startswith(NAMELESS) or can_be_ids(rest.column(index[0]))):
-        named = index[0]
-    if named is not None:
-        ids = id_values(rest.column(named))
-    gone = {named, *(each for each in index if each.startswith(NAMELESS))}
+    others = [field for field in table.schema if field.name not in index]
+    if len(others) > 1 and all(pa.types.is_floating(field.type) for field in others):
+        vectors = np.column_stack([table.column(field.name).to_numpy() for field in others])
+        rest = table.select(index)
+    else:
+        lists = [field.name for field in table.schema if is_list(field.type)]
+        chosen = choose_vector(None, table.column_names, lists, name)
+        column = table.column(chosen)
+        if not len(column):
+            raise InputError(f"{name} has no rows; give at least one vector.")
+        # without a copy where it is one piece
+        vectors = matrix(column.chunk(0) if column.num_chunks == 1 else column.combine_chunks(), 0, None, name)
+        rest = table.drop_columns([chosen])
+    key = id_field(rest.column_names)
+    if key is None and len(index) == 1 and (index[0].startswith(NAMELESS) or can_be_ids(rest.column(index[0]))):
+        key = index[0]
+    ids = None if key is None else id_values(rest.column(key))
+    gone = {key, *(each for each in index if each.startswith(NAMELESS))}
     rest = rest.drop_columns([each for each in rest.column_names if each in gone])
     payload = rest.replace_schema_metadata(None) if rest.num_columns else None
     return Collection.from_array(vectors, ids, payload, name=name)
@@ -313,28 +272,3 @@ def arrow_table(frame: Any) -> pa.Table:
         raise InputError(
             f"The {type(frame).__name__} cannot be read as a table ({reason}); give columns of one kind each."
         ) from error
-
-
-def _wide(table: pa.Table, index: list[str]) -> tuple[np.ndarray, pa.Table] | None:
-    """The vectors of a table that has a column for each dimension, and its index; None for any other table."""
-    others = [field for field in table.schema if field.name not in index]
-    if len(others) < 2 or not all(pa.types.is_floating(field.type) for field in others):
-        return None
-    return np.column_stack([table.column(field.name).to_numpy() for field in others]), table.select(index)
-
-
-def _listed(table: pa.Table, name: str) -> tuple[np.ndarray, pa.Table]:
-    """The vectors of a table that has them as lists in one column, and its other columns."""
-    lists = [field.name for field in table.schema if is_list(field.type)]
-    column = vector_field(table.column_names, lists, name)
-    if column not in lists:
-        raise InputError(f"{name} has {table.schema.field(column).type} in `{column}`; vectors are lists of numbers.")
-    return _vectors(table.column(column), name), table.drop_columns([column])
-
-
-def _vectors(column: pa.ChunkedArray, name: str) -> np.ndarray:
-    """The column as (n, d) numbers, without a copy where it is one piece."""
-    if not len(column):
-        raise InputError(f"{name} has no rows; give at least one vector.")
-    whole = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    return matrix(whole, 0, None, name)

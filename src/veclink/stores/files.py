@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +18,7 @@ import pyarrow.parquet as pq
 from veclink.data.collection import Collection, as_ids, numbers
 from veclink.errors import InputError, VeclinkError, named
 from veclink.files.atomic import flush_folder, written_whole
-from veclink.files.fingerprints import file_digest, text_digest
+from veclink.files.fingerprints import file_digest
 from veclink.files.memory import check_fits
 from veclink.files.safetensors import read_header, read_tensor, write_tensors
 from veclink.files.tables import metadata_of, read_csv, readable, unpacked_size, with_metadata
@@ -30,83 +31,17 @@ from veclink.stores.arrow import (
     matrix,
     records_of,
     table_of,
-    vector_field,
 )
 from veclink.stores.protocol import BATCH, Batch, Store
 from veclink.stores.urls import FILE_ENDINGS, Address, known_endings
 
 
-def read_npy(path: Path) -> Collection:
-    """The array in `path`; nothing of it is in memory until it is asked for."""
-    return Collection.from_array(np.load(path, mmap_mode="r", allow_pickle=False), name=str(path))
-
-
-def read_safetensors(path: Path) -> Collection:
-    """The vectors (the tensor `vectors` or `embeddings`, or the only matrix) with the tensors `ids` and `scale`."""
-    tensors, _ = read_header(path)
-    matrices = [name for name, entry in tensors.items() if len(entry["shape"]) == 2]
-    vectors = vector_field(list(tensors), matrices, str(path))
-    ids = id_field([name for name in tensors if name != vectors])
-    return Collection.from_array(
-        read_tensor(path, tensors[vectors]),
-        ids=None if ids is None else read_tensor(path, tensors[ids]),
-        scale=read_tensor(path, tensors["scale"]) if "scale" in tensors else None,
-        name=str(path),
-    )
-
-
-def read_npz(path: Path, most: int | None = None) -> Collection:
-    """The vectors with their ids and scale; memory-mapped where they are stored uncompressed, as np.savez does."""
-    with np.load(path, allow_pickle=False) as arrays, zipfile.ZipFile(path) as archive:
-        shapes = {name: _npz_header(archive, name)[0] for name in arrays.files}
-        name = vector_field(arrays.files, [name for name in shapes if len(shapes[name]) == 2], str(path))
-        vectors = _mapped_in(path, archive, name)
-        packed = (each for each in archive.infolist() if each.compress_type != zipfile.ZIP_STORED)
-        check_fits(path, sum(each.file_size for each in packed), most)
-        ids = id_field([field for field in arrays.files if field != name])
-        return Collection.from_array(
-            arrays[name] if vectors is None else vectors,
-            ids=None if ids is None else arrays[ids],
-            scale=arrays["scale"] if "scale" in arrays.files else None,
-            name=str(path),
-        )
-
-
-def _mapped_in(path: Path, archive: zipfile.ZipFile, name: str) -> np.ndarray | None:
-    """The array inside the zip file as a memory map, or None where it is compressed or empty."""
-    entry = _entry(archive, name)
-    shape, fortran, dtype, header_size = _npz_header(archive, name)
-    if entry.compress_type != zipfile.ZIP_STORED or 0 in shape or dtype.hasobject:
-        return None
-    with path.open("rb") as file:  # the local header has lengths of its own, which the central one does not repeat
-        file.seek(entry.header_offset + 26)
-        lengths = np.frombuffer(file.read(4), dtype="<u2")
-    start = entry.header_offset + 30 + int(lengths.sum()) + header_size
-    return np.memmap(path, dtype=dtype, mode="r", offset=start, shape=shape, order="F" if fortran else "C")
-
-
-def _npz_header(archive: zipfile.ZipFile, name: str) -> tuple[tuple[int, ...], bool, np.dtype, int]:
-    with archive.open(_entry(archive, name)) as file:
-        version = np.lib.format.read_magic(file)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        return *read(file), file.tell()
-
-
-def _entry(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
-    return archive.getinfo(name if name in archive.namelist() else f"{name}.npy")
-
-
-def read_parquet(path: Path, vector: str | None = None, most: int | None = None) -> Collection:
+def read_parquet(path: Path, vector: str | None, most: int | None) -> Collection:
     """The vectors in `vector`, `embedding` or the only list column; ids in `id`; scales of int8 vectors in `scale`."""
     with pq.ParquetFile(path, memory_map=True) as file:
         schema = file.schema_arrow
         lists = [field.name for field in schema if is_list(field.type)]
-        if vector is None:
-            name = vector_field(schema.names, lists, str(path))
-        else:
-            name = choose_vector(vector, schema.names, lists, str(path))
-        if name not in lists:
-            raise InputError(f"{path} has {schema.field(name).type} in `{name}`; vectors are lists of numbers.")
+        name = choose_vector(vector, schema.names, lists, str(path))
         check_fits(path, unpacked_size(file.metadata), most)
         vectors = _parquet_vectors(file, name, str(path))
         rest = file.read(columns=[column for column in schema.names if column != name])
@@ -154,10 +89,17 @@ def read_jsonl(path: Path) -> Collection:
             if vector_name is None:
                 lists = [key for key, value in record.items() if isinstance(value, list)]
                 vector_name, id_name = (
-                    vector_field(list(record), lists, f"{path}, line {number},"),
+                    choose_vector(None, list(record), lists, f"{path}, line {number},"),
                     id_field(list(record)),
                 )
-            rows.append(_vector(record.pop(vector_name, None), vector_name, number, path))
+            values = record.pop(vector_name, None)
+            with suppress(ValueError):  # lists in the list, of several lengths
+                values = np.asarray(values)
+            if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "fiu":
+                raise InputError(
+                    f"{path} has no list of numbers in `{vector_name}` of line {number:,}; repair or remove that line."
+                )
+            rows.append(values.astype(np.float32))
             if len(rows[-1]) != len(rows[0]):
                 raise InputError(
                     f"{path} has {len(rows[-1]):,} numbers in line {number:,} and {len(rows[0]):,} in the first; "
@@ -187,16 +129,6 @@ def _record(line: str, number: int, path: Path) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise InputError(f"{path} has no JSON object in line {number:,}; write one object with a `vector` per line.")
     return record
-
-
-def _vector(values: Any, name: str, number: int, path: Path) -> np.ndarray:
-    try:
-        vector = np.asarray(values)
-    except ValueError:
-        vector = np.asarray(None)
-    if vector.ndim != 1 or vector.dtype.kind not in "fiu":
-        raise InputError(f"{path} has no list of numbers in `{name}` of line {number:,}; repair or remove that line.")
-    return vector.astype(np.float32)
 
 
 def read_file(address: Address, most: int | None = None) -> Collection:
@@ -233,16 +165,25 @@ def _read(path: Path, vector: str | None, most: int | None) -> Collection:
     if vector is not None and ending != ".parquet":
         raise InputError(f"{path} takes no ?vector=…; only a Parquet file has several columns of vectors.")
     try:
-        if not path.exists():
-            raise InputError(f"{path} does not exist; check the name.")
         if not path.is_file():
-            raise InputError(f"{path} is not a file; name one file of vectors.")
+            wrong = "is not a file; name one file of vectors" if path.exists() else "does not exist; check the name"
+            raise InputError(f"{path} {wrong}.")
         if ending == ".parquet":
             return read_parquet(path, vector, most)
+        if ending == ".jsonl":
+            return read_jsonl(path)
+        if ending == ".npy":  # nothing of it is in memory until it is asked for
+            return Collection.from_array(np.load(path, mmap_mode="r", allow_pickle=False), name=str(path))
         if ending == ".npz":
-            return read_npz(path, most)
-        read = {".npy": read_npy, ".safetensors": read_safetensors, ".jsonl": read_jsonl}
-        return read[ending](path)
+            with zipfile.ZipFile(path) as archive, np.load(path, allow_pickle=False) as stored:
+                check_fits(path, sum(each.file_size for each in archive.infolist()), most)
+                arrays = dict(stored)
+        else:
+            arrays = {name: read_tensor(path, entry) for name, entry in read_header(path)[0].items()}
+        matrices = [name for name, values in arrays.items() if values.ndim == 2]
+        chosen = choose_vector(None, list(arrays), matrices, str(path))
+        ids = arrays.get(id_field([name for name in arrays if name != chosen]) or "")
+        return Collection.from_array(arrays[chosen], ids, scale=arrays.get("scale"), name=str(path))
     except (VeclinkError, MemoryError):
         raise
     # each format's parser has errors of its own; all of them mean that the file is not what its ending says
@@ -363,26 +304,25 @@ def _write_whole(path: Path, batches: Iterator[Batch], metadata: dict[str, Any])
 
 def beside(path: Path) -> Path | None:
     """The file `X.ids.txt` beside `X.npy`, if there is one."""
-    ids = _ids_path(path)
+    ids = path.with_name(f"{path.stem}.ids.txt")
     return ids if ids.is_file() else None
 
 
 def read_ids_beside(path: Path) -> np.ndarray | None:
     """The ids in `X.ids.txt` beside `X.npy`, None where there is no such file; refused are those of other vectors."""
-    ids = beside(path)
+    ids, (file, record) = beside(path), _record_of(path)
     if ids is None:
         return None
-    record = _read_record(_record_path(path))
     if record is not None:
-        same_ids = record.get("ids") == text_digest(ids)
-        same_vectors = record.get("vectors") == file_digest(path)
-        if same_vectors and record.get("ids") is None:  # left by a run that was killed before it removed them
+        same_ids = record["ids"] == _text_digest(ids)
+        same_vectors = record["vectors"] == file_digest(path)
+        if same_vectors and record["ids"] is None:  # left by a run that was killed before it removed them
             return None
         # where both are others, somebody wrote both anew, or a run was killed before it replaced either
         if same_ids != same_vectors:
             raise InputError(
-                f"{path} and {ids} were not written together, as {_record_path(path)} shows; write both again, or "
-                "remove that file if the ids do belong to the vectors."
+                f"{path} and {ids} were not written together, as {file} shows; write both again, or remove that file "
+                "if the ids do belong to the vectors."
             )
     return read_ids(ids)
 
@@ -390,7 +330,7 @@ def read_ids_beside(path: Path) -> np.ndarray | None:
 def ids_in_the_way(path: Path) -> str | None:
     """The ids beside a place without vectors that are not what a killed run left; None where there are none."""
     ids = beside(path)
-    return None if ids is None or _read_record(_record_path(path)) is not None else str(ids)
+    return None if ids is None or _record_of(path)[1] is not None else str(ids)
 
 
 @contextmanager
@@ -399,35 +339,34 @@ def written_with_ids(path: Path) -> Iterator[tuple[Path, Callable[[Sequence[str]
 
     Put in place are first the record of their fingerprints, then the ids, and at last the vectors.
     """
+    file = path.with_name(f"{path.stem}.ids.txt")
     kept: list[bool] = []
     with ExitStack() as stack:
         vectors = stack.enter_context(written_whole(path))
 
         def keep(ids: Sequence[str] | None) -> None:
             kept.append(ids is not None)
-            if ids is None and beside(path) is None:
+            if ids is None and not file.is_file():
                 return
             if any(not each or "\n" in each or each.endswith("\r") for each in ids or ()):
                 raise InputError(f"{path} cannot keep empty ids or line breaks; write Parquet instead.")
-            record = {"vectors": file_digest(vectors), "ids": None}
+            fingerprints = {"vectors": file_digest(vectors), "ids": None}
             if ids is not None:
-                file = stack.enter_context(written_whole(_ids_path(path)))
-                file.write_text("".join(f"{each}\n" for each in ids), encoding="utf-8")
-                record["ids"] = text_digest(file)
-            if _record_path(path).exists() and _read_record(_record_path(path)) is None:
-                raise InputError(
-                    f"{_record_path(path)} is there already and is about something else; choose another name."
-                )
-            text = json.dumps(record) + "\n"
-            stack.enter_context(written_whole(_record_path(path))).write_text(text, encoding="utf-8")
+                written = stack.enter_context(written_whole(file))
+                written.write_text("".join(f"{each}\n" for each in ids), encoding="utf-8")
+                fingerprints["ids"] = _text_digest(written)
+            place, record = _record_of(path)
+            if place.exists() and record is None:
+                raise InputError(f"{place} is there already and is about something else; choose another name.")
+            stack.enter_context(written_whole(place)).write_text(json.dumps(fingerprints) + "\n", encoding="utf-8")
 
         yield vectors, keep
     if not any(kept):  # the record goes last, as it says that the ids are not theirs
-        with suppress(FileNotFoundError):
-            _ids_path(path).unlink()
-            flush_folder(path.parent)
-        if _read_record(_record_path(path)) is not None:
-            _record_path(path).unlink()
+        file.unlink(missing_ok=True)
+        flush_folder(path.parent)
+        place, record = _record_of(path)
+        if record is not None:
+            place.unlink()
 
 
 def table_path(path: Path) -> Path:
@@ -435,46 +374,46 @@ def table_path(path: Path) -> Path:
     return path.with_name(f"{path.stem}.rows.parquet")
 
 
-def _ids_path(path: Path) -> Path:
-    return path.with_name(f"{path.stem}.ids.txt")
+def _record_of(path: Path) -> tuple[Path, dict[str, Any] | None]:
+    """The file with the fingerprints of vectors and ids, and those, None where it is something else or not there."""
+    file = path.with_name(f"{path.stem}.ids.json")
+    with suppress(OSError, ValueError, RecursionError):
+        record = json.loads(file.read_text(encoding="utf-8"))
+        if isinstance(record, dict) and record.keys() >= {"vectors", "ids"}:
+            return file, record
+    return file, None
 
 
-def _record_path(path: Path) -> Path:
-    return path.with_name(f"{path.stem}.ids.json")
-
-
-def _read_record(path: Path) -> dict[str, Any] | None:
-    """The fingerprints of vectors and ids; None where there are none, or where the file is something else."""
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return None
-    return record if isinstance(record, dict) and record.keys() >= {"vectors", "ids"} else None
+def _text_digest(path: Path) -> str:
+    """Letters that differ where the lines of a text do; how a system ends its lines does not count."""
+    with path.open("rb") as file:
+        return hashlib.sha256(b"".join(line.rstrip(b"\r\n") + b"\n" for line in file)).hexdigest()[:16]
 
 
 def read_ids(path: str | Path) -> np.ndarray:
     """The ids in a file: .txt with one a line, .csv with a column `id`, or .npy. What is read from text stays text."""
     path = Path(path)
     ending = path.suffix.lower()
+    if ending not in (".txt", ".csv", ".npy"):
+        raise InputError(f"{path} does not end in .txt, .csv or .npy, so its ids cannot be read; convert it.")
     with readable(f"The ids in {path} cannot be read", "give a .txt, .csv or .npy file"):
         if ending == ".npy":
             return as_ids(np.load(path, allow_pickle=False), str(path))
+        places: Sequence[int]
         if ending == ".txt":
             # not splitlines(): it would also split at rarer separators that an id may hold
             text = path.read_text(encoding="utf-8-sig")
-            lines = text.removesuffix("\n").split("\n") if text else []
-            return _none_empty(lines, range(1, len(lines) + 1), path)
-        if ending == ".csv":
+            ids = text.removesuffix("\n").split("\n") if text else []
+            places = range(1, len(ids) + 1)
+        else:
             table = read_csv(path, ["id"])
             if "id" not in table.names:
                 raise InputError(f"{path} has the columns {named(table.names)}; ids are in a column `id`.")
-            return _none_empty(table.values["id"], table.places, path)
-    raise InputError(f"{path} does not end in .txt, .csv or .npy, so its ids cannot be read; convert it.")
-
-
-def _none_empty(ids: Sequence[str | None], lines: Sequence[int], path: Path) -> np.ndarray:
-    """The ids, refusing those that are empty: a row without a name could not be found again."""
-    empty = [line for each, line in zip(ids, lines, strict=True) if not each]
-    if empty:
-        raise InputError(f"{path} has an empty id in line {named(empty)}; give every row an id, or remove the line.")
-    return as_ids(ids, str(path))
+            ids, places = table.values["id"], table.places
+        # a row without a name could not be found again
+        empty = [place for each, place in zip(ids, places, strict=True) if not each]
+        if empty:
+            raise InputError(
+                f"{path} has an empty id in line {named(empty)}; give every row an id, or remove the line."
+            )
+        return as_ids(ids, str(path))

@@ -25,7 +25,7 @@ from veclink.stores.arrow import (
     id_field,
     id_values,
     index_columns,
-    is_table,
+    is_frame,
 )
 
 ENDINGS = (".csv", ".parquet", ".jsonl", ".txt")
@@ -110,7 +110,7 @@ def _table_of(payload: Any) -> Any:
     """What is given in memory, as a table."""
     if hasattr(payload, "to_frame") and hasattr(payload, "index"):
         payload = payload.to_frame(TITLE)  # a Series of pandas: its index may hold the ids
-    if is_table(payload):
+    if is_frame(payload) and hasattr(payload, "columns"):
         return arrow_table(payload)
     columns = payload if isinstance(payload, Mapping) else {TITLE: payload}
     try:

@@ -18,25 +18,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote
 
 import numpy as np
+import pyarrow as pa
 
+from veclink.data.collection import as_ids
 from veclink.errors import InputError, OutputError, StoreError, VeclinkError, named, needed
 from veclink.files.atomic import alone, scratch_home
 from veclink.files.fingerprints import digest
-from veclink.stores.arrow import (
-    check_link_columns,
-    choose_id,
-    choose_vector,
-    ids_of,
-    links_of_table,
-    links_table,
-    matrix,
-    table_of_records,
-)
+from veclink.stores.arrow import choose_id, choose_vector, id_column, ids_of, matrix
 from veclink.stores.urls import Address
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from veclink.data.collection import Collection
 
 BATCH = 8192
@@ -160,40 +151,32 @@ class Store(ABC):
         """The column of the ids, if there is one."""
         return choose_id(self.address.id, [each for each in self._fields if each != self._vector], self.name)
 
-    @contextmanager
-    def reading(self) -> Iterator[Any]:
-        """What a reader asks after each batch: whether the store is still open. No engine is closed under a reader."""
-        closings = self._closings
-        self._streams += 1
-
-        def check() -> None:
-            if self._closings != closings:
-                raise StoreError(f"{self.name} could not be read (it was closed).")
-
-        try:
-            yield check
-        finally:
-            self._streams -= 1
-            if self._closings != closings and not self._streams:
-                self._close()
-
     def batches(self, size: int = BATCH, *, payload: bool = True) -> Iterator[Batch]:
         """All rows in an order that stays the same while nothing is written."""
         with self.errors():
             own = [self._vector, *([self._id] if self._id else [])]
-            row = 0
-            with self.reading() as check:
+            row, closings = 0, self._closings
+            self._streams += 1  # no engine is closed under a reader
+            try:
                 for records in self.scan(None if payload else own, size):
                     if not records.num_rows:
                         continue
                     rest = [each for each in records.schema.names if each not in (*own, *self._inner)]
+                    table = pa.Table.from_batches([records.select(rest)]) if payload and rest else None
+                    if table is not None:
+                        table.validate(full=True)  # text that is none would be noticed only where it is looked at
                     yield Batch(
                         matrix(records.column(own[0]), row, None, self.name).astype(self.dtype, copy=False),
                         ids_of(records.column(own[1]), self.name) if self._id else None,
-                        table_of_records(records, rest if payload else []),
+                        table,
                     )
                     row += records.num_rows
-                    check()
+                    if self._closings != closings:
+                        raise StoreError(f"{self.name} could not be read (it was closed).")
+            finally:
+                self._streams -= 1
+                if self._closings != closings and not self._streams:
+                    self._close()
 
     def in_place(self, *, payload: bool = True) -> Collection | None:
         """The whole collection mapped where it lies, None where its vectors do not lie in one piece on the disk."""
@@ -255,30 +238,27 @@ class Store(ABC):
                     f"{self.name} was changed meanwhile, and stays as it is now; run the same command again (in "
                     "Python: append to it again)."
                 )
-            return self._write(batches, metadata)
+            stream = iter(batches)
+            first = next(stream, None)
+            if first is None:
+                raise InputError(f"There is no batch to write to {self.name}; give one, of 0 rows if need be.")
+            if first.payload is not None and not self.keeps_payload:
+                raise InputError(
+                    f"{self.name} keeps ids and vectors only, and there is payload in "
+                    f"{named(first.payload.column_names)}; leave it out, or choose a store that keeps it."
+                )
+            rows = 0
 
-    def _write(self, batches: Iterable[Batch], metadata: Mapping[str, Any] | None) -> int:
-        stream = iter(batches)
-        first = next(stream, None)
-        if first is None:
-            raise InputError(f"There is no batch to write to {self.name}; give one, of 0 rows if need be.")
-        if first.payload is not None and not self.keeps_payload:
-            raise InputError(
-                f"{self.name} keeps ids and vectors only, and there is payload in {named(first.payload.column_names)}; "
-                "leave it out, or choose a store that keeps it."
-            )
-        rows = 0
+            def counted() -> Iterator[Batch]:
+                nonlocal rows
+                for batch in _alike(first, stream, self.name):
+                    rows += len(batch)
+                    yield batch
 
-        def counted() -> Iterator[Batch]:
-            nonlocal rows
-            for batch in _alike(first, stream, self.name):
-                rows += len(batch)
-                yield batch
-
-        with self.errors("written"):
-            self._create(first, counted(), dict(metadata or {}))
-        self._forget()
-        return rows
+            with self.errors("written"):
+                self._create(first, counted(), dict(metadata or {}))
+            self._forget()
+            return rows
 
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         """Replace or make the collection; `batches` begins with `first`, all checked to be alike."""
@@ -291,12 +271,21 @@ class Store(ABC):
         if not self.exists():
             return None
         found: dict[tuple[Id, Id], float] = {}
+
+        def check(names: Sequence[str]) -> None:
+            if sorted(names) != ["a", "b", "probability"]:
+                raise InputError(
+                    f"{self.name} is there and is no table of links: it has {named(list(names))}, links have a, b and "
+                    "probability; choose another name."
+                )
+
         with self.errors():
             if self._fields and not self._inner:
-                check_link_columns(list(self._fields), self.name)
+                check(self._fields)
             for records in self.scan():
-                check_link_columns([each for each in records.schema.names if each not in self._inner], self.name)
-                found |= links_of_table(records, self.name)
+                check([each for each in records.schema.names if each not in self._inner])
+                a, b = (ids_of(records.column(side), self.name).tolist() for side in "ab")
+                found |= dict(zip(zip(a, b, strict=True), records.column("probability").to_pylist(), strict=True))
         return found
 
     def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
@@ -306,7 +295,9 @@ class Store(ABC):
         for pair in removed:
             kept.pop(pair, None)
         with self.errors("written"):
-            self._create_table(links_table(kept))
+            a, b = (id_column(as_ids([pair[side] for pair in kept])) for side in (0, 1))
+            probability = pa.array(list(kept.values()), type=pa.float64())
+            self._create_table(pa.table([a, b, probability], names=["a", "b", "probability"]))
         self._forget()
 
     def _create_table(self, links: pa.Table) -> None:
@@ -387,21 +378,18 @@ class Store(ABC):
         except BaseException as error:  # each engine has errors of its own
             if not isinstance(error, Exception) and type(error).__name__ != PANIC:
                 raise
-            reason = self._reason(error)
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+            reason = lines[0].rstrip(".;:") if lines else type(error).__name__
+            for secret in self.address.secrets():
+                for form in (secret, quote(secret, safe=""), quote(secret)):
+                    reason = reason.replace(form, "***")
+            reason = reason[:300]
             if done == "written" and self.address.path is not None and NO_ROOM.search(str(error)):
                 raise OutputError(
                     f"{self.name} could not be written, as there seems to be no room ({reason}); make room there or "
                     "choose another place."
                 ) from None
             raise StoreError(f"{self.name} could not be {done} ({reason}).") from None
-
-    def _reason(self, error: BaseException) -> str:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        reason = lines[0].rstrip(".;:") if lines else type(error).__name__
-        for secret in self.address.secrets():
-            for form in (secret, quote(secret, safe=""), quote(secret)):
-                reason = reason.replace(form, "***")
-        return reason[:300]
 
     def __enter__(self) -> Store:
         return self
@@ -421,13 +409,7 @@ def _alike(first: Batch, rest: Iterator[Batch], name: str) -> Iterator[Batch]:
             )
         if (batch.ids is None) != (first.ids is None) or (batch.payload is None) != (first.payload is None):
             raise InputError(f"Some batches have ids or payload and others none; nothing was written to {name}.")
-        if (
-            batch.ids is not None
-            and first.ids is not None
-            and len(batch)
-            and len(first)
-            and (batch.ids.dtype == object) != (first.ids.dtype == object)
-        ):
+        if len({ids.dtype == object for ids in (first.ids, batch.ids) if ids is not None and len(ids)}) > 1:
             raise InputError("Later rows have ids that are text and the first ones integers; give one kind.")
         for what, held in (("ids", batch.ids), ("payload", batch.payload)):
             if held is not None and len(held) != len(batch):
