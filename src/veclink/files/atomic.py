@@ -16,7 +16,7 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile, gettempdir
 from typing import Any
@@ -40,7 +40,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
         give_access_of(target, temporary)
         flush(temporary)
         os.replace(temporary, target)
-        flush_folder(target.parent)
+        flush(target.parent)
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def folder_written_whole(target: Path, *, may_replace: Callable[[str], bool]) ->
             for place, _, names in os.walk(new, topdown=False):
                 for name in names:
                     flush(Path(place) / name)
-                flush_folder(Path(place))
+                flush(Path(place))
             give_access_of(target, new)
             check_replaceable(target, may_replace)  # a long write: files may have come there
             if not os.path.lexists(target):
@@ -70,7 +70,7 @@ def folder_written_whole(target: Path, *, may_replace: Callable[[str], bool]) ->
                 os.rename(target, older)
                 os.rename(new, target)
                 os.rename(older, new)
-            flush_folder(target.parent)
+            flush(target.parent)
 
 
 def check_replaceable(target: Path, may_replace: Callable[[str], bool]) -> None:
@@ -88,18 +88,13 @@ def check_replaceable(target: Path, may_replace: Callable[[str], bool]) -> None:
 
 
 def flush(path: Path) -> None:
-    """Have a file on disk now, and the system say now, not after a rename, that there is no room."""
-    descriptor = os.open(path, os.O_RDWR)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    """Have a file on disk now, and the system say now, not after a rename, that there is no room.
 
-
-def flush_folder(folder: Path) -> None:
-    """Have the names in a folder on disk; some systems and file systems cannot be asked to."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
+    Of a folder, the names in it; some systems and file systems cannot be asked to.
+    """
+    is_folder = path.is_dir()
+    with suppress(OSError) if is_folder else nullcontext():
+        descriptor = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
         try:
             os.fsync(descriptor)
         finally:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from veclink.data.collection import Collection
 from veclink.errors import InputError, OutputError
-from veclink.files.atomic import flush_folder
+from veclink.files.atomic import flush
 
 ANSWERS = ("accept", "reject", "skip")
 TABLES = [
@@ -126,7 +126,7 @@ class Journal:
             earlier = self.path.with_suffix(".jsonl")
             sizes = self._take_over(earlier) if earlier.exists() else self._sizes
             self._file.execute("INSERT INTO collections VALUES (?, ?)", sizes)
-            flush_folder(self.path.parent)
+            flush(self.path.parent)
         elif found != TABLES:
             raise InputError(NO_JOURNAL.format(self.path))
         n_a, n_b = self._file.execute("SELECT * FROM collections").fetchone() or (None, None)

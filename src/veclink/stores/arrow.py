@@ -45,13 +45,6 @@ def matrix(column: pa.Array, start: int, dimension: int | None, source: str) -> 
     return values.to_numpy(zero_copy_only=False).reshape(len(column), dimension)
 
 
-def table_of_columns(columns: Sequence[Sequence[Any]], names: Sequence[str]) -> pa.Table | None:
-    """Columns of values as a table; None without a column."""
-    if not names:
-        return None
-    return pa.table([values_of(list(column)) for column in columns], names=list(names))
-
-
 def ids_of(column: pa.ChunkedArray | pa.Array, source: str) -> np.ndarray:
     """A column of ids as int64, or as str."""
     return as_ids(id_values(column), source)
@@ -90,7 +83,7 @@ def id_column(ids: np.ndarray) -> pa.Array:
 def table_of(records: Sequence[Mapping[str, Any]]) -> pa.Table | None:
     """Records of payload as a table; a field with several kinds of values becomes JSON text; None without fields."""
     fields = fields_of(records)
-    return table_of_columns(list(fields.values()), list(fields))
+    return pa.table({name: values_of(values) for name, values in fields.items()}) if fields else None
 
 
 def values_of(values: list[Any]) -> pa.Array:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from veclink.data.collection import Collection, as_ids, numbers
 from veclink.errors import InputError, VeclinkError, named
-from veclink.files.atomic import flush_folder, written_whole
+from veclink.files.atomic import flush, written_whole
 from veclink.files.fingerprints import file_digest
 from veclink.files.memory import check_fits
 from veclink.files.safetensors import read_header, read_tensor, write_tensors
@@ -363,7 +363,7 @@ def written_with_ids(path: Path) -> Iterator[tuple[Path, Callable[[Sequence[str]
         yield vectors, keep
     if not any(kept):  # the record goes last, as it says that the ids are not theirs
         file.unlink(missing_ok=True)
-        flush_folder(path.parent)
+        flush(path.parent)
         place, record = _record_of(path)
         if record is not None:
             place.unlink()

@@ -24,7 +24,7 @@ from veclink.stores.arrow import collection_of, is_frame, one_table
 from veclink.stores.files import read_file, read_ids, read_ids_beside
 from veclink.stores.payloads import tell_of_ids, with_payload
 from veclink.stores.protocol import BATCH, Store
-from veclink.stores.urls import CLASSES, FILE_ENDINGS, STORE_ENDINGS, Address, is_url, of_path, parse_url
+from veclink.stores.urls import CLASSES, FILE_ENDINGS, STORE_ENDINGS, Address, is_url, parse_url
 
 
 def open_collection(
@@ -165,14 +165,14 @@ def address_of(source: str | Path) -> Address:
 def _address_of_path(path: Path) -> Address:
     ending = path.suffix.lower()
     if ending in STORE_ENDINGS:
-        return of_path(path, STORE_ENDINGS[ending])
+        return Address(kind=STORE_ENDINGS[ending], path=path, shown=str(path))
     if ending not in FILE_ENDINGS and path.is_dir():
         if any(not each.name.startswith(".") for each in path.glob("*.parquet")):
-            return of_path(path, "parquet_folder")
+            return Address(kind="parquet_folder", path=path, shown=str(path))
         raise InputError(f"{path} is a folder, and no collection; name a file in it.")
     with suppress(PermissionError):  # which is told when it is read
         path.exists()
-    return of_path(path, "files")
+    return Address(kind="files", path=path, shown=str(path))
 
 
 SUSPECT, RATIO = 1 << 30, 100

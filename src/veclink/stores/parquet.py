@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from functools import cached_property
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -133,8 +134,7 @@ class ParquetStore(Store):
         schema = with_metadata(records_of(first).schema, metadata)
         if self.address.path is not None:
             with folder_written_whole(self._path, may_replace=is_part) as folder:
-                for part, rows in enumerate(_parts(batches)):
-                    _write(folder / f"part-{part:05d}.parquet", schema, rows)
+                _write_parts(folder, schema, batches)
             return
         target = self._root if self._root.endswith(".parquet") else f"{self._root}/part-00000.parquet"
         others = [each for each in self._files if each != target]
@@ -142,7 +142,9 @@ class ParquetStore(Store):
             raise InputError(f"{self.name} holds other objects, {named(others)}; choose another name or remove them.")
         width = first.vectors.shape[1] * first.vectors.dtype.itemsize
         with scratch_folder(len(first) * width, f"rows for {self.name}") as folder:
-            _write(folder / "x.parquet", schema, batches)
+            with pq.ParquetWriter(folder / "x.parquet", schema) as writer:
+                for batch in batches:
+                    writer.write_table(records_of(batch, schema))
             # it is there when all of it is, and a killed run leaves nothing that can be seen
             local = fs.LocalFileSystem()
             source = str(folder / "x.parquet")
@@ -154,23 +156,14 @@ def is_part(name: str) -> bool:
     return name.endswith(".parquet") or name in NO_ROWS or (name.startswith(".") and name.endswith(".crc"))
 
 
-def _parts(batches: Iterator[Batch]) -> Iterator[Iterator[Batch]]:
-    """The batches of one file after the other, of about `PART_ROWS` rows each."""
-    waiting = next(batches, None)
-
-    def part() -> Iterator[Batch]:
-        nonlocal waiting
-        rows = 0
-        while waiting is not None and rows < PART_ROWS:
-            rows += len(waiting)
-            yield waiting
-            waiting = next(batches, None)
-
-    while waiting is not None:
-        yield part()
-
-
-def _write(path: Any, schema: Any, batches: Iterator[Batch]) -> None:
-    with pq.ParquetWriter(path, schema) as writer:
+def _write_parts(folder: Path, schema: Any, batches: Iterator[Batch]) -> None:
+    """Files of about `PART_ROWS` rows each, whose names are in the order of the rows."""
+    with ExitStack() as opened:
+        part, rows, writer = 0, PART_ROWS, None
         for batch in batches:
+            if writer is None or rows >= PART_ROWS:
+                opened.close()
+                writer = opened.enter_context(pq.ParquetWriter(folder / f"part-{part:05d}.parquet", schema))
+                part, rows = part + 1, 0
             writer.write_table(records_of(batch, schema))
+            rows += len(batch)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from veclink.data.collection import Collection
 from veclink.errors import InputError, UnusedIdsWarning, VeclinkError, named, plural
@@ -146,12 +144,10 @@ def _key(table: Any, collection: Collection) -> str | None:
 def _own_ids(table: Any, collection: Collection, source: str) -> str | None:
     """The column that gives a collection without ids some; None, and a warning, where it is not unique and whole."""
     column = id_field(table.column_names)
-    if collection.ids is not None or column is None:
-        return None
-    if can_be_ids(table.column(column)) and "" not in table.column(column).to_pylist():  # an empty cell of a CSV file
-        return column
+    if collection.ids is not None or column is None or can_be_ids(table.column(column)):
+        return column if collection.ids is None else None
     warnings.warn(
-        f"The column `{column}` of {source} {_why_no_ids(table.column(column))}, so it names no rows of "
+        f"The column `{column}` of {source} does not give every line an id of its own, so it names no rows of "
         f"{collection.name}: their ids are row numbers, from 0.",
         UnusedIdsWarning,
         stacklevel=3,
@@ -159,31 +155,16 @@ def _own_ids(table: Any, collection: Collection, source: str) -> str | None:
     return None
 
 
-def _why_no_ids(column: Any) -> str:
-    counts = Counter(str(value) for value in column.to_pylist() if value is not None)
-    repeated = [value for value, count in counts.items() if count > 1 and value]
-    if repeated:
-        return f"has {named(repeated)} in more than one line"
-    return "lacks an id in some lines" if column.null_count or counts[""] else "holds neither integers nor text"
-
-
 def _row_numbers(table: Any, collection: Collection) -> np.ndarray | None:
     """The row of each line, where a column of ids holds the numbers of all rows of a collection that has no ids."""
     column = id_field(table.column_names)
     if collection.ids is not None or column is None:
         return None
-    numbers = _numbers(table.column(column))
-    if numbers is None or not np.array_equal(np.sort(numbers), np.arange(len(collection))):
-        return None
-    return numbers
-
-
-def _numbers(column: Any) -> np.ndarray | None:
-    """The values of a column as integers; None where they are none."""
     try:
-        return np.asarray(column.cast(pa.int64()).to_numpy())
+        numbers = np.asarray(table.column(column).cast(pa.int64()).to_numpy())
     except (pa.ArrowException, TypeError, ValueError):
         return None
+    return numbers if np.array_equal(np.sort(numbers), np.arange(len(collection))) else None
 
 
 def check_payload_file(path: Path) -> None:
@@ -206,8 +187,9 @@ def _read(path: Path) -> Any:
         elif ending == ".csv":
             quoted = csv.ParseOptions(newlines_in_values=True)
             # ids stay text: 08 is not 8
-            text_ids = csv.ConvertOptions(column_types=dict.fromkeys(SPELLINGS, pa.string()))
-            table = _without_blanks(csv.read_csv(path, parse_options=quoted, convert_options=text_ids))
+            kinds = dict.fromkeys(SPELLINGS, pa.string())
+            options = csv.ConvertOptions(column_types=kinds, strings_can_be_null=True, null_values=[""])
+            table = csv.read_csv(path, parse_options=quoted, convert_options=options)
         else:
             table = json.read_json(path) if ending == ".jsonl" else read_parquet(path)
         return _with_one_of_each(table, path)
@@ -225,15 +207,6 @@ def _with_one_of_each(table: Any, path: Path) -> Any:
     repeated = sorted({name for name in names if name and names.count(name) > 1})
     if repeated:
         raise InputError(f"{path} has more than one column called {named(repeated)}; rename all but one.")
-    return table
-
-
-def _without_blanks(table: Any) -> Any:
-    """A table of a CSV file, whose empty cells are missing values in columns of text too."""
-    for place, field in enumerate(table.schema):
-        if str(field.type) == "string" and field.name not in SPELLINGS:
-            column = table.column(place)
-            table = table.set_column(place, field.name, pc.if_else(pc.equal(column, ""), None, column))
     return table
 
 

@@ -140,68 +140,41 @@ def parse_url(url: str) -> Address:
     scheme, _, rest = url.partition("://")
     scheme = scheme.lower()
     if scheme not in BY_SCHEME:
-        raise InputError(_unknown(scheme))
+        known_schemes = ", ".join(f"{each}://" for each in BY_SCHEME)  # the rest of the URL can hold a password
+        raise InputError(
+            f"{scheme}:// is not a kind of URL that is known; known are {known_schemes} and files, which are named by "
+            "their path alone. From another store, write ids and vectors to a Parquet file with the columns id and "
+            "vector, or to .jsonl."
+        )
     rest, _, fragment = rest.partition("#")
     rest, _, query = rest.partition("?")
     if not query and "?" in fragment:  # people write the table first and the options after it
         fragment, _, query = fragment.partition("?")
     given = urllib.parse.parse_qsl(query, keep_blank_values=True)
-    options, where = {}, []
-    for key, value in given:
-        if key == "where":
-            where.append(parse_condition(value))
-        else:
-            options[key] = value
+    where = [parse_condition(value) for key, value in given if key == "where"]
+    options = {key: value for key, value in given if key != "where"}
     kind = BY_SCHEME[scheme]
     more = {key: value for key, value in options.items() if key not in _OPTIONS}
     if more and kind != "postgres":
         raise InputError(f"A URL {scheme}:// has no option {named(list(more))}; known are {named(_OPTIONS[:-1])}.")
     table = urllib.parse.unquote(fragment) or options.get("table") or options.get("collection") or None
-    known: dict[str, Any] = {
-        "kind": kind,
-        "table": table,
-        "vector": options.get("vector"),
-        "id": options.get("id"),
-        "ids": options.get("ids"),
-        "where": tuple(where),
-        "tls": options.get("tls", "").lower() in ("1", "true", "yes"),
-        "schema": options.get("schema"),
-    }
+    known: dict[str, Any] = {name: options.get(name) for name in ("vector", "id", "ids", "schema")}
+    known |= {"kind": kind, "table": table, "where": tuple(where)}
+    known["tls"] = options.get("tls", "").lower() in ("1", "true", "yes")
     if kind == "s3":
         return _in_bucket(rest, known)
     authority, slash, path = rest.partition("/")
     if kind == "postgres" or (kind in SERVED and authority):
         return _server(_ALIAS.get(scheme, scheme), authority, urllib.parse.unquote(path), more, known)
-    _check_authority(scheme, kind, authority)
-    place = _local(slash + path if kind == "files" else authority + slash + path)
-    if kind == "parquet_folder" and place.is_file():
-        raise InputError(f"{scheme}:// names a folder of Parquet files, and {place} is one file; give its path alone.")
-    return Address(**known, path=place, shown=_shown(f"{_ALIAS.get(scheme, scheme)}://{place}", known))
-
-
-def _check_authority(scheme: str, kind: str, authority: str) -> None:
-    """Refuse a host or a password in the URL of something on this machine."""
     if kind == "files" and authority not in ("", "localhost"):
         host = authority.rpartition("@")[2]  # what stands before it can be a password
         raise InputError(f"file:// is not a kind of URL that is known for {host!r}; it names files of this machine.")
     if "@" in authority:
         raise InputError(f"{scheme}:// names a file, and takes no user or password; write {scheme}:///path.")
-
-
-def of_path(path: Path, kind: str, table: str | None = None) -> Address:
-    """The address of a file or folder that is named without a scheme."""
-    return Address(kind=kind, path=path, table=table, shown=str(path))
-
-
-def _unknown(scheme: str) -> str:
-    """What to say of a scheme that has no reader; the rest of a URL can hold a password."""
-    if f".{scheme}" in FILE_ENDINGS:
-        return f"{scheme}:// is no kind of URL; a single file is named by its path alone, such as vectors.{scheme}."
-    known_schemes = ", ".join(f"{each}://" for each in BY_SCHEME)
-    return (
-        f"{scheme}:// is not a kind of URL that is known; known are {known_schemes} and files. From another store, "
-        "write ids and vectors to a Parquet file with the columns id and vector, or to .jsonl."
-    )
+    place = _local(slash + path if kind == "files" else authority + slash + path)
+    if kind == "parquet_folder" and place.is_file():
+        raise InputError(f"{scheme}:// names a folder of Parquet files, and {place} is one file; give its path alone.")
+    return Address(**known, path=place, shown=_shown(f"{_ALIAS.get(scheme, scheme)}://{place}", known))
 
 
 def _in_bucket(rest: str, known: dict[str, Any]) -> Address:
@@ -226,25 +199,16 @@ def _server(scheme: str, authority: str, path: str, more: dict[str, str], known:
         host, port = parts.hostname, parts.port
     except ValueError as error:
         raise InputError(f"The URL {scheme}:// names a host or port that cannot be read; write host:port.") from error
-    user = None if parts.username is None else urllib.parse.unquote(parts.username)
-    password = None if parts.password is None else urllib.parse.unquote(parts.password)
-    database: str | None = None
+    user, password = (None if each is None else urllib.parse.unquote(each) for each in (parts.username, parts.password))
+    database = None
     if known["kind"] == "postgres":
         database = path or None
     elif path:
         # qdrant://host:6333/collection; the rest after a slash would be lost silently
         known["table"] = known["table"] or path.strip("/")
     place = f"{host or more.get('host', '')}" + (f":{port}" if port else "") + (f"/{database}" if database else "")
-    return Address(
-        **known,
-        host=host,
-        port=port,
-        user=user,
-        password=password,
-        database=database,
-        more=more,
-        shown=_shown(f"{scheme}://{place}", known),
-    )
+    login: dict[str, Any] = {"user": user, "password": password, "database": database, "more": more}
+    return Address(**known, **login, host=host, port=port, shown=_shown(f"{scheme}://{place}", known))
 
 
 def _shown(beginning: str, known: dict[str, Any]) -> str:

@@ -106,20 +106,17 @@ class FaissStore(Store):
         return {"index": type(self._index).__name__, "metric": metric}
 
     def batches(self, size: int = BATCH, *, payload: bool = True) -> Iterator[Batch]:
-        names, count = self._names, self.count()
-        for start in range(0, count, size):
-            stop = min(start + size, count)
-            with self.errors():
-                vectors = self._reconstructed(start, stop)
-            yield Batch(vectors, None if names is None else names[start:stop])
-
-    def _reconstructed(self, start: int, stop: int) -> np.ndarray:
-        index, numbers = self._index, self._numbers
+        index, names, numbers = self._index, self._names, self._numbers
         if hasattr(index, "id_map"):
-            return np.asarray(self._package().downcast_index(index.index).reconstruct_n(start, stop - start))
-        if numbers is None:
-            return np.asarray(index.reconstruct_n(start, stop - start))
-        return np.asarray(index.reconstruct_batch(numbers[start:stop]))
+            index, numbers = self._package().downcast_index(index.index), None
+        for start in range(0, self.count(), size):
+            rows = slice(start, min(start + size, self.count()))
+            with self.errors():
+                if numbers is None:
+                    vectors = index.reconstruct_n(start, rows.stop - start)
+                else:
+                    vectors = index.reconstruct_batch(numbers[rows])
+            yield Batch(np.asarray(vectors), None if names is None else names[rows])
 
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         faiss = self._package()

@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from veclink.data.collection import Collection, as_ids
+from veclink.data.collection import Collection
 from veclink.errors import InputError, named
 from veclink.files.atomic import written_whole
-from veclink.stores.arrow import choose_id, matching, records_of, table_of_columns
+from veclink.stores.arrow import choose_id, column_of, ids_of, matching, records_of, values_of
 from veclink.stores.protocol import BATCH, Batch, Store
 
 NULLS = "veclink_nulls"
 """An attribute of a written dataset: the rows that have no value."""
-MOST_LINKS = 16
-"""Soft links that lead to soft links, at most; HDF5 itself stops there."""
 
 
 class Hdf5Store(Store):
@@ -35,15 +33,20 @@ class Hdf5Store(Store):
 
     @cached_property
     def _file(self) -> Any:
+        h5py = self._package()
         with self.errors():
-            return self._package().File(self._path, "r")
+            file = h5py.File(self._path, "r")
+            outside = file.visititems_links(lambda name, link: name if isinstance(link, h5py.ExternalLink) else None)
+        if outside is not None:
+            raise InputError(f"{self.name} has a link {outside!r} to another file; open that file itself.")
+        return file
 
     @cached_property
     def _group(self) -> Any:
         if not self.address.table:
             return self._file
         with self.errors():
-            found = self._member(self._file, self.address.table)
+            found = self._file.get(self.address.table)
         if found is None:
             names = named(list(self._file))
             raise InputError(f"{self._path} has no group {self.address.table!r}; it has {names}.")
@@ -55,7 +58,7 @@ class Hdf5Store(Store):
             datasets = {"vectors": self._group}
         else:
             with self.errors():
-                members = {name: self._member(self._group, name) for name in self._group}
+                members = {name: self._group.get(name) for name in self._group}
                 datasets = {name: each for name, each in members.items() if hasattr(each, "shape")}
         for each in datasets.values():
             short = each.name.rpartition("/")[2]
@@ -70,26 +73,6 @@ class Hdf5Store(Store):
                     "dataset); copy it into one file."
                 )
         return datasets
-
-    def _member(self, group: Any, path: str, links: int = MOST_LINKS) -> Any:
-        """The group or dataset at a path, None where there is none; `links` soft links may still be followed."""
-        h5py = self._package()
-        here = group.file if path.startswith("/") else group
-        for part in path.split("/"):
-            if part in ("", "."):
-                continue
-            link = here.get(part, getlink=True) if hasattr(here, "keys") else None  # a dataset has no members
-            if isinstance(link, h5py.ExternalLink):
-                raise InputError(f"{self.name} has a link {part!r} to another file; open that file itself.")
-            if isinstance(link, h5py.SoftLink):
-                if not links:
-                    raise InputError(f"{self.name} has more than {MOST_LINKS} links one after the other at {part!r}.")
-                here = self._member(here, link.path, links - 1)
-            else:
-                here = here[part] if isinstance(link, h5py.HardLink) else None
-            if here is None:
-                return None
-        return here
 
     @property
     def _fields(self) -> list[str]:
@@ -129,26 +112,21 @@ class Hdf5Store(Store):
         own = json.loads(known.pop("veclink", "{}"))
         return {**{key: str(value) for key, value in known.items()}, **own}
 
-    def batches(self, size: int = BATCH, *, payload: bool = True) -> Iterator[Batch]:
+    def scan(self, columns: Sequence[str] | None = None, size: int = BATCH) -> Iterator[Any]:
         vectors, conditions = self._datasets[self._vector], self.address.where
+        names = [each for each in self._columns if columns is None or each in columns or conditions]
         for start in range(0, len(vectors), size):
             rows = slice(start, min(start + size, len(vectors)))
             with self.errors():
-                block, ids = vectors[rows].astype(self.dtype, copy=False), self._ids(rows)
-                table: Any = self._table(rows) if payload or conditions else None
-                if conditions:
-                    kept = np.flatnonzero(matching(table, conditions, self.name))
-                    block, ids, table = block[kept], None if ids is None else ids[kept], table.take(kept)
-            if len(block):
-                yield Batch(block, ids, table if payload else None)
+                table = self._table(names, rows)
+                table = table.append_column(self._vector, column_of(vectors[rows].astype(self.dtype, copy=False)))
+            if conditions:
+                table = table.filter(pa.array(matching(table, conditions, self.name)))
+            yield from table.select(names if columns is None else columns).combine_chunks().to_batches()
 
-    def _ids(self, rows: slice) -> np.ndarray | None:
-        return as_ids(_values(self._datasets[self._id], rows), self.name) if self._id else None
-
-    def _table(self, rows: slice) -> Any:
-        """Some rows of the payload as an Arrow table; None without a column."""
-        names = [name for name in self._columns if name != self._id]
-        return table_of_columns([_values(self._datasets[name], rows) for name in names], names)
+    def _table(self, names: Sequence[str], rows: slice) -> pa.Table:
+        """Some rows of the datasets with one value for each vector."""
+        return pa.table({name: values_of(_values(self._datasets[name], rows)) for name in names})
 
     def in_place(self, *, payload: bool = True) -> Collection | None:
         """Mapped where the dataset is neither chunked nor compressed, as h5py writes by default."""
@@ -157,9 +135,12 @@ class Hdf5Store(Store):
         plain = vectors.dtype.isnative and vectors.dtype == self.dtype and not self._file.userblock_size
         if start is None or vectors.chunks is not None or not plain or self.address.where or not len(vectors):
             return None
-        rows = slice(0, len(vectors))
         mapped = np.memmap(self._path, vectors.dtype, "r", offset=start, shape=vectors.shape)
-        return Collection.from_array(mapped, self._ids(rows), self._table(rows) if payload else None, name=self.name)
+        names = [name for name in self._columns if payload or name == self._id]
+        rest = self._table(names, slice(0, len(vectors)))
+        ids = None if self._id is None else ids_of(rest.column(self._id), self.name)
+        rest = rest.select([name for name in names if name != self._id])
+        return Collection.from_array(mapped, ids, rest if rest.num_columns else None, name=self.name)
 
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         self._close()
@@ -240,16 +221,10 @@ class _CheckedFile(io.FileIO):
             return self.tell() if size is None else size
 
 
-def _values(dataset: Any, rows: slice) -> Any:
-    """The values of some rows, bytes as text; as an array of numbers or a list."""
-    values = dataset[rows]
-    missing = dataset.attrs.get(NULLS)
-    if values.dtype.kind in "OS":
-        values = [each.decode() if isinstance(each, bytes) else each for each in values.tolist()]
-    elif missing is None:
-        return values
-    values = list(values.tolist() if hasattr(values, "tolist") else values)
-    for row in missing if missing is not None else []:
+def _values(dataset: Any, rows: slice) -> list[Any]:
+    """The values of some rows, bytes as text."""
+    values = [each.decode() if isinstance(each, bytes) else each for each in dataset[rows].tolist()]
+    for row in dataset.attrs.get(NULLS, []):
         if rows.start <= row < rows.stop:
             values[row - rows.start] = None
     return values
