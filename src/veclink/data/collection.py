@@ -59,7 +59,12 @@ class Collection:
                 raise InputError(
                     f"{self.name} has {plural(n, 'row')} but {plural(len(ids), 'id')}; give one id per row."
                 )
-            _check_unique(ids, self.name)
+            values = ids.tolist()
+            if len(set(values)) < n:
+                repeated = [value for value, count in Counter(values).items() if count > 1]
+                raise InputError(
+                    f"{self.name} has ids that stand for more than one row: {named(repeated)}; make every id unique."
+                )
             object.__setattr__(self, "ids", ids)
         if self.payload is not None and not hasattr(self.payload, "num_rows"):
             kind = type(self.payload).__name__
@@ -164,13 +169,6 @@ def scale_of(collection: Collection, where: slice | np.ndarray) -> np.ndarray | 
     if scale is None or isinstance(scale, float):
         return None if scale is None else np.asarray(scale, np.float32)
     return scale if len(scale) == 1 else scale[where]
-
-
-def _check_unique(ids: np.ndarray, name: str) -> None:
-    values = ids.tolist()
-    if len(set(values)) < len(values):
-        repeated = [value for value, count in Counter(values).items() if count > 1]
-        raise InputError(f"{name} has ids that stand for more than one row: {named(repeated)}; make every id unique.")
 
 
 def _shaped_scale(scale: Any, vectors: np.ndarray, name: str) -> float | np.ndarray | None:

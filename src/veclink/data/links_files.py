@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from veclink import __version__
 from veclink.data.summary import PAIRS, fits, wrong_values
@@ -29,7 +30,6 @@ from veclink.files.tables import (
     table_ending,
     with_metadata,
     write_csv,
-    write_parquet,
 )
 
 FORMAT, WITH_JUDGED = 1, 2
@@ -56,7 +56,7 @@ def write(path: str | Path, columns: dict[str, np.ndarray], metadata: dict[str, 
     if table_ending(path, "links files are one or the other") == ".parquet":
         content = table(columns, metadata)
         with written_whole(path) as temporary:
-            write_parquet(temporary, content)
+            pq.write_table(content, temporary)
         return
     formats = {name: _TEXT[_kind(values)] for name, values in columns.items()}
     with alone(path), written_whole(path) as temporary:  # two files: those of two runs would not fit

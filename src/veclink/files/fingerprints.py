@@ -30,7 +30,10 @@ def digest(*parts: Any, letters: int = 16) -> str:
     """
     made = hashlib.sha256()
     for part in parts:
-        described = _content(part)
+        if isinstance(part, np.ndarray):
+            described = f"{part.shape} {part.dtype.str} ".encode() + np.ascontiguousarray(part).tobytes()
+        else:
+            described = json.dumps(part, sort_keys=True, default=repr).encode()
         made.update(len(described).to_bytes(8, "little"))
         made.update(described)
     return made.hexdigest()[:letters]
@@ -74,10 +77,3 @@ def file_digest(path: Path, *, letters: int = 16) -> str:
                 file.seek(start)
                 made.update(file.read(BLOCK))
     return made.hexdigest()[:letters]
-
-
-def _content(part: Any) -> bytes:
-    if isinstance(part, np.ndarray):
-        head = f"{part.shape} {part.dtype.str} "
-        return head.encode() + np.ascontiguousarray(part).tobytes()
-    return json.dumps(part, sort_keys=True, default=repr).encode()

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any, TextIO
 
 import numpy as np
@@ -20,21 +19,6 @@ from veclink.errors import InputError, VeclinkError
 from veclink.files.atomic import written_whole
 from veclink.files.memory import check_fits, limited, most_memory
 
-UNREADABLE = (
-    OSError,
-    ValueError,
-    TypeError,
-    LookupError,
-    AttributeError,
-    EOFError,
-    NotImplementedError,
-    ArithmeticError,
-    RecursionError,
-    SyntaxError,
-    TokenError,
-    csv.Error,
-)
-"""What the parsers of tables complain with when a file is not what it should be."""
 Values = Sequence[Any] | np.ndarray
 KEY = b"veclink"
 """Where the metadata of an Arrow table or a Parquet file holds what veclink says of it, as JSON."""
@@ -42,24 +26,12 @@ KEY = b"veclink"
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns of a file.
+    """Columns of a file."""
 
-    Attributes
-    ----------
-    names : list of str
-        All columns of the file, in their order.
-    values : dict of str to list
-        The columns that were read: text in CSV, None where a line is too short.
-    unit : str
-        What a row is called: a "line" in CSV, a "row" in Parquet.
-    places : sequence of int
-        The number of each row's line or row.
-    """
-
-    names: list[str]
-    values: dict[str, list[Any]]
-    unit: str
-    places: Sequence[int]
+    names: list[str]  # all columns of the file, in their order
+    values: dict[str, list[Any]]  # the columns that were read: text in CSV, None where a line is too short
+    unit: str  # what a row is called: a "line" in CSV, a "row" in Parquet
+    places: Sequence[int]  # the number of each row's line or row
 
 
 def table_ending(path: Path, otherwise: str) -> str:
@@ -76,10 +48,10 @@ def readable(trouble: str, otherwise: str) -> Iterator[None]:
     """Turn an error of reading into one sentence: what the trouble is, the reason, and what to do."""
     try:
         yield
-    except VeclinkError:
+    except (VeclinkError, MemoryError):
         raise
-    except UNREADABLE as error:
-        lines = str(error).splitlines() or [type(error).__name__]
+    except Exception as error:  # each parser has errors of its own
+        lines = str(error).strip().splitlines() or [type(error).__name__]
         reason = getattr(error, "strerror", None) or lines[0]
         raise InputError(f"{trouble} ({reason}); {otherwise}.") from error
 
@@ -150,14 +122,9 @@ def write_table(
     with written_whole(path) as temporary:
         if path.suffix.lower() == ".parquet":
             arrays = {name: pa.array(values, from_pandas=True) for name, values in columns.items()}
-            write_parquet(temporary, pa.table(arrays))
+            pq.write_table(pa.table(arrays), temporary)
         else:
             write_csv(temporary, columns, formats)
-
-
-def write_parquet(path: Path, table: pa.Table) -> None:
-    """Write a table, its metadata included."""
-    pq.write_table(table, path)
 
 
 def write_csv(
@@ -202,5 +169,4 @@ def _has_return(values: Values) -> bool:
 
 
 def _text(value: Any) -> Any:
-    missing = value is None or value != value
-    return "" if missing else value
+    return "" if value is None or value != value else value

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from veclink.data.collection import Collection, as_ids, numbers
-from veclink.errors import InputError, VeclinkError, named
+from veclink.errors import InputError, named
 from veclink.files.atomic import flush, written_whole
 from veclink.files.fingerprints import file_digest
 from veclink.files.memory import check_fits
@@ -164,7 +164,7 @@ def _read(path: Path, vector: str | None, most: int | None) -> Collection:
         raise InputError(f"{path} is not a kind of file that is known; known are {known_endings()}.")
     if vector is not None and ending != ".parquet":
         raise InputError(f"{path} takes no ?vector=…; only a Parquet file has several columns of vectors.")
-    try:
+    with readable(f"{path} cannot be read as {ending}", "check or write it again"):
         if not path.is_file():
             wrong = "is not a file; name one file of vectors" if path.exists() else "does not exist; check the name"
             raise InputError(f"{path} {wrong}.")
@@ -184,12 +184,6 @@ def _read(path: Path, vector: str | None, most: int | None) -> Collection:
         chosen = choose_vector(None, list(arrays), matrices, str(path))
         ids = arrays.get(id_field([name for name in arrays if name != chosen]) or "")
         return Collection.from_array(arrays[chosen], ids, scale=arrays.get("scale"), name=str(path))
-    except (VeclinkError, MemoryError):
-        raise
-    # each format's parser has errors of its own; all of them mean that the file is not what its ending says
-    except Exception as error:
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise InputError(f"{path} cannot be read as {ending} ({lines[0]}); check or write it again.") from error
 
 
 def _with_ids_beside(collection: Collection, path: Path) -> Collection:

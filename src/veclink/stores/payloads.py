@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from veclink.data.collection import Collection
-from veclink.errors import InputError, UnusedIdsWarning, VeclinkError, named, plural
-from veclink.files.tables import UNREADABLE, read_parquet
+from veclink.errors import InputError, UnusedIdsWarning, named, plural
+from veclink.files.tables import read_parquet, readable
 from veclink.stores.arrow import (
     IDS,
     NAMELESS,
@@ -180,7 +180,7 @@ def _read(path: Path) -> Any:
 
     check_payload_file(path)
     ending = path.suffix.lower()
-    try:
+    with readable(f"{path} cannot be read as {ending}", "check or write it again"):
         if ending == ".txt":
             lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
             table = pa.table({TITLE: [line or None for line in lines]})
@@ -192,22 +192,12 @@ def _read(path: Path) -> Any:
             table = csv.read_csv(path, parse_options=quoted, convert_options=options)
         else:
             table = json.read_json(path) if ending == ".jsonl" else read_parquet(path)
-        return _with_one_of_each(table, path)
-    except VeclinkError:
-        raise
-    except (*UNREADABLE, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"{path} cannot be read as {ending} ({reason}); check or write it again.") from error
-
-
-def _with_one_of_each(table: Any, path: Path) -> Any:
-    """The table, refused where columns share a name; those without one, as of trailing commas, are left out."""
-    names = table.column_names  # one that is no UTF-8 shows only when it is asked for
-    table = table.select([place for place, name in enumerate(names) if name or names.count(name) == 1])
-    repeated = sorted({name for name in names if name and names.count(name) > 1})
-    if repeated:
-        raise InputError(f"{path} has more than one column called {named(repeated)}; rename all but one.")
-    return table
+        # columns may not share a name; those without one, as of trailing commas, are left out
+        names = table.column_names  # one that is no UTF-8 shows only when it is asked for
+        repeated = sorted({name for name in names if name and names.count(name) > 1})
+        if repeated:
+            raise InputError(f"{path} has more than one column called {named(repeated)}; rename all but one.")
+        return table.select([place for place, name in enumerate(names) if name or names.count(name) == 1])
 
 
 def _by_id(table: Any, key: str, collection: Collection, name: str) -> Any:
