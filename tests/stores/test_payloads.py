@@ -76,7 +76,7 @@ def test_a_column_of_ids_names_rows_that_came_without(tmp_path: Path, ending: st
     assert found.payload.column_names == ["title"]
     with pytest.raises(InputError, match=rf"its ids are those of .*t\.{ending}"):
         resolve_pairs([(0, 0)], found, PLAIN)
-    with pytest.warns(UnusedIdsWarning, match=r"has 'x' in more than one line.*row numbers"):
+    with pytest.warns(UnusedIdsWarning, match=r"not give every line an id of its own.*row numbers"):
         repeating = with_payload(PLAIN, {"id": ["x", "x", "7"], "title": TITLES})
     assert repeating.ids is None and repeating.payload.column_names == ["id", "title"], "these name nothing"
 

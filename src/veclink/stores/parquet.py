@@ -18,9 +18,9 @@ from pyarrow import fs
 
 from veclink.errors import InputError, named
 from veclink.files.atomic import folder_written_whole, scratch_folder
-from veclink.files.tables import metadata_of, with_metadata
-from veclink.stores.arrow import check_known, is_list, matrix, records_of
-from veclink.stores.protocol import BATCH, Batch, Store
+from veclink.files.tables import with_metadata
+from veclink.stores.arrow import check_known, records_of
+from veclink.stores.protocol import BATCH, ArrowStore, Batch
 from veclink.stores.urls import bucket_server
 
 PART_ROWS = 1_000_000
@@ -29,7 +29,7 @@ NO_ROWS = ("_SUCCESS", "_metadata", "_common_metadata")
 _SIGNS = {"=": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
-class ParquetStore(Store):
+class ParquetStore(ArrowStore):
     """Parquet files with the same columns, in the order of their names."""
 
     keeps_links = False
@@ -88,28 +88,10 @@ class ParquetStore(Store):
         with self.errors():
             return int(self._dataset.count_rows(filter=self._filter))
 
-    def dimension(self) -> int:
-        kind = self._schema.field(self._vector).type
-        if hasattr(kind, "list_size"):
-            return int(kind.list_size)
-        first = next((each for each in self.scan([self._vector], 1) if each.num_rows), None)
-        return 0 if first is None else matrix(first.column(0), 0, None, self.name).shape[1]
-
     @property
     def dtype(self) -> np.dtype:
-        dtype = np.dtype(self._schema.field(self._vector).type.value_type.to_pandas_dtype())
+        dtype = super().dtype
         return np.dtype(np.float32) if dtype == np.float64 else dtype
-
-    def metadata(self) -> dict[str, Any]:
-        return metadata_of(self._schema)
-
-    @property
-    def _fields(self) -> list[str]:
-        return self._schema.names
-
-    @cached_property
-    def _vectors(self) -> list[str]:
-        return [each.name for each in self._schema if is_list(each.type)]
 
     @cached_property
     def _filter(self) -> Any:

@@ -24,7 +24,8 @@ from veclink.data.collection import as_ids
 from veclink.errors import InputError, OutputError, StoreError, VeclinkError, named, needed
 from veclink.files.atomic import alone, scratch_home
 from veclink.files.fingerprints import digest
-from veclink.stores.arrow import choose_id, choose_vector, id_column, ids_of, matrix
+from veclink.files.tables import metadata_of
+from veclink.stores.arrow import choose_id, choose_vector, id_column, ids_of, is_list, matrix
 from veclink.stores.urls import Address
 
 if TYPE_CHECKING:
@@ -396,6 +397,34 @@ class Store(ABC):
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+class ArrowStore(Store):
+    """A collection with an Arrow schema: its list columns are vectors."""
+
+    _schema: Any
+
+    def dimension(self) -> int:
+        kind = self._schema.field(self._vector).type
+        if hasattr(kind, "list_size"):
+            return int(kind.list_size)
+        first = next(self.batches(1, payload=False), None)
+        return 0 if first is None else first.vectors.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(self._schema.field(self._vector).type.value_type.to_pandas_dtype())
+
+    def metadata(self) -> dict[str, Any]:
+        return metadata_of(self._schema)
+
+    @property
+    def _fields(self) -> list[str]:
+        return self._schema.names
+
+    @cached_property
+    def _vectors(self) -> list[str]:
+        return [each.name for each in self._schema if is_list(each.type)]
 
 
 def _alike(first: Batch, rest: Iterator[Batch], name: str) -> Iterator[Batch]:

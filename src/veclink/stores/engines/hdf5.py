@@ -114,15 +114,17 @@ class Hdf5Store(Store):
 
     def scan(self, columns: Sequence[str] | None = None, size: int = BATCH) -> Iterator[Any]:
         vectors, conditions = self._datasets[self._vector], self.address.where
-        names = [each for each in self._columns if columns is None or each in columns or conditions]
+        wanted = [*self._columns, self._vector] if columns is None else columns
+        names = [each for each in self._columns if each in wanted or conditions]
         for start in range(0, len(vectors), size):
             rows = slice(start, min(start + size, len(vectors)))
             with self.errors():
-                table = self._table(names, rows)
-                table = table.append_column(self._vector, column_of(vectors[rows].astype(self.dtype, copy=False)))
+                numbers = column_of(vectors[rows].astype(self.dtype, copy=False))
+                others = self._table(names, rows)
+            table = pa.table({self._vector: numbers, **dict(zip(names, others.columns, strict=True))})
             if conditions:
-                table = table.filter(pa.array(matching(table, conditions, self.name)))
-            yield from table.select(names if columns is None else columns).combine_chunks().to_batches()
+                table = table.filter(pa.array(matching(others, conditions, self.name)))
+            yield from table.select(wanted).combine_chunks().to_batches()
 
     def _table(self, names: Sequence[str], rows: slice) -> pa.Table:
         """Some rows of the datasets with one value for each vector."""

@@ -8,17 +8,16 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from veclink.errors import InputError
-from veclink.files.tables import metadata_of, with_metadata
-from veclink.stores.arrow import check_known, is_list, records_of
-from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
+from veclink.files.tables import with_metadata
+from veclink.stores.arrow import check_known, records_of
+from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, ArrowStore, Batch, Id
 from veclink.stores.urls import Condition, bucket_server
 
 
-class LanceStore(Store):
+class LanceStore(ArrowStore):
     """A LanceDB table: its list columns are vectors, `id` the ids, the rest payload."""
 
     needs = ("lancedb", "LanceDB", "veclink[lancedb]")
@@ -72,30 +71,8 @@ class LanceStore(Store):
         with self.errors():
             return self._table.count_rows(self._where)
 
-    def dimension(self) -> int:
-        kind = self._schema.field(self._vector).type
-        if hasattr(kind, "list_size"):
-            return int(kind.list_size)
-        first = next(self.batches(1, payload=False), None)
-        return 0 if first is None else first.vectors.shape[1]
-
-    @property
-    def dtype(self) -> np.dtype:
-        return np.dtype(self._schema.field(self._vector).type.value_type.to_pandas_dtype())
-
-    def metadata(self) -> dict[str, Any]:
-        return metadata_of(self._schema)
-
     def version(self) -> str:
         return str(self._table.version)
-
-    @property
-    def _fields(self) -> list[str]:
-        return self._schema.names
-
-    @cached_property
-    def _vectors(self) -> list[str]:
-        return [each.name for each in self._schema if is_list(each.type)]
 
     def scan(self, columns: Sequence[str] | None = None, size: int = BATCH) -> Iterator[Any]:
         names = [each for each in columns or self._fields if each in self._fields]
