@@ -18,6 +18,7 @@ from veclink.errors import InputError, named, plural
 VERDICTS = LINKABLE, DOUBTFUL, NOT_LINKABLE = "linkable", "doubtful", "not linkable"
 Range = tuple[float, float]
 """The lowest and the highest value that an estimate may stand for."""
+RANGES = ("precision_range", "recall_range", "overlap_range")
 ALL = 0.9995
 """A share that is shown as 100 %: of a range that reaches it, only the low end is known."""
 
@@ -98,16 +99,9 @@ class Summary(Told):
         for name in ("wrong_seeds", "contradicting_seeds"):
             rows = tuple((int(a), int(b)) for a, b in getattr(self, name))
             object.__setattr__(self, name, rows)
-        for name in ("precision_range", "recall_range", "overlap_range"):
+        for name in RANGES:
             bounds = getattr(self, name)
-            try:
-                low, high = (None, None) if bounds is None else map(float, bounds)
-            except (TypeError, ValueError) as error:
-                raise InputError(f"The {name} is {bounds!r}; it is two numbers, the lower first.") from error
-            if low is not None and high is not None:
-                if not low <= high:
-                    raise InputError(f"The {name} goes from {low:g} to {high:g}; give the lower number first.")
-                object.__setattr__(self, name, (low, high))
+            object.__setattr__(self, name, None if bounds is None else (float(bounds[0]), float(bounds[1])))
         if self.vectors is not None:
             object.__setattr__(self, "vectors", tuple(self.vectors))
         if isinstance(self.agreement, Mapping):  # as it is saved
@@ -305,6 +299,7 @@ _SUMMARY: dict[str, Any] = {
     "method": str,
     **dict.fromkeys(("n_a", "n_b", "n_links", "iterations"), int),
     **dict.fromkeys(("precision", "recall", "overlap", "seconds", "caution"), float),
+    **dict.fromkeys(RANGES, (float, float)),
     "verdict": str,
     "reasons": [str],
     **dict.fromkeys(("wrong_seeds", "contradicting_seeds"), PAIRS),
@@ -313,7 +308,18 @@ _SUMMARY: dict[str, Any] = {
     "vectors": (str, str),
     "found": str,
 }
-_MAY_BE_NONE = ("precision", "recall", "overlap", "seconds", "agreement", "vectors", "found", "model", "decoys")
+_MAY_BE_NONE = (
+    *RANGES,
+    "precision",
+    "recall",
+    "overlap",
+    "seconds",
+    "agreement",
+    "vectors",
+    "found",
+    "model",
+    "decoys",
+)
 
 
 def wrong_values(values: Mapping[str, Any], kinds: dict[str, Any]) -> list[str]:

@@ -64,7 +64,7 @@ def title_column(collection: Collection | None) -> str | None:
     """The column of the payload that tells a person what a row is: a usual name, else the first column of text."""
     if collection is None or collection.payload is None:
         return None
-    texts = _texts(collection.payload)
+    texts = [field.name for field in collection.payload.schema if str(field.type) in TEXT]
     return usual_title(texts) or next(iter(texts), None)
 
 
@@ -77,11 +77,6 @@ def usual_title(names: Iterable[str]) -> str | None:
 def named_title(columns: Mapping[str, Any]) -> str | None:
     """Of Arrow columns by their names, the one of text that is called as titles usually are; None where none is."""
     return usual_title(name for name, column in columns.items() if str(column.type) in TEXT)
-
-
-def _texts(payload: pa.Table) -> list[str]:
-    """The columns of text."""
-    return [field.name for field in payload.schema if str(field.type) in TEXT]
 
 
 def cleaned(text: str) -> str:
