@@ -8,7 +8,7 @@ import pytest
 from span_papers import some_papers
 from veclink.data.collection import Collection
 from veclink.geometry.clouds import Cloud, prepare
-from veclink.uses.graphs import (
+from veclink.uses.clustering import (
     Edges,
     agreement,
     graph_of,

@@ -16,8 +16,7 @@ from veclink.data.links import Links
 from veclink.data.pairs import score
 from veclink.errors import needed
 from veclink.geometry.clouds import prepare
-from veclink.uses.clustering import cluster
-from veclink.uses.graphs import graph_of, leiden_into, neighbour_edges
+from veclink.uses.clustering import cluster, graph_of, leiden_into, neighbour_edges
 from veclink_bench.corpora import labels as labels_of
 from veclink_bench.experiments.figures import colour, curve, new_figure
 from veclink_bench.experiments.setup import Settings, Setup

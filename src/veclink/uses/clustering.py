@@ -1,11 +1,14 @@
-"""cluster(): clusters that span two collections of different models, joined at their links."""
+"""cluster(): clusters that span two collections of different models.
+
+Each has a graph of near neighbours; the two are joined at their links, and Leiden finds the clusters of the whole.
+"""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,18 +16,26 @@ from veclink.backends import chosen_device
 from veclink.data.pairs import one_to_one
 from veclink.data.tabled import FIRST, Tabled, card
 from veclink.errors import InputError, WrongLinksWarning, needed, plural
+from veclink.files.memory import parse_memory
 from veclink.files.tables import table_ending, write_table
 from veclink.geometry.clouds import Cloud, prepare
+from veclink.geometry.nearest import components
+from veclink.geometry.rows import ArrayRows
+from veclink.matching import cpu
 from veclink.progress import ProgressListener, heard, shows_progress, tell
 from veclink.stores.opening import open_collection
 from veclink.threads import computing
-from veclink.uses.graphs import Edges, agreement, joined, leiden, leiden_into, neighbour_edges
 from veclink.uses.linked_pairs import GivenLinks, pairs_of
 from veclink.uses.merged_rows import names
 from veclink.uses.translating import Source
 
 BLOCK = 8192
 ENOUGH_EDGES = 50  # between linked rows, to tell from whether links are wrong
+DEFAULT_MEMORY = 512_000_000
+FIRST_NEIGHBOURS, MOST_NEIGHBOURS = 10, 64
+WHOLE = 0.95  # of the nodes, that the largest component should hold
+LOWEST, HIGHEST = 1e-4, 1e4  # resolutions between which a number of clusters is looked for
+HALVINGS = 24
 
 
 @dataclass(frozen=True)
@@ -110,24 +121,21 @@ class Clusters(Tabled):
 
     def sizes(self) -> tuple[np.ndarray, np.ndarray]:
         """How many rows of A, and of B, are in each cluster."""
-        count_a, count_b = (
-            np.bincount(labels[labels >= 0], minlength=self.summary.clusters)
-            for labels in (self.labels_a, self.labels_b)
-        )
+        both = (self.labels_a, self.labels_b)
+        count_a, count_b = (np.bincount(each[each >= 0], minlength=self.summary.clusters) for each in both)
         return count_a, count_b
 
     def examples(self, cluster: int, count: int = 3) -> tuple[list[Any], list[Any]]:
         """The ids (or rows) of the most central members of a cluster in A and in B."""
         if not 0 <= cluster < self.summary.clusters:
             raise InputError(f"There is no cluster {cluster}; there are {self.summary.clusters:,}, counted from 0.")
-        shown = []
-        for labels, central, ids in (
-            (self.labels_a, self.central_a, self.names_a),
-            (self.labels_b, self.central_b, self.names_b),
-        ):
+
+        def shown(labels: np.ndarray, central: np.ndarray, ids: np.ndarray) -> list[Any]:
             members = np.flatnonzero(labels == cluster)
-            shown.append(ids[members[np.argsort(-central[members], kind="stable")[:count]]].tolist())
-        return shown[0], shown[1]
+            return ids[members[np.argsort(-central[members], kind="stable")[:count]]].tolist()
+
+        of_a = shown(self.labels_a, self.central_a, self.names_a)
+        return of_a, shown(self.labels_b, self.central_b, self.names_b)
 
     def columns(self) -> dict[str, Any]:
         """A row for each vector: side, id (or row number), cluster, central."""
@@ -156,19 +164,12 @@ class Clusters(Tabled):
         return f"{plural(self.summary.clusters, 'cluster')} of {rows:,} rows, {self.summary.linked:,} of them linked"
 
     def _repr_html_(self) -> str:
-        warning = self.summary.warning
-        figures = [] if warning is None else [("Warning", warning)]
-        shown = self.describe(most=FIRST)["largest"]
-        table = [
-            (
-                each["cluster"],
-                *each["sizes"].values(),
-                *(", ".join(map(str, some)) for some in each["examples"].values()),
-            )
-            for each in shown
-        ]
+        warning, rows = self.summary.warning, []
+        for each in self.describe(most=FIRST)["largest"]:
+            central = (", ".join(map(str, some)) for some in each["examples"].values())
+            rows.append((each["cluster"], *each["sizes"].values(), *central))
         head = ("cluster", "rows of A", "rows of B", "most central in A", "most central in B")
-        return card(self._headline(), figures, head, table)
+        return card(self._headline(), [] if warning is None else [("Warning", warning)], head, rows)
 
     def describe(self, examples: int = 3, most: int = 20) -> dict[str, Any]:
         """The summary with the largest clusters, their sizes and examples, ready for JSON."""
@@ -210,8 +211,7 @@ def cluster(
     clouds = [prepare(each, skip_zero=how.skip_zero, side=side) for side, each in (("A", left), ("B", right))]
     pairs = pairs[np.isin(pairs[:, 0], clouds[0].rows) & np.isin(pairs[:, 1], clouds[1].rows)]
     pairs = np.column_stack([cloud.positions(rows) for cloud, rows in zip(clouds, pairs.T, strict=True)])
-    place = chosen_device(how.device)
-    edges = []
+    place, edges = chosen_device(how.device), []
     for step, (side, cloud) in enumerate(zip("AB", clouds, strict=True), 1):
         tell(progress, f"neighbours in {side}", len(pairs), step, 3)
         with computing(how.threads):
@@ -226,26 +226,23 @@ def cluster(
         label = leiden(graph, resolution, how.random_state)
     else:
         label, resolution = leiden_into(graph, min(how.clusters, len(graph)), how.random_state)
-    own = [label[each] for each in nodes]
-    return Clusters(
-        _on_all_rows(clouds[0], own[0], -1),
-        _on_all_rows(clouds[1], own[1], -1),
-        _on_all_rows(clouds[0], _centrality(clouds[0], own[0]), np.nan),
-        _on_all_rows(clouds[1], _centrality(clouds[1], own[1]), np.nan),
-        names(left),
-        names(right),
-        ClusterSummary(
-            clusters=int(label.max()) + 1,
-            resolution=resolution,
-            nodes=len(graph),
-            linked=len(pairs),
-            neighbours_a=edges[0].k,
-            neighbours_b=edges[1].k,
-            largest_component_a=round(edges[0].largest, 4),
-            largest_component_b=round(edges[1].largest, 4),
-            warning=warning,
-        ),
+    labels, central = [], []
+    for cloud, own in zip(clouds, nodes, strict=True):
+        labels.append(np.full(len(cloud.collection), -1, label.dtype))
+        central.append(np.full(len(cloud.collection), np.nan, np.float32))
+        labels[-1][cloud.rows], central[-1][cloud.rows] = label[own], _centrality(cloud, label[own])
+    summary = ClusterSummary(
+        clusters=int(label.max()) + 1,
+        resolution=resolution,
+        nodes=len(graph),
+        linked=len(pairs),
+        neighbours_a=edges[0].k,
+        neighbours_b=edges[1].k,
+        largest_component_a=round(edges[0].largest, 4),
+        largest_component_b=round(edges[1].largest, 4),
+        warning=warning,
     )
+    return Clusters(labels[0], labels[1], central[0], central[1], names(left), names(right), summary)
 
 
 def _warning(a: Edges, b: Edges, pairs: np.ndarray) -> str | None:
@@ -276,8 +273,138 @@ def _centrality(cloud: Cloud, labels: np.ndarray) -> np.ndarray:
     return near
 
 
-def _on_all_rows(cloud: Cloud, values: np.ndarray, skipped: float) -> np.ndarray:
-    """Values of the rows of a cloud as values of all rows of its collection."""
-    whole = np.full(len(cloud.collection), skipped, values.dtype)
-    whole[cloud.rows] = values
-    return whole
+class Edges(NamedTuple):
+    """Neighbours of n points: edge (source, target, weight) for each listed neighbour, both ways not yet joined."""
+
+    n: int
+    k: int
+    source: np.ndarray
+    target: np.ndarray
+    weight: np.ndarray
+    largest: float
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """An undirected graph in compressed rows: the neighbours of i are indices[indptr[i]:indptr[i + 1]]."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    weight: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+
+def neighbour_edges(cloud: Cloud, k: int | None, *, device: str = "cpu", memory: int | str | None = None) -> Edges:
+    """Edges from each row to its k nearest by cosine, weighted by it; None: k grows until the graph hangs together.
+
+    It does once the largest component holds 95 % of the nodes; k begins at 10 and never exceeds 64.
+    """
+    n = len(cloud)
+    most = min(MOST_NEIGHBOURS, n - 1)
+    width = min(k or FIRST_NEIGHBOURS, n - 1)
+    while True:
+        near, cosine = nearest_rows(cloud, width, device=device, memory=memory)
+        source, target = np.repeat(np.arange(n), width), near.ravel()
+        share = float(np.bincount(components(n, source, target)).max() / n)
+        if k is not None or share >= WHOLE or width >= most:
+            return Edges(n, width, source, target, np.maximum(cosine.ravel(), 1e-3), share)
+        width = min(most, width + max(1, width // 2))
+
+
+def nearest_rows(
+    cloud: Cloud, k: int, *, device: str = "cpu", memory: int | str | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The k nearest other rows of each row by cosine, nearest first: positions (n, k) and cosines (n, k)."""
+    budget = DEFAULT_MEMORY if memory is None else parse_memory(memory)
+    width = min(k + 1, len(cloud))  # a row is its own nearest
+    if device == "cpu":
+        rows = ArrayRows(cloud, budget // 2)
+        near, _ = cpu.nearest(rows, rows, width, cpu.tile_in_parts(rows.shape, rows.shape, budget // 4))
+        index, cosine = near.index, near.cosine
+    else:
+        needed("torch", f"Neighbours on {device!r}", "veclink[torch]")
+        from veclink.matching import rankings
+        from veclink.matching.torch_backend import DeviceRows, torch_device
+
+        place = torch_device(device)
+        there = DeviceRows(cloud, place, budget if place.type == "cpu" else 8 * budget)
+        tile = cpu.tile_shape(there.shape, there.shape, budget, 8192, 8192)
+        found, _ = rankings.nearest(there, there, width, tile)
+        index, cosine = found.index.cpu().numpy(), found.cosine.float().cpu().numpy()
+    own = index == np.arange(len(index))[:, None]
+    # a row among many equal ones may not be in its own list: then its last entry goes instead
+    cosine = np.where(own, -np.inf, cosine)
+    order = np.lexsort((index, -cosine), axis=1)[:, :k]
+    return np.take_along_axis(index, order, 1).astype(np.int64), np.take_along_axis(cosine, order, 1)
+
+
+def agreement(a: Edges, b: Edges, pairs: np.ndarray) -> tuple[float, int]:
+    """How many of A's edges between linked rows are edges of B too (a share), and how many such edges A has."""
+    row_b = np.full(a.n, -1, np.int64)
+    row_b[pairs[:, 0]] = pairs[:, 1]
+    source, target = row_b[a.source], row_b[a.target]
+    both = (source >= 0) & (target >= 0)
+    found = np.isin(source[both] * b.n + target[both], b.source * b.n + b.target)
+    return float(found.mean()) if len(found) else 0.0, len(found)
+
+
+def joined(a: Edges, b: Edges, pairs: np.ndarray) -> tuple[Graph, np.ndarray, np.ndarray]:
+    """Both graphs as one in which each linked pair is one node with the edges of both; and the node of each row."""
+    node_a = np.arange(a.n)
+    node_b = np.full(b.n, -1, np.int64)
+    node_b[pairs[:, 1]] = pairs[:, 0]
+    free = node_b < 0
+    node_b[free] = a.n + np.arange(int(free.sum()))
+    source = np.concatenate([node_a[a.source], node_b[b.source]])
+    target = np.concatenate([node_a[a.target], node_b[b.target]])
+    weight = np.concatenate([a.weight, b.weight])
+    return graph_of(a.n + int(free.sum()), source, target, weight), node_a, node_b
+
+
+def graph_of(n: int, source: np.ndarray, target: np.ndarray, weight: np.ndarray) -> Graph:
+    """An undirected graph of edges that may be there several times: the weights of equal ones add up."""
+    apart = source != target
+    low, high = np.minimum(source, target)[apart], np.maximum(source, target)[apart]
+    key, weight = low * n + high, weight[apart]
+    order = np.argsort(key, kind="stable")
+    key, first = np.unique(key[order], return_index=True)
+    total = np.add.reduceat(weight[order].astype(np.float64), first) if len(key) else np.empty(0)
+    low, high = key // n, key % n
+    rows, columns = np.concatenate([low, high]), np.concatenate([high, low])
+    order = np.lexsort((columns, rows))
+    indptr = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(rows, minlength=n), out=indptr[1:])
+    return Graph(indptr, columns[order].astype(np.int32), np.concatenate([total, total])[order])
+
+
+def leiden(graph: Graph, resolution: float, random_state: int = 0) -> np.ndarray:
+    """A cluster for each node by modularity at this resolution, 0 for the largest."""
+    native: Any = needed("graspologic_native", "Clustering", "veclink[cluster]")
+    _, found = native.leiden_csr(
+        graph.indptr, graph.indices, graph.weight, len(graph), resolution=resolution, seed=random_state
+    )
+    label = np.fromiter((found[node] for node in range(len(graph))), np.int64, len(graph))
+    # numbered from the largest; equal ones by their first member
+    _, first, inverse, counts = np.unique(label, return_index=True, return_inverse=True, return_counts=True)
+    rank = np.empty(len(counts), np.int64)
+    rank[np.lexsort((first, -counts))] = np.arange(len(counts))
+    return rank[inverse]
+
+
+def leiden_into(graph: Graph, clusters: int, random_state: int = 0) -> tuple[np.ndarray, float]:
+    """The clusters whose number comes nearest to `clusters`, and the resolution that gave them, by bisection."""
+    low, high = LOWEST, HIGHEST
+    best: tuple[int, np.ndarray, float] | None = None
+    for _ in range(HALVINGS):
+        resolution = float(np.sqrt(low * high))
+        label = leiden(graph, resolution, random_state)
+        count = int(label.max()) + 1
+        if best is None or abs(count - clusters) < best[0]:
+            best = abs(count - clusters), label, resolution
+        if count == clusters:
+            break
+        low, high = (resolution, high) if count < clusters else (low, resolution)
+    assert best is not None
+    return best[1], best[2]
