@@ -17,8 +17,7 @@ from veclink import Collection
 from veclink.cli.app import app
 from veclink.data.pairs import score
 from veclink.geometry.clouds import prepare
-from veclink.probing import Probe, probe, verdict_of_start
-from veclink.probing.trials import forecast_links, try_start
+from veclink.probing import Probe, forecast_links, probe, try_start, verdict_of_start
 
 
 @cache

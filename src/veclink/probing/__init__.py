@@ -1,23 +1,40 @@
-"""What can be known of one collection, or of two before they are linked, with a forecast of the result."""
+"""What can be known of one collection, or of two before they are linked, with a forecast of the result.
+
+What is tried before linking: what the seeds agree on, a start without seeds, and linking a part of the collections.
+A random part would lose nearly all partners: with a tenth of either side, one in a hundred pairs is left. Near the
+seeds they stay together, since both models agree on what is near. Not all of them do, so a part is harder than the
+whole: in trials the whole had a third as many wrong links, in its share, and missed half as many objects. The forecast
+allows for that; how often its ranges hold is in `bench/results/experiments/coverage.json`.
+"""
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from veclink.backends import chosen_device
+from veclink.backends.cloud_pair import placed_clouds
+from veclink.confidence.intervals import Interval, estimate
+from veclink.data.collection import Collection, numbers
+from veclink.data.links import Links
 from veclink.data.no_links import NEXT_WITHOUT_SEEDS, NO_LINKS_WITHOUT_SEEDS, no_start_converged, too_few_rows
-from veclink.data.pairs import KnownPairs, resolve_seeds
+from veclink.data.pairs import KnownPairs, resolve_seeds, sharing_no_row
 from veclink.data.summary import plain_json
 from veclink.data.tabled import card
 from veclink.errors import named, plural
-from veclink.geometry.clouds import prepare
-from veclink.linkers.anchors import anchors_from_pairs
-from veclink.linkers.span.constants import MIN_DIM_FOR_SEED_CHECK
+from veclink.geometry.clouds import Cloud, prepare
+from veclink.geometry.nearest import EXCLUDED
+from veclink.geometry.signatures import RIDGE
+from veclink.linkers.anchors import Anchors, anchors_from_pairs
+from veclink.linkers.linking import link
+from veclink.linkers.outlier_seeds import find_outlier_seeds, held_out_shares
+from veclink.linkers.span.constants import MIN_DIM_FOR_SEED_CHECK, OUTLIER_ANCHORS
+from veclink.linkers.span.starts import DEFAULT_OPTIONS, best_pool
 from veclink.probing.inspecting import Inspection, SameSpace, compare_spaces, inspect_collection
-from veclink.probing.trials import Forecast, SeedCheck, StartTrial, check_seeds, forecast_links, try_start
-from veclink.progress import ProgressListener, heard, shows_progress
+from veclink.progress import Progress, ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
 from veclink.threads import computing
 
@@ -28,6 +45,72 @@ ORPHANS = 0.05  # share of rows that are nobody's neighbours; real encoders leav
 TELLING = 0.1
 SAFE = 8  # seeds that can tell that it works, and that make a start safe
 ENOUGH = 15  # seeds: where so many are no nearer, something is wrong with them; fewer may just be few
+RANKED = 1000  # rows of a collection that a held-out seed is ranked among
+MOST, LEAST = 400, 4  # seeds that are looked at; that can be held against one another
+BINS, PER_BIN = 6, 15
+NO_TELLING = 0.5  # what fewer seeds than LEAST are given: as far off as chance
+WHOLE, PART = 4000, 2500  # rows up to which a collection is linked as a whole; rows of a larger one that are linked
+BLOCK = 1 << 14
+# What is wrong and what is missed of the whole, as a multiple of what the part says: the least, the middle, the most.
+WRONG = (0.12, 0.36, 0.9)
+MISSED = (0.1, 0.5, 1.8)
+GROWTH = {
+    "cpu": 1.2,
+    "cuda": 0.4,
+}  # seconds grow with this power of the rows of a side; a GPU is mostly waiting at first
+SPREAD = 3.0  # how far off the forecast of seconds may be, as a factor
+FEW = 20  # links, below which nothing can be seen from them
+
+Rows = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class SeedCheck:
+    """What the seeds say; `correlation`, `curve` and `neighbours` leave out the seeds that look wrong."""
+
+    count: int
+    correlation: float | None  # of the distances between seeds in the two spaces
+    curve: tuple[tuple[float, float, int], ...]  # (mean distance in A, correlation, pairs), from near pairs to far ones
+    neighbours: tuple[tuple[int, float, float], ...]  # (k, Jaccard overlap of a seed's k nearest seeds, by chance)
+    typical: float  # share of a collection nearer to a seed than its partner, seen from the others; wrong ones: 0.4
+    suspects: Rows | None  # rows of the seeds that look wrong, by the rule of linking; None where no trial could tell
+
+
+@dataclass(frozen=True)
+class StartTrial:
+    """How the start from nothing went: of the rows asked, the share in pairs that the views agree on."""
+
+    converged: bool
+    share: float
+    asked: int
+    tried: int
+    seconds: float
+
+    @property
+    def sentence(self) -> str:
+        """What was tried, and what came of it."""
+        were = "1 start was" if self.tried == 1 else f"{self.tried} starts were"
+        pairs = f"views agree on pairs for {self.share:.0%} of them"
+        return f"Without seeds, {were} tried on {self.asked:,} rows of the smaller collection: {pairs}."
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What linking will give, as far as a trial can tell; ranges hold the truth about nine times in ten."""
+
+    whole: bool  # whether everything was linked, or only `rows` of either side near the seeds
+    rows: tuple[int, int]
+    n_links: int
+    verdict: str
+    reasons: tuple[str, ...]
+    precision: float | None  # of linking everything
+    precision_range: tuple[float, float] | None
+    recall: float | None
+    recall_range: tuple[float, float] | None
+    shared: float | None  # share of the smaller collection (of the part) that is in both
+    seconds: float  # for linking everything on this machine
+    seconds_range: tuple[float, float]
+    wrong_seeds: Rows | None  # given pairs that look wrong; None where that cannot be said
 
 
 @dataclass(frozen=True)
@@ -107,10 +190,11 @@ def probe(
     if known is not None:
         wrong = None if ahead is None else ahead.wrong_seeds
         checked = check_seeds(*clouds, anchors_from_pairs(*clouds, known.rows), wrong, rng)
-    if start is not None:
-        verdict, sentence = verdict_of_start(start, min(each.dimension for each in sides))
-    else:
-        verdict, sentence = _verdict(same, checked, ahead)
+    verdict, sentence = (
+        _verdict(same, checked, ahead)
+        if start is None
+        else verdict_of_start(start, min(each.dimension for each in sides))
+    )
     remarks = _remarks(sides, known, checked, whole=ahead is not None and ahead.whole)
     if sentence.startswith(NO_LINKS_WITHOUT_SEEDS):
         remarks = [NEXT_WITHOUT_SEEDS, *remarks]
@@ -126,7 +210,7 @@ def verdict_of_start(start: StartTrial, dimension: int) -> tuple[str, str]:
     return "linkable", f"Probably linkable: a start without seeds converged, tried on {start.asked:,} rows."
 
 
-def verdict_of(ahead: Forecast) -> tuple[str, str]:
+def _verdict_of_trial(ahead: Forecast) -> tuple[str, str]:
     """The verdict of a trial, and the sentence that says it."""
     where = "linking all of it" if ahead.whole else "linking a part of it, near the seeds,"
     if ahead.verdict == "not linkable" and not ahead.whole:
@@ -149,7 +233,7 @@ def _verdict(same: SameSpace, seeds: SeedCheck | None, ahead: Forecast | None) -
         compare = "their vectors compare as they are, and linking is not needed."
         return "same space", f"Both are in the same space already: {compare}"
     if ahead is not None:
-        return verdict_of(ahead)
+        return _verdict_of_trial(ahead)
     if seeds is None:
         return "unknown", "Unknown: nothing was tried; give known pairs with --seeds, or leave out --no-forecast."
     if seeds.typical <= TELLING and seeds.count >= SAFE:
@@ -186,3 +270,164 @@ def _remarks(
     if torn := [tuple(pair) for pair in known.contradicting.tolist()]:
         told.append(f"{len(torn):,} seeds contradict one another, by row {named(torn)}: linking uses none of them.")
     return told
+
+
+def check_seeds(a: Cloud, b: Cloud, seeds: Anchors, wrong: Rows | None, rng: np.random.Generator) -> SeedCheck:
+    """Hold the seeds against one another. With fewer than four nothing can be said: typical is then `NO_TELLING`.
+
+    wrong: rows of the seeds that look wrong by `outlier_seeds.find_outlier_seeds`; None where no trial could tell.
+    """
+    assert seeds.pairs is not None, "seeds are pairs of rows"
+    chosen = np.sort(rng.permutation(len(seeds))[:MOST])
+    left, right, pairs = seeds.left[chosen], seeds.right[chosen], seeds.pairs[chosen]
+    if len(chosen) < LEAST:
+        return SeedCheck(len(seeds), None, (), (), NO_TELLING, wrong)
+    # None is left out, however far off: those that then remain near are so by choice, and of eight right seeds four
+    # others place the next one hardly better than chance.
+    clouds = a.take(np.sort(rng.permutation(len(a))[:RANKED])), b.take(np.sort(rng.permutation(len(b))[:RANKED]))
+    typical = float(np.exp(np.log(held_out_shares((left, right), np.arange(len(left)), clouds, RIDGE)).mean()))
+    if wrong:  # pairs that look wrong would only blur what the models agree on
+        rows = zip(a.rows[pairs[:, 0]].tolist(), b.rows[pairs[:, 1]].tolist(), strict=True)
+        named = set(wrong)
+        right_ones = np.array([pair not in named for pair in rows])
+        if np.count_nonzero(right_ones) >= LEAST:
+            left, right = left[right_ones], right[right_ones]
+    near = [points @ points.T for points in (left, right)]
+    n, upper = len(left), np.triu_indices(len(left), 1)
+    far_a, far_b = (1 - each[upper] for each in near)
+    parts = np.array_split(np.argsort(far_a, kind="stable"), max(1, min(BINS, len(far_a) // PER_BIN)))
+    curve = [(float(far_a[part].mean()), _correlation(far_a[part], far_b[part]), len(part)) for part in parts]
+    orders = []
+    for each in near:
+        np.fill_diagonal(each, EXCLUDED)
+        orders.append(np.argsort(-each, axis=1, kind="stable"))
+    neighbours = []
+    for k in (k for k in (1, 2, 3, 5, 10, 20, 50) if k <= (n - 1) // 2):
+        shared = np.array([len(np.intersect1d(x[:k], y[:k])) for x, y in zip(*orders, strict=True)])
+        by_chance = k * k / (n - 1)
+        neighbours.append((k, float((shared / (2 * k - shared)).mean()), by_chance / (2 * k - by_chance)))
+    return SeedCheck(
+        count=len(seeds),
+        correlation=_correlation(far_a, far_b),
+        curve=tuple((far, value, count) for far, value, count in curve if value is not None),
+        neighbours=tuple(neighbours),
+        typical=typical,
+        suspects=wrong,
+    )
+
+
+def try_start(
+    a: Cloud, b: Cloud, *, device: str, random_state: int, progress: ProgressListener | None = None
+) -> StartTrial:
+    """Make the start that linking two clouds without seeds would make, and no more.
+
+    A random part of both sides would lose nearly all partners. So of large collections samples are aligned, and some
+    rows of the smaller side are asked for partners among all of the other.
+    """
+    began, options, rng = time.perf_counter(), DEFAULT_OPTIONS, np.random.default_rng(random_state)
+    clouds = placed_clouds(a, b, chosen_device(device), None, k=options.k, ridge=options.ridge)
+
+    def listen(step: int, links: int, agreement: float) -> None:
+        if progress is not None:
+            progress(Progress(step, None, links, agreement, "trying a start"))
+
+    found = best_pool(clouds, None, rng, options=options, listener=listen)
+    seconds = time.perf_counter() - began
+    return StartTrial(found.converged, found.share, found.pool.extent, len(found.tried), seconds)
+
+
+def forecast_links(
+    a: Cloud,
+    b: Cloud,
+    pairs: np.ndarray | None,
+    *,
+    device: str,
+    random_state: int,
+    progress: ProgressListener | None = None,
+    most: int = WHOLE,
+    part: int = PART,
+) -> Forecast | None:
+    """Link what is small enough, else what is near the seeds; None where there are no seeds to be near to.
+
+    most: rows up to which everything is linked; part: rows of either side that are linked where there are more.
+    """
+    whole = max(len(a), len(b)) <= most
+    if not whole and pairs is None:
+        return None
+    seeds = None if pairs is None else np.column_stack([a.positions(pairs[:, 0]), b.positions(pairs[:, 1])])
+    rows, given = [np.arange(len(a)), np.arange(len(b))], seeds
+    if not whole and seeds is not None:
+        rows = [_near(a, seeds[:, 0], part), _near(b, seeds[:, 1], part)]
+        given = np.column_stack([np.searchsorted(rows[column], seeds[:, column]) for column in (0, 1)])
+    # as collections of their own, without ids: the forecast speaks of none
+    parts = [Collection(numbers(each.collection, each.rows[at])) for each, at in zip((a, b), rows, strict=True)]
+    links = link(*parts, seeds=given, device=device, random_state=random_state, progress=progress)
+    summary, found = links.summary, estimate(links)
+    larger = float(np.sqrt((len(a) / len(rows[0])) * (len(b) / len(rows[1]))))
+    seconds = (summary.seconds or 0.0) * larger ** GROWTH["cpu" if chosen_device(device) == "cpu" else "cuda"]
+    shares: dict[str, Any] = dict.fromkeys(("precision", "precision_range", "recall", "recall_range"))
+    if found is not None:
+        for name, share, factors in (("precision", found.precision, WRONG), ("recall", found.recall, MISSED)):
+            if not whole:
+                best, middle, worst = (max(0.0, 1 - (1 - share.value) * factor) for factor in factors)
+                share = Interval(middle, worst, best)
+            shares |= {name: share.value, f"{name}_range": share.range}
+    return Forecast(
+        whole=whole,
+        rows=(len(rows[0]), len(rows[1])),
+        n_links=len(links),
+        verdict=summary.verdict,
+        reasons=summary.reasons,
+        **shares,
+        shared=None if summary.overlap is None else summary.overlap / min(map(len, rows)),
+        seconds=seconds,
+        seconds_range=(seconds, seconds) if larger == 1 else (seconds / SPREAD, seconds * SPREAD),
+        wrong_seeds=None
+        if seeds is None
+        else _wrong_seeds((a, b), seeds, links, None if whole else rows, random_state),
+    )
+
+
+def _wrong_seeds(
+    clouds: tuple[Cloud, Cloud], seeds: np.ndarray, links: Links, part: list[np.ndarray] | None, random_state: int
+) -> Rows | None:
+    """Rows of the seeds that look wrong: what linking says where all was linked; None where nothing can be said.
+
+    seeds: (n, 2) positions in the clouds. Of a part, its links take the place of the pool that linking would have: the
+    rule is the same.
+    """
+    if links.summary.verdict == "not linkable" and not links.summary.wrong_seeds:
+        return None
+    wrong = np.array(links.summary.wrong_seeds, np.int64).reshape(-1, 2)
+    if part is not None:
+        found = np.column_stack([rows[links.pairs[:, column]] for column, rows in enumerate(part)])
+        anchors = found[sharing_no_row(found, seeds)]
+        if len(anchors) < FEW:
+            return None
+        rng = np.random.default_rng(random_state)
+
+        def sample(side: str, most: int) -> np.ndarray:
+            cloud = clouds["ab".index(side)]
+            return cloud.take(np.sort(rng.permutation(len(cloud))[:most]))
+
+        ends, seen_from = (
+            (clouds[0].take(pairs[:, 0]), clouds[1].take(pairs[:, 1])) for pairs in (seeds, anchors[:OUTLIER_ANCHORS])
+        )
+        wrong = seeds[find_outlier_seeds(ends, seen_from, sample, RIDGE)]
+    return tuple((int(clouds[0].rows[i]), int(clouds[1].rows[j])) for i, j in wrong)
+
+
+def _correlation(x: np.ndarray, y: np.ndarray) -> float | None:
+    if len(x) < 3 or min(x.std(), y.std()) < 1e-9:
+        return None
+    return float(np.corrcoef(x, y)[0, 1])
+
+
+def _near(cloud: Cloud, seeds: np.ndarray, count: int) -> np.ndarray:
+    """The `count` rows nearest to any of the seeds, with the seeds themselves, in rising order."""
+    given, count = cloud.take(seeds), min(max(count, len(seeds)), len(cloud))
+    nearest = np.concatenate(
+        [(cloud.block(start, start + BLOCK) @ given.T).max(axis=1) for start in range(0, len(cloud), BLOCK)]
+    )
+    nearest[seeds] = np.inf
+    return np.sort(np.argpartition(-nearest, count - 1)[:count])
