@@ -129,8 +129,6 @@ def advise(
         asked = None
         if queries_a is not None and queries_b is not None and qrels is not None:
             old, new = (open_collection(each, payload=False) for each in (queries_a, queries_b))
-            if len(old) != len(new):
-                raise InputError(f"There are {len(old):,} queries by the old model and {len(new):,} by the new one.")
             asked = Asked(numbers(old, slice(None)), numbers(new, slice(None)), read_answers(qrels, old, left))
         advice = advice_of(left, right, links, asked=asked, without_old=without_old, progress=listener, **fitting)
         if adapter is not None:

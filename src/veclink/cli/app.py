@@ -19,10 +19,9 @@ from typer.core import TyperCommand, TyperGroup
 
 from veclink import __version__
 from veclink.cli.analysis import advise, cluster, inspect, many, translate
-from veclink.cli.links import cut, evaluate, report, review
+from veclink.cli.links import cut, demo, evaluate, link, report, review
 from veclink.cli.next_day import match, merge
 from veclink.cli.shared import ERROR, exit_code, one_sentence_errors, plain_warnings, terminate, warn
-from veclink.cli.start import demo, link
 from veclink.errors import without_secrets
 
 

@@ -111,7 +111,8 @@ def told_demo(demo: Demo) -> list[str]:
             lines += [f"  A and B: {pair.title_a}"] if same else [f"  A: {pair.title_a}", f"  B: {pair.title_b}"]
             right = typer.style("right", fg="green") if pair.right else typer.style("wrong", fg="red")
             would = "would have been " if kind == "left out" else ""
-            lines += [f"    probability {pair.probability:.2f}; {would}{right}", f"    {pair.doubt}".rstrip(), ""]
+            lines.append(f"    probability {pair.probability:.2f}; {would}{right}")
+            lines += [f"    {pair.doubt}", ""] if pair.doubt else [""]
     lines += [*str(summary).splitlines(), f"By the truth: {demo.scores}, {demo.n_shared:,} shared papers."]
     lines = [*map(_wrapped, lines), *told_thresholds(thresholds(demo.links), summary.caution)]
     if demo.report is not None:

@@ -7,7 +7,7 @@ import json
 import zlib
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,9 @@ from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.pairs import pair_keys, score
 from veclink.data.titles import Names, clipped, names
-from veclink.report.mapping import Mapped, map_links
+from veclink.geometry.canonical import JOINED_RULES, joined_projections
+from veclink.geometry.clouds import prepare
+from veclink.geometry.signatures import unit_rows
 from veclink.report.words import advice, headline, shown_reasons
 
 LISTED = 120_000  # links with all their evidence; of more, those nearest to the threshold
@@ -28,6 +30,9 @@ SHOWN = 12
 STEP = 1e-4  # in which scores of rivals and similarities of near links are kept
 MISSING = -32768  # of a column that is kept in steps
 SIMILARITIES = ("rival_a_score", "rival_b_score", "near1_similarity", "near2_similarity", "near3_similarity")
+LINKED_POINTS, ALONE_POINTS = 2500, 1500  # points at most: links with both their ends, and unlinked rows of either side
+LEAST_FITTED, MOST_FITTED = 12, 2000  # links that the axes are fitted to: at least, at most
+LIKELY = 0.5  # links that the axes are fitted to: more likely right than wrong
 OTHERS = ("rival_{}", "near1_{}", "near2_{}", "near3_{}")  # columns of rows on either side
 
 
@@ -42,6 +47,15 @@ class Example:
     probability: float
     doubt: str
     right: bool | None  # whether the truth has it, where the truth is known
+
+
+class Mapped(NamedTuple):
+    """Points on the map: the first `len(ranks)` rows of either side are the two ends of links, the rest is unlinked."""
+
+    ranks: np.ndarray  # of those links
+    rows: list[np.ndarray]  # of A and of B
+    places: list[np.ndarray]  # (n, 2) from 0 to 1: of A's rows, of B's, of the linked objects as both models see them
+    unlinked: list[int]  # how many rows of either side have no link, on the map or not
 
 
 def gather(
@@ -287,3 +301,40 @@ def pack(texts: dict[str, Any], columns: dict[str, np.ndarray], steps: dict[str,
     text = json.dumps({**texts, "columns": described}, ensure_ascii=False, separators=(",", ":")).encode()
     head = len(text).to_bytes(4, "little") + text
     return base64.b64encode(zlib.compress(head + b"\0" * (-len(head) % 8) + b"".join(parts), 7)).decode()
+
+
+def map_links(links: Links, a: Collection | None, b: Collection | None) -> Mapped | None:
+    """The map of the links and of some of what is not linked; None where too few links are there to make one.
+
+    Links span a space that both models share. The map is drawn along the two principal axes of the linked objects in
+    it, so the two ends of a right link lie close together: how far apart they are says how well the two models agree
+    about the object.
+    """
+    sure = links.pairs[links.probability >= LIKELY]
+    if a is None or b is None or len(sure) < LEAST_FITTED:
+        return None
+    fitted = sure[_evenly(len(sure), MOST_FITTED)]
+    clouds = prepare(a, skip_zero=True), prepare(b, skip_zero=True)
+    ends = [cloud.take(cloud.positions(fitted[:, column])) for column, cloud in enumerate(clouds)]
+    into = joined_projections(ends[0], ends[1], rules=JOINED_RULES[:1])
+    objects = unit_rows(unit_rows(ends[0] @ into[0]) + unit_rows(ends[1] @ into[1]))
+    principal = np.linalg.eigh(objects.T @ objects)[1][:, :-3:-1]
+    principal = principal * np.sign(principal.sum(axis=0) + 1e-12)  # eigenvectors have no sign of their own
+    # Evenly over the ranking: the surest alone would look better than the result is.
+    ranks = _evenly(len(links), LINKED_POINTS)
+    rng = np.random.default_rng(0)
+    rows, places, unlinked = [], [], []
+    for column, cloud in enumerate(clouds):
+        alone = np.setdiff1d(cloud.rows, links.pairs[:, column])  # zero vectors have no place
+        rows.append(np.concatenate([links.pairs[ranks, column], np.sort(rng.permutation(alone)[:ALONE_POINTS])]))
+        places.append(unit_rows(cloud.take(cloud.positions(rows[column])) @ into[column]) @ principal)
+        unlinked.append(len(cloud.collection) - len(np.unique(links.pairs[:, column])))
+    places.append((places[0][: len(ranks)] + places[1][: len(ranks)]) / 2)
+    every = np.concatenate(places)
+    low, size = every.min(axis=0), np.maximum(np.ptp(every, axis=0), 1e-9)
+    return Mapped(ranks, rows, [(each - low) / size for each in places], unlinked)
+
+
+def _evenly(n: int, most: int) -> np.ndarray:
+    """At most so many of the numbers 0…n−1, evenly spread."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
