@@ -98,8 +98,7 @@ CORE = {
 WHOLE = {
     "backends/test_cloud_pair.py": ("large_field",),
     "files/test_folders.py": ("killed",),
-    "linkers/span/test_centring.py": ("where_one_side_holds_another_kind",),
-    "linkers/span/test_few_rows.py": ("from_nothing_among_many", "all_of_a_hundred"),
+    "linkers/span/test_few_rows.py": ("all_of_a_hundred",),
     "linkers/span/test_mapped.py": ("where_nothing_is_shared", "by_the_map_of_the_anchors"),
     "linkers/span/test_search.py": ("between_two_models",),
     "linkers/span/test_starts.py": ("without_a_right_pair", "random_vectors", "half_the_seeds_wrong"),

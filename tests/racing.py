@@ -122,15 +122,8 @@ def merges(racers: Racers, place: str) -> list[str]:
     """Two merges to a free place: one of them is there, and the other was refused."""
     a, b = (racers.folder / f"old_{side}.parquet" for side in "ab")
     words: list[str | Path] = [
-        "merge",
-        a,
-        b,
-        "--links",
-        racers.folder / "links_{side}.parquet",
-        "--map",
-        "procrustes",
-        "--yes",
-    ]
+        "merge", a, b, "--links", racers.folder / "links_{side}.parquet", "--map", "procrustes", "--yes"
+    ]  # fmt: skip
     said = racers.at_once(*words, "-o", place)
     assert said.count(DONE) == 1, said
     expected = merge(a, b, Links.load(racers.folder / f"links_{'ab'[said.index(DONE)]}.parquet"), map="procrustes")
@@ -169,13 +162,8 @@ def matches(racers: Racers, place: str) -> list[str]:
     """Two runs that link other new rows and write to one file: it holds the links of one of them."""
     folder = racers.folder
     words: list[str | Path] = [
-        "match",
-        folder / "new_{side}.parquet",
-        "--linker",
-        folder / "linker",
-        "--side",
-        "{side}",
-    ]
+        "match", folder / "new_{side}.parquet", "--linker", folder / "linker", "--side", "{side}"
+    ]  # fmt: skip
     said = racers.at_once(*words, "-o", place)
     assert said == [DONE, DONE]
     assert _sides(folder, Path(place)) in ({"a"}, {"b"})
@@ -194,16 +182,8 @@ def updates(racers: Racers, place: str) -> list[str]:
     shutil.rmtree(linker, ignore_errors=True)
     shutil.copytree(folder / "linker", linker)
     words: list[str | Path] = [
-        "match",
-        folder / "new_{side}.parquet",
-        "--linker",
-        linker,
-        "--side",
-        "{side}",
-        "--update",
-        "-o",
-        place,
-    ]
+        "match", folder / "new_{side}.parquet", "--linker", linker, "--side", "{side}", "--update", "-o", place
+    ]  # fmt: skip
     said = racers.at_once(*words, "--against", folder / "old_{other}.parquet")
     assert said.count(DONE) == 1, said
     assert _grown(folder, linker) == [NEW * (each == DONE) for each in said], said

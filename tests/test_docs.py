@@ -160,8 +160,3 @@ def known_options() -> dict[str, set[str]]:
 
     collect(typer.main.get_command(app), "")
     return found
-
-
-def test_the_readme_is_short_enough_to_be_read() -> None:
-    text = re.sub(r"<!--.*?-->", "", (ROOT / "README.md").read_text(), flags=re.DOTALL)
-    assert len(text.split()) <= 550

@@ -34,18 +34,6 @@ def test_bench_prints_a_table_and_writes_json_markdown_and_a_figure(data: Path, 
     assert (tmp_path / "jaccard-quick.svg").read_text().lstrip().startswith("<?xml")
 
 
-def test_a_second_run_measures_only_what_is_missing(data: Path, tmp_path: Path) -> None:
-    assert "2/2" in bench(*options(data, tmp_path), "--trials", 1)[2]
-    file = tmp_path / "jaccard-quick.json"
-    before = json.loads(file.read_text())["cells"]
-    code, _, told = bench(*options(data, tmp_path), "--trials", 2)
-    after = json.loads(file.read_text())["cells"]
-    assert code == 0 and "2/2" in told and len(after) == 4
-    assert {key: after[key] for key in before} == before
-    assert bench(*options(data, tmp_path), "--trials", 2)[2] == "", "nothing is left to measure"
-    assert "4/4" in bench(*options(data, tmp_path), "--trials", 2, "--again")[2]
-
-
 def test_one_failing_cell_does_not_stop_the_others(data: Path) -> None:
     setup = Setup(data, corpora=("papers",), models=("minilm", "mpnet"))
     good = load("jaccard").cells(setup)[0]

@@ -9,10 +9,6 @@ from span_papers import all_papers
 from veclink import link
 from veclink.backends.cloud_pair import CloudPair
 from veclink.data.pairs import score
-from veclink.linkers.anchors import Anchors
-from veclink.linkers.options import GrowthSchedule
-from veclink.linkers.span.attempt import FEW_ROWS_SCHEDULE, Search
-from veclink.linkers.span.growing import Pool
 from veclink.linkers.span.marks import chance_factor
 
 
@@ -24,26 +20,6 @@ def test_all_of_a_hundred_rows_are_found_among_many() -> None:
     links = link(papers.a[shared[:, 0]], papers.b, seeds=truth[:15], device="cpu")
     assert links.summary.verdict == "linkable"
     assert score(links.pairs, truth).f1 > 0.75
-
-
-def test_what_is_found_from_nothing_among_many_grows_as_carefully_as_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
-    papers, shared = all_papers(), 150
-    pairs = np.random.default_rng(1).permutation(papers.truth)[:shared]
-    alone_a = np.setdiff1d(np.arange(len(papers.a)), papers.truth[:, 0])[:150]
-    alone_b = np.setdiff1d(np.arange(len(papers.b)), papers.truth[:, 1])
-    truth = np.column_stack([np.arange(shared)] * 2)
-    told: list[GrowthSchedule | None] = []
-    grow = Search.grow
-
-    def noted(search: Search, anchors: Anchors, schedule: GrowthSchedule | None = None) -> Pool:
-        told.append(schedule)
-        return grow(search, anchors, schedule)
-
-    monkeypatch.setattr(Search, "grow", noted)
-    links = link(papers.a[np.r_[pairs[:, 0], alone_a]], papers.b[np.r_[pairs[:, 1], alone_b]], device="cpu")
-    assert links.summary.verdict == "linkable"
-    assert score(links.pairs, truth).f1 > 0.85
-    assert told[-1] == FEW_ROWS_SCHEDULE
 
 
 @pytest.mark.parametrize(("n_a", "n_b", "expected"), [(500, 500, 1.0), (100, 900, 1.8), (900, 100, 1.8)])
