@@ -17,11 +17,3 @@ def kill_before(step):
     sys.addaudithook(hook)
 """
 """`kill_before(step)`: from then on this process is killed before its step-th change of a name on disk."""
-
-IMPORT_FIRST = """
-import contextlib, importlib
-for name in ("veclink.uses.linker", "pyarrow.compute", "pandas", "pydantic"):
-    with contextlib.suppress(ImportError):
-        importlib.import_module(name)
-"""
-"""What commands import, once for all processes that are forked afterwards: each would take a second for it."""

@@ -34,7 +34,6 @@ from veclink.matching import match
 from veclink.matching.rankings import Ranks
 
 MEMORY = "1MB"  # so little that 200 rows are several tiles
-TORCH = "torch:cpu"
 STORE = 100_000_000
 # A dead node is noticed after a second, not after half a minute.
 ALERT = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500, "health_check_failure_threshold": 2}

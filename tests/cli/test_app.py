@@ -18,7 +18,6 @@ from veclink import sample
 from veclink.cli.app import app
 
 ROWS = 120
-SHELL = [sys.executable, "-c", "from veclink.cli.app import main; main()"]
 
 
 @pytest.fixture(scope="module")

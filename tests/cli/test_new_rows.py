@@ -15,37 +15,12 @@ import pytest
 from typer.testing import CliRunner
 
 from grown_papers import first_links, grown_papers
-from killed_steps import IMPORT_FIRST, KILL_BEFORE
 from veclink import Linker, Links
 from veclink.cli.app import app
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "new-rows.md"
 CODE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FEWER = ("--links 200", "--links 100")  # than the page asks for: of so few rows, fewer pairs are judged
-
-KILLED = f"""
-import json
-from veclink.cli.app import main
-{IMPORT_FIRST}
-{KILL_BEFORE}
-def run(folder, step):
-    child = os.fork()
-    if not child:
-        os.chdir(folder)
-        sys.argv = "veclink match ../new.npy --linker linker --against ../b.npy -o new.csv -q".split()
-        sys.argv += ["--update"] if update else []
-        if step:
-            kill_before(step)
-        main()
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-folders, update = json.loads(sys.argv[1]), sys.argv[2] == "update"
-ended = []
-for step, folder in folders:
-    ended.append(run(folder, step))
-    assert run(folder, 0) == 0
-print(json.dumps(ended))
-"""
 
 
 def command(*arguments: object) -> tuple[int, str]:

@@ -16,23 +16,6 @@ from span_papers import some_papers
 from veclink import Translator, open_collection
 from veclink.cli.app import app
 
-KILLED = """
-import os, signal
-from veclink.uses import merging
-from veclink.cli.app import main
-
-whole = merging.Merged.batches
-
-def batches(*arguments, **more):
-    for place, batch in enumerate(whole(*arguments, **more)):
-        if place == 1:
-            os.kill(os.getpid(), signal.SIGKILL)
-        yield batch
-
-merging.BATCH_BYTES, merging.Merged.batches = 30_000, batches
-main()
-"""
-
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -15,7 +15,6 @@ from veclink.errors import InputError
 from veclink.stores import open_collection, open_store
 from veclink.stores.protocol import Batch
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
 NPY = "x.npy"
 FAISS = pytest.param("x.faiss", marks=pytest.mark.stores)
 

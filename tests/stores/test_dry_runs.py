@@ -55,8 +55,3 @@ def test_notes_for_one_side_are_not_written_to_the_other(tmp_path: Path) -> None
     with pytest.raises(InputError, match=r"has 40 objects, as side b of the links, and side a has 30; annotate side b"):
         annotate(links_of(30, 40), url, "a", write=True)
     assert annotate(links_of(30, 40), url, "b", write=True).new == 20
-
-
-def contents(folder: Path) -> dict[str, tuple[int, bytes]]:
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}

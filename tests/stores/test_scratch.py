@@ -81,27 +81,3 @@ def test_a_table_with_gaps_in_its_row_ids_is_read_whole(tmp_path: Path) -> None:
         read = open_collection(url)
         assert read.ids.tolist() == left and len(read.vectors) == len(left)
     connection.close()
-
-
-KILLED = """
-import os, signal, sys, threading, numpy as np
-from veclink.stores import open_store
-from veclink.stores.protocol import Batch
-
-urls = sys.argv[1:]
-begun = threading.Barrier(len(urls) + 1)
-
-def batches():
-    yield Batch(np.ones((3000, 8), np.float32), np.arange(3000))
-    begun.wait(timeout=120)
-    threading.Event().wait()  # for ever: the process is killed here
-
-def write(url):
-    with open_store(url, write=True) as store:
-        store.write(batches())
-
-for url in urls:
-    threading.Thread(target=write, args=(url,), daemon=True).start()
-begun.wait(timeout=120)
-os.kill(os.getpid(), signal.SIGKILL)
-"""
