@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from veclink.backends.cloud_pair import look_on
+from veclink.backends import look_on
 from veclink.data.collection import Collection
 from veclink.data.pairs import score
 from veclink.geometry.clouds import Cloud, prepare

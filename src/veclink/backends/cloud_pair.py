@@ -11,15 +11,14 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from veclink.files.memory import LEAST, available, parse_memory
 from veclink.geometry.arrays import namespace, to_numpy
-from veclink.geometry.clouds import LARGE, Cloud, Look
-from veclink.geometry.neighbourhoods import DENSITY_SAMPLE, local_agreement, nearest_links, own_density
+from veclink.geometry.clouds import LARGE, Cloud
+from veclink.geometry.neighbourhoods import DENSITY_SAMPLE, local_agreement, own_density
 from veclink.geometry.rows import ArrayRows, ProjectedRows, Rows, RowSource, Unfinished, tiles
 from veclink.geometry.signatures import RIDGE, span_projection, unit_rows
 from veclink.matching import Matches, best_partners, match
@@ -73,12 +72,11 @@ class CloudPair:
         self.dimension = int(min(a.shape[1], b.shape[1]))
         self.ridge, self.k, self.device, self.memory = ridge, k, device, memory
         self.large = self.extent_of_all > ALL_ASKED
-        self.density_sample = DENSITY_SAMPLE // 2 if self.large else DENSITY_SAMPLE
 
     def in_full(self) -> Self:
         """The same clouds, which answer in full however large they are."""
         full = copy(self)
-        full.large, full.density_sample = False, DENSITY_SAMPLE
+        full.large = False
         return full
 
     @property
@@ -93,7 +91,7 @@ class CloudPair:
         first: the map is not found yet, so ask more rows, since only the clearest few answers are right then.
         most: rows to ask instead of the usual number.
         """
-        smaller = self.extent_of_all
+        smaller, larger = self.extent_of_all, max(self.n_a, self.n_b)
         if not self.large:
             return QuerySample(smaller)
         wanted = most or ASKED
@@ -101,9 +99,7 @@ class CloudPair:
             wanted = max(ASKED, min(ASKED_FIRST, int(SHARE_ASKED_FIRST * smaller)))
         extent = min(wanted, smaller)
         rows = rng.choice(smaller, extent, replace=False)
-        larger = max(self.n_a, self.n_b)
-        backdrop = rng.choice(larger, min(BACKDROP, larger), replace=False)
-        return QuerySample(extent, rows, backdrop)
+        return QuerySample(extent, rows, rng.choice(larger, min(BACKDROP, larger), replace=False))
 
     def vectors(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The vectors of pairs of rows (m, 2), side by side."""
@@ -131,8 +127,7 @@ class CloudPair:
         self, left: RowSource, right: RowSource, depth: int = 1, unfinished: Unfinished | None = None
     ) -> Matches:
         """`matching.match` with the settings of this pair; of large clouds, the best partner alone is proven."""
-        room = None if self.memory is None else max(self.memory // 2, 1)  # the signatures may have the other half
-        certain = 1 if self.large else None
+        certain, room = 1 if self.large else None, self._room()
         return match(
             left, right, k=self.k, depth=depth, certain=certain, memory=room, device=self.device, unfinished=unfinished
         )
@@ -141,6 +136,10 @@ class CloudPair:
         """All rows of both clouds matched under the projections; a pass on the CPU can be resumed."""
         left, right = self.signature("a", projections[0]), self.signature("b", projections[1])
         return self.matched(left, right, depth, unfinished)
+
+    def _room(self) -> int | None:
+        """Bytes that matching may take."""
+        return None if self.memory is None else max(self.memory // 2, 1)  # the signatures may have the other half
 
     def propose(self, projections: Projections, sample: QuerySample | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Mutual nearest neighbours under the projections: rows of A and of B (p, 2), and their csls (p,).
@@ -230,11 +229,7 @@ class CloudPair:
 
     def own_density(self, side: str, rng: np.random.Generator) -> np.ndarray:
         """See `neighbourhoods.own_density`."""
-        return own_density(self.cloud(side), rng, self.density_sample)
-
-    def nearest_links(self, pairs: np.ndarray, pool: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See `neighbourhoods.nearest_links`."""
-        return nearest_links(self.a, self.b, pairs, pool)
+        return own_density(self.cloud(side), rng, DENSITY_SAMPLE // 2 if self.large else DENSITY_SAMPLE)
 
 
 def placed_clouds(
@@ -274,15 +269,6 @@ def placed_clouds(
             a.centred_on(mean_a), b.centred_on(mean_b), device, memory, k=k, ridge=ridge, cluster=cluster
         )
     return clouds
-
-
-def look_on(device: str) -> Look | None:
-    """How a pass over a collection is made on a device; None for numpy's."""
-    if device == "cpu":
-        return None
-    from veclink.backends.torch_clouds import unit_vectors
-
-    return partial(unit_vectors, device=device)
 
 
 def machines_at(address: str | None, device: str) -> AbstractContextManager[Cluster | None]:

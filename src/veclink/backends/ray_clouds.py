@@ -22,9 +22,9 @@ import numpy as np
 from veclink import __version__, matching
 from veclink.backends.cloud_pair import CloudPair, Projections
 from veclink.errors import InputError, VeclinkError, needed
-from veclink.geometry.arrays import asarray, to_numpy
+from veclink.geometry.arrays import Array, asarray, to_numpy
 from veclink.geometry.rows import PROJECTED_AT_ONCE, ArrayRows, ProjectedRows, Rows, Unfinished, tiles
-from veclink.geometry.signatures import RIDGE
+from veclink.geometry.signatures import RIDGE, unit_rows
 from veclink.matching import Found, Matches, cpu
 from veclink.matching.rankings import Nearest, Ranks, Wanted, in_tiles, proven, scan
 
@@ -206,31 +206,26 @@ def match(left: Stored, right: Stored, cluster: Cluster, ranks: Ranks, *, memory
     """
     tile = cpu.tile_in_parts(left.shape, right.shape, (memory or cpu.DEFAULT_MEMORY) // 2)
     sizes = left.shape[0], right.shape[0]
-    widths = [min(ranks.list_width, others) for others in reversed(sizes)]
-    lists = [
-        (np.full((n, width), -np.inf, "f4"), np.full((n, width), -1), np.full((n, width), -np.inf, "f4"))
-        for n, width in zip(sizes, widths, strict=True)
-    ]
-    floors = [np.full(n, -np.inf, np.float32) for n in sizes]
-
-    def calls() -> Iterator[tuple[tuple[int, int], Call]]:
-        for (i, one), (j, other) in product(left.placed(), right.placed()):
-            yield (i, j), (listed, (cluster.device, ranks, tile, (i, j), one, other))
-
-    for starts, found in cluster.results(calls(), on_device=True):
-        for side, (near, exact) in enumerate(found):
-            here = slice(starts[side], starts[side] + len(exact))
-            _keep_best([each[here] for each in lists[side]], (near.cosine, near.index, exact))
-            np.maximum(floors[side][here], near.floor, out=floors[side][here])
-    for side, (cosine, _, _) in enumerate(lists):
-        if sizes[1 - side] > widths[side]:  # what fell off the end of a list is no larger than what is last in it
-            np.maximum(floors[side], cosine[:, -1], out=floors[side])
-    left_near, right_near = (
-        Nearest(cosine, index.astype(np.int32), floor) for (cosine, index, _), floor in zip(lists, floors, strict=True)
+    near, exact = [], []
+    for n, others in (sizes, sizes[::-1]):
+        near.append(Nearest.none(n, min(ranks.list_width, others), np.empty(0)))
+        exact.append(np.full_like(near[-1].cosine, -np.inf))
+    calls = (
+        ((i, j), (listed, (cluster.device, ranks, tile, (i, j), one, other)))
+        for (i, one), (j, other) in product(left.placed(), right.placed())
     )
+    for starts, found in cluster.results(calls, on_device=True):
+        for kept, products, start, (lists, cosines) in zip(near, exact, starts, found, strict=True):
+            here = slice(start, start + len(cosines))
+            held = kept.cosine[here], kept.index[here], products[here]
+            _keep_best(held, (lists.cosine, lists.index, cosines))
+            np.maximum(kept.floor[here], lists.floor, out=kept.floor[here])
+    for kept, others in zip(near, sizes[::-1], strict=True):
+        if others > kept.cosine.shape[1]:  # what fell off the end of a list is no larger than what is last in it
+            np.maximum(kept.floor, kept.cosine[:, -1], out=kept.floor)
     again = partial(_scan, left, right, cluster, tile), partial(_scan, right, left, cluster, tile[::-1])
     rounding = cpu.rounding_error(left.shape[1]) if cluster.device == "cpu" else np.inf
-    return proven((left_near, right_near), (lists[0][2], lists[1][2]), again, ranks, rounding)
+    return proven((near[0], near[1]), (exact[0], exact[1]), again, ranks, rounding)
 
 
 def _keep_best(kept: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> None:
@@ -269,18 +264,18 @@ def _scan(
 
 def projected(device: str, projection: np.ndarray, block: np.ndarray) -> np.ndarray:
     """The rows of a block (n, d) under a projection (d, m), of unit length."""
+    return to_numpy(_projected(device, projection, block))
+
+
+def _projected(device: str, projection: np.ndarray, block: np.ndarray) -> Array:
     if device == "cpu":
         return ProjectedRows(ArrayRows(block), projection).block(0, len(block))
-    return to_numpy(_projected_on(device, projection, block))
-
-
-def _projected_on(device: str, projection: np.ndarray, block: np.ndarray) -> Any:
     import torch
 
-    from veclink.backends.torch_clouds import projected as projected_on_device
     from veclink.matching.torch_backend import torch_device
 
-    return projected_on_device(torch.tensor(block, device=torch_device(device)), projection.copy())
+    place = torch_device(device)
+    return unit_rows(torch.tensor(block, device=place) @ torch.tensor(projection, device=place))
 
 
 def listed(
@@ -291,10 +286,7 @@ def listed(
     starts: the first row of each block on its side; indices count from the first row of the side.
     """
     if device == "cpu":
-        rows, columns = ArrayRows(left.copy()), ArrayRows(right.copy())
-        near: Any = cpu.nearest(rows, columns, ranks.list_width, tile)
-        of_rows = cpu.inner_products(rows, columns, near[0].index, MEMORY)
-        exact: Any = of_rows, cpu.inner_products(columns, rows, near[1].index, MEMORY)
+        near, exact = cpu.listed(ArrayRows(left.copy()), ArrayRows(right.copy()), ranks, tile, MEMORY)
     else:
         from veclink.matching.torch_backend import listed as listed_on_device
 
@@ -322,12 +314,9 @@ def scanned(
     return value, np.where(index < 0, -1, index + start)
 
 
-def searched(
-    device: str, k: int, queries: np.ndarray, projection: np.ndarray, start: int, block: np.ndarray
-) -> Found:
+def searched(device: str, k: int, queries: np.ndarray, projection: np.ndarray, start: int, block: np.ndarray) -> Found:
     """`matching.searched` among the rows of one block, which begins at row `start` of its side."""
-    others = projected(device, projection, block) if device == "cpu" else _projected_on(device, projection, block)
-    best, index, largest = matching.searched(queries, others, k=k, device=device)
+    best, index, largest = matching.searched(queries, _projected(device, projection, block), k=k, device=device)
     return best, index + start, largest
 
 

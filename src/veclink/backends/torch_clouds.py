@@ -6,6 +6,7 @@ memory, from where rows are sent when asked. Their signatures are float32 in any
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,9 @@ from veclink.data.collection import Collection, numbers, scale_is_large, scale_o
 from veclink.geometry.arrays import to_numpy
 from veclink.geometry.canonical import MAX_AXES
 from veclink.geometry.clouds import LONG, NO_DIRECTION, SHORT, Cloud
-from veclink.geometry.rows import Unfinished, tiles
-from veclink.geometry.signatures import RIDGE, unit_rows
-from veclink.matching import Matches
-from veclink.matching.rankings import Ranks
-from veclink.matching.torch_backend import DeviceRows, free_memory, match, torch_device
+from veclink.geometry.rows import tiles
+from veclink.geometry.signatures import unit_rows
+from veclink.matching.torch_backend import DeviceRows, free_memory, torch_device
 from veclink.threads import share
 
 SENT = 1 << 17  # rows at a time
@@ -35,35 +34,26 @@ class TorchCloudPair(CloudPair):
 
     pairs_at_once = 1 << 20
 
-    def __init__(
-        self,
-        a: DeviceCloud,
-        b: DeviceCloud,
-        *,
-        ridge: float = RIDGE,
-        k: int = 10,
-        device: str,
-        memory: int | None = None,
-    ) -> None:
-        super().__init__(a, b, ridge=ridge, k=k, device=device, memory=memory)
-        self.place = torch_device(device)
+    @cached_property
+    def place(self) -> torch.device:
+        """The device."""
+        return torch_device(self.device)
 
     def signature(self, side: str, projection: np.ndarray, rows: np.ndarray | None = None) -> Any:
         """Rows of one cloud, all or some, under a projection (d, m), of unit length: a tensor."""
         cloud, along = self.cloud(side), self._place(projection)
         if rows is not None:
-            return projected(cloud.take(rows), projection)
+            return unit_rows(cloud.take(rows) @ along)
         signature = torch.empty((cloud.shape[0], along.shape[1]), device=self.place)
         for start, stop in tiles(len(signature), SENT):
             torch.mm(cloud.block(start, stop), along, out=signature[start:stop])
         return unit_rows(signature)
 
-    def matched(self, left: Any, right: Any, depth: int = 1, unfinished: Unfinished | None = None) -> Matches:
-        """Exact CSLS rankings, on the device; they are quick there, and nothing of an unfinished pass is kept."""
-        room = self.memory  # of the device, what is left of what this pair may take
-        if room is not None and self.place.type == "cuda":
-            room = max(room - torch.cuda.memory_allocated(self.place), 1)
-        return match(left, right, Ranks(self.k, depth, 1 if self.large else None), memory=room, device=self.device)
+    def _room(self) -> int | None:
+        """Bytes of the device: what is left of those that this pair may take."""
+        if self.memory is None or self.place.type != "cuda":
+            return self.memory
+        return max(self.memory - torch.cuda.memory_allocated(self.place), 1)
 
     def as_rows(self, signature: Any) -> DeviceRows:
         """Signatures in the form that gives single ones."""
@@ -80,11 +70,6 @@ class TorchCloudPair(CloudPair):
 
     def _place(self, array: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.place)
-
-
-def projected(rows: torch.Tensor, projection: np.ndarray) -> torch.Tensor:
-    """Rows (n, d) under a projection (d, m), of unit length."""
-    return unit_rows(rows @ torch.from_numpy(np.ascontiguousarray(projection)).to(rows.device))
 
 
 def unit_vectors(collection: Collection, where: slice | np.ndarray, device: str) -> tuple[torch.Tensor, torch.Tensor]:
@@ -138,20 +123,15 @@ def resident_clouds(
     a: Cloud, b: Cloud, device: str, memory: int | None, *, k: int, ridge: float
 ) -> TorchCloudPair | None:
     """The clouds on a GPU, in as few bytes as it takes; None where they would not fit, or take more than `memory`."""
-    number_bytes = bytes_held(a.shape, b.shape, room_on(device, memory))
+    place, room = torch_device(device), None  # only a GPU bounds what can be held
+    if place.type == "cuda":
+        room = free_memory(place)
+        room = room if memory is None else min(room, memory - torch.cuda.memory_allocated(place))
+    number_bytes = bytes_held(a.shape, b.shape, room)
     if number_bytes is None:
         return None
     sides = (DeviceCloud(cloud, device, number_bytes) for cloud in (a, b))
     return TorchCloudPair(*sides, device=device, memory=memory, k=k, ridge=ridge)
-
-
-def room_on(device: str, memory: int | None = None) -> int | None:
-    """Bytes that linking may take on a device, of the free ones or of so many; None where nothing bounds them."""
-    place = torch_device(device)
-    if place.type != "cuda":
-        return None
-    free = free_memory(place)
-    return free if memory is None else min(free, memory - torch.cuda.memory_allocated(place))
 
 
 def bytes_held(a: tuple[int, int], b: tuple[int, int], room: int | None) -> int | None:

@@ -46,11 +46,24 @@ def match(
     room = memory // 4
     rows, columns = ArrayRows(left, room), ArrayRows(right, room)
     tile = tile_in_parts(rows.shape, columns.shape, memory // 2)
-    near = nearest(rows, columns, ranks.list_width, tile, unfinished)
-    exact = inner_products(rows, columns, near[0].index, room), inner_products(columns, rows, near[1].index, room)
+    near, exact = listed(rows, columns, ranks, tile, room, unfinished)
     find = in_tiles(tile, room)
     again = partial(scan, rows, columns, find, room), partial(scan, columns, rows, find, room)
     return proven(near, exact, again, ranks, rounding_error(rows.shape[1]))
+
+
+def listed(
+    rows: ArrayRows,
+    columns: ArrayRows,
+    ranks: Ranks,
+    tile: tuple[int, int],
+    memory: int,
+    unfinished: Unfinished | None = None,
+) -> tuple[Lists, tuple[np.ndarray, np.ndarray]]:
+    """Lists of the nearest for both sides, and the exact cosines of what they list."""
+    near = nearest(rows, columns, ranks.list_width, tile, unfinished)
+    of_rows = inner_products(rows, columns, near[0].index, memory)
+    return near, (of_rows, inner_products(columns, rows, near[1].index, memory))
 
 
 def is_compiled() -> bool:

@@ -12,6 +12,7 @@ from veclink.confidence.candidates import Candidates
 from veclink.confidence.evidence import evidence_columns, neighbourhood_evidence, score_evidence
 from veclink.data.pairs import one_to_one as choose_one_to_one
 from veclink.data.pairs import pair_keys, positions_of
+from veclink.geometry.neighbourhoods import nearest_links
 from veclink.linkers.span.growing import Pool
 
 Columns = dict[str, np.ndarray]
@@ -191,7 +192,7 @@ def _rival_columns(
 def _neighbour_columns(clouds: CloudPair, pairs: np.ndarray, links: np.ndarray) -> Columns:
     """The nearest links around each pair, and how near they are."""
     columns: Columns = {}
-    nearest, similarity = clouds.nearest_links(pairs, links)
+    nearest, similarity = nearest_links(clouds.a, clouds.b, pairs, links)
     for i in range(nearest.shape[1]):
         near = links[nearest[:, i]]
         name = f"near{i + 1}"
