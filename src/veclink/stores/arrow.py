@@ -129,7 +129,6 @@ def records_of(batch: Batch, schema: Any = None, *, id_name: str = "id", vector_
 
 _VECTORS = ("vector", "embedding", "vectors", "embeddings")
 IDS = ("id", "ids")
-LINK_COLUMNS = ("a", "b", "probability")
 
 
 def id_field(names: Sequence[str]) -> str | None:

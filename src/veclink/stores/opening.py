@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyarrow import ipc
 
 from veclink.data.collection import Collection, as_ids
-from veclink.errors import InputError, OutputError, StoreError, VeclinkError, plural, readable_size
+from veclink.errors import InputError, OutputError, StoreError, plural, readable_size
 from veclink.files.atomic import scratch_file
 from veclink.files.memory import limited, reading_memory, size_of
 from veclink.progress import Progress, ProgressListener
@@ -82,14 +82,7 @@ def open_store(source: str | Path, *, write: bool = False) -> Store:
 
     Reading one that is not there is an InputError; one that cannot be reached is a StoreError.
     """
-    address = address_of(source)
-    try:
-        store = _class_of(address)(address, writable=write)
-    except (VeclinkError, OSError, MemoryError):
-        raise
-    except Exception as error:  # what a damaged store is described by can be anything
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise StoreError(f"{address.shown} could not be opened ({reason}); check it, or restore it.") from error
+    store = open_target(source, write=write)
     if write:
         return store
     try:
@@ -105,18 +98,12 @@ def open_store(source: str | Path, *, write: bool = False) -> Store:
     return store
 
 
-def _class_of(address: Address) -> type[Store]:
-    module, _, name = CLASSES[address.kind].rpartition(".")
-    kind: type[Store] = getattr(import_module(f"veclink.stores.{module}"), name)
-    return kind
-
-
 def open_target(source: str | Path, *, write: bool) -> Store:
     """The store that a result goes to; in a dry run, without `write`, looking at it makes nothing."""
-    if write:
-        return open_store(source, write=True)
     address = address_of(source)
-    return _class_of(address)(address)
+    module, _, name = CLASSES[address.kind].rpartition(".")
+    kind: type[Store] = getattr(import_module(f"veclink.stores.{module}"), name)
+    return kind(address, writable=write)
 
 
 def check_free(target: str | Path) -> None:
