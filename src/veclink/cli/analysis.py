@@ -72,7 +72,7 @@ def cluster(
     random_state: int = RANDOM_STATE,
     skip_zero: bool = SKIP_ZERO,
 ) -> None:
-    """Cluster two collections at once, each linked pair being one object."""
+    """Cluster both collections together. Each linked pair is one object."""
     from veclink.uses.clustering import cluster as clusters_of
 
     if clusters is not None and resolution is not None:
@@ -152,10 +152,10 @@ def inspect(
     device: str = DEVICE,
     random_state: int = RANDOM_STATE,
 ) -> None:
-    """Say what is in a collection; of two, whether they can be linked, what is in the way, and what linking will give.
+    """Describe one collection, or say whether two can be linked, and what to expect.
 
-    A alone: size, norms, duplicates, copies, and whether it mixes vectors of two models. A and B: a trial, and exit
-    code 3 where they are not linkable. veclink link gives the verdict too: look first where linking takes long.
+    A alone: size, norms, duplicates, copies, and whether it mixes vectors of two models. A and B: a trial, with exit
+    code 3 if they are not linkable. veclink link gives the verdict too, so inspect first only if linking takes long.
     """
     if b is None:
         from veclink.probing.inspecting import inspect_collection

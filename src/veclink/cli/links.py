@@ -117,7 +117,7 @@ def link(
         None, "--continue", metavar="LINKS", help="Start from earlier links of A and B, which may have grown."
     ),
     save_linker: Path | None = option(
-        None, metavar="FOLDER", help="Keep what veclink match needs to link new rows later, in this folder."
+        None, metavar="FOLDER", help="Folder to save what veclink match needs to link new rows later."
     ),
     as_json: bool = AS_JSON,
     quiet: bool = QUIET,
@@ -128,7 +128,7 @@ def link(
     strict: bool = advanced(
         False,
         "--strict",
-        help="Stop where a seed is given twice or a row has two partners (otherwise used once, and left out).",
+        help="Refuse repeated seeds, and rows with two partners. Otherwise they are used once, or left out.",
     ),
     method: str = advanced("span", metavar="NAME", help="The linker: span, or geh as in the paper."),
     columns: str | None = COLUMNS,
@@ -254,7 +254,7 @@ def cut(
     annotate: str | None = option(
         None,
         metavar="a|b",
-        help="With a URL: set veclink_id and veclink_probability on this side's objects, which are there.",
+        help="With a URL: set veclink_id and veclink_probability on the objects of this side, which must be there.",
     ),
     yes: bool = flag("--yes", "With a URL: write. Without this, only say what would change."),
     columns: str | None = COLUMNS,
@@ -263,9 +263,8 @@ def cut(
 ) -> None:
     """Choose other links among all judged pairs: more of them, or fewer. Nothing is linked again.
 
-    A Parquet file of links holds all judged pairs; a CSV file holds the links alone, which can only become fewer. To a
-    store's URL all links go if nothing else is asked for. Exit code 3 says, as of link, that there are no trustworthy
-    links.
+    A Parquet file of links holds all judged pairs. A CSV file holds the links alone, so they can only become fewer.
+    With a store's URL as -o, all links are written unless you ask for fewer. Exit code 3: no trustworthy links.
     """
     from veclink.data.links import Links
     from veclink.data.summary import NOT_LINKABLE
@@ -450,7 +449,7 @@ def evaluate(
         None, help="Known pairs, or other links to compare with: the same ids, CSV or Parquet, columns a,b."
     ),
     by: str | None = option(
-        None, metavar="COLUMN", help="Instead: a column of A and B that tells the same objects, such as title."
+        None, metavar="COLUMN", help="Instead: a column of A and B that is equal for the same object, such as title."
     ),
     payload_a: Path | None = PAYLOAD_A,
     payload_b: Path | None = PAYLOAD_B,

@@ -67,7 +67,7 @@ def match(
     threads: int | None = THREADS,
     skip_zero: bool = SKIP_ZERO,
 ) -> None:
-    """Link the rows of NEW with the other side, in one pass and with probabilities, by what an earlier run learned."""
+    """Link new rows with the other side, using what an earlier run learned. One pass, with probabilities."""
     from veclink.uses.linker import Linker
     from veclink.uses.linker import check_place as check_linker_place
 

@@ -112,14 +112,14 @@ MAP_KIND = advanced(
 )
 RANDOM_STATE = advanced(0, metavar="N", min=0, help="Seed of the random generator.")
 SKIP_ZERO = advanced(False, "--skip-zero", help="Leave out zero vectors instead of stopping.")
-FORCE = advanced(False, "--force", help="Go on where A and B are not the vectors that were linked, but as many.")
+FORCE = advanced(False, "--force", help="Go on although A and B are not the vectors that were linked.")
 MEMORY = advanced(
     None, metavar="SIZE", callback=check_memory, help='Memory to use on top of the input, such as "500MB".'
 )
 THREADS = advanced(None, metavar="N", min=1, help="CPU threads (default: $VECLINK_THREADS, else all cores).")
 DEVICE = advanced("auto", metavar="NAME", callback=check_device, help="auto, cpu, cuda, or one GPU of several: cuda:1.")
 SIDE = option("a", metavar="a|b", help="Which side the new rows belong to.")
-AGAINST = advanced(None, metavar="OTHER", help="The other side, where it moved or grew; its --payload names its rows.")
+AGAINST = advanced(None, metavar="OTHER", help="The other side, if it moved or grew; its --payload names its rows.")
 
 
 def opened(source: str, payload_file: Path | None, *, payload: bool = True, **more: Any) -> Collection:

@@ -102,7 +102,7 @@ class Links(Tabled):
     ids_a, ids_b : (n,) array or None
         The ids of the linked rows, in the order of `pairs`; None where a collection has none.
     options : dict
-        What the method was told; plain JSON values.
+        Options of the method; plain JSON values.
     considered : Links or None
         All judged pairs, those below the threshold too, for `at`; Parquet files keep them; no part of equality.
     trace : dict
@@ -182,28 +182,21 @@ class Links(Tabled):
         probability: float | None = None,
         links: int | None = None,
     ) -> Links:
-        """The surest pairs, as many as one of three wishes says; the threshold moves up or down.
+        """The most certain pairs at another threshold. Give one of the three.
 
-        All judged pairs are chosen from, those below the default threshold too: right after linking, and of links that
-        were loaded from a Parquet file. A CSV file holds the links alone, which can only become fewer.
-
-        The estimates in the summary and their ranges are those of the chosen links. In how many of them the payload
-        agrees is not counted before `agreement()` is asked.
+        It chooses among all judged pairs, also those below the default threshold. Links from a CSV file have no others,
+        so they can only become fewer. The estimates in the summary are those of the chosen links.
 
         Parameters
         ----------
         precision : float, optional
-            As many as have an expected precision of at least this. The share of wrong ones that the probabilities
-            expect is taken times `summary.caution`: the more of the judged pairs are wrong, the less is known of the
-            surest ones among those, and a wanted precision is to be kept.
-
-            The promise is one about many results, and no guarantee of a single one: in N of 100 measured cases the true
-            precision was at least `precision`. The page "Choose a threshold" (docs/how-to/threshold.md) has N for 0.9,
-            0.95 and 0.99 from the committed measurements, or says that it was not measured.
+            Keep the most certain links with an estimated precision of at least this. The estimate is conservative:
+            each expected wrong link counts as `summary.caution` wrong links. It is no guarantee for a single result:
+            the page "Choose a threshold" (docs/how-to/threshold.md) says how often it held.
         probability : float, optional
-            All that are at least this probable.
+            Keep each link that is at least this probable.
         links : int, optional
-            So many.
+            Keep this many.
         """
         source = self if self.considered is None else self.considered
         wanted = {"precision": precision, "probability": probability, "links": links}
@@ -212,7 +205,7 @@ class Links(Tabled):
         return source.some(slice(kept), summary, considered=source)
 
     def none(self) -> Links:
-        """No pair of them, not even among the judged ones, with the verdict and the reasons: what exit code 3 means."""
+        """No links and no judged pairs, with the verdict and the reasons: what exit code 3 means."""
         return self.some(slice(0), summary_of_first(self.summary, np.empty(0)), considered=None)
 
     def some(self, rows: slice | np.ndarray, summary: Summary, **changes: Any) -> Links:

@@ -73,57 +73,59 @@ def link(
     options: Options | None = None,
     **keywords: Any,
 ) -> Links:
-    """Links between the rows of two collections that are the same object, the surest first.
+    """Link the rows of two collections that are the same object.
 
     The same input, options and `random_state` give the same links on the same device.
 
     Parameters
     ----------
     a, b : array of shape (n, d), frame, Collection, path or URL
-        The two collections: n and d may differ.
+        The two collections. Their n and d may differ.
     seeds : pairs of shape (m, 2) or path, optional
-        Known pairs (ids where the collections have ids, else rows), or a CSV or Parquet file of them.
+        Known pairs, or a CSV or Parquet file of them: ids where the collections have ids, else row numbers. The index
+        of a pandas frame counts as ids, unless it just counts the rows.
     seeds_by : str or (str, str), optional
-        Instead of seeds: a column of the payload, such as "title" (two names where they differ). Rows whose normalised
-        values are equal, and unique on both sides, are the start; they may be wrong, and the vectors decide. "auto"
-        looks for such a column, and starts from nothing where there is none.
+        Instead of seeds: start from rows with equal values in this column of the payload, such as "title" (two names
+        where they differ). The values must be unique on both sides. They may be wrong: the vectors decide. "auto" looks
+        for such a column, and starts without seeds if there is none.
     anchors : pair of collections, optional
-        Instead of seeds: vectors of the same objects in the same order, which are in neither collection. Method "span"
-        also starts from neither.
+        Instead of seeds: vectors of the same texts by both models, row by row, which need not be in A or B.
     continued : Links or path, optional
-        Instead of seeds: links that were found earlier between these collections, which may have grown since. Rows are
-        found again by their ids; without ids, rows have to be where they were, and new ones after them. They are the
-        start and may be wrong: the vectors decide.
+        Instead of seeds: earlier links of these collections, which may have grown since. Rows are found by their ids;
+        without ids, new rows must come last. Earlier links may be wrong: the vectors decide.
     payload_a, payload_b : path, frame, mapping or (n,) titles, optional
-        What is known of the objects, where the collections do not carry it: titles for tables and cards, columns for
-        `seeds_by` and to compare, in the forms that `open_collection` takes.
+        Titles and other columns of bare vectors, for tables, cards and `seeds_by`, as `open_collection` takes them.
     method : {"span", "geh"}
-        The linker.
+        The linker: span, or geh as in the paper.
     device : {"auto", "cpu", "cuda"}, or one GPU as in "cuda:1"
         Where it runs.
     random_state : int
-        Draws everything that is drawn.
+        Seed of the random generator.
     memory : int or str, optional
-        Bounds what is allocated beside the vectors, such as "4GB".
+        Memory to use on top of the vectors, such as "4GB".
     threads : int, optional
-        Threads on the CPU; else $VECLINK_THREADS, or as many as this process may use cores. The links are the same.
+        CPU threads (default: $VECLINK_THREADS, else all cores). The links are the same.
     cluster : str, optional
-        The address of a Ray cluster to run on, or "auto" for the one that this machine is part of: the links are the
-        same.
+        Address of a Ray cluster to run on, or "auto" for the one that this machine is part of. The links are the same.
     progress : callable or True, optional
-        Hears of every step; True shows them.
+        Called with every step. True shows them.
     checkpoint : path, optional
-        A folder where a long run keeps what it has found so far: the same call takes it up after a crash and gives the
-        same links; a finished run removes it.
+        A folder where a long run keeps its state. After a crash, the same call goes on from there and gives the same
+        links. A finished run removes it.
     skip_zero : bool
         Leave out zero vectors instead of refusing them.
     strict : bool
-        Refuse seeds that repeat or contradict one another (a row with two partners). By default a repeated pair counts
-        once, and pairs that contradict one another are not used; `summary.contradicting_seeds` names them.
+        Refuse repeated seeds, and rows with two partners. By default a repeated seed counts once, and contradicting
+        ones are not used (`summary.contradicting_seeds` names them).
     options : SpanOptions or GehOptions, optional
-        What the method is told, such as `one_to_one`.
+        Options of the method, such as `one_to_one`.
     **keywords
         The same, by name.
+
+    Returns
+    -------
+    Links
+        The most certain first, each with a probability. `print(links.summary)` shows the verdict and the estimates.
     """
     progress = heard(progress)
     began = time.perf_counter()

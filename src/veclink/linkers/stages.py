@@ -57,7 +57,7 @@ class Task(Protocol):
 
     @property
     def rng(self) -> np.random.Generator:
-        """Draws everything that is drawn."""
+        """Seed of the random generator."""
 
     @property
     def watch(self) -> Watch:

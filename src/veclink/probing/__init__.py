@@ -173,7 +173,7 @@ def probe(
     random_state : int
         Seed of the random generator.
     progress : callable or True, optional
-        Hears how far the trial is; True shows it.
+        Called with the progress. True shows it.
     """
     left, right = open_collection(a), open_collection(b)
     known = None if seeds is None else resolve_seeds(seeds, left, right)

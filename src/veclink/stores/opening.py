@@ -35,7 +35,7 @@ def open_collection(
     memory: int | str | None = None,
     progress: ProgressListener | None = None,
 ) -> Collection:
-    """The collection behind `source`: a file by its ending, a store by its URL, an array, a frame, or one as it is.
+    """Open a collection: a file, a store's URL, an array or a frame.
 
     Parameters
     ----------
@@ -46,14 +46,14 @@ def open_collection(
         The ids themselves, or a file of them (.txt with one a line, .csv with a column `id`, .npy); they replace the
         collection's own. Without it, a file `X.ids.txt` beside `X.npy` (or any other ending) is used where X has none.
     payload : bool, path, frame, mapping or (n,) titles
-        Whether a store's payload is read, too; or what to take instead of the collection's own: a CSV, Parquet or JSONL
-        file, a frame, columns by their names, or a list of titles. A column `id` finds each object's line where there
-        are ids; else line i is row i, and the lines must be in the order of the vectors.
+        Whether to read a store's payload. Or another payload: a CSV, Parquet or JSONL file, a text file with a title a
+        line, a frame, columns by their names, or a list of titles. With ids, a column `id` finds each object's line.
+        Without, line i is row i: the lines must be in the order of the vectors.
     memory : int or str, optional
-        What reading may take on top of the size of the input, such as "500MB"; what would unpack to more is refused.
-        Without it, what the machine has.
+        Memory to use on top of the size of the input, such as "500MB" (default: what the machine has). What would
+        unpack to more is refused.
     progress : callable, optional
-        Hears how far the reading is.
+        Called with the progress.
     """
     path = None
     if isinstance(source, Collection):

@@ -120,16 +120,16 @@ def advise(
     links : Links, pairs of shape (m, 2), or path
         Which of A are in B, at least 10.
     asked : Asked, optional
-        Queries by both models, and the rows of A that answer them. Without it nobody can know which of two good models
-        searches better, and nothing is gained by a change that is certain; an old model that is far weaker is seen.
+        Queries by both models, and the rows of A that answer them. Without them, vectors alone cannot tell which of two
+        good models searches better, only that the old one is far weaker.
     without_old : bool
-        The old model cannot be asked any more, so that A cannot be kept as it is.
+        The old model is not available any more, so A cannot be kept as it is.
     map : str
         The kind of map that translates; "auto" takes the best on held-back links, for each direction.
     random_state : int
-        The same one gives the same advice.
+        Seed of the random generator.
     progress : callable or True, optional
-        Hears of each step; True shows them.
+        Called with every step. True shows them.
     """
     progress = heard(progress)
     check_map(map)

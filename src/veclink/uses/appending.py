@@ -164,13 +164,12 @@ def append(
     against: Source | None = None,
     progress: ProgressListener | bool | None = None,
 ) -> Appended:
-    """The merged collection in `to` with new rows of one side; nothing is written until `Appended.write`.
+    """Add new rows of one side to the merged collection `to`. Nothing is written until `Appended.write`.
 
     Parameters
     ----------
     new : Collection, path or URL
-        Rows with ids; those that the merged collection has already are left out. Where it lacks values of their
-        payload, it gets them.
+        Rows with ids. Those that the merged collection has already only fill in payload that it lacks.
     to : path or URL
         A collection that `merge` wrote, in a store that keeps its payload.
     linker : Linker
@@ -183,7 +182,7 @@ def append(
     against : array, Collection, path or URL, optional
         The other collection, where the linker cannot find it.
     progress : callable or True, optional
-        Hears how far it is; True shows it.
+        Called with the progress. True shows it.
     """
     progress = heard(progress)
     if not 0 <= sure <= 1:

@@ -186,9 +186,9 @@ class Clusters(Tabled):
 def cluster(
     a: Source, b: Source, links: GivenLinks, *, progress: ProgressListener | bool | None = None, **options: Any
 ) -> Clusters:
-    """Clusters of two collections at once: a graph of near neighbours each, one where links make two rows one node.
+    """Cluster two collections together: in a graph of near neighbours, each linked pair is one node.
 
-    Links whose rows have no more neighbours in common than by chance are warned of (`summary.warning`).
+    Warns if linked rows share no more neighbours than by chance (`summary.warning`).
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def cluster(
     links : Links, pairs of shape (m, 2), or path
         Pairs name rows or ids.
     progress : callable or True, optional
-        Hears how far it is; True shows it.
+        Called with the progress. True shows it.
     **options
         The fields of `ClusterOptions`.
     """

@@ -72,16 +72,15 @@ class Held:
 
 
 class Linker:
-    """Two linked collections, what new rows are judged by, and all links so far.
+    """Links two collections that grow: fitted once, it judges new rows, and keeps all links so far.
 
-    `fit` and `load` make one. It is small: maps, some thousand vectors, and a few numbers for each row. The vectors of
-    the collections are not part of it; where one is needed it is held in memory since `fit`, opened again from where it
-    was, or given.
+    Made by `fit` or `load`. It is small: maps, some thousand vectors, and a few numbers for each row. It does not hold
+    the collections. If one is needed, it is still in memory from `fit`, opened again from where it was, or given.
 
     Attributes
     ----------
     links : Links
-        Of all rows that are known: those of the fit, then those that `update` took in.
+        All links so far: those of the fit, then those of the rows that `update` added.
     """
 
     def __init__(
@@ -124,10 +123,10 @@ class Linker:
         payload_a, payload_b : path, frame, mapping or (n,) titles, optional
             As for `link`.
         force : bool
-            Go on where these are not the vectors that the `links` were found between.
+            Go on although these are not the vectors that were linked.
         **options
-            What `link` takes: seeds, anchors, device, random_state, memory, threads, progress and so on; of the methods
-            "span" alone, and its links one-to-one.
+            Options of `link`: seeds, anchors, device, random_state, memory, threads, progress and so on. The method is
+            "span", one-to-one.
         """
         if options.get("method", "span") != "span":
             raise InputError("A linker for new rows is fitted by method 'span'; leave the method out.")
@@ -188,27 +187,26 @@ class Linker:
         threads: int | None = None,
         progress: ProgressListener | bool | None = None,
     ) -> Links:
-        """Links of new rows with the other collection, by what the fit has learned; one row is enough.
+        """Link new rows with the other collection, using what the fit has learned. One row is enough.
 
-        Nothing is fitted, and the linker stays as it is. The share of the new rows that have a partner is estimated
-        from the new rows where they are many, and taken from the fit where they are few. A batch that was taken in
-        before has the links that it has in the linker now. Copies of rows that are known have no links of their own,
-        and are counted.
+        Nothing is fitted, and the linker does not change. If there are many new rows, the share of them that have a
+        partner is estimated from them; if there are few, it is taken from the fit. A batch that was added before gets
+        its present links. Copies of known rows get no links, and are counted.
 
         Parameters
         ----------
         new : array of shape (m, d), Collection, path or URL
-            Rows that are not in the collection of their side yet.
+            Rows that are not in their collection yet.
         side : {"a", "b"}
-            The side that they are of, whose model made them.
+            The side that they belong to.
         against : array, Collection, path or URL, optional
-            The other collection, as the linker knows it; by default the one in memory, or opened from where it was.
+            The other collection as it is now. By default the one in memory, or opened from where it was.
         skip_zero : bool
             Leave out new rows that are zero instead of refusing them.
         threads : int, optional
             Threads on the CPU, as for `link`. The links are the same.
         progress : callable or True, optional
-            Hears of every step; True shows them.
+            Called with every step. True shows them.
 
         Returns
         -------
@@ -241,21 +239,21 @@ class Linker:
         threads: int | None = None,
         progress: ProgressListener | bool | None = None,
     ) -> Linker:
-        """Take new rows in: they follow the rows that are known, and their links are links of the linker.
+        """Add new rows after the known ones, and their links to `links`.
 
-        A known link whose row on the other side has found a better partner among the new rows is dropped. The linker
-        itself changes, and is given back.
+        A known link is dropped if its row on the other side has a better partner among the new rows. The linker changes
+        and is returned.
 
         Parameters
         ----------
         new_a, new_b : array, Collection, path or URL, optional
-            New rows of either side, or of both. A batch that was taken in before is not taken in again.
+            New rows of either side, or of both. A batch that was added before is not added again.
         a, b : array, Collection, path or URL, optional
-            The collections without the new rows, where they are neither in memory nor where they were: B for new rows
-            of A, A for new rows of B, both to fit again.
+            The collections without the new rows, if they are neither in memory nor where they were: B for new rows of
+            A, A for new rows of B, both to fit again.
         refit : {"auto", True, False}
-            Whether all is linked again from the links so far, which needs both collections. "auto" does so once enough
-            rows have come since the last fit, if both collections are there.
+            Whether to link all rows again from the links so far, which needs both collections. "auto" does so once
+            enough rows have come since the last fit, if both collections are there.
         skip_zero, threads, progress
             As for `match`.
         """
@@ -296,10 +294,9 @@ class Linker:
         threads: int | None = None,
         progress: ProgressListener | bool | None = None,
     ) -> Links:
-        """Take new rows in, and give their links as `match` has them.
+        """Add new rows, and return their links as `match` does.
 
-        Where `new` was taken in before, nothing changes and the links come out that it has now: what was stopped can be
-        run again.
+        If `new` was added before, nothing changes, and its present links are returned. So it is safe to run it again.
         """
         at = _side_of(side)
         new = open_collection(new, payload=False)  # once: it is looked at three times
@@ -312,9 +309,7 @@ class Linker:
     predict, partial_fit = match, update  # what scikit-learn calls these
 
     def translate(self, x: np.ndarray, *, side: str = "a") -> np.ndarray:
-        """Vectors (m, d) of the model of one side as vectors of the other side's model, float32.
-
-        It needs no collection. `side` is where they come from.
+        """Translate vectors (m, d) of one side's model into the other's, float32. `side` is where they come from.
         """
         return self.translators[_side_of(side)].transform(x)
 

@@ -129,9 +129,9 @@ def link_many(
     seeds : dict, optional
         Known pairs by the two collections they are of, {(0, 1): pairs, …}; collections without any start from nothing.
     random_state : int
-        The same one gives the same links.
+        Seed of the random generator.
     progress : callable or True, optional
-        Hears of every two collections; True shows them.
+        Called for every two collections. True shows them.
     **options
         More arguments of `link`.
     """

@@ -56,7 +56,7 @@ class MergeOptions:
     skip_zero : bool
         Leave out zero vectors of A instead of refusing them.
     random_state : int
-        The same one gives the same map.
+        Seed of the random generator.
     force : bool
         Go on where A and B are not the vectors that were linked.
     """
@@ -250,12 +250,12 @@ def merge(
     progress: ProgressListener | bool | None = None,
     **options: Any,
 ) -> Merged:
-    """One collection of the objects of A and B, in B's space, to be queried with B's model.
+    """Merge A and B into one collection in B's space, to be searched with B's model.
 
-    Rows are joined where their link is at least `sure` probable (0.95 unless told otherwise): what is linked with less
-    stands in it twice, as a copy costs less than an object that a wrong link hides (`summary.unsure`). B's vectors stay
-    as they are, a linked object keeps B's vector and both ids and payloads, and A's other vectors are translated. A map
-    that is no better than chance is warned of (`summary.warning`).
+    Two rows are joined if their link is at least `sure` probable (default 0.95). Less probable ones stay as two rows: a
+    copy costs less than an object lost to a wrong link (`summary.unsure`). B's vectors stay as they are. A linked
+    object keeps B's vector, and both ids and payloads. A's other vectors are translated. Warns if the map is no better
+    than chance (`summary.warning`).
 
     Parameters
     ----------
@@ -270,7 +270,7 @@ def merge(
     replace : bool
         Whether a collection that is there already may be replaced.
     progress : callable or True, optional
-        Hears how far it is; True shows it.
+        Called with the progress. True shows it.
     **options
         The fields of `MergeOptions`.
     """

@@ -136,9 +136,9 @@ class Translator:
         check : bool
             Whether the map is measured on held-back links; without it one given kind is fitted and not measured.
         random_state : int
-            The same one gives the same map.
+            Seed of the random generator.
         progress : callable, optional
-            Hears of every kind that is tried.
+            Called for every kind that is tried.
         """
         check_map(map)
         left, right = open_collection(a, payload=False), open_collection(b, payload=False)

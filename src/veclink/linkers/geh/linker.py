@@ -117,7 +117,7 @@ def geh(
     device : str
         Where views are matched.
     random_state : int
-        The same one gives the same links.
+        Seed of the random generator.
     watch : Watch
         Who hears of every iteration, and where it is kept.
     """

@@ -58,7 +58,7 @@ def span(
     options : SpanOptions
         Which parts are used, and how.
     random_state : int
-        The same one gives the same links.
+        Seed of the random generator.
     watch : Watch
         Who hears of the run, and where it is kept.
     """

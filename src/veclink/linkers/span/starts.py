@@ -93,7 +93,7 @@ def best_pool(
     anchors : Anchors, optional
         What a person gave.
     rng : numpy.random.Generator
-        Draws everything that is drawn.
+        Seed of the random generator.
     options : SpanOptions
         The growth schedule, whether votes are out of bag, and whether other starts are tried.
     listener : callable, optional
