@@ -28,12 +28,9 @@ JOINED_RULES_OF_FEW, FEW_ANCHORS = ((3.0, 0.7), (1.0, 0.7), (10.0, 0.7)), 1000
 # Evidence.
 BEST_LISTED, NEAREST, DENSITY_NEAREST, NO_RIVAL_SCORE = 3, 20, 10, -1.0
 # Calibration.
-FIRST_GUESS_QUANTILES, MAX_ROUNDS, UNDAMPED_ROUNDS, MIXTURE_CONVERGED = (0.3, 0.95), 40, 6, 0.001
+FIRST_GUESS_QUANTILES, MAX_ROUNDS, MIXTURE_CONVERGED = (0.3, 0.95), 40, 0.001
 MIN_WRONG_SHARE, MUTUAL_SHARE, FEATURE_RIDGE, OWN_DOUBT_SHARE = 0.02, 0.97, 3.0, 0.5
-DECOY_BASE_WEIGHT, DECOY_RATE_INFLATION, RATE_ERROR, REGRESSION_ERROR = 0.3, 0.2, 0.08, (0.2, 0.035)
-BIMODAL_ERROR, BIMODAL_OVERLAP_ERROR, BIMODAL_OVERLAPPING, BIMODAL_FALL = 0.05, 1.0, 2.0, 2.0
-BIMODAL_CHANCE_ERROR, OTHER_COUNT_ERROR, OTHER_COUNT_DISAGREEMENT, MIN_BIMODAL = 1.5, 0.15, 0.5, 100
-COMPONENT_ROUNDS, NEWTON_STEPS = 200, 15
+DECOY_BASE_WEIGHT, NORMALS_APART, MIN_NORMALS, NEWTON_STEPS = 0.3, (3.0, 3.5), 100, 15
 
 RESULTS = Path(__file__).parent / "results" / "experiments" / "rebuild.json"
 Array = np.ndarray
@@ -333,13 +330,13 @@ def calibrated(evidence: Evidence, views: list[Scored], mutual: Array) -> Array:
     n = len(mutual)
     low, high = np.quantile(links[0].score, FIRST_GUESS_QUANTILES)
     p = np.clip((links[0].score - low) / (high - low), 0, 1) ** 2
-    by_regression = n - p.sum()
-    for number in range(MAX_ROUNDS):
+    by_regression, log_odds = n - p.sum(), None
+    for _ in range(MAX_ROUNDS):
         weights = p + DECOY_BASE_WEIGHT * p.mean()
         of_decoys = [weights[each[0].source] for each in decoys]
         rates = [each.sum() / weights.sum() for each in of_decoys]
-        shape, apart = two_components(p)
-        wrong = mixed(wrong_count(p, by_regression, rates, sizes), shape, apart, n)
+        by_rate, normals = wrong_by_rate(p, rates, sizes), two_normals(log_odds, p)
+        wrong = joined(n, by_rate, by_regression, normals)
         doubt, decoy = 1 - p, np.concatenate(of_decoys)
         log_odds = regression(
             np.concatenate([right, right, false]),
@@ -353,48 +350,42 @@ def calibrated(evidence: Evidence, views: list[Scored], mutual: Array) -> Array:
             ),
         )[:n]
         by_regression = n - sigmoid(log_odds).sum()
-        wrong = mixed(wrong_count(p, by_regression, rates, sizes), shape, apart, n)
+        wrong = joined(n, by_rate, by_regression, normals)
         new = sigmoid(log_odds + shift_to(log_odds, n - wrong))
         moved = abs(new - p).mean()
-        p = new if number < UNDAMPED_ROUNDS else (p + new) / 2
+        p = new
         if moved < MIXTURE_CONVERGED:
             break
     return p
 
 
-def wrong_count(p: Array, by_regression: float, rates: list[float], sizes: tuple[int, ...]) -> float:
-    """How many mutual candidates are wrong, by the decoys' rate and by the regression."""
-    n = len(p)
+def wrong_by_rate(p: Array, rates: list[float], sizes: tuple[int, ...]) -> float:
+    """How many mutual candidates are wrong by the decoys' rates: the harmonic mean of what both sides count."""
     right = min(p.sum(), (1 - MIN_WRONG_SHARE) * MUTUAL_SHARE * min(sizes))
-    alone = [size - right / MUTUAL_SHARE for size in sizes]
-    by_rate = 0.5 * (alone[0] * rates[0] + alone[1] * rates[1]) * (1 + DECOY_RATE_INFLATION * (1 - right / n))
-    rate = np.clip(np.mean(rates), MIN_WRONG_SHARE, 1 - MIN_WRONG_SHARE)
-    error_of_rate = np.mean(alone) * rate * np.sqrt((1 - rate) / (rate * 2 * right) + RATE_ERROR**2)
-    error_of_regression = min(REGRESSION_ERROR[0] * right, REGRESSION_ERROR[1] * (n - right))
-    trust = 1 / (1 + (error_of_rate / error_of_regression) ** 2)
-    return trust * by_rate + (1 - trust) * by_regression
+    of_a, of_b = (rate * (size - right / MUTUAL_SHARE) for rate, size in zip(rates, sizes, strict=True))
+    return 2 * of_a * of_b / (of_a + of_b)
 
 
-def mixed(wrong: float, shape: float, apart: float, n: int) -> float:
-    """The count raised towards that of the lower of two components, some always wrong and some right."""
-    if shape > wrong:
-        error = BIMODAL_ERROR + BIMODAL_OVERLAP_ERROR * np.exp(-BIMODAL_FALL * (apart - BIMODAL_OVERLAPPING))
-        error += BIMODAL_CHANCE_ERROR / np.sqrt(shape)
-        other_error = np.hypot(OTHER_COUNT_ERROR, OTHER_COUNT_DISAGREEMENT * np.log(shape / wrong))
-        weight = 1 / (1 + (error / other_error) ** 2)
-        wrong = wrong ** (1 - weight) * shape**weight
-    return float(np.clip(wrong, MIN_WRONG_SHARE * n, (1 - MIN_WRONG_SHARE) * n))
+def joined(n: int, by_rate: float, by_regression: float, normals: tuple[float, float]) -> float:
+    """The mean of two counts as log odds; where two components stand clearly apart, their count."""
+
+    def log_odds(count: float) -> float:
+        share = np.clip(count / n, MIN_WRONG_SHARE, 1 - MIN_WRONG_SHARE)
+        return float(np.log(share / (1 - share)))
+
+    wrong, apart = normals
+    trust = np.clip((apart - NORMALS_APART[0]) / (NORMALS_APART[1] - NORMALS_APART[0]), 0, 1)
+    mean = (log_odds(by_rate) + log_odds(by_regression)) / 2
+    return n * float(sigmoid(np.array((1 - trust) * mean + trust * log_odds(wrong))))
 
 
-def two_components(p: Array) -> tuple[float, float]:
+def two_normals(x: Array | None, p: Array) -> tuple[float, float]:
     """Members of the lower of two normal components of log odds, and how far the two are apart."""
-    if len(p) < MIN_BIMODAL:
+    if x is None or len(p) < MIN_NORMALS:
         return 0.0, 0.0
-    p = np.clip(p, 1e-6, 1 - 1e-6)
-    x = np.log(p / (1 - p))
     member = np.stack([1 - p, p])
-    for _ in range(COMPONENT_ROUNDS):
-        total = member.sum(axis=1, keepdims=True)
+    for _ in range(MAX_ROUNDS):
+        total = member.sum(axis=1, keepdims=True) + 1e-6
         mean = (member * x).sum(axis=1, keepdims=True) / total
         variance = (member * (x - mean) ** 2).sum(axis=1, keepdims=True) / total + 0.01
         height = np.log(total / np.sqrt(variance)) - (x - mean) ** 2 / (2 * variance)

@@ -26,18 +26,10 @@ from veclink.confidence.constants import CALIBRATION_VERSION
 from veclink.confidence.decoys import Decoys, remove_partners
 from veclink.confidence.evidence import feature_matrix, neighbourhood_features
 from veclink.confidence.features import candidate_pairs
-from veclink.confidence.intervals import ranges
-from veclink.confidence.mixture import (
-    Mixture,
-    Sample,
-    _recounted,
-    _tempered,
-    _trust,
-    count_among_decoys,
-    first_guess,
-    wrong_count,
-)
-from veclink.confidence.threshold import best_threshold, false_discovery_inflation
+from veclink.confidence.intervals import caution_of, shared_objects, wrong_links
+from veclink.confidence.logistic import logit
+from veclink.confidence.mixture import first_guess, joined, two_normals, wrong_by_rate
+from veclink.confidence.threshold import best_threshold
 from veclink.data.collection import Collection
 from veclink.data.pairs import resolve_pairs
 from veclink.geometry.clouds import prepare
@@ -50,17 +42,10 @@ K = 10
 DIGITS = 7
 """Of the candidates' numbers, which are float32: as many as those have."""
 FLOATS = ("score", "cosine", "density_a", "density_b", "single_scores")
-ESTIMATED = (
-    (900, 40.0, 930.0, 1950),
-    (120, 30.0, 150.0, 2000),
-    (50, 0.4, 49.0, 60),
-    (300, 100.0, 400.0, 9000),
-    (1, 0.8, 0.5, 20),
-    (40, -1e-9, 41.0, 60),
-)
-"""Links, wrong ones among them, shared objects and rows of the smaller side, as ranges are asked for."""
-TRUSTED = ((0.3, 100.0, 50.0, 200.0), (0.3, 5.0, 400.0, 500.0), (0.0, 0.1, 300.0, 400.0), (1.0, 300.0, 0.2, 40.0))
-"""The decoys' rate, right and wrong candidates and rows without a partner, as the trust in the rate is asked for."""
+NORMALS = ((50.0, 2.0), (50.0, 3.2), (50.0, 4.0))
+"""Members of the lower of two components, and how far apart these are."""
+WRONG = ((40.0, 900, 1.6), (30.0, 120, 4.0), (0.4, 50, 1.0), (-1e-9, 40, 2.0))
+"""Wrong links to expect, links, and caution, as ranges are asked for."""
 
 
 def clouds_and_pool() -> tuple[Any, np.ndarray]:
@@ -128,15 +113,14 @@ def numbers(candidates: Candidates, neighbourhoods: np.ndarray) -> dict[str, Any
         "part": _calibrated(part),
         "decoys": {side: _decoys(remove_partners(candidates, mutual, K, side), guess, by_position) for side in "ab"},
         "expected wrong": (1 - whole.probability).sum(),
-        "wrong counts": [_wrong(candidates, neighbourhoods, each) for each in (guess, by_position)],
-        "among decoys": _among_decoys(_sample(candidates, neighbourhoods, mutual, K, 1.0), by_position),
-        "tempered": _tempered_parts(),
-        "recounted": [_recounted_total(n, share) for n in (30, 300, 3000) for share in (0.15, 0.5, 0.95)],
+        "wrong by rate": [_wrong(candidates, neighbourhoods, each) for each in (guess, by_position)],
+        "normals": two_normals(logit(by_position), by_position),
+        "joined": [joined(n, 0.2 * n, 0.4 * n, each) for n in (90, 900) for each in (None, *NORMALS)],
         "kept": best_threshold(whole.probability, whole.overlap),
-        "inflation": false_discovery_inflation(whole.probability),
+        "caution": [caution_of(right) for right in (0.0, 30.0, 4000.0)],
         "small sides": [_small_side(*sizes) for sizes in ((60, 90), (90, 60))],
-        "trust": [_trust(*each) for each in TRUSTED],
-        "ranges": [asdict(ranges(*each)) for each in ESTIMATED],
+        "wrong links": [asdict(wrong_links(*each)) for each in WRONG],
+        "shared": [asdict(shared_objects(whole.probability, *each, 180)) for each in ((0, 0), (15, 15), (15, 6))],
     }
 
 
@@ -181,40 +165,9 @@ def _decoys(decoys: Decoys, *probabilities: np.ndarray) -> dict[str, Any]:
     }
 
 
-def _wrong(candidates: Candidates, neighbourhoods: np.ndarray, probability: np.ndarray) -> dict[str, Any]:
-    """The count of wrong candidates by the decoys' rate, its trust, and what it makes of three other counts."""
-    mutual = candidates.mutual()
-    count = wrong_count(_sample(candidates, neighbourhoods, mutual, K, 1.0), probability)
-    n = len(mutual)
-    others = [-10.0 * n, 0.3 * n, 10.0 * n]
-    among_decoys = (None, 0.1 * n, 0.45 * n, 0.58 * n, 0.7 * n)
-    return asdict(count) | {"mixed": [count.mixed(other, among) for other in others for among in among_decoys]}
-
-
-def _among_decoys(sample: Sample, probability: np.ndarray) -> dict[str, Any]:
-    """The count among the decoys, by the score alone and by all features."""
-    n_features = sample.features.shape[1]
-    by_score = np.r_[0.0, 1.0, np.zeros(n_features - 1)]
-    by_all = np.r_[0.5, np.linspace(1.0, 0.1, n_features)]
-    ways = (by_score, by_all)
-    weights = (probability, np.ones(len(probability)), probability**2)
-    return {"counts": [count_among_decoys(sample, way, weight) for way in ways for weight in weights]}
-
-
-def _tempered_parts() -> dict[str, Any]:
-    """What tempering makes of candidates of which a tenth, a third and a half is right."""
-    parts = {}
-    for share in (0.1, 0.33, 0.5):
-        probability = np.clip(np.linspace(0.0, 2 * share, 9), 1e-6, 1 - 1e-6)
-        mixture = _tempered(Mixture(probability, np.array([-1.0, 2.0]), np.ones(3)))
-        parts[str(share)] = {"probability": mixture.probability, "coefficients": mixture.coefficients}
-    return parts
-
-
-def _recounted_total(n: int, share: float) -> float:
-    """How many of n candidates are right, when this share of them was counted."""
-    probability = np.clip(np.linspace(2 * share - 1, 1.0, n), 0.01, 0.99)
-    return float(_recounted(Mixture(probability, np.empty(0), np.empty(0))).probability.sum())
+def _wrong(candidates: Candidates, neighbourhoods: np.ndarray, probability: np.ndarray) -> float:
+    """The count of wrong candidates by the decoys' rate."""
+    return wrong_by_rate(_sample(candidates, neighbourhoods, candidates.mutual(), K, 1.0), probability)
 
 
 def plain(value: Any) -> Any:

@@ -8,12 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import span_papers
-from veclink.confidence.intervals import Interval, estimate, estimates, ranges
+from veclink.confidence.intervals import Interval, caution_of, estimate, estimates, mutual_share, shared_objects
+from veclink.data.links import Links
 from veclink.data.summary import Summary, with_ranges
 
 
 def width(interval: Interval) -> float:
     return interval.high - interval.low
+
+
+def told(n: int, wrong: float, overlap: float, smaller: int, **more: object) -> Summary:
+    return Summary("span", smaller, smaller, n, overlap=overlap, **{"caution": caution_of(n - wrong), **more})
 
 
 def test_the_ranges_of_the_sample_hold_its_truth() -> None:
@@ -24,26 +29,45 @@ def test_the_ranges_of_the_sample_hold_its_truth() -> None:
     assert found.overlap.low <= demo.n_shared <= found.overlap.high
 
 
-@given(n=st.integers(1, 10_000), share=st.floats(0, 1), overlap=st.floats(1, 10_000), extra=st.integers(0, 5000))
-def test_a_range_holds_its_estimate_and_nothing_impossible(n: int, share: float, overlap: float, extra: int) -> None:
+@given(n=st.integers(1, 10_000), doubt=st.floats(0, 1), overlap=st.floats(1, 10_000), extra=st.integers(0, 5000))
+def test_a_range_holds_its_estimate_and_nothing_impossible(n: int, doubt: float, overlap: float, extra: int) -> None:
     smaller = max(n, int(overlap) + 1) + extra
-    found = ranges(n, share * n, overlap, smaller)
+    found = estimates(np.full(n, 1 - doubt), told(n, doubt * n, overlap, smaller))
+    assert found is not None
     for interval in (found.precision, found.recall):
         assert 0 <= interval.low <= interval.value + 1e-9 and interval.value <= interval.high + 1e-9 <= 1 + 2e-9
     assert found.overlap.low <= overlap <= found.overlap.high <= smaller
 
 
 def test_more_wrong_links_to_expect_make_a_wider_range_of_precision() -> None:
-    found = [ranges(1000, doubt * 1000, 900, 2000).precision for doubt in (0.01, 0.05, 0.2)]
-    widths = [each.high - each.low for each in found]
+    found = [estimates(np.full(1000, 1 - doubt), told(1000, 0, 900, 2000)) for doubt in (0.01, 0.05, 0.2)]
+    widths = [width(each.precision) for each in found if each]
     assert widths == sorted(widths) and len(set(widths)) == 3
 
 
-def test_the_less_is_shared_the_wider_recall_and_overlap_range() -> None:
-    found = [ranges(300, 15, 300, smaller) for smaller in (400, 800, 2000, 6000)]
-    recall, overlap = ([width(getattr(each, name)) for each in found] for name in ("recall", "overlap"))
-    assert recall == sorted(recall) and overlap == sorted(overlap)
-    assert recall[0] < 0.25 and recall[-1] > 0.5
+def test_few_right_pairs_make_wider_ranges_of_everything_than_many() -> None:
+    few, many = (shared_objects(np.full(n, 0.8), 0, 0, 4 * n) for n in (50, 5000))
+    assert width(few) / few.value > width(many) / many.value
+    assert caution_of(40) > caution_of(400) > caution_of(4000) > 1
+
+
+@pytest.mark.parametrize(("given_pairs", "found"), [(15, 6), (15, 15), (100, 36), (4, 0)])
+def test_given_pairs_that_come_back_say_how_many_true_pairs_are_candidates(given_pairs: int, found: int) -> None:
+    drawn = np.random.default_rng(0).beta(found + 0.5, given_pairs - found + 0.5, 200_000)
+    share = mutual_share(given_pairs, found)
+    expected = (drawn.mean(), *np.quantile(drawn, [0.05, 0.95]))
+    assert (share.value, share.low, share.high) == pytest.approx(expected, abs=3e-3)
+
+
+def test_without_given_pairs_twice_as_many_objects_may_be_shared_as_there_are_candidates() -> None:
+    nothing, some = (shared_objects(np.full(500, 0.9), *each, 5000) for each in ((0, 0), (100, 97)))
+    assert nothing.high > 1.9 * nothing.value > 1.5 * some.high
+    assert shared_objects(np.zeros(3), 0, 0, 10).range == (0.0, 0.0)
+
+
+def test_nothing_is_estimated_where_the_method_estimates_nothing() -> None:
+    links = Links(np.array([[0, 0]]), np.ones(1), Summary("geh", 5, 5, 1))
+    assert estimate(links) is None
 
 
 def test_the_ranges_in_the_summary_are_those_of_the_links_that_are_kept() -> None:
@@ -51,20 +75,16 @@ def test_the_ranges_in_the_summary_are_those_of_the_links_that_are_kept() -> Non
     assert with_ranges(links.summary, links.probability) == links.summary, "linking has put them there"
     sure = links.at(precision=0.99)
     assert with_ranges(sure.summary, sure.probability) == sure.summary
-    found = estimate(links.at(precision=0.99))
+    found = estimate(sure)
     assert sure.summary.precision_range == (found.precision.low, found.precision.high)
     assert sure.summary.recall_range == (found.recall.low, found.recall.high)
-    assert sure.summary.recall_range[1] < links.summary.recall_range[1]
+    assert sure.summary.overlap_range == links.summary.overlap_range
     none = with_ranges(Summary("geh", 5, 5, 1, overlap_range=(1, 2)), np.ones(1))
     assert none.overlap_range is None
 
 
-def test_links_surer_than_the_default_may_be_wrong_as_often_as_caution_says() -> None:
-    """Of 400 links with 8 expected to be wrong, 3 times as many are no surprise, times the usual error."""
-    sure, usual = np.full(400, 0.98), np.concatenate([np.full(399, 0.981), [0.49]])
-    told = [estimates(each, 900.0, 2000, caution) for each, caution in ((sure, 1.0), (sure, 3.0), (usual, 3.0))]
-    plain, cautious, of_default = (each.precision for each in told if each is not None)
-    assert plain.value == cautious.value and plain.high == cautious.high
-    wrong = 8 + np.hypot(8 * (3 * np.exp(0.5) - 1), 1.645 * np.sqrt(8))
-    assert cautious.low == pytest.approx(1 - wrong / 400, abs=1e-3)
-    assert of_default.low == pytest.approx(plain.low, abs=1e-3)
+@pytest.mark.parametrize("caution", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_caution_that_no_summary_has_does_no_harm(caution: float) -> None:
+    found = estimates(np.full(400, 0.98), told(400, 8, 900.0, 2000, caution=caution))
+    assert 0 <= found.precision.low <= found.precision.value <= found.precision.high <= 1
+    assert found.overlap.low <= 900 <= found.overlap.high <= 2000

@@ -7,7 +7,13 @@ import pytest
 
 from veclink.confidence.decoys import Decoys
 from veclink.confidence.features import Standard
-from veclink.confidence.mixture import Sample, count_among_decoys, first_guess
+from veclink.confidence.logistic import logit
+from veclink.confidence.mixture import Mixture, Sample, first_guess, joined, two_normals, wrong_by_rate
+
+
+def test_the_log_odds_of_new_candidates_follow_from_the_coefficients() -> None:
+    mixture = Mixture(np.empty(0), np.array([0.5, 2.0, -1.0]), np.empty(0))
+    assert mixture.log_odds(np.array([[1.0, 1.0], [0.0, 3.0]])).tolist() == [1.5, -2.5]
 
 
 def test_the_first_guess_rises_from_0_to_1_between_two_quantiles_of_the_score() -> None:
@@ -18,18 +24,44 @@ def test_the_first_guess_rises_from_0_to_1_between_two_quantiles_of_the_score() 
     assert first_guess(np.ones(5)).tolist() == [0.0] * 5
 
 
-def sample_of(places: np.ndarray, decoy_places: np.ndarray, sources: np.ndarray) -> Sample:
-    """Candidates and decoys with one feature; all decoys are of side A."""
-    features, decoy_features = places[:, None], decoy_places[:, None]
-    none = np.empty(0, np.int64)
-    decoys = Decoys("a", sources, sources, sources, len(places)), Decoys("b", none, none, none, len(places))
-    n = float(len(places))
-    return Sample(places, Standard.of(features), features, decoys, decoy_features, n, n)
+def sample_of(n: int, made_of_a: int, made_of_b: int, rows: tuple[float, float]) -> Sample:
+    """n candidates, of which so many make a decoy on either side."""
+    features = np.zeros((n, 1))
+    decoys = [Decoys(side, *[np.arange(made)] * 3, n) for side, made in (("a", made_of_a), ("b", made_of_b))]
+    none = np.zeros((made_of_a + made_of_b, 1))
+    return Sample(np.zeros(n), Standard.of(features), features, (decoys[0], decoys[1]), none, *rows)
 
 
-def test_candidates_that_lie_among_the_decoys_are_counted_as_wrong() -> None:
+def test_rows_without_a_partner_end_in_wrong_pairs_as_often_as_decoys_are_made() -> None:
+    sample = sample_of(970, 194, 194, (2000.0, 2000.0))  # a fifth of the removals made one, 1,000 rows have no partner
+    assert wrong_by_rate(sample, np.ones(970)) == pytest.approx(0.2 * 1000)
+
+
+def test_a_side_whose_other_rows_are_of_another_kind_counts_too_many_and_hardly_matters() -> None:
+    sample = sample_of(970, 19, 485, (2000.0, 2000.0))  # 20 by A, 500 by B
+    assert 20 < wrong_by_rate(sample, np.ones(970)) < 40
+
+
+def test_two_counts_are_joined_as_the_mean_of_their_log_odds() -> None:
+    assert joined(1000, 200, 800, None) == pytest.approx(500)
+    both = logit(joined(1000, 100, 300, None) / 1000)
+    assert both == pytest.approx((logit(0.1) + logit(0.3)) / 2)
+
+
+@pytest.mark.parametrize(("apart", "wrong"), [(2.9, 500), (3.6, 50)])
+def test_components_that_stand_clearly_apart_are_counted_instead(apart: float, wrong: float) -> None:
+    assert joined(1000, 200, 800, (50.0, apart)) == pytest.approx(wrong)
+    assert joined(99, 20, 79, (5.0, apart)) == pytest.approx(49.5, abs=0.5), "of few, chance makes components"
+
+
+def test_some_candidates_are_always_right_and_some_wrong() -> None:
+    assert joined(1000, 0, -5, None) == pytest.approx(20)
+    assert joined(1000, 2000, 1000, None) == pytest.approx(980)
+
+
+@pytest.mark.parametrize(("n_wrong", "n_right"), [(300, 700), (30, 970), (800, 200)])
+def test_two_components_that_stand_apart_are_counted_from_a_poor_beginning(n_wrong: int, n_right: int) -> None:
     rng = np.random.default_rng(0)
-    places = np.r_[rng.normal(6, 1, 700), rng.normal(0, 1, 300)]
-    probability = np.r_[np.ones(700), np.zeros(300)]
-    sample = sample_of(places, rng.normal(0, 1, 700), np.arange(700))
-    assert count_among_decoys(sample, np.array([0.0, 1.0]), probability) == pytest.approx(300, rel=0.15)
+    log_odds = np.r_[rng.normal(-3, 1, n_wrong), rng.normal(3, 1, n_right)]
+    wrong, apart = two_normals(log_odds, 1 / (1 + np.exp(-(log_odds - 1))))
+    assert wrong == pytest.approx(n_wrong, rel=0.1) and apart > 5

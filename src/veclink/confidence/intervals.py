@@ -1,20 +1,15 @@
 """How far the estimates may be off: ranges around precision, recall and overlap, for the links above any threshold.
 
-The probabilities expect W = Σ(1 − p) wrong links of n. How far that is off depends most on the share s of the smaller
-collection that seems to be in the other: where little is shared, the linker counts too many wrong links and too few
-shared objects. In trials on real vectors nine of ten lay, up to what chance brings about, within
+One number is uncertain above all: how many of the judged pairs are right. The log odds of their share are taken to be
+off by a standard deviation of
 
-    true wrong links / W           exp(−1 − 0.25/s − 4/√o)    to  exp(0.5 + 4/√o)
-    true recall / estimate         exp(0.15 − 0.10/s − 3/√o)  to  exp(0.06)
-    true overlap / estimate        exp(−0.09 − 3/√o)          to  exp(0.11/s − 0.12 + 3/√o)
+    σ = √(0.35² + 10²/R)
 
-with o the estimated overlap: few links make poor maps, and all errors are larger. Of links that are surer than the
-default threshold asks for, up to `caution` times as many are wrong (exp(0.5 + log caution) instead, where that is
-more): probabilities are least known where they are highest, and most so where many of the judged pairs are wrong.
-
-The numbers (`constants`) were chosen on `span.json` and `intervals.json` of bench/results, those with o and those of
-sure links on the half `choose` of `veclink bench real`. How often they hold is what
-`veclink bench real --table` prints.
+where R of them seem to be right: few links make poor maps. All else follows from it. `caution` is e^{1.645·σ}: nine
+times in ten there are at most so many times as many wrong links as the probabilities expect, and `Links.at` counts that
+many for a wanted precision. How many objects are shared depends on a second share, that of the true pairs which are
+mutual candidates: given pairs that are left out of every map, and come back or do not, are draws from it. Without given
+pairs it may be anything that was seen between two models and two ways of writing.
 """
 
 from __future__ import annotations
@@ -23,22 +18,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.confidence.constants import (
-    FALSE_DISCOVERY_INFLATION,
-    FEW_LINKS_COUNT_ERROR,
-    FEW_LINKS_SHARE_ERROR,
-    FEWER_SHARED,
-    FEWER_WRONG,
-    HIGHER_RECALL,
-    LOWER_RECALL,
-    MIN_SPREAD,
-    MORE_SHARED,
-    MORE_WRONG,
-    NORMAL_90,
-    SMALLEST_SHARE,
-    SURER,
-)
+from veclink.confidence.constants import COUNT_ERROR, FEW_RIGHT_ERROR, LEAST_MUTUAL_SHARE, MUTUAL_SHARE, NORMAL_90
+from veclink.confidence.logistic import logit, sigmoid
 from veclink.data.links import Links
+from veclink.data.summary import Summary
+
+MOST_CAUTION = 100.0  # no sound summary says more
 
 
 @dataclass(frozen=True)
@@ -64,45 +49,45 @@ class Estimates:
     overlap: Interval
 
 
-@dataclass(frozen=True)
-class Spread:
-    """How far off the estimates may be, in logarithms, where so many objects seem to be in both collections.
+def caution_of(right: float) -> float:
+    """How many times as many wrong links there may be as the probabilities expect, where so many pairs seem right."""
+    return float(np.exp(NORMAL_90 * np.hypot(COUNT_ERROR, FEW_RIGHT_ERROR / np.sqrt(max(right, 1.0)))))
 
-    Attributes
-    ----------
-    fewer_wrong, more_wrong, lower_recall, higher_recall, fewer_shared, more_shared : float
-        exp(±spread) bounds the ratio of the truth and the estimate.
-    chance : float
-        Standard deviations of what chance brings about on top.
+
+def mutual_share(given: int, found: int) -> Interval:
+    """Which share of the true pairs are mutual candidates, by how many of the given ones come back when left out.
+
+    The posterior of a binomial share under Jeffreys' prior; without given pairs, what is usual for one corpus.
     """
+    if not given:
+        return Interval(MUTUAL_SHARE, LEAST_MUTUAL_SHARE, 1.0)
+    # Beta(found + ½, given − found + ½), as the density of t where the share is sin² t
+    t = np.linspace(0.0, np.pi / 2, 4001)[1:-1]
+    log_density = 2 * found * np.log(np.sin(t)) + 2 * (given - found) * np.log(np.cos(t))
+    below = np.cumsum(np.exp(log_density - log_density.max()))
+    low, high = np.interp((0.05, 0.95), below / below[-1], np.sin(t) ** 2)
+    return Interval((found + 0.5) / (given + 1), float(low), float(high))
 
-    fewer_wrong: float
-    more_wrong: float
-    lower_recall: float
-    higher_recall: float
-    fewer_shared: float
-    more_shared: float
-    chance: float = NORMAL_90
 
-    @classmethod
-    def at(cls, overlap: float, smaller: int, caution: float = 1.0) -> Spread:
-        """Where so many objects seem to be in both collections, of which the smaller has so many rows.
+def shared_objects(probability: np.ndarray, given: int, found: int, smaller: int) -> Interval:
+    """How many objects are in both collections, of which the smaller has so many rows.
 
-        caution: of links surer than the default threshold asks for, that of their summary.
-        """
-        share = overlap / max(smaller, 1)
-        more_of_surer = np.log(np.clip(np.nan_to_num(caution), 1.0, 1 + FALSE_DISCOVERY_INFLATION))
-        scarcity = 1 / np.sqrt(max(overlap, 1.0))
-        of_counts = FEW_LINKS_COUNT_ERROR * scarcity
-        of_shares = FEW_LINKS_SHARE_ERROR * scarcity
-        return cls(
-            fewer_wrong=_by_share(FEWER_WRONG, share) + of_counts,
-            more_wrong=MORE_WRONG + max(of_counts, float(more_of_surer)),
-            lower_recall=_by_share(LOWER_RECALL, share) + of_shares,
-            higher_recall=HIGHER_RECALL,
-            fewer_shared=FEWER_SHARED + of_shares,
-            more_shared=_by_share(MORE_SHARED, share) + of_shares,
-        )
+    Parameters
+    ----------
+    probability : (n,)
+        Of all mutual candidates.
+    given, found : int
+        Given pairs, and how many of them are candidates when they are left out.
+    """
+    n, right = len(probability), float(probability.sum())
+    if not right > 0:
+        return Interval(0.0, 0.0, 0.0)
+    share, error = mutual_share(given, found), np.log(caution_of(right))
+    least, most = (n * float(sigmoid(logit(right / n) + shift)) for shift in (-error, error))
+    value = right / share.value
+    low = value * np.exp(-np.hypot(np.log(right / least), np.log(share.high / share.value)))
+    high = value * np.exp(np.hypot(np.log(most / right), np.log(share.value / share.low)))
+    return Interval(min(value, smaller), min(float(low), smaller), min(float(high), smaller))
 
 
 def estimate(links: Links) -> Estimates | None:
@@ -110,101 +95,41 @@ def estimate(links: Links) -> Estimates | None:
     summary = links.summary
     if summary.precision is None or summary.recall is None:
         return None
-    smaller = min(summary.n_a, summary.n_b)
-    return estimates(links.probability, summary.overlap, smaller, summary.caution)
+    return estimates(links.probability, summary)
 
 
-def estimates(
-    probability: np.ndarray,
-    overlap: float | None,
-    smaller: int,
-    caution: float = 1.0,
-) -> Estimates | None:
+def estimates(probability: np.ndarray, summary: Summary) -> Estimates | None:
     """The estimates for links with these probabilities (n,); None where there are no links, or no overlap is known.
 
-    overlap: how many objects the collections seem to share; smaller: rows of the smaller collection; caution: that of
-    the links' summary.
+    summary: of the run that they are from, for its overlap and its caution.
     """
     n = len(probability)
-    if not n or overlap is None or overlap <= 0:
+    if not n or not summary.overlap:
         return None
-    expected_wrong = n - float(probability.sum())
-    needed = caution if probability.min() > SURER else 1.0
-    return ranges(n, expected_wrong, float(overlap), smaller, needed)
-
-
-def ranges(n: int, expected_wrong: float, overlap: float, smaller: int, caution: float = 1.0) -> Estimates:
-    """The estimates for n links.
-
-    Parameters
-    ----------
-    n : int
-    expected_wrong : float
-        How many of the links the probabilities expect to be wrong.
-    overlap : float
-        How many objects the collections seem to share.
-    smaller : int
-        Rows of the smaller collection.
-    caution : float
-        Of links surer than the default threshold asks for, that of their summary.
-    """
-    wrong = wrong_links(expected_wrong, n, Spread.at(overlap, smaller, caution))
-    precision = Interval(
-        1 - wrong.value / n,
-        1 - wrong.high / n,
-        1 - wrong.low / n,
+    right = float(probability.sum())
+    wrong = wrong_links(n - right, n, summary.caution)
+    overlap = _overlap(summary)
+    recall = Interval(
+        min(1.0, right / overlap.value),
+        min(1.0, (n - wrong.high) / max(overlap.high, 1e-9)),
+        min(1.0, (n - wrong.low) / max(overlap.low, 1e-9)),
     )
-    return Estimates(
-        precision,
-        recall=found_share(n - expected_wrong, overlap, smaller),
-        overlap=shared_objects(overlap, smaller),
-    )
+    return Estimates(Interval(1 - wrong.value / n, 1 - wrong.high / n, 1 - wrong.low / n), recall, overlap)
 
 
-def wrong_links(expected: float, n: int, spread: Spread) -> Interval:
+def wrong_links(expected: float, n: int, caution: float) -> Interval:
     """How many of n links are wrong, when the probabilities expect so many."""
-    chance = spread.chance * np.sqrt(max(expected, 0.0))
-    fewer = expected * (1 - np.exp(-spread.fewer_wrong))
-    more = expected * (np.exp(spread.more_wrong) - 1)
-    low = expected - _together(fewer, chance)
-    high = expected + _together(more, chance)
-    return Interval(
-        expected,
-        float(np.clip(low, 0, n)),
-        float(np.clip(high, 0, n)),
-    )
+    factor = float(np.clip(np.nan_to_num(caution), 1.0, MOST_CAUTION))
+    chance = NORMAL_90 * np.sqrt(max(expected, 0.0))
+    low = expected - np.hypot(expected * (1 - 1 / factor), chance)
+    high = expected + np.hypot(expected * (factor - 1), chance)
+    return Interval(expected, float(np.clip(low, 0, n)), float(np.clip(high, 0, n)))
 
 
-def found_share(right: float, overlap: float, smaller: int) -> Interval:
-    """Recall: how large a part so many right links are of the shared objects."""
-    spread = Spread.at(overlap, smaller)
-    value = min(1.0, right / overlap)
-    chance = spread.chance * np.sqrt((1 - value) / max(right, 1.0))
-    low = value * np.exp(-_together(spread.lower_recall, chance))
-    high = value * np.exp(_together(spread.higher_recall, chance))
-    return Interval(value, float(low), float(min(1.0, high)))
-
-
-def shared_objects(overlap: float, smaller: int) -> Interval:
-    """How many objects are in both collections, of which the smaller has so many rows."""
-    spread = Spread.at(overlap, smaller)
-    chance = spread.chance / (2 * np.sqrt(max(overlap, 1.0)))
-    low = overlap * np.exp(-_together(spread.fewer_shared, chance))
-    high = overlap * np.exp(_together(spread.more_shared, chance))
-    return Interval(
-        overlap,
-        float(low),
-        float(max(overlap, min(high, smaller))),
-    )
-
-
-def _by_share(line: tuple[float, float], share: float) -> float:
-    """slope/share + start: how far off, in logarithms, an estimate may be at this share."""
-    slope, start = line
-    known_share = max(share, SMALLEST_SHARE)
-    return max(MIN_SPREAD, slope / known_share + start)
-
-
-def _together(error: float, chance: float) -> float:
-    """What two independent causes come to."""
-    return float(np.hypot(error, chance))
+def _overlap(summary: Summary) -> Interval:
+    """That of a run; of files of 0.1, and of new rows, only as much is known as caution says."""
+    value = float(summary.overlap or 0.0)
+    factor = float(np.clip(np.nan_to_num(summary.caution), 1.0, MOST_CAUTION))
+    most = max(value, min(summary.n_a, summary.n_b))
+    low, high = summary.overlap_range or (value / factor, min(value * factor, most))
+    return Interval(value, min(low, value), max(high, value))

@@ -1,39 +1,27 @@
 """The mixture: which share of the mutual candidates is right, and how likely each is, without labels.
 
 A logistic regression separates the candidates from decoys; its output weighs the candidates for the next one, until
-nothing moves (expectation–maximisation). The number of wrong candidates comes from the regression itself and,
-independently, from the decoys' rate; the two counts are weighed by their errors. The first is the better one where many
-links are right, and gives way where few are. Where right and wrong ones stand clearly apart, a third count, by the
-shape of the log odds alone (`bimodal`), corrects both. And where many are right, a fourth one has half the say: how
-many candidates lie where most decoys do (`count_among_decoys`). Where few are right, the log odds are drawn together in
-the end: a regression that teaches itself is too sure of what it found. And of few candidates too many are counted as
-right where under 70 % are, and too few above, which is mended last.
+nothing moves (expectation–maximisation). How many candidates are wrong is counted twice, by the regression and by the
+rate at which rows without a partner end in a wrong pair; the mean of the two counts is taken, as log odds. Where right
+and wrong ones stand clearly apart, they are counted as two normal components instead.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.confidence.bimodal import Bimodal, bimodal
 from veclink.confidence.constants import (
-    DECOY_RATE_INFLATION,
-    FEW_CANDIDATES,
     FIRST_GUESS_QUANTILES,
+    LEAST_VARIANCE,
     MAX_ROUNDS,
+    MIN_CANDIDATES_FOR_NORMALS,
     MIN_WRONG_SHARE,
     MIXTURE_CONVERGED,
-    MOST_DECOYS,
     MUTUAL_SHARE,
+    NORMALS_APART,
     OWN_DOUBT_SHARE,
-    RATE_ERROR,
-    REGRESSION_ERROR,
-    RIGHT_OF_FEW,
-    SAY_OF_DECOYS,
-    SHARES_OF_SAY,
-    TEMPERATURE,
-    UNDAMPED_ROUNDS,
 )
 from veclink.confidence.decoys import Decoys
 from veclink.confidence.features import Standard
@@ -85,7 +73,7 @@ class Mixture:
     probability : (n,) float64
         That each candidate is right.
     coefficients : (1 + f,) float64
-        Of the last regression, the intercept first, tempered.
+        Of the last regression, the intercept first.
     decoy_weight : (d,) float64
         How much each decoy counted in it.
     """
@@ -99,86 +87,80 @@ class Mixture:
         return self.coefficients[0] + features @ self.coefficients[1:]
 
 
-@dataclass(frozen=True)
-class WrongCount:
-    """How many candidates are wrong by the decoys' rate, and how far to trust that against the regression's count.
-
-    shape: what the shape of the log odds says.
-    """
-
-    by_rate: float
-    trust: float
-    n_candidates: int
-    shape: Bimodal
-
-    def mixed(self, by_regression: float, among_decoys: float | None) -> float:
-        """All counts in one; some are always wrong, and some right.
-
-        among_decoys: `count_among_decoys`; None where there is none, as before the first regression.
-        """
-        count = self.trust * self.by_rate + (1 - self.trust) * by_regression
-        count = _between(count, self.shape.wrong, self.shape.weight(count))
-        if among_decoys is not None:
-            count = _between(count, among_decoys, self._say_of_decoys(among_decoys))
-        least = MIN_WRONG_SHARE * self.n_candidates
-        most = (1 - MIN_WRONG_SHARE) * self.n_candidates
-        return float(np.clip(count, least, most))
-
-    def _say_of_decoys(self, among_decoys: float) -> float:
-        """The weight of the count among the decoys: none where it says that few candidates are right."""
-        share_right = 1 - among_decoys / self.n_candidates
-        low, high = SHARES_OF_SAY
-        return SAY_OF_DECOYS * float(np.clip((share_right - low) / (high - low), 0.0, 1.0))
-
-
 def fit_mixture(sample: Sample) -> Mixture:
     """Probabilities of the candidates by expectation–maximisation."""
     n = len(sample)
     probability = first_guess(sample.score)
-    right_by_regression = probability.sum()
-    among_decoys = None
-    for done in range(MAX_ROUNDS):
-        count = wrong_count(sample, probability)
+    by_regression = n - float(probability.sum())
+    log_odds = None
+    for _ in range(MAX_ROUNDS):
+        by_rate = wrong_by_rate(sample, probability)
+        normals = None if log_odds is None else two_normals(log_odds, probability)
         decoy_weight = sample.decoy_weights(probability)
-        wrong = count.mixed(n - right_by_regression, among_decoys)
+        wrong = joined(n, by_rate, by_regression, normals)
         coefficients = _regression(sample, probability, decoy_weight, wrong)
         log_odds = coefficients[0] + sample.features @ coefficients[1:]
-        among_decoys = count_among_decoys(sample, coefficients, probability)
-        right_by_regression = sigmoid(log_odds).sum()
-        wrong = count.mixed(n - right_by_regression, among_decoys)
-        fresh = with_total(log_odds, n - wrong)
+        by_regression = n - float(sigmoid(log_odds).sum())
+        fresh = with_total(log_odds, n - joined(n, by_rate, by_regression, normals))
         moved = np.abs(fresh - probability).mean()
-        if done < UNDAMPED_ROUNDS:
-            probability = fresh
-        else:
-            probability = 0.5 * (fresh + probability)
+        probability = fresh
         if moved < MIXTURE_CONVERGED:
             break
-    return _recounted(_tempered(Mixture(probability, coefficients, decoy_weight)))
+    return Mixture(probability, coefficients, decoy_weight)
 
 
-def _tempered(mixture: Mixture) -> Mixture:
-    """The mixture with log odds drawn together where few candidates are right; as many are right as before."""
-    probability = mixture.probability
-    least, by_share = TEMPERATURE
-    temper = min(1.0, least + by_share * float(probability.mean()))
-    log_odds = temper * logit(probability)
-    return Mixture(
-        with_total(log_odds, float(probability.sum())),
-        temper * mixture.coefficients,
-        mixture.decoy_weight,
+def wrong_by_rate(sample: Sample, probability: np.ndarray) -> float:
+    """How many candidates are wrong: of the rows without a partner as many as the decoys' rate says, on either side.
+
+    Both sides count the same pairs, and each counts too many where its rows without a partner are of another kind than
+    those that decoys are made of. The harmonic mean is near the smaller count.
+    """
+    most_right = (1 - MIN_WRONG_SHARE) * MUTUAL_SHARE * min(sample.n_a, sample.n_b)
+    shared = min(float(probability.sum()), most_right) / MUTUAL_SHARE
+    of_a, of_b = (
+        (rows - shared) * decoys.rate(probability)
+        for rows, decoys in zip((sample.n_a, sample.n_b), sample.decoys, strict=True)
     )
+    return 2 * of_a * of_b / max(of_a + of_b, 1e-9)
 
 
-def _recounted(mixture: Mixture) -> Mixture:
-    """The mixture with another share of right candidates where there are few: less below 70 %, more above."""
-    probability = mixture.probability
-    n = len(probability)
-    share = logit(probability.mean(), least=MIN_WRONG_SHARE)
-    start, slope = RIGHT_OF_FEW
-    moved = share + np.exp(-n / FEW_CANDIDATES) * (start + slope * share)
-    total = n * float(sigmoid(moved))
-    return replace(mixture, probability=with_total(logit(probability), total))
+def joined(n: int, by_rate: float, by_regression: float, normals: tuple[float, float] | None) -> float:
+    """How many of n candidates are wrong: the mean of the counts, as log odds.
+
+    Where two normal components of the log odds stand clearly apart (`two_normals`), their count is the surest: rows
+    without a partner may be of another kind on both sides, which no decoy shows.
+    """
+    rate, regression = (logit(count / n, least=MIN_WRONG_SHARE) for count in (by_rate, by_regression))
+    mean = (rate + regression) / 2
+    if normals is not None and n >= MIN_CANDIDATES_FOR_NORMALS:
+        wrong, apart = normals
+        overlapping, clear = NORMALS_APART
+        trust = np.clip((apart - overlapping) / (clear - overlapping), 0.0, 1.0)
+        mean += trust * (logit(wrong / n, least=MIN_WRONG_SHARE) - mean)
+    return n * float(sigmoid(mean))
+
+
+def two_normals(log_odds: np.ndarray, upper: np.ndarray) -> tuple[float, float]:
+    """How many of the values (n,) are in the lower of two normal components, and how far apart these are (d′).
+
+    upper: (n,) the probability that each is in the upper one, to begin with.
+    """
+    for _ in range(MAX_ROUNDS):
+        shares = np.stack([1 - upper, upper])
+        totals = shares.sum(axis=1) + 1e-6
+        means = shares @ log_odds / totals
+        gaps = log_odds - means[:, None]
+        variances = (shares * gaps**2).sum(axis=1) / totals + LEAST_VARIANCE
+        density = np.log(totals / np.sqrt(variances))[:, None] - gaps**2 / (2 * variances[:, None])
+        fresh = sigmoid(density[1] - density[0])
+        # beyond the means never more likely of the other component
+        fresh = np.where(log_odds > means[1], np.maximum(fresh, 0.5), fresh)
+        fresh = np.where(log_odds < means[0], np.minimum(fresh, 0.5), fresh)
+        moved = np.abs(fresh - upper).max()
+        upper = fresh
+        if moved < MIXTURE_CONVERGED:
+            break
+    return float((1 - upper).sum()), float((means[1] - means[0]) / np.sqrt(variances.mean()))
 
 
 def first_guess(score: np.ndarray) -> np.ndarray:
@@ -186,84 +168,6 @@ def first_guess(score: np.ndarray) -> np.ndarray:
     low, high = np.quantile(score, FIRST_GUESS_QUANTILES)
     width = max(float(high - low), 1e-9)
     return np.clip((score - low) / width, 0.0, 1.0) ** 2
-
-
-def wrong_count(sample: Sample, probability: np.ndarray) -> WrongCount:
-    """How many candidates are wrong: of the rows without a partner, as many as the decoys' rate says.
-
-    The rate is inflated by the share of wrong candidates, see DECOY_RATE_INFLATION.
-    """
-    n = len(sample)
-    smaller = min(sample.n_a, sample.n_b)
-    most_right = (1 - MIN_WRONG_SHARE) * MUTUAL_SHARE * smaller
-    right = min(probability.sum(), most_right)
-    shared = right / MUTUAL_SHARE
-    alone_a = sample.n_a - shared
-    alone_b = sample.n_b - shared
-    rate_a, rate_b = (decoys.rate(probability) for decoys in sample.decoys)
-    inflation = 1 + DECOY_RATE_INFLATION * (1 - right / n)
-    by_rate = 0.5 * (alone_a * rate_a + alone_b * rate_b) * inflation
-    trust = _trust(
-        rate=0.5 * (rate_a + rate_b),
-        right=right,
-        wrong=n - right,
-        alone=0.5 * (alone_a + alone_b),
-    )
-    return WrongCount(by_rate, trust, n, bimodal(probability))
-
-
-def count_among_decoys(
-    sample: Sample,
-    coefficients: np.ndarray,
-    probability: np.ndarray,
-) -> float | None:
-    """How many candidates are wrong by where the decoys lie; None where there are too few decoys to say.
-
-    Below the log odds that MOST_DECOYS of the decoys do not reach, right candidates are rare: what lies there is that
-    share of the wrong ones. A decoy counts by how likely the link is right that it was made of: decoys of wrong links
-    lie too low.
-
-    Parameters
-    ----------
-    sample : Sample
-    coefficients : (1 + f,) float64
-        Of the regression that places candidates and decoys.
-    probability : (n,) float64
-        Of the candidates.
-    """
-    sources = np.concatenate([decoys.source for decoys in sample.decoys])
-    weight = probability[sources]
-    if not weight.sum() > 0:
-        return None
-    place = sample.decoy_features @ coefficients[1:]
-    order = np.argsort(place)
-    reached = np.cumsum(weight[order]) / weight.sum()
-    at = min(int(np.searchsorted(reached, MOST_DECOYS)), len(order) - 1)
-    bound = place[order[at]]
-    decoys_below = float(weight[place < bound].sum() / weight.sum())
-    if decoys_below < MIN_WRONG_SHARE:
-        return None
-    candidates_below = np.count_nonzero(sample.features @ coefficients[1:] < bound)
-    return candidates_below / decoys_below
-
-
-def _between(count: float, other: float, weight: float) -> float:
-    """The geometric mean of two counts, of which the other has this weight."""
-    return max(count, 1.0) ** (1 - weight) * max(other, 1.0) ** weight
-
-
-def _trust(rate: float, right: float, wrong: float, alone: float) -> float:
-    """Weight of the count by the decoys' rate against the regression's count, from the errors of both."""
-    rate = np.clip(rate, MIN_WRONG_SHARE, 1 - MIN_WRONG_SHARE)
-    # Two decoys at most are made of each right link: that many draws, with this relative variance.
-    sampling = (1 - rate) / (rate * max(2 * right, 1.0))
-    error_by_rate = alone * rate * np.sqrt(sampling + RATE_ERROR**2)
-    of_right, of_wrong = REGRESSION_ERROR
-    error_by_regression = min(
-        of_right * max(right, 1.0),
-        of_wrong * max(wrong, 1.0),
-    )
-    return float(1 / (1 + (error_by_rate / error_by_regression) ** 2))
 
 
 def _regression(

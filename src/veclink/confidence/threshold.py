@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.confidence.constants import FALSE_DISCOVERY_INFLATION
 from veclink.data.links import Links
 
 TABLED_PRECISIONS = (0.99, 0.95, 0.90)
@@ -48,14 +47,3 @@ def expected_f1(probability: np.ndarray, overlap: float) -> np.ndarray:
     kept = np.arange(1, len(probability) + 1)
     return 2 * np.cumsum(probability) / (kept + max(overlap, 1.0))
 
-
-def false_discovery_inflation(probability: np.ndarray) -> float:
-    """How many wrong links to count for each that the probabilities expect, where a precision is to be kept.
-
-    probability: (n,) of all calibrated pairs. The more of them look wrong, the larger: from 1 to
-    1 + FALSE_DISCOVERY_INFLATION. `Links.at` uses it; summaries and files call it `caution`.
-    """
-    if not len(probability):
-        return 1.0
-    doubt = float(1 - probability.mean())
-    return 1 + FALSE_DISCOVERY_INFLATION * doubt

@@ -54,8 +54,7 @@ class Summary(Told):
         The version of the calibration that verdict, reasons and estimates follow from
         (`confidence.constants.CALIBRATION_VERSION`); None in files that were written before there was one.
     caution : float
-        The false-discovery inflation: how many wrong links `Links.at` counts for each that the probabilities expect
-        (`confidence.threshold`). It keeps the name that files have for it.
+        How many wrong links `Links.at` counts for each that the probabilities expect (`confidence.intervals`).
     copies : (int, int)
         Rows of A and of B that stand for the same object as another row of their side, and were linked with it.
     agreement : Agreement or None
@@ -240,10 +239,9 @@ def with_ranges(summary: Summary, probability: np.ndarray) -> Summary:
 
     Where there are no links, the range of the overlap stays: it is one of the collections.
     """
-    smaller = min(summary.n_a, summary.n_b)
     from veclink.confidence.intervals import estimates
 
-    known = estimates(probability, summary.overlap, smaller, summary.caution)
+    known = estimates(probability, summary)
     if known is None:
         of_overlap = summary.overlap_range if summary.overlap else None
         return replace(summary, precision_range=None, recall_range=None, overlap_range=of_overlap)

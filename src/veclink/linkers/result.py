@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from veclink.confidence.constants import CALIBRATION_VERSION
-from veclink.confidence.threshold import false_discovery_inflation
+from veclink.confidence.intervals import caution_of
 from veclink.data.links import Links
 from veclink.data.summary import Summary, shares
 from veclink.geometry.clouds import Cloud
@@ -36,6 +36,8 @@ class Decision:
         How many of the pairs are links.
     overlap : float, optional
         Estimated number of shared objects; None where the method estimates nothing.
+    overlap_range : (float, float), optional
+        The range of that number.
     outlier_seeds : ndarray of shape (w,)
         Positions of the given pairs that look wrong.
     rounds : int
@@ -51,6 +53,7 @@ class Decision:
     evidence: dict[str, np.ndarray] = field(default_factory=dict)
     kept: int = 0
     overlap: float | None = None
+    overlap_range: tuple[float, float] | None = None
     outlier_seeds: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     rounds: int = 0
     trace: dict[str, Any] = field(default_factory=dict)
@@ -130,19 +133,20 @@ class _Making:
         )
 
     def _estimates(self, count: int) -> dict[str, Any]:
-        """Precision, recall and overlap of the first so many pairs, and the inflation that `Links.at` uses."""
+        """Precision, recall and overlap of the first so many pairs, and the caution that `Links.at` uses."""
         overlap, probability = self.decision.overlap, self.decision.probability
         if overlap is None or not len(probability):
             return {}
-        inflation = false_discovery_inflation(probability)
+        caution = caution_of(float(probability.sum()))
         if not count:
-            return {"caution": inflation}
+            return {"caution": caution}
         precision, recall = shares(probability[:count], overlap)
         return {
             "precision": precision,
             "recall": recall,
             "overlap": overlap,
-            "caution": inflation,
+            "overlap_range": self.decision.overlap_range,
+            "caution": caution,
         }
 
     def _wrong_seeds(self) -> tuple[tuple[int, int], ...]:

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from veclink.confidence import evidence as registry
-from veclink.confidence.constants import SURER
+from veclink.confidence.constants import NORMAL_90
 from veclink.confidence.explanations import SURE, in_words, typical
-from veclink.confidence.intervals import Spread, estimate, estimates
+from veclink.confidence.intervals import estimate, estimates
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.pairs import pair_keys, score
@@ -197,7 +197,7 @@ def _curve(links: Links, source: Links) -> list[tuple[float, int, Any]]:
     summary, rows = links.summary, []
     for wanted in (0.99, 0.95, 0.9, 0.8, 0.5, 0.2):
         sure = source.probability[source.probability >= wanted]
-        told = estimates(sure, summary.overlap or 1.0, min(summary.n_a, summary.n_b), summary.caution)
+        told = estimates(sure, summary)
         if told is not None:
             rows.append((wanted, len(sure), told))
     return rows
@@ -253,19 +253,13 @@ def _packed(
 
 def _facts(links: Links, mapped: Mapped | None) -> dict[str, Any]:
     summary, trace = links.summary, links.trace
-    smaller = min(summary.n_a, summary.n_b)
-    spread, of_surer = (Spread.at(summary.overlap or 0.0, smaller, caution) for caution in (1.0, summary.caution))
     return {
         "kept": len(links),
         "overlap": summary.overlap,
         "estimated": summary.precision is not None,
         "caution": summary.caution,
-        "spread": {
-            "wrong": [spread.fewer_wrong, spread.more_wrong, of_surer.more_wrong],
-            "found": [spread.lower_recall, spread.higher_recall],
-            "chance": spread.chance,
-            "surer": SURER,
-        },
+        "shared": summary.overlap_range,
+        "chance": NORMAL_90,
         "close": CLOSE,
         "sure": SURE,
         "unlinked": None if mapped is None else mapped.unlinked,

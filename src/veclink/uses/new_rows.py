@@ -24,8 +24,9 @@ from veclink.confidence.evidence import (
     score_evidence,
 )
 from veclink.confidence.features import candidate_pairs
+from veclink.confidence.intervals import caution_of
 from veclink.confidence.logistic import logit, sigmoid
-from veclink.confidence.threshold import best_threshold, false_discovery_inflation
+from veclink.confidence.threshold import best_threshold
 from veclink.data.links import Links
 from veclink.data.links_files import row_evidence
 from veclink.data.pairs import lookup
@@ -386,7 +387,7 @@ def as_links(known: Links, knowledge: Knowledge, side: int, judged: Judged) -> L
         verdict=known.summary.verdict,
         reasons=account.reasons,
         copies=_a_and_b(side, account.copies, 0),
-        caution=false_discovery_inflation(np.concatenate([every.probability, probability])),
+        caution=caution_of(float(every.probability.sum() + probability.sum())),
         calibration=CALIBRATION_VERSION,
     )
     pairs = np.column_stack(_a_and_b(side, rows, partner))

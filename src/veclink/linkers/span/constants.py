@@ -272,10 +272,3 @@ MANY_LINKS: Final = 300
 
 # Links near a pair are looked for among the candidates that are more likely than not, or so many of the likeliest.
 MIN_NEARBY_LINKS: Final = 60
-
-# So many given pairs is the usual share of true pairs that are mutual candidates (MUTUAL_SHARE) worth beside those that
-# were given and left out, when what is shared is counted. Chosen among 5, 15 and 30 on 89 runs over scifact, reddit and
-# movies, 15 seeds each: of few rows, half of 600 and all of 150 among thousands, 82, 85 and 67 % of the seeds came out,
-# and 84, 88 and 62 % of all true pairs; the estimated recall was 12, 8 and 32 points high and is 2, 0 and 12. On 34
-# runs of other corpora 8, 18 and 48 became 0, 5 and 18 (calibration_counts.json of the results).
-MUTUAL_PRIOR: Final = 5

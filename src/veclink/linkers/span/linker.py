@@ -16,7 +16,7 @@ from veclink.backends.cloud_pair import CloudPair
 from veclink.confidence import intervals
 from veclink.confidence.calibration import Calibrated, best_threshold, calibrate, recounted
 from veclink.confidence.candidates import Candidates, crossfit
-from veclink.confidence.constants import FULL_FOLDS, MUTUAL_SHARE
+from veclink.confidence.constants import FULL_FOLDS
 from veclink.confidence.evidence import neighbourhood_features
 from veclink.data.pairs import sharing_no_row
 from veclink.data.summary import heeding_range
@@ -176,14 +176,16 @@ def decide(task: SpanTask, estimated: Estimated) -> Decision:
     )
     kept = len(ranked.pairs)
     shown = scoring.nearby_links(grown.links, task.rng) if clouds.large else grown.links
+    shared = _shared(task, estimated)
     if options.thresholded:
-        kept = best_threshold(ranked.probability, calibrated.overlap)
-    overlap = _told_overlap(task, estimated)
-    told = intervals.estimates(ranked.probability[:kept], overlap, min(clouds.n_a, clouds.n_b))
-    if options.calibrated and told is not None:
-        if bootstrap.anchored and told.precision.value < MAPPED_LEAST_PRECISION:
+        kept = best_threshold(ranked.probability, shared.value)
+    if options.calibrated and kept:
+        expected = kept - float(ranked.probability[:kept].sum())
+        if bootstrap.anchored and expected > (1 - MAPPED_LEAST_PRECISION) * kept:
             return _without_links(Verdict(NOT_LINKABLE, (*verdict.reasons, NOTHING_CERTAIN)), estimated)
-        verdict = Verdict(*heeding_range(verdict.name, verdict.reasons, told.precision.low))
+        caution = intervals.caution_of(float(ranked.probability.sum()))
+        wrong = intervals.wrong_links(expected, kept, caution)
+        verdict = Verdict(*heeding_range(verdict.name, verdict.reasons, 1 - wrong.high / kept))
     return Decision(
         "span",
         verdict,
@@ -198,7 +200,8 @@ def decide(task: SpanTask, estimated: Estimated) -> Decision:
             shown,
         ),
         kept=kept,
-        overlap=overlap,
+        overlap=shared.value,
+        overlap_range=shared.range,
         outlier_seeds=bootstrap.outlier_seeds,
         rounds=rounds,
     )
@@ -266,12 +269,13 @@ def _without_links(verdict: Verdict, estimated: Estimated) -> Decision:
     )
 
 
-def _told_overlap(task: SpanTask, estimated: Estimated) -> float:
-    """How many objects are shared, given how many of the given pairs come out as candidates when left out."""
-    matched = estimated.scored.matched
-    share = scoring.mutual_share(matched.candidates, matched.grown.given)
-    overlap = estimated.calibrated.overlap * MUTUAL_SHARE / share
-    return min(overlap, task.clouds.n_a, task.clouds.n_b)
+def _shared(task: SpanTask, estimated: Estimated) -> intervals.Interval:
+    """How many objects are in both, given how many of the given pairs come out as candidates when left out."""
+    matched, clouds = estimated.scored.matched, task.clouds
+    given = matched.grown.given
+    found = int(np.count_nonzero(matched.candidates.are_mutual(given)))
+    smaller = min(clouds.n_a, clouds.n_b)
+    return intervals.shared_objects(estimated.calibrated.probability, len(given), found, smaller)
 
 
 def _give_up(task: SpanTask, grown: Grown) -> Decision | None:

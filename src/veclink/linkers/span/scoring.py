@@ -7,7 +7,7 @@ import numpy as np
 from veclink.backends.cloud_pair import CloudPair
 from veclink.confidence.calibration import FITTED
 from veclink.confidence.candidates import FOLDS, Candidates
-from veclink.confidence.constants import FITTED_OF_MANY, MUTUAL_SHARE
+from veclink.confidence.constants import FITTED_OF_MANY
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.span.constants import (
     FEW_LINKS,
@@ -17,7 +17,6 @@ from veclink.linkers.span.constants import (
     MANY_LINKS,
     MIN_ANCHOR_WEIGHT,
     MIN_NEARBY_LINKS,
-    MUTUAL_PRIOR,
     NEIGHBOURHOOD_LINKS,
     REFITS,
     REFITTED_BELOW,
@@ -59,12 +58,6 @@ def refits_of(options: SpanOptions, expected_f1: float) -> int:
     if options.refits is not None:
         return options.refits
     return REFITS if expected_f1 < REFITTED_BELOW else 0
-
-
-def mutual_share(candidates: Candidates, given: np.ndarray) -> float:
-    """Share of the true pairs that are mutual candidates: of the given pairs (m, 2), and as usual with few of those."""
-    recovered = np.count_nonzero(candidates.are_mutual(given))
-    return float(recovered + MUTUAL_PRIOR * MUTUAL_SHARE) / (len(given) + MUTUAL_PRIOR)
 
 
 def anchor_weights(probability: np.ndarray) -> np.ndarray:

@@ -52,21 +52,20 @@ function estimator(data) {
   const p = data.column.probability;
   const sums = new Float64Array(p.length + 1);
   for (let i = 0; i < p.length; i++) sums[i + 1] = sums[i] + p[i] / 65535;
-  const { wrong: [fewer, usual, ofSurer], found: [less, better], chance, surer } = facts.spread, shared = facts.overlap || 0;
+  const { caution, chance } = facts, shared = facts.overlap || 0;
+  const [fewest, most] = facts.shared || [shared / caution, shared * caution];
   const share = (x) => Math.min(1, Math.max(0, x));
   return {
     count: p.length,
     probability: (rank) => p[rank] / 65535,
     at(k) {
-      const more = k && p[k - 1] / 65535 > surer ? ofSurer : usual;
       const right = sums[k], wrong = k - right, luck = chance * Math.sqrt(Math.max(wrong, 0));
-      const low = wrong - Math.hypot(wrong * (1 - Math.exp(-fewer)), luck), high = wrong + Math.hypot(wrong * (Math.exp(more) - 1), luck);
-      const found = shared ? share(right / shared) : 0, hap = chance * Math.sqrt((1 - found) / Math.max(right, 1));
+      const low = wrong - Math.hypot(wrong * (1 - 1 / caution), luck), high = wrong + Math.hypot(wrong * (caution - 1), luck);
       return {
         k, wrong,
         least: k ? p[k - 1] / 65535 : 1,
         precision: [right / k, share((k - high) / k), share((k - low) / k)],
-        recall: shared ? [found, share(found * Math.exp(-Math.hypot(less, hap))), share(found * Math.exp(Math.hypot(better, hap)))] : null,
+        recall: shared ? [share(right / shared), share((k - high) / most), share((k - low) / fewest)] : null,
         f1: shared ? share((2 * right) / (k + shared)) : null,
       };
     },
