@@ -50,6 +50,7 @@ def measured(problem: Problem, links: Links) -> dict[str, Any]:
         "shared": len(problem.shared),
         "verdict": summary.verdict,
         "links": len(links),
+        "start": links.trace.get("started_from"),
         "copies": list(summary.copies),
         "estimated": {"precision": summary.precision, "recall": summary.recall, "overlap": summary.overlap},
         "ranges": {

@@ -184,12 +184,9 @@ def plain_json(values: Mapping[str, Any]) -> dict[str, Any]:
     return json.loads(json.dumps(values, default=plain))
 
 
-LEAST_RIGHT = 0.5
-"""Links of which fewer than this share may be right, by the range of the estimate, are doubtful.
-
-Of 100–600 rows among 2,700 (scifact, reddit and movies) 18 of the 19 runs with a precision below 65 % are called so,
-and 15 of the 42 others; of nfcorpus, papers and stackexchange 5 of 5, 5 of 26 (few_candidates.json of bench/results).
-"""
+LEAST_RIGHT = 0.4
+"""Links of which fewer than this share may be right, by the range of the estimate, are doubtful. A choice: with it half
+of 600 rows among thousands is linkable, 100 rows among 3,000 and a tenth of 2,000 rows are doubtful."""
 
 UNCERTAIN = "How many of these links are right is uncertain"
 WHAT_TO_DO = "Look at them before use, ask for a higher precision, or give more known pairs."

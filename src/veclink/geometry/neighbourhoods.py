@@ -1,4 +1,4 @@
-"""What surrounds a row: features of a pair by the links around it, densities, and profiles that compare without links.
+"""What surrounds a row: features of a pair by the links around it, and densities.
 
 The clouds are rows of numpy or on a torch device; every product runs where they lie, and what comes back is numpy.
 """
@@ -6,15 +6,12 @@ The clouds are rows of numpy or on a torch device; every product runs where they
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
-from veclink.geometry.arrays import Array, Sides, along_rows, asarray, concat, is_numpy, namespace, to_numpy
-from veclink.geometry.clouds import uncentred
+from veclink.geometry.arrays import Array, along_rows, asarray, concat, is_numpy, namespace, to_numpy
 from veclink.geometry.nearest import EXCLUDED, largest, largest_values
 from veclink.geometry.rows import Rows, tiles
-from veclink.geometry.signatures import unit_rows
 from veclink.threads import share
 
 # Links around a pair that it is compared by. They were 20 and 60 in the first trials, where a regression with labels
@@ -24,16 +21,6 @@ NEAREST = 20
 # not recorded.
 DENSITY_NEAREST = 10
 DENSITY_SAMPLE = 4096
-
-# Ranks that similarities are read at, neighbours that a hop averages, and the weight of a hop: from the first trials of
-# linking without seeds (scifact and nfcorpus, three pairs of encoders, 15 to 50 % shared).
-RANKS = 64
-NEIGHBOURS = 15
-HOP_WEIGHT = 0.7
-# Leading principal components that are kept. Origin not recorded.
-COMPONENTS = 16
-# Of how generic a row is, against 64 numbers of a profile; 4 to 16 do as well (reddit, scifact, papers, films).
-GENERIC_WEIGHT = 8.0
 
 # Rows at a time: their similarities to a pool of thousands are the largest thing here.
 BLOCK = 256
@@ -165,88 +152,3 @@ def _correlation(x: Array, y: Array, there: Array) -> Array:
     count = where(count < 1, 1, count)
     x, y = (where(there, side - where(there, side, 0).sum(axis=1, keepdims=True) / count, 0) for side in (x, y))
     return (x * y).sum(axis=1) / xp.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1) + 1e-9)
-
-
-# Profiles: what a point looks like to its own cloud, comparable across two embedding spaces without any anchor.
-# Its similarities to its own cloud, sorted, say how dense the cloud is around it at every scale; the same for its
-# neighbours, and for theirs, tells it from other points of the same density.
-
-
-class Reading(NamedTuple):
-    """What the rows of a cloud see of it."""
-
-    similarities: np.ndarray  # (n, 64) to the rows referred to, itself left out, at log-spaced ranks, the largest first
-    nearest: np.ndarray  # (n, 15) the nearest of the rows referred to
-
-
-def paired_profiles(a: np.ndarray, b: np.ndarray, *, hops: int, ridge: float) -> Sides:
-    """Profiles of the rows of two clouds of unit vectors, (n, 16) float32 of unit length, in one basis."""
-    left, right = (broad_profiles(points, read(points), None, hops) for points in (a, b))
-    return in_one_basis(left, right, ridge)
-
-
-def in_one_basis(left: np.ndarray, right: np.ndarray, ridge: float) -> Sides:
-    """What was read of the rows of two clouds, (n, f), as rows (n, 16) float32 of unit length that compare.
-
-    The 16 leading principal components of both clouds' numbers together, each divided by the root of its variance plus
-    `ridge` times the mean variance: most of the numbers say the same thing, and would drown the rest.
-    """
-    both = np.concatenate([left, right]).astype(np.float64)
-    values, axes = np.linalg.eigh(both.T @ both / len(both))
-    values, axes = np.maximum(values, 0.0), axes[:, -COMPONENTS:]
-    spread = np.maximum(values[-COMPONENTS:] + ridge * values.mean(), 1e-12)  # 0 where all rows are alike
-    basis = (axes / np.sqrt(spread)).astype(np.float32)
-    return unit_rows(left @ basis), unit_rows(right @ basis)
-
-
-def read(points: np.ndarray, references: np.ndarray | None = None) -> Reading:
-    """Each row's similarities to the rows at these positions of its cloud (None: to all), and its nearest of them.
-
-    Two clouds of unequal sizes compare when both refer to equally many rows: a rank then means the same in both.
-    """
-    n = len(points)
-    chosen = np.arange(n) if references is None else references
-    place = np.full(n, -1)
-    place[chosen] = np.arange(len(chosen))
-    ranks = np.geomspace(1, len(chosen) - 1, RANKS).astype(np.int64)
-    similarities = np.empty((n, RANKS), np.float32)
-    nearest = np.empty((n, min(NEIGHBOURS, len(chosen) - 1)), np.int64)
-    others = points[chosen].T
-
-    def read(start: int, stop: int) -> None:
-        cosine = points[start:stop] @ others
-        itself = place[start:stop]
-        there = np.flatnonzero(itself >= 0)
-        cosine[there, itself[there]] = EXCLUDED  # last in the order, even among duplicates
-        nearest[start:stop] = chosen[largest(cosine, nearest.shape[1])]
-        cosine.sort(axis=1)
-        similarities[start:stop] = cosine[:, -ranks]
-
-    share(read, n, step=BLOCK)
-    return Reading(similarities, nearest)
-
-
-def broad_profiles(points: np.ndarray, reading: Reading, mean: np.ndarray | None, hops: int) -> np.ndarray:
-    """Profiles (n, 64·(hops + 1)) float32 of the rows of a cloud of unit vectors.
-
-    The first 64 numbers are a row's similarities; each hop adds the mean of its neighbours, of theirs, and so on, with
-    falling weight. Every number is standardised over the cloud, so that the models' own scales of similarity do not
-    matter. Where the mean of the cloud is known, how near to it a row was before centring is added, over the same hops:
-    how generic a row is says as much as all its similarities together, which is why it weighs as much.
-    """
-
-    def over_hops(own: np.ndarray) -> np.ndarray:
-        parts = [own]
-        for _ in range(hops):
-            parts.append(_standard(parts[-1][reading.nearest].mean(axis=1)))
-        return np.hstack([HOP_WEIGHT**hop * part for hop, part in enumerate(parts)]).astype(np.float32)
-
-    shape = over_hops(_standard(reading.similarities))
-    if mean is None:
-        return shape
-    nearness = uncentred(points, mean) @ mean / max(float(np.linalg.norm(mean)), 1e-12)
-    return np.hstack([shape, GENERIC_WEIGHT * over_hops(_standard(nearness[:, None]))])
-
-
-def _standard(x: np.ndarray) -> np.ndarray:
-    return (x - x.mean(axis=0)) / np.maximum(x.std(axis=0), 1e-12)

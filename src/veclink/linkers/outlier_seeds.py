@@ -1,18 +1,22 @@
-"""Which of the given pairs look wrong: the one rule by which linking leaves them out and a probe names them.
+"""Which of the given pairs look wrong, and whether they come back: what given pairs say as seen from other links.
 
 A right pair is near as seen from links that were found without it; a wrong one lies anywhere. Vectors are centred rows
-of unit length, and a pair is seen along the span signatures of anchors.
+of unit length, and a pair is seen along the span signatures of anchors. What counts is the share of a cloud that is
+nearer than the partner, as a geometric mean s of both sides. Of a pair drawn at random both shares are uniform:
+P(s ≤ x) = x²(1 − 2 ln x). How near right pairs are differs by data (two shops: 20 % of them have s > 0.02), so a pair
+looks wrong where it stands out from the other given ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import comb
 
 import numpy as np
 
 from veclink.geometry.arrays import Sides, both
 from veclink.geometry.signatures import projected, span_projections
-from veclink.linkers.span.constants import OUTLIER_ANCHORS, OUTLIER_SAMPLE, OUTLIER_SHARE
+from veclink.linkers.span.constants import FAR_SHARE, NEAR_SHARE, OUTLIER_ANCHORS, OUTLIER_SAMPLE, SURELY_WRONG
 
 SampleRows = Callable[[str, int], np.ndarray]  # rows of one cloud ("a" or "b"), at most so many
 
@@ -41,8 +45,36 @@ def find_outlier_seeds(
     projections = span_projections(seen_from, ridge)
     clouds = sample("a", OUTLIER_SAMPLE), sample("b", OUTLIER_SAMPLE)
     signatures = both(projected, clouds, projections)
-    shares = shares_nearer(signatures, pairs, projections)
-    return np.flatnonzero(shares > OUTLIER_SHARE)
+    return outliers(shares_nearer(signatures, pairs, projections))
+
+
+def outliers(shares: np.ndarray) -> np.ndarray:
+    """Positions of the pairs that look wrong, by their shares (m,); all of them where the typical one is far off.
+
+    Two components, by expectation–maximisation: right pairs, of which ln s is normal, and wrong ones as at random.
+    """
+    x = np.log(shares)
+    of_wrong = np.maximum(-4 * shares**2 * x, 1e-12)  # the density of ln s
+    wrong = np.where(shares > NEAR_SHARE, 0.5, 0.05)
+    for _ in range(50):
+        right = 1 - wrong
+        mean = float(right @ x / right.sum())
+        deviation = max(1.0, float(np.sqrt(right @ (x - mean) ** 2 / right.sum())))
+        prior = float(np.clip(wrong.sum() / (len(x) + 1), 1e-3, 1 - 1e-3))
+        of_right = np.exp(-(((x - mean) / deviation) ** 2) / 2) / (deviation * np.sqrt(2 * np.pi))
+        wrong = prior * of_wrong / (prior * of_wrong + (1 - prior) * of_right)
+        wrong = np.where(x <= mean, 0.0, wrong)
+    if mean > np.log(FAR_SHARE):
+        return np.arange(len(x))
+    return np.flatnonzero(wrong > SURELY_WRONG)
+
+
+def chance_of_near(shares: np.ndarray) -> float:
+    """How likely so many of the pairs are near (s ≤ NEAR_SHARE) where all were drawn at random: shares (m,)."""
+    near, of_one = int(np.count_nonzero(shares <= NEAR_SHARE)), NEAR_SHARE**2 * (1 - 2 * np.log(NEAR_SHARE))
+    return sum(
+        comb(len(shares), k) * of_one**k * (1 - of_one) ** (len(shares) - k) for k in range(near, len(shares) + 1)
+    )
 
 
 def held_out_shares(

@@ -19,11 +19,13 @@ def trace_of_growth(bootstrap: Bootstrap) -> dict[str, Any]:
     """How the pool grew, and which starts were tried.
 
     growth: (links in the pool, pairs agreed on) after each round. starts: (name, agreed share of the smaller cloud).
+    started_from: the one whose pool was taken.
     hubs: none yet.
     """
     return {
         "growth": [list(each) for each in bootstrap.pool.history],
         "starts": [[name, float(share)] for name, share in bootstrap.tried],
+        "started_from": bootstrap.started_from if bootstrap.converged else None,
         "hubs": {},
     }
 

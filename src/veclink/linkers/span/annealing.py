@@ -35,7 +35,7 @@ class Schedule:
     """Rounds, and from where to where the number of directions and β rise in them (both as a geometric series).
 
     scalings: how often rows and columns of a plan are scaled in turn. power: of a direction's singular value, which is
-    its weight. held: the weight of a hint at first, which falls to nothing.
+    its weight.
     """
 
     rounds: int
@@ -43,19 +43,17 @@ class Schedule:
     sharpness: tuple[float, float]
     scalings: int = PLAN_SCALINGS
     power: float = ANNEALED_POWER
-    held: float = 1.0
 
-    def at(self, step: int) -> tuple[int, float, float]:
-        """Directions, β and the weight of the hint in one round."""
+    def at(self, step: int) -> tuple[int, float]:
+        """Directions and β in one round."""
         done = min(step / max(self.rounds - 1, 1), 1.0)
         count = round(_between(self.directions, done))
         sharpness = _between(self.sharpness, done)
-        hinted = self.held * (1.0 - done)
-        return count, sharpness, hinted
+        return count, sharpness
 
     def width(self, step: int, most: int) -> int:
         """Principal directions that are looked at in one round."""
-        count, _, _ = self.at(step)
+        count, _ = self.at(step)
         wide = max(NARROWEST, round(WIDER * count))
         return min(most, wide)
 
@@ -64,7 +62,6 @@ def anneal(
     rows: Sides,
     joint: np.ndarray,
     schedule: Schedule,
-    hint: np.ndarray | None = None,
     rounds: range | None = None,
     masses: Sides | None = None,
     known: np.ndarray | None = None,
@@ -72,7 +69,6 @@ def anneal(
     """The cross-covariance (d, d) that two clouds of whitened rows (n1, d) and (n2, d) agree on, from a first guess.
 
     joint: (d, d), or several of them (b, d, d), which are run side by side.
-    hint: (n1, n2), added to the exponents of the plan in the first rounds.
     rounds: which of the schedule to run; all of them where not given.
     masses: (n1,) and (n2,), how much each row stands for, 1 in all; equal where not given.
     known: (d, d), what is known of the cross-covariance, added to what each round finds.
@@ -87,7 +83,7 @@ def anneal(
     columns = np.ones((*several, len(q)), np.float32)
     plan = np.empty((*several, len(p), len(q)), np.float32)  # one for all rounds: memory that is new costs more
     for step in rounds:
-        _fill_plan(plan, rows, joint, schedule, step, hint)
+        _fill_plan(plan, rows, joint, schedule, step)
         width = schedule.width(step + 1, most)
         seen = _first_columns(rows, width)
         found, columns = _averaged(seen, masses, plan, columns, schedule.scalings)
@@ -107,7 +103,7 @@ def unseen_agreement(rows: Sides, wide: Sides, joint: np.ndarray, schedule: Sche
     """
     step = schedule.rounds
     plan = np.empty((len(rows[0]), len(rows[1])), np.float32)
-    _fill_plan(plan, rows, joint, schedule, step, None)
+    _fill_plan(plan, rows, joint, schedule, step)
     columns = np.ones(len(rows[1]), np.float32)
     masses = both(_equal_masses, rows)
     first_unseen = schedule.width(step, joint.shape[-1])
@@ -122,25 +118,15 @@ def turned(rows: Sides, joint: np.ndarray, count: int, power: float) -> Sides:
     return both(_unit_along, rows, shared)
 
 
-def first_joint(rows: Sides, hint: np.ndarray) -> np.ndarray:
-    """The cross-covariance of rows with their soft partners by a hint alone."""
-    plan = np.exp(hint)
-    columns = np.ones(hint.shape[1], np.float32)
-    masses = both(_equal_masses, rows)
-    joint, _ = _averaged(rows, masses, plan, columns, PLAN_SCALINGS)
-    return joint
-
-
 def _fill_plan(
     plan: np.ndarray,
     rows: Sides,
     joint: np.ndarray,
     schedule: Schedule,
     step: int,
-    hint: np.ndarray | None,
 ) -> None:
     """`exp(β⟨P u, Q v⟩)` of all rows (…, n1, n2) in one round, at most 1, before its rows and columns are scaled."""
-    count, sharpness, hinted = schedule.at(step)
+    count, sharpness = schedule.at(step)
     width = schedule.width(step, joint.shape[-1])
     block = joint[..., :width, :width]
     seen = _first_columns(rows, width)
@@ -148,8 +134,6 @@ def _fill_plan(
     scale = np.float32(sharpness * np.sqrt(count))
     _product(scale * of_p, of_q.swapaxes(-1, -2), plan)
     plan -= scale
-    if hint is not None and hinted > 0:
-        plan += np.float32(hinted) * hint
     np.exp(plan, out=plan)
 
 

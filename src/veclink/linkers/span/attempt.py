@@ -108,12 +108,16 @@ class Attempt:
     """A pool, the name of the start that it grew from, and the search that it grew in.
 
     mark: the share that says that the map is found, where outside anchors vouch for it; else that of the search.
+    vouched: whether given pairs that were left out come back, so that no mark is needed.
+    searched: whether the pool may be right where no given pair is.
     """
 
     name: str
     pool: Pool
     search: Search
     mark: float | None = None
+    vouched: bool = False
+    searched: bool = False
 
 
 def grown_along(search: Search, projections: Projections, in_full: GrowthSchedule | None = None) -> Pool:

@@ -1,14 +1,13 @@
 """One start after another: what a pool is grown from, each made only when it is asked for.
 
-Along the map of many outside anchors; given pairs as they are, of large clouds once more with all rows asked, softly
-from them, both on clouds that are centred on them, the clouds aligned by them, the given ones less those that look
-wrong, the clouds searched with them; then, from nothing, the clouds aligned by profiles, slowly by broader ones, and
-from many beginnings.
+Along the map of many outside anchors; given pairs as they are; softly from them; both on clouds that are centred on
+what is near them; and the clouds searched, with them if there are any. Anchors that are no rows, and clouds too large
+to be held, are aligned by the anchors instead of growing softly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -16,71 +15,42 @@ import numpy as np
 
 from veclink.backends.cloud_pair import CloudPair
 from veclink.data.no_links import FROM_NOTHING
+from veclink.data.pairs import sharing_no_row
 from veclink.geometry.arrays import Sides, both
-from veclink.geometry.neighbourhoods import paired_profiles
 from veclink.geometry.signatures import projected, span_projections
 from veclink.linkers.anchors import Anchors
-from veclink.linkers.outlier_seeds import held_out_shares
+from veclink.linkers.outlier_seeds import chance_of_near, shares_nearer
 from veclink.linkers.span.alignment import AlignmentRule, align
 from veclink.linkers.span.attempt import Attempt, Search, grown_along, guessed
 from veclink.linkers.span.centring import anchors_on, means_near
 from veclink.linkers.span.constants import (
-    ALIGNMENT_POWERS,
+    ALIGNMENT_POWER,
     ALIGNMENT_ROUNDS,
     ALIGNMENT_ROUNDS_OF_LARGE,
     ASKED_IN_FULL,
-    CLEANING_ROUNDS,
-    CLEANING_SAMPLE,
+    CHANCE_OF_NEAR,
     HELD_ROWS,
     MAX_ALIGNED,
-    MAX_SEEDS_TO_CLEAN,
+    MIN_COMING_BACK,
     MIN_POOL,
-    MIN_SEEDS_TO_CLEAN,
-    PROFILE_GUESS,
+    OUTLIER_ANCHORS,
+    OUTLIER_SAMPLE,
     SOFT_MIN_DIMENSION,
 )
-from veclink.linkers.span.growing import Pool
 from veclink.linkers.span.mapped import mapped
-from veclink.linkers.span.search import annealed, searched
+from veclink.linkers.span.search import searched
 from veclink.linkers.span.search_constants import (
     SEARCHED_ROWS,
 )
 from veclink.linkers.span.soft_anchors import grow_softly
-
-Hint = Callable[[np.ndarray, np.ndarray], Sides]  # from rows of both clouds to rows that compare across them
 
 
 def attempts(search: Search, anchors: Anchors | None) -> Iterator[Attempt]:
     """Pools from one start after another, each made only when it is asked for."""
     if anchors is not None:
         yield from _from_anchors(search, anchors)
-    if search.options.fallbacks:
-        yield from _from_nothing(search)
-
-
-def clean(
-    clouds: CloudPair,
-    anchors: Anchors,
-    rng: np.random.Generator,
-) -> Anchors | None:
-    """The better half of the given pairs, by how near each is to its partner as seen from the others' better half.
-
-    None where there are too few to tell.
-    """
-    if len(anchors) < MIN_SEEDS_TO_CLEAN:
-        return None
-    if len(anchors) > MAX_SEEDS_TO_CLEAN:
-        some = rng.choice(len(anchors), MAX_SEEDS_TO_CLEAN, replace=False)
-        anchors = anchors.subset(np.sort(some))
-    pairs = anchors.left, anchors.right
-    kept = np.arange(len(anchors))
-    for _ in range(CLEANING_ROUNDS):
-        sampled = _sampled(clouds, CLEANING_SAMPLE, rng)
-        shares = held_out_shares(pairs, kept, sampled, clouds.ridge)
-        order = np.argsort(shares, kind="stable")
-        n_kept = max(MIN_SEEDS_TO_CLEAN, len(anchors) // 2)
-        kept = np.sort(order[:n_kept])
-    return anchors.subset(kept, name=f"cleaned {anchors.name}")
+    elif search.options.fallbacks:
+        yield _searched(search, None)
 
 
 def _from_anchors(search: Search, anchors: Anchors) -> Iterator[Attempt]:
@@ -90,8 +60,7 @@ def _from_anchors(search: Search, anchors: Anchors) -> Iterator[Attempt]:
         yield by_their_map
     if clouds.large and fallbacks:
         # Among very many rows a few given pairs place none, but they do align the clouds.
-        for power in ALIGNMENT_POWERS:
-            yield _aligned_anchors(search, anchors, power)
+        yield _aligned(search, anchors)
     yield _given(search, anchors)
     if not fallbacks:
         return
@@ -104,24 +73,9 @@ def _from_anchors(search: Search, anchors: Anchors) -> Iterator[Attempt]:
         if moved is not None:
             yield _given(*moved)
             yield from _softly(*moved)
-    first, second = ALIGNMENT_POWERS
-    yield _aligned_anchors(search, anchors, first)
-    cleaned = clean(clouds, anchors, search.rng)
-    if cleaned is not None:
-        yield _given(search, cleaned)
-        yield _aligned_anchors(search, cleaned, first)
-    yield _searched_anchors(search, anchors)
-    yield _aligned_anchors(search, anchors, second)
-
-
-def _from_nothing(search: Search) -> Iterator[Attempt]:
-    """Alignments in the order of what they cost: by profiles, slowly by broader ones, from many beginnings.
-
-    Of large clouds the slow one would see two samples without partners in one another.
-    """
-    starts = (_by_profiles, _by_search) if search.clouds.large else (_by_profiles, _by_annealing, _by_search)
-    for start in starts:
-        yield Attempt(FROM_NOTHING, start(search), search)
+    if anchors.outside:
+        yield _aligned(search, anchors)
+    yield _searched(search, anchors)
 
 
 def _centred_on_anchors(search: Search, anchors: Anchors) -> tuple[Search, Anchors] | None:
@@ -157,7 +111,31 @@ def _softly(search: Search, anchors: Anchors) -> Iterator[Attempt]:
     search.begin(name)
     pairs = _soft_pairs(search, anchors.rows)
     pool = search.grow(guessed(clouds, pairs), search.seeded)
-    yield Attempt(name, pool, search)
+    refused = pool.agreed < search.mark * pool.extent
+    yield Attempt(name, pool, search, vouched=refused and _come_back(search, anchors))
+
+
+def _come_back(search: Search, anchors: Anchors) -> bool:
+    """Whether given pairs are near as seen from what grew softly from the other half of them.
+
+    Two clouds in which few rows have a partner agree on few pairs, whatever the map. That pairs which had no part in it
+    are near has a known chance, whatever is shared.
+    """
+    if len(anchors) < MIN_COMING_BACK:
+        return False
+    clouds, rng = search.clouds, search.rng
+    order = rng.permutation(len(anchors))
+    shares = np.ones(len(anchors))
+    for held_out, others in ((order[::2], order[1::2]), (order[1::2], order[::2])):
+        pairs = _soft_pairs(search, anchors.rows[others])
+        links = pairs[sharing_no_row(pairs, anchors.rows)][:OUTLIER_ANCHORS]
+        if len(links) < MIN_POOL:
+            continue
+        projections = span_projections(clouds.vectors(links), clouds.ridge)
+        signatures = both(projected, _sampled(clouds, OUTLIER_SAMPLE, rng), projections)
+        ends = anchors.left[held_out], anchors.right[held_out]
+        shares[held_out] = shares_nearer(signatures, ends, projections)
+    return chance_of_near(shares) < CHANCE_OF_NEAR
 
 
 def _soft_pairs(search: Search, given: np.ndarray) -> np.ndarray:
@@ -172,73 +150,29 @@ def _soft_pairs(search: Search, given: np.ndarray) -> np.ndarray:
     return pairs[:, ::-1]
 
 
-def _by_annealing(search: Search) -> Pool:
-    """A pool from the mutual neighbours of two clouds that were aligned slowly by broad profiles."""
-    search.begin("no seeds, aligning slowly")
-    clouds = search.clouds
-    sampled = _sampled(clouds, MAX_ALIGNED, search.rng)
-    projections = annealed(sampled, clouds.means, search.rng)
-    return grown_along(search, projections, search.seeded)
-
-
-def _by_profiles(search: Search) -> Pool:
-    search.begin("no seeds, aligning by profiles")
-    hops, ridge, power = PROFILE_GUESS
-    hint = partial(paired_profiles, hops=hops, ridge=ridge)
-    return grown_along(search, _aligned(search, hint, power), search.seeded)
-
-
-def _by_search(search: Search) -> Pool:
-    """A pool from the mutual neighbours of two clouds that were aligned from many beginnings."""
-    search.begin("no seeds, searching")
-    clouds = search.clouds
-    sampled = _sampled(clouds, SEARCHED_ROWS, search.rng)
-    projections = searched(sampled, search.rng, search.listener)
-    return grown_along(search, projections, search.seeded)
-
-
-def _searched_anchors(search: Search, anchors: Anchors) -> Attempt:
+def _searched(search: Search, anchors: Anchors | None) -> Attempt:
     """A pool from clouds that were aligned from many beginnings, with the anchors in every cross-covariance."""
-    name = f"{anchors.name}, searched"
-    search.begin(name)
+    name = FROM_NOTHING if anchors is None else f"{anchors.name}, searched"
+    search.begin("no seeds, searching" if anchors is None else name)
     sampled = _sampled(search.clouds, SEARCHED_ROWS, search.rng)
-    given = anchors.left, anchors.right
+    given = None if anchors is None else (anchors.left, anchors.right)
     projections = searched(sampled, search.rng, search.listener, given)
-    return Attempt(name, grown_along(search, projections, search.seeded), search)
+    return Attempt(name, grown_along(search, projections, search.seeded), search, searched=True)
 
 
-def _aligned_anchors(search: Search, anchors: Anchors, power: float) -> Attempt:
-    """A pool from clouds that were aligned by what the anchors say of every row."""
-    name = f"{anchors.name}, aligned"
-    search.begin(name)
-    ridge = search.clouds.ridge
-    projections = span_projections((anchors.left, anchors.right), ridge)
-
-    def hint(a: np.ndarray, b: np.ndarray) -> Sides:
-        return both(projected, (a, b), projections)
-
-    aligned = _aligned(search, hint, power)
-    return Attempt(name, grown_along(search, aligned), search)
-
-
-def _aligned(search: Search, hint: Hint, power: float) -> Sides:
-    """Projections on which two clouds look alike, aligned by a hint.
+def _aligned(search: Search, anchors: Anchors) -> Attempt:
+    """A pool from clouds that were aligned by what the anchors say of every row.
 
     The directions are found on a sample of the rows: they are the same for all.
     """
     clouds, rng = search.clouds, search.rng
+    name = f"{anchors.name}, aligned"
+    search.begin(name)
     sampled = _sampled(clouds, MAX_ALIGNED, rng)
+    hints = both(projected, sampled, span_projections((anchors.left, anchors.right), clouds.ridge))
     rounds = ALIGNMENT_ROUNDS_OF_LARGE if clouds.large else ALIGNMENT_ROUNDS
-    rule = AlignmentRule(power, rounds)
-    hints = hint(*sampled)
-    return align(
-        sampled,
-        hints,
-        rng,
-        clouds.matched,
-        rule,
-        search.listener,
-    )
+    along = align(sampled, hints, rng, clouds.matched, AlignmentRule(ALIGNMENT_POWER, rounds), search.listener)
+    return Attempt(name, grown_along(search, along), search)
 
 
 def _sampled(clouds: CloudPair, most: int, rng: np.random.Generator) -> Sides:

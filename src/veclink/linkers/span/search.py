@@ -13,19 +13,19 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from operator import matmul
 from typing import Any, TypeVar
 
 import numpy as np
 
-from veclink.geometry.arrays import Sides, both
-from veclink.linkers.span.annealing import Schedule, anneal, first_joint, unseen_agreement
-from veclink.linkers.span.beginnings import Means, broad_profiles_of, profile_exponent, random_turns
-from veclink.linkers.span.directions import agreement, cross_covariance
-from veclink.linkers.span.groups import WeightedRows, grouped
-from veclink.linkers.span.samples import Sampled, sample, whitened, wide_rows
+from veclink.geometry.arrays import Sides, both, rows_of
+from veclink.geometry.nearest import nearest_centre, spherical_kmeans
+from veclink.geometry.signatures import unit_rows
+from veclink.linkers.span.annealing import Schedule, anneal, turned, unseen_agreement
+from veclink.linkers.span.constants import SHARED_DIRECTIONS
+from veclink.linkers.span.directions import agreement, cross_covariance, leading, whitening
+from veclink.linkers.span.nearness import csls_of_all, mutual_pairs
 from veclink.linkers.span.search_constants import (
-    ANNEALED,
-    ANNEALED_PAIRS,
     ANNEALED_POWER,
     AT_ONCE,
     BEGINNINGS,
@@ -36,22 +36,30 @@ from veclink.linkers.span.search_constants import (
     CARRIED_OF_ROWS,
     CARRIED_THROUGH,
     GIVEN_WEIGHT,
+    GROUPING_STEPS,
     GROUPINGS,
     GROUPS,
     HALFWAY,
-    HELD,
     LAST_GROUPS,
     LOOKED_AT,
     MANY_ROWS,
+    MIXED,
     PAIRS_FOR_ONE,
+    RANDOM_DIRECTIONS,
     SEARCHED_PAIRS,
     SIFTED,
     SIFTED_GROUPS,
     SIFTED_OF_ROWS,
     SIFTED_SHARE,
+    TAUGHT,
+    TAUGHT_PAIRS,
+    TAUGHT_PASSES,
+    TAUGHT_RISE,
+    TAUGHT_SHARE,
+    TAUGHT_WEIGHT,
     TRIED,
+    UNSEEN_DIRECTIONS,
 )
-from veclink.linkers.span.teaching import taught
 from veclink.progress import RoundListener
 from veclink.threads import computing, thread_count
 
@@ -81,26 +89,6 @@ def searched(
         joint = _among_groups(search)
     else:
         joint = _among_rows(search, sampled, wide_rows(clouds, sampled))
-    return sampled.projections(joint, ANNEALED_POWER)
-
-
-def annealed(clouds: Sides, means: Means, rng: np.random.Generator) -> Sides:
-    """Projections on which two clouds look alike, from their broad profiles, which are let go over all rounds.
-
-    Slow runs on as many rows as there is time for: what a hint that is nearly good enough needs is more rows. How much
-    the profiles should weigh differs by data; the sum tells.
-    """
-    profiles = broad_profiles_of(clouds, means, rng)
-    sampled = sample(clouds, ANNEALED_PAIRS, rng)
-    hint = profile_exponent(profiles, sampled)
-
-    def run(held: float) -> np.ndarray:
-        schedule = Schedule(*ANNEALED, held=held)
-        first = first_joint(sampled.rows, np.float32(held) * hint)
-        return anneal(sampled.rows, first, schedule, hint)
-
-    found = _in_parallel(run, HELD, len(hint))
-    joint = taught(sampled, _best(np.stack(found), 1)[0])
     return sampled.projections(joint, ANNEALED_POWER)
 
 
@@ -229,3 +217,164 @@ def _best(joints: np.ndarray, count: int, known: np.ndarray | None = None) -> np
         seen = seen - known[:width, :width]
     order = np.argsort(-agreement(seen), kind="stable")
     return joints[order[:count]]
+
+
+# Rows to search on: some of both clouds, whitened
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """Rows of two clouds to search on: whitened, and in how they were whitened.
+
+    Attributes
+    ----------
+    rows : ndarrays of shape (n1, r) and (n2, r)
+        Whitened principal coordinates.
+    whitening : ndarrays of shape (d1, r) and (d2, r)
+        From unit rows to those.
+    chosen : ndarrays
+        Positions of the rows among those that were sampled.
+    """
+
+    rows: Sides
+    whitening: Sides
+    chosen: Sides
+
+    def projections(self, joint: np.ndarray, power: float) -> Sides:
+        """From unit rows to the directions that a cross-covariance (r, r) of the whitened ones shares."""
+        shared = leading(joint, SHARED_DIRECTIONS, power)
+        return both(matmul, self.whitening, shared)
+
+
+def sample(clouds: Sides, pairs: int, rng: np.random.Generator) -> Sampled:
+    """Rows of both clouds, at most so many pairs of them: all of a small cloud, more of the other then."""
+    as_many_each = int(np.sqrt(pairs))
+    fewer = min(*both(len, clouds), as_many_each)
+    draw = partial(some_rows, most=pairs // fewer, rng=rng)
+    chosen = both(draw, clouds)
+    whitened_by = _of_one_width(both(_whitening, clouds))
+    rows = whitened(rows_of(clouds, chosen), whitened_by)
+    return Sampled(rows, whitened_by, chosen)
+
+
+def wide_rows(clouds: Sides, sampled: Sampled) -> Sides:
+    """The sampled rows along many more principal directions than are turned, whitened."""
+    directions = both(partial(whitening, count=UNSEEN_DIRECTIONS), clouds)
+    return whitened(rows_of(clouds, sampled.chosen), _of_one_width(directions))
+
+
+def whitened(rows: Sides, whitened_by: Sides) -> Sides:
+    """Rows of both clouds along the directions that whiten them, of mean square 1."""
+    return both(_of_mean_square_1, both(matmul, rows, whitened_by))
+
+
+def some_rows(cloud: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
+    """Positions of all rows of a cloud, or of a larger one of so many, ascending."""
+    n = len(cloud)
+    if n <= most:
+        return np.arange(n)
+    return np.sort(rng.choice(n, most, replace=False))
+
+
+def _whitening(points: np.ndarray) -> np.ndarray:
+    return whitening(points, SHARED_DIRECTIONS)
+
+
+def _of_one_width(projections: Sides) -> Sides:
+    """Both with as many directions as the one that has fewer."""
+    of_a, of_b = projections
+    width = min(of_a.shape[1], of_b.shape[1])
+    return of_a[:, :width], of_b[:, :width]
+
+
+def _of_mean_square_1(rows: np.ndarray) -> np.ndarray:
+    return rows / np.sqrt((rows**2).mean())
+
+
+# Groups: a few hundred means stand for thousands of rows, each for as many as it has; what two clouds have in common at
+# large shows in them as in the rows, at a hundredth of the cost of a plan between all rows
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedRows:
+    """Rows of two clouds, or means of their groups, and how much each stands for.
+
+    Attributes
+    ----------
+    rows : ndarrays of shape (k1, r) and (k2, r)
+        The rows or means.
+    masses : ndarrays of shape (k1,) and (k2,), optional
+        The shares of the cloud that they stand for; None where all are the same.
+    """
+
+    rows: Sides
+    masses: Sides | None = None
+
+
+def grouped(rows: Sides, count: int, rng: np.random.Generator) -> WeightedRows:
+    """Rows (n1, r) and (n2, r) in so many groups on either side, drawn anew at every call."""
+    of_a, of_b = both(partial(_groups, count=count, rng=rng), rows)
+    means, masses = zip(of_a, of_b, strict=True)
+    return WeightedRows(means, masses)
+
+
+def _groups(rows: np.ndarray, count: int, rng: np.random.Generator) -> Sides:
+    """Means (k, r) and masses (k,) of the groups of one cloud; none is empty."""
+    unit = unit_rows(rows.copy())
+    fewer = min(count, len(rows))
+    centres = spherical_kmeans(unit, fewer, GROUPING_STEPS, rng)
+    nearest = nearest_centre(unit, centres)
+    order = np.argsort(nearest, kind="stable")
+    _, first, sizes = np.unique(nearest[order], return_index=True, return_counts=True)
+    sums = np.add.reduceat(rows[order], first, axis=0)
+    masses = (sizes / len(rows)).astype(np.float32)
+    return sums / sizes[:, None].astype(np.float32), masses
+
+
+# Beginnings, and teaching
+
+
+def random_turns(count: int, width: int, rng: np.random.Generator) -> np.ndarray:
+    """Guesses (count, width, width): leading directions keep their order roughly, neighbouring ones are mixed most."""
+    directions = min(RANDOM_DIRECTIONS, width)
+    square = directions, directions
+    place = np.arange(directions)
+    apart = np.abs(place[:, None] - place)
+    drawn = rng.normal(size=(count, *square)) * MIXED
+    mixing = np.triu(drawn / (1.0 + apart / 3.0), 1)
+    half = (mixing - mixing.swapaxes(1, 2)) / 2.0
+    one = np.eye(directions)
+    turns = np.linalg.solve(one - half, one + half)  # Cayley's form
+    signs = rng.choice([-1.0, 1.0], (count, 1, directions))
+    joints = np.zeros((count, width, width), np.float32)
+    joints[:, :directions, :directions] = turns * signs
+    return joints
+
+
+def taught(sampled: Sampled, joint: np.ndarray, known: np.ndarray | None = None) -> np.ndarray:
+    """The cross-covariance (r, r) of whitened rows that another one leads to, when its surest pairs are held.
+
+    known: (r, r), what is held in any case.
+    """
+    schedule = Schedule(*TAUGHT)
+    agreed = 0.0
+    for _ in range(TAUGHT_PASSES):
+        surest = rows_of(sampled.rows, _surest(sampled, joint))
+        held = cross_covariance(surest, TAUGHT_WEIGHT)
+        if known is not None:
+            held = held + known
+        joint = anneal(sampled.rows, held, schedule, known=held)
+        before, agreed = agreed, float(agreement(joint - held))
+        if agreed < TAUGHT_RISE * before:
+            break
+    return joint
+
+
+def _surest(sampled: Sampled, joint: np.ndarray) -> Sides:
+    """Where the mutual neighbours are among the sampled rows that stand out most, (p,) of either side."""
+    seen = turned(sampled.rows, joint, SHARED_DIRECTIONS, ANNEALED_POWER)
+    pairs, _ = mutual_pairs(csls_of_all(seen))
+    fewest, most = TAUGHT_PAIRS
+    smaller = min(both(len, sampled.rows))
+    count = np.clip(round(TAUGHT_SHARE * smaller), fewest, most)
+    return pairs[:count, 0], pairs[:count, 1]

@@ -10,14 +10,6 @@ from typing import Final
 # Pairs of rows, one of each cloud, that a search looks at: all of 500 × 4,400, or 1,483 of both. Chosen for its time.
 SEARCHED_PAIRS: Final = 2_200_000
 
-# The same for the slow runs from broad profiles, their rounds, directions and sharpness, and the weights of the hint.
-# papers mpnet–e5, α = .15: 8 % of the rows right from 1,483 of both, 71 % from all 2,875. With weights of 1, 2 and 4
-# and 120 rounds one of two splits starts, the sum being largest where most rows are right; taught, both, and five of
-# five with 60 rounds and the last two weights, in a third of the time.
-ANNEALED_PAIRS: Final = 9_000_000
-ANNEALED: Final = (60, (4, 60), (1.0, 4.0))
-HELD: Final = (2.0, 4.0)
-
 # Beginnings (at least, at most), one for so many pairs of rows, the groups of either side that they are tried on, how
 # often the groups are drawn anew, and the steps of that. Of 1,000 turns on reddit with e5 (α = .3, four splits), 5, 7,
 # 12 and 15 end right on 200 groups, 2 and 14 on 100, 10 and 14 on 400, which take four times as long; on all rows none
@@ -79,9 +71,6 @@ WIDER: Final = 1.5
 ANNEALED_POWER: Final = 0.7
 PLAN_SCALINGS: Final = 3
 
-# Weight of a hint in the exponent of a plan.
-HINT_EXPONENT: Final = 4.0
-
 # Leading principal directions that a random turn is of, and how far it mixes neighbouring ones: 44, 39 and 22 of 4,000
 # end right with 0.3, 0.5 and 1 (between the first two by choice), 25 with four directions, 33 with eight (reddit with
 # e5, α = .3).
@@ -106,7 +95,3 @@ TAUGHT_RISE: Final = 1.02
 TAUGHT_SHARE: Final = 0.07
 TAUGHT_PAIRS: Final = (40, 150)
 TAUGHT_WEIGHT: Final = 0.05
-
-# Hops and ridge of the profiles of slow alignments.
-SEARCH_HOPS: Final = 3
-SEARCH_RIDGE: Final = 1.0

@@ -24,10 +24,8 @@ from veclink.linkers.span.centring import Means, anchors_on
 from veclink.linkers.span.constants import (
     COMPARED_STARTS,
     CONVERGED,
-    MAX_OUTLIER_SHARE,
     MIN_POOL,
     OUTLIER_ANCHORS,
-    UNSEEN_OUTLIERS,
 )
 from veclink.linkers.span.growing import Pool
 from veclink.progress import RoundListener
@@ -125,7 +123,7 @@ def _is_enough(search: Search, best: Bootstrap, tried: list[Tried]) -> bool:
         return True  # no start can fit a map to so few rows
     if not best.converged:
         return False
-    if best.anchored:
+    if best.anchored or not best.mark:
         return True
     last, _ = tried[-1]
     if last == FROM_NOTHING or len(tried) >= COMPARED_STARTS:
@@ -145,26 +143,21 @@ def _centred(attempt: Attempt, anchors: Anchors | None, rated: Bootstrap) -> Boo
 def _rated(attempt: Attempt, anchors: Anchors | None) -> Bootstrap:
     """A pool with the share of the smaller cloud that it agrees on, and the given pairs that look wrong from it.
 
-    A pool that does not bear out what it began with has found something else: its share is 0.
+    A pool that bears out none of what it began with has found something else: its share is 0.
     """
     search, pool = attempt.search, attempt.pool
     share = pool.agreed / pool.extent
-    outliers = np.empty(0, np.int64)
-    rated = Bootstrap(pool, attempt.name, share, outliers, search.mark)
+    rated = Bootstrap(pool, attempt.name, share, np.empty(0, np.int64), search.mark)
     if attempt.mark is not None:
         return replace(rated, mark=attempt.mark, anchored=True)
-    if share >= search.mark and anchors is not None:
+    mark = 0.0 if attempt.vouched else search.mark
+    outliers = rated.outlier_seeds
+    if share >= mark and anchors is not None:
         outliers = _outlier_seeds(search, anchors, pool)
-        if len(outliers) > MAX_OUTLIER_SHARE * len(anchors) and attempt.name != FROM_NOTHING:
-            share = 0.0
-        if len(anchors) - len(outliers) <= UNSEEN_OUTLIERS * len(anchors):
-            outliers = np.arange(len(anchors))  # as true pairs, the few that look right would spoil estimates
-    return replace(
-        rated,
-        share=share,
-        outlier_seeds=outliers,
-        means=search.moved,
-    )
+        if len(outliers) == len(anchors):
+            rated = replace(rated, started_from=FROM_NOTHING)  # which a search may do
+            share = share if attempt.searched else 0.0
+    return replace(rated, share=share, mark=mark, outlier_seeds=outliers, means=search.moved)
 
 
 def _outlier_seeds(search: Search, anchors: Anchors, pool: Pool) -> np.ndarray:
