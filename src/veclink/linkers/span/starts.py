@@ -156,7 +156,7 @@ def _rated(attempt: Attempt, anchors: Anchors | None) -> Bootstrap:
         outliers = _outlier_seeds(search, anchors, pool)
         if len(outliers) == len(anchors):
             rated = replace(rated, started_from=FROM_NOTHING)  # which a search may do
-            share = share if attempt.searched else 0.0
+            share, mark = (share if attempt.searched else 0.0), search.mark
     return replace(rated, share=share, mark=mark, outlier_seeds=outliers, means=search.moved)
 
 
