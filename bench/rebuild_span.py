@@ -30,7 +30,7 @@ BEST_LISTED, NEAREST, DENSITY_NEAREST, NO_RIVAL_SCORE = 3, 20, 10, -1.0
 # Calibration.
 FIRST_GUESS_QUANTILES, MAX_ROUNDS, MIXTURE_CONVERGED = (0.3, 0.95), 40, 0.001
 MIN_WRONG_SHARE, MUTUAL_SHARE, FEATURE_RIDGE, OWN_DOUBT_SHARE = 0.02, 0.97, 3.0, 0.5
-DECOY_BASE_WEIGHT, NORMALS_APART, MIN_NORMALS, NEWTON_STEPS = 0.3, (3.0, 3.5), 100, 15
+DECOY_BASE_WEIGHT, DECOY_RATE_INFLATION, NORMALS_APART, MIN_NORMALS, NEWTON_STEPS = 0.3, 0.1, (3.0, 3.5), 100, 15
 
 RESULTS = Path(__file__).parent / "results" / "experiments" / "rebuild.json"
 Array = np.ndarray
@@ -363,7 +363,7 @@ def wrong_by_rate(p: Array, rates: list[float], sizes: tuple[int, ...]) -> float
     """How many mutual candidates are wrong by the decoys' rates: the harmonic mean of what both sides count."""
     right = min(p.sum(), (1 - MIN_WRONG_SHARE) * MUTUAL_SHARE * min(sizes))
     of_a, of_b = (rate * (size - right / MUTUAL_SHARE) for rate, size in zip(rates, sizes, strict=True))
-    return 2 * of_a * of_b / (of_a + of_b)
+    return (1 + DECOY_RATE_INFLATION * (1 - right / len(p))) * 2 * of_a * of_b / (of_a + of_b)
 
 
 def joined(n: int, by_rate: float, by_regression: float, normals: tuple[float, float]) -> float:

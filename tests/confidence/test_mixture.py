@@ -34,7 +34,7 @@ def sample_of(n: int, made_of_a: int, made_of_b: int, rows: tuple[float, float])
 
 def test_rows_without_a_partner_end_in_wrong_pairs_as_often_as_decoys_are_made() -> None:
     sample = sample_of(970, 194, 194, (2000.0, 2000.0))  # a fifth of the removals made one, 1,000 rows have no partner
-    assert wrong_by_rate(sample, np.ones(970)) == pytest.approx(0.2 * 1000)
+    assert wrong_by_rate(sample, np.ones(970)) == pytest.approx(0.2 * 1000, rel=0.01)
 
 
 def test_a_side_whose_other_rows_are_of_another_kind_counts_too_many_and_hardly_matters() -> None:

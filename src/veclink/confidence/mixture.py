@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from veclink.confidence.constants import (
+    DECOY_RATE_INFLATION,
     FIRST_GUESS_QUANTILES,
     LEAST_VARIANCE,
     MAX_ROUNDS,
@@ -113,7 +114,8 @@ def wrong_by_rate(sample: Sample, probability: np.ndarray) -> float:
     """How many candidates are wrong: of the rows without a partner as many as the decoys' rate says, on either side.
 
     Both sides count the same pairs, and each counts too many where its rows without a partner are of another kind than
-    those that decoys are made of. The harmonic mean is near the smaller count.
+    those that decoys are made of. The harmonic mean is near the smaller count. Wrong pairs in the pool bend the maps
+    towards themselves, which removing one does not undo: see DECOY_RATE_INFLATION.
     """
     most_right = (1 - MIN_WRONG_SHARE) * MUTUAL_SHARE * min(sample.n_a, sample.n_b)
     shared = min(float(probability.sum()), most_right) / MUTUAL_SHARE
@@ -121,7 +123,8 @@ def wrong_by_rate(sample: Sample, probability: np.ndarray) -> float:
         (rows - shared) * decoys.rate(probability)
         for rows, decoys in zip((sample.n_a, sample.n_b), sample.decoys, strict=True)
     )
-    return 2 * of_a * of_b / max(of_a + of_b, 1e-9)
+    inflation = 1 + DECOY_RATE_INFLATION * (1 - shared * MUTUAL_SHARE / len(sample))
+    return inflation * 2 * of_a * of_b / max(of_a + of_b, 1e-9)
 
 
 def joined(n: int, by_rate: float, by_regression: float, normals: tuple[float, float] | None) -> float:
