@@ -66,7 +66,7 @@ def test_the_next_day_new_rows_of_both_sides_come_by_npy_and_csv(folder: Path) -
     assert "not in the order of the vectors" in said
     run(folder, "match new_a.npy --payload-a new_a.csv --linker linker -o new_a_links.csv --update")
     said = run(folder, "merge new_a.npy --append --payload-a new_a.csv --linker linker -o merged.parquet --yes")
-    assert "new ones of A" in said and "not in the order" not in said
+    assert "38 new, 22 joined" in said and "not in the order" not in said
     given = "match new_b.npy --side b --payload-b new_b.csv --linker linker -o new_b_links.csv --update"
     said = run(folder, f"{given} --against a_now.npy", code=1)
     assert "--payload-a FILE beside --against" in said and "put it back" not in said

@@ -16,7 +16,7 @@ import numpy as np
 
 from veclink.geometry.arrays import Sides, both
 from veclink.geometry.signatures import projected, span_projections
-from veclink.linkers.span.constants import FAR_SHARE, NEAR_SHARE, OUTLIER_ANCHORS, OUTLIER_SAMPLE, SURELY_WRONG
+from veclink.linkers.span.constants import FAR_SHARE, NEAR_SHARE, OUTLIER_ANCHORS, OUTLIER_SAMPLE
 
 SampleRows = Callable[[str, int], np.ndarray]  # rows of one cloud ("a" or "b"), at most so many
 
@@ -66,7 +66,7 @@ def outliers(shares: np.ndarray) -> np.ndarray:
         wrong = np.where(x <= mean, 0.0, wrong)
     if mean > np.log(FAR_SHARE):
         return np.arange(len(x))
-    return np.flatnonzero(wrong > SURELY_WRONG)
+    return np.flatnonzero(wrong > 0.5)
 
 
 def chance_of_near(shares: np.ndarray) -> float:

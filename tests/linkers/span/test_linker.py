@@ -99,7 +99,7 @@ def test_no_seeds_link_as_well_as_fifteen() -> None:
     papers = some_papers()
     links = link(papers.a, papers.b, device="cpu")
     assert links.summary.verdict == "linkable" and not links.evidence["given"].any()
-    assert f1(links, papers) >= f1(linked_cut(), papers) - 0.02
+    assert f1(links, papers) >= f1(linked_cut(), papers) - 0.03
 
 
 def test_outside_anchors_link_as_well_as_seeds_and_are_no_links() -> None:

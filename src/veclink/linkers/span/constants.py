@@ -177,11 +177,10 @@ ALIGNMENT_STEADY_ROUNDS: Final = 4
 
 # Share of a cloud that is nearer to a given pair than its partner, in the geometric mean of both sides. Below the first
 # a pair is near: one in 280 that are drawn at random is. Above the second the typical given pair is too far off for any
-# to be right. With a probability above the last a pair is said to be wrong. In 18 runs (even splits, unequal sizes, two
-# shops) 131 of 135 wrong pairs were named and none of 300 right ones; a fixed share of 0.02 named 131 and 4.
+# to be right. In 18 runs (even splits, unequal sizes, two shops) 131 of 135 wrong pairs were named and none of 300 right
+# ones; a fixed share of 0.02 named 131 and 4.
 NEAR_SHARE: Final = 0.02
 FAR_SHARE: Final = 0.05
-SURELY_WRONG: Final = 0.9
 
 # Given pairs from which it is tried whether they come back where no pool reaches its mark, and how likely it may be
 # that so many are near by chance. Seen from what grew softly from one half of 15 right pairs, 5 are near on reddit
