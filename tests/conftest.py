@@ -50,6 +50,7 @@ TIERS = {
     "linkers/test_seeds_by.py": "runs",
     "linkers/span/test_linker.py": "runs",
     "linkers/span/test_mapped.py": "runs",
+    "linkers/span/test_search.py": "runs",
     "linkers/span/test_starts.py": "runs",
     "matching/test_triton_kernels.py": "extras",
     "probing/test_probe.py": "runs",

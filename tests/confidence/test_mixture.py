@@ -27,9 +27,12 @@ def test_the_first_guess_rises_from_0_to_1_between_two_quantiles_of_the_score() 
 def sample_of(n: int, made_of_a: int, made_of_b: int, rows: tuple[float, float]) -> Sample:
     """n candidates, of which so many make a decoy on either side."""
     features = np.zeros((n, 1))
-    decoys = [Decoys(side, *[np.arange(made)] * 3, n) for side, made in (("a", made_of_a), ("b", made_of_b))]
+    of_a, of_b = (
+        Decoys(side, np.arange(made), np.arange(made), np.arange(made), n)
+        for side, made in (("a", made_of_a), ("b", made_of_b))
+    )
     none = np.zeros((made_of_a + made_of_b, 1))
-    return Sample(np.zeros(n), Standard.of(features), features, (decoys[0], decoys[1]), none, *rows)
+    return Sample(np.zeros(n), Standard.of(features), features, (of_a, of_b), none, *rows)
 
 
 def test_rows_without_a_partner_end_in_wrong_pairs_as_often_as_decoys_are_made() -> None:

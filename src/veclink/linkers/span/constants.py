@@ -177,8 +177,8 @@ ALIGNMENT_STEADY_ROUNDS: Final = 4
 
 # Share of a cloud that is nearer to a given pair than its partner, in the geometric mean of both sides. Below the first
 # a pair is near: one in 280 that are drawn at random is. Above the second the typical given pair is too far off for any
-# to be right. In 18 runs (even splits, unequal sizes, two shops) 131 of 135 wrong pairs were named and none of 300 right
-# ones; a fixed share of 0.02 named 131 and 4.
+# to be right. In 18 runs (even splits, unequal sizes, two shops) 131 of 135 wrong pairs were named and none of 300
+# right ones; a fixed share of 0.02 named 131 and 4.
 NEAR_SHARE: Final = 0.02
 FAR_SHARE: Final = 0.05
 
