@@ -199,10 +199,12 @@ def locked(path: Path, *, shared: bool = False) -> int | None:
 def alone(target: Path) -> Iterator[None]:
     """Keep other processes that would write `target` waiting until the block ends.
 
-    What is locked is a file beside it, which goes when the block ends: the target itself may be replaced meanwhile.
+    What is locked is a file beside it, which goes when the block ends: the target itself may be replaced meanwhile. A
+    folder in one that may not be written to cannot, and is locked itself.
     """
     folder = next(each for each in target.absolute().parents if each.is_dir())
     lock = folder / f".veclink-{hashlib.sha256(os.fsencode(os.path.realpath(target))).hexdigest()[:16]}.lock"
+    lock = target if target.is_dir() and not os.access(folder, os.W_OK) else lock
     held = None
     while held is None:
         try:
@@ -223,7 +225,13 @@ def alone(target: Path) -> Iterator[None]:
 
 def _waited_for(lock: Path) -> int | None:
     """A descriptor that holds the lock on this file; None where another file has its name by then."""
-    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    follow = getattr(os, "O_NOFOLLOW", 0)
+    try:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | follow, 0o666)
+    except (PermissionError, IsADirectoryError):
+        if not lock.exists():
+            raise
+        descriptor = os.open(lock, os.O_RDONLY | follow)  # another user's, who may have been killed
     try:
         if sys.platform == "win32":
             while not lock_open(descriptor):
