@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -59,3 +63,11 @@ def test_memory_is_read_as_people_write_it(text, size):
 def test_memory_that_is_no_size_is_refused(text):
     with pytest.raises(InputError):
         parse_memory(text)
+
+
+def test_rows_are_matched_where_compiled_loops_cannot_be_kept() -> None:
+    """As for a user without a folder of his own, where somebody else has installed the package."""
+    code = "import numpy; from veclink.matching import match; print(len(match(*[numpy.eye(20)] * 2).mutual()[0]))"
+    nowhere = {**os.environ, "NUMBA_CACHE_LOCATOR_CLASSES": "ZipCacheLocator"}
+    run = subprocess.run([sys.executable, "-c", code], env=nowhere, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout.split()) == (0, ["20"]), run.stderr

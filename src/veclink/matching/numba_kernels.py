@@ -5,7 +5,9 @@ They release the interpreter lock and are shared out over threads by `cpu`; noth
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -14,7 +16,19 @@ from numba import njit
 # joined by "or" over an array slice of constant length because that compiles to a few vector instructions.
 STRIP = 64
 
-_compiled = njit(nogil=True, cache=True)
+
+def _kernel(**how: Any) -> Callable[[Any], Any]:
+    """Compile a function at its first call, and for later processes where there is a folder to keep it in."""
+
+    def compiled(function: Any) -> Any:
+        with suppress(RuntimeError):  # neither folder can be written to
+            return njit(nogil=True, cache=True, **how)(function)
+        return njit(nogil=True, **how)(function)
+
+    return compiled
+
+
+_compiled = _kernel()
 
 
 class Kept(NamedTuple):
@@ -141,7 +155,7 @@ def cut(kept: Kept, start: int, stop: int) -> None:
             count[i] = width
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
+@_kernel(fastmath={"reassoc", "contract", "nsz"})
 def inner_products(
     left: np.ndarray, right: np.ndarray, index: np.ndarray, exact: np.ndarray, start: int, stop: int
 ) -> None:
@@ -201,7 +215,7 @@ def _cut(cosine: np.ndarray, index: np.ndarray, row: int, size: int, width: int)
     return smallest
 
 
-_reordering = njit(nogil=True, cache=True, fastmath={"nnan", "nsz", "reassoc"})  # maxima in any order: they vectorise
+_reordering = _kernel(fastmath={"nnan", "nsz", "reassoc"})  # maxima in any order: they vectorise
 
 
 @_reordering
