@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from span_papers import all_papers
+from veclink import Translator
 from veclink.errors import InputError
 from veclink.threads import computing, cores, multiply, share, thread_count
 
@@ -83,3 +85,14 @@ def test_products_are_the_same_to_the_last_bit_whatever_the_number_of_threads() 
             products.append(multiply(left, right))
     assert np.array_equal(products[0], products[1]) and np.array_equal(products[0], products[2])
     np.testing.assert_allclose(products[0], left @ right, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["blend", "la2m", "lowrank"])
+def test_vectors_are_translated_alike_however_many_threads_blas_has(kind: str) -> None:
+    papers = all_papers()
+    translator = Translator.fit(papers.truth, papers.a, papers.b, map=kind, check=False)
+    moved = []
+    for count in (1, 2):
+        with threadpool_limits(count, user_api="blas"):
+            moved.append(translator.transform(papers.a))
+    assert np.array_equal(moved[0], moved[1])

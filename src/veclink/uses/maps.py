@@ -23,6 +23,7 @@ from veclink.errors import InputError, named
 from veclink.files.memory import forget_pages
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.signatures import singular
+from veclink.threads import multiply
 
 KINDS = ("blend", "la2m", "procrustes", "ridge", "lowrank")
 DEFAULT_MAP = "blend"
@@ -195,8 +196,8 @@ class Affine:
 
     def apply(self, x: np.ndarray) -> np.ndarray:
         """Rows of A's space as rows of B's."""
-        moved = (x - self.centre) @ self.matrix
-        return (moved if self.back is None else moved @ self.back) + self.target
+        moved = multiply(x - self.centre, self.matrix)
+        return (moved if self.back is None else multiply(moved, self.back)) + self.target
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What the map is made of."""

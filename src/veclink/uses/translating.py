@@ -161,6 +161,7 @@ class Translator:
             f"the links are {few}wrong, or of other collections, or A and B are exchanged."
         )
 
+    @computing()  # else the last bits depend on the threads of BLAS
     def transform(self, vectors: np.ndarray) -> np.ndarray:
         """Vectors of the one model (n, d1), of any length, as vectors of the other (n, d2), float32."""
         vectors = np.asarray(vectors)
