@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from typer.testing import CliRunner
 
-from own_process import SERVERS
+from own_process import PRELOADED, SERVERS
 from span_papers import all_papers
 from veclink import Linker, Links, merge, open_collection
 from veclink.cli.app import app
@@ -29,17 +29,32 @@ NEW = 20
 COUNTS = {"a": 100, "b": 150}
 """Links of either racer."""
 DONE = "done"
+ENGINES = [
+    "lancedb",
+    "qdrant_client",
+    "chromadb",
+    "pymilvus",
+    "psycopg",
+    "apsw",
+    "sqlite_vec",
+    "duckdb",
+    "faiss",
+    "h5py",
+]
+SERVERS.set_forkserver_preload([*PRELOADED, *ENGINES, "veclink.uses.appending", "veclink.uses.merging", "span_papers"])
 
 
 class Racers:
     """Two processes that have read the same folder: one has the new rows of A, the other those of B."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, fresh: bool = False) -> None:
         self.folder = folder
-        self.anew()
-
-    def anew(self) -> None:
+        self._running: list[Any] = []
+        self._start()
+        self.anew = self._start if fresh else lambda: None
         """Other processes: Milvus Lite lets nobody in where another one has written, as long as that runs."""
+
+    def _start(self) -> None:
         self.end()
         for side in "ab":
             here, there = SERVERS.Pipe()
@@ -54,7 +69,7 @@ class Racers:
         return str(self._running[which][1].recv())
 
     def at_once(self, *words: str | Path) -> list[str]:
-        """What both answer to the same command at the same time; then they end, and others begin."""
+        """What both answer to the same command at the same time."""
         for _, connection in self._running:
             connection.send([*map(str, words)])
         said = [str(connection.recv()) for _, connection in self._running]
@@ -62,10 +77,10 @@ class Racers:
         return said
 
     def end(self) -> None:
-        for racer, connection in self.__dict__.pop("_running", []):
+        for racer, connection in self._running:
             connection.close()
             racer.join()
-        self._running: list[Any] = []
+        self._running = []
 
 
 def prepare(place: Path) -> None:
