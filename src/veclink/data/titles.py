@@ -15,8 +15,6 @@ from veclink.data.pairs import lookup
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from veclink.data.collection import Collection
-
 TITLES = ("title", "name", "label", "headline", "subject", "question", "text", "content", "document",
           "description")  # fmt: skip
 TEXT = ("string", "large_string", "string_view")  # as Arrow calls the kinds

@@ -14,7 +14,6 @@ import secrets
 import shutil
 import stat
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -205,16 +204,18 @@ def alone(target: Path) -> Iterator[None]:
     folder = next(each for each in target.absolute().parents if each.is_dir())
     lock = folder / f".veclink-{hashlib.sha256(os.fsencode(os.path.realpath(target))).hexdigest()[:16]}.lock"
     lock = target if target.is_dir() and not os.access(folder, os.W_OK) else lock
-    held = None
-    while held is None:
-        try:
-            held = _waited_for(lock)
-        except FileNotFoundError:  # whoever held it took the file away
-            continue
-        except OSError as error:
-            raise OutputError(
-                f"Could not write {target}: {error.strerror or error}; make room there or choose another place."
-            ) from error
+    with _told(target):
+        while True:
+            with suppress(FileNotFoundError):  # whoever held it took the file away
+                # another user's may be there, who may have been killed
+                as_it_is = lock.is_dir() or (lock.exists() and not os.access(lock, os.W_OK))
+                how = os.O_RDONLY if as_it_is else os.O_RDWR | os.O_CREAT
+                held = os.open(lock, how | getattr(os, "O_NOFOLLOW", 0), 0o666)
+                while not lock_open(held, wait=True) and sys.platform == "win32":  # which waits for ten seconds
+                    pass  # others wait as long as need be, but on network file systems without locks
+                if lock.exists() and os.path.samestat(os.fstat(held), os.stat(lock)):
+                    break
+                os.close(held)
     try:
         yield
     finally:
@@ -223,44 +224,18 @@ def alone(target: Path) -> Iterator[None]:
         os.close(held)
 
 
-def _waited_for(lock: Path) -> int | None:
-    """A descriptor that holds the lock on this file; None where another file has its name by then."""
-    follow = getattr(os, "O_NOFOLLOW", 0)
-    try:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | follow, 0o666)
-    except (PermissionError, IsADirectoryError):
-        if not lock.exists():
-            raise
-        descriptor = os.open(lock, os.O_RDONLY | follow)  # another user's, who may have been killed
-    try:
-        if sys.platform == "win32":
-            while not lock_open(descriptor):
-                time.sleep(0.05)
-        else:
-            import fcntl
-
-            with suppress(OSError):  # some network file systems have no locks
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-        if os.path.samestat(os.fstat(descriptor), os.stat(lock)):
-            return descriptor
-    except BaseException:
-        os.close(descriptor)
-        raise
-    os.close(descriptor)
-    return None
-
-
-def lock_open(descriptor: int, *, shared: bool = False) -> bool:
+def lock_open(descriptor: int, *, shared: bool = False, wait: bool = False) -> bool:
     """Lock an open file until its descriptor is closed; False where another process holds it."""
     try:
         if sys.platform == "win32":
             import msvcrt
 
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+            msvcrt.locking(descriptor, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
         else:
             import fcntl
 
-            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+            how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+            fcntl.flock(descriptor, how if wait else how | fcntl.LOCK_NB)
     except OSError:
         return False
     return True

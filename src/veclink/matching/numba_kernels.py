@@ -5,9 +5,7 @@ They release the interpreter lock and are shared out over threads by `cpu`; noth
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -16,19 +14,11 @@ from numba import njit
 # joined by "or" over an array slice of constant length because that compiles to a few vector instructions.
 STRIP = 64
 
-
-def _kernel(**how: Any) -> Callable[[Any], Any]:
-    """Compile a function at its first call, and for later processes where there is a folder to keep it in."""
-
-    def compiled(function: Any) -> Any:
-        with suppress(RuntimeError):  # neither folder can be written to
-            return njit(nogil=True, cache=True, **how)(function)
-        return njit(nogil=True, **how)(function)
-
-    return compiled
-
-
-_compiled = _kernel()
+try:
+    CACHED = bool(njit(cache=True)(lambda: None))
+except RuntimeError:  # neither the package's folder nor the user's cache folder can be written to
+    CACHED = False
+_compiled = njit(nogil=True, cache=CACHED)
 
 
 class Kept(NamedTuple):
@@ -155,7 +145,7 @@ def cut(kept: Kept, start: int, stop: int) -> None:
             count[i] = width
 
 
-@_kernel(fastmath={"reassoc", "contract", "nsz"})
+@njit(nogil=True, cache=CACHED, fastmath={"reassoc", "contract", "nsz"})
 def inner_products(
     left: np.ndarray, right: np.ndarray, index: np.ndarray, exact: np.ndarray, start: int, stop: int
 ) -> None:
@@ -215,7 +205,7 @@ def _cut(cosine: np.ndarray, index: np.ndarray, row: int, size: int, width: int)
     return smallest
 
 
-_reordering = _kernel(fastmath={"nnan", "nsz", "reassoc"})  # maxima in any order: they vectorise
+_reordering = njit(nogil=True, cache=CACHED, fastmath={"nnan", "nsz", "reassoc"})  # maxima in any order: they vectorise
 
 
 @_reordering

@@ -26,7 +26,7 @@ from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores import open_store
 from veclink.stores.opening import address_of, open_collection
 from veclink.stores.protocol import BATCH, Batch
-from veclink.uses.linker import Linker
+from veclink.uses.linker import Linker, side_of
 from veclink.uses.merged_rows import (
     AS_THEY_ARE,
     NEEDED,
@@ -37,7 +37,7 @@ from veclink.uses.merged_rows import (
     lacking_columns,
     misfit_of,
 )
-from veclink.uses.merging import DEFAULT_SURE
+from veclink.uses.merging import DEFAULT_SURE, MergeOptions
 from veclink.uses.translating import Source
 
 OTHER_LINKS = (
@@ -185,10 +185,8 @@ def append(
         Called with the progress. True shows it.
     """
     progress = heard(progress)
-    if not 0 <= sure <= 1:
-        raise InputError(f"The probability from which on links are sure is {sure}; it is between 0 and 1.")
-    if side not in ("a", "b"):
-        raise InputError(f"The side is {side!r}; it is 'a' or 'b'.")
+    MergeOptions(sure=sure)  # refuses what is no probability
+    side_of(side)
     merged, metadata, state = _opened(to, progress)
     rows = open_collection(new, progress=progress)
     ids, table = merged.ids, merged.payload

@@ -215,7 +215,7 @@ class Linker:
             `displaces` of the evidence names the row that the partner was linked with so far, −1 for none.
             `summary.copies` counts the new rows that are copies of known ones.
         """
-        at, batch = _side_of(side), open_collection(new, payload=False)
+        at, batch = side_of(side), open_collection(new, payload=False)
         known = self.knows(batch, side=side)
         if known is not None:
             return of_batch(self.links, self.knowledge, at, known)
@@ -298,7 +298,7 @@ class Linker:
 
         If `new` was added before, nothing changes, and its present links are returned. So it is safe to run it again.
         """
-        at = _side_of(side)
+        at = side_of(side)
         new = open_collection(new, payload=False)  # once: it is looked at three times
         if against is not None:
             self._hold(1 - at, against)
@@ -311,11 +311,11 @@ class Linker:
     def translate(self, x: np.ndarray, *, side: str = "a") -> np.ndarray:
         """Translate vectors (m, d) of one side's model into the other's, float32. `side` is where they come from.
         """
-        return self.translators[_side_of(side)].transform(x)
+        return self.translators[side_of(side)].transform(x)
 
     def knows(self, new: Source, *, side: str = "a") -> slice | None:
         """The rows that a batch of one side became, where `new` was taken in before; else None."""
-        at, batch = _side_of(side), open_collection(new, payload=False)
+        at, batch = side_of(side), open_collection(new, payload=False)
         part, (_, *later) = Part.of(batch), self.knowledge.sides[at].batches()
         rows = next((rows for each, rows in reversed(later) if each == part), None)
         return rows if rows is not None and self._names_fit(batch, at, rows) else None
@@ -344,9 +344,9 @@ class Linker:
 
     def save(self, path: str | Path) -> None:
         """Write a folder, whole or not at all; it replaces a linker, unless another run changed that after `load`."""
-        path = Path(path)
+        path, place = Path(path), os.path.realpath(path)
         with alone(path), folder_written_whole(path, may_replace=(PLAIN, *SEALED).__contains__) as new:
-            known = self.held.folders.get(os.path.realpath(path))
+            known = self.held.folders.get(place)
             if known is not None and path.exists() and known != digest((path / PLAIN).read_text(encoding="utf-8")):
                 raise OutputError(
                     f"{path} was changed by another run meanwhile, and stays as that left it; run the same command "
@@ -360,7 +360,7 @@ class Linker:
             plain = {**self.describe(), "fingerprint": _seal(new)}
             text = json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
             (new / PLAIN).write_text(text, encoding="utf-8")
-        self.held.folders[os.path.realpath(path)] = digest(text)
+        self.held.folders[place] = digest(text)
 
     @classmethod
     def load(cls, path: str | Path) -> Linker:
@@ -551,7 +551,7 @@ def check_place(path: Path) -> None:
     check_replaceable(path, (PLAIN, *SEALED).__contains__)
 
 
-def _side_of(side: str) -> int:
+def side_of(side: str) -> int:
     """0 for "a", 1 for "b"."""
     if side not in SIDES:
         raise InputError(f"The side is {side!r}; it is 'a' or 'b'.")
