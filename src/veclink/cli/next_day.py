@@ -98,8 +98,6 @@ def match(
     lines = [str(summary), f"Written to {output}."]
     if known_before:
         lines.insert(0, f"{linker} knew these rows before: these are the links that they have in it now.")
-    elif update:
-        lines.append(f"{linker} knows the new rows now.")
     told = {"output": str(output), "updated": str(linker) if update else None, "known_before": known_before}
     tell(told | summary_values(summary), lines, as_json, quiet)
 
@@ -260,9 +258,12 @@ def _append(rows: Collection, output: str, folder: Path, asked: dict[str, Any], 
     if yes:
         warn(cost, quiet=quiet)
         appended.write(output)
-    same = f"Nothing was written: {shown} has all of these rows already."
     lines = [str(told), *([cost] if cost and not yes else [])]
-    lines.append(_what_was_written(shown, yes, "") if told.changes else same)
+    lines.append(
+        _what_was_written(shown, yes, "")
+        if told.changes
+        else f"Nothing was written: {shown} has all of these rows already."
+    )
     return {"output": shown, "written": yes and told.changes, **asdict(told)}, lines
 
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from veclink.data.collection import Collection
 from veclink.data.pairs import lookup
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 TITLES = ("title", "name", "label", "headline", "subject", "question", "text", "content", "document",
           "description")  # fmt: skip

@@ -208,12 +208,13 @@ def alone(target: Path) -> Iterator[None]:
         while True:
             with suppress(FileNotFoundError):  # whoever held it took the file away
                 # another user's may be there, who may have been killed
-                as_it_is = lock.is_dir() or (lock.exists() and not os.access(lock, os.W_OK))
-                how = os.O_RDONLY if as_it_is else os.O_RDWR | os.O_CREAT
+                how = os.O_RDWR | os.O_CREAT
+                if lock == target or (lock.exists() and not os.access(lock, os.W_OK)):
+                    how = os.O_RDONLY
                 held = os.open(lock, how | getattr(os, "O_NOFOLLOW", 0), 0o666)
                 while not lock_open(held, wait=True) and sys.platform == "win32":  # which waits for ten seconds
                     pass  # others wait as long as need be, but on network file systems without locks
-                if lock.exists() and os.path.samestat(os.fstat(held), os.stat(lock)):
+                if os.path.samestat(os.fstat(held), os.stat(lock)):
                     break
                 os.close(held)
     try:
@@ -234,8 +235,7 @@ def lock_open(descriptor: int, *, shared: bool = False, wait: bool = False) -> b
         else:
             import fcntl
 
-            how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
-            fcntl.flock(descriptor, how if wait else how | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
     except OSError:
         return False
     return True

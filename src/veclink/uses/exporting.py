@@ -11,8 +11,7 @@ from veclink.data.links import Links
 from veclink.errors import InputError, named
 from veclink.stores.opening import open_target
 from veclink.stores.protocol import Id
-
-SIDES = ("a", "b")
+from veclink.uses.linker import side_of
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,6 @@ def export_links(links: Links, url: str, *, write: bool = False) -> Changes:
     longer among `links` go. Something else under that name is an error.
     """
     with open_target(url, write=write) as store, store.alone() if write else nullcontext():
-        if not store.keeps_links:
-            raise InputError(f"{store.name} is a kind of store that holds no table of links; choose another.")
         with store.errors():
             held = store.links()
         wanted = _wanted(links)
@@ -64,8 +61,7 @@ def annotate(links: Links, url: str, side: str, *, write: bool = False) -> Chang
     Two payload fields are set, `veclink_id` and `veclink_probability`; an object that has them and is linked no longer
     loses them. An object with several links gets the most probable one. Only told, not done, unless `write`.
     """
-    if side not in SIDES:
-        raise InputError(f"The side {side!r} is unknown; it is a or b, as in the links.")
+    side_of(side)
     wanted: dict[Id, tuple[Id, float]] = {}
     for (a, b), probability in _wanted(links).items():  # the most probable first
         wanted.setdefault(*((a, (b, probability)) if side == "a" else (b, (a, probability))))

@@ -69,6 +69,14 @@ class QdrantStore(ClientStore):
                 check_folder(folder, address.table, self.name)  # the client runs what the points' pickles name
                 return client(path=str(folder))
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """As for every store. The client of a folder reads its list of collections before it locks the folder."""
+        if not self._is_alone:
+            self._close()
+        with super().alone():
+            yield
+
     @cached_property
     def _held(self) -> str:
         if self.address.table is not None:
