@@ -329,7 +329,7 @@ def _to_store(
     if side is None:
         changes, what = exporting.export_links(links, url, write=yes), "links"
     else:
-        check_choice("--annotate", side, exporting.SIDES)
+        check_choice("--annotate", side, ("a", "b"))
         changes, what = exporting.annotate(links, url, side, write=yes), "objects with a note"
     if changes.any:
         counts = f"{changes.new:,} new, {changes.changed:,} changed, {changes.removed:,} removed, {changes.same:,} kept"
