@@ -258,12 +258,9 @@ def _append(rows: Collection, output: str, folder: Path, asked: dict[str, Any], 
     if yes:
         warn(cost, quiet=quiet)
         appended.write(output)
-    lines = [str(told), *([cost] if cost and not yes else [])]
-    lines.append(
-        _what_was_written(shown, yes, "")
-        if told.changes
-        else f"Nothing was written: {shown} has all of these rows already."
-    )
+    same = f"Nothing was written: {shown} has all of these rows already."
+    said = _what_was_written(shown, yes, "") if told.changes else same
+    lines = [str(told), *([cost] if cost and not yes else []), said]
     return {"output": shown, "written": yes and told.changes, **asdict(told)}, lines
 
 
@@ -271,7 +268,7 @@ def hidden_by_wrong_links(hidden: float | None) -> str:
     """What a merge would cost, in a sentence; empty where the links have no probabilities."""
     if hidden is None:
         return ""
-    about = "Less than one object" if hidden < 0.5 else f"About {plural(max(round(hidden), 1), 'object')}"
+    about = "Less than one object" if hidden <= 0.5 else f"About {plural(round(hidden), 'object')}"
     return f"{about} of A would be lost to wrong links; a greater --probability loses fewer and keeps more copies."
 
 

@@ -61,10 +61,10 @@ def annotate(links: Links, url: str, side: str, *, write: bool = False) -> Chang
     Two payload fields are set, `veclink_id` and `veclink_probability`; an object that has them and is linked no longer
     loses them. An object with several links gets the most probable one. Only told, not done, unless `write`.
     """
-    side_of(side)
+    at = side_of(side)
     wanted: dict[Id, tuple[Id, float]] = {}
-    for (a, b), probability in _wanted(links).items():  # the most probable first
-        wanted.setdefault(*((a, (b, probability)) if side == "a" else (b, (a, probability))))
+    for pair, probability in _wanted(links).items():  # the most probable first
+        wanted.setdefault(pair[at], (pair[1 - at], probability))
     with open_target(url, write=write) as store, store.alone() if write else nullcontext():
         if not store.exists():
             raise InputError(f"{store.name} does not exist; the objects to annotate are in a collection.")
@@ -78,12 +78,11 @@ def annotate(links: Links, url: str, side: str, *, write: bool = False) -> Chang
                 f"{store.name} has none of the {len(wanted):,} linked ids of side {side}, such as {named(missing)}; "
                 "is it the other side?"
             )
-        sizes = {"a": links.summary.n_a, "b": links.summary.n_b}
-        other = "b" if side == "a" else "a"
-        if len(held) != sizes[side] and len(held) == sizes[other]:  # ids such as row numbers may be found on both
+        sizes, other = (links.summary.n_a, links.summary.n_b), "ba"[at]
+        if len(held) != sizes[at] and len(held) == sizes[1 - at]:  # ids such as row numbers may be found on both
             raise InputError(
                 f"{store.name} has {len(held):,} objects, as side {other} of the links, and side {side} has "
-                f"{sizes[side]:,}; annotate side {other}, or name the other collection."
+                f"{sizes[at]:,}; annotate side {other}, or name the other collection."
             )
         there = {each: (str(linked), share) for each, (linked, share) in held.items() if linked is not None}
         noted = {each: (str(linked), share) for each, (linked, share) in known.items()}
