@@ -203,7 +203,8 @@ def alone(target: Path) -> Iterator[None]:
     """
     folder = next(each for each in target.absolute().parents if each.is_dir())
     lock = folder / f".veclink-{hashlib.sha256(os.fsencode(os.path.realpath(target))).hexdigest()[:16]}.lock"
-    lock = target if target.is_dir() and not os.access(folder, os.W_OK) else lock
+    if target.is_dir() and not os.access(folder, os.W_OK):
+        lock = target
     with _told(target):
         while True:
             with suppress(FileNotFoundError):  # whoever held it took the file away

@@ -145,7 +145,7 @@ class Appended:
         """
         if not self.summary.changes:
             return len(self.collection)
-        to = self.place if to is None else to
+        to = to or self.place
         here, there = address_of(self.place), address_of(to)
         is_same = here == there or (here.path and there.path and here.path.resolve() == there.path.resolve())
         state = self._state if is_same and here.table == there.table else None
