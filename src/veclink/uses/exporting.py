@@ -78,7 +78,8 @@ def annotate(links: Links, url: str, side: str, *, write: bool = False) -> Chang
                 f"{store.name} has none of the {len(wanted):,} linked ids of side {side}, such as {named(missing)}; "
                 "is it the other side?"
             )
-        sizes, other = (links.summary.n_a, links.summary.n_b), "ba"[at]
+        sizes = links.summary.n_a, links.summary.n_b
+        other = "ba"[at]
         if len(held) != sizes[at] and len(held) == sizes[1 - at]:  # ids such as row numbers may be found on both
             raise InputError(
                 f"{store.name} has {len(held):,} objects, as side {other} of the links, and side {side} has "
