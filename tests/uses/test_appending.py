@@ -164,7 +164,8 @@ if moment == "writing":
             yield batch
     appending.BATCH, appending.Appended.batches = 300, batches
 else:
-    atomic.flush_folder = die
+    flush = atomic.flush
+    atomic.flush = lambda path: die() if path.is_dir() else flush(path)
 main()
 """
 
