@@ -12,12 +12,7 @@ from typing import Any
 import numpy as np
 
 from veclink.confidence.candidates import Candidates
-from veclink.confidence.constants import (
-    DUPLICATE_TOLERANCE,
-    MAX_FITTED_CANDIDATES,
-    MIN_CANDIDATES,
-    MUTUAL_SHARE,
-)
+from veclink.confidence.constants import DUPLICATE_TOLERANCE, MAX_FITTED_CANDIDATES, MIN_CANDIDATES, MUTUAL_SHARE
 from veclink.confidence.decoys import decoy_pairs, remove_partners
 from veclink.confidence.evidence import feature_matrix, model_evidence
 from veclink.confidence.features import Standard, candidate_pairs
@@ -150,12 +145,7 @@ def calibrate(
     other_probability = _probability_without_rivals(candidates, neighbourhoods, links, mixture.probability, others)
     order = np.argsort(-probability, kind="stable")
     return Calibrated(
-        every[order],
-        probability[order],
-        float(overlap),
-        others,
-        other_probability,
-        _model(sample, mixture, part),
+        every[order], probability[order], float(overlap), others, other_probability, _model(sample, mixture, part)
     )
 
 
@@ -200,29 +190,16 @@ def _moved(probability: np.ndarray, shift: float) -> np.ndarray:
 def _too_few(links: np.ndarray) -> Calibrated:
     """Too few candidates to say anything of."""
     return Calibrated(
-        links,
-        probability=np.zeros(len(links)),
-        overlap=0.0,
-        others=links[:0],
-        other_probability=np.zeros(0),
+        links, probability=np.zeros(len(links)), overlap=0.0, others=links[:0], other_probability=np.zeros(0)
     )
 
 
-def _sample(
-    candidates: Candidates,
-    neighbourhoods: np.ndarray,
-    links: np.ndarray,
-    k: int,
-    part: float,
-) -> Sample:
+def _sample(candidates: Candidates, neighbourhoods: np.ndarray, links: np.ndarray, k: int, part: float) -> Sample:
     """The links at these positions (m,) and the decoys that are made of them."""
     pairs = candidate_pairs(candidates, neighbourhoods, links)
     features = feature_matrix(pairs)
     standard = Standard.of(features)
-    decoys = (
-        remove_partners(candidates, links, k, "a"),
-        remove_partners(candidates, links, k, "b"),
-    )
+    decoys = (remove_partners(candidates, links, k, "a"), remove_partners(candidates, links, k, "b"))
     decoy_features = [
         feature_matrix(decoy_pairs(candidates, neighbourhoods, each, k))
         for each in decoys
@@ -258,22 +235,13 @@ def _model(sample: Sample, mixture: Mixture, part: float) -> Model:
 
 def _runners_up(candidates: Candidates, mutual: np.ndarray) -> np.ndarray:
     """Positions of the two best candidates of every row that are not mutual."""
-    best_two = np.concatenate(
-        [
-            candidates.best_a[:, :2].ravel(),
-            candidates.best_b[:, :2].ravel(),
-        ]
-    )
+    best_two = np.concatenate([candidates.best_a[:, :2].ravel(), candidates.best_b[:, :2].ravel()])
     others = np.setdiff1d(best_two, mutual)
     return others[others >= 0]
 
 
 def _probability_without_rivals(
-    candidates: Candidates,
-    neighbourhoods: np.ndarray,
-    links: np.ndarray,
-    probability: np.ndarray,
-    others: np.ndarray,
+    candidates: Candidates, neighbourhoods: np.ndarray, links: np.ndarray, probability: np.ndarray, others: np.ndarray
 ) -> np.ndarray:
     """Probabilities of candidates that are not mutual (m,): what those of the links are, without looking at rivals.
 
@@ -300,10 +268,7 @@ def _closeness(candidates: Candidates, positions: np.ndarray) -> np.ndarray:
     """1 where a candidate scores like the best of its rows, 0 where DUPLICATE_TOLERANCE or more below it: (m,)."""
     best_of_a = candidates.best_a[candidates.rows_a[positions], 0]
     best_of_b = candidates.best_b[candidates.rows_b[positions], 0]
-    best = np.maximum(
-        candidates.scores(best_of_a),
-        candidates.scores(best_of_b),
-    )
+    best = np.maximum(candidates.scores(best_of_a), candidates.scores(best_of_b))
     gap = best - candidates.score[positions]
     tolerated = np.maximum(DUPLICATE_TOLERANCE * best, 1e-9)
     return np.maximum(1 - gap / tolerated, 0.0)

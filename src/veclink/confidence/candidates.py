@@ -92,11 +92,7 @@ class Candidates:
 
     def scores(self, positions: np.ndarray) -> np.ndarray:
         """Scores at these positions; NO_RIVAL_SCORE where a position is −1."""
-        return np.where(
-            positions >= 0,
-            self.score[positions],
-            np.float32(NO_RIVAL_SCORE),
-        )
+        return np.where(positions >= 0, self.score[positions], np.float32(NO_RIVAL_SCORE))
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,11 +202,7 @@ def cross_fitted_score(
 
 
 def scored_candidates(
-    clouds: CloudPair,
-    rows_a: np.ndarray,
-    rows_b: np.ndarray,
-    score: np.ndarray,
-    densities: list[Densities],
+    clouds: CloudPair, rows_a: np.ndarray, rows_b: np.ndarray, score: np.ndarray, densities: list[Densities]
 ) -> Candidates:
     """Pairs with their scores as candidates: each row's best are listed."""
     density_a = np.mean([of_a for of_a, _ in densities], axis=0)
@@ -228,12 +220,7 @@ def scored_candidates(
     )
 
 
-def _pooled(
-    clouds: CloudPair,
-    pool: np.ndarray,
-    weights: np.ndarray,
-    outside: Sides | None,
-) -> PooledAnchors:
+def _pooled(clouds: CloudPair, pool: np.ndarray, weights: np.ndarray, outside: Sides | None) -> PooledAnchors:
     """The vectors of a pool's links, and after them those of outside anchors: what all maps are fitted to."""
     left = clouds.a.take(pool[:, 0])
     right = clouds.b.take(pool[:, 1])
@@ -265,21 +252,13 @@ def _fitted_to(split: Folds) -> list[np.ndarray]:
     return [np.flatnonzero(split.of_link != fold) for fold in range(split.count)]
 
 
-def _pairs_of_one_map(
-    matches: Matches,
-    clouds: CloudPair,
-    folds: int,
-) -> tuple[np.ndarray, list[Densities]]:
+def _pairs_of_one_map(matches: Matches, clouds: CloudPair, folds: int) -> tuple[np.ndarray, list[Densities]]:
     """Keys of the pairs that one map of the whole pool lists, and its densities, which stand for those of each fold."""
     keys = _listed(matches, slice(None), slice(None), clouds.n_b)
     return clouds.unique(keys), [_densities(matches)] * folds
 
 
-def _pairs_of_each_map(
-    maps: list[Projections],
-    split: Folds,
-    clouds: CloudPair,
-) -> tuple[np.ndarray, list[Densities]]:
+def _pairs_of_each_map(maps: list[Projections], split: Folds, clouds: CloudPair) -> tuple[np.ndarray, list[Densities]]:
     """Keys of the pairs that any map lists for the rows outside it, and the densities of each map."""
     keys = []
     densities = []
@@ -295,12 +274,7 @@ def _densities(matches: Matches) -> Densities:
     return matches.forward.density, matches.backward.density
 
 
-def _listed(
-    matches: Matches,
-    rows_a: np.ndarray | slice,
-    rows_b: np.ndarray | slice,
-    n_b: int,
-) -> np.ndarray:
+def _listed(matches: Matches, rows_a: np.ndarray | slice, rows_b: np.ndarray | slice, n_b: int) -> np.ndarray:
     """Keys of the pairs that the given rows of either side rank among their best."""
     forward = matches.forward.index[rows_a]
     backward = matches.backward.index[rows_b]

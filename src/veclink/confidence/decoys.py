@@ -55,12 +55,7 @@ class Decoys:
         return float(every[self.source].sum() / every.sum())
 
 
-def remove_partners(
-    candidates: Candidates,
-    links: np.ndarray,
-    k: int,
-    side: str,
-) -> Decoys:
+def remove_partners(candidates: Candidates, links: np.ndarray, k: int, side: str) -> Decoys:
     """Remove the partner of every link's row on one side, and see where the next best one makes a mutual pair.
 
     Parameters
@@ -77,21 +72,10 @@ def remove_partners(
     scores = _after_removal(candidates, links, replacement, k, side)
     is_mutual = scores.pair > scores.rival_of_replacement
     made = np.flatnonzero((replacement >= 0) & is_mutual)
-    return Decoys(
-        side,
-        source=made,
-        removed=links[made],
-        replacement=replacement[made],
-        n_removed=len(links),
-    )
+    return Decoys(side, source=made, removed=links[made], replacement=replacement[made], n_removed=len(links))
 
 
-def decoy_pairs(
-    candidates: Candidates,
-    neighbourhoods: np.ndarray,
-    decoys: Decoys,
-    k: int,
-) -> ScoredPairs:
+def decoy_pairs(candidates: Candidates, neighbourhoods: np.ndarray, decoys: Decoys, k: int) -> ScoredPairs:
     """What decoys score.
 
     Parameters
@@ -103,13 +87,7 @@ def decoy_pairs(
     decoys : Decoys
     k : int
     """
-    scores = _after_removal(
-        candidates,
-        decoys.removed,
-        decoys.replacement,
-        k,
-        decoys.side,
-    )
+    scores = _after_removal(candidates, decoys.removed, decoys.replacement, k, decoys.side)
     # A row of A has its rivals in B, and the other way round.
     if decoys.side == "a":
         rival_in_a, rival_in_b = scores.rival_of_replacement, scores.rival_of_row
@@ -162,13 +140,7 @@ def _seen_from(candidates: Candidates, side: str) -> _SeenFrom:
     )
 
 
-def _after_removal(
-    candidates: Candidates,
-    links: np.ndarray,
-    replacement: np.ndarray,
-    k: int,
-    side: str,
-) -> _Scores:
+def _after_removal(candidates: Candidates, links: np.ndarray, replacement: np.ndarray, k: int, side: str) -> _Scores:
     """Scores of the replacements (m,) once the links' partners (m,) are gone; meaningless where one is −1."""
     own = _seen_from(candidates, side)
     rows = own.rows[links]
@@ -177,19 +149,11 @@ def _after_removal(
     lift = above_density / max(k - 1, 1)
     score = candidates.scores(replacement) + lift
     rival = best_other(own.best[rows], links, replacement)
-    rival_of_row = np.where(
-        rival >= 0,
-        candidates.scores(rival) + lift,
-        NO_RIVAL_SCORE,
-    )
+    rival_of_row = np.where(rival >= 0, candidates.scores(rival) + lift, NO_RIVAL_SCORE)
     # The row on the other side keeps its density, and so do its other candidates.
     other_row = own.other_rows[replacement]
     other_rival = best_other(own.other_best[other_row], replacement)
-    return _Scores(
-        score,
-        rival_of_row,
-        rival_of_replacement=candidates.scores(other_rival),
-    )
+    return _Scores(score, rival_of_row, rival_of_replacement=candidates.scores(other_rival))
 
 
 def _source_weights(probability: np.ndarray) -> np.ndarray:

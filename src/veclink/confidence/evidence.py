@@ -151,10 +151,7 @@ def neighbourhood_features(
     return np.column_stack(columns).astype(np.float32, copy=False)
 
 
-def feature_matrix(
-    pairs: ScoredPairs,
-    entries: tuple[Evidence, ...] | None = None,
-) -> np.ndarray:
+def feature_matrix(pairs: ScoredPairs, entries: tuple[Evidence, ...] | None = None) -> np.ndarray:
     """Features of pairs (m, f), float64: a column for each of the entries, those of the model where none are given."""
     near = _by_name(pairs.neighbourhoods)
     columns = [
@@ -165,10 +162,7 @@ def feature_matrix(
 
 
 def evidence_columns(
-    entries: tuple[Evidence, ...],
-    candidates: Candidates,
-    neighbourhoods: np.ndarray,
-    positions: np.ndarray,
+    entries: tuple[Evidence, ...], candidates: Candidates, neighbourhoods: np.ndarray, positions: np.ndarray
 ) -> dict[str, np.ndarray]:
     """The columns of a links file that these entries are: (n,) float32 each.
 

@@ -75,11 +75,7 @@ def in_words(links: Links, i: int, rival_a: str = "", rival_b: str = "") -> str:
     return text[:1].upper() + text[1:] + "."
 
 
-def recorded_values(
-    columns: evidence.Columns,
-    names: list[str],
-    i: int,
-) -> dict[str, float] | None:
+def recorded_values(columns: evidence.Columns, names: list[str], i: int) -> dict[str, float] | None:
     """The evidence of link i by name, from the columns of the links; None where one of the names has no value."""
     one = {name: values[[i]] for name, values in columns.items()}
     values = {}
@@ -95,22 +91,13 @@ def recorded_values(
     return values
 
 
-def model_changes(
-    model: Mapping[str, Any],
-    values: Mapping[str, float],
-) -> dict[str, float]:
+def model_changes(model: Mapping[str, Any], values: Mapping[str, float]) -> dict[str, float]:
     """By how much each kind of evidence moves the log odds from those of a pair with average evidence.
 
     Kinds that are explained with another one count as that one.
     """
     changes: dict[str, float] = {}
-    parts = zip(
-        model["features"],
-        model["weights"],
-        model["centre"],
-        model["scale"],
-        strict=True,
-    )
+    parts = zip(model["features"], model["weights"], model["centre"], model["scale"], strict=True)
     for name, weight, centre, scale in parts:
         told = evidence.explained_with(name)
         change = weight * (values[name] - centre) / scale
@@ -118,12 +105,7 @@ def model_changes(
     return changes
 
 
-def _phrase(
-    links: Links,
-    i: int,
-    name: str,
-    rivals: Mapping[str, str],
-) -> str:
+def _phrase(links: Links, i: int, name: str, rivals: Mapping[str, str]) -> str:
     entry = evidence.lookup(name)
     if entry is None:
         return name.replace("_", " ")

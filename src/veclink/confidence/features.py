@@ -50,11 +50,7 @@ class ScoredPairs:
         return self.score - self.rival_in_a, self.score - self.rival_in_b
 
 
-def candidate_pairs(
-    candidates: Candidates,
-    neighbourhoods: np.ndarray,
-    positions: np.ndarray,
-) -> ScoredPairs:
+def candidate_pairs(candidates: Candidates, neighbourhoods: np.ndarray, positions: np.ndarray) -> ScoredPairs:
     """The candidates at these positions (m,), as they are. neighbourhoods: (c, f), of all candidates."""
     listed_b = candidates.best_a[candidates.rows_a[positions]]
     listed_a = candidates.best_b[candidates.rows_b[positions]]
@@ -77,17 +73,10 @@ def best_other(listed: np.ndarray, *excluded: np.ndarray) -> np.ndarray:
     return np.where(free.any(axis=1), chosen, -1)
 
 
-def _rival_score(
-    candidates: Candidates,
-    listed: np.ndarray,
-    positions: np.ndarray,
-) -> np.ndarray:
+def _rival_score(candidates: Candidates, listed: np.ndarray, positions: np.ndarray) -> np.ndarray:
     """Score of the best candidate of each list but the one at `positions`; never below NO_RIVAL_SCORE."""
     rivals = best_other(listed, positions)
-    return np.maximum(
-        candidates.scores(rivals),
-        np.float32(NO_RIVAL_SCORE),
-    )
+    return np.maximum(candidates.scores(rivals), np.float32(NO_RIVAL_SCORE))
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,12 +116,7 @@ class Neighbourhoods:
     """
 
     def __init__(
-        self,
-        clouds: CloudPair,
-        candidates: Candidates,
-        pool: np.ndarray,
-        rng: np.random.Generator,
-        wanted: np.ndarray,
+        self, clouds: CloudPair, candidates: Candidates, pool: np.ndarray, rng: np.random.Generator, wanted: np.ndarray
     ) -> None:
         self.clouds = clouds
         self.candidates = candidates
@@ -146,9 +130,7 @@ class Neighbourhoods:
         correlation = np.zeros(len(self.candidates.rows_a), np.float32)
         overlap = np.zeros(len(self.candidates.rows_a), np.float32)
         correlation[self.wanted], overlap[self.wanted] = self.clouds.local_agreement(
-            self.pool,
-            self.candidates.rows_a[self.wanted],
-            self.candidates.rows_b[self.wanted],
+            self.pool, self.candidates.rows_a[self.wanted], self.candidates.rows_b[self.wanted]
         )
         return correlation, overlap
 
@@ -157,10 +139,7 @@ class Neighbourhoods:
         """Standardised density of the cloud around the row of A, and of B, of each candidate: (c,) float32 each."""
         density_a = self.clouds.own_density("a", self.rng)
         density_b = self.clouds.own_density("b", self.rng)
-        return (
-            density_a[self.candidates.rows_a],
-            density_b[self.candidates.rows_b],
-        )
+        return (density_a[self.candidates.rows_a], density_b[self.candidates.rows_b])
 
 
 def worth_measuring(candidates: Candidates, fitted: np.ndarray | None) -> np.ndarray:

@@ -28,13 +28,7 @@ class Folds:
     count: int
 
     @classmethod
-    def drawn(
-        cls,
-        pool: np.ndarray,
-        clouds: CloudPair,
-        rng: np.random.Generator,
-        count: int,
-    ) -> Folds:
+    def drawn(cls, pool: np.ndarray, clouds: CloudPair, rng: np.random.Generator, count: int) -> Folds:
         """Folds of equal size, but for one link, at random."""
         of_link = rng.permutation(len(pool)) % count
         of_a = np.full(clouds.n_a, -1)

@@ -41,11 +41,7 @@ def with_total(log_odds: np.ndarray, total: float) -> np.ndarray:
     return sigmoid(log_odds + (low + high) / 2)
 
 
-def logistic_regression(
-    features: np.ndarray,
-    targets: np.ndarray,
-    weights: np.ndarray,
-) -> np.ndarray:
+def logistic_regression(features: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Coefficients (1 + f,) by Newton's method, the intercept first; FEATURE_RIDGE on all but the intercept.
 
     Parameters

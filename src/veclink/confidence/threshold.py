@@ -46,4 +46,3 @@ def expected_f1(probability: np.ndarray, overlap: float) -> np.ndarray:
     """Of the first 1, 2, … n pairs, sorted by falling probability (n,): (n,)."""
     kept = np.arange(1, len(probability) + 1)
     return 2 * np.cumsum(probability) / (kept + max(overlap, 1.0))
-

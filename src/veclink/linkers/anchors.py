@@ -82,12 +82,7 @@ def no_pairs() -> np.ndarray:
     return np.empty((0, 2), np.int64)
 
 
-def anchors_from_rows(
-    clouds: HasVectors,
-    pairs: np.ndarray,
-    *,
-    trusted: bool = True,
-) -> Anchors:
+def anchors_from_rows(clouds: HasVectors, pairs: np.ndarray, *, trusted: bool = True) -> Anchors:
     """Anchors that are rows. pairs: (m, 2) positions in the two clouds."""
     left, right = clouds.vectors(pairs)
     return Anchors(left, right, pairs, trusted=trusted)
@@ -98,30 +93,16 @@ def anchors_from_pairs(a: Cloud, b: Cloud, pairs: np.ndarray) -> Anchors:
     pairs = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
     rows_a = a.positions(pairs[:, 0])
     rows_b = b.positions(pairs[:, 1])
-    return Anchors(
-        a.take(rows_a),
-        b.take(rows_b),
-        np.column_stack([rows_a, rows_b]),
-    )
+    return Anchors(a.take(rows_a), b.take(rows_b), np.column_stack([rows_a, rows_b]))
 
 
-def anchors_from_column(
-    a: Cloud,
-    b: Cloud,
-    matches: ColumnMatches,
-    random_state: int,
-) -> Anchors:
+def anchors_from_column(a: Cloud, b: Cloud, matches: ColumnMatches, random_state: int) -> Anchors:
     """Anchors that are rows with equal values in a column: a random part of them, which may be wrong."""
     found = _some_pairs(a, b, matches.pairs, random_state)
     return replace(found, name=f"equal {matches.name}", by_column=True)
 
 
-def anchors_from_links(
-    a: Cloud,
-    b: Cloud,
-    pairs: np.ndarray,
-    random_state: int,
-) -> Anchors:
+def anchors_from_links(a: Cloud, b: Cloud, pairs: np.ndarray, random_state: int) -> Anchors:
     """Anchors that are links of an earlier run: a random part of them, which may be wrong.
 
     pairs: (m, 2) rows of the two collections.
@@ -141,12 +122,7 @@ def _some_pairs(a: Cloud, b: Cloud, pairs: np.ndarray, random_state: int) -> Anc
     return replace(found, trusted=False)
 
 
-def anchors_from_vectors(
-    a: Cloud,
-    b: Cloud,
-    left: np.ndarray | Collection,
-    right: np.ndarray | Collection,
-) -> Anchors:
+def anchors_from_vectors(a: Cloud, b: Cloud, left: np.ndarray | Collection, right: np.ndarray | Collection) -> Anchors:
     """Out-of-domain anchors: row i of `left` (of A's model) and of `right` (of B's) are the same object."""
     if len(left) != len(right):
         raise InputError(

@@ -48,13 +48,7 @@ class Checkpoint:
         if not os.access(self.folder, os.W_OK):
             raise InputError(f"The checkpoint folder {folder} cannot be written: permission denied; choose another.")
 
-    def save(
-        self,
-        stage: str,
-        rng: np.random.Generator,
-        arrays: State,
-        plain: Any = None,
-    ) -> None:
+    def save(self, stage: str, rng: np.random.Generator, arrays: State, plain: Any = None) -> None:
         """Keep a stage: arrays, plain values, and the state of the generator after it."""
         said = json.dumps({"rng": rng.bit_generator.state, "plain": plain})
         header = json.dumps({"said": said, "seal": _seal(said, arrays)})
@@ -62,11 +56,7 @@ class Checkpoint:
         with written_whole(self._path(stage)) as path:
             np.savez(path, **held)
 
-    def load(
-        self,
-        stage: str,
-        rng: np.random.Generator,
-    ) -> Packed | None:
+    def load(self, stage: str, rng: np.random.Generator) -> Packed | None:
         """What was kept of a stage, the generator set to its state after it; None where there is nothing of use."""
         try:
             with np.load(self._path(stage), allow_pickle=False) as file:
@@ -102,11 +92,7 @@ class Checkpoint:
 class UnfinishedPass:
     """The lists of an unfinished pass over all rows, saved now and then."""
 
-    def __init__(
-        self,
-        checkpoint: Checkpoint,
-        told: Callable[[int, int], None] | None = None,
-    ) -> None:
+    def __init__(self, checkpoint: Checkpoint, told: Callable[[int, int], None] | None = None) -> None:
         self._checkpoint = checkpoint
         self._told = told
         self._rng = np.random.default_rng(0)  # a pass draws nothing
@@ -117,12 +103,7 @@ class UnfinishedPass:
         held = self._checkpoint.load(UNFINISHED, self._rng)
         return None if held is None else held[0]
 
-    def keep(
-        self,
-        done: int,
-        of: int,
-        lists: Callable[[], State],
-    ) -> None:
+    def keep(self, done: int, of: int, lists: Callable[[], State]) -> None:
         """Hear that so many of the rows are done, and save the lists if it is time to."""
         began = time.monotonic()
         if began >= self._due and done < of:
@@ -140,12 +121,7 @@ def _seal(said: str, arrays: State) -> str:
     return digest(said, names, *values)
 
 
-def fingerprint(
-    a: Cloud,
-    b: Cloud,
-    anchors: Anchors | None,
-    options: dict[str, Any],
-) -> str:
+def fingerprint(a: Cloud, b: Cloud, anchors: Anchors | None, options: dict[str, Any]) -> str:
     """A name that differs where inputs (by size, type and a sample of rows), anchors, options or version do."""
     parts: list[Any] = [__version__, options]
     for cloud in (a, b):

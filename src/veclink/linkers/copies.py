@@ -104,8 +104,7 @@ def _without_copies(cloud: Cloud) -> WithoutCopies:
 
 
 def _products(
-    of_a: tuple[np.ndarray, np.ndarray],
-    of_b: tuple[np.ndarray, np.ndarray],
+    of_a: tuple[np.ndarray, np.ndarray], of_b: tuple[np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Every row of group i of A with every row of group i of B: pairs (p, 2), and the i of each (p,).
 

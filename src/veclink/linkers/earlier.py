@@ -37,13 +37,7 @@ def earlier_pairs(links: Links | str | Path, a: Collection, b: Collection) -> np
     return pairs[there]
 
 
-def _rows(
-    rows: np.ndarray,
-    ids: np.ndarray | None,
-    size: int,
-    collection: Collection,
-    side: str,
-) -> np.ndarray:
+def _rows(rows: np.ndarray, ids: np.ndarray | None, size: int, collection: Collection, side: str) -> np.ndarray:
     """The row of each linked object (n,) in a collection; −1 where it is gone."""
     if ids is None or collection.ids is None:
         if len(collection) < size:

@@ -13,12 +13,7 @@ import numpy as np
 
 from veclink.backends import chosen_device
 from veclink.backends.cloud_pair import machines_at
-from veclink.data.agreement import (
-    MIN_MATCHES,
-    ColumnMatches,
-    match_column,
-    most_matches,
-)
+from veclink.data.agreement import MIN_MATCHES, ColumnMatches, match_column, most_matches
 from veclink.data.collection import Collection, fingerprint
 from veclink.data.links import Links
 from veclink.data.no_links import NEXT_WITHOUT_COLUMN, NEXT_WITHOUT_SEEDS
@@ -317,12 +312,7 @@ def _plain(keywords: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _anchors(
-    a: Cloud,
-    b: Cloud,
-    pairs: np.ndarray | None,
-    anchors: tuple[Source, Source] | None,
-) -> Anchors | None:
+def _anchors(a: Cloud, b: Cloud, pairs: np.ndarray | None, anchors: tuple[Source, Source] | None) -> Anchors | None:
     """What was given, in the geometry of the clouds; None where nothing was."""
     if pairs is not None:
         return anchors_from_pairs(a, b, pairs)
@@ -330,9 +320,4 @@ def _anchors(
         return None
     if not isinstance(anchors, (tuple, list)) or len(anchors) != 2:
         raise InputError("Anchors are two sets of vectors, one for each side; give (anchors of A, anchors of B).")
-    return anchors_from_vectors(
-        a,
-        b,
-        open_collection(anchors[0]),
-        open_collection(anchors[1]),
-    )
+    return anchors_from_vectors(a, b, open_collection(anchors[0]), open_collection(anchors[1]))

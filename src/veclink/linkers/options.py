@@ -213,11 +213,7 @@ Options = SpanOptions | GehOptions
 OPTIONS: dict[str, type[Options]] = {"span": SpanOptions, "geh": GehOptions}
 
 
-def options_of(
-    method: str,
-    given: Options | None,
-    keywords: Mapping[str, Any],
-) -> Options:
+def options_of(method: str, given: Options | None, keywords: Mapping[str, Any]) -> Options:
     """The options of a method, from an object or from keywords; a name that it does not know is refused."""
     kind = OPTIONS[method]
     known = [each.name for each in fields(kind)]
@@ -265,12 +261,7 @@ def _check_count(name: str, value: Any, least: int = 1) -> None:
 
 
 def _check_number(
-    name: str,
-    value: Any,
-    *,
-    least: float | None = None,
-    above: float | None = None,
-    most: float | None = None,
+    name: str, value: Any, *, least: float | None = None, above: float | None = None, most: float | None = None
 ) -> None:
     number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
     limits = []

@@ -21,12 +21,7 @@ from veclink.linkers.span.constants import FAR_SHARE, NEAR_SHARE, OUTLIER_ANCHOR
 SampleRows = Callable[[str, int], np.ndarray]  # rows of one cloud ("a" or "b"), at most so many
 
 
-def find_outlier_seeds(
-    pairs: Sides,
-    anchors: Sides,
-    sample: SampleRows,
-    ridge: float,
-) -> np.ndarray:
+def find_outlier_seeds(pairs: Sides, anchors: Sides, sample: SampleRows, ridge: float) -> np.ndarray:
     """Positions of the pairs that are far apart as seen from the anchors.
 
     Parameters
@@ -77,12 +72,7 @@ def chance_of_near(shares: np.ndarray) -> float:
     )
 
 
-def held_out_shares(
-    pairs: Sides,
-    kept: np.ndarray,
-    clouds: Sides,
-    ridge: float,
-) -> np.ndarray:
+def held_out_shares(pairs: Sides, kept: np.ndarray, clouds: Sides, ridge: float) -> np.ndarray:
     """For each pair, the share of either cloud that is nearer to it than its partner, before anything is linked.
 
     A pair is seen from the kept ones but itself: as an anchor it would place itself well. Some pairs alone show little:

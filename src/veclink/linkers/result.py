@@ -59,13 +59,7 @@ class Decision:
     trace: dict[str, Any] = field(default_factory=dict)
 
 
-def links_of(
-    decision: Decision,
-    a: Cloud,
-    b: Cloud,
-    anchors: Anchors | None,
-    options: dict[str, Any],
-) -> Links:
+def links_of(decision: Decision, a: Cloud, b: Cloud, anchors: Anchors | None, options: dict[str, Any]) -> Links:
     """The links of two collections from a decision about their clouds.
 
     Parameters
@@ -155,24 +149,14 @@ class _Making:
         wrong = self.anchors.pairs[self.decision.outlier_seeds]
         rows_a = self.a.rows[wrong[:, 0]]
         rows_b = self.b.rows[wrong[:, 1]]
-        return tuple(
-            zip(
-                rows_a.tolist(),
-                rows_b.tolist(),
-                strict=True,
-            )
-        )
+        return tuple(zip(rows_a.tolist(), rows_b.tolist(), strict=True))
 
     def _source_rows(self, name: str, values: np.ndarray) -> np.ndarray:
         """Columns that name rows of a cloud, as rows of the collection: the two differ where zeros were skipped."""
         if not name.endswith(("_a", "_b")) or name.startswith("rank"):
             return values
         rows = self.a.rows if name.endswith("_a") else self.b.rows
-        return np.where(
-            values >= 0,
-            rows[np.maximum(values, 0)],
-            -1,
-        )
+        return np.where(values >= 0, rows[np.maximum(values, 0)], -1)
 
     def _trace(self) -> dict[str, Any]:
         """The trace, its hubs as rows of the collections."""
@@ -182,10 +166,6 @@ class _Making:
             trace["hubs"] = {side: self._hubs(side, hubs[side]) for side in hubs}
         return trace
 
-    def _hubs(
-        self,
-        side: str,
-        listed: list[list[int]],
-    ) -> list[list[int]]:
+    def _hubs(self, side: str, listed: list[list[int]]) -> list[list[int]]:
         rows = self.a.rows if side == "a" else self.b.rows
         return [[int(rows[row]), count] for row, count in listed]

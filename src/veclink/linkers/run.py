@@ -42,18 +42,9 @@ class Run:
         """The name of the linker."""
         return "geh" if isinstance(self.options, GehOptions) else "span"
 
-    def prepared(
-        self,
-        left: Collection,
-        right: Collection,
-        skip_zero: bool,
-    ) -> tuple[Cloud, Cloud]:
+    def prepared(self, left: Collection, right: Collection, skip_zero: bool) -> tuple[Cloud, Cloud]:
         """The collections as clouds, centred where the method wants it."""
-        asked: dict[str, Any] = {
-            "centre": self.options.centred,
-            "skip_zero": skip_zero,
-            "look": look_on(self.device),
-        }
+        asked: dict[str, Any] = {"centre": self.options.centred, "skip_zero": skip_zero, "look": look_on(self.device)}
         return prepare(left, side="A", **asked), prepare(right, side="B", **asked)
 
     def grouped(self, a: Cloud, b: Cloud) -> Grouped | None:
@@ -72,50 +63,24 @@ class Run:
             linked = "linked like those"
         of_a, of_b = groups.copies
         note = f"{plural(of_a, 'row')} of A and {plural(of_b, 'row')} of B are copies of other rows, and {linked}."
-        summary = replace(
-            links.summary,
-            copies=groups.copies,
-            reasons=(*links.summary.reasons, note),
-        )
+        summary = replace(links.summary, copies=groups.copies, reasons=(*links.summary.reasons, note))
         return replace(links, summary=summary)
 
-    def checkpoint(
-        self,
-        folder: str | Path | None,
-        a: Cloud,
-        b: Cloud,
-        anchors: Anchors | None,
-    ) -> Checkpoint | None:
+    def checkpoint(self, folder: str | Path | None, a: Cloud, b: Cloud, anchors: Anchors | None) -> Checkpoint | None:
         """Where this run, and no other, is kept."""
         if folder is None:
             return None
-        options = {
-            "method": self.method,
-            "device": self.device,
-            **self.told,
-        }
+        options = {"method": self.method, "device": self.device, **self.told}
         return Checkpoint(folder, fingerprint(a, b, anchors, options))
 
-    def links(
-        self,
-        a: Cloud,
-        b: Cloud,
-        anchors: Anchors | None,
-        watch: Watch,
-    ) -> Links:
+    def links(self, a: Cloud, b: Cloud, anchors: Anchors | None, watch: Watch) -> Links:
         """What the method finds."""
         if isinstance(self.options, SpanOptions):
             clouds = self._cloud_pair(a, b, self.options)
             if anchors is not None and anchors.pairs is not None:
                 left, right = clouds.vectors(anchors.pairs)  # to the last bit as the device has them
                 anchors = replace(anchors, left=left, right=right)
-            found = span(
-                clouds,
-                anchors,
-                self.options,
-                random_state=self.random_state,
-                watch=watch,
-            )
+            found = span(clouds, anchors, self.options, random_state=self.random_state, watch=watch)
         else:
             assert anchors is not None, "_check_start asks for them"
             growth = geh(
@@ -134,12 +99,4 @@ class Run:
     def _cloud_pair(self, a: Cloud, b: Cloud, options: SpanOptions) -> CloudPair:
         if options.signature == "kernel":
             return kernel_clouds(a, b, options, self.device)
-        return placed_clouds(
-            a,
-            b,
-            self.device,
-            self.memory,
-            k=options.k,
-            ridge=options.ridge,
-            cluster=self.cluster,
-        )
+        return placed_clouds(a, b, self.device, self.memory, k=options.k, ridge=options.ridge, cluster=self.cluster)

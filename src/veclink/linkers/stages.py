@@ -37,12 +37,7 @@ class Watch:
         """What was kept of a stage, the generator set to its state after it."""
         return None if self.checkpoint is None else self.checkpoint.load(stage, rng)
 
-    def save(
-        self,
-        stage: str,
-        rng: np.random.Generator,
-        packed: Packed,
-    ) -> None:
+    def save(self, stage: str, rng: np.random.Generator, packed: Packed) -> None:
         """Keep a stage, and the state of the generator after it."""
         if self.checkpoint is not None:
             self.checkpoint.save(stage, rng, *packed)
@@ -159,12 +154,7 @@ class Rounds(Protocol):
         """How far it is."""
 
 
-def run_rounds(
-    name: str,
-    rounds: Rounds,
-    rng: np.random.Generator,
-    watch: Watch,
-) -> None:
+def run_rounds(name: str, rounds: Rounds, rng: np.random.Generator, watch: Watch) -> None:
     """Repeat a step until it is finished; what it has is kept and told after each."""
     packed = watch.load(name, rng)
     if packed is not None:

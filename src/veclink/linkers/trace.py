@@ -50,18 +50,10 @@ def trace_of_calibration(calibrated: Calibrated) -> dict[str, Any]:
     model = calibrated.model
     if model is None:
         return {}
-    expected, _ = np.histogram(
-        model.decoy_probability,
-        BINS,
-        (0.0, 1.0),
-        weights=model.decoy_weight,
-    )
+    expected, _ = np.histogram(model.decoy_probability, BINS, (0.0, 1.0), weights=model.decoy_weight)
     return {
         "model": model.plain(),
-        "decoys": {
-            "probability": expected.round(3).tolist(),
-            "made": len(model.decoy_probability),
-        },
+        "decoys": {"probability": expected.round(3).tolist(), "made": len(model.decoy_probability)},
     }
 
 

@@ -88,14 +88,7 @@ class SeedCheck:
         return said
 
 
-def span_verdict(
-    bootstrap: Bootstrap,
-    overlap: float,
-    *,
-    smaller: int,
-    dimension: int,
-    seeds: SeedCheck,
-) -> Verdict:
+def span_verdict(bootstrap: Bootstrap, overlap: float, *, smaller: int, dimension: int, seeds: SeedCheck) -> Verdict:
     """The verdict on calibrated links.
 
     Parameters
@@ -175,13 +168,7 @@ def _nothing_from(anchors: Anchors, few: str, tried: str, *, wrong: bool) -> tup
     return f"{NO_LINKS_FROM_GIVEN} {causes}", tried, coming
 
 
-def geh_verdict(
-    confidence: np.ndarray,
-    *,
-    n_views: int,
-    most_anchors: int,
-    n_given: int,
-) -> Verdict:
+def geh_verdict(confidence: np.ndarray, *, n_views: int, most_anchors: int, n_given: int) -> Verdict:
     """The verdict on GEH's links from two plain signs: did it grow, and did the views agree?
 
     Precision, recall and overlap are not estimated: θ is a share of votes, which runs above the precision when the

@@ -28,13 +28,7 @@ class Votes:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def add(
-        self,
-        pairs: np.ndarray,
-        scores: np.ndarray,
-        *,
-        times: int | np.ndarray = 1,
-    ) -> None:
+    def add(self, pairs: np.ndarray, scores: np.ndarray, *, times: int | np.ndarray = 1) -> None:
         """Give each of the `pairs` (p, 2) a vote, or as many as `times` says; of several views, those of all at once.
 
         Every call copies all votes so far: many small views are better counted together.
@@ -48,11 +42,7 @@ class Votes:
 
     def state(self) -> State:
         """What has to be kept to count on later."""
-        return {
-            "keys": self.keys,
-            "counts": self.counts,
-            "score_sums": self._score_sums,
-        }
+        return {"keys": self.keys, "counts": self.counts, "score_sums": self._score_sums}
 
     def restore(self, state: State) -> None:
         """Count on from what was kept."""

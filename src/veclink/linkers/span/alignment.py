@@ -84,11 +84,7 @@ def align(
     partner = np.full(n, -1)
     unchanged: list[float] = []
     for step in range(rule.rounds):
-        found = matched(
-            signatures[0][half],
-            signatures[1],
-            depth=LIKELY_PARTNERS,
-        )
+        found = matched(signatures[0][half], signatures[1], depth=LIKELY_PARTNERS)
         best = found.forward.index[:, 0]
         unchanged.append(float(np.mean(best == partner[half])))
         partner[half] = best
@@ -112,12 +108,7 @@ def _random_half(n: int, rng: np.random.Generator) -> np.ndarray:
     return rng.permutation(n)[: n // 2]
 
 
-def _shared_directions(
-    whitened: Sides,
-    half: np.ndarray,
-    found: Matches,
-    power: float,
-) -> Sides:
+def _shared_directions(whitened: Sides, half: np.ndarray, found: Matches, power: float) -> Sides:
     """The leading singular vectors of the cross-covariance of all rows with their likely partners, weighted."""
     p, q = whitened
     partners_of_a = q[found.forward.index].mean(axis=1)

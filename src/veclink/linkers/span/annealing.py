@@ -19,12 +19,7 @@ import numpy as np
 from veclink.geometry.arrays import Sides, both
 from veclink.geometry.signatures import SMALLEST_NORM
 from veclink.linkers.span.directions import leading
-from veclink.linkers.span.search_constants import (
-    ANNEALED_POWER,
-    NARROWEST,
-    PLAN_SCALINGS,
-    WIDER,
-)
+from veclink.linkers.span.search_constants import ANNEALED_POWER, NARROWEST, PLAN_SCALINGS, WIDER
 from veclink.threads import multiply
 
 FLOOR = np.float32(1e-30)  # of a sum of weights: rows that nothing is like stay finite
@@ -118,13 +113,7 @@ def turned(rows: Sides, joint: np.ndarray, count: int, power: float) -> Sides:
     return both(_unit_along, rows, shared)
 
 
-def _fill_plan(
-    plan: np.ndarray,
-    rows: Sides,
-    joint: np.ndarray,
-    schedule: Schedule,
-    step: int,
-) -> None:
+def _fill_plan(plan: np.ndarray, rows: Sides, joint: np.ndarray, schedule: Schedule, step: int) -> None:
     """`exp(β⟨P u, Q v⟩)` of all rows (…, n1, n2) in one round, at most 1, before its rows and columns are scaled."""
     count, sharpness = schedule.at(step)
     width = schedule.width(step, joint.shape[-1])
@@ -138,11 +127,7 @@ def _fill_plan(
 
 
 def _averaged(
-    sides: Sides,
-    masses: Sides,
-    plan: np.ndarray,
-    columns: np.ndarray,
-    scalings: int,
+    sides: Sides, masses: Sides, plan: np.ndarray, columns: np.ndarray, scalings: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """`Pᵀ T Q` with T the plan scaled so that its rows and columns sum to their masses; the scales of the columns."""
     p, q = sides

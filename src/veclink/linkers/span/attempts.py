@@ -39,9 +39,7 @@ from veclink.linkers.span.constants import (
 )
 from veclink.linkers.span.mapped import mapped
 from veclink.linkers.span.search import searched
-from veclink.linkers.span.search_constants import (
-    SEARCHED_ROWS,
-)
+from veclink.linkers.span.search_constants import SEARCHED_ROWS
 from veclink.linkers.span.soft_anchors import grow_softly
 
 

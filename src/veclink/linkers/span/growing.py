@@ -116,11 +116,7 @@ def grow(
     return replace(pool, history=tuple(history))
 
 
-def widen(
-    clouds: CloudPair,
-    pool: Pool,
-    rng: np.random.Generator,
-) -> np.ndarray:
+def widen(clouds: CloudPair, pool: Pool, rng: np.random.Generator) -> np.ndarray:
     """Of large clouds, links like those of a pool, of another sample of rows: pairs (m, 2), the best first.
 
     The canonical map of the pool's links is asked once; of the pairs that hold on the way back as many are kept, by
@@ -145,13 +141,7 @@ def query_order() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def promote(
-    views: Views,
-    *,
-    n_b: int,
-    votes: float,
-    limit: int,
-) -> Pool:
+def promote(views: Views, *, n_b: int, votes: float, limit: int) -> Pool:
     """The best `limit` pairs, one partner each, of those that enough of the views outside agree on.
 
     votes: the share of the views without a pair that have to propose it.
@@ -167,13 +157,7 @@ def promote(
     score = counted.mean_scores()[enough]
     best = one_to_one(pairs, share + SCORE_WEIGHT * score)
     kept = best[:limit]
-    return Pool(
-        pairs[kept],
-        share[kept],
-        score[kept],
-        agreed=len(best),
-        views=n_views,
-    )
+    return Pool(pairs[kept], share[kept], score[kept], agreed=len(best), views=n_views)
 
 
 def _voters(views: Views, counted: Votes) -> np.ndarray:
@@ -188,40 +172,20 @@ def _voters(views: Views, counted: Votes) -> np.ndarray:
 def _first_pool(anchors: Anchors) -> Pool:
     """Guessed pairs are a pool; given ones stand beside it."""
     pairs = no_pairs() if anchors.trusted else anchors.rows
-    return Pool(
-        pairs,
-        np.ones(len(pairs)),
-        np.zeros(len(pairs)),
-    )
+    return Pool(pairs, np.ones(len(pairs)), np.zeros(len(pairs)))
 
 
-def _outgrows(
-    pool: Pool,
-    anchors: Anchors,
-    sample: QuerySample,
-    schedule: GrowthSchedule,
-) -> bool:
+def _outgrows(pool: Pool, anchors: Anchors, sample: QuerySample, schedule: GrowthSchedule) -> bool:
     """Whether the pool is large enough to go on without the given pairs."""
     least = max(schedule.settled * sample.extent, schedule.settled_factor * len(anchors))
     return len(pool.pairs) >= least
 
 
-def _view_rule(
-    pool: Pool,
-    members: Members,
-    schedule: GrowthSchedule,
-    out_of_bag: bool,
-) -> ViewRule:
+def _view_rule(pool: Pool, members: Members, schedule: GrowthSchedule, out_of_bag: bool) -> ViewRule:
     """How the views of a round are drawn; there is one only while all would hold the same."""
     left_out = schedule.seeds_left_out if members.n_fixed else 0.0
     differ = len(pool.pairs) > 0 or left_out > 0
-    return ViewRule(
-        schedule.views if differ else 1,
-        schedule.anchors,
-        schedule.held,
-        out_of_bag,
-        left_out,
-    )
+    return ViewRule(schedule.views if differ else 1, schedule.anchors, schedule.held, out_of_bag, left_out)
 
 
 def _members(pool: Pool, anchors: Anchors, settled: bool) -> Members:
@@ -240,28 +204,12 @@ def _limit(pool: Pool, anchors: Anchors, schedule: GrowthSchedule) -> int:
     return max(schedule.least, int(schedule.factor * size))
 
 
-def _next_pool(
-    clouds: CloudPair,
-    views: Views,
-    sample: QuerySample,
-    votes: float,
-    limit: int,
-) -> Pool:
+def _next_pool(clouds: CloudPair, views: Views, sample: QuerySample, votes: float, limit: int) -> Pool:
     if sample.rows is not None:
         most = CONFIRMED_FACTOR * limit
-        likely = promote(
-            views,
-            n_b=clouds.n_b,
-            votes=votes,
-            limit=most,
-        )
+        likely = promote(views, n_b=clouds.n_b, votes=votes, limit=most)
         views = _confirmed(clouds, views, sample, likely)
-    grown = promote(
-        views,
-        n_b=clouds.n_b,
-        votes=votes,
-        limit=limit,
-    )
+    grown = promote(views, n_b=clouds.n_b, votes=votes, limit=limit)
     return replace(grown, extent=sample.extent)
 
 
@@ -270,11 +218,7 @@ def _confirmed(clouds: CloudPair, views: Views, sample: QuerySample, likely: Poo
     keys = pair_keys(likely.pairs, clouds.n_b)
     shuffle = query_order()
     kept = []
-    for along, proposal in zip(
-        views.projections,
-        views.proposals,
-        strict=True,
-    ):
+    for along, proposal in zip(views.projections, views.proposals, strict=True):
         proposed = pair_keys(proposal.pairs, clouds.n_b)
         wanted = np.isin(proposed, keys)
         proposal = proposal.only(wanted)

@@ -21,33 +21,17 @@ class KernelCloudPair(CloudPair):
         """The anchors themselves: a kernel hash projects on nothing."""
         return left, right
 
-    def propose(
-        self,
-        axes: Projections,
-        sample: QuerySample | None = None,
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def propose(self, axes: Projections, sample: QuerySample | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Mutual csls neighbours by the kernel hashes from paired anchor vectors, and their csls."""
         hash_a = _hashed(self.a.block(0, self.n_a), axes[0])
         hash_b = _hashed(self.b.block(0, self.n_b), axes[1])
-        found = match(
-            hash_a,
-            hash_b,
-            k=self.k,
-            memory=self.memory,
-            device=self.device,
-        )
+        found = match(hash_a, hash_b, k=self.k, memory=self.memory, device=self.device)
         return found.mutual()
 
 
 def kernel_clouds(a: Cloud, b: Cloud, options: SpanOptions, device: str) -> KernelCloudPair:
     """Two clouds that are compared by the kernel hash; large ones are refused, as every view looks at all rows."""
-    clouds = KernelCloudPair(
-        a.dense(),
-        b.dense(),
-        ridge=options.ridge,
-        k=options.k,
-        device=device,
-    )
+    clouds = KernelCloudPair(a.dense(), b.dense(), ridge=options.ridge, k=options.k, device=device)
     if clouds.large:
         raise InputError("The kernel signature is for small collections; use signature='span' for this many rows.")
     return clouds

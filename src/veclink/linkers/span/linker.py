@@ -72,12 +72,7 @@ def grow(task: SpanTask, _: None) -> Grown:
     """The pool of the best start, widened where the clouds are large, and the given pairs that do not look wrong."""
     growing = Growing(task.watch)
     bootstrap = best_pool(
-        task.clouds,
-        task.anchors,
-        task.rng,
-        options=task.options,
-        listener=growing.tell,
-        attempt_listener=growing.begin,
+        task.clouds, task.anchors, task.rng, options=task.options, listener=growing.tell, attempt_listener=growing.begin
     )
     links = bootstrap.pool.pairs
     if bootstrap.converged and len(links) >= MIN_POOL:
@@ -98,12 +93,7 @@ def match(task: SpanTask, grown: Grown) -> Matched:
     unfinished = task.watch.unfinished(told)
     one_pass = None if unfinished is None else partial(clouds.matches, unfinished=unfinished)
     fitted = crossfit(
-        clouds,
-        grown.links,
-        task.rng,
-        folds=folds,
-        outside=task.outside(grown.bootstrap),
-        one_pass=one_pass,
+        clouds, grown.links, task.rng, folds=folds, outside=task.outside(grown.bootstrap), one_pass=one_pass
     )
     return Matched(grown, fitted.candidates)
 
@@ -119,11 +109,7 @@ def estimate(task: SpanTask, scored: Scored) -> Estimated:
     if not task.options.calibrated:
         return Estimated(scored, _equally_probable(candidates))
     calibrated = calibrate(
-        candidates,
-        scored.features,
-        scored.fitted,
-        k=task.clouds.k,
-        runners_up=not task.options.one_to_one,
+        candidates, scored.features, scored.fitted, k=task.clouds.k, runners_up=not task.options.one_to_one
     )
     return Estimated(scored, calibrated)
 
@@ -168,11 +154,7 @@ def decide(task: SpanTask, estimated: Estimated) -> Decision:
         return _without_links(verdict, estimated)
     candidates = matched.candidates
     ranked = ranked_pairs(
-        candidates,
-        calibrated,
-        grown.given,
-        options.one_to_one,
-        certain=task.anchors is None or task.anchors.trusted,
+        candidates, calibrated, grown.given, options.one_to_one, certain=task.anchors is None or task.anchors.trusted
     )
     kept = len(ranked.pairs)
     shown = scoring.nearby_links(grown.links, task.rng) if clouds.large else grown.links
@@ -191,14 +173,7 @@ def decide(task: SpanTask, estimated: Estimated) -> Decision:
         verdict,
         pairs=ranked.pairs,
         probability=ranked.probability,
-        evidence=explaining_columns(
-            clouds,
-            candidates,
-            scored.features,
-            ranked,
-            bootstrap.pool,
-            shown,
-        ),
+        evidence=explaining_columns(clouds, candidates, scored.features, ranked, bootstrap.pool, shown),
         kept=kept,
         overlap=shared.value,
         overlap_range=shared.range,
@@ -237,11 +212,7 @@ def _refitted(task: SpanTask, estimated: Estimated, first: Estimated) -> Estimat
         folds=FOLDS_OF_REFIT,
         outside=task.outside(matched.grown.bootstrap),
     )
-    scored = _scored(
-        task,
-        replace(matched, candidates=fitted.candidates),
-        scoring.likely_links(links, probability),
-    )
+    scored = _scored(task, replace(matched, candidates=fitted.candidates), scoring.likely_links(links, probability))
     return replace(estimate(task, scored), unaided=first)
 
 
@@ -283,12 +254,7 @@ def _give_up(task: SpanTask, grown: Grown) -> Decision | None:
     pool = grown.bootstrap.pool
     if grown.bootstrap.converged and len(pool.pairs) >= MIN_POOL:
         return None
-    return Decision(
-        "span",
-        not_converged(grown.bootstrap, task.anchors),
-        overlap=0.0,
-        rounds=len(pool.history),
-    )
+    return Decision("span", not_converged(grown.bootstrap, task.anchors), overlap=0.0, rounds=len(pool.history))
 
 
 def _opening_of_match(grown: Grown) -> Progress:
@@ -297,13 +263,7 @@ def _opening_of_match(grown: Grown) -> Progress:
 
 def _opening_of_score(matched: Matched) -> Progress:
     rounds = len(matched.grown.bootstrap.pool.history)
-    return Progress(
-        rounds,
-        None,
-        len(matched.candidates.mutual()),
-        None,
-        "judging",
-    )
+    return Progress(rounds, None, len(matched.candidates.mutual()), None, "judging")
 
 
 def _check_seeds(given: np.ndarray, estimated: Estimated) -> SeedCheck:

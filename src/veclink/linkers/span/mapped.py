@@ -16,13 +16,7 @@ from veclink.geometry.nearest import largest_values
 from veclink.geometry.signatures import projected
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.span.attempt import Attempt, Search
-from veclink.linkers.span.constants import (
-    HELD_ROWS,
-    MAPPED_MARK,
-    MAPPED_NEIGHBOURS,
-    MIN_MAPPED_ANCHORS,
-    MIN_POOL,
-)
+from veclink.linkers.span.constants import HELD_ROWS, MAPPED_MARK, MAPPED_NEIGHBOURS, MIN_MAPPED_ANCHORS, MIN_POOL
 from veclink.linkers.span.growing import Pool
 
 
@@ -87,11 +81,7 @@ def _share(rows: Sides, ends: Sides, fitted: np.ndarray) -> float:
     return float(np.clip(share, 0.0, 1.0))
 
 
-def _clearness(
-    queries: np.ndarray,
-    rows: np.ndarray,
-    to_partners: np.ndarray | None = None,
-) -> np.ndarray:
+def _clearness(queries: np.ndarray, rows: np.ndarray, to_partners: np.ndarray | None = None) -> np.ndarray:
     """By how much the nearest row is nearer than the next ones, (q,); to_partners: cosines (q,) of one row more."""
     near = largest_values(queries @ rows.T, MAPPED_NEIGHBOURS)
     if to_partners is not None:

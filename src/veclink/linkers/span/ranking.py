@@ -41,12 +41,7 @@ class Ranked:
 
     def only(self, chosen: np.ndarray) -> Ranked:
         """Those at these positions, in that order."""
-        return Ranked(
-            self.pairs[chosen],
-            self.probability[chosen],
-            self.positions[chosen],
-            self.given[chosen],
-        )
+        return Ranked(self.pairs[chosen], self.probability[chosen], self.positions[chosen], self.given[chosen])
 
     def before(self, others: Ranked) -> Ranked:
         """These, then the others."""
@@ -59,12 +54,7 @@ class Ranked:
 
 
 def ranked_pairs(
-    candidates: Candidates,
-    calibrated: Calibrated,
-    given: np.ndarray,
-    one_to_one: bool,
-    *,
-    certain: bool = True,
+    candidates: Candidates, calibrated: Calibrated, given: np.ndarray, one_to_one: bool, *, certain: bool = True
 ) -> Ranked:
     """The calibrated candidates and the given pairs (m, 2).
 
@@ -104,12 +94,7 @@ def _in_order(ranked: Ranked, one_to_one: bool) -> Ranked:
 
 
 def explaining_columns(
-    clouds: CloudPair,
-    candidates: Candidates,
-    features: np.ndarray,
-    ranked: Ranked,
-    pool: Pool,
-    links: np.ndarray,
+    clouds: CloudPair, candidates: Candidates, features: np.ndarray, ranked: Ranked, pool: Pool, links: np.ndarray
 ) -> Columns:
     """The columns that explain each ranked pair.
 
@@ -160,18 +145,10 @@ def _vote_columns(ranked: Ranked, pool: Pool, n_b: int) -> Columns:
     found = positions_of(wanted, pair_keys(pool.pairs, n_b))
     votes = np.rint(pool.share[found] * pool.views)
     votes = np.where(found >= 0, votes, 0)
-    return {
-        "votes": votes.astype(np.int64),
-        "views": np.full(len(found), pool.views),
-    }
+    return {"votes": votes.astype(np.int64), "views": np.full(len(found), pool.views)}
 
 
-def _rival_columns(
-    side: str,
-    candidates: Candidates,
-    best: np.ndarray,
-    at: np.ndarray,
-) -> Columns:
+def _rival_columns(side: str, candidates: Candidates, best: np.ndarray, at: np.ndarray) -> Columns:
     """The rank of each partner among its row's candidates, and the best rival of the partner.
 
     side: the cloud that partners and rivals are in. best: (n, depth) candidates of the rows on the other side.

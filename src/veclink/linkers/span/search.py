@@ -68,10 +68,7 @@ Found = TypeVar("Found")
 
 
 def searched(
-    clouds: Sides,
-    rng: np.random.Generator,
-    listener: RoundListener | None = None,
-    given: Sides | None = None,
+    clouds: Sides, rng: np.random.Generator, listener: RoundListener | None = None, given: Sides | None = None
 ) -> Sides:
     """Projections (d1, r) and (d2, r) on which two clouds of unit rows look alike, from many beginnings.
 
@@ -93,10 +90,7 @@ def searched(
 
 
 def _in_parallel(
-    run: Callable[[Begun], Found],
-    of: Iterable[Begun],
-    n_rows: int,
-    listener: RoundListener | None = None,
+    run: Callable[[Begun], Found], of: Iterable[Begun], n_rows: int, listener: RoundListener | None = None
 ) -> list[Found]:
     """What independent runs find, on all processors, in the order of what they are made of."""
     jobs = list(of)

@@ -17,14 +17,7 @@ import numpy as np
 
 from veclink.geometry.arrays import Sides, both
 from veclink.geometry.signatures import span_projections, unit_rows
-from veclink.linkers.span.constants import (
-    SOFT_ANCHORS,
-    SOFT_FOLDS,
-    SOFT_PAIRS,
-    SOFT_RIDGE,
-    SOFT_ROUNDS,
-    SOFT_SHARPNESS,
-)
+from veclink.linkers.span.constants import SOFT_ANCHORS, SOFT_FOLDS, SOFT_PAIRS, SOFT_RIDGE, SOFT_ROUNDS, SOFT_SHARPNESS
 from veclink.linkers.span.nearness import csls_of_all, mutual_pairs
 from veclink.progress import RoundListener
 from veclink.threads import multiply
@@ -166,11 +159,7 @@ def _squares(rows: np.ndarray) -> np.ndarray:
 
 
 def _drawn(
-    images: np.ndarray,
-    outside: np.ndarray,
-    given: np.ndarray,
-    most: int,
-    rng: np.random.Generator,
+    images: np.ndarray, outside: np.ndarray, given: np.ndarray, most: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Rows that the rows of a fold are placed by: of those outside it, the given ones and others by their length."""
     is_given = np.zeros(len(images), bool)

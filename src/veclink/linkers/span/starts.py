@@ -21,12 +21,7 @@ from veclink.linkers.outlier_seeds import find_outlier_seeds
 from veclink.linkers.span.attempt import Attempt, AttemptListener, Search, centred_on_pool
 from veclink.linkers.span.attempts import attempts
 from veclink.linkers.span.centring import Means, anchors_on
-from veclink.linkers.span.constants import (
-    COMPARED_STARTS,
-    CONVERGED,
-    MIN_POOL,
-    OUTLIER_ANCHORS,
-)
+from veclink.linkers.span.constants import COMPARED_STARTS, CONVERGED, MIN_POOL, OUTLIER_ANCHORS
 from veclink.linkers.span.growing import Pool
 from veclink.progress import RoundListener
 

@@ -58,11 +58,7 @@ class Members:
         seeds = rng.permutation(self.n_fixed)[:n_seeds]
         return np.concatenate([seeds, drawn])
 
-    def vectors(
-        self,
-        clouds: CloudPair,
-        drawn: np.ndarray,
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def vectors(self, clouds: CloudPair, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The anchors of a view, on both sides: the fixed ones, unless some of them were drawn, then those drawn."""
         chosen = drawn
         if not (drawn < self.n_fixed).any():
@@ -112,11 +108,7 @@ class Views:
 
 
 def draw_views(
-    clouds: CloudPair,
-    members: Members,
-    sample: QuerySample,
-    rng: np.random.Generator,
-    rule: ViewRule,
+    clouds: CloudPair, members: Members, sample: QuerySample, rng: np.random.Generator, rule: ViewRule
 ) -> Views:
     """The views of a round, and what they propose to the rows that are asked."""
     projections = []
