@@ -30,7 +30,8 @@ BEST_LISTED, NEAREST, DENSITY_NEAREST, NO_RIVAL_SCORE = 3, 20, 10, -1.0
 # Calibration.
 FIRST_GUESS_QUANTILES, MAX_ROUNDS, MIXTURE_CONVERGED = (0.3, 0.95), 40, 0.001
 MIN_WRONG_SHARE, MUTUAL_SHARE, FEATURE_RIDGE, OWN_DOUBT_SHARE = 0.02, 0.97, 3.0, 0.5
-DECOY_BASE_WEIGHT, DECOY_RATE_INFLATION, NORMALS_APART, MIN_NORMALS, NEWTON_STEPS = 0.3, 0.1, (3.0, 3.5), 100, 15
+DECOY_BASE_WEIGHT, DECOY_RATE_INFLATION, RATE_ERROR, REGRESSION_ERROR = 0.3, 0.2, 0.08, (0.2, 0.035)
+NORMALS_APART, MIN_NORMALS, NEWTON_STEPS = (2.0, 3.0), 100, 15
 
 RESULTS = Path(__file__).parent / "results" / "experiments" / "rebuild.json"
 Array = np.ndarray
@@ -335,8 +336,9 @@ def calibrated(evidence: Evidence, views: list[Scored], mutual: Array) -> Array:
         weights = p + DECOY_BASE_WEIGHT * p.mean()
         of_decoys = [weights[each[0].source] for each in decoys]
         rates = [each.sum() / weights.sum() for each in of_decoys]
-        by_rate, normals = wrong_by_rate(p, rates, sizes), two_normals(log_odds, p)
-        wrong = joined(n, by_rate, by_regression, normals)
+        normals, right_before = two_normals(log_odds, p), p.sum()
+        by_rate = wrong_by_rate(p, rates, sizes)
+        wrong = joined(n, by_rate, by_regression, normals, right_before)
         doubt, decoy = 1 - p, np.concatenate(of_decoys)
         log_odds = regression(
             np.concatenate([right, right, false]),
@@ -350,7 +352,7 @@ def calibrated(evidence: Evidence, views: list[Scored], mutual: Array) -> Array:
             ),
         )[:n]
         by_regression = n - sigmoid(log_odds).sum()
-        wrong = joined(n, by_rate, by_regression, normals)
+        wrong = joined(n, by_rate, by_regression, normals, right_before)
         new = sigmoid(log_odds + shift_to(log_odds, n - wrong))
         moved = abs(new - p).mean()
         p = new
@@ -359,24 +361,29 @@ def calibrated(evidence: Evidence, views: list[Scored], mutual: Array) -> Array:
     return p
 
 
-def wrong_by_rate(p: Array, rates: list[float], sizes: tuple[int, ...]) -> float:
-    """How many mutual candidates are wrong by the decoys' rates: the harmonic mean of what both sides count."""
+def wrong_by_rate(p: Array, rates: list[float], sizes: tuple[int, ...]) -> tuple[float, float]:
+    """How many mutual candidates are wrong by the decoys' rates, and the error of that count."""
     right = min(p.sum(), (1 - MIN_WRONG_SHARE) * MUTUAL_SHARE * min(sizes))
-    of_a, of_b = (rate * (size - right / MUTUAL_SHARE) for rate, size in zip(rates, sizes, strict=True))
-    return (1 + DECOY_RATE_INFLATION * (1 - right / len(p))) * 2 * of_a * of_b / (of_a + of_b)
+    alone = [size - right / MUTUAL_SHARE for size in sizes]
+    count = 0.5 * (alone[0] * rates[0] + alone[1] * rates[1]) * (1 + DECOY_RATE_INFLATION * (1 - right / len(p)))
+    rate = np.clip(np.mean(rates), MIN_WRONG_SHARE, 1 - MIN_WRONG_SHARE)
+    return count, count * np.sqrt((1 - rate) / (rate * 2 * right) + RATE_ERROR**2)
 
 
-def joined(n: int, by_rate: float, by_regression: float, normals: tuple[float, float]) -> float:
-    """The mean of two counts as log odds; where two components stand clearly apart, their count."""
+def joined(
+    n: int, rate: tuple[float, float], by_regression: float, normals: tuple[float, float], right: float
+) -> float:
+    """Two counts weighed by their errors; raised to the lower of two components where these stand apart."""
 
     def log_odds(count: float) -> float:
         share = np.clip(count / n, MIN_WRONG_SHARE, 1 - MIN_WRONG_SHARE)
         return float(np.log(share / (1 - share)))
 
-    wrong, apart = normals
-    trust = np.clip((apart - NORMALS_APART[0]) / (NORMALS_APART[1] - NORMALS_APART[0]), 0, 1)
-    mean = (log_odds(by_rate) + log_odds(by_regression)) / 2
-    return n * float(sigmoid(np.array((1 - trust) * mean + trust * log_odds(wrong))))
+    (by_rate, error), (wrong, apart) = rate, normals
+    trust = 1 / (1 + (error / min(REGRESSION_ERROR[0] * right, REGRESSION_ERROR[1] * (n - right))) ** 2)
+    count = log_odds(trust * by_rate + (1 - trust) * by_regression)
+    clear = np.clip((apart - NORMALS_APART[0]) / (NORMALS_APART[1] - NORMALS_APART[0]), 0, 1)
+    return n * float(sigmoid(np.array(count + clear * max(0.0, log_odds(wrong) - count))))
 
 
 def two_normals(x: Array | None, p: Array) -> tuple[float, float]:

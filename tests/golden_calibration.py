@@ -42,7 +42,7 @@ K = 10
 DIGITS = 7
 """Of the candidates' numbers, which are float32: as many as those have."""
 FLOATS = ("score", "cosine", "density_a", "density_b", "single_scores")
-NORMALS = ((50.0, 2.0), (50.0, 3.2), (50.0, 4.0))
+NORMALS = ((500.0, 1.9), (500.0, 2.4), (500.0, 3.5), (50.0, 3.5))
 """Members of the lower of two components, and how far apart these are."""
 WRONG = ((40.0, 900, 1.6), (30.0, 120, 4.0), (0.4, 50, 1.0), (-1e-9, 40, 2.0))
 """Wrong links to expect, links, and caution, as ranges are asked for."""
@@ -113,9 +113,9 @@ def numbers(candidates: Candidates, neighbourhoods: np.ndarray) -> dict[str, Any
         "part": _calibrated(part),
         "decoys": {side: _decoys(remove_partners(candidates, mutual, K, side), guess, by_position) for side in "ab"},
         "expected wrong": (1 - whole.probability).sum(),
-        "wrong by rate": [_wrong(candidates, neighbourhoods, each) for each in (guess, by_position)],
+        "wrong by rate": np.ravel([_wrong(candidates, neighbourhoods, each) for each in (guess, by_position)]),
         "normals": two_normals(logit(by_position), by_position),
-        "joined": [joined(n, 0.2 * n, 0.4 * n, each) for n in (90, 900) for each in (None, *NORMALS)],
+        "joined": [joined(n, n / 5, 9.0, n / 9, each, right=0.8 * n) for n in (90, 900) for each in (None, *NORMALS)],
         "kept": best_threshold(whole.probability, whole.overlap),
         "caution": [caution_of(right) for right in (0.0, 30.0, 4000.0)],
         "small sides": [_small_side(*sizes) for sizes in ((60, 90), (90, 60))],
@@ -165,8 +165,8 @@ def _decoys(decoys: Decoys, *probabilities: np.ndarray) -> dict[str, Any]:
     }
 
 
-def _wrong(candidates: Candidates, neighbourhoods: np.ndarray, probability: np.ndarray) -> float:
-    """The count of wrong candidates by the decoys' rate."""
+def _wrong(candidates: Candidates, neighbourhoods: np.ndarray, probability: np.ndarray) -> tuple[float, float]:
+    """The count of wrong candidates by the decoys' rate, and its error."""
     return wrong_by_rate(_sample(candidates, neighbourhoods, candidates.mutual(), K, 1.0), probability)
 
 

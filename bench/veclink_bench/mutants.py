@@ -91,9 +91,9 @@ class Mutant:
 
 CHOSEN = {
     "confidence": (
-        ("mixture.py", "2 * of_a * of_b / max(of_a + of_b, 1e-9)", "(of_a + of_b) / 2"),
-        ("mixture.py", "mean = (rate + regression) / 2", "mean = rate"),
-        ("constants.py", "NORMALS_APART = (3.0, 3.5)", "NORMALS_APART = (0.0, 0.1)"),
+        ("constants.py", "DECOY_RATE_INFLATION = 0.2", "DECOY_RATE_INFLATION = 0.0"),
+        ("constants.py", "RATE_ERROR = 0.08", "RATE_ERROR = 0.8"),
+        ("constants.py", "NORMALS_APART = (2.0, 3.0)", "NORMALS_APART = (0.0, 0.1)"),
         ("constants.py", "FEW_RIGHT_ERROR = 10.0", "FEW_RIGHT_ERROR = 1.0"),
         ("constants.py", "OWN_DOUBT_SHARE = 0.5", "OWN_DOUBT_SHARE = 0.0"),
         ("mixture.py", "decoy_share = (1 - OWN_DOUBT_SHARE)", "decoy_share = 10 * (1 - OWN_DOUBT_SHARE)"),

@@ -7,7 +7,6 @@ import pytest
 
 from veclink.confidence.decoys import Decoys
 from veclink.confidence.features import Standard
-from veclink.confidence.logistic import logit
 from veclink.confidence.mixture import Mixture, Sample, first_guess, joined, two_normals, wrong_by_rate
 
 
@@ -37,29 +36,27 @@ def sample_of(n: int, made_of_a: int, made_of_b: int, rows: tuple[float, float])
 
 def test_rows_without_a_partner_end_in_wrong_pairs_as_often_as_decoys_are_made() -> None:
     sample = sample_of(970, 194, 194, (2000.0, 2000.0))  # a fifth of the removals made one, 1,000 rows have no partner
-    assert wrong_by_rate(sample, np.ones(970)) == pytest.approx(0.2 * 1000, rel=0.01)
+    count, error = wrong_by_rate(sample, np.ones(970))
+    assert count == pytest.approx(0.2 * 1000) and 0.08 < error / count < 0.12
 
 
-def test_a_side_whose_other_rows_are_of_another_kind_counts_too_many_and_hardly_matters() -> None:
-    sample = sample_of(970, 19, 485, (2000.0, 2000.0))  # 20 by A, 500 by B
-    assert 20 < wrong_by_rate(sample, np.ones(970)) < 40
+def test_two_counts_are_weighed_by_their_errors() -> None:
+    sure_of_rate, sure_of_regression = (joined(1000, 200, error, 400, None, right=600) for error in (0.1, 1e3))
+    assert sure_of_rate == pytest.approx(200, abs=1) and sure_of_regression == pytest.approx(400, abs=1)
+    error_of_regression = 0.035 * 400  # of the wrong ones, which is less than a fifth of the right ones
+    assert joined(1000, 200, error_of_regression, 400, None, right=600) == pytest.approx(300, abs=1)
 
 
-def test_two_counts_are_joined_as_the_mean_of_their_log_odds() -> None:
-    assert joined(1000, 200, 800, None) == pytest.approx(500)
-    both = logit(joined(1000, 100, 300, None) / 1000)
-    assert both == pytest.approx((logit(0.1) + logit(0.3)) / 2)
-
-
-@pytest.mark.parametrize(("apart", "wrong"), [(2.9, 500), (3.6, 50)])
-def test_components_that_stand_clearly_apart_are_counted_instead(apart: float, wrong: float) -> None:
-    assert joined(1000, 200, 800, (50.0, apart)) == pytest.approx(wrong)
-    assert joined(99, 20, 79, (5.0, apart)) == pytest.approx(49.5, abs=0.5), "of few, chance makes components"
+@pytest.mark.parametrize(("apart", "wrong"), [(1.9, 200), (3.1, 500)])
+def test_components_that_stand_clearly_apart_raise_the_count(apart: float, wrong: float) -> None:
+    assert joined(1000, 200, 0.1, 200, (500.0, apart), right=800) == pytest.approx(wrong, abs=1)
+    assert joined(1000, 200, 0.1, 200, (50.0, apart), right=800) == pytest.approx(200, abs=1), "and never lower it"
+    assert joined(99, 20, 0.1, 20, (50.0, apart), right=79) == pytest.approx(20, abs=1), "of few, chance makes them"
 
 
 def test_some_candidates_are_always_right_and_some_wrong() -> None:
-    assert joined(1000, 0, -5, None) == pytest.approx(20)
-    assert joined(1000, 2000, 1000, None) == pytest.approx(980)
+    assert joined(1000, 0, 1.0, -5, None, right=900) == pytest.approx(20)
+    assert joined(1000, 2000, 1.0, 1000, None, right=10) == pytest.approx(980)
 
 
 @pytest.mark.parametrize(("n_wrong", "n_right"), [(300, 700), (30, 970), (800, 200)])

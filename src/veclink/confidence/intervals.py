@@ -3,7 +3,7 @@
 One number is uncertain above all: how many of the judged pairs are right. The log odds of their share are taken to be
 off by a standard deviation of
 
-    σ = √(0.35² + 10²/R)
+    σ = √(0.4² + 10²/R)
 
 where R of them seem to be right: few links make poor maps. All else follows from it. `caution` is e^{1.645·σ}: nine
 times in ten there are at most so many times as many wrong links as the probabilities expect, and `Links.at` counts that

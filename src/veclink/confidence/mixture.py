@@ -2,13 +2,14 @@
 
 A logistic regression separates the candidates from decoys; its output weighs the candidates for the next one, until
 nothing moves (expectation–maximisation). How many candidates are wrong is counted twice, by the regression and by the
-rate at which rows without a partner end in a wrong pair; the mean of the two counts is taken, as log odds. Where right
-and wrong ones stand clearly apart, they are counted as two normal components instead.
+rate at which rows without a partner end in a wrong pair; the two are weighed by their errors. Where right and wrong
+ones stand apart as two normal components, at least as many are wrong as are in the lower one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -23,6 +24,8 @@ from veclink.confidence.constants import (
     MUTUAL_SHARE,
     NORMALS_APART,
     OWN_DOUBT_SHARE,
+    RATE_ERROR,
+    REGRESSION_ERROR,
 )
 from veclink.confidence.decoys import Decoys
 from veclink.confidence.features import Standard
@@ -95,14 +98,15 @@ def fit_mixture(sample: Sample) -> Mixture:
     by_regression = n - float(probability.sum())
     log_odds = None
     for _ in range(MAX_ROUNDS):
-        by_rate = wrong_by_rate(sample, probability)
+        by_rate, error = wrong_by_rate(sample, probability)
+        counted = partial(joined, n, by_rate, error, right=float(probability.sum()))
         normals = None if log_odds is None else two_normals(log_odds, probability)
         decoy_weight = sample.decoy_weights(probability)
-        wrong = joined(n, by_rate, by_regression, normals)
+        wrong = counted(by_regression, normals)
         coefficients = _regression(sample, probability, decoy_weight, wrong)
         log_odds = coefficients[0] + sample.features @ coefficients[1:]
         by_regression = n - float(sigmoid(log_odds).sum())
-        fresh = with_total(log_odds, n - joined(n, by_rate, by_regression, normals))
+        fresh = with_total(log_odds, n - counted(by_regression, normals))
         moved = np.abs(fresh - probability).mean()
         probability = fresh
         if moved < MIXTURE_CONVERGED:
@@ -110,37 +114,42 @@ def fit_mixture(sample: Sample) -> Mixture:
     return Mixture(probability, coefficients, decoy_weight)
 
 
-def wrong_by_rate(sample: Sample, probability: np.ndarray) -> float:
-    """How many candidates are wrong: of the rows without a partner as many as the decoys' rate says, on either side.
+def wrong_by_rate(sample: Sample, probability: np.ndarray) -> tuple[float, float]:
+    """How many candidates are wrong, of the rows without a partner as many as the decoys' rate says; and its error.
 
-    Both sides count the same pairs, and each counts too many where its rows without a partner are of another kind than
-    those that decoys are made of. The harmonic mean is near the smaller count. Wrong pairs in the pool bend the maps
-    towards themselves, which removing one does not undo: see DECOY_RATE_INFLATION.
+    Wrong pairs in the pool bend the maps towards themselves, which removing one does not undo: DECOY_RATE_INFLATION.
     """
     most_right = (1 - MIN_WRONG_SHARE) * MUTUAL_SHARE * min(sample.n_a, sample.n_b)
-    shared = min(float(probability.sum()), most_right) / MUTUAL_SHARE
-    of_a, of_b = (
-        (rows - shared) * decoys.rate(probability)
-        for rows, decoys in zip((sample.n_a, sample.n_b), sample.decoys, strict=True)
-    )
-    inflation = 1 + DECOY_RATE_INFLATION * (1 - shared * MUTUAL_SHARE / len(sample))
-    return inflation * 2 * of_a * of_b / max(of_a + of_b, 1e-9)
+    right = min(float(probability.sum()), most_right)
+    rates = np.array([decoys.rate(probability) for decoys in sample.decoys])
+    alone = np.array([sample.n_a, sample.n_b]) - right / MUTUAL_SHARE
+    count = (1 + DECOY_RATE_INFLATION * (1 - right / len(sample))) * float((alone * rates).mean())
+    rate = np.clip(rates.mean(), MIN_WRONG_SHARE, 1 - MIN_WRONG_SHARE)
+    # two decoys at most are made of each right link: that many draws, with this relative variance
+    sampling = (1 - rate) / (rate * max(2 * right, 1.0))
+    return count, count * float(np.sqrt(sampling + RATE_ERROR**2))
 
 
-def joined(n: int, by_rate: float, by_regression: float, normals: tuple[float, float] | None) -> float:
-    """How many of n candidates are wrong: the mean of the counts, as log odds.
+def joined(
+    n: int, by_rate: float, error: float, by_regression: float, normals: tuple[float, float] | None, *, right: float
+) -> float:
+    """How many of n candidates are wrong: two counts weighed by their errors, some always wrong and some right.
 
-    Where two normal components of the log odds stand clearly apart (`two_normals`), their count is the surest: rows
-    without a partner may be of another kind on both sides, which no decoy shows.
+    Where two normal components of the log odds stand apart (`two_normals`), there are at least as many wrong ones as
+    they say: rows without a partner may be of another kind on both sides, which no decoy shows.
+
+    right: how many seem to be right so far, for the error of the regression's count.
     """
-    rate, regression = (logit(count / n, least=MIN_WRONG_SHARE) for count in (by_rate, by_regression))
-    mean = (rate + regression) / 2
+    of_right, of_wrong = REGRESSION_ERROR
+    error_by_regression = min(of_right * max(right, 1.0), of_wrong * max(n - right, 1.0))
+    trust = 1 / (1 + (error / error_by_regression) ** 2)
+    count = logit((trust * by_rate + (1 - trust) * by_regression) / n, least=MIN_WRONG_SHARE)
     if normals is not None and n >= MIN_CANDIDATES_FOR_NORMALS:
         wrong, apart = normals
         overlapping, clear = NORMALS_APART
         trust = np.clip((apart - overlapping) / (clear - overlapping), 0.0, 1.0)
-        mean += trust * (logit(wrong / n, least=MIN_WRONG_SHARE) - mean)
-    return n * float(sigmoid(mean))
+        count += trust * max(0.0, logit(wrong / n, least=MIN_WRONG_SHARE) - count)
+    return n * float(sigmoid(count))
 
 
 def two_normals(log_odds: np.ndarray, upper: np.ndarray) -> tuple[float, float]:
