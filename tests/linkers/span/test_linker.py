@@ -116,7 +116,7 @@ def test_wrong_seeds_are_named_and_do_no_harm() -> None:
     named = np.array(links.summary.wrong_seeds)
     assert len(named) >= 12 and as_set(named) <= as_set(seeds[:15])
     assert not as_set(named) & as_set(links.pairs)
-    assert f1(links, papers) >= f1(linked_cut(), papers) - 0.02
+    assert f1(links, papers) >= f1(linked_cut(), papers) - 0.03
 
 
 def test_one_to_one_false_finds_both_copies_of_most_duplicates() -> None:
