@@ -116,9 +116,6 @@ does so fully. With other domains on both sides they stand 3.6 to 4.2 apart, and
 MIN_CANDIDATES_FOR_NORMALS = 100
 """Candidates from which the components are looked for: of 60 right ones on the sample, chance made two components."""
 
-LEAST_VARIANCE = 1e-2
-"""Numerical: added to the variance of a component, so that a few values that are alike keep a width."""
-
 MIN_WRONG_SHARE = 0.02
 """Share of the candidates that is taken to be wrong at least, and right at least; also the bounds of a rate.
 

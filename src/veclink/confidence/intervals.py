@@ -23,8 +23,6 @@ from veclink.confidence.logistic import logit, sigmoid
 from veclink.data.links import Links
 from veclink.data.summary import Summary
 
-MOST_CAUTION = 100.0  # no sound summary says more
-
 
 @dataclass(frozen=True)
 class Interval:
@@ -119,7 +117,7 @@ def estimates(probability: np.ndarray, summary: Summary) -> Estimates | None:
 
 def wrong_links(expected: float, n: int, caution: float) -> Interval:
     """How many of n links are wrong, when the probabilities expect so many."""
-    factor = float(np.clip(np.nan_to_num(caution), 1.0, MOST_CAUTION))
+    factor = _sound(caution)
     chance = NORMAL_90 * np.sqrt(max(expected, 0.0))
     low = expected - np.hypot(expected * (1 - 1 / factor), chance)
     high = expected + np.hypot(expected * (factor - 1), chance)
@@ -128,8 +126,12 @@ def wrong_links(expected: float, n: int, caution: float) -> Interval:
 
 def _overlap(summary: Summary) -> Interval:
     """That of a run; of files of 0.1, and of new rows, only as much is known as caution says."""
-    value = float(summary.overlap or 0.0)
-    factor = float(np.clip(np.nan_to_num(summary.caution), 1.0, MOST_CAUTION))
+    value, factor = float(summary.overlap or 0.0), _sound(summary.caution)
     most = max(value, min(summary.n_a, summary.n_b))
     low, high = summary.overlap_range or (value / factor, min(value * factor, most))
     return Interval(value, min(low, value), max(high, value))
+
+
+def _sound(caution: float) -> float:
+    """A caution that does no harm, whatever a file says."""
+    return float(np.clip(np.nan_to_num(caution), 1.0, 100.0))

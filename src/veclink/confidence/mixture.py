@@ -16,7 +16,6 @@ import numpy as np
 from veclink.confidence.constants import (
     DECOY_RATE_INFLATION,
     FIRST_GUESS_QUANTILES,
-    LEAST_VARIANCE,
     MAX_ROUNDS,
     MIN_CANDIDATES_FOR_NORMALS,
     MIN_WRONG_SHARE,
@@ -162,7 +161,7 @@ def two_normals(log_odds: np.ndarray, upper: np.ndarray) -> tuple[float, float]:
         totals = shares.sum(axis=1) + 1e-6
         means = shares @ log_odds / totals
         gaps = log_odds - means[:, None]
-        variances = (shares * gaps**2).sum(axis=1) / totals + LEAST_VARIANCE
+        variances = (shares * gaps**2).sum(axis=1) / totals + 1e-2  # a few values that are alike keep a width
         density = np.log(totals / np.sqrt(variances))[:, None] - gaps**2 / (2 * variances[:, None])
         fresh = sigmoid(density[1] - density[0])
         # beyond the means never more likely of the other component

@@ -18,7 +18,7 @@ from veclink.data.collection import Collection, fingerprint
 from veclink.data.links import Links
 from veclink.data.no_links import NEXT_WITHOUT_COLUMN, NEXT_WITHOUT_SEEDS
 from veclink.data.pairs import KnownPairs, resolve_seeds
-from veclink.data.summary import NOT_LINKABLE, with_ranges
+from veclink.data.summary import NOT_LINKABLE, judged_anew, with_ranges
 from veclink.data.titles import texts_of
 from veclink.errors import InputError, named, plural
 from veclink.files.fingerprints import digest
@@ -174,7 +174,7 @@ def link(
         contradicting_seeds=_contradicting(known),
         seconds=time.perf_counter() - began,
     )
-    return replace(links, summary=with_ranges(summary, links.probability))
+    return replace(links, summary=judged_anew(with_ranges(summary, links.probability)))
 
 
 def with_agreement(links: Links, a: Collection, b: Collection) -> Links:

@@ -10,7 +10,6 @@ for the other half, so that a wrong guess does not confirm itself.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from operator import matmul
 
@@ -19,7 +18,7 @@ import numpy as np
 from veclink.geometry.arrays import Sides, both
 from veclink.geometry.signatures import unit_rows
 from veclink.linkers.span.constants import (
-    ALIGNMENT_ROUNDS,
+    ALIGNMENT_POWER,
     ALIGNMENT_STEADY,
     ALIGNMENT_STEADY_ROUNDS,
     HINT_WEIGHT,
@@ -34,28 +33,20 @@ from veclink.progress import RoundListener
 from veclink.threads import multiply
 
 
-@dataclass(frozen=True)
-class AlignmentRule:
-    """How an alignment is made: the power on the singular values, and rounds at most."""
-
-    power: float
-    rounds: int = ALIGNMENT_ROUNDS
-
-
 def align(
     clouds: Sides,
     hints: Sides,
     rng: np.random.Generator,
     matched: Callable[..., Matches],
-    rule: AlignmentRule,
+    rounds: int,
     listener: RoundListener | None = None,
 ) -> Sides:
     """Projections on which two clouds of unit vectors look alike, from hints.
 
     With P, Q the whitened principal coordinates of the rows and q̄(u) the mean of u's two nearest partners by csls, a
     round takes the singular vectors of `Σ_u P(u) q̄(u)ᵀ + Σ_v p̄(v) Q(v)ᵀ`, each weighted by its singular value to the
-    `power`, as the directions of the next signature. The hint is joined to it in the first rounds, so that they cannot
-    wander off; kept for longer, it holds the directions back.
+    ALIGNMENT_POWER, as the directions of the next signature. The hint is joined to it in the first rounds, so that they
+    cannot wander off; kept for longer, it holds the directions back.
 
     Parameters
     ----------
@@ -67,8 +58,8 @@ def align(
         Draws the halves.
     matched : callable
         `matching.match` with its settings.
-    rule : AlignmentRule
-        How it is made.
+    rounds : int
+        At most.
     listener : callable, optional
         Hears of every round.
 
@@ -83,19 +74,19 @@ def align(
     half = _random_half(n, rng)
     partner = np.full(n, -1)
     unchanged: list[float] = []
-    for step in range(rule.rounds):
+    for step in range(rounds):
         found = matched(signatures[0][half], signatures[1], depth=LIKELY_PARTNERS)
         best = found.forward.index[:, 0]
         unchanged.append(float(np.mean(best == partner[half])))
         partner[half] = best
         if listener is not None:
             listener(step + 1, len(half), 0.0)
-        directions = _shared_directions(whitened, half, found, rule.power)
+        directions = _shared_directions(whitened, half, found)
         signatures = both(partial(multiply, after=unit_rows), whitened, directions)
         if step > HINTED_ROUNDS + ALIGNMENT_STEADY_ROUNDS and _is_steady(unchanged):
             break
         if step < HINTED_ROUNDS:
-            signatures = _joined(signatures, hints)
+            signatures = both(_joined, signatures, hints)
         # The other half of the rows next, then a new split.
         if step % 2 == 0:
             half = np.setdiff1d(np.arange(n), half)
@@ -108,7 +99,7 @@ def _random_half(n: int, rng: np.random.Generator) -> np.ndarray:
     return rng.permutation(n)[: n // 2]
 
 
-def _shared_directions(whitened: Sides, half: np.ndarray, found: Matches, power: float) -> Sides:
+def _shared_directions(whitened: Sides, half: np.ndarray, found: Matches) -> Sides:
     """The leading singular vectors of the cross-covariance of all rows with their likely partners, weighted."""
     p, q = whitened
     partners_of_a = q[found.forward.index].mean(axis=1)
@@ -116,16 +107,11 @@ def _shared_directions(whitened: Sides, half: np.ndarray, found: Matches, power:
     partners_of_b = p[near_b].mean(axis=1)
     joint = p[half].T @ partners_of_a / len(half)
     joint += partners_of_b.T @ q / len(q)
-    return leading(joint, SHARED_DIRECTIONS, power)
+    return leading(joint, SHARED_DIRECTIONS, ALIGNMENT_POWER)
 
 
-def _joined(signatures: Sides, hints: Sides) -> Sides:
-    joined = both(_beside, signatures, hints)
-    return both(unit_rows, joined)
-
-
-def _beside(signature: np.ndarray, hint: np.ndarray) -> np.ndarray:
-    return np.hstack([signature, np.float32(HINT_WEIGHT) * hint])
+def _joined(signature: np.ndarray, hint: np.ndarray) -> np.ndarray:
+    return unit_rows(np.hstack([signature, np.float32(HINT_WEIGHT) * hint]))
 
 
 def _is_steady(unchanged: list[float]) -> bool:

@@ -20,11 +20,10 @@ from veclink.geometry.arrays import Sides, both
 from veclink.geometry.signatures import projected, span_projections
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.outlier_seeds import chance_of_near, shares_nearer
-from veclink.linkers.span.alignment import AlignmentRule, align
+from veclink.linkers.span.alignment import align
 from veclink.linkers.span.attempt import Attempt, Search, grown_along, guessed
 from veclink.linkers.span.centring import anchors_on, means_near
 from veclink.linkers.span.constants import (
-    ALIGNMENT_POWER,
     ALIGNMENT_ROUNDS,
     ALIGNMENT_ROUNDS_OF_LARGE,
     ASKED_IN_FULL,
@@ -169,7 +168,7 @@ def _aligned(search: Search, anchors: Anchors) -> Attempt:
     sampled = _sampled(clouds, MAX_ALIGNED, rng)
     hints = both(projected, sampled, span_projections((anchors.left, anchors.right), clouds.ridge))
     rounds = ALIGNMENT_ROUNDS_OF_LARGE if clouds.large else ALIGNMENT_ROUNDS
-    along = align(sampled, hints, rng, clouds.matched, AlignmentRule(ALIGNMENT_POWER, rounds), search.listener)
+    along = align(sampled, hints, rng, clouds.matched, rounds, search.listener)
     return Attempt(name, grown_along(search, along), search)
 
 

@@ -19,7 +19,6 @@ from veclink.confidence.candidates import Candidates, crossfit
 from veclink.confidence.constants import FULL_FOLDS
 from veclink.confidence.evidence import neighbourhood_features
 from veclink.data.pairs import sharing_no_row
-from veclink.data.summary import heeding_range
 from veclink.errors import InputError
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.options import SpanOptions
@@ -161,13 +160,9 @@ def decide(task: SpanTask, estimated: Estimated) -> Decision:
     shared = _shared(task, estimated)
     if options.thresholded:
         kept = best_threshold(ranked.probability, shared.value)
-    if options.calibrated and kept:
-        expected = kept - float(ranked.probability[:kept].sum())
-        if bootstrap.anchored and expected > (1 - MAPPED_LEAST_PRECISION) * kept:
-            return _without_links(Verdict(NOT_LINKABLE, (*verdict.reasons, NOTHING_CERTAIN)), estimated)
-        caution = intervals.caution_of(float(ranked.probability.sum()))
-        wrong = intervals.wrong_links(expected, kept, caution)
-        verdict = Verdict(*heeding_range(verdict.name, verdict.reasons, 1 - wrong.high / kept))
+    right = float(ranked.probability[:kept].sum())
+    if options.calibrated and bootstrap.anchored and right < MAPPED_LEAST_PRECISION * kept:
+        return _without_links(Verdict(NOT_LINKABLE, (*verdict.reasons, NOTHING_CERTAIN)), estimated)
     return Decision(
         "span",
         verdict,
