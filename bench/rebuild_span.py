@@ -435,7 +435,8 @@ def shift_to(log_odds: Array, wanted: float) -> float:
 
 def decided(mutual: Array, p: Array, seeds: Array, smaller: int) -> Array:
     """The seeds, and the surest of the others, as many as have the largest expected F1."""
-    overlap = min(p.sum() / MUTUAL_SHARE, smaller)
+    found = sum(pair in mutual.tolist() for pair in seeds.tolist())
+    overlap = min(p.sum() * (len(seeds) + 1) / (found + 0.5), smaller)
     order = np.argsort(-p, kind="stable")
     free = np.isin(mutual[order], without(mutual, seeds)).all(axis=1)
     order = order[free]

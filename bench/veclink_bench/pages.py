@@ -5,7 +5,7 @@ A page holds marks that no reader sees, and between them what they stand for:
     <!-- = mean main.f1 pair=scifact/minilm/mpnet method=geh -->79.5<!-- /= -->     a number
     <!-- claim NAME -->No pair is lost by mean.<!-- /claim -->                      a sentence that has to hold
     <!-- table NAME N --> … <!-- end -->                                            table N of an experiment
-    <!-- constants MODULE --> … <!-- end -->                                        constants, and their origin
+    <!-- constants MODULE … --> … <!-- end -->                                      constants that the page names
     <!-- made NAME --> … <!-- end -->                                               one of `page_parts.PARTS`
     <!-- paper -->72.2<!-- /paper -->                                               the paper's figure, typed
 
@@ -22,11 +22,10 @@ import ast
 import json
 import math
 import re
-import tokenize
 from collections.abc import Callable
+from dataclasses import astuple, is_dataclass
 from functools import cache
 from importlib import import_module
-from io import StringIO
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -45,7 +44,7 @@ PERCENT = "percent"
 NUMBER = re.compile(r"<!-- = (.+?) -->(.*?)<!-- /= -->", re.DOTALL)
 CLAIM = re.compile(r"<!-- claim ([\w-]+) -->(.*?)<!-- /claim -->", re.DOTALL)
 TABLE = re.compile(r"<!-- table ([\w-]+) (\d+) -->\n.*?<!-- end -->", re.DOTALL)
-CONSTANTS = re.compile(r"<!-- constants ([\w.]+) -->\n.*?<!-- end -->", re.DOTALL)
+CONSTANTS = re.compile(r"<!-- constants ([\w. ]+) -->\n.*?<!-- end -->", re.DOTALL)
 MADE = re.compile(r"<!-- made ([\w-]+) -->\n.*?<!-- end -->", re.DOTALL)
 
 Numbers = np.ndarray
@@ -67,7 +66,7 @@ def filled(text: str) -> str:
     """A page with every number, table and list of constants as the results and the code have them."""
     text = TABLE.sub(lambda mark: _table(mark[1], int(mark[2])), text)
     text = MADE.sub(lambda mark: _made(mark[1]), text)
-    text = CONSTANTS.sub(lambda mark: constants_table(mark[1]), text)
+    text = CONSTANTS.sub(lambda mark: constants_of(mark[1], CONSTANTS.sub("", text)), text)
     return NUMBER.sub(lambda mark: f"<!-- = {mark[1]} -->{number(mark[1])}<!-- /= -->", text)
 
 
@@ -124,29 +123,24 @@ def cells_of(file: str) -> list[Cell]:
     return list(_read(f"experiments/{file}")["cells"].values())
 
 
-def constants_table(module: str) -> str:
-    """The constants of a module: name, value, and what the comment above or the text below them says, once for each."""
-    source = Path(str(import_module(module).__file__)).read_text(encoding="utf-8")
-    lines = [
-        f"<!-- constants {module} -->",
-        "| constant | value | what it is, and what it was chosen on |",
-        "|---|---|---|",
-    ]
-    comments = _comments(source)
-    told = before = ""
-    body = ast.parse(source).body
-    for node, following in zip(body, [*body[1:], None], strict=True):
-        name = _assigned(node)
-        if name is None:
-            continue
-        above = _comment_above(comments, node.lineno)
-        told = above or (told if node.lineno - 1 in _assigned_lines(source) else "")
-        words = " ".join(filter(None, (told, comments.get(node.lineno, ""), _text_of(following))))
-        shown = "as above" if words and words == before else words
-        before = words
-        value = _plain(getattr(import_module(module), name))
-        lines.append(f"| `{name}` | {value} | {shown.replace('|', '&#124;')} |")
-    return "\n".join(lines) + "\n<!-- end -->"
+def constants_of(modules: str, page: str) -> str:
+    """The constants of some modules that a page names, with their values; those that begin alike by "FEW_ROWS_…"."""
+    found, named = [f"<!-- constants {modules} -->"], set(re.findall(r"[A-Z][A-Z_]+", page))
+    groups = tuple(name for name in named if name.endswith("_"))
+    for module in map(import_module, modules.split()):
+        body = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8")).body
+        names = [target.id for node in body for target in _targets(node) if isinstance(target, ast.Name)]
+        told = [name for name in names if name in named or name.startswith(groups)]
+        shown = [f"`{name}` {_plain(getattr(module, name))}" for name in told]
+        found.append(f"`{module.__name__.partition('.')[2]}`: {'; '.join(shown)}.")
+    return "\n\n".join([*found, "<!-- end -->"])
+
+
+def _targets(node: ast.stmt) -> list[ast.expr]:
+    """What a statement gives a value to."""
+    if isinstance(node, ast.Assign):
+        return node.targets
+    return [node.target] if isinstance(node, ast.AnnAssign) else []
 
 
 def _made(name: str) -> str:
@@ -216,39 +210,8 @@ def _plain(value: Any) -> str:
         return f"{value:g}"
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
+    if is_dataclass(value):
+        return f"({_plain(astuple(value))})"
     if isinstance(value, (tuple, list)):
-        return ", ".join(map(_plain, value))
+        return ", ".join(f"({_plain(each)})" if isinstance(each, tuple) else _plain(each) for each in value)
     return str(value)
-
-
-def _assigned(node: ast.stmt) -> str | None:
-    """The name of a constant that a statement makes, if it makes one."""
-    target = (
-        node.targets[0] if isinstance(node, ast.Assign) else node.target if isinstance(node, ast.AnnAssign) else None
-    )
-    return target.id if isinstance(target, ast.Name) and target.id.isupper() else None
-
-
-@cache
-def _assigned_lines(source: str) -> frozenset[int]:
-    return frozenset(node.end_lineno or 0 for node in ast.parse(source).body if _assigned(node))
-
-
-def _text_of(node: ast.stmt | None) -> str:
-    """The words of a statement that is nothing but a text."""
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-        return " ".join(node.value.value.split())
-    return ""
-
-
-def _comments(source: str) -> dict[int, str]:
-    tokens = tokenize.generate_tokens(StringIO(source).readline)
-    return {token.start[0]: token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT}
-
-
-def _comment_above(comments: dict[int, str], line: int) -> str:
-    """The comment that ends in the line before; headings between dashes are none."""
-    found: list[str] = []
-    while (line := line - 1) in comments and not comments[line].startswith("---"):
-        found.insert(0, comments[line])
-    return " ".join(found)
