@@ -245,7 +245,7 @@ def cut(
         min=0.0,
         max=1.0,
         help="Keep the most certain links with an estimated precision of at least P. The estimate is conservative: "
-        "each expected wrong link counts as one to five (`caution` with --json).",
+        "each expected wrong link counts as 1.9 or more (`caution` with --json).",
     ),
     probability: float | None = option(
         None, metavar="P", min=0.0, max=1.0, help="Keep each link that is at least this probable."
