@@ -23,7 +23,7 @@ import json
 import math
 import re
 from collections.abc import Callable
-from dataclasses import astuple, is_dataclass
+from dataclasses import is_dataclass
 from functools import cache
 from importlib import import_module
 from math import prod
@@ -211,7 +211,7 @@ def _plain(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     if is_dataclass(value):
-        return f"({_plain(astuple(value))})"
+        return f"({_plain(tuple(vars(value).values()))})"
     if isinstance(value, (tuple, list)):
         return ", ".join(f"({_plain(each)})" if isinstance(each, tuple) else _plain(each) for each in value)
     return str(value)
