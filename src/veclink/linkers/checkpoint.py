@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from veclink.files.atomic import written_whole
 from veclink.files.fingerprints import digest, rows_to_compare
 from veclink.geometry.clouds import Cloud
 from veclink.linkers.anchors import Anchors
+from veclink.progress import Progress, ProgressListener
 
 SAVE_EVERY = 60.0  # seconds between two saves of an unfinished pass over all rows
 SHARE_OF_TIME = 0.05  # that saving it may take
@@ -131,3 +133,33 @@ def fingerprint(a: Cloud, b: Cloud, anchors: Anchors | None, options: dict[str, 
     if anchors is not None:
         parts += [anchors.left, anchors.right, anchors.pairs]
     return digest(*parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Watch:
+    """Who hears of a run, and where it is kept, if anybody and anywhere."""
+
+    progress: ProgressListener | None = None
+    checkpoint: Checkpoint | None = None
+
+    def tell(self, now: Progress) -> None:
+        """Say how far the run is."""
+        if self.progress is not None:
+            self.progress(now)
+
+    def unfinished(self, told: Callable[[int, int], None]) -> UnfinishedPass | None:
+        """Where a pass over all rows keeps what it has so far; `told` hears of (rows done, rows)."""
+        return None if self.checkpoint is None else self.checkpoint.unfinished(told)
+
+    def load(self, stage: str, rng: np.random.Generator) -> Packed | None:
+        """What was kept of a stage, the generator set to its state after it."""
+        return None if self.checkpoint is None else self.checkpoint.load(stage, rng)
+
+    def save(self, stage: str, rng: np.random.Generator, packed: Packed) -> None:
+        """Keep a stage, and the state of the generator after it."""
+        if self.checkpoint is not None:
+            self.checkpoint.save(stage, rng, *packed)
+            self.checkpoint.forget_unfinished()
+
+
+NOBODY = Watch()

@@ -30,11 +30,11 @@ from veclink.linkers.anchors import (
     anchors_from_pairs,
     anchors_from_vectors,
 )
+from veclink.linkers.checkpoint import Watch
 from veclink.linkers.copies import Grouped
 from veclink.linkers.earlier import earlier_pairs
 from veclink.linkers.options import OPTIONS, Options, differing, options_of
 from veclink.linkers.run import Run
-from veclink.linkers.stages import Watch
 from veclink.matching.cpu import is_compiled
 from veclink.progress import COMPILING, Progress, ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection

@@ -13,14 +13,13 @@ from veclink.data.links import Links
 from veclink.errors import plural
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers.anchors import Anchors
-from veclink.linkers.checkpoint import Checkpoint, fingerprint
+from veclink.linkers.checkpoint import Checkpoint, Watch, fingerprint
 from veclink.linkers.copies import Grouped, grouped
 from veclink.linkers.geh.linker import geh
 from veclink.linkers.options import GehOptions, Options, SpanOptions
 from veclink.linkers.result import links_of
 from veclink.linkers.span.kernel_clouds import kernel_clouds
 from veclink.linkers.span.linker import span
-from veclink.linkers.stages import Watch
 
 if TYPE_CHECKING:
     from veclink.backends.ray_clouds import Cluster

@@ -139,10 +139,6 @@ def not_converged(bootstrap: Bootstrap, anchors: Anchors | None) -> Verdict:
     if n_rows < MIN_POOL:
         reason = f"{TOO_FEW_ROWS}: the smaller collection has {n_rows:,}, and at least {MIN_POOL} are needed."
         return Verdict(NOT_LINKABLE, (reason,))
-    if bootstrap.converged:
-        n_links = len(bootstrap.pool.pairs)
-        reason = f"{TOO_FEW_ROWS}: only {n_links} likely pairs were found, and at least {MIN_POOL} are needed."
-        return Verdict(NOT_LINKABLE, (reason,))
     best = max(share for _, share in bootstrap.tried)
     tried = (
         f"Of {len(bootstrap.tried)} ways to start, the best paired {best:.0%} of the smaller collection, no more than "

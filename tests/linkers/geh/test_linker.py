@@ -14,9 +14,9 @@ from veclink.data.collection import Collection
 from veclink.data.pairs import score
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers.anchors import anchors_from_pairs, anchors_from_vectors
+from veclink.linkers.checkpoint import NOBODY, Watch
 from veclink.linkers.geh.linker import Growth, geh
 from veclink.linkers.options import GehOptions
-from veclink.linkers.stages import NOBODY, Watch
 
 SHORT: dict[str, Any] = {"k": 10, "max_iterations": 3}
 FEW = settings(max_examples=4)

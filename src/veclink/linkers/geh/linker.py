@@ -28,13 +28,12 @@ from veclink.data.pairs import one_to_one, pair_keys, sharing_no_row
 from veclink.files.memory import parse_memory
 from veclink.geometry.clouds import Cloud
 from veclink.linkers.anchors import Anchors, no_pairs
-from veclink.linkers.checkpoint import Packed
+from veclink.linkers.checkpoint import NOBODY, Packed, Watch
 from veclink.linkers.geh import BURN_IN, LOCAL_ABOVE, STEADY_COVERAGE, STEADY_ITERATIONS
 from veclink.linkers.geh.local_views import LocalPath
 from veclink.linkers.geh.views import GlobalPath, Proposal, Settings
 from veclink.linkers.options import GehOptions
 from veclink.linkers.result import Decision
-from veclink.linkers.stages import NOBODY, Watch, run_rounds
 from veclink.linkers.verdict import geh_verdict
 from veclink.linkers.votes import Votes, otsu, posterior
 from veclink.progress import Progress
@@ -123,7 +122,14 @@ def geh(
     """
     budget = None if memory is None else parse_memory(memory)
     growing = Growing(a, b, anchors, Settings(options, budget, device))
-    run_rounds("growth", growing, np.random.default_rng(random_state), watch)
+    rng = np.random.default_rng(random_state)
+    packed = watch.load("growth", rng)
+    if packed is not None:
+        growing.unpack(packed)
+    while not growing.finished:
+        growing.advance(rng)
+        watch.save("growth", rng, growing.pack())
+        watch.tell(growing.progress())
     return growing.result()
 
 

@@ -4,32 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from veclink.backends.cloud_pair import CloudPair
 from veclink.confidence.calibration import FITTED
 from veclink.confidence.candidates import FOLDS, Candidates
 from veclink.confidence.constants import FITTED_OF_MANY
-from veclink.linkers.options import SpanOptions
 from veclink.linkers.span.constants import (
-    FEW_LINKS,
-    FOLDS_OF_FEW,
-    FOLDS_OF_LARGE,
     FOLDS_OF_MANY,
     MANY_LINKS,
     MIN_ANCHOR_WEIGHT,
     MIN_NEARBY_LINKS,
     NEIGHBOURHOOD_LINKS,
-    REFITS,
-    REFITTED_BELOW,
 )
-
-
-def folds_of(clouds: CloudPair, options: SpanOptions, links: np.ndarray) -> int:
-    """Into how many folds a pool (m, 2) is cut; one means that maps are not cross-fitted."""
-    if not options.crossfitted:
-        return 1
-    if clouds.large:
-        return FOLDS_OF_LARGE
-    return FOLDS_OF_FEW if len(links) < FEW_LINKS else FOLDS
 
 
 def fitted_links(candidates: Candidates, rng: np.random.Generator) -> np.ndarray:
@@ -51,13 +35,6 @@ def nearby_links(pool: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def folds_of_known(links: np.ndarray) -> int:
     """Into how many folds the links (m, 2) are cut that new rows are judged by."""
     return FOLDS_OF_MANY if len(links) >= MANY_LINKS else FOLDS
-
-
-def refits_of(options: SpanOptions, expected_f1: float) -> int:
-    """How often maps are fitted again: as told, or as often as pays where this F1 is to be expected."""
-    if options.refits is not None:
-        return options.refits
-    return REFITS if expected_f1 < REFITTED_BELOW else 0
 
 
 def anchor_weights(probability: np.ndarray) -> np.ndarray:
