@@ -9,8 +9,6 @@ from veclink.confidence.constants import FEATURE_RIDGE
 # Numerical: when to stop, and bounds that no sound fit reaches.
 NEWTON_STEPS = 50
 LARGEST_STEP = 5.0
-NEWTON_CONVERGED = 1e-6
-INTERCEPT_RIDGE = 1e-6
 LARGEST_LOG_ODDS = 60.0
 LARGEST_SHIFT = 40.0
 HALVINGS = 50
@@ -53,7 +51,7 @@ def logistic_regression(features: np.ndarray, targets: np.ndarray, weights: np.n
         How much each line counts.
     """
     design = np.column_stack([np.ones(len(features)), features])
-    ridge = np.r_[INTERCEPT_RIDGE, np.full(features.shape[1], FEATURE_RIDGE)]
+    ridge = np.r_[1e-6, np.full(features.shape[1], FEATURE_RIDGE)]
     coefficients = np.zeros(design.shape[1])
     for _ in range(NEWTON_STEPS):
         fitted = sigmoid(design @ coefficients)
@@ -64,6 +62,6 @@ def logistic_regression(features: np.ndarray, targets: np.ndarray, weights: np.n
         step = np.linalg.solve(curvature, gradient)
         largest = float(np.abs(step).max())
         coefficients -= step * min(1.0, LARGEST_STEP / max(largest, 1e-12))
-        if largest < NEWTON_CONVERGED:
+        if largest < 1e-6:
             break
     return coefficients

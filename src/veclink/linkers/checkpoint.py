@@ -27,7 +27,6 @@ from veclink.linkers.anchors import Anchors
 from veclink.progress import Progress, ProgressListener
 
 SAVE_EVERY = 60.0  # seconds between two saves of an unfinished pass over all rows
-SHARE_OF_TIME = 0.05  # that saving it may take
 UNFINISHED = "pass"  # the stage that an unfinished pass is kept as
 
 State = dict[str, np.ndarray]
@@ -111,7 +110,7 @@ class UnfinishedPass:
         if began >= self._due and done < of:
             self._checkpoint.save(UNFINISHED, self._rng, lists())
             took = time.monotonic() - began
-            self._due = began + took + max(SAVE_EVERY, took / SHARE_OF_TIME)
+            self._due = began + took + max(SAVE_EVERY, 20 * took)  # at most a twentieth of the time
         if self._told is not None:
             self._told(done, of)
 

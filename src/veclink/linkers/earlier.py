@@ -9,11 +9,7 @@ import numpy as np
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.errors import InputError, plural
-
-LEAST = 30
-"""Earlier links that a run can go on from: as few as a pool needs."""
-SURE = 0.5
-"""Earlier links that are less probable are no start."""
+from veclink.linkers.span.constants import MIN_POOL
 
 
 def earlier_pairs(links: Links | str | Path, a: Collection, b: Collection) -> np.ndarray:
@@ -26,13 +22,13 @@ def earlier_pairs(links: Links | str | Path, a: Collection, b: Collection) -> np
     rows_a = _rows(before_a, found.ids_a, found.summary.n_a, a, "A")
     rows_b = _rows(before_b, found.ids_b, found.summary.n_b, b, "B")
     pairs = np.column_stack([rows_a, rows_b])
-    is_sure = found.probability >= SURE
+    is_sure = found.probability >= 0.5  # less probable links are no start
     there = is_sure & (pairs >= 0).all(axis=1)
     count = np.count_nonzero(there)
-    if count < LEAST:
+    if count < MIN_POOL:
         raise InputError(
             f"Of {plural(len(found), 'earlier link')}, {count:,} are probable and name rows that are still "
-            f"there, and a run goes on from {LEAST}; check the collections, or start from seeds."
+            f"there, and a run goes on from {MIN_POOL}; check the collections, or start from seeds."
         )
     return pairs[there]
 

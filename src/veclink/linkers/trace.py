@@ -10,10 +10,6 @@ from veclink.confidence.calibration import Calibrated
 from veclink.confidence.candidates import Candidates
 from veclink.linkers.span.starts import Bootstrap
 
-BINS = 50  # of the histogram of the decoys' probabilities, from 0 to 1
-HUBS = 20
-MIN_HUB = 3  # rows that are the first choice of fewer are no hubs: by chance alone some are chosen twice
-
 
 def trace_of_growth(bootstrap: Bootstrap) -> dict[str, Any]:
     """How the pool grew, and which starts were tried.
@@ -50,7 +46,7 @@ def trace_of_calibration(calibrated: Calibrated) -> dict[str, Any]:
     model = calibrated.model
     if model is None:
         return {}
-    expected, _ = np.histogram(model.decoy_probability, BINS, (0.0, 1.0), weights=model.decoy_weight)
+    expected, _ = np.histogram(model.decoy_probability, 50, (0.0, 1.0), weights=model.decoy_weight)
     return {
         "model": model.plain(),
         "decoys": {"probability": expected.round(3).tolist(), "made": len(model.decoy_probability)},
@@ -64,6 +60,6 @@ def _first(best: np.ndarray) -> np.ndarray:
 def _hubs(chosen: np.ndarray) -> list[list[int]]:
     """The rows chosen most often, with their counts."""
     counts = np.bincount(chosen)
-    most = np.argsort(-counts, kind="stable")[:HUBS]
-    hubs = most[counts[most] >= MIN_HUB]
+    most = np.argsort(-counts, kind="stable")[:20]
+    hubs = most[counts[most] >= 3]  # by chance alone some are chosen twice
     return np.column_stack([hubs, counts[hubs]]).tolist()

@@ -41,8 +41,8 @@ MUTANTS: tuple[tuple[str, Any], ...] = (
     ("MAX_CHANCE", 2.0),
     ("FEW_ROWS", 999),
     ("FEW_ROWS", 1001),
-    ("FEW_ROWS_MIN_DIMENSION", 63),
-    ("FEW_ROWS_MIN_DIMENSION", 65),
+    ("MIN_DIM_FOR_SEED_CHECK", 63),
+    ("MIN_DIM_FOR_SEED_CHECK", 65),
 )
 
 

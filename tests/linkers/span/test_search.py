@@ -37,7 +37,7 @@ def test_many_beginnings_find_the_turn_of_a_cloud_against_itself() -> None:
 
 def test_many_beginnings_find_the_turn_between_two_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """500 rows of either side, 300 of them shared: 20 groups, one direction, four beginnings or a low β may fail."""
-    monkeypatch.setattr(search, "BEGINNINGS", (256, 256))
+    monkeypatch.setattr(search, "BEGINNINGS", (256, 256, 600))
     a, b = _clouds()
     truth, shared = all_papers().truth, 300
     alone_a = np.setdiff1d(np.arange(len(a)), truth[:, 0])[:200]

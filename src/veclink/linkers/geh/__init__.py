@@ -13,9 +13,8 @@ NEIGHBOURS: Final = 50
 MAX_ITERATIONS: Final = 100
 
 # The paper's stopping rule: after the burn-in, the points of both sides in proposed pairs, as a share of the larger
-# cloud, moved by less than this in each of the last iterations.
-STEADY_COVERAGE: Final = 0.01
-STEADY_ITERATIONS: Final = 10
+# cloud, moved by less than this in each of so many last iterations.
+STEADY: Final = (0.01, 10)
 BURN_IN: Final = 10
 
 # Rows behind the width of the kernel. Origin not recorded.

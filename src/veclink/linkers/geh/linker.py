@@ -29,7 +29,7 @@ from veclink.files.memory import parse_memory
 from veclink.geometry.clouds import Cloud
 from veclink.linkers.anchors import Anchors, no_pairs
 from veclink.linkers.checkpoint import NOBODY, Packed, Watch
-from veclink.linkers.geh import BURN_IN, LOCAL_ABOVE, STEADY_COVERAGE, STEADY_ITERATIONS
+from veclink.linkers.geh import BURN_IN, LOCAL_ABOVE, STEADY
 from veclink.linkers.geh.local_views import LocalPath
 from veclink.linkers.geh.views import GlobalPath, Proposal, Settings
 from veclink.linkers.options import GehOptions
@@ -156,9 +156,10 @@ class Growing:
         coverage = [each.coverage for each in self.history]
         if len(coverage) >= self.most or (coverage and coverage[-1] == 0.0):
             return True
-        last = np.abs(np.diff(coverage))[-STEADY_ITERATIONS:]
-        enough = len(coverage) > BURN_IN and len(last) == STEADY_ITERATIONS
-        return enough and bool((last < STEADY_COVERAGE).all())
+        change, iterations = STEADY
+        last = np.abs(np.diff(coverage))[-iterations:]
+        enough = len(coverage) > BURN_IN and len(last) == iterations
+        return enough and bool((last < change).all())
 
     def advance(self, rng: np.random.Generator) -> None:
         """Draw views of the links, count their votes, and promote."""

@@ -20,10 +20,7 @@ from veclink.geometry.signatures import unit_rows
 from veclink.linkers.span.constants import (
     ALIGNMENT_POWER,
     ALIGNMENT_STEADY,
-    ALIGNMENT_STEADY_ROUNDS,
-    HINT_WEIGHT,
-    HINTED_ROUNDS,
-    LIKELY_PARTNERS,
+    HINTED,
     PRINCIPAL_DIRECTIONS,
     SHARED_DIRECTIONS,
 )
@@ -45,8 +42,8 @@ def align(
 
     With P, Q the whitened principal coordinates of the rows and q̄(u) the mean of u's two nearest partners by csls, a
     round takes the singular vectors of `Σ_u P(u) q̄(u)ᵀ + Σ_v p̄(v) Q(v)ᵀ`, each weighted by its singular value to the
-    ALIGNMENT_POWER, as the directions of the next signature. The hint is joined to it in the first rounds, so that they
-    cannot wander off; kept for longer, it holds the directions back.
+    power ALIGNMENT_POWER, as the directions of the next signature. The hint is joined to it in the first rounds, so
+    that they cannot wander off; kept for longer, it holds the directions back.
 
     Parameters
     ----------
@@ -74,8 +71,9 @@ def align(
     half = _random_half(n, rng)
     partner = np.full(n, -1)
     unchanged: list[float] = []
+    (hinted, weight), (steady, last) = HINTED, ALIGNMENT_STEADY
     for step in range(rounds):
-        found = matched(signatures[0][half], signatures[1], depth=LIKELY_PARTNERS)
+        found = matched(signatures[0][half], signatures[1], depth=2)
         best = found.forward.index[:, 0]
         unchanged.append(float(np.mean(best == partner[half])))
         partner[half] = best
@@ -83,10 +81,11 @@ def align(
             listener(step + 1, len(half), 0.0)
         directions = _shared_directions(whitened, half, found)
         signatures = both(partial(multiply, after=unit_rows), whitened, directions)
-        if step > HINTED_ROUNDS + ALIGNMENT_STEADY_ROUNDS and _is_steady(unchanged):
+        if step > hinted + last and np.mean(unchanged[-last:]) >= steady:
             break
-        if step < HINTED_ROUNDS:
-            signatures = both(_joined, signatures, hints)
+        if step < hinted:
+            joined = both(lambda own, hint: np.hstack([own, np.float32(weight) * hint]), signatures, hints)
+            signatures = both(unit_rows, joined)
         # The other half of the rows next, then a new split.
         if step % 2 == 0:
             half = np.setdiff1d(np.arange(n), half)
@@ -108,11 +107,3 @@ def _shared_directions(whitened: Sides, half: np.ndarray, found: Matches) -> Sid
     joint = p[half].T @ partners_of_a / len(half)
     joint += partners_of_b.T @ q / len(q)
     return leading(joint, SHARED_DIRECTIONS, ALIGNMENT_POWER)
-
-
-def _joined(signature: np.ndarray, hint: np.ndarray) -> np.ndarray:
-    return unit_rows(np.hstack([signature, np.float32(HINT_WEIGHT) * hint]))
-
-
-def _is_steady(unchanged: list[float]) -> bool:
-    return bool(np.mean(unchanged[-ALIGNMENT_STEADY_ROUNDS:]) >= ALIGNMENT_STEADY)

@@ -18,8 +18,9 @@ import numpy as np
 
 from veclink.geometry.arrays import Sides, both
 from veclink.geometry.signatures import SMALLEST_NORM
+from veclink.linkers.span.constants import ALIGNMENT_POWER
 from veclink.linkers.span.directions import leading
-from veclink.linkers.span.search_constants import ANNEALED_POWER, NARROWEST, PLAN_SCALINGS, WIDER
+from veclink.linkers.span.search_constants import PLAN_SCALINGS, WIDTH
 from veclink.threads import multiply
 
 FLOOR = np.float32(1e-30)  # of a sum of weights: rows that nothing is like stay finite
@@ -27,17 +28,11 @@ FLOOR = np.float32(1e-30)  # of a sum of weights: rows that nothing is like stay
 
 @dataclass(frozen=True)
 class Schedule:
-    """Rounds, and from where to where the number of directions and β rise in them (both as a geometric series).
-
-    scalings: how often rows and columns of a plan are scaled in turn. power: of a direction's singular value, which is
-    its weight.
-    """
+    """Rounds, and from where to where the number of directions and β rise in them (both as a geometric series)."""
 
     rounds: int
     directions: tuple[int, int]
     sharpness: tuple[float, float]
-    scalings: int = PLAN_SCALINGS
-    power: float = ANNEALED_POWER
 
     def at(self, step: int) -> tuple[int, float]:
         """Directions and β in one round."""
@@ -49,8 +44,8 @@ class Schedule:
     def width(self, step: int, most: int) -> int:
         """Principal directions that are looked at in one round."""
         count, _ = self.at(step)
-        wide = max(NARROWEST, round(WIDER * count))
-        return min(most, wide)
+        least, times = WIDTH
+        return min(most, max(least, round(times * count)))
 
 
 def anneal(
@@ -81,7 +76,7 @@ def anneal(
         _fill_plan(plan, rows, joint, schedule, step)
         width = schedule.width(step + 1, most)
         seen = _first_columns(rows, width)
-        found, columns = _averaged(seen, masses, plan, columns, schedule.scalings)
+        found, columns = _averaged(seen, masses, plan, columns)
         joint = np.zeros((*several, most, most), np.float32)
         joint[..., :width, :width] = found
         if known is not None:
@@ -103,13 +98,13 @@ def unseen_agreement(rows: Sides, wide: Sides, joint: np.ndarray, schedule: Sche
     masses = both(_equal_masses, rows)
     first_unseen = schedule.width(step, joint.shape[-1])
     unseen = wide[0][:, first_unseen:], wide[1][:, first_unseen:]
-    found, _ = _averaged(unseen, masses, plan, columns, schedule.scalings)
+    found, _ = _averaged(unseen, masses, plan, columns)
     return float(np.linalg.norm(found))
 
 
-def turned(rows: Sides, joint: np.ndarray, count: int, power: float) -> Sides:
+def turned(rows: Sides, joint: np.ndarray, count: int) -> Sides:
     """Rows of both clouds along the leading directions of a cross-covariance, of unit length."""
-    shared = leading(joint, count, power)
+    shared = leading(joint, count, ALIGNMENT_POWER)
     return both(_unit_along, rows, shared)
 
 
@@ -119,20 +114,18 @@ def _fill_plan(plan: np.ndarray, rows: Sides, joint: np.ndarray, schedule: Sched
     width = schedule.width(step, joint.shape[-1])
     block = joint[..., :width, :width]
     seen = _first_columns(rows, width)
-    of_p, of_q = turned(seen, block, count, schedule.power)
+    of_p, of_q = turned(seen, block, count)
     scale = np.float32(sharpness * np.sqrt(count))
     _product(scale * of_p, of_q.swapaxes(-1, -2), plan)
     plan -= scale
     np.exp(plan, out=plan)
 
 
-def _averaged(
-    sides: Sides, masses: Sides, plan: np.ndarray, columns: np.ndarray, scalings: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _averaged(sides: Sides, masses: Sides, plan: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """`Pᵀ T Q` with T the plan scaled so that its rows and columns sum to their masses; the scales of the columns."""
     p, q = sides
     of_p, of_q = masses
-    for _ in range(scalings):
+    for _ in range(PLAN_SCALINGS):
         along_rows = (plan @ columns[..., None])[..., 0]
         rows = of_p / np.maximum(along_rows, FLOOR)
         along_columns = (rows[..., None, :] @ plan)[..., 0, :]

@@ -11,38 +11,20 @@ from veclink.backends.cloud_pair import CloudPair, Projections
 from veclink.linkers.anchors import Anchors, anchors_from_rows
 from veclink.linkers.options import GrowthSchedule, SpanOptions
 from veclink.linkers.span.centring import Means, centred, moved_means
-from veclink.linkers.span.constants import (
-    BEST_OF_UNCLEAR,
-    FEW_ROWS_FACTOR,
-    FEW_ROWS_HELD,
-    FEW_ROWS_ROUNDS,
-    FEW_ROWS_SEEDS_LEFT_OUT,
-    FEW_ROWS_SETTLED,
-    FEW_ROWS_SETTLED_FACTOR,
-    FEW_ROWS_VIEWS,
-    GUESSED_SHARE,
-    HOPEFUL,
-    MIN_GUESSED,
-    MIN_POOL_LIMIT,
-    PROBE_ROUNDS,
-    SHORT_ROUNDS,
-    SHORT_VIEWS,
-)
+from veclink.linkers.span.constants import BEST_OF_UNCLEAR, GUESSED, HOPEFUL, MIN_POOL_LIMIT, PROBE_ROUNDS, SHORT
 from veclink.linkers.span.growing import Pool, grow, query_order
 from veclink.linkers.span.marks import clear_share, converged_share, has_few_rows
 from veclink.progress import RoundListener
 
 AttemptListener = Callable[[str], None]
 DEFAULT_SCHEDULE = GrowthSchedule()
+# Growth where the smaller cloud has few rows: its limit follows what is there, not MIN_POOL_LIMIT (40 % of 150 rows,
+# nearly all wrong), views hold more of a small pool and do without some of the seeds in turn, and the seeds stay for
+# longer. Chosen on scifact (minilm–mpnet, e5–granite) and scifact with reddit (minilm–e5): 200 rows of which 100 are
+# shared, right links of the pool 43 of 55 → 92 of 102; 100 rows among 3,000, 17 of 27 → 77 of 82; 500 rows among 5,000
+# of two domains, 446 of 458 where the usual schedule found none.
 FEW_ROWS_SCHEDULE = GrowthSchedule(
-    rounds=FEW_ROWS_ROUNDS,
-    factor=FEW_ROWS_FACTOR,
-    views=FEW_ROWS_VIEWS,
-    held=FEW_ROWS_HELD,
-    seeds_left_out=FEW_ROWS_SEEDS_LEFT_OUT,
-    least=0,
-    settled=FEW_ROWS_SETTLED,
-    settled_factor=FEW_ROWS_SETTLED_FACTOR,
+    rounds=20, factor=1.5, views=12, held=0.75, seeds_left_out=0.2, least=0, settled=0.4, settled_factor=5.0
 )
 
 
@@ -131,10 +113,11 @@ def grown_along(search: Search, projections: Projections, in_full: GrowthSchedul
     pairs = pairs[np.argsort(-score, kind="stable")]
     schedule = search.options.schedule
     if clouds.large:
-        count = max(MIN_GUESSED, int(GUESSED_SHARE * queries.extent))
-        pairs = pairs[:count]
+        least, share = GUESSED
+        pairs = pairs[: max(least, int(share * queries.extent))]
         holds = clouds.confirmed(projections, pairs, queries, query_order())
-        short = replace(schedule, rounds=SHORT_ROUNDS, views=SHORT_VIEWS)
+        rounds, views = SHORT
+        short = replace(schedule, rounds=rounds, views=views)
         return search.grow(guessed(clouds, pairs[holds]), short)
     short = replace(schedule, rounds=PROBE_ROUNDS)
     probed = search.grow(guessed(clouds, pairs), short)

@@ -25,7 +25,6 @@ from veclink.linkers.span.attempt import Attempt, Search, grown_along, guessed
 from veclink.linkers.span.centring import anchors_on, means_near
 from veclink.linkers.span.constants import (
     ALIGNMENT_ROUNDS,
-    ALIGNMENT_ROUNDS_OF_LARGE,
     ASKED_IN_FULL,
     CHANCE_OF_NEAR,
     HELD_ROWS,
@@ -167,7 +166,8 @@ def _aligned(search: Search, anchors: Anchors) -> Attempt:
     search.begin(name)
     sampled = _sampled(clouds, MAX_ALIGNED, rng)
     hints = both(projected, sampled, span_projections((anchors.left, anchors.right), clouds.ridge))
-    rounds = ALIGNMENT_ROUNDS_OF_LARGE if clouds.large else ALIGNMENT_ROUNDS
+    usual, of_large = ALIGNMENT_ROUNDS
+    rounds = of_large if clouds.large else usual
     along = align(sampled, hints, rng, clouds.matched, rounds, search.listener)
     return Attempt(name, grown_along(search, along), search)
 

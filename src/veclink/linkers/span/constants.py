@@ -35,20 +35,9 @@ HELD_SHARE: Final = 0.5
 # A pool may always hold this many links, however few it started from: as in those trials, on thousands of rows.
 MIN_POOL_LIMIT: Final = 60
 
-# Growth where the smaller cloud has few rows: its limit follows what is there, not MIN_POOL_LIMIT (40 % of 150 rows,
-# nearly all wrong), views hold more of a small pool and do without some of the seeds in turn, and the seeds stay for
-# longer. Chosen on scifact (minilm–mpnet, e5–granite) and scifact with reddit (minilm–e5): 200 rows of which 100 are
-# shared, right links of the pool 43 of 55 → 92 of 102; 100 rows among 3,000, 17 of 27 → 77 of 82; 500 rows among 5,000
-# of two domains, 446 of 458 where the usual schedule found none.
+# Rows of the smaller cloud up to which growing is careful (FEW_ROWS_SCHEDULE in `attempt`); in fewer dimensions than
+# MIN_DIM_FOR_SEED_CHECK it is not.
 FEW_ROWS: Final = 1000
-FEW_ROWS_MIN_DIMENSION: Final = 64
-FEW_ROWS_ROUNDS: Final = 20
-FEW_ROWS_FACTOR: Final = 1.5
-FEW_ROWS_VIEWS: Final = 12
-FEW_ROWS_HELD: Final = 0.75
-FEW_ROWS_SEEDS_LEFT_OUT: Final = 0.2
-FEW_ROWS_SETTLED: Final = 0.4
-FEW_ROWS_SETTLED_FACTOR: Final = 5.0
 
 # Relative change of the pool's size below which it no longer changes. Origin not recorded.
 STEADY_CHANGE: Final = 0.1
@@ -58,7 +47,7 @@ STEADY_CHANGE: Final = 0.1
 # rows among 3,000, 0.30 of 150 among 5,000, 0.28 of 600 among 4,500, 0.22 of 400 among 1,600, 0.20 of 300 against 300,
 # 0.17 of 1,000 against 1,000, 0.09 of 2,000 and more; of 200 random vectors on 0.31 from wrong seeds.
 # The first is multiplied by what chance brings where sizes differ, at most by MAX_CHANCE. In fewer dimensions than
-# FEW_ROWS_MIN_DIMENSION random vectors agree on far more (0.4 of 400 in 32): the last is asked for there, times what
+# MIN_DIM_FOR_SEED_CHECK random vectors agree on far more (0.4 of 400 in 32): the last is asked for there, times what
 # chance brings.
 CONVERGED_FEW_ROWS: Final = 0.35
 CONVERGED: Final = 0.18
@@ -103,9 +92,7 @@ CONFIRMED_FACTOR: Final = 3
 
 # Of large clouds: rows of the smaller one that are asked once more before the final pass, as a number and as one in so
 # many, and how many more of their pairs than expected are searched the way back. Origin not recorded.
-WIDENED_QUERIES: Final = 8192
-WIDENED_ONE_IN: Final = 32
-WIDENED_FACTOR: Final = 1.5
+WIDENED: Final = (8192, 32, 1.5)
 
 # --- Starts -------------------------------------------------------------------------------------------------------
 
@@ -129,13 +116,11 @@ SOFT_MIN_DIMENSION: Final = 128
 # Rounds and views of the short growths that follow an alignment: a probe, and of large clouds the growth itself.
 # Origin not recorded.
 PROBE_ROUNDS: Final = 3
-SHORT_ROUNDS: Final = 6
-SHORT_VIEWS: Final = 3
+SHORT: Final = (6, 3)
 
-# Of large clouds: how many of an alignment's best pairs to begin with, as a share of the rows asked, and at least.
+# Of large clouds: how many of an alignment's best pairs to begin with, at least, and as a share of the rows asked.
 # Origin not recorded.
-GUESSED_SHARE: Final = 0.1
-MIN_GUESSED: Final = 500
+GUESSED: Final = (500, 0.1)
 
 # Share of the smaller cloud that a start which will converge agrees on after the probe. Origin not recorded.
 HOPEFUL: Final = 0.1
@@ -145,33 +130,28 @@ BEST_OF_UNCLEAR: Final = 0.25
 
 # --- Alignment ----------------------------------------------------------------------------------------------------
 
-# Power on the singular values of an alignment. Of two that were tried one after the other, the second found nothing.
+# Power on the singular values of an alignment, from hints or from many beginnings: .3 to .7 do for these, 1 does not
+# (reddit minilm–e5, scifact). Of two that an alignment from hints tried one after the other, the second found nothing.
 ALIGNMENT_POWER: Final = 0.7
 
 # Rows of a cloud that an alignment looks at. Origin not recorded.
 MAX_ALIGNED: Final = 4096
 
-# Leading principal directions looked at, and directions of the cross-covariance that make the signature. Origin not
-# recorded.
+# Leading principal directions looked at (by a search: to see how a beginning fits the rest of them), and directions of
+# the cross-covariance that make the signature. Origin not recorded.
 PRINCIPAL_DIRECTIONS: Final = 200
 SHARED_DIRECTIONS: Final = 60
 
-# Likely partners that a row's mean partner is taken over. Origin not recorded.
-LIKELY_PARTNERS: Final = 2
-
-# Rounds of an alignment; fewer are as good where the rows are a sample of a large cloud.
-ALIGNMENT_ROUNDS: Final = 80
-ALIGNMENT_ROUNDS_OF_LARGE: Final = 40
+# Rounds of an alignment: (usual, of large clouds). Fewer are as good where the rows are a sample of a large cloud.
+ALIGNMENT_ROUNDS: Final = (80, 40)
 
 # Rounds in which the hint is joined to the signature, and its weight there. Kept for longer, it holds the directions
 # back. Origin of the numbers not recorded.
-HINTED_ROUNDS: Final = 15
-HINT_WEIGHT: Final = 0.5
+HINTED: Final = (15, 0.5)
 
 # Share of the guessed partners that stay the same only once the right directions are found; wrong ones reach 0.6. It is
-# the mean of the last rounds, and not looked at in the first rounds without the hint.
-ALIGNMENT_STEADY: Final = 0.7
-ALIGNMENT_STEADY_ROUNDS: Final = 4
+# the mean of so many last rounds, and not looked at in the first rounds without the hint.
+ALIGNMENT_STEADY: Final = (0.7, 4)
 
 # --- Outlier seeds ------------------------------------------------------------------------------------------------
 
@@ -202,8 +182,9 @@ MIN_POOL: Final = 30
 FEW_LINKS: Final = 300
 FOLDS_OF_FEW: Final = 12
 
-# Folds of the pool of large clouds: of thousands of links, what is left out of each map is not missed.
-FOLDS_OF_LARGE: Final = 3
+# Folds of the pool of large clouds, and of the maps that new rows are judged by, where they are fitted to FEW_LINKS or
+# more: with many links, what is left out of each map is not missed. For new rows: origin not recorded.
+FOLDS_OF_MANY: Final = 3
 
 # Links of a pool among which the neighbours of a pair are looked for. Origin not recorded.
 NEIGHBOURHOOD_LINKS: Final = 1024
@@ -240,7 +221,8 @@ LOW_DIM_OVERLAP_FACTOR: Final = 8.0
 MIN_SEED_RECOVERY: Final = 0.5
 MIN_SEEDS_TO_VOUCH: Final = 3
 
-# Dimensions; in fewer, random clouds can be turned until a few given pairs and many neighbours fit.
+# Dimensions; in fewer, random clouds can be turned until a few given pairs and many neighbours fit: the pairs vouch for
+# nothing then, and do not stay for longer among few rows.
 MIN_DIM_FOR_SEED_CHECK: Final = 64
 
 # --- Refits -------------------------------------------------------------------------------------------------------
@@ -256,11 +238,6 @@ REFITS: Final = 2
 REFITTED_BELOW: Final = 0.9
 FOLDS_OF_REFIT: Final = 8
 MIN_ANCHOR_WEIGHT: Final = 0.1
-
-# Folds of the maps that new rows are judged by, where they are fitted to so many links or more: with many, what is left
-# out of a map is not missed. Origin not recorded.
-FOLDS_OF_MANY: Final = 3
-MANY_LINKS: Final = 300
 
 # Links near a pair are looked for among the candidates that are more likely than not, or so many of the likeliest.
 MIN_NEARBY_LINKS: Final = 60

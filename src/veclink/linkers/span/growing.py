@@ -18,15 +18,7 @@ from veclink.data.pairs import one_to_one, pair_keys, positions_of, sharing_no_r
 from veclink.geometry.canonical import JOINED_RULES, scaled_projections
 from veclink.linkers.anchors import Anchors, no_pairs
 from veclink.linkers.options import GrowthSchedule
-from veclink.linkers.span.constants import (
-    CONFIRMED_FACTOR,
-    CONVERGED,
-    SCORE_WEIGHT,
-    STEADY_CHANGE,
-    WIDENED_FACTOR,
-    WIDENED_ONE_IN,
-    WIDENED_QUERIES,
-)
+from veclink.linkers.span.constants import CONFIRMED_FACTOR, CONVERGED, SCORE_WEIGHT, STEADY_CHANGE, WIDENED
 from veclink.linkers.span.views import Members, ViewRule, Views, draw_views
 from veclink.linkers.votes import Votes
 from veclink.progress import RoundListener
@@ -125,13 +117,14 @@ def widen(clouds: CloudPair, pool: Pool, rng: np.random.Generator) -> np.ndarray
     if not clouds.large or pool.extent == clouds.extent_of_all:
         return pool.pairs
     share = len(pool.pairs) / pool.extent
-    most = max(WIDENED_QUERIES, clouds.extent_of_all // WIDENED_ONE_IN)
+    least, one_in, factor = WIDENED
+    most = max(least, clouds.extent_of_all // one_in)
     sample = clouds.sample_queries(rng, most=most)
     left, right = clouds.a.take(pool.pairs[:, 0]), clouds.b.take(pool.pairs[:, 1])
     (projections,) = scaled_projections(left, right, None, JOINED_RULES[:1], DIRECTIONS_OF_LARGE)
     pairs, score = clouds.propose(projections, sample)
     best = np.argsort(-score, kind="stable")
-    pairs = pairs[best[: int(WIDENED_FACTOR * share * sample.extent)]]
+    pairs = pairs[best[: int(factor * share * sample.extent)]]
     holds = clouds.confirmed(projections, pairs, sample, query_order())
     return pairs[holds][: int(share * sample.extent)]
 

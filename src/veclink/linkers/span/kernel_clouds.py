@@ -8,10 +8,9 @@ from veclink.backends.cloud_pair import CloudPair, Projections, QuerySample
 from veclink.errors import InputError
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.signatures import distances, kernel_hash, kernel_width
+from veclink.linkers.geh import WIDTH_SAMPLE
 from veclink.linkers.options import SpanOptions
 from veclink.matching import match
-
-WIDTH_SAMPLE = 500  # rows behind the width of the kernel
 
 
 class KernelCloudPair(CloudPair):

@@ -29,7 +29,7 @@ from veclink.linkers.span.centring import centred
 from veclink.linkers.span.constants import (
     FEW_LINKS,
     FOLDS_OF_FEW,
-    FOLDS_OF_LARGE,
+    FOLDS_OF_MANY,
     FOLDS_OF_REFIT,
     MAPPED_LEAST_PRECISION,
     REFITS,
@@ -105,7 +105,7 @@ def match(task: Task, state: State) -> State:
     clouds, n_links = task.clouds, len(state.links)
     folds = FOLDS_OF_FEW if n_links < FEW_LINKS else FOLDS
     if clouds.large:
-        folds = FOLDS_OF_LARGE
+        folds = FOLDS_OF_MANY
     unfinished = task.watch.unfinished(lambda done, of: task.tell("matching", done, n_links, of))
     fitted = crossfit(
         clouds,

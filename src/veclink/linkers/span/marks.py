@@ -9,8 +9,8 @@ from veclink.linkers.span.constants import (
     CONVERGED_FEW_DIMENSIONS,
     CONVERGED_FEW_ROWS,
     FEW_ROWS,
-    FEW_ROWS_MIN_DIMENSION,
     MAX_CHANCE,
+    MIN_DIM_FOR_SEED_CHECK,
 )
 
 MAX_SHARE = 0.75  # of the smaller cloud: more is not asked for, however small it is against the other
@@ -18,7 +18,7 @@ MAX_SHARE = 0.75  # of the smaller cloud: more is not asked for, however small i
 
 def converged_share(clouds: CloudPair) -> float:
     """The share of the smaller cloud that a pool which has found the map agrees on."""
-    if clouds.dimension < FEW_ROWS_MIN_DIMENSION:
+    if clouds.dimension < MIN_DIM_FOR_SEED_CHECK:
         return min(CONVERGED_FEW_DIMENSIONS * chance_factor(clouds), MAX_SHARE)
     if not has_few_rows(clouds):
         return CONVERGED
@@ -37,7 +37,7 @@ def has_few_rows(clouds: CloudPair) -> bool:
 
     In few dimensions random clouds follow seeds that stay for longer.
     """
-    return clouds.extent_of_all <= FEW_ROWS and clouds.dimension >= FEW_ROWS_MIN_DIMENSION
+    return clouds.extent_of_all <= FEW_ROWS and clouds.dimension >= MIN_DIM_FOR_SEED_CHECK
 
 
 def chance_factor(clouds: CloudPair) -> float:

@@ -8,8 +8,8 @@ from veclink.confidence.calibration import FITTED
 from veclink.confidence.candidates import FOLDS, Candidates
 from veclink.confidence.constants import FITTED_OF_MANY
 from veclink.linkers.span.constants import (
+    FEW_LINKS,
     FOLDS_OF_MANY,
-    MANY_LINKS,
     MIN_ANCHOR_WEIGHT,
     MIN_NEARBY_LINKS,
     NEIGHBOURHOOD_LINKS,
@@ -34,7 +34,7 @@ def nearby_links(pool: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def folds_of_known(links: np.ndarray) -> int:
     """Into how many folds the links (m, 2) are cut that new rows are judged by."""
-    return FOLDS_OF_MANY if len(links) >= MANY_LINKS else FOLDS
+    return FOLDS_OF_MANY if len(links) >= FEW_LINKS else FOLDS
 
 
 def anchor_weights(probability: np.ndarray) -> np.ndarray:

@@ -15,36 +15,30 @@ SEARCHED_PAIRS: Final = 2_200_000
 # 12 and 15 end right on 200 groups, 2 and 14 on 100, 10 and 14 on 400, which take four times as long; on all rows none
 # to four. Groups of equal mass lead nowhere (3 of 4,000), nor do those that are alike in 16 directions alone (9). That
 # small clouds have fewer beginnings bounds their time.
-BEGINNINGS: Final = (64, 1536)
-PAIRS_FOR_ONE: Final = 600
+BEGINNINGS: Final = (64, 1536, 600)
 GROUPS: Final = 200
-GROUPINGS: Final = 4
-GROUPING_STEPS: Final = 10
+GROUPINGS: Final = (4, 10)
 
-# Beginnings that run side by side: one at a time takes 6 ms each, 8 at a time 3.6, 32 of more groups leave the cache.
-AT_ONCE: Final = 8
-
-# Share of them, the best by their sum, of which it is asked how they fit directions that they did not look at; how many
-# principal directions there are to look at; how many are then sifted on groups, how many of those carried on, on rows,
-# and how many of those taught. Of 2,048 turns the nearest to the right one is by its sum in place 1 to 331, among the
-# best 500 by how it fits the rest in place 2 to 10, and a second one in 0 to 16 (reddit and stackexchange, mpnet–e5 at
-# α = .3, minilm–e5 at .15); after sifting the rest still tells more than the sum. The sum of those carried on
-# was 24.4 to 25.5 where nothing was right, 25.4 to 26.1 with 96 to 220 of 613 right, which teaching made 515 and more.
+# Share of them, the best by their sum, of which it is asked how they fit directions that they did not look at (of all
+# PRINCIPAL_DIRECTIONS); how many are then sifted on groups, how many of those carried on, on rows or (see LAST_GROUPS)
+# on groups, and how many of those taught. Of 2,048 turns the nearest to the right one is by its sum in place 1 to 331,
+# among the best 500 by how it fits the rest in place 2 to 10, and a second one in 0 to 16 (reddit and stackexchange,
+# mpnet–e5 at α = .3, minilm–e5 at .15); after sifting the rest still tells more than the sum. The sum of those carried
+# on was 24.4 to 25.5 where nothing was right, 25.4 to 26.1 with 96 to 220 of 613 right, which teaching made 515 and
+# more.
 LOOKED_AT: Final = 0.25
-UNSEEN_DIRECTIONS: Final = 200
 SIFTED_OF_ROWS: Final = 64
-CARRIED_OF_ROWS: Final = 8
+CARRIED_ON: Final = 8
 CARRIED_THROUGH: Final = 3
 
 # Groups that turns are sifted on, and where there are many rows, the share of them, the best by their sum, that is; and
-# the round at which the others are let go. Right ones are among the first 64 of 1,000 or far behind (reddit with e5,
-# α = .15: places 3 to 238 of 2,048), and afterwards in places 0 to 13.
+# the round at which the others are let go is HALFWAY. Right ones are among the first 64 of 1,000 or far behind (reddit
+# with e5, α = .15: places 3 to 238 of 2,048), and afterwards in places 0 to 13.
 SIFTED_GROUPS: Final = 400
 SIFTED_SHARE: Final = 0.125
-HALFWAY: Final = 60
 
 # Rows of a cloud that a search draws its groups from at most; rows of the smaller cloud from which the last rounds run
-# on groups too; how many groups; and how many beginnings are tried and carried on there. Two halves of 24,000 titles
+# on groups too; how many groups; and how many beginnings are tried there. Two halves of 24,000 titles
 # that share no row (minilm–e5): from 1,483 rows of both no title comes near its partner, from so many groups of 12,000
 # rows 33 to 40 % are nearest to theirs, of 8,000 rows 37 %, of 4,096 none; from 600 groups 32 %, from 3,000 47 % in
 # twice the time. With 2,048 beginnings 3 of 3 splits end so, with 1,024 and 8 carried on 3 of 3, with 512 and 4 2 of 3.
@@ -52,7 +46,6 @@ SEARCHED_ROWS: Final = 32_768
 MANY_ROWS: Final = 6_000
 LAST_GROUPS: Final = 1_500
 BEGINNINGS_OF_MANY: Final = 1024
-CARRIED_OF_MANY: Final = 8
 
 # Rounds, directions (from, to) and sharpness β (from, to) of the three. With 15 rounds instead of 30 a third fewer
 # of the tried end right, with 60 a third more, at twice the cost; sifting to 32 or 40 directions tells less than to 24,
@@ -61,21 +54,19 @@ CARRIED_OF_MANY: Final = 8
 TRIED: Final = (30, (4, 16), (1.0, 2.0))
 SIFTED: Final = (40, (6, 24), (1.0, 2.5))
 CARRIED: Final = (120, (6, 60), (1.0, 4.0))
+HALFWAY: Final = CARRIED[0] // 2
 
-# Principal directions looked at: so many, or so many times those in use. Without a limit the noise of the many drowns
-# the few (scifact, 500 in 5,000).
-NARROWEST: Final = 16
-WIDER: Final = 1.5
+# Principal directions looked at: so many at least, or so many times those in use. Without a limit the noise of the many
+# drowns the few (scifact, 500 in 5,000).
+WIDTH: Final = (16, 1.5)
 
-# Power on the singular values (.3 to .7 do, 1 does not), scalings of a plan. Chosen on reddit minilm–e5 and scifact.
-ANNEALED_POWER: Final = 0.7
+# Scalings of a plan. Chosen on reddit minilm–e5 and scifact.
 PLAN_SCALINGS: Final = 3
 
 # Leading principal directions that a random turn is of, and how far it mixes neighbouring ones: 44, 39 and 22 of 4,000
 # end right with 0.3, 0.5 and 1 (between the first two by choice), 25 with four directions, 33 with eight (reddit with
 # e5, α = .3).
-RANDOM_DIRECTIONS: Final = 6
-MIXED: Final = 0.4
+TURNED: Final = (6, 0.4)
 
 # From given pairs: what they weigh in a cross-covariance beside all rows, and how many beginnings. From 4 pairs,
 # weights of 0, .01, .02 and .05 have 3, 4, 4 and 1 of four splits of reddit mpnet–e5 end right (α = .3, 1,024
@@ -84,14 +75,12 @@ MIXED: Final = 0.4
 GIVEN_WEIGHT: Final = 0.015
 BEGINNINGS_OF_GIVEN: Final = 512
 
-# An alignment taught by itself: rounds, directions and sharpness of a pass, how many passes at most, by how much one
-# has to make more of the clouds agree than the one before for another to follow, which pairs are held (a share of the
-# smaller cloud, at least and at most so many), and what they weigh beside all rows. papers mpnet–e5, α = .15:
-# from 65 and 124 right pairs to 660 and 665 of 750; with twice the weight to 105 and 662, with 300 pairs to 547 and
-# 660. Passes that lead somewhere make 10 % more agree, others less than 1 %, and the first is often one of those.
-TAUGHT: Final = (60, (6, 60), (1.0, 4.0))
-TAUGHT_PASSES: Final = 4
-TAUGHT_RISE: Final = 1.02
-TAUGHT_SHARE: Final = 0.07
-TAUGHT_PAIRS: Final = (40, 150)
+# An alignment taught by itself: a pass goes the way of CARRIED in half the rounds; how many passes at most, by how much
+# one has to make more of the clouds agree than the one before for another to follow, which pairs are held (a share of
+# the smaller cloud, at least and at most so many), and what they weigh beside all rows. papers mpnet–e5, α = .15: from
+# 65 and 124 right pairs to 660 and 665 of 750; with twice the weight to 105 and 662, with 300 pairs to 547 and 660.
+# Passes that lead somewhere make 10 % more agree, others less than 1 %, and the first is often one of those.
+TAUGHT: Final = (HALFWAY, *CARRIED[1:])
+TAUGHT_PASSES: Final = (4, 1.02)
+TAUGHT_PAIRS: Final = (0.07, 40, 150)
 TAUGHT_WEIGHT: Final = 0.05
