@@ -10,7 +10,6 @@ looks wrong where it stands out from the other given ones.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import comb
 
 import numpy as np
 
@@ -62,14 +61,6 @@ def outliers(shares: np.ndarray) -> np.ndarray:
     if mean > np.log(FAR_SHARE):
         return np.arange(len(x))
     return np.flatnonzero(wrong > 0.5)
-
-
-def chance_of_near(shares: np.ndarray) -> float:
-    """How likely so many of the pairs are near (s ≤ NEAR_SHARE) where all were drawn at random: shares (m,)."""
-    near, of_one = int(np.count_nonzero(shares <= NEAR_SHARE)), NEAR_SHARE**2 * (1 - 2 * np.log(NEAR_SHARE))
-    return sum(
-        comb(len(shares), k) * of_one**k * (1 - of_one) ** (len(shares) - k) for k in range(near, len(shares) + 1)
-    )
 
 
 def held_out_shares(pairs: Sides, kept: np.ndarray, clouds: Sides, ridge: float) -> np.ndarray:

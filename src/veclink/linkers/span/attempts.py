@@ -19,18 +19,19 @@ from veclink.data.pairs import sharing_no_row
 from veclink.geometry.arrays import Sides, both
 from veclink.geometry.signatures import projected, span_projections
 from veclink.linkers.anchors import Anchors
-from veclink.linkers.outlier_seeds import chance_of_near, shares_nearer
+from veclink.linkers.outlier_seeds import shares_nearer
 from veclink.linkers.span.alignment import align
 from veclink.linkers.span.attempt import Attempt, Search, grown_along, guessed
 from veclink.linkers.span.centring import anchors_on, means_near
 from veclink.linkers.span.constants import (
     ALIGNMENT_ROUNDS,
     ASKED_IN_FULL,
-    CHANCE_OF_NEAR,
     HELD_ROWS,
     MAX_ALIGNED,
     MIN_COMING_BACK,
     MIN_POOL,
+    MIN_SEED_RECOVERY,
+    NEAR_SHARE,
     OUTLIER_ANCHORS,
     OUTLIER_SAMPLE,
     SOFT_MIN_DIMENSION,
@@ -112,10 +113,10 @@ def _softly(search: Search, anchors: Anchors) -> Iterator[Attempt]:
 
 
 def _come_back(search: Search, anchors: Anchors) -> bool:
-    """Whether given pairs are near as seen from what grew softly from the other half of them.
+    """Whether most given pairs are near as seen from what grew softly from the other half of them.
 
-    Two clouds in which few rows have a partner agree on few pairs, whatever the map. That pairs which had no part in it
-    are near has a known chance, whatever is shared.
+    Two clouds in which few rows have a partner agree on few pairs, whatever the map. That half of eight pairs which had
+    no part in it are near has a chance of 1 in 100 million, whatever is shared.
     """
     if len(anchors) < MIN_COMING_BACK:
         return False
@@ -131,7 +132,7 @@ def _come_back(search: Search, anchors: Anchors) -> bool:
         signatures = both(projected, _sampled(clouds, OUTLIER_SAMPLE, rng), projections)
         ends = anchors.left[held_out], anchors.right[held_out]
         shares[held_out] = shares_nearer(signatures, ends, projections)
-    return chance_of_near(shares) < CHANCE_OF_NEAR
+    return bool(np.mean(shares <= NEAR_SHARE) >= MIN_SEED_RECOVERY)
 
 
 def _soft_pairs(search: Search, given: np.ndarray) -> np.ndarray:

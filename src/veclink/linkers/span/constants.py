@@ -162,11 +162,10 @@ ALIGNMENT_STEADY: Final = (0.7, 4)
 NEAR_SHARE: Final = 0.02
 FAR_SHARE: Final = 0.05
 
-# Given pairs from which it is tried whether they come back where no pool reaches its mark, and how likely it may be
-# that so many are near by chance. Seen from what grew softly from one half of 15 right pairs, 5 are near on reddit
-# (minilm–e5, 5 % shared), 6 of 100 rows among 3,000, 6 to 14 between two shops; of 15 wrong pairs at most 1.
+# Given pairs from which it is tried whether they come back where no pool reaches its mark. Seen from what grew softly
+# from one half of 15 right pairs, 7 to 14 are near between two shops, and at most 1 of 15 wrong ones. Where a third is
+# near (5 % of reddit shared), there is a map, but the links that follow are half as often right as they say.
 MIN_COMING_BACK: Final = 8
-CHANCE_OF_NEAR: Final = 1e-5
 
 # Rows of a cloud that a given pair is ranked among, and links that it is seen from. Origin not recorded.
 OUTLIER_SAMPLE: Final = LARGE
