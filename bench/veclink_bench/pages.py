@@ -124,14 +124,12 @@ def cells_of(file: str) -> list[Cell]:
 
 
 def constants_of(modules: str, page: str) -> str:
-    """The constants of some modules that a page names, with their values; those that begin alike by "FEW_ROWS_…"."""
-    found, named = [f"<!-- constants {modules} -->"], set(re.findall(r"[A-Z][A-Z_]+", page))
-    groups = tuple(name for name in named if name.endswith("_"))
+    """The constants of some modules that a page names, with their values."""
+    found, named = [f"<!-- constants {modules} -->"], set(re.findall(r"[A-Z][A-Z_0-9]+", page))
     for module in map(import_module, modules.split()):
         body = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8")).body
         names = [target.id for node in body for target in _targets(node) if isinstance(target, ast.Name)]
-        told = [name for name in names if name in named or name.startswith(groups)]
-        shown = [f"`{name}` {_plain(getattr(module, name))}" for name in told]
+        shown = [f"`{name}` {_plain(getattr(module, name))}" for name in names if name in named]
         found.append(f"`{module.__name__.partition('.')[2]}`: {'; '.join(shown)}.")
     return "\n\n".join([*found, "<!-- end -->"])
 
