@@ -41,11 +41,6 @@ def _few() -> CloudPair:
     return CloudPair(*(prepare(Collection.from_array(each)).dense() for each in (a, b)))
 
 
-@cache
-def _few_from_nothing() -> Bootstrap:
-    return best_pool(_few(), None, np.random.default_rng(0))
-
-
 def _f1(found: Bootstrap) -> float:
     papers = all_papers()
     return 2 * papers.right(found.pool.pairs).sum() / (len(found.pool.pairs) + len(papers.truth))
@@ -84,14 +79,12 @@ def test_no_seeds_link_the_sample() -> None:
 
 
 def test_a_seed_file_without_a_right_pair_is_not_worse_than_none() -> None:
-    wrong = small_papers()[2][:12].copy()
+    clouds, papers = more_cloud_pair(), more_papers()
+    wrong = papers.truth[:12].copy()
     wrong[:, 1] = np.roll(wrong[:, 1], 1)
-    found = best_pool(_few(), anchors_from_rows(_few(), wrong), np.random.default_rng(0))
-    none = _few_from_nothing()
-    n_right = [(each.pool.pairs[:, 0] == each.pool.pairs[:, 1]).sum() for each in (found, none)]
-    assert found.converged and none.converged
-    assert n_right[0] > 0.95 * n_right[1] > 110
-    assert len(found.outlier_seeds) >= 11
+    found = best_pool(clouds, anchors_from_rows(clouds, wrong), np.random.default_rng(0))
+    assert found.converged and papers.right(found.pool.pairs).mean() > 0.7
+    assert found.started_from == FROM_NOTHING and len(found.outlier_seeds) >= 11
 
 
 @cache
@@ -130,4 +123,4 @@ def test_random_vectors_do_not_take_off_and_each_attempt_is_named(seeded: bool) 
     begun: list[str] = []
     found = best_pool(noise, start, rng, attempt_listener=begun.append)
     assert not found.converged and len(begun) == len(found.tried)
-    assert begun == (["seeds", "seeds, searched"] if seeded else ["no seeds, searching"])
+    assert begun == (["seeds", "seeds, aligned", "seeds, searched"] if seeded else ["no seeds, searching"])

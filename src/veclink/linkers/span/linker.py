@@ -182,7 +182,7 @@ def decide(task: Task, state: State) -> Decision:
     shared = intervals.shared_objects(calibrated.probability, len(state.given), found, task.smaller)
     if options.thresholded:
         kept = best_threshold(ranked.probability, shared.value)
-    right = float(ranked.probability[:kept].sum())
+    right = ranked.probability[:kept].sum()
     if options.calibrated and bootstrap.anchored and right < MAPPED_LEAST_PRECISION * kept:
         return replace(nothing, verdict=Verdict(NOT_LINKABLE, (*verdict.reasons, NOTHING_CERTAIN)))
     return Decision(
