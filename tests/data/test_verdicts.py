@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from veclink.data.no_links import causes_from_pairs, next_from_given
 from veclink.data.summary import DOUBTFUL, LINKABLE, NOT_LINKABLE, heeding_range
 
 REASONS = ("About so many.",)
@@ -26,3 +27,10 @@ def test_surer_links_of_a_doubtful_run_are_not_doubtful_and_less_sure_ones_are_a
     assert heeding_range(*doubtful, 0.9) == (LINKABLE, REASONS)
     again = heeding_range(*doubtful, 0.2)
     assert again[0] == DOUBTFUL and len(again[1]) == 2 and "20%" in again[1][1]
+
+
+@pytest.mark.parametrize("given", [10, 14, 15, 60])
+def test_no_right_pair_is_called_wrong_where_pairs_are_missing(given: int) -> None:
+    assert "wrong" not in causes_from_pairs(other=False)
+    coming = next_from_given(given, outside=False, by_column=False)
+    assert "leave out" not in coming and "wrong" not in coming

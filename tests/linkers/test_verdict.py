@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from veclink.data.no_links import FROM_NOTHING
+from veclink.data.no_links import FROM_NOTHING, MORE_WILL_HARDLY_HELP
 from veclink.linkers import verdict
 from veclink.linkers.span.growing import Pool
 from veclink.linkers.span.starts import Bootstrap
@@ -73,3 +73,13 @@ def test_no_constant_that_accepts_a_start_can_be_changed_unnoticed(
 
 def test_from_seeds_the_estimate_alone_decides() -> None:
     assert _said(0.92, 0.17, "seeds").name == LINKABLE
+
+
+@pytest.mark.parametrize(
+    ("given", "recovered", "outliers", "said"),
+    [(15, 0.4, 0, True), (15, 0.6, 0, False), (14, 0.4, 0, False), (15, None, 0, False), (15, 0.4, 3, False)],
+)
+def test_more_pairs_hardly_help_where_most_of_enough_do_not_come_back(
+    given: int, recovered: float | None, outliers: int, said: bool
+) -> None:
+    assert (MORE_WILL_HARDLY_HELP in SeedCheck(given, recovered, outliers).reasons()) == said

@@ -30,8 +30,8 @@ NEXT_WITHOUT_COLUMN = f"{NEXT}give 8 to 15 known pairs (--seeds); or {_BY_ANCHOR
 _IF_SHARED = f"{NEXT}if you know that something is shared,"
 _ANCHORS_LIKE_DATA = "embed a few hundred texts of the same kind as the data with both models"
 _NEXT_FROM_FEW_PAIRS = (
-    f"{_IF_SHARED} check what was given, leave out pairs that may be wrong, and give more right ones (--seeds, or "
-    "--seeds-by title where both have such a column): 15 are usually enough, 60 for hard data."
+    f"{_IF_SHARED} check what was given, and give more known pairs (--seeds, or --seeds-by title where both have such "
+    "a column): 15 are usually enough, 60 for hard data."
 )
 _NEXT_FROM_PAIRS = f"{_IF_SHARED} give more pairs (--seeds), 60 for hard data; or {_ANCHORS_LIKE_DATA}."
 _NEXT_FROM_MANY_PAIRS = f"{_IF_SHARED} {_ANCHORS_LIKE_DATA}, and give those (--anchors)."
@@ -42,17 +42,16 @@ _NEXT_FROM_ANCHORS = (
 # Right pairs that are usually enough, and that are enough for hard data: more of them seldom help.
 USUALLY_ENOUGH: Final = 15
 ENOUGH_FOR_HARD_DATA: Final = 60
+MORE_WILL_HARDLY_HELP = (
+    "More known pairs will hardly help: most likely, the two models place many objects too differently; where you have "
+    "the texts, you can embed one side again with the other's model."
+)
 
 
-def causes_from_pairs(given: int, *, wrong: bool, other: bool) -> str:
-    """Why nothing may have been found from so many given pairs.
-
-    wrong: whether some of them look wrong. other: whether a plainer cause was told before.
-    """
+def causes_from_pairs(*, other: bool) -> str:
+    """Why nothing may have been found from given pairs. other: whether a plainer cause was told before."""
     begun = "It may also be that" if other else "Most likely,"
-    blamed = wrong or given < USUALLY_ENOUGH
-    pairs = ", or several of the given pairs are wrong" if blamed else ""
-    return f"{begun} {NOTHING_SHARED}{pairs}."
+    return f"{begun} {NOTHING_SHARED}."
 
 
 def causes_from_anchors(*, other: bool) -> str:
@@ -61,16 +60,16 @@ def causes_from_anchors(*, other: bool) -> str:
     return f"{begun} {NOTHING_SHARED}, or the anchors are of another kind than the data."
 
 
-def next_from_given(given: int, *, outside: bool, by_column: bool, wrong: bool) -> str:
+def next_from_given(given: int, *, outside: bool, by_column: bool) -> str:
     """What to do where nothing was found from so many given pairs, or outside anchors.
 
-    by_column: whether the pairs are rows with equal values in a column. wrong: whether some of them look wrong.
+    by_column: whether the pairs are rows with equal values in a column.
     """
     if outside:
         return _NEXT_FROM_ANCHORS
     if given >= ENOUGH_FOR_HARD_DATA:
         return _NEXT_FROM_MANY_PAIRS
-    if by_column or (given >= USUALLY_ENOUGH and not wrong):
+    if by_column or given >= USUALLY_ENOUGH:
         return _NEXT_FROM_PAIRS
     return _NEXT_FROM_FEW_PAIRS
 

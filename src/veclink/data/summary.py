@@ -189,7 +189,6 @@ LEAST_RIGHT = 0.4
 of 600 rows among thousands is linkable, 100 rows among 3,000 and a tenth of 2,000 rows are doubtful."""
 
 UNCERTAIN = "How many of these links are right is uncertain"
-WHAT_TO_DO = "Look at them before use, ask for a higher precision, or give more known pairs."
 
 
 def heeding_range(verdict: str, reasons: tuple[str, ...], least: float) -> tuple[str, tuple[str, ...]]:
@@ -202,7 +201,8 @@ def heeding_range(verdict: str, reasons: tuple[str, ...], least: float) -> tuple
         verdict = LINKABLE
     if verdict != LINKABLE or least >= LEAST_RIGHT:
         return verdict, others
-    return DOUBTFUL, (*others, f"{UNCERTAIN}: it may be as few as {least:.0%}. {WHAT_TO_DO}")
+    told = f"{UNCERTAIN}: it may be as few as {least:.0%}. Look at them before use, or ask for a higher precision."
+    return DOUBTFUL, (*others, told)
 
 
 def summary_of_first(summary: Summary, probability: np.ndarray, *, ranges: bool = True) -> Summary:

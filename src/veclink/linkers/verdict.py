@@ -9,11 +9,13 @@ import numpy as np
 from veclink.data.no_links import (
     FEW_AMONG_MANY,
     FROM_NOTHING,
+    MORE_WILL_HARDLY_HELP,
     NEXT_WITHOUT_SEEDS,
     NO_LINKS_FROM_GIVEN,
     NO_LINKS_WITHOUT_SEEDS,
     STILL_POSSIBLE,
     TOO_FEW_ROWS,
+    USUALLY_ENOUGH,
     causes_from_anchors,
     causes_from_pairs,
     next_from_given,
@@ -82,6 +84,8 @@ class SeedCheck:
             found = round(self.recovered * self.given)
             again = f"All {found:,}" if found == self.given else f"{found:,} of {self.given:,}"
             said.append(f"{again} seeds were found again when held out.")
+            if self.given >= USUALLY_ENOUGH and self.recovered < MIN_SEED_RECOVERY and not self.outliers:
+                said.append(MORE_WILL_HARDLY_HELP)
         if self.outliers:
             of = f" of the {self.given:,}" if self.given else ""  # anchors are no pairs of rows
             said.append(f"{self.outliers:,}{of} seeds look wrong and were not used.")
@@ -130,7 +134,7 @@ def _next_from_nothing(seeds: SeedCheck) -> tuple[str, str]:
     """
     if not seeds.given:
         return STILL_POSSIBLE, NEXT_WITHOUT_SEEDS
-    return STILL_POSSIBLE, next_from_given(seeds.given, outside=False, by_column=False, wrong=seeds.outliers > 0)
+    return STILL_POSSIBLE, next_from_given(seeds.given, outside=False, by_column=False)
 
 
 def not_converged(bootstrap: Bootstrap, anchors: Anchors | None) -> Verdict:
@@ -148,17 +152,17 @@ def not_converged(bootstrap: Bootstrap, anchors: Anchors | None) -> Verdict:
     if anchors is None:
         reasons = NO_LINKS_WITHOUT_SEEDS, tried, few, NEXT_WITHOUT_SEEDS
         return Verdict(NOT_LINKABLE, tuple(filter(None, reasons)))
-    return Verdict(NOT_LINKABLE, _nothing_from(anchors, few, tried, wrong=len(bootstrap.outlier_seeds) > 0))
+    return Verdict(NOT_LINKABLE, _nothing_from(anchors, few, tried))
 
 
-def _nothing_from(anchors: Anchors, few: str, tried: str, *, wrong: bool) -> tuple[str, ...]:
+def _nothing_from(anchors: Anchors, few: str, tried: str) -> tuple[str, ...]:
     """The reasons where anchors were given and no start converged: few rows, where they are, before all else."""
     given = len(anchors)
     if anchors.outside:
         causes = causes_from_anchors(other=bool(few))
     else:
-        causes = causes_from_pairs(given, wrong=wrong, other=bool(few))
-    coming = next_from_given(given, outside=anchors.outside, by_column=anchors.by_column, wrong=wrong)
+        causes = causes_from_pairs(other=bool(few))
+    coming = next_from_given(given, outside=anchors.outside, by_column=anchors.by_column)
     if few:
         return f"{NO_LINKS_FROM_GIVEN} {few}", causes, tried, coming
     return f"{NO_LINKS_FROM_GIVEN} {causes}", tried, coming

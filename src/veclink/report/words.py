@@ -51,7 +51,7 @@ def headline(links: Links, estimates: Estimates | None) -> tuple[str, str]:
         payload = "The payload does not fit the vectors: check its order first."
         return payload, f"{cleaned(summary.agreement.sentence)} {found}"
     if doubtful:
-        little = f". {right.capitalize()}, but with so little in common such an estimate can be far off."
+        little = f". {right.capitalize()}, but such an estimate can be far off."
         return "Doubtful: look at the links before you use them.", found + (little if right else NOT_ESTIMATED)
     if estimates is None:
         return "The views agree: these links are likely right.", found + NOT_ESTIMATED
