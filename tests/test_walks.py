@@ -104,7 +104,7 @@ def test_two_catalogues_are_merged_and_kept_in_step() -> None:
     for url, (side, some) in rows.items():
         put(url, side, some)
     seeds(shared[:300:12])
-    walked("catalogues.md")
+    walked("../two-catalogues.md")
     merged = open_collection("lancedb://catalogue#papers").payload.to_pylist()
     objects = set(titles("a", np.concatenate([shared[:350, 0], alone_a[:140]]))) | set(titles("b", alone_b[:140]))
     found = {title for row in merged for title in (row["a_title"], row["b_title"]) if title is not None}
