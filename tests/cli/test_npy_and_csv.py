@@ -87,7 +87,7 @@ def test_the_next_day_new_rows_of_both_sides_come_by_npy_and_csv(folder: Path) -
     assert {row["name"] for row in rows} >= {f"The paper {row}" for row in range(len(grown_papers().b))}
 
 
-@pytest.mark.parametrize(("lines", "said"), [(OF_B, "If they should"), (OF_B // 2, "lead to another row")])
+@pytest.mark.parametrize(("lines", "said"), [(OF_B, "in 0 of "), (OF_B // 2, "lead to another row")])
 def test_a_payload_in_another_order_is_told_of_in_every_headline_and_before_a_merge(
     folder: Path, tmp_path: Path, lines: int, said: str
 ) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from held_columns import holding, numbered
 from veclink.data.agreement import Agreement, agreement_of, agreement_of_titles, score_by_column
+from veclink.data.summary import Summary
 from veclink.errors import InputError
 
 
@@ -18,6 +19,31 @@ def test_agreement_counts_links_with_a_value_on_both_sides_and_no_seeds() -> Non
     told = agreement_of(pairs, a, b, given=np.array([True, False, False, False, False]))
     assert (told.agree, told.compared, told.seeds) == (2, 3, 1)
     assert told.sentence == "Titles agree in 2 of 3 links, seeds not counted."
+
+
+def test_of_few_equal_titles_it_says_how_many_could_agree_and_how_alike_the_others_are() -> None:
+    rows = range(40)
+    a = holding(title=[f"Sony camera model {row} black" for row in rows])
+    b = holding(title=[f"camera {row}, model by Sony" for row in rows])
+    pairs = np.stack([np.arange(40)] * 2, axis=1)
+    told = agreement_of(pairs, a, b, precision=0.9)
+    assert (told.agree, told.can_agree, told.note) == (0, 0, "")
+    assert told.alike == pytest.approx(4 / 6) and told.by_chance == pytest.approx(3 / 7)
+    expected = "No two titles are equal, so they cannot confirm links. Linked titles have 67 % of their words in common"
+    assert told.sentence == f"{expected}, random pairs 43 %."
+    same = [*a.payload.column("title").to_pylist()[:5], *b.payload.column("title").to_pylist()[5:]]
+    assert agreement_of(pairs, a, holding(title=same)).sentence.startswith("Titles agree in 5 of 5 links in which they")
+    given = np.arange(40) < 5
+    told = agreement_of(pairs, a, holding(title=same), given=given)
+    assert told.sentence.startswith("Besides the seeds, no two titles are equal")
+    told = agreement_of(pairs[5:], a, holding(title=same))
+    assert told.can_agree is None and told.sentence.startswith("Titles agree in 0 of 35 links."), "some are unlinked"
+
+
+def test_an_agreement_that_an_earlier_version_wrote_is_read() -> None:
+    told = {"column_a": "title", "column_b": "title", "agree": 3, "compared": 9, "seeds": 2, "possible": 4, "note": ""}
+    values = {"method": "span", "n_a": 9, "n_b": 9, "n_links": 9, "agreement": told}
+    assert Summary.from_dict(values).agreement == Agreement("title", "title", 3, 9, 2)
 
 
 def test_a_payload_of_which_a_part_is_displaced_is_told_of_and_titles_in_other_words_are_not() -> None:

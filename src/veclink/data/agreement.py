@@ -6,7 +6,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
 from itertools import compress
 from typing import Any
 
@@ -19,7 +18,6 @@ from veclink.errors import InputError, named, plural
 
 AUTO = "auto"
 MIN_MATCHES = 8  # equal values that a column needs before it is chosen unasked: fewer make no safe start
-LAST_PUNCTUATION = 0x20000  # the planes beyond hold ideographs
 # Names of columns that say what an object is, the most telling first; names in one group may be compared.
 KINDS = (
     ("doi",),
@@ -30,24 +28,22 @@ KINDS = (
     ("question", "query"),
     ("text", "content", "document", "body", "abstract", "description"),
 )
+# When a column speaks against the order of the payload. All four are choices.
+NEXT_TO_NONE = 0.05  # the share of equal values up to which a payload looks shuffled
+COULD_AGREE = 0.1  # values that stand once on either side, for each link: with fewer, nothing follows
+COMPARABLE = 0.5  # and with fewer than this, as where many titles are worded differently, only a shuffled payload shows
+CLEARLY = 0.05  # how far below the estimated precision the share of equal values has to be
+WORDED = 1000  # links of which the words are compared, at most
 
 Columns = tuple[str, str]  # the name of a column of A, and of one of B
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnMatches:
-    """Rows of two collections with equal values in a column.
-
-    Attributes
-    ----------
-    columns : (str, str)
-        The column of A and that of B.
-    pairs : ndarray of shape (m, 2), int64
-        Rows whose value is unique in either collection.
-    """
+    """Rows of two collections with equal values in a column."""
 
     columns: Columns
-    pairs: np.ndarray
+    pairs: np.ndarray  # (m, 2) rows whose value is unique in either collection
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -62,10 +58,9 @@ class ColumnMatches:
         """Whether linking can start from them, in a sentence for runs that found nothing without."""
         if not len(self):
             return f"A and B have no equal {self.name}; values that stand twice on a side do not count."
-        if len(self) < MIN_MATCHES:
-            return f"Rows with equal {self.name}, unique on both sides: {len(self):,}, too few to start from alone."
-        start = f"--seeds-by {_option(self.columns)} starts there"
-        return f"Rows with equal {self.name}, unique on both sides: {len(self):,}; {start}."
+        start = f"; --seeds-by {_option(self.columns)} starts there"
+        start = ", too few to start from alone" if len(self) < MIN_MATCHES else start
+        return f"Rows with equal {self.name}, unique on both sides: {len(self):,}{start}."
 
 
 def match_column(column: str | Columns, a: Collection, b: Collection) -> ColumnMatches | None:
@@ -82,7 +77,7 @@ def match_column(column: str | Columns, a: Collection, b: Collection) -> ColumnM
     if column == AUTO:
         best = most_matches(a, b)
         return None if best is None or len(best) < MIN_MATCHES else best
-    columns = named_columns(column, a, b)
+    columns = _named_columns(column, a, b)
     matches = _matches(columns, a, b)
     if not len(matches):
         raise InputError(
@@ -92,7 +87,7 @@ def match_column(column: str | Columns, a: Collection, b: Collection) -> ColumnM
     return matches
 
 
-def named_columns(column: str | Columns, a: Collection, b: Collection) -> Columns:
+def _named_columns(column: str | Columns, a: Collection, b: Collection) -> Columns:
     """The columns that a person named, if both are there."""
     if not isinstance(column, str):
         columns = tuple(column)
@@ -106,11 +101,8 @@ def named_columns(column: str | Columns, a: Collection, b: Collection) -> Column
         kinds = _column_kinds(collection)
         if name not in kinds:
             there = f"it has {named(list(kinds))}" if kinds else "it has no payload (--payload-a, --payload-b)"
-            others = comparable_columns(a, b)
-            asked = [each for each in others if columns[0] == each[0] or columns[1] == each[1]]
-            fitting = "".join(
-                f": --seeds-by {_option(each)} (for eval: --by {_option(each)})" for each in (asked or others)[:1]
-            )
+            likely = sorted(comparable_columns(a, b), key=lambda each: columns[0] != each[0] and columns[1] != each[1])
+            fitting = "".join(f": --seeds-by {each} (for eval: --by {each})" for each in map(_option, likely[:1]))
             raise InputError(f"{side} has no column {name!r}: {there}; name a column of both, or A's=B's{fitting}.")
         if not _is_comparable(kinds[name]):
             raise InputError(f"The column {name!r} of {side} holds {kinds[name]}; only text and integers are compared.")
@@ -119,8 +111,7 @@ def named_columns(column: str | Columns, a: Collection, b: Collection) -> Column
 
 def _option(columns: Columns) -> str:
     """What an option calls the columns: "title", or "name=title"."""
-    column_a, column_b = columns
-    return column_a if column_a == column_b else f"{column_a}={column_b}"
+    return "=".join(dict.fromkeys(columns))
 
 
 def comparable_columns(a: Collection, b: Collection) -> list[Columns]:
@@ -129,7 +120,7 @@ def comparable_columns(a: Collection, b: Collection) -> list[Columns]:
         {_plain(name): name for name, kind in _column_kinds(each).items() if _is_comparable(kind)} for each in (a, b)
     )
     found = [(of_a[x], of_b[y]) for kind in KINDS for x in kind if x in of_a for y in kind if y in of_b]
-    return sorted(found, key=lambda each: not same_name(*each))
+    return sorted(found, key=lambda each: not _same_name(*each))
 
 
 def may_be_compared(column_a: str, column_b: str) -> bool:
@@ -139,11 +130,23 @@ def may_be_compared(column_a: str, column_b: str) -> bool:
 
 def called(column_a: str, column_b: str) -> str:
     """What sentences call two columns: "titles", or "values of 'title' and 'name'"."""
-    if not same_name(column_a, column_b):
+    if not _same_name(column_a, column_b):
         return f"values of {column_a!r} and {column_b!r}"
     if column_a.isascii() and column_a.isalpha() and not column_a.endswith("s"):
         return f"{column_a.lower()}s"
     return f"values of {column_a!r}"
+
+
+class _Written(dict[int, str | None]):
+    """What `str.translate` takes: punctuation becomes a space, and characters that only format are left out."""
+
+    def __missing__(self, point: int) -> str | None:
+        category = unicodedata.category(chr(point))
+        self[point] = None if category == "Cf" else " " if category[0] == "P" else chr(point)
+        return self[point]
+
+
+_WRITTEN = _Written()
 
 
 def normalised(value: object) -> str:
@@ -154,120 +157,72 @@ def normalised(value: object) -> str:
     if value is None:
         return ""
     text = unicodedata.normalize("NFKC", str(value)).casefold()
-    text = unicodedata.normalize("NFKC", text).translate(_punctuation())
-    return " ".join(text.split())
-
-
-@cache
-def _punctuation() -> dict[int, str | None]:
-    """What `str.translate` takes: punctuation becomes a space, and characters that only format are left out."""
-    table: dict[int, str | None] = {}
-    for point in range(LAST_PUNCTUATION):
-        category = unicodedata.category(chr(point))
-        if category == "Cf":
-            table[point] = None
-        elif category[0] == "P":
-            table[point] = " "
-    return table
+    return " ".join(unicodedata.normalize("NFKC", text).translate(_WRITTEN).split())
 
 
 def most_matches(a: Collection, b: Collection) -> ColumnMatches | None:
     """The rows with equal values in the column that has most of them, however few; None where none can be compared."""
-    found = [_matches(columns, a, b) for columns in comparable_columns(a, b)]
-    return max(found, key=len, default=None)
+    return max((_matches(columns, a, b) for columns in comparable_columns(a, b)), key=len, default=None)
 
 
 def _matches(columns: Columns, a: Collection, b: Collection) -> ColumnMatches:
-    rows_a = rows_by_value(column_values(a, columns[0]))
-    rows_b = rows_by_value(column_values(b, columns[1]))
-    pairs = [(row, rows_b[value]) for value, row in rows_a.items() if value in rows_b]
-    return ColumnMatches(columns, np.array(pairs, np.int64).reshape(-1, 2))
+    values = [_values(each, name) for each, name in zip((a, b), columns, strict=True)]
+    return ColumnMatches(columns, np.array(_rows_with_equal(values), np.int64).reshape(-1, 2))
 
 
-def rows_by_value(values: list[str]) -> dict[str, int]:
-    """The row of each of the values (n,) that stands in one row only."""
-    counts = Counter(values)
-    return {value: row for row, value in enumerate(values) if value and counts[value] == 1}
+def _rows_with_equal(values: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
+    """Rows of either side whose value stands in one row of A and in one of B."""
+    counts = [Counter(side) for side in values]
+    row_a, row_b = (
+        {value: row for row, value in enumerate(side) if value and count[value] == 1}
+        for side, count in zip(values, counts, strict=True)
+    )
+    return [(row, row_b[value]) for value, row in row_a.items() if value in row_b]
 
 
 def has_column(collection: Collection, column: str) -> bool:
     """Whether a collection carries a column of that name."""
-    return collection.payload is not None and column in collection.payload.column_names
+    return column in _column_kinds(collection)
 
 
-def column_values(
-    collection: Collection,
-    column: str,
-    rows: np.ndarray | None = None,
-) -> list[str]:
+def _values(collection: Collection, column: str, rows: np.ndarray | None = None) -> list[str]:
     """The normalised values of a column, of all rows or of some."""
     assert collection.payload is not None, "the column was found in it"
     values = collection.payload.column(column)
-    if rows is not None:
-        values = values.take(rows)
-    return [normalised(value) for value in values.to_pylist()]
+    return [normalised(value) for value in (values if rows is None else values.take(rows)).to_pylist()]
 
 
 def _plain(name: str) -> str:
     return name.lower().replace("_", "").replace("-", "").replace(" ", "")
 
 
-def same_name(column_a: str, column_b: str) -> bool:
+def _same_name(column_a: str, column_b: str) -> bool:
     return _plain(column_a) == _plain(column_b)
 
 
 def _column_kinds(collection: Collection) -> dict[str, str]:
     """The type of each column of the payload, by its name."""
-    if collection.payload is None:
-        return {}
-    return {field.name: str(field.type) for field in collection.payload.schema}
+    return {} if collection.payload is None else {each.name: str(each.type) for each in collection.payload.schema}
 
 
 def _is_comparable(kind: str) -> bool:
-    text = kind in ("string", "large_string", "string_view") or kind.startswith("dictionary<values=string")
-    return text or kind.startswith(("int", "uint"))
-
-
-NEXT_TO_NONE = 0.05
-"""The share of links with equal values, of those that could, up to which the payload looks shuffled: a choice."""
-COULD_AGREE = 0.1
-"""Rows of A with a value of B, for each link: with fewer, as for titles in two languages, nothing follows. A choice."""
-COMPARABLE = 0.5
-"""Links of rows whose value stands once on either side, for each link: with fewer, as where titles are often worded
-otherwise, those that lead elsewhere say nothing of the payload. A choice."""
-CLEARLY = 0.05
-"""How far below the estimated precision the share of links that equal values bear out has to be: a choice."""
+    return kind.startswith(("string", "large_string", "dictionary<values=string", "int", "uint"))
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How many links have equal values in a column.
-
-    Attributes
-    ----------
-    column_a, column_b : str
-        The columns that were compared.
-    agree : int
-        Links whose normalised values are equal.
-    compared : int
-        Links with a value on both sides; seeds are not among them.
-    seeds : int
-        Links that were left out since they were given as seeds: that those agree says nothing.
-    possible : int or None
-        Where few agree and there were seeds: rows of A, besides the seeds, whose value a row of B has too. Where seeds
-        were taken by the column, hardly any other links can agree.
-    note : str
-        What to check, where next to none agree, seeds included, though many rows have equal values, or clearly fewer
-        than the estimated precision says; else "".
-    """
+    """How many links have equal values in a column. Seeds are not counted: that those agree says nothing."""
 
     column_a: str
     column_b: str
-    agree: int
-    compared: int
-    seeds: int = 0
-    possible: int | None = None
-    note: str = ""
+    agree: int  # links whose normalised values are equal
+    compared: int  # links with a value on both sides
+    seeds: int = 0  # links that were left out
+    note: str = ""  # what to check, where equal values lead to other rows than the links do
+    # Where fewer agree than not:
+    can_agree: int | None = None  # links with a value that both sides have; None where only unlinked rows have such
+    alike: float | None = None  # mean share of words that linked values have in common (Jaccard)
+    by_chance: float | None = None  # and that values of different links have in common
 
     @property
     def columns(self) -> Columns:
@@ -280,40 +235,28 @@ class Agreement:
         return 2 * self.agree < self.compared
 
     @property
-    def is_next_to_none(self) -> bool:
-        """Whether hardly any link agrees, of enough to say so."""
-        return self.compared >= MIN_MATCHES and self.agree <= NEXT_TO_NONE * self.compared
-
-    @property
     def sentence(self) -> str:
         """Such as "Titles agree in 852 of 901 links, seeds not counted."."""
-        what = called(*self.columns)
-        begun = f"{what[0].upper()}{what[1:]}"
-        if self.possible == 0 and not self.note:
-            return f"Besides the seeds, no two rows have equal {what}, so these cannot confirm links."
+        what, can = called(*self.columns), self.can_agree
         left_out = ", seeds not counted" if self.seeds else ""
-        most = "" if self.possible is None or self.note else f"; they can in {self.possible:,} at most"
-        counts = f"{begun} agree in {self.agree:,} of {plural(self.compared, 'link')}{left_out}{most}."
-        return f"{counts} {self.note}".rstrip()
+        of = plural(self.compared, "link") if can is None else f"{plural(can, 'link')} in which they can"
+        told = f"{what[0].upper()}{what[1:]} agree in {self.agree:,} of {of}{left_out}."
+        if can == 0:
+            begun = "Besides the seeds, no" if self.seeds else "No"
+            told = f"{begun} two {what} are equal, so they cannot confirm links."
+        if self.alike is not None and self.by_chance is not None:
+            alike, by_chance = (f"{100 * share:.0f} %" for share in (self.alike, self.by_chance))
+            told += f" Linked {what} have {alike} of their words in common, random pairs {by_chance}."
+        return f"{told} {self.note}".rstrip()
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnScores:
-    """Links held against a column.
+    """Links held against a column."""
 
-    Attributes
-    ----------
-    matches : ColumnMatches
-        The pairs that the column takes for the same object.
-    agreement : Agreement
-        How many of the links have equal values.
-    linked : int
-        How many of the matches are among the links.
-    """
-
-    matches: ColumnMatches
+    matches: ColumnMatches  # the pairs that the column takes for the same object
     agreement: Agreement
-    linked: int
+    linked: int  # how many of the matches are among the links
 
     @property
     def scores(self) -> Scores:
@@ -324,16 +267,8 @@ class ColumnScores:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        column_a, column_b = self.matches.columns
-        return {
-            **asdict(self.scores),
-            "column_a": column_a,
-            "column_b": column_b,
-            "agree": self.agreement.agree,
-            "compared": self.agreement.compared,
-            "matches": len(self.matches),
-            "linked": self.linked,
-        }
+        told = {name: getattr(self.agreement, name) for name in ("column_a", "column_b", "agree", "compared")}
+        return {**asdict(self.scores), **told, "matches": len(self.matches), "linked": self.linked}
 
 
 def score_by_column(column: str | Columns, pairs: np.ndarray, a: Collection, b: Collection) -> ColumnScores:
@@ -342,7 +277,7 @@ def score_by_column(column: str | Columns, pairs: np.ndarray, a: Collection, b: 
     if matches is None:
         raise InputError("A and B have no columns to compare with enough equal values; name the column.")
     found = np.isin(pair_keys(matches.pairs, len(b)), pair_keys(pairs, len(b)))
-    return ColumnScores(matches, _told(matches.columns, pairs, a, b, None).found, int(found.sum()))
+    return ColumnScores(matches, _compared_rows(matches.columns, pairs, a, b), int(found.sum()))
 
 
 def agreement_of(
@@ -370,20 +305,13 @@ def agreement_of(
         What share of the pairs is right, as it is estimated: where equal values bear out clearly less, a note says so.
     """
     chosen = comparable_columns(a, b) if columns is None else [columns]
-    told = [_told(each, pairs, a, b, given) for each in chosen]
+    told = [_compared_rows(names, pairs, a, b, given, precision) for names in chosen]
     # Columns whose names only resemble one another may hold different things: those have to agree somewhere.
-    telling = [
-        each
-        for each in told
-        if each.found.compared and (each.found.agree or columns is not None or same_name(*each.columns))
-    ]
-    best = max(telling, key=lambda each: each.found.agree, default=None)
-    if best is None or best.found.is_next_to_none:
-        best = next((each for each in told if each.found.is_next_to_none and each.shuffled().note), best)
-    if best is None:
-        return None
-    found = best.noted(precision)
-    return replace(found, possible=best.possible(given)) if found.seeds and found.is_low else found
+    telling = [each for each in told if each.agree or (each.compared and (columns or _same_name(*each.columns)))]
+    best = max(telling, key=lambda each: each.agree, default=None)
+    if best is None or best.agree <= NEXT_TO_NONE * best.compared:
+        best = next((each for each in told if each.note), best)
+    return best
 
 
 def agreement_of_titles(
@@ -392,7 +320,7 @@ def agreement_of_titles(
     """The same by the titles that links carry, where the collections are not at hand.
 
     None where fewer agree than not: the titles may be of columns that hold different things, or all have been seeds.
-    But where next to none agree and the same titles stand in other links, that is said.
+    But where the same titles stand in other links, that is said.
     A text that was shortened agrees with one that goes on in any way.
 
     Parameters
@@ -408,103 +336,76 @@ def agreement_of_titles(
     # as far as they are known, so that they can be compared across links, whatever their partners are
     whole = [[normalised(text.removesuffix(CUT)) for text in side] for side in texts]
     left, right = [], []
-    for (x, y), both in zip(zip(*whole, strict=True), zip(*texts, strict=True), strict=True):
+    for x, y, *both in zip(*whole, *texts, strict=True):
         # where one was shortened, both as far as it goes
-        shortened = [len(value) for value, text in zip((x, y), both, strict=True) if is_shortened(text)]
-        reach = min(shortened, default=None)
+        reach = min((len(value) for value, text in zip((x, y), both, strict=True) if is_shortened(text)), default=None)
         left.append(x[:reach])
         right.append(y[:reach])
     themselves = np.column_stack([np.arange(len(left))] * 2)
-    found = _Told(("title", "title"), (left, right), given, themselves, lambda: whole).noted(precision)
+    found = _compared(("title", "title"), (left, right), themselves, lambda: whole, given, precision)
     return found if found.compared and (found.note or not found.is_low) else None
 
 
-def _told(columns: Columns, pairs: np.ndarray, a: Collection, b: Collection, given: np.ndarray | None) -> _Told:
+def _compared_rows(
+    columns: Columns,
+    pairs: np.ndarray,
+    a: Collection,
+    b: Collection,
+    given: np.ndarray | None = None,
+    precision: float | None = None,
+) -> Agreement:
     sides = list(zip((a, b), columns, strict=True))
-    of_links = [column_values(each, name, rows) for (each, name), rows in zip(sides, pairs.T, strict=True)]
-    return _Told(columns, of_links, given, pairs, lambda: [column_values(*each) for each in sides])
+    of_links = [_values(*side, rows) for side, rows in zip(sides, pairs.T, strict=True)]
+    return _compared(columns, of_links, pairs, lambda: [_values(*side) for side in sides], given, precision)
 
 
-class _Told:
-    """What two columns say of links.
+def _compared(
+    columns: Columns,
+    of_links: Sequence[list[str]],
+    pairs: np.ndarray,
+    of_rows: Callable[[], Sequence[list[str]]],
+    given: np.ndarray | None,
+    precision: float | None,
+) -> Agreement:
+    """What two columns say of links, by the normalised values (m,) of either end, their rows (m, 2), and all values."""
+    counted = np.ones(len(pairs), bool) if given is None else ~given
+    both = [(x, y) for x, y in compress(zip(*of_links, strict=True), counted) if x and y]
+    found = Agreement(*columns, sum(x == y for x, y in both), len(both), int((~counted).sum()))
+    promised = 0.5 if precision is None else max(precision - CLEARLY, 0.5)
+    if found.agree >= promised * len(both):
+        return found
+    values = of_rows()
+    found = replace(found, note=_misplaced(values, pairs, len(both), precision))
+    if not found.is_low:
+        return found
+    seeds = pairs[~counted].T.tolist()
+    left, right = (
+        {value for row, value in enumerate(side) if row not in gone}
+        for side, gone in zip(values, map(set, seeds), strict=True)
+    )
+    shared = (left & right) - {""}
+    can = sum(x in shared or y in shared for x, y in both)
+    words = [[set(text.split()) for text in pair] for pair in both[:: len(both) // WORDED + 1]]
+    others = zip((x for x, _ in words), (y for _, y in words[1:] + words[:1]), strict=True)
+    alike, by_chance = (float(np.mean([len(x & y) / len(x | y) for x, y in each])) for each in (words, others))
+    return replace(found, can_agree=can if can or not shared else None, alike=alike, by_chance=by_chance)
 
-    of_links: the normalised values (m,) of either side of the links. pairs: their rows (m, 2). of_rows: the values
-    of all rows of either side.
+
+def _misplaced(values: Sequence[list[str]], pairs: np.ndarray, compared: int, precision: float | None) -> str:
+    """What to check where equal values lead to other rows than the links do: in a shuffled payload, or in a part of it.
+
+    A value that stands once in A and once in B says where its row leads. Titles that were only put in other words do
+    not count. Seeds do: where those agree, as where they were taken by the column, the order is right.
     """
-
-    def __init__(
-        self,
-        columns: Columns,
-        of_links: Sequence[list[str]],
-        given: np.ndarray | None,
-        pairs: np.ndarray,
-        of_rows: Callable[[], Sequence[list[str]]],
-    ) -> None:
-        self.columns, self._of_links, self._pairs, self._of_rows = columns, of_links, pairs, of_rows
-        self.found = self._counted(given)
-
-    def _counted(self, given: np.ndarray | None) -> Agreement:
-        """How many of the values are equal, of those that are there on both sides, without what was given."""
-        counted = np.ones(len(self._pairs), bool) if given is None else ~given
-        links = compress(zip(*self._of_links, strict=True), counted)
-        both = [(x, y) for x, y in links if x and y]
-        return Agreement(*self.columns, sum(x == y for x, y in both), len(both), int((~counted).sum()))
-
-    def possible(self, given: np.ndarray | None = None) -> int:
-        """How many rows of A, without those of what was given, have a value that such a row of B has."""
-        seeds = self._pairs[:0] if given is None else self._pairs[given]
-        left, right = (
-            [value for row, value in enumerate(values) if row not in gone]
-            for values, gone in zip(self._of_rows(), map(set, seeds.T.tolist()), strict=True)
-        )
-        there = set(right) - {""}
-        return sum(value in there for value in left)
-
-    def noted(self, precision: float | None) -> Agreement:
-        """What was found, with a note where the payload looks shuffled, or a part of it displaced."""
-        found = self.shuffled() if self.found.is_next_to_none else self.found
-        if found.note or precision is None or not _is_doubted(found, precision):
-            return found
-        return self._displaced(precision)
-
-    def shuffled(self) -> Agreement:
-        """With a note where the payload looks shuffled.
-
-        Where the seeds agree, as where they were taken by the column, the order is right.
-        """
-        of_all, possible = self._counted(None), self.possible()
-        could = min(possible, of_all.compared)
-        if possible < max(MIN_MATCHES, COULD_AGREE * of_all.compared) or of_all.agree > NEXT_TO_NONE * could:
-            return self.found
-        note = (
-            f"If they should ({plural(possible, 'row')} of A have one that B has too), the payload is not in the order "
-            "of the vectors, and its ids and titles stand at the wrong rows; or the links are wrong."
-        )
-        return replace(self.found, note=note)
-
-    def _displaced(self, precision: float) -> Agreement:
-        """With a note where a part of the payload looks displaced.
-
-        Rows whose value stands once in A and once in B have their partner by it; where that is clearly less often the
-        one that they are linked with than links are right, something is wrong. Titles that were only put in other words
-        do not count.
-        """
-        rows_a, rows_b = map(rows_by_value, self._of_rows())
-        linked, asked = set(map(tuple, self._pairs.tolist())), set(self._pairs[:, 0].tolist())
-        known = [(row, rows_b[value]) for value, row in rows_a.items() if value in rows_b and row in asked]
-        elsewhere = len(set(known) - linked)
-        told = replace(self.found, agree=len(known) - elsewhere, compared=len(known))
-        enough = elsewhere >= MIN_MATCHES and len(known) >= COMPARABLE * self.found.compared
-        if not enough or not _is_doubted(told, precision):
-            return self.found
-        note = (
-            f"Of {plural(len(known), 'link')} of rows whose value stands once in A and once in B, {elsewhere:,} lead "
-            f"to another row, and about {100 * precision:.0f} of 100 should be right: a part of the payload is not in "
-            "the order of the vectors, and its ids and titles stand at the wrong rows; or these links are wrong."
-        )
-        return replace(self.found, note=note)
-
-
-def _is_doubted(found: Agreement, precision: float) -> bool:
-    """Whether clearly fewer of the values are equal than links are right, by this estimate."""
-    return found.agree < (precision - CLEARLY) * found.compared
+    linked, asked = set(map(tuple, pairs.tolist())), set(pairs[:, 0].tolist())
+    known = [pair for pair in _rows_with_equal(values) if pair[0] in asked]
+    elsewhere = len(set(known) - linked)
+    partly = precision is not None and len(known) >= COMPARABLE * compared
+    least = precision - CLEARLY if partly and precision is not None else NEXT_TO_NONE
+    if elsewhere < max(MIN_MATCHES, (1 - least) * len(known)) or len(known) < COULD_AGREE * compared:
+        return ""
+    should = f", and about {100 * precision:.0f} of 100 should be right" if precision is not None else ""
+    return (
+        f"Of {plural(len(known), 'link')} of rows whose value stands once on either side, {elsewhere:,} lead to "
+        f"another row{should}: the payload is probably not in the order of the vectors, or these links are wrong."
+    )

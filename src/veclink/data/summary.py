@@ -104,7 +104,8 @@ class Summary(Told):
         if self.vectors is not None:
             object.__setattr__(self, "vectors", tuple(self.vectors))
         if isinstance(self.agreement, Mapping):  # as it is saved
-            object.__setattr__(self, "agreement", Agreement(**self.agreement))
+            known = {name: value for name, value in self.agreement.items() if name in Agreement.__dataclass_fields__}
+            object.__setattr__(self, "agreement", Agreement(**known))
 
     @property
     def is_calibrated(self) -> bool:
