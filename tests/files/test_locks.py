@@ -17,8 +17,8 @@ NOBODY = 65_534
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder that every user may enter; pytest's own are for one user."""
-    with tempfile.TemporaryDirectory() as place:
+    """A folder that every user may enter; pytest's own are for one user, and what TMPDIR names may be."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as place:
         os.chmod(place, 0o777)
         yield Path(place)
 

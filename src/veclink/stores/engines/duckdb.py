@@ -113,14 +113,22 @@ class DuckdbStore(SqlStore):
 
     @contextmanager
     def _writing(self) -> Iterator[Any]:
-        with self._connection.cursor() as cursor:
-            cursor.execute("begin transaction")
-            try:
-                yield cursor
-            except BaseException:
-                cursor.execute("rollback")
-                raise
-            cursor.execute("commit")
+        new = not self._path.exists()
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute("begin transaction")
+                try:
+                    yield cursor
+                except BaseException:
+                    cursor.execute("rollback")
+                    raise
+                cursor.execute("commit")
+        except BaseException:
+            if new:  # a file that could not even take its first pages can never be opened
+                self._close()
+                for file in (self._path, self._path.with_name(f"{self._path.name}.wal")):
+                    file.unlink(missing_ok=True)
+            raise
 
 
 def _run_with(table: pa.Table, cursor: Any, query: str) -> None:
