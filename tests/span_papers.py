@@ -12,7 +12,7 @@ import numpy as np
 
 from veclink import sample
 from veclink.backends.cloud_pair import CloudPair
-from veclink.cli.terminal import Demo, run_demo
+from veclink.cli.links import Demo, run_demo
 from veclink.confidence.candidates import Candidates, crossfit
 from veclink.confidence.evidence import neighbourhood_features
 from veclink.data.collection import Collection

@@ -9,7 +9,8 @@ import pytest
 from click import unstyle
 
 import span_papers
-from veclink.cli.terminal import Demo, told_demo
+from veclink.cli.links import Demo
+from veclink.cli.shared import in_words
 from veclink.confidence.threshold import thresholds
 
 ROOT = Path(__file__).parents[2]
@@ -38,7 +39,7 @@ def test_demo_prints_titles_scores_and_the_next_command_within_80_columns(
     demo: Demo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    printed = unstyle("\n".join(told_demo(demo)))
+    printed = unstyle(in_words("demo", demo=demo, thresholds=thresholds(demo.links)))
     assert max(len(line) for line in printed.splitlines() if "file://" not in line) <= 80
     words = " ".join(printed.split())
     for each in demo.shown:

@@ -1,12 +1,11 @@
-"""Progress and summaries say what a person waits to know."""
+"""Progress and results say what a person waits to know."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from veclink.cli.terminal import told_column_scores, told_thresholds
-from veclink.confidence.threshold import Threshold
+from veclink.cli.shared import in_words
 from veclink.data.agreement import Agreement, ColumnMatches, ColumnScores
 from veclink.progress import Progress, describe, showing_progress
 
@@ -26,16 +25,10 @@ def test_progress_never_reaches_stdout(capsys: pytest.CaptureFixture[str], monke
     assert "growing: iteration 1, 7 links, confidence 0.50" in told.err
 
 
-def test_the_table_says_what_a_wanted_precision_costs() -> None:
-    lines = "\n".join(told_thresholds([Threshold(0.99, 1234, 0.5), Threshold(0.9, 2000, None)])).splitlines()
-    assert any(line.split() == ["0.99", "1,234", "50.0", "%"] for line in lines)
-    assert any(line.split() == ["0.90", "2,000", "–"] for line in lines)
-    assert told_thresholds([], 2.4) == []
-
-
 def test_of_no_links_no_precision_is_told() -> None:
     matches = ColumnMatches(("title", "title"), np.array([[0, 0]]))
-    told = " ".join(told_column_scores(ColumnScores(matches, Agreement("title", "title", 0, 0), 0)))
+    found = ColumnScores(matches, Agreement("title", "title", 0, 0), 0)
+    told = in_words("eval", truth=None, column=found)
     assert "no links with titles on both sides" in told and "%" not in told and "0 of the 1 pair of rows" in told
 
 

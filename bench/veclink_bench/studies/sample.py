@@ -20,7 +20,9 @@ from typing import Any
 import numpy as np
 
 from veclink import Links, open_collection, sample
-from veclink.cli.terminal import Demo, told_demo
+from veclink.cli.links import Demo
+from veclink.cli.shared import in_words
+from veclink.confidence.threshold import thresholds
 from veclink.data.pairs import resolve_pairs, score
 from veclink.files.atomic import written_whole
 from veclink_bench.arguments import parser
@@ -80,7 +82,7 @@ def _demo(links: Links) -> list[str]:
     """What `veclink demo` prints of these links, without single pairs."""
     truth = _truth()
     demo = Demo(links, score(links.pairs, truth), len(truth), int(links.evidence["given"].sum()), shown=[])
-    return "\n".join(told_demo(demo)).splitlines()
+    return in_words("demo", demo=demo, thresholds=thresholds(links)).splitlines()
 
 
 def _printed(folder: str, *arguments: object) -> list[str]:

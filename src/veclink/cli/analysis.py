@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
@@ -44,13 +44,8 @@ from veclink.cli.shared import (
     tell,
     warn,
 )  # fmt: skip
-from veclink.errors import InputError, named, plural, without_secrets
+from veclink.errors import InputError, named, without_secrets
 from veclink.progress import showing_progress
-
-if TYPE_CHECKING:
-    from veclink.probing.inspecting import Inspection
-
-MOST_GROUPS, MOST_NAMES = 5, 8  # groups of copies that are listed, and rows of each; --json has all
 
 
 def cluster(
@@ -72,7 +67,12 @@ def cluster(
     random_state: int = RANDOM_STATE,
     skip_zero: bool = SKIP_ZERO,
 ) -> None:
-    """Cluster both collections together. Each linked pair is one object."""
+    """Cluster the objects of A and B.
+
+    Both collections are clustered together. Each linked pair is one object.
+
+    Example: veclink cluster a.parquet b.parquet --links links.csv -o clusters.csv
+    """
     from veclink.uses.clustering import cluster as clusters_of
 
     if clusters is not None and resolution is not None:
@@ -85,15 +85,7 @@ def cluster(
             device=device, threads=threads, random_state=random_state, skip_zero=skip_zero, progress=listener,
         )  # fmt: skip
     found.save(output)
-    told = {"output": str(output), **found.describe(examples)}
-    lines = [f"{told['clusters']:,} clusters of {told['nodes']:,} objects, resolution {told['resolution']:.3g}."]
-    for each in told["largest"]:
-        shown = ", ".join(map(str, [*each["examples"]["a"], *each["examples"]["b"]]))
-        sizes = f"{each['sizes']['a']:,} of A, {each['sizes']['b']:,} of B"
-        lines.append(f"  {each['cluster']}: {sizes}" + (f"; {shown}" if shown else ""))
-    if told["clusters"] > len(told["largest"]):
-        lines.append(f"  and {told['clusters'] - len(told['largest']):,} smaller ones")
-    tell(told, [*lines, f"Written to {output}."], as_json, quiet)
+    tell("cluster", {"output": str(output), **found.describe(examples)}, as_json, quiet)
 
 
 def advise(
@@ -110,7 +102,12 @@ def advise(
     map: str = MAP_KIND,
     random_state: int = RANDOM_STATE,
 ) -> None:
-    """Change the model? Keep it, translate the queries or the documents, or embed all documents again."""
+    """Say whether to change the model, and how.
+
+    Keep the model, translate the queries or the documents, or embed all documents again.
+
+    Example: veclink advise old.parquet new.parquet --links links.parquet
+    """
     from veclink.data.collection import numbers
     from veclink.stores.opening import open_collection
     from veclink.uses.advising import advise as advice_of
@@ -134,7 +131,7 @@ def advise(
         if adapter is not None:
             Translator.fit(links, left, right, reverse=True, **fitting).save(adapter)
     told = {**asdict(advice), "sentence": advice.sentence(), "adapter": None if adapter is None else str(adapter)}
-    tell(told, [str(advice)], as_json, quiet)
+    tell("advise", told, as_json, quiet, advice=advice)
 
 
 def inspect(
@@ -152,10 +149,12 @@ def inspect(
     device: str = DEVICE,
     random_state: int = RANDOM_STATE,
 ) -> None:
-    """Describe one collection, or say whether two can be linked, and what to expect.
+    """Say what is in A, or whether A and B can be linked.
 
     A alone: size, norms, duplicates, copies, and whether it mixes vectors of two models. A and B: a trial, with exit
     code 3 if they are not linkable. veclink link gives the verdict too, so inspect first only if linking takes long.
+
+    Example: veclink inspect a.npy b.npy --seeds seeds.csv
     """
     if b is None:
         from veclink.probing.inspecting import inspect_collection
@@ -164,9 +163,8 @@ def inspect(
             raise typer.BadParameter("--seeds, --report and --payload-b are about two collections; name B too.")
         with showing_progress(quiet=quiet) as listener:
             found = inspect_collection(opened(a, payload_a, payload=False, progress=listener))
-        tell(asdict(found), _seen(found), as_json, quiet)
+        tell("inspect", asdict(found), as_json, quiet)
         return
-    from veclink.cli.terminal import told_probe
     from veclink.probing import probe
 
     check_report(report, a, b, seeds, payload_a, payload_b)
@@ -183,33 +181,9 @@ def inspect(
     given = as_given(payload_a=payload_a, payload_b=payload_b, seeds=seeds)
     both = [without_secrets(a), without_secrets(b)]
     step = shlex.join(["veclink", "link", *both, *given, "-o", "links.parquet", "--report", "links.html"])
-    tell(looked.to_dict() | page, told_probe(looked, step, **page), as_json, quiet)
+    tell("probe", looked.to_dict() | page, as_json, quiet, probe=looked, step=step)
     if looked.verdict == "not linkable":
         raise typer.Exit(NO_TRUSTED_LINKS)
-
-
-def _seen(found: Inspection) -> list[str]:
-    length = "all of length 1" if found.unit_length else "lengths {least:.3g} to {most:.3g}, median {median:.3g}"
-    lines = [
-        f"{found.name}: {found.count:,} vectors of {found.dimension:,} numbers ({found.dtype}).",
-        f"Norms: {length.format(**found.norms)}; {found.zero:,} zero, {found.not_finite:,} with NaN or infinity.",
-        f"Duplicates: {found.duplicates:,} vectors repeat an earlier one.",
-    ]
-    groups = found.copies
-    if groups:
-        repeated = sum(len(group) - 1 for group in groups)
-        lines.append(f"Copies: {repeated:,} rows stand for the same object as another one, in {len(groups):,} groups.")
-        for group in groups[:MOST_GROUPS]:
-            more = f", and {len(group) - MOST_NAMES:,} more" if len(group) > MOST_NAMES else ""
-            lines.append(f"  {', '.join(map(str, group[:MOST_NAMES]))}{more}")
-        if len(groups) > MOST_GROUPS:
-            lines.append(f"  … and {len(groups) - MOST_GROUPS:,} more groups; --json lists all.")
-    else:
-        lines.append("Copies: no row stands for the same object as another.")
-    lines.append(f"Centring: the mean of the directions has length {found.centring:.2f} (0: centred, 1: all alike).")
-    if found.ids:
-        lines.append(f"Ids: {', '.join(map(repr, found.ids))}, …")
-    return [*lines, ("TWO MODELS? " if found.two_models else "One model: ") + found.reasons[0]]
 
 
 def many(
@@ -226,7 +200,12 @@ def many(
     random_state: int = RANDOM_STATE,
     skip_zero: bool = SKIP_ZERO,
 ) -> None:
-    """Link three or more collections, each made by its own model, into one consistent list of objects."""
+    """Link three or more collections.
+
+    Each is made by its own model. The result is one consistent list of objects.
+
+    Example: veclink many a.npy b.npy c.npy --seeds 1,2=seeds.csv -o objects.csv
+    """
     from veclink.uses.many import link_many
 
     known = dict(map(_seeds, seeds or ()))
@@ -237,13 +216,9 @@ def many(
             skip_zero=skip_zero, progress=listener,
         )  # fmt: skip
     found.save(output)
-    told: dict[str, Any] = {"output": str(output), "objects": len(found), "pairwise": {}}
-    lines = [found.sentence]
-    for (i, j), links in found.pairwise.items():
-        told["pairwise"][f"{i + 1},{j + 1}"] = summary_values(links.summary)
-        verdict = links.summary.verdict_in_words
-        lines.append(f"  collections {i + 1} and {j + 1}: {plural(len(links), 'link')}, {verdict}")
-    tell(told, [*lines, f"Written to {output}."], as_json, quiet)
+    pairwise = {f"{i + 1},{j + 1}": summary_values(links.summary) for (i, j), links in found.pairwise.items()}
+    told = {"output": str(output), "objects": len(found), "pairwise": pairwise}
+    tell("many", told, as_json, quiet, sentence=found.sentence)
 
 
 def _seeds(text: str) -> tuple[tuple[int, int], Path]:
@@ -270,7 +245,12 @@ def translate(
     quiet: bool = QUIET,
     map: str = MAP_KIND,
 ) -> None:
-    """Translate vectors, such as queries, from model A to model B, by a saved translator or one fitted to links."""
+    """Translate vectors from model A to model B.
+
+    For example queries; by a saved translator, or by one that is fitted to links.
+
+    Example: veclink translate queries.npy --links links.csv --a a.parquet --b b.parquet -o translated.npy
+    """
     from veclink.geometry.clouds import inspected
     from veclink.stores import open_store
     from veclink.stores.opening import open_collection
@@ -302,8 +282,5 @@ def translate(
         store.write(batches, metadata={"translator": translator.describe()}, replace=replace)
     warn(translator.warning and f"Warning: {translator.warning}")
     shown = without_secrets(output)
-    lines = [f"{len(source):,} vectors of {translator.dimensions[0]:,} numbers translated to {shown}."]
-    if translator.quality is not None:
-        lines.append(translator.quality.sentence())
     told = {"output": shown, "rows": len(source), "warning": translator.warning, **translator.describe()}
-    tell(told, lines, as_json, quiet)
+    tell("translate", told, as_json, quiet, width=translator.dimensions[0], fit=translator.quality)

@@ -12,6 +12,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from importlib.metadata import entry_points
+from inspect import cleandoc
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -26,43 +27,26 @@ from veclink.errors import without_secrets
 
 
 class Entry(NamedTuple):
-    """A command: its group in the help, its name, what runs, what it does, and an example."""
+    """A command: its group in the help, its name, what runs, and what its docstring says: all, and an example."""
 
     group: str
     name: str
     run: Callable[..., None]
-    does: str
+    help: str
     example: str
 
 
-START, NEXT, ANALYSIS, MORE = "Start", "The next day", "Analysis", "More"
-COMMANDS = [Entry(*each) for each in (
-    (START, "demo", demo, "Link the bundled sample and write its report", "veclink demo"),
-    (START, "link", link, "Link the vectors of A with those of B",
-     "veclink link a.parquet b.parquet --seeds seeds.csv -o links.csv --report links.html"),
-    (START, "cut", cut, "Move the threshold of links, or write them to a store",
-     "veclink cut links.parquet --precision 0.95 -o sqlite:///links.db#links --yes"),
-    (START, "review", review, "Check links by eye, in the browser",
-     "veclink review links.csv a.parquet b.parquet --open"),
-    (START, "report", report, "Write the page about links",
-     "veclink report links.csv a.parquet b.parquet -o links.html"),
-    (NEXT, "match", match, "Link new rows by what an earlier run learned",
-     "veclink match new.npy --linker papers.linker -o new.csv"),
-    (NEXT, "merge", merge, "Make one collection of A and B",
-     "veclink merge a.parquet b.parquet --links links.csv -o merged.parquet --yes"),
-    (ANALYSIS, "eval", evaluate, "Score links against known pairs, or other links",
-     "veclink eval links.csv --truth truth.csv"),
-    (ANALYSIS, "cluster", cluster, "Cluster the objects of A and B",
-     "veclink cluster a.parquet b.parquet --links links.csv -o clusters.csv"),
-    (ANALYSIS, "advise", advise, "Say whether to change the model, and how",
-     "veclink advise old.parquet new.parquet --links links.parquet"),
-    (ANALYSIS, "inspect", inspect, "Say what is in A, or whether A and B can be linked",
-     "veclink inspect a.npy b.npy --seeds seeds.csv"),
-    (MORE, "many", many, "Link three or more collections",
-     "veclink many a.npy b.npy c.npy --seeds 1,2=seeds.csv -o objects.csv"),
-    (MORE, "translate", translate, "Translate vectors from model A to model B",
-     "veclink translate queries.npy --links links.csv --a a.parquet --b b.parquet -o translated.npy"),
-)]  # fmt: skip
+GROUPS: dict[str, dict[str, Callable[..., None]]] = {
+    "Start": {"demo": demo, "link": link, "cut": cut, "review": review, "report": report},
+    "The next day": {"match": match, "merge": merge},
+    "Analysis": {"eval": evaluate, "cluster": cluster, "advise": advise, "inspect": inspect},
+    "More": {"many": many, "translate": translate},
+}
+COMMANDS = [
+    Entry(group, name, run, *cleandoc(run.__doc__ or "").split("\n\nExample: "))
+    for group, runs in GROUPS.items()
+    for name, run in runs.items()
+]
 MOVED = {
     "compare": "veclink eval NEW --truth OLD compares two files of links",
     "export": "veclink cut LINKS -o URL writes links to a store",
@@ -92,10 +76,10 @@ class Commands(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """List the commands in their groups, in plain lines: to load what draws panels takes as long as all else."""
-        groups = {each.name: each.group for each in COMMANDS}
-        for group in dict.fromkeys(groups.values()):
-            names = [name for name in self.commands if groups.get(name, MORE) == group]
+        others = [name for name in self.commands if not any(name in runs for runs in GROUPS.values())]
+        for group, runs in GROUPS.items():
             with formatter.section(group):
+                names = [*runs, *(others if group == "More" else ())]
                 formatter.write_dl([(name, self.commands[name].get_short_help_str(70)) for name in names])
 
 
@@ -115,8 +99,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for _, _name, _run, _does, _example in COMMANDS:
-    app.command(_name, cls=Panelled, short_help=f"{_does}.", epilog=f"Example: {_example}")(_run)
+for _each in COMMANDS:
+    app.command(_each.name, cls=Panelled, help=_each.help, epilog=f"Example: {_each.example}")(_each.run)
 for _extra in entry_points(group="veclink.commands"):  # `bench`, where the laboratory is installed
     app.add_typer(_extra.load(), name=_extra.name)
 

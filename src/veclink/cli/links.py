@@ -7,7 +7,7 @@ import re
 import shlex
 import webbrowser
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,16 +54,40 @@ from veclink.progress import showing_progress
 
 if TYPE_CHECKING:
     from veclink.data.links import Links
+    from veclink.data.pairs import Scores
+    from veclink.progress import ProgressListener
+    from veclink.report.content import Example
 
-SURE = 0.95  # the precision that is proposed where it keeps fewer links than there are
-CSV_IS_SHORT = "A .parquet file also keeps what explains each link, for the report and the review page."
-UNCALIBRATED = (
-    "No precision is estimated: the probabilities of --method geh are shares of votes and are not calibrated. Check "
-    "some of the links by eye (veclink review), or link with --method span, which estimates it."
-)
-NO_LINK_BUT_JUDGED = (
-    "No pair is a link. These were judged and are below the threshold: accept the right ones, and link again with them."
-)
+
+@dataclass(frozen=True)
+class Demo:
+    """The links of the sample, what the truth says about them, and some pairs with titles, the surest first."""
+
+    links: Links
+    scores: Scores
+    n_shared: int
+    n_seeds: int
+    shown: list[Example]
+    report: Path | None = None
+
+
+def run_demo(*, progress: ProgressListener | None = None, report: Path | None = None, **options: Any) -> Demo:
+    """Link the sample from its 15 seeds (`options` go to `link`), compare the result with its truth, write a report."""
+    from veclink import sample
+    from veclink.data.pairs import resolve_pairs, score
+    from veclink.linkers.linking import link
+    from veclink.report import save_report
+    from veclink.report.content import examples
+    from veclink.stores.opening import open_collection
+
+    a, b = open_collection(sample.A), open_collection(sample.B)
+    links = link(a, b, seeds=sample.SEEDS, progress=progress, **options)
+    truth = resolve_pairs(sample.TRUTH, a, b, what="truth")
+    if report is not None:
+        save_report(report, links, a, b, truth=sample.TRUTH)
+    shown = examples(links, a, b, truth, sure=3, doubtful=3)
+    n_seeds = len(resolve_pairs(sample.SEEDS, a, b))
+    return Demo(links, score(links.pairs, truth), len(truth), n_seeds, shown, report)
 
 
 def demo(
@@ -71,21 +95,25 @@ def demo(
     as_json: bool = AS_JSON,
     quiet: bool = QUIET,
 ) -> None:
-    """Link the bundled sample, 3,000 papers embedded by two models, check the result, and write a report of it."""
-    from veclink.cli.terminal import run_demo, told_demo
+    """Link the bundled sample and write its report.
+
+    The sample is 3,000 papers embedded by two models. The result is compared with the truth.
+
+    Example: veclink demo
+    """
     from veclink.confidence.threshold import thresholds
 
     check_report(report)
     with showing_progress(quiet=quiet) as listener:
-        result = run_demo(progress=listener, report=report)
+        found = run_demo(progress=listener, report=report)
     told = {
         "report": str(report),
-        "scores": asdict(result.scores),
-        "summary": result.links.summary.to_dict(),
-        "thresholds": [asdict(line) for line in thresholds(result.links)],
-        "links": [asdict(each) for each in result.shown],
+        "scores": asdict(found.scores),
+        "summary": found.links.summary.to_dict(),
+        "thresholds": [asdict(line) for line in thresholds(found.links)],
+        "links": [asdict(each) for each in found.shown],
     }
-    tell(told, told_demo(result), as_json, quiet)
+    tell("demo", told, as_json, quiet, demo=found)
 
 
 def link(
@@ -143,11 +171,12 @@ def link(
     random_state: int = RANDOM_STATE,
     skip_zero: bool = SKIP_ZERO,
 ) -> None:
-    """Link the vectors of A with the vectors of B, and say how far to trust the links.
+    """Link the vectors of A with those of B, and say how far to trust them.
 
     Known pairs help (--seeds), but are optional. Exit code 3 says that no trustworthy links were found.
+
+    Example: veclink link a.parquet b.parquet --seeds seeds.csv -o links.csv --report links.html
     """
-    from veclink.cli.terminal import told_thresholds
     from veclink.confidence.threshold import thresholds
     from veclink.linkers.linking import METHODS, with_agreement
     from veclink.linkers.linking import link as find_links
@@ -199,39 +228,22 @@ def link(
     places = {"output": output, "report": report, "linker": folder}
     files = {name: str(path) for name, path in places.items() if path is not None}
     ids_from = {side: each.ids_from for side, each in (("a", left), ("b", right)) if each.ids_from is not None}
-    table = thresholds(links)
-    told = {**files, **summary_values(links.summary), "thresholds": [asdict(line) for line in table]}
+    told = {**files, **summary_values(links.summary), "thresholds": [asdict(line) for line in thresholds(links)]}
     warn_of_payload(links.summary, unsaid=quiet or as_json)
     given = [without_secrets(a), without_secrets(b), *as_given(payload_a=payload_a, payload_b=payload_b)]
-    lines = [str(links.summary), *told_thresholds(table, links.summary.caution)]
-    lines += [f"The ids of {side.upper()} are those of {file}." for side, file in ids_from.items()]
-    lines += _told_files(links, given, files, is_cut=precision is not None, skip_zero=skip_zero)
-    tell(told | {"ids_from": ids_from}, lines, as_json, quiet)
+    kept = len(links.at(precision=0.95)) if precision is None and links.summary.is_calibrated else 0
+    tell(
+        "link",
+        told | {"ids_from": ids_from},
+        as_json,
+        quiet,
+        summary=links.summary,
+        given=shlex.join(given),
+        skipping=" --skip-zero" if skip_zero else "",  # for commands that would stop at a zero vector too
+        sure=0.95 if 0 < kept < len(links) else None,  # what is proposed where it keeps fewer links than there are
+    )
     if is_refused:
         raise typer.Exit(NO_TRUSTED_LINKS)
-
-
-def _told_files(links: Links, given: list[str], files: dict[str, str], *, is_cut: bool, skip_zero: bool) -> list[str]:
-    """What was written, and what to do with the links; what is in the way is said in the reasons above."""
-    lines = [f"Written to {files['output']}."]
-    if files["output"].lower().endswith(".csv") and len(links):
-        lines.append(CSV_IS_SHORT)
-    if "report" in files:
-        lines.append(f"The report is {files['report']}; open it in a browser.")
-    if not len(links):
-        return lines
-    shown, output = shlex.join(given), shlex.quote(files["output"])
-    prepared = f"{shown} --skip-zero" if skip_zero else shown  # for commands that would stop at a zero vector too
-    steps = [] if "report" in files else [f"  see them:        veclink report {output} {shown} -o links.html"]
-    steps.append(f"  check by eye:    veclink review {output} {prepared}")
-    if links.summary.is_calibrated and not is_cut and 0 < len(links.at(precision=SURE)) < len(links):
-        steps.append(f"  keep sure ones:  veclink cut {output} --precision {SURE} -o sure.csv")
-    if "linker" in files:
-        named = " --payload-a NEW.csv" if "--payload-a" in given else ""
-        steps.append(f"  link new rows:   veclink match NEW{named} --linker {shlex.quote(files['linker'])} -o new.csv")
-    if links.summary.verdict_in_words == "linkable":
-        steps.append(f"  make one store:  veclink merge {prepared} --links {output} -o merged.parquet --yes")
-    return [*lines, "Next:", *steps]
 
 
 def cut(
@@ -261,10 +273,14 @@ def cut(
     as_json: bool = AS_JSON,
     quiet: bool = QUIET,
 ) -> None:
-    """Choose other links among all judged pairs: more of them, or fewer. Nothing is linked again.
+    """Move the threshold of links, or write them to a store.
+
+    Other links are chosen among all judged pairs: more of them, or fewer. Nothing is linked again.
 
     A Parquet file of links holds all judged pairs. A CSV file holds the links alone, so they can only become fewer.
     With a store's URL as -o, all links are written unless you ask for fewer. Exit code 3: no trustworthy links.
+
+    Example: veclink cut links.parquet --precision 0.95 -o sqlite:///links.db#links --yes
     """
     from veclink.data.links import Links
     from veclink.data.summary import NOT_LINKABLE
@@ -289,34 +305,10 @@ def cut(
     judged = len(loaded) if loaded.considered is None else len(loaded.considered)
     told = {"output": output, "judged": judged, "before": len(loaded), **summary_values(chosen.summary)}
     warn_of_payload(chosen.summary, unsaid=quiet or as_json)
-    tell(told, _told_cut(loaded, chosen, judged, (source, output), precision), as_json, quiet)
+    more = {"source": source, "loaded": loaded.summary, "by_precision": precision is not None}
+    tell("cut", told, as_json, quiet, summary=chosen.summary, **more)
     if not judged or chosen.summary.verdict == NOT_LINKABLE:
         raise typer.Exit(NO_TRUSTED_LINKS)
-
-
-def _told_cut(
-    loaded: Links, chosen: Links, judged: int, files: tuple[Path, str], precision: float | None
-) -> list[str]:
-    from veclink.cli.terminal import told_caution
-
-    source, output = files
-    if not judged:
-        empty = f"An empty file was written to {output}."
-        return [f"{source} holds no pairs to choose from.", str(loaded.summary), empty]
-    lines = [
-        str(chosen.summary),
-        f"{plural(len(chosen), 'link')} of {plural(judged, 'judged pair')} ({len(loaded):,} before), written to "
-        f"{output}.",
-    ]
-    if not chosen.summary.is_calibrated:
-        lines.append(UNCALIBRATED)
-    elif precision is not None:
-        lines += told_caution(chosen.summary.caution)
-        if len(chosen) > len(loaded):
-            lines.append("More pairs reach this precision than the run kept: it keeps the links with the largest F1.")
-    if source.suffix.lower() == ".csv":
-        lines.append(f"{source} holds links only: a larger choice needs the Parquet file of the run.")
-    return lines
 
 
 def _to_store(
@@ -331,16 +323,8 @@ def _to_store(
     else:
         check_choice("--annotate", side, ("a", "b"))
         changes, what = exporting.annotate(links, url, side, write=yes), "objects with a note"
-    if changes.any:
-        counts = f"{changes.new:,} new, {changes.changed:,} changed, {changes.removed:,} removed, {changes.same:,} kept"
-        lines = [f"{changes.store}: {counts} ({what}).", *(f"  {example}" for example in changes.examples)]
-    else:
-        lines = [f"{changes.store} needs no change: {changes.same:,} {what} are there already."]
-    if changes.missing:
-        lines.append(f"{changes.missing:,} linked ids are not in the store and were left out.")
-    if changes.any:
-        lines.append("Written." if yes else "Nothing was written; add --yes to do it.")
-    tell({**asdict(changes), "written": yes and changes.any}, lines, as_json, quiet)
+    told = {**asdict(changes), "written": yes and changes.any}
+    tell("store", told, as_json, quiet, any=changes.any, what=what)
 
 
 def report(
@@ -355,7 +339,12 @@ def report(
     quiet: bool = QUIET,
     force: bool = FORCE,
 ) -> None:
-    """Write the page that says whether to trust the links, and shows why: one HTML file, no server, no network."""
+    """Write the page about links.
+
+    It says whether to trust the links, and shows why: one HTML file, no server, no network.
+
+    Example: veclink report links.csv a.parquet b.parquet -o links.html
+    """
     from veclink.data.links import Links
     from veclink.report import save_report
 
@@ -371,7 +360,7 @@ def report(
     right = None if b is None else opened(b, payload_b)
     save_report(output, found, left, right, truth=truth, force=force)
     told = {"report": str(output), "links": len(found), "verdict": found.summary.verdict}
-    tell(told, [f"The report is {output}; open it in a browser."], as_json, quiet)
+    tell("page", told, as_json, quiet)
 
 
 def review(
@@ -389,7 +378,12 @@ def review(
     device: str = DEVICE,
     skip_zero: bool = SKIP_ZERO,
 ) -> None:
-    """Review links in the browser: the doubtful first, side by side, answered with single keys."""
+    """Check links by eye, in the browser.
+
+    The doubtful links come first, side by side, answered with single keys.
+
+    Example: veclink review links.csv a.parquet b.parquet --open
+    """
     from veclink.data.links import Links
 
     loaded = Links.load(links)
@@ -400,12 +394,11 @@ def review(
     if not len(found) and not kept_before:  # what was accepted before can still be linked again with
         from veclink.report.words import advice_without_links, headline, shown_reasons
 
-        steps, summary = advice_without_links(found), found.summary
-        # the cause, which the reasons leave out
-        cause = [headline(found, None)[1]] if summary.is_open else []
-        lines = [f"There is nothing to review: {links} has no links, and no pairs that were judged.", *cause]
-        lines += [*shown_reasons(found), "Next:", *(f"  {step}" for step in steps)]
-        tell({"links": 0, "verdict": summary.verdict, "reasons": summary.reasons, "next": steps}, lines, as_json)
+        summary, shown = found.summary, shown_reasons(found)
+        if summary.is_open:  # the cause, which the reasons leave out
+            shown.insert(0, headline(found, None)[1])
+        told = {"verdict": summary.verdict, "reasons": summary.reasons, "next": advice_without_links(found)}
+        tell("review", {"links": 0, **told}, as_json, file=links, shown=shown)
         raise typer.Exit(NO_TRUSTED_LINKS)
     for package in ("fastapi", "python_multipart", "uvicorn"):
         needed(package, "The review page", "veclink[review]")
@@ -423,12 +416,8 @@ def review(
         again = LinkAgain(session, again_to, device=device, memory=memory, skip_zero=skip_zero)
 
         def ready(address: str) -> None:
-            answers = plural(len(kept.answers()), "answer")
-            lines = [] if has_links else [NO_LINK_BUT_JUDGED]
-            pairs = plural(len(found), "link" if has_links else "pair")
-            lines += [f"{pairs} to review, {answers} kept in {kept.path}.", f"Open {address}"]
-            lines.append("Stop with Ctrl-C; the answers stay.")
-            tell({"url": address, "journal": str(kept.path), "links": len(found)}, lines, as_json)
+            told = {"url": address, "journal": str(kept.path), "links": len(found)}
+            tell("review", told, as_json, answers=len(kept.answers()), has_links=has_links)
             if open_browser:
                 webbrowser.open(address)
 
@@ -455,8 +444,12 @@ def evaluate(
     payload_b: Path | None = PAYLOAD_B,
     as_json: bool = AS_JSON,
 ) -> None:
-    """Score links against known pairs, against other links, or by a column: precision, recall and F1."""
-    from veclink.cli.terminal import told_column_scores
+    """Score links against known pairs, or other links.
+
+    Precision, recall and F1: against known pairs, against other links, or by a column of A and B (--by).
+
+    Example: veclink eval links.csv --truth truth.csv
+    """
     from veclink.data.agreement import score_by_column
     from veclink.data.pairs import evaluate as scores_of
     from veclink.data.pairs import named_pairs
@@ -470,12 +463,10 @@ def evaluate(
         scores = scores_of(links, truth)
         linked, true = named_pairs(links, "links"), named_pairs(truth, "truth")
         counts = {"right": len(linked & true), "found": len(linked), "true": len(true)}
-        said = f"{counts['right']:,} of {plural(len(linked), 'link')} right; the truth has {plural(len(true), 'pair')}."
-        first = str(scores) if linked else "There are no links, so no precision."
-        tell({**asdict(scores), **counts}, [first, said], as_json)
+        tell("eval", {**asdict(scores), **counts}, as_json, truth=truth, scores=scores, n_true=len(true))
         return
     if a is None or b is None or by is None:
         raise typer.BadParameter("With --by, name the two collections too: veclink eval LINKS A B --by title.")
     left, right = opened_pair(a, b, payload_a, payload_b)
     found = score_by_column(by, pairs_of(links, left, right, force=True)[0], left, right)
-    tell(found.to_dict(), told_column_scores(found), as_json)
+    tell("eval", found.to_dict(), as_json, truth=None, column=found)

@@ -33,23 +33,19 @@ from veclink.cli.shared import (
     check_place,
     check_table,
     flag,
+    in_words,
     opened,
     option,
     summary_values,
     tell,
     warn,
 )  # fmt: skip
-from veclink.errors import InputError, plural, without_secrets
+from veclink.errors import InputError, without_secrets
 from veclink.progress import showing_progress
 
 if TYPE_CHECKING:
     from veclink.data.collection import Collection
     from veclink.progress import ProgressListener
-
-HIDDEN_IS_UNKNOWN = (
-    "How many objects of A would be lost to wrong links is not known: the probabilities of --method geh are shares of "
-    "votes and are not calibrated. Check some of the links by eye (veclink review)."
-)
 
 
 def match(
@@ -67,7 +63,12 @@ def match(
     threads: int | None = THREADS,
     skip_zero: bool = SKIP_ZERO,
 ) -> None:
-    """Link new rows with the other side, using what an earlier run learned. One pass, with probabilities."""
+    """Link new rows by what an earlier run learned.
+
+    They are linked with the other side in one pass, with probabilities.
+
+    Example: veclink match new.npy --linker papers.linker -o new.csv
+    """
     from veclink.uses.linker import Linker
     from veclink.uses.linker import check_place as check_linker_place
 
@@ -94,12 +95,9 @@ def match(
     if update:
         known.save(linker)
     links.save(output, columns)
-    summary = links.summary
-    lines = [str(summary), f"Written to {output}."]
-    if known_before:
-        lines.insert(0, f"{linker} knew these rows before: these are the links that they have in it now.")
     told = {"output": str(output), "updated": str(linker) if update else None, "known_before": known_before}
-    tell(told | summary_values(summary), lines, as_json, quiet)
+    more = {"linker": linker, "summary": links.summary}
+    tell("match", told | summary_values(links.summary), as_json, quiet, **more)
 
 
 def merge(
@@ -133,7 +131,12 @@ def merge(
     force: bool = FORCE,
     sure: float | None = option(None, min=0.0, max=1.0, hidden=True),
 ) -> None:
-    """Merge A into B: linked objects once, the rest of A translated into B's space. A dry run unless --yes."""
+    """Make one collection of A and B.
+
+    Linked objects stand in it once; the rest of A is translated into B's space. A dry run unless --yes.
+
+    Example: veclink merge a.parquet b.parquet --links links.csv -o merged.parquet --yes
+    """
     check_map(map)
     probability = probability if sure is None else sure
     if append != (linker is not None):
@@ -152,8 +155,8 @@ def merge(
             other = _opened_other(against, payload_other, listener)
             rows = opened(a, payload, progress=listener)
             asked: dict[str, Any] = {"side": side, "sure": probability, "against": other, "progress": listener}
-            told, lines = _append(rows, output, linker, asked, yes=yes, quiet=quiet)
-        tell(told, lines, as_json, quiet)
+            told, more = _append(rows, output, linker, asked, yes=yes, quiet=quiet)
+        tell("merge", told, as_json, quiet, **more)
         return
     if side != "a" or against is not None:
         raise typer.BadParameter("--side and --against are about --append; leave them out.")
@@ -168,8 +171,8 @@ def merge(
             "skip_zero": skip_zero, "payload_a": payload_a, "payload_b": payload_b, "force": force,
             "progress": listener,
         }  # fmt: skip
-        told, lines = work((a, b, links), output, options, yes=yes, replace=replace, quiet=quiet)
-    tell(told, lines, as_json, quiet)
+        told, more = work((a, b, links), output, options, yes=yes, replace=replace, quiet=quiet)
+    tell("merge", told, as_json, quiet, **more)
 
 
 def _payloads(
@@ -193,7 +196,7 @@ def _opened_other(
     return against if against is None or payload is None else opened(against, payload, progress=progress)
 
 
-Told = tuple[dict[str, Any], list[str]]
+Told = tuple[dict[str, Any], dict[str, Any]]  # what --json prints, and what the template needs beside it
 
 
 def _merge(
@@ -213,17 +216,16 @@ def _merge(
         if yes and not replace:
             store.check_free()
         merged = merged_of(a, b, links, **options)
-        cost = hidden_by_wrong_links(merged.summary.hidden) if are_calibrated(links) else HIDDEN_IS_UNKNOWN
+        cost = in_words("cost", hidden=merged.summary.hidden, is_calibrated=are_calibrated(links))
         if yes:
             warn(cost, quiet=quiet)
             merged.write(store, replace=replace, progress=options["progress"])
     told: dict[str, Any] = {"output": shown, "written": yes, **asdict(merged.summary)}
-    lines = [str(merged.summary), *([cost] if cost and not yes else [])]
     if merged.translator is not None:
         told["translator"] = merged.translator.describe()
-        if merged.translator.quality is not None:
-            lines.append(merged.translator.quality.sentence())
-    return told, [*lines, _what_was_written(shown, yes, without_secrets(in_the_way or ""))]
+    fit = None if merged.translator is None else merged.translator.quality
+    in_the_way = without_secrets(in_the_way or "")
+    return told, {"summary": merged.summary, "cost": cost, "fit": fit, "in_the_way": in_the_way}
 
 
 def _dedupe(
@@ -241,10 +243,8 @@ def _dedupe(
     merged = merged_of(a, b, loaded(file), **options)
     if yes:
         write_table(Path(output), merged.columns())
-    rows, linked = len(merged.a), merged.summary.linked
-    said = f"{linked:,} of the {rows:,} rows of A are in B already, {rows - linked:,} are new."
     told = {"output": output, "written": yes, **asdict(merged.summary)}
-    return told, [said, _what_was_written(output, yes, output if is_there else "")]
+    return told, {"of_a": len(merged.a), "in_the_way": output if is_there else ""}
 
 
 def _append(rows: Collection, output: str, folder: Path, asked: dict[str, Any], *, yes: bool, quiet: bool) -> Told:
@@ -253,28 +253,10 @@ def _append(rows: Collection, output: str, folder: Path, asked: dict[str, Any], 
     from veclink.uses.linker import Linker
 
     appended = append(rows, output, Linker.load(folder), **asked)
-    told, shown = appended.summary, without_secrets(output)
-    cost = hidden_by_wrong_links(told.hidden) if told.joined else ""
+    summary = appended.summary
+    cost = in_words("cost", hidden=summary.hidden if summary.joined else None, is_calibrated=True)
     if yes:
         warn(cost, quiet=quiet)
         appended.write(output)
-    same = f"Nothing was written: {shown} has all of these rows already."
-    said = _what_was_written(shown, yes, "") if told.changes else same
-    lines = [str(told), *([cost] if cost and not yes else []), said]
-    return {"output": shown, "written": yes and told.changes, **asdict(told)}, lines
-
-
-def hidden_by_wrong_links(hidden: float | None) -> str:
-    """What a merge would cost, in a sentence; empty where the links have no probabilities."""
-    if hidden is None:
-        return ""
-    about = "Less than one object" if hidden <= 0.5 else f"About {plural(round(hidden), 'object')}"
-    return f"{about} of A would be lost to wrong links; a greater --probability loses fewer and keeps more copies."
-
-
-def _what_was_written(output: str, written: bool, in_the_way: str) -> str:
-    if written:
-        return f"Written to {output}."
-    if in_the_way:
-        return f"Nothing was written: {in_the_way} is there already; --replace --yes would replace it."
-    return f"Nothing was written to {output}: this was a dry run, and --yes does it."
+    told = {"output": without_secrets(output), "written": yes and summary.changes, **asdict(summary)}
+    return told, {"summary": summary, "cost": "" if yes else cost, "unchanged": not summary.changes}

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
 import re
+import shlex
+import shutil
+import textwrap
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -20,6 +24,8 @@ from veclink.errors import (
     UnusedIdsWarning,
     VeclinkError,
     WrongLinksWarning,
+    named,
+    plural,
     without_secrets,
 )  # fmt: skip
 
@@ -142,12 +148,62 @@ def as_given(**options: Path | None) -> list[str]:
     return [str(part) for each in named for part in each]
 
 
-def tell(values: dict[str, Any], lines: list[str], as_json: bool, quiet: bool = False) -> None:
-    """Print a result on stdout: as one JSON object, as text, or not at all."""
+def tell(words: str, values: dict[str, Any], as_json: bool, quiet: bool = False, **more: Any) -> None:
+    """Print a result on stdout: as one JSON object, in the words of a template for `values` and more, or not at all."""
     if as_json:
         print_json(values)
     elif not quiet:
-        typer.echo("\n".join(lines))
+        typer.echo(in_words(words, **{**values, **more}))
+
+
+def in_words(words: str, **values: Any) -> str:
+    """What a person reads of a result: the template `words` of this package, filled with its values."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    from veclink.data.summary import share_in_words
+    from veclink.report.words import duration
+
+    made = Environment(  # for a terminal, so nothing is escaped
+        loader=PackageLoader("veclink.cli"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    made.globals.update(plural=plural, style=typer.style)
+    made.filters.update(
+        duration=duration,
+        named=named,
+        quoted=shlex.quote,
+        repr=repr,
+        share=share_in_words,
+        table=_table,
+        thousands="{:,.0f}".format,
+        wrapped=_wrapped,
+    )
+    return made.get_template(f"{words}.txt").render(values).rstrip("\n")
+
+
+def _table(rows: Iterable[Iterable[str]], *head: str) -> str:
+    """Columns of text below their headings."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table, text = Table(box=box.SIMPLE_HEAD, pad_edge=False), io.StringIO()
+    for name in head:
+        table.add_column(name, justify="right" if name else "left")
+    for row in rows:
+        table.add_row(*row)
+    Console(highlight=False, file=text).print(table)
+    return text.getvalue()
+
+
+def _wrapped(text: str) -> str:
+    """Each line at the width of the terminal; what follows is indented as it is."""
+    width = shutil.get_terminal_size().columns
+    wrapper = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+    lines = []
+    for line in text.splitlines():
+        wrapper.subsequent_indent = line[: len(line) - len(line.lstrip())]
+        lines.append(wrapper.fill(line))
+    return "\n".join(lines)
 
 
 def print_json(value: dict[str, Any]) -> None:

@@ -138,11 +138,14 @@ class Probe:
         """Plain values, ready for JSON."""
         return plain_json(asdict(self))
 
-    def _repr_html_(self) -> str:
+    def sides(self) -> list[tuple[str, str, str]]:
+        """What both collections are like: name, of A, of B."""
         told_b = self.b.told()
-        rows = [(name, value, told_b[name]) for name, value in self.a.told().items()]
+        return [(name, value, told_b[name]) for name, value in self.a.told().items()]
+
+    def _repr_html_(self) -> str:
         remarks = [("Note", remark) for remark in self.remarks]
-        return card(f"{self.verdict}: {self.sentence}", remarks, ("", "A", "B"), rows)
+        return card(f"{self.verdict}: {self.sentence}", remarks, ("", "A", "B"), self.sides())
 
 
 @shows_progress
