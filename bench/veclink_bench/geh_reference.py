@@ -39,9 +39,14 @@ class Found:
 
 def geh(
     E1: np.ndarray, E2: np.ndarray, S: np.ndarray, *, k: int = K, path: str = "auto", most: int = MOST,
-    k_nn: int = K_NN, d_max: int = D_MAX, random_state: int = 0,
+    k_nn: int = K_NN, d_max: int = D_MAX, side: int | None = None, seeded: bool = False, sample: int = SAMPLE,
+    random_state: int = 0,
 ) -> Found:  # fmt: skip
-    """Algorithm 1: grow the links from the seeds by votes of many views."""
+    """Algorithm 1: grow the links from the seeds by votes of many views.
+
+    Where the strict reading differs: side (furthest points of E1 or E2 alone), seeded (S in local views too), d_max of
+    0 (the larger dimension), sample (rows behind σ).
+    """
     rng = np.random.default_rng(random_state)
     local = path == "local" or (path == "auto" and max(len(E1), len(E2)) > TAU_LOCAL)
     nu: dict[Pair, int] = defaultdict(int)
@@ -49,15 +54,19 @@ def geh(
     looked = np.zeros(len(E1), int), np.zeros(len(E2), int)  # N: the views that could propose a row
     spread = [distances(E[S[:, side]], E[S[:, side]]).mean() for side, E in enumerate((E1, E2))]
     first = 0 if spread[0] >= spread[1] else 1  # the side whose furthest points are drawn first
-    samples = tuple(spaced(distances(E, E[S[:, side]])) for side, E in enumerate((E1, E2)))
+    sides = (first, 1 - first) if side is None else (side, side)
+    samples = tuple(spaced(distances(E, E[S[:, at]]), sample) for at, E in enumerate((E1, E2)))
     L, coverage = S, list[float]()
     while len(coverage) < most and not stable(coverage):
         seen = set[int](), set[int]()
-        views = local_views(E1, E2, L, d_max, k_nn, rng) if local else global_views(E1, E2, L, len(S), first, rng)
+        if local:
+            views = local_views(E1, E2, L, len(S), d_max or max(E1.shape[1], E2.shape[1]), k_nn, seeded, rng)
+        else:
+            views = global_views(E1, E2, L, len(S), sides, rng)
         for A, rows1, rows2, times in views:
             h1, h2 = (
-                signatures(E[rows], E[L[A, side]], None if local else samples[side])
-                for side, (E, rows) in enumerate(((E1, rows1), (E2, rows2)))
+                signatures(E[rows], E[L[A, at]], sample if local else samples[at])
+                for at, (E, rows) in enumerate(((E1, rows1), (E2, rows2)))
             )
             looked[0][rows1] += times
             looked[1][rows2] += times
@@ -73,16 +82,13 @@ def geh(
         coverage.append((len(seen[0]) + len(seen[1])) / max(len(E1), len(E2)))
         if not coverage[-1]:
             break
-    N = [min(looked[0][u], looked[1][v]) for u, v in L]
-    return Found(
-        L, np.array([(1 + nu[int(u), int(v)]) / (2 + n) for (u, v), n in zip(L, N, strict=True)]), len(coverage)
-    )
+    return Found(L, np.array([(1 + nu[u, v]) / (2 + min(looked[0][u], looked[1][v])) for u, v in L]), len(coverage))
 
 
 def global_views(
-    E1: np.ndarray, E2: np.ndarray, L: np.ndarray, n_seeds: int, first: int, rng: np.random.Generator
+    E1: np.ndarray, E2: np.ndarray, L: np.ndarray, n_seeds: int, sides: tuple[int, int], rng: np.random.Generator
 ) -> Iterator[View]:
-    """The schedule: m views of s anchors, all seeds and furthest points of B, the sides taking turns."""
+    """The schedule: m views of s anchors, all seeds and furthest points of B, drawn on the sides by turns."""
     m_0 = ceil(2 / RHO_0)
     sf = 1 + C * log(len(L) / n_seeds)
     m, s = ceil(m_0 * sf), ceil(RHO_0 * len(L) / sf)
@@ -94,18 +100,20 @@ def global_views(
         return
     starts = rng.integers(len(B), size=m)
     for turn, start in enumerate(starts):
-        side = (first + turn) % 2
+        side = sides[turn % 2]
         yield np.r_[seeds, n_seeds + furthest_points((E1, E2)[side][B[:, side]], start, extra)], *every, 1
 
 
 def local_views(
-    E1: np.ndarray, E2: np.ndarray, L: np.ndarray, d_max: int, k_nn: int, rng: np.random.Generator
-) -> Iterator[View]:
+    E1: np.ndarray, E2: np.ndarray, L: np.ndarray, n_seeds: int, d_max: int, k_nn: int, seeded: bool,
+    rng: np.random.Generator,
+) -> Iterator[View]:  # fmt: skip
     """A k-means partition of the links in E1, each in its ρ nearest clusters; a view sees the k_NN of its anchors."""
     m = ceil(len(L) / d_max)
     clusters = [np.arange(len(L))] if m == 1 else kmeans(E1[L[:, 0]], m, rng)
     near1, near2 = (np.argsort(-(E[L[:, side]] @ E.T), axis=1)[:, :k_nn] for side, E in enumerate((E1, E2)))
-    for A in clusters:
+    for cluster in clusters:
+        A = np.union1d(np.arange(n_seeds), cluster) if seeded else cluster
         yield A, np.unique(near1[A]), np.unique(near2[A]), 1
 
 
@@ -137,16 +145,16 @@ def distances(x: np.ndarray, anchors: np.ndarray) -> np.ndarray:
     return np.maximum(1 - x.astype(float) @ anchors.astype(float).T, 0).astype(np.float32)
 
 
-def spaced(r: np.ndarray) -> np.ndarray:
+def spaced(r: np.ndarray, count: int) -> np.ndarray:
     """Rows evenly spaced in the order of their mean distance: the sample that the width of the kernel is taken from."""
     order = np.argsort(r.mean(axis=1), kind="stable")
-    return order[np.linspace(0, len(order) - 1, min(SAMPLE, len(order))).astype(int)]
+    return order[np.linspace(0, len(order) - 1, min(count, len(order))).astype(int)]
 
 
-def signatures(x: np.ndarray, anchors: np.ndarray, sample: np.ndarray | None) -> np.ndarray:
+def signatures(x: np.ndarray, anchors: np.ndarray, sample: np.ndarray | int) -> np.ndarray:
     """h(u)_j = exp(−r(u)_j / σ), of unit length; σ: the median of the non-zero gaps between the r of a sample."""
     r = distances(x, anchors)
-    some = r[spaced(r) if sample is None else sample].astype(float)
+    some = r[spaced(r, sample) if isinstance(sample, int) else sample].astype(float)
     gaps = np.sqrt(np.maximum(((some**2).sum(1)[:, None] + (some**2).sum(1) - 2 * some @ some.T), 0))
     apart = gaps[np.triu(gaps > 1e-5 * np.sqrt(1 + (some**2).sum(1).max()), 1)]
     sigma = np.median(apart) if len(apart) else 1.0

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,7 @@ from veclink.linkers.anchors import (
 from veclink.linkers.checkpoint import Watch
 from veclink.linkers.copies import Grouped
 from veclink.linkers.earlier import earlier_pairs
-from veclink.linkers.options import OPTIONS, Options, differing, options_of
+from veclink.linkers.options import OPTIONS, Options, differing, options_of, plain
 from veclink.linkers.run import Run
 from veclink.matching.cpu import is_compiled
 from veclink.progress import COMPILING, Progress, ProgressListener, heard, shows_progress
@@ -127,7 +126,7 @@ def link(
     _check_call(method, random_state, cluster)
     _check_start(method, seeds, seeds_by, anchors, continued)
     chosen = options_of(method, options, keywords)
-    told = {"random_state": random_state, **(_plain(keywords) or differing(chosen))}
+    told = {"random_state": random_state, **(plain(keywords) or differing(chosen))}
     place = chosen_device(device)
     with computing(threads), machines_at(cluster, device) as machines:
         if machines is not None:
@@ -301,15 +300,6 @@ def _without_copies(matches: ColumnMatches, groups: Grouped | None) -> ColumnMat
     if groups is None:
         return matches
     return replace(matches, pairs=groups.seeds(matches.pairs))
-
-
-def _plain(keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as they were given, as plain values."""
-    plain = dict(keywords)
-    for name, value in keywords.items():
-        if is_dataclass(value) and not isinstance(value, type):
-            plain[name] = asdict(value)
-    return plain
 
 
 def _anchors(a: Cloud, b: Cloud, pairs: np.ndarray | None, anchors: tuple[Source, Source] | None) -> Anchors | None:

@@ -6,15 +6,23 @@ take one part of the method away and see what it brings; a person needs `one_to_
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from veclink.errors import InputError, named
 from veclink.geometry.signatures import RIDGE
-from veclink.linkers.geh import GROWTH, LINKS_PER_CLUSTER, LOCAL_NEIGHBOURS, MAX_ITERATIONS, NEIGHBOURS, SHARE
+from veclink.linkers.geh import (
+    GROWTH,
+    LINKS_PER_CLUSTER,
+    LOCAL_NEIGHBOURS,
+    MAX_ITERATIONS,
+    NEIGHBOURS,
+    SHARE,
+    WIDTH_SAMPLE,
+)
 from veclink.linkers.span import constants as span
 
 
@@ -118,14 +126,11 @@ class SpanOptions:
     thresholded: bool = True
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            if each.type == "bool":
-                _check_flag(each.name, getattr(self, each.name))
+        _check_types(self)
         _check_count("k", self.k)
         if self.refits is not None:
             _check_count("refits", self.refits, least=0)
         _check_number("ridge", self.ridge, least=0.0)
-        _check_choice("signature", self.signature, ("span", "kernel"))
         if isinstance(self.schedule, Mapping):
             # As links note it down: what was told once can be told again.
             object.__setattr__(self, "schedule", _schedule_of(self.schedule))
@@ -147,12 +152,17 @@ class GehOptions:
         m0 of the schedule, the views of the first iteration; by default ⌈2/ρ0⌉, as the paper ties it to the share.
     k : int
         Neighbours over which csls takes a density.
-    encoding : {"kernel", "raw"}
-        The kernel hash, or raw distances.
+    encoding : {"kernel", "raw"} or function
+        The kernel hash, raw distances, or a function of distances (n, s) and the width σ that gives signatures (n, s).
+    width_rows : int
+        Rows behind the width σ of the kernel, evenly spaced by their mean distance to the anchors.
     view_choice : {"fps", "random"}
         How the links of a view are drawn: furthest-point sampling, or at random.
-    seeds_in_views : bool
-        Whether every view holds all seeds. False: a view is drawn from all links, seeds among them.
+    view_side : {"turns", "a", "b"}
+        On which side distances between links are measured for it: the sides take turns, or always one.
+    seeds_in_views : bool, optional
+        Whether every view holds all seeds, seeds being drawn like other links where not. By default global ones do, and
+        local ones do not.
     own_votes : bool
         Whether a view has a vote on the links that it holds as anchors. False: out-of-bag votes, as span counts them.
     centred : bool
@@ -166,7 +176,7 @@ class GehOptions:
     path : {"auto", "global", "local"}
         Whether a view looks at all rows (`geh.views`) or at the `neighbours` nearest of each of its anchors
         (`geh.local_views`, the paper's way above 500,000 rows, which "auto" follows; its views ignore `growth`,
-        `share`, `view_choice`, `schedule` and `views`).
+        `share`, `view_choice`, `view_side`, `schedule` and `views`).
     neighbours : int
         Rows around each anchor that a local view looks at.
     links_per_view : int
@@ -179,9 +189,11 @@ class GehOptions:
     share: float = SHARE
     base_views: int | None = None
     k: int = NEIGHBOURS
-    encoding: Literal["kernel", "raw"] = "kernel"
+    encoding: Literal["kernel", "raw"] | Callable[[Any, float], Any] = "kernel"
+    width_rows: int = WIDTH_SAMPLE
     view_choice: Literal["fps", "random"] = "fps"
-    seeds_in_views: bool = True
+    view_side: Literal["turns", "a", "b"] = "turns"
+    seeds_in_views: bool | None = None
     own_votes: bool = True
     centred: bool = False
     schedule: Literal["adaptive", "frozen"] = "adaptive"
@@ -193,20 +205,25 @@ class GehOptions:
     max_iterations: int = MAX_ITERATIONS
 
     def __post_init__(self) -> None:
+        _check_types(self)
         _check_number("growth", self.growth, least=0.0)
         _check_number("share", self.share, above=0.0, most=1.0)
-        for name in ("k", "neighbours", "max_iterations"):
+        for name in ("k", "width_rows", "neighbours", "max_iterations"):
             _check_count(name, getattr(self, name))
         _check_count("links_per_view", self.links_per_view, least=0)
         if self.base_views is not None:
             _check_count("base_views", self.base_views)
-        for name in ("bootstrap", "seeds_in_views", "own_votes", "centred"):
-            _check_flag(name, getattr(self, name))
-        _check_choice("encoding", self.encoding, ("kernel", "raw"))
-        _check_choice("view_choice", self.view_choice, ("fps", "random"))
-        _check_choice("schedule", self.schedule, ("adaptive", "frozen"))
-        _check_choice("views", self.views, ("many", "single"))
-        _check_choice("path", self.path, ("auto", "global", "local"))
+        if not callable(self.encoding):
+            _check_choice("encoding", self.encoding, ("kernel", "raw"))
+
+    @classmethod
+    def paper(cls) -> GehOptions:
+        """The paper's text read strictly, where the defaults settle it otherwise; `replace` switches one back.
+
+        Views are drawn on side A alone, clusters hold d_max links, local views hold all seeds, and σ is the median over
+        all rows of a view (5,000 of them, where there are more).
+        """
+        return cls(view_side="a", links_per_view=0, seeds_in_views=True, width_rows=5_000)
 
 
 Options = SpanOptions | GehOptions
@@ -216,10 +233,7 @@ OPTIONS: dict[str, type[Options]] = {"span": SpanOptions, "geh": GehOptions}
 def options_of(method: str, given: Options | None, keywords: Mapping[str, Any]) -> Options:
     """The options of a method, from an object or from keywords; a name that it does not know is refused."""
     kind = OPTIONS[method]
-    known = [each.name for each in fields(kind)]
-    unknown = [name for name in keywords if name not in known]
-    if unknown:
-        raise InputError(f"Method {method!r} has no option {named(unknown)}; it has {', '.join(map(repr, known))}.")
+    _check_known(f"Method {method!r}", kind, keywords)
     if given is None:
         return kind(**keywords)
     if not isinstance(given, kind):
@@ -231,22 +245,38 @@ def options_of(method: str, given: Options | None, keywords: Mapping[str, Any]) 
 
 def differing(options: Options) -> dict[str, Any]:
     """Those options that are not as by default, as plain values."""
-    default = asdict(type(options)())
-    chosen = asdict(options)
-    return {name: value for name, value in chosen.items() if value != default[name]}
+    default = type(options)()
+    return plain({name: value for name, value in vars(options).items() if value != getattr(default, name)})
+
+
+def plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as plain values: a function by its name."""
+    return {
+        name: asdict(value) if isinstance(value, GrowthSchedule) else getattr(value, "__name__", value)
+        for name, value in options.items()
+    }
 
 
 def _schedule_of(values: Mapping[str, Any]) -> GrowthSchedule:
-    known = [each.name for each in fields(GrowthSchedule)]
-    unknown = [name for name in values if name not in known]
-    if unknown:
-        raise InputError(f"A growth schedule has no {named(unknown)}; it has {', '.join(map(repr, known))}.")
+    _check_known("A growth schedule", GrowthSchedule, values)
     return GrowthSchedule(**values)
 
 
-def _check_flag(name: str, value: Any) -> None:
-    if not isinstance(value, (bool, np.bool_)):
-        raise InputError(f"The option {name} is {value!r}; it is True or False.")
+def _check_known(owner: str, kind: type[Options] | type[GrowthSchedule], given: Mapping[str, Any]) -> None:
+    known = [each.name for each in fields(kind)]
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise InputError(f"{owner} has no option {named(unknown)}; it has {', '.join(map(repr, known))}.")
+
+
+def _check_types(options: Options) -> None:
+    """Flags and choices, by how the fields are declared."""
+    for name, kind in get_type_hints(type(options)).items():
+        value = getattr(options, name)
+        if bool in (kind, *get_args(kind)) and not isinstance(value, (bool, np.bool_, *get_args(kind)[1:])):
+            raise InputError(f"The option {name} is {value!r}; it is True or False.")
+        if get_origin(kind) is Literal:
+            _check_choice(name, value, get_args(kind))
 
 
 def _check_choice(name: str, value: Any, known: tuple[str, ...]) -> None:

@@ -25,9 +25,6 @@ class Votes:
         self.counts = np.empty(0, np.int64)
         self._score_sums = np.empty(0, np.float64)
 
-    def __len__(self) -> int:
-        return len(self.keys)
-
     def add(self, pairs: np.ndarray, scores: np.ndarray, *, times: int | np.ndarray = 1) -> None:
         """Give each of the `pairs` (p, 2) a vote, or as many as `times` says; of several views, those of all at once.
 
@@ -56,9 +53,7 @@ class Votes:
 
     def pairs(self) -> np.ndarray:
         """All pairs that have a vote, (p, 2), sorted by row of A, then of B."""
-        rows_a = self.keys // self.n_b
-        rows_b = self.keys % self.n_b
-        return np.stack([rows_a, rows_b], axis=1)
+        return np.stack(np.divmod(self.keys, self.n_b), axis=1)
 
     def mean_scores(self) -> np.ndarray:
         """Mean score of each pair over the views that proposed it."""
@@ -118,8 +113,6 @@ def otsu(values: np.ndarray) -> float:
     sums = np.cumsum(counts * levels)
     sum_below = sums[:-1]
     sum_above = sums[-1] - sum_below
-    mean_below = sum_below / below
-    mean_above = sum_above / above
-    gap = mean_below - mean_above
+    gap = sum_below / below - sum_above / above
     between = below * above * gap**2
     return float(levels[1 + np.argmax(between)])

@@ -60,6 +60,8 @@ def _agreement(one: set[tuple[int, int]], other: set[tuple[int, int]]) -> float:
     [
         {},
         {"encoding": "raw"},
+        {"encoding": lambda distances, width: distances / width},
+        {"view_side": "b"},
         {"view_choice": "random"},
         {"own_votes": False},
         {"seeds_in_views": False},

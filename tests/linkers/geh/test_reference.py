@@ -12,9 +12,10 @@ from veclink.data.collection import Collection
 from veclink.geometry.clouds import prepare
 from veclink.linkers.anchors import anchors_from_pairs
 from veclink.linkers.geh.linker import geh
-from veclink.linkers.options import GehOptions
+from veclink.linkers.options import GehOptions, differing
 from veclink_bench import geh_reference
 
+STRICT = differing(GehOptions.paper())
 # Rows of A, of B, shared ones; seeds; what is done to the rows; options.
 CUTS: dict[str, tuple[tuple[int, int, int], int, str, dict[str, Any]]] = {
     "even": ((200, 200, 120), 15, "", {}),
@@ -23,7 +24,13 @@ CUTS: dict[str, tuple[tuple[int, int, int], int, str, dict[str, Any]]] = {
     "exact copies": ((120, 120, 80), 15, "exact copies", {}),
     "local": ((200, 200, 120), 15, "", {"path": "local"}),
     "local, small clusters": ((200, 220, 130), 12, "", {"path": "local", "links_per_view": 30, "neighbours": 25}),
-}
+    "strict": ((200, 180, 120), 15, "", STRICT),
+    "strict, but sides take turns": ((150, 180, 110), 15, "", STRICT | {"view_side": "turns"}),
+    "strict, local": ((200, 220, 130), 12, "", STRICT | {"path": "local", "neighbours": 25}),
+    "strict, local, small clusters": (
+        (200, 220, 130), 12, "", STRICT | {"path": "local", "links_per_view": 30, "neighbours": 25}
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CUTS)
@@ -36,7 +43,8 @@ def test_it_finds_what_the_reference_finds(name: str) -> None:
     found = geh(cloud_a, cloud_b, anchors_from_pairs(cloud_a, cloud_b, seeds), options, random_state=n_seeds)
     expected = geh_reference.geh(
         cloud_a.dense(), cloud_b.dense(), seeds, k=options.k, path=options.path, most=options.max_iterations,
-        k_nn=options.neighbours, d_max=options.links_per_view, random_state=n_seeds,
+        k_nn=options.neighbours, d_max=options.links_per_view, side={"a": 0}.get(options.view_side),
+        seeded=bool(options.seeds_in_views), sample=options.width_rows, random_state=n_seeds,
     )  # fmt: skip
     assert len(found.history) == expected.iterations > 5
     assert np.array_equal(found.pairs[n_seeds:], expected.L[n_seeds:]), "links, the most confident first"

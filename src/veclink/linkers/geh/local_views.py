@@ -30,7 +30,6 @@ from veclink.geometry.nearest import cosines_at_once, largest, nearest_rows, sph
 from veclink.geometry.rows import Rows, tiles
 from veclink.geometry.signatures import distances
 from veclink.linkers.anchors import Anchors
-from veclink.linkers.checkpoint import State
 from veclink.linkers.geh import CLUSTERS_PER_LINK, KMEANS_LINKS, KMEANS_STEPS
 from veclink.linkers.geh.views import BLOCK, Proposal, Round, Settings, block_of, ends_at, links_of_view, spaced
 
@@ -54,8 +53,11 @@ class LocalPath:
             partial(ends_at, near.cloud, seeds, near.searched(linked))
             for near, seeds, linked in zip(self.near, self.seeds, pool.T, strict=True)
         )
-        most = self.settings.options.links_per_view or max(seeds.shape[1] for seeds in self.seeds)
-        views = clustered(len(self.seeds[0]) + len(pool), left, most, rng)
+        options, n_seeds = self.settings.options, len(self.seeds[0])
+        most = options.links_per_view or max(seeds.shape[1] for seeds in self.seeds)
+        views = clustered(n_seeds + len(pool), left, most, rng)
+        if options.seeds_in_views:
+            views = [np.union1d(np.arange(n_seeds), view) for view in views]
         anchors = round(sum(map(len, views)) / len(views))
         return Round(len(views), anchors, self._proposals((left, right), pool, views))
 
@@ -69,20 +71,10 @@ class LocalPath:
                 rows = np.union1d(near_seeds[view[view < n_seeds]], near.of_rows(linked))
                 r = distances(near.cloud.take(rows), of(view))
                 looked.append(rows)
-                hashes.append(self.settings.hashed(r, spaced(r)))
+                hashes.append(self.settings.hashed(r, spaced(r, self.settings.options.width_rows)))
             found, score = self.settings.mutual(hashes[0], hashes[1])
             pairs = np.column_stack([looked[0][found[:, 0]], looked[1][found[:, 1]]])
             yield Proposal(pairs, score, links, (looked[0], looked[1]))
-
-    def state(self) -> State:
-        """What has to be kept to go on later."""
-        # The neighbours: searched in another company, two that are equally near could change places.
-        return {f"{name}_{side}": getattr(self.near[side], name) for name in ("place", "kept") for side in (0, 1)}
-
-    def restore(self, state: State) -> None:
-        """Go on from what was kept."""
-        for side, near in enumerate(self.near):
-            near.place, near.kept = state[f"place_{side}"], state[f"kept_{side}"]
 
 
 class Neighbours:

@@ -16,8 +16,6 @@ from veclink.geometry.clouds import Cloud
 from veclink.geometry.rows import Rows, tiles
 from veclink.geometry.signatures import distances, kernel_hash, kernel_width, unit_rows
 from veclink.linkers.anchors import Anchors
-from veclink.linkers.checkpoint import State
-from veclink.linkers.geh import WIDTH_SAMPLE
 from veclink.linkers.options import GehOptions
 from veclink.matching import match
 
@@ -67,7 +65,11 @@ class Settings:
 
     def hashed(self, r: Array, sample: Array) -> Array:
         """Signatures from distances to anchors; the rows of the sample set the width of the kernel."""
-        return unit_rows(r) if self.options.encoding == "raw" else kernel_hash(r, kernel_width(r[sample]))
+        encoding = self.options.encoding
+        if encoding == "raw":
+            return unit_rows(r)
+        width = kernel_width(r[sample])
+        return kernel_hash(r, width) if encoding == "kernel" else unit_rows(encoding(r, width))
 
     def mutual(self, hash_a: Array, hash_b: Array, in_use: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """Mutual nearest neighbours of two sets of signatures, and their csls; in_use: bytes beside them."""
@@ -79,6 +81,8 @@ class Settings:
 class GlobalPath:
     """Views of the links, each matched over all rows."""
 
+    near = ()
+
     def __init__(self, a: Cloud, b: Cloud, anchors: Anchors, settings: Settings) -> None:
         self.settings = settings
         self.clouds = settings.placed(a), settings.placed(b)
@@ -88,7 +92,8 @@ class GlobalPath:
         order = np.argsort(far_a + far_b, kind="stable")
         self.seeds = anchors.left[order], anchors.right[order]
         self.turns = 1 if far_a.mean() >= far_b.mean() else -1
-        self.samples = both(lambda cloud, seeds: spaced(_measured(cloud, seeds)), self.clouds, self.seeds)
+        rows = settings.options.width_rows
+        self.samples = both(lambda cloud, seeds: spaced(_measured(cloud, seeds), rows), self.clouds, self.seeds)
 
     def round(self, pool: np.ndarray, rng: np.random.Generator) -> Round:
         """The views of an iteration that begins with this pool (m, 2) of links beyond the seeds."""
@@ -96,7 +101,7 @@ class GlobalPath:
         every = np.arange(n_seeds + len(pool))
         left, right = (ends_at(*side, every) for side in zip(self.clouds, self.seeds, pool.T, strict=True))
         planned = plan(len(every), n_seeds, settings.options)
-        sides = (left, right)[:: self.turns]
+        sides = {"a": (left, left), "b": (right, right)}.get(settings.options.view_side, (left, right)[:: self.turns])
         views = draw_views(sides, n_seeds, planned, settings.options, rng, budget=settings.budget)
         # Where all views are the same one, it is matched once and votes for all.
         times = planned[0] // len(views)
@@ -118,13 +123,6 @@ class GlobalPath:
                 hashes.append(self.settings.hashed(of_view, sample))
             found = self.settings.mutual(hashes[0], hashes[1], in_use)
             yield Proposal(*found, links_of_view(view, pool, len(self.seeds[0])))
-
-    def state(self) -> State:
-        """What has to be kept to go on later."""
-        return {}
-
-    def restore(self, state: State) -> None:
-        """Go on from what was kept."""
 
 
 def plan(n_links: int, n_seeds: int, options: GehOptions) -> tuple[int, int]:
@@ -155,7 +153,7 @@ def draw_views(
     Parameters
     ----------
     sides : pair of arrays of shape (n, d1) and (n, d2)
-        Vectors of seeds, then links; first the side whose furthest points are drawn first.
+        Vectors of seeds, then links, on the sides that furthest points are drawn from by turns.
     n_seeds : int
         How many of them are seeds.
     planned : (int, int)
@@ -164,7 +162,7 @@ def draw_views(
         Bytes that furthest-point sampling may take.
     """
     count, size = planned
-    fixed = n_seeds if options.seeds_in_views else 0
+    fixed = 0 if options.seeds_in_views is False else n_seeds
     n_free = len(sides[0]) - fixed
     extra = min(size - fixed, n_free)
     if extra <= 0 or extra == n_free:
@@ -213,10 +211,10 @@ def ends_at(cloud: Rows, seeds: np.ndarray, linked: np.ndarray, positions: np.nd
     return concat([asarray(seeds[positions[is_seed]], of_cloud), of_cloud])
 
 
-def spaced(r: Array) -> Array:
-    """Rows evenly spaced in the order of their mean distance to the anchors, of the distances (n, s)."""
+def spaced(r: Array, count: int) -> Array:
+    """So many rows, evenly spaced in the order of their mean distance to the anchors, of the distances (n, s)."""
     order = order_of(r.mean(axis=1))
-    spots = np.linspace(0, len(order) - 1, min(WIDTH_SAMPLE, len(order)))
+    spots = np.linspace(0, len(order) - 1, min(count, len(order)))
     return order[asarray(spots.astype(np.int64), order)]
 
 

@@ -155,7 +155,7 @@ def promote(views: Views, *, n_b: int, votes: float, limit: int) -> Pool:
 
 def _voters(views: Views, counted: Votes) -> np.ndarray:
     """How many views could vote for each of the pairs."""
-    voters = np.full(len(counted), float(len(views.proposals)))
+    voters = np.full(len(counted.keys), float(len(views.proposals)))
     member = positions_of(counted.keys, counted.key(views.members))
     known = member >= 0
     voters[known] -= views.held[member[known]]
