@@ -12,27 +12,26 @@ from collections.abc import Callable
 import numpy as np
 
 from veclink_bench.clustering_figures import CLUSTERING_CLAIMS, CLUSTERING_FIGURES
+from veclink_bench.experiments.strategies import GEH
 from veclink_bench.experiments.tables import grouped, values
 from veclink_bench.merge_sure_figures import merge_sure_figures
 from veclink_bench.merging_figures import MERGING_CLAIMS, MERGING_FIGURES
 from veclink_bench.real_figures import nothing_shared_is_not_linkable, real_figures
 from veclink_bench.span_figures import no_right_seed_is_named, span_figures
-from veclink_bench.table_figures import CONVERGED, TABLE_FIGURES, CellsOf, chosen, means_of
+from veclink_bench.table_figures import CONVERGED, TABLE_FIGURES, CellsOf, best_geh, chosen, means_of
 
 Claim = Callable[[CellsOf], bool]
 
 
 def span_leads_geh_tuned(cells_of: CellsOf) -> bool:
-    """On every pair that GEH's best settings are reported on, and on all of the main table and cells of the grid."""
+    """GEH at its best: on every pair that its settings are reported on, in the main table and in the grid."""
     of = means_of(cells_of("main"), "method", "pair")
     tuned = means_of(chosen(cells_of("tuning"), purpose="report", variant="tuned"), "pair")
-    pairs = [*tuned.items(), *((place, mean) for (method, *place), mean in of.items() if method == "geh tuned")]
     in_grid = means_of(cells_of("grid"), "method", "pair", "overlap", "seeds")
-    cells = [(place, mean) for (method, *place), mean in in_grid.items() if method == "geh tuned"]
     return (
         bool(tuned)
-        and all(of[("span", *place)] > mean for place, mean in pairs)
-        and all(in_grid[("span", *place)] > mean for place, mean in cells)
+        and all(of[("span", *place)] > mean for place, mean in [*tuned.items(), *best_geh(of).items()])
+        and all(in_grid[("span", *place)] > mean for place, mean in best_geh(in_grid).items())
     )
 
 
@@ -79,13 +78,14 @@ def seeds_in_views_always_help(cells_of: CellsOf) -> bool:
 def tuned_geh_is_the_best_geh(cells_of: CellsOf) -> bool:
     """At every overlap of the strategies, above all four combinations of views and encoding, by mean."""
     of = means_of(cells_of("strategies"), "overlap", "method")
-    return all(mean <= of[overlap, "geh tuned"] for (overlap, method), mean in of.items() if method.startswith("geh"))
+    return all(mean <= of[overlap, "geh tuned"] for (overlap, method), mean in of.items() if method in GEH)
 
 
 def _lead_over_geh_tuned(cells_of: CellsOf) -> np.ndarray:
     """Points by which span leads GEH at its best, at every overlap of the strategies."""
-    of = means_of(cells_of("strategies"), "overlap", "method")
-    return np.array([mean - of[overlap, "geh tuned"] for (overlap, method), mean in of.items() if method == "span"])
+    of = means_of(cells_of("strategies"), "method", "overlap")
+    geh = best_geh(of)
+    return np.array([mean - geh[tuple(place)] for (method, *place), mean in of.items() if method == "span"])
 
 
 def lead_grows_as_less_is_shared(cells_of: CellsOf) -> bool:

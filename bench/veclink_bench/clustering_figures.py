@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from veclink_bench.experiments.clustering import SEEDS, SHOWN_AT
 from veclink_bench.experiments.tables import Cell
-from veclink_bench.table_figures import CellsOf, chosen, least_and_most, means_of
+from veclink_bench.table_figures import CellsOf, best_geh, chosen, least_and_most, means_of
 
 A_FIFTH = 0.2
 
@@ -42,10 +43,11 @@ def gaps_to_others(cells_of: CellsOf) -> np.ndarray:
     return np.array([own[pair] - other[pair] for own in ours for other in theirs for pair in own])
 
 
-def gaps_to_geh_tuned(cells_of: CellsOf) -> np.ndarray:
-    """V-measure with span's links less that with GEH's at its best, of every pair."""
-    span, geh = (means_of(_at(cells_of, by), "pair", measure="v") for by in ("span", "geh tuned"))
-    return np.array([mean - geh[pair] for pair, mean in span.items()])
+def leads_over_geh(cells_of: CellsOf, **wanted: object) -> np.ndarray:
+    """V-measure with span's links less that with GEH's at its best, of every pair, overlap and number of seeds."""
+    of = means_of(chosen(cells_of("clustering"), **wanted), "links_by", "pair", "overlap", "seeds", measure="v")
+    geh = best_geh(of)
+    return np.array([mean - geh[tuple(place)] for (by, *place), mean in of.items() if by == "span"])
 
 
 def wide_oars(cells_of: CellsOf) -> np.ndarray:
@@ -74,8 +76,13 @@ _ARRAYS: dict[str, Callable[[CellsOf], np.ndarray]] = {
     "clusters-gap": gaps_to_models,
     "clusters-gap-wide": lambda cells_of: gaps_to_models(cells_of, "span wide"),
     "clusters-lead": gaps_to_others,
-    "clusters-lead-geh-tuned": gaps_to_geh_tuned,
+    "clusters-lead-geh-tuned": partial(leads_over_geh, overlap=SHOWN_AT, seeds=SEEDS),
     "clusters-oar-wide": wide_oars,
 }
-CLUSTERING_FIGURES: dict[str, Callable[[CellsOf], float]] = least_and_most(_ARRAYS)
+CLUSTERING_FIGURES: dict[str, Callable[[CellsOf], float]] = {
+    **least_and_most(_ARRAYS),
+    "clusters-places": lambda cells_of: len(leads_over_geh(cells_of)),
+    "clusters-geh-ahead": lambda cells_of: int((leads_over_geh(cells_of) < 0).sum()),
+    "clusters-geh-ahead-most": lambda cells_of: float(-leads_over_geh(cells_of).min()),
+}
 CLUSTERING_CLAIMS = (clusters_within_a_point, wide_links_make_better_clusters)

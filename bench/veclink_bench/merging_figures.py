@@ -9,7 +9,7 @@ import numpy as np
 
 from veclink_bench.experiments.merging import ALL_MAPS_AT, MEASURES, OVERLAPS, PAPERS_MAP, by_map
 from veclink_bench.experiments.tables import Cell
-from veclink_bench.table_figures import CellsOf, chosen, least_and_most, means_of
+from veclink_bench.table_figures import CellsOf, best_geh, chosen, least_and_most, means_of
 
 CORPORA = ("scifact", "nfcorpus")
 SIBLINGS = ("minilm", "mpnet")
@@ -40,7 +40,8 @@ def leads_over_geh(cells_of: CellsOf, **wanted: object) -> np.ndarray:
     """Points of NDCG by which span's links lead those of GEH at its best, by LA2M: every pair and overlap."""
     cells = chosen(by_map(cells_of("merging")), map=PAPERS_MAP, **wanted)
     of = means_of(cells, "links_by", "pair", "overlap", measure="ndcg")
-    return np.array([mean - of[("geh tuned", *place)] for (by, *place), mean in of.items() if by == "span"])
+    geh = best_geh(of)
+    return np.array([mean - geh[tuple(place)] for (by, *place), mean in of.items() if by == "span"])
 
 
 def geh_is_ahead_where_least_is_shared_only(cells_of: CellsOf) -> bool:

@@ -31,18 +31,18 @@ from veclink_bench.experiments.tables import (
     trials_note,
     values,
 )
-from veclink_bench.experiments.trials import Case, draw_case, links_or_seeds
+from veclink_bench.experiments.trials import GEH_METHODS, LINKERS, Case, draw_case, links_or_seeds
 
 TITLE = "Clustering"
 CORPORA = ("reddit", "stackexchange")
 PAIRS = (("minilm", "mpnet"), ("mpnet", "e5"), ("minilm", "e5"))
 OVERLAPS, SHOWN_AT = (0.05, 0.1, 0.2, 0.3, 0.4), 0.3
-LINKS_BY = ("span", "geh", "geh tuned", "true links", "seeds", "concat", "one model")
+LINKS_BY = ("span", *GEH_METHODS, "true links", "seeds", "concat", "one model")
 SHOWN = ("span", "span wide", *LINKS_BY[1:-1])
 SEEDS, TRIALS = 20, 3
 # The paper's table has both numbers of seeds at two overlaps.
 MORE_SEEDS, MORE_AT = 30, (0.2, 0.3)
-SEEDED = ("span", "geh", "geh tuned", "seeds")
+SEEDED = ("span", *GEH_METHODS, "seeds")
 WIDE = 0.6
 MEASURES = {"v": "V-measure", "oar": "OAR", "nmi": "NMI", "ari": "ARI"}
 
@@ -214,7 +214,7 @@ def _alone(cells: list[Cell], pair: Any, measure: str) -> list[str]:
 
 def _pairs(setup: Setup, settings: Settings, case: Case) -> Links | np.ndarray:
     by = settings["links_by"]
-    if by in ("span", "geh", "geh tuned"):
+    if by in LINKERS:
         return links_or_seeds(setup, settings, case)
     return case.cut.truth if by == "true links" else case.start["seeds"]
 

@@ -10,7 +10,7 @@ from veclink_bench.diagnostics import by_anchor_distance
 from veclink_bench.experiments.figures import colour, new_figure
 from veclink_bench.experiments.setup import Settings, Setup
 from veclink_bench.experiments.tables import Cell, Table, grouped, pair_name, trials_note
-from veclink_bench.experiments.trials import draw_case, links_of
+from veclink_bench.experiments.trials import LINKERS, draw_case, links_of
 
 TITLE = "Distance to the nearest seed"
 PAIR = ("scifact", "minilm", "mpnet")
@@ -23,7 +23,7 @@ def cells(setup: Setup) -> list[Settings]:
     return [
         {"pair": pair, "overlap": 0.3, "seeds": 15, "method": method, "state": state}
         for state in setup.states(TRIALS)
-        for method in setup.using(("geh", "geh tuned", "span"))
+        for method in setup.using(LINKERS)
     ]
 
 

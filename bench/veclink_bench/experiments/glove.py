@@ -7,11 +7,11 @@ from typing import Any
 from veclink_bench.experiments.figures import colour, curve, new_figure
 from veclink_bench.experiments.setup import Settings, Setup
 from veclink_bench.experiments.tables import Cell, Table, grouped, mean_std, ordered, pair_name, trials_note, values
-from veclink_bench.experiments.trials import run_trial
+from veclink_bench.experiments.trials import LINKERS, run_trial
 
 TITLE = "GloVe"
 PAIRS = (("scifact", "glove", "minilm"), ("nfcorpus", "glove", "minilm"))
-METHODS = ("geh", "geh tuned", "span")
+METHODS = LINKERS
 OVERLAPS, SEEDS, TRIALS = (0.15, 0.3), 15, 5
 
 

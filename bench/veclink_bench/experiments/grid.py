@@ -8,19 +8,19 @@ from veclink_bench.experiments.figures import colour, curve, new_figure
 from veclink_bench.experiments.main import lost
 from veclink_bench.experiments.setup import Settings, Setup
 from veclink_bench.experiments.tables import Cell, Table, grouped, mean_std, ordered, pair_name, trials_note, values
-from veclink_bench.experiments.trials import run_trial
+from veclink_bench.experiments.trials import LINKERS, run_trial
 
 TITLE = "Overlap × seeds"
 OVERLAPS, SEEDS, TRIALS = (0.15, 0.2, 0.3), (15, 20, 30), 5
 PAIRS = (("scifact", "minilm", "mpnet"), ("nfcorpus", "mpnet", "e5"))
 QUICK = (("nfcorpus", "minilm", "mpnet"),)
 QUICK_METHODS = (
-    "procrustes tuned", "self-learning", "self-learning tuned", "self-learning cut", "geh", "geh tuned", "span",
+    "procrustes tuned", "self-learning", "self-learning tuned", "self-learning cut", *LINKERS,
 )  # fmt: skip
 # Where a method has tuned settings, those alone: they are the better ones in nearly every cell of the main table.
 FULL_METHODS = (
     *(f"{name} tuned" for name in ("linear", "cca", "mlp", "rcsls", "procrustes", "ugw", "ao")), "centroids",
-    "self-learning", "self-learning tuned", "self-learning cut", "geh", "geh tuned", "span",
+    "self-learning", "self-learning tuned", "self-learning cut", *LINKERS,
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from veclink_bench.experiments.figures import heat, new_figure
 from veclink_bench.experiments.setup import Settings, Setup
 from veclink_bench.experiments.tables import Cell, Table, grouped, mean_std, ordered, pair_name, trials_note, values
-from veclink_bench.experiments.trials import ALL_METHODS, run_trial
+from veclink_bench.experiments.trials import ALL_METHODS, LINKERS, run_trial
 
 TITLE = "Methods × pairs × data"
 CORPORA = ("scifact", "nfcorpus", "papers", "reddit", "stackexchange", "movies")
@@ -59,7 +59,7 @@ def tables(cells: list[Cell]) -> list[Table]:
     ]
 
 
-CONTENDERS = ("self-learning", "self-learning tuned", "self-learning cut", "geh", "geh tuned", "span")
+CONTENDERS = ("self-learning", "self-learning tuned", "self-learning cut", *LINKERS)
 
 
 def lost(cells: list[Cell], *more: str) -> Table:

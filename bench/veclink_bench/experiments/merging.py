@@ -31,13 +31,13 @@ from veclink_bench.experiments.tables import (
     trials_note,
     values,
 )
-from veclink_bench.experiments.trials import Case, draw_case, links_or_seeds
+from veclink_bench.experiments.trials import GEH_METHODS, LINKERS, Case, draw_case, links_or_seeds
 
 TITLE = "Merging"
 CORPORA = ("scifact", "nfcorpus")
 PAIRS = (("minilm", "mpnet"), ("mpnet", "e5"))
 OVERLAPS, ALL_MAPS_AT = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4), 0.3
-LINKS_BY = ("span", "geh", "geh tuned", "true links", "seeds", "random", "union", "ceiling A", "ceiling B")
+LINKS_BY = ("span", *GEH_METHODS, "true links", "seeds", "random", "union", "ceiling A", "ceiling B")
 PAPERS_MAP = "la2m"
 ELSEWHERE = (PAPERS_MAP, "blend")  # the maps at other overlaps: the paper's, and the best
 SEEDS, TRIALS = 30, 3
@@ -85,11 +85,11 @@ def run(setup: Setup, settings: Settings) -> dict[str, Any]:
     pairs = _pairs(setup, settings, case)
     queries = questions.vectors(setup, models[1])
     told: dict[str, Any] = {"maps": {}}
-    if by in ("span", "geh", "geh tuned"):
+    if by in LINKERS:
         found = score(pairs.pairs if isinstance(pairs, Links) else pairs, case.cut.truth)
         told["of_links"] = {"count": len(pairs), **{name: 100 * share for name, share in asdict(found).items()}}
         told["estimated"] = {}
-    every_map = settings["overlap"] == ALL_MAPS_AT and by in ("span", "geh", "geh tuned", "true links")
+    every_map = settings["overlap"] == ALL_MAPS_AT and by in (*LINKERS, "true links")
     for kind in ("none",) if by == "union" else KINDS if every_map else ELSEWHERE:
         translator = None
         if kind != "none":
@@ -214,7 +214,7 @@ def _curves(cells: list[Cell]) -> list[tuple[str, str]]:
     """The (links by, map) of the curves, as far as they were measured."""
     present = ordered(_cut(cells), "links_by")
     wanted = [(by, kind) for by in ("span", "true links") for kind in ELSEWHERE]
-    wanted += [(by, PAPERS_MAP) for by in ("geh", "geh tuned", "seeds", "random")] + [("union", "none")]
+    wanted += [(by, PAPERS_MAP) for by in (*GEH_METHODS, "seeds", "random")] + [("union", "none")]
     return [(by, kind) for by, kind in wanted if by in present]
 
 
@@ -230,7 +230,7 @@ def _cut(cells: list[Cell]) -> list[Cell]:
 def _pairs(setup: Setup, settings: Settings, case: Case) -> Links | np.ndarray:
     """Links or pairs by which the collections are merged; where a linker finds fewer than it was given, the seeds."""
     by, seeds = settings["links_by"], case.start["seeds"]
-    if by in ("span", "geh", "geh tuned"):
+    if by in LINKERS:
         return links_or_seeds(setup, settings, case)
     if by == "random":
         rng = np.random.default_rng([settings["state"], 1])

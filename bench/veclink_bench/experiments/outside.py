@@ -9,12 +9,12 @@ import numpy as np
 from veclink_bench.experiments.figures import heat, new_figure
 from veclink_bench.experiments.setup import Settings, Setup
 from veclink_bench.experiments.tables import Cell, Table, grouped, mean_std, ordered, trials_note, values
-from veclink_bench.experiments.trials import run_trial
+from veclink_bench.experiments.trials import LINKERS, run_trial
 
 TITLE = "Out-of-domain anchors: target × source"
 CORPORA = ("scifact", "nfcorpus", "papers", "reddit", "stackexchange")
 MODELS = ("minilm", "mpnet")
-METHODS = ("self-learning tuned", "geh", "geh tuned", "span")
+METHODS = ("self-learning tuned", *LINKERS)
 ANCHORS, TRIALS = (30, 15), 3
 
 

@@ -10,14 +10,14 @@ from typing import Any
 from veclink_bench.experiments.figures import colour, curve, new_figure
 from veclink_bench.experiments.setup import Settings, Setup
 from veclink_bench.experiments.tables import Cell, Table, grouped, mean_std, ordered, trials_note, values
-from veclink_bench.experiments.trials import run_trial
+from veclink_bench.experiments.trials import LINKERS, run_trial
 
 TITLE = "Scalability"
 JOINED = "papers+scifact+nfcorpus+reddit+stackexchange"
 MODELS = ("minilm", "mpnet")
 SIZES = (1000, 2000, 4000, 8000, 17_878)
 TITLES = (50_000, 200_000, 1_800_000)
-METHODS = ("self-learning tuned", "geh", "geh tuned", "span")
+METHODS = ("self-learning tuned", *LINKERS)
 MOST_FOR_GEH = 20_000  # rows; above, the paper's global path takes hours
 TRIALS = 3
 SECONDS_SHOWN = (2, 5, 10, 20, 50)  # on the figure's axis

@@ -17,19 +17,19 @@ from veclink_bench.experiments.tables import (
     trials_of,
     values,
 )
-from veclink_bench.experiments.trials import run_trial
+from veclink_bench.experiments.trials import LINKERS, run_trial
 from veclink_bench.versions import one_version
 
 TITLE = "Choice of the seeds"
 WAYS = ("nearest", "uniform", "fps", "kmeans")
-METHODS = ("self-learning tuned", "geh", "geh tuned", "span")
+METHODS = ("self-learning tuned", *LINKERS)
 PAIRS = (("nfcorpus", "minilm", "mpnet"), ("nfcorpus", "mpnet", "e5"))
 TRIALS = 3
 # The paper's 45 configurations: corpora × overlaps × seeds.
 CORPORA = ("scifact", "nfcorpus", "papers", "reddit", "stackexchange")
 OVERLAPS, SEEDS = (0.15, 0.2, 0.3), (15, 20, 30)
 CORNERS = [(overlap, seeds) for overlap in (0.15, 0.3) for seeds in (15, 30)]
-SWEPT = ("geh tuned", "span")
+SWEPT = ("geh tuned", "geh local tuned", "span")
 SWEPT_MODELS = ("minilm", "mpnet")
 
 

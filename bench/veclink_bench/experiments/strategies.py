@@ -20,7 +20,7 @@ GEH = {
     for choice in ("fps", "random")
     for encoding in ("kernel", "raw")
 }
-TUNED = "geh tuned"
+TUNED = ("geh tuned", "geh local", "geh local tuned")
 SPAN: dict[str, dict[str, Any]] = {
     "span kernel": {"signature": "kernel", "fallbacks": False},
     "span": {"fallbacks": False},
@@ -34,7 +34,7 @@ def cells(setup: Setup) -> list[Settings]:
         {"pair": setup.one_pair(PAIR), "overlap": overlap, "seeds": 15, "method": method, "state": state}
         for state in setup.states(TRIALS)
         for overlap in overlaps
-        for method in setup.using((*GEH, TUNED, *SPAN))
+        for method in setup.using((*GEH, *TUNED, *SPAN))
     ]
 
 
@@ -43,7 +43,7 @@ def run(setup: Setup, settings: Settings) -> dict[str, Any]:
     name = settings["method"]
     if name in GEH:
         return run_trial(setup, settings | {"method": "geh", "options": GEH[name]})
-    if name == TUNED:
+    if name in TUNED:
         return run_trial(setup, settings)
     return run_trial(setup, settings | {"method": "span", "options": SPAN[name]})
 
@@ -68,8 +68,8 @@ def draw(cells: list[Cell]) -> Any:
 
 
 def _shade(method: str) -> str:
-    if method == TUNED:
-        return colour(TUNED)
+    if method in TUNED:
+        return colour(method)
     if "span" in method:
         return colour("span")
     return colour("geh" if "fps" in method else "random")

@@ -17,7 +17,15 @@ from veclink_bench.splits import Split, draw_anchors, draw_seeds, split
 # GEH's best settings. Chosen on the first 2,000 rows of papers (minilm–mpnet at α = 0.15, mpnet–e5 at 0.3) and nfcorpus
 # (minilm–e5 at 0.3), two trials each (`veclink bench tuning`).
 GEH_TUNED: dict[str, Any] = {"own_votes": False, "centred": True, "view_choice": "random"}
-ALL_METHODS = (*BASELINES, "geh", "geh tuned", "span")
+# GEH as a rival: to the letter, tuned, and by its local path, as it is and with out-of-bag votes and centring.
+GEH_METHODS: dict[str, dict[str, Any]] = {
+    "geh": {},
+    "geh tuned": GEH_TUNED,
+    "geh local": {"path": "local"},
+    "geh local tuned": {"path": "local", "own_votes": False, "centred": True},
+}
+LINKERS = (*GEH_METHODS, "span")
+ALL_METHODS = (*BASELINES, *LINKERS)
 QUICK_ITERATIONS = 25
 
 
@@ -54,8 +62,8 @@ def links_of(setup: Setup, settings: Settings, case: Case) -> Links:
     """The links of a case by the method of a cell, with its `options`."""
     method, options = settings["method"], dict(settings.get("options", {}))
     told: dict[str, Any] = {"device": setup.device, "random_state": settings["state"], **case.start}
-    if method == "geh tuned":
-        method, options = "geh", GEH_TUNED | options
+    if method in GEH_METHODS:
+        method, options = "geh", GEH_METHODS[method] | options
     if method in METHODS:
         if method == "geh" and not setup.full:
             options = {"max_iterations": QUICK_ITERATIONS} | options

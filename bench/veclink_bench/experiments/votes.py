@@ -92,7 +92,8 @@ def _votes_of_geh(setup: Setup, settings: Settings, case: Case) -> tuple[np.ndar
     )
     while not growing.finished:
         growing.advance(rng)
-    return growing.votes.pairs(), growing.votes.counts / growing.result().views
+    pairs = growing.votes.pairs()
+    return pairs, growing.votes.counts / np.maximum(growing._chances(pairs), 1)
 
 
 def _votes_of_span(setup: Setup, settings: Settings, case: Case) -> tuple[np.ndarray, np.ndarray]:
