@@ -66,9 +66,8 @@ class Votes:
         known = self._are_at(spot, keys)
         counts = np.zeros(len(keys), np.int64)
         scores = np.full(len(keys), np.nan)
-        place = spot[known]
-        counts[known] = self.counts[place]
-        scores[known] = self.mean_scores()[place]
+        counts[known] = self.counts[spot[known]]
+        scores[known] = self.mean_scores()[spot[known]]
         return counts, scores
 
     def _make_room(self, keys: np.ndarray) -> None:

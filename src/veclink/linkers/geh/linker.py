@@ -160,9 +160,8 @@ class Growing:
         if len(coverage) >= self.most or (coverage and coverage[-1] == 0.0):
             return True
         change, iterations = STEADY
-        last = np.abs(np.diff(coverage))[-iterations:]
-        enough = len(coverage) > BURN_IN and len(last) == iterations
-        return enough and bool((last < change).all())
+        moved = np.abs(np.diff(coverage))[-iterations:]
+        return len(coverage) > max(BURN_IN, iterations) and bool((moved < change).all())
 
     def advance(self, rng: np.random.Generator) -> None:
         """Draw views of the links, count their votes, and promote."""
@@ -179,20 +178,18 @@ class Growing:
                 waiting = []
         self._count(waiting, now.times)
         self.pool, self.confidence = self._promoted()
-        coverage = sum(int(each.sum()) for each in seen) / max(self.sizes)
+        coverage = sum(map(np.count_nonzero, seen)) / max(self.sizes)
         self.history.append(Iteration(now.views, now.anchors, len(self.seeds) + len(self.pool), coverage))
 
     def pack(self) -> Packed:
         """What has to be kept to go on later."""
         held = {f"held_{name}": value for name, value in self.held.state().items()}
-        looked = {"looked_a": self.looked[0], "looked_b": self.looked[1]}
         # Neighbours too: searched in another company, two that are equally near could change places.
         near = {
-            f"{name}_{side}": value
-            for side, each in enumerate(self.path.near)
-            for name, value in (("place", each.place), ("kept", each.kept))
+            f"{name}_{i}": getattr(each, name) for i, each in enumerate(self.path.near) for name in ("place", "kept")
         }
-        return {**self.votes.state(), **held, **looked, "pool": self.pool, **near}, self.history
+        looked = np.concatenate(self.looked)
+        return {**self.votes.state(), **held, "looked": looked, "pool": self.pool, **near}, self.history
 
     def unpack(self, packed: Packed) -> None:
         """Go on from what was kept."""
@@ -201,7 +198,7 @@ class Growing:
         self.held.restore({name: arrays[f"held_{name}"] for name in self.held.state()})
         for side, near in enumerate(self.path.near):
             near.place, near.kept = arrays[f"place_{side}"], arrays[f"kept_{side}"]
-        self.looked = [arrays["looked_a"], arrays["looked_b"]]
+        self.looked = np.split(arrays["looked"], self.sizes[:1])
         self.pool = arrays["pool"]
         self.history = [Iteration(*each) for each in iterations]
 
@@ -215,8 +212,7 @@ class Growing:
         pairs = np.concatenate([self.seeds, self.pool])
         votes, score = self.votes.of(pairs)
         chances = self._chances(pairs)
-        confidence = posterior(votes, chances)
-        return Growth(pairs, confidence, votes, chances, score, len(self.seeds), tuple(self.history))
+        return Growth(pairs, posterior(votes, chances), votes, chances, score, len(self.seeds), tuple(self.history))
 
     def _without_own(self, proposal: Proposal, times: int) -> Proposal:
         """A proposal without the pairs that its view holds as anchors, which are noted down."""
@@ -232,9 +228,8 @@ class Growing:
 
     def _chances(self, pairs: np.ndarray) -> np.ndarray:
         """The views that had a vote on each pair: that looked at either of its rows, at most, and did not hold it."""
-        looked_a, looked_b = (looked[rows] for looked, rows in zip(self.looked, pairs.T, strict=True))
-        held, _ = self.held.of(pairs)
-        return np.minimum(looked_a, looked_b) - held
+        looked = (looked[rows] for looked, rows in zip(self.looked, pairs.T, strict=True))
+        return np.minimum(*looked) - self.held.of(pairs)[0]
 
     def _promoted(self) -> tuple[np.ndarray, np.ndarray]:
         """The links beyond the seeds, best first, and their confidence: above Otsu's threshold, one partner each."""
