@@ -66,12 +66,12 @@ def required(trials: Trials) -> list[Row]:
 
 def f1(trials: Trials) -> float:
     """The mean true F1."""
-    return _mean(each["true"]["f1"] for each in trials)
+    return mean(each["true"]["f1"] for each in trials)
 
 
 def recall_at_95(trials: Trials) -> float:
     """The mean recall of what `at(0.95)` keeps."""
-    return _mean(each["at"]["0.95"]["recall"] for each in trials)
+    return mean(each["at"]["0.95"]["recall"] for each in trials)
 
 
 def _least(what: str, trials: Trials, measure: Callable[[Trials], float], least: float) -> Row:
@@ -84,7 +84,7 @@ def _precision_at_95(trials: Trials) -> Row:
     asked = [each for each in trials if each["shared"] >= MIN_SHARED * min(each["n_a"], each["n_b"])]
     asked = [each for each in asked if each["at"]["0.95"]["links"]]
     cells = _by(asked, "cell").values()
-    precision = np.array([_mean(each["at"]["0.95"]["precision"] for each in cell) for cell in cells])
+    precision = np.array([mean(each["at"]["0.95"]["precision"] for each in cell) for cell in cells])
     if not len(precision):
         return Row("", "", "", False, 0)
     reached = 100 * float(np.mean(precision >= 94))
@@ -104,7 +104,7 @@ def _estimates(trials: Trials) -> Row:
     linked = [each for each in trials if each["links"] and each["shared"]]
     if not linked:
         return Row("", "", "", False, 0)
-    means = {kind: _mean(map(_error, of_kind)) for kind, of_kind in _by(linked, "kind").items()}
+    means = {kind: mean(map(_error, of_kind)) for kind, of_kind in _by(linked, "kind").items()}
     kind = max(means, key=lambda each: abs(means[each]))
     worst = max(linked, key=lambda each: abs(_error(each)))
     within = sum(abs(_error(each)) <= 0.08 for each in linked)
@@ -193,7 +193,7 @@ def _by(trials: Iterable[Trial], key: str) -> dict[str, Trials]:
     return groups
 
 
-def _mean(values: Iterable[float]) -> float:
+def mean(values: Iterable[float]) -> float:
     """In percent; 0 of nothing."""
     listed = list(values)
     return 100 * float(np.mean(listed)) if listed else 0.0

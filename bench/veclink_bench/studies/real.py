@@ -14,7 +14,7 @@ import hashlib
 import json
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +32,14 @@ WANTED_PRECISIONS = (0.9, 0.95, 0.99)
 Line = dict[str, Any]
 
 
-def trial(case: Case, corpora: Corpora) -> dict[str, Any]:
+def trial(case: Case, corpora: Corpora, **options: Any) -> Line:
     """One trial: what the links say, what is true of them, and the seconds of one core that it took."""
     problem = case.problem(corpora)
     began = time.process_time()
-    links = link(problem.a, problem.b, seeds=problem.seeds, device="cpu", random_state=case.trial)
+    links = link(problem.a, problem.b, seeds=problem.seeds, device="cpu", random_state=case.trial, **options)
     seconds = time.process_time() - began
-    return {"seconds": round(seconds, 2), **measured(problem, links)}
+    head = {"case": case.name, "kind": case.kind, "label": case.label, "version": code_version()}
+    return head | {"seconds": round(seconds, 2), **measured(problem, links)}
 
 
 def measured(problem: Problem, links: Links) -> dict[str, Any]:
@@ -51,6 +52,7 @@ def measured(problem: Problem, links: Links) -> dict[str, Any]:
         "verdict": summary.verdict,
         "links": len(links),
         "start": links.trace.get("started_from"),
+        "starts": [name for name, _ in links.trace.get("starts", [])],
         "copies": list(summary.copies),
         "estimated": {"precision": summary.precision, "recall": summary.recall, "overlap": summary.overlap},
         "ranges": {
@@ -84,31 +86,24 @@ def main() -> None:
         print(required_table(trials) if options.required else kinds_table(trials))
         return
     path = RESULTS / f"real-{options.half}.{options.part.replace('/', '-of-')}.jsonl"
-    wanted = cases(options.half, trials=options.trials, seeds=tuple(options.seeds))
-    measure_cases(options, path, wanted, trial)
-
-
-def measure_cases(
-    options: Namespace,
-    path: Path,
-    wanted: Iterable[Case],
-    measure: Callable[[Case, Corpora], Line],
-) -> None:
-    """Measure those of the wanted cases that the options ask for, and append a line for each to a file.
-
-    What this version of the code has measured is not measured again.
-    """
-    part, parts = (int(number) for number in options.part.split("/"))
-    version = code_version()
-    known = {line["case"] for line in read_lines(path) if line["version"] == version}
+    known = {line["case"] for line in read_lines(path) if line["version"] == code_version()}
     corpora = Corpora(options.data)
-    asked_for = [case for case in wanted if options.only in case.name]
-    for case in asked_for[part - 1 :: parts]:
+    asked_for = cases(options.half, trials=options.trials, seeds=tuple(options.seeds))
+    for case in part_of([case for case in asked_for if options.only in case.name], options.part):
         if case.name not in known:
-            head = {"case": case.name, "kind": case.kind, "label": case.label, "version": version}
-            line = head | measure(case, corpora)
-            with path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
+            add_line(path, trial(case, corpora))
+
+
+def part_of(jobs: list[Any], part: str) -> list[Any]:
+    """The jobs of one of several processes: of "3/16" the third, and every sixteenth after it."""
+    number, parts = (int(each) for each in part.split("/"))
+    return jobs[number - 1 :: parts]
+
+
+def add_line(path: Path, line: Line) -> None:
+    """Append a line to a file of JSON lines."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
 
 
 def kept_trials(half: str, results: Path = RESULTS) -> list[Line]:
@@ -122,6 +117,7 @@ def last_of_each(*paths: Path) -> list[Line]:
     return list(last.values())
 
 
+@cache
 def code_version() -> str:
     """The version of veclink and a fingerprint of its source."""
     digest = hashlib.sha256()
@@ -142,19 +138,18 @@ def read_lines(path: Path) -> list[Line]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def cases_parser(doc: str | None) -> ArgumentParser:
-    """A parser for a study of these cases, with what `measure_cases` asks of its options."""
-    arguments = parser(doc, data=True)
+def _options() -> Namespace:
+    arguments = parser(__doc__, data=True)
     arguments.add_argument("--half", choices=("choose", "report"), default="report")
+    add_case_options(arguments)
+    arguments.add_argument("--required", action=PrintKeptResults)
+    return arguments.parse_args()
+
+
+def add_case_options(arguments: ArgumentParser) -> None:
+    """Which cases are measured, in how many trials and from how many seeds, and whether the results are printed."""
     arguments.add_argument("--trials", type=int, default=5)
+    arguments.add_argument("--seeds", type=int, nargs="+", default=[15])
     arguments.add_argument("--part", default="1/1")
     arguments.add_argument("--only", default="")
     arguments.add_argument("--table", action=PrintKeptResults)
-    return arguments
-
-
-def _options() -> Namespace:
-    arguments = cases_parser(__doc__)
-    arguments.add_argument("--seeds", type=int, nargs="+", default=[15])
-    arguments.add_argument("--required", action=PrintKeptResults)
-    return arguments.parse_args()
