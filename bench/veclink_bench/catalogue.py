@@ -21,6 +21,10 @@ class Entry:
 STUDIES = {
     "real": Entry("studies.real", "collections as users have them: unequal, with copies, with little in common"),
     "ablate": Entry("studies.ablate", "the same without one part of span linking at a time: what each is worth"),
+    "catalogues": Entry(
+        "studies.catalogues",
+        "two shops, two bibliographies: other texts of the same objects, from few pairs to many",
+    ),
     "mutants": Entry("mutants", "small faults put into `confidence` one at a time: do the tests notice"),
 }
 SPEED = {

@@ -19,7 +19,6 @@ EXPERIMENTS = {
     "tuning": "GEH's best settings: chosen on some pairs, reported on others",
     "strategies": "view strategy × encoding over the overlap",
     "outside": "anchors from another corpus: target × source",
-    "catalogues": "two shops, two bibliographies: other texts of the same objects, from few pairs to many",
     "seeding": "how the seeds were chosen",
     "sensitivity": "GEH's c, ρ0 and k; span's λ, views and k",
     "scalability": "time and quality by number of rows",
