@@ -15,7 +15,7 @@ from veclink import Links
 from veclink.confidence.explanations import in_words
 from veclink.errors import InputError
 from veclink.report import save_report
-from veclink.review.shown import why
+from veclink.review import why
 
 FIXTURE = Path(__file__).parents[1] / "fixtures/links-0.1.csv"
 GONE = object()

@@ -122,7 +122,7 @@ def journal(folder: Path, rng: Random) -> str:
 
 def payload(folder: Path, rng: Random) -> str:
     """Payload in a file of its own."""
-    from veclink.review import shown
+    from veclink.review import side
     from veclink.stores.payloads import with_payload
 
     def read() -> None:
@@ -130,7 +130,7 @@ def payload(folder: Path, rng: Random) -> str:
         path = folder / rng.choice(("payload.csv", "payload.jsonl", "payload.parquet"))
         found = with_payload(left, path)
         for row in range(3):
-            shown.side(found, row)
+            side(found, row)
 
     return refused_or(read)
 

@@ -17,7 +17,7 @@ import pytest
 from veclink.data.collection import Collection
 from veclink.data.pairs import resolve_pairs
 from veclink.errors import InputError, UnusedIdsWarning
-from veclink.review.shown import side
+from veclink.review import side
 from veclink.stores.opening import open_collection
 from veclink.stores.payloads import with_payload
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +14,10 @@ from veclink.data.links import Links
 from veclink.data.summary import judged_anew, with_ranges, with_shares
 from veclink.errors import InputError, VeclinkError, named, without_secrets
 from veclink.linkers.linking import link
-from veclink.linkers.options import options_of
+from veclink.linkers.options import OPTIONS, SpanOptions
 from veclink.progress import Progress
 from veclink.review import Review
 from veclink.review.journal import Pair
-
-LARGEST = 1_000_000  # a number that a links file may ask for: more would only keep the machine busy
 
 
 @dataclass(frozen=True)
@@ -48,8 +44,6 @@ class LinkAgain:
         self._review, self._output, self._options = review, output, options
         self._stop = threading.Event()
         self.status = Status()  # replaced as a whole, so that it can be read from any thread
-        self._thread: threading.Thread | None = None
-        self._found: Links | None = None
 
     def start(self) -> None:
         """Begin a run, unless one is under way or there is nothing to begin with."""
@@ -59,26 +53,19 @@ class LinkAgain:
         if self.status.phase == "running":
             raise InputError("Linking is under way already; wait for it, or stop it.")
         self._stop.clear()
-        self._found = None
         self.status = Status("running", stage="reading")
-        self._thread = threading.Thread(target=self._run, args=(seeds, left_out), daemon=True)
-        self._thread.start()
+        self.thread = threading.Thread(target=self._run, args=(seeds, left_out), daemon=True)
+        self.thread.start()
 
     def stop(self) -> None:
         """Ask a run to end; it does so at its next step."""
         self._stop.set()
 
-    def wait(self) -> None:
-        """Return when no run is under way."""
-        if self._thread is not None:
-            self._thread.join()
-
     def take(self) -> None:
         """Review the links that the last run found."""
-        if self._found is None:
+        if self.status.phase != "done":
             raise InputError("There are no new links to review; link again first.")
         self._review.use(self._found, self._output.name)
-        self._found = None
         self.status = Status()
 
     def _run(self, seeds: list[Pair], left_out: int) -> None:
@@ -89,7 +76,10 @@ class LinkAgain:
                 raise _Stopped
             self.status = Status("running", now.stage, now.step, now.links, time.monotonic() - began)
 
-        options, ignored = recalled(old.summary.method, old.options)
+        # A links file comes from anywhere. It may say how the method works, and nothing else: where a run connects to,
+        # what it writes, and what it runs on is the user's to say.
+        known = {"random_state", *(each.name for each in fields(OPTIONS.get(old.summary.method, SpanOptions)))}
+        options = {name: value for name, value in old.options.items() if name in known}
         end = Status("failed", message="Linking broke off; the terminal says more.")  # a bug, whose traceback is there
         try:
             found = link(
@@ -102,9 +92,11 @@ class LinkAgain:
             )
             kept = without(found, self._review.journal.rejected())
             kept.save(self._output)
-            told = _compared(old, kept, len(seeds), left_out, len(found) - len(kept), self._output)
+            told = _compared(old, kept, len(seeds), left_out, len(found) - len(kept))
+            if ignored := [name for name in old.options if name not in known and name != "approximate"]:  # of 0.1, gone
+                told += f" The links file names {named(ignored)}, which no links file decides; ignored."
             self._found = kept
-            end = Status("done", links=len(kept), message=f"{told} {ignored}".strip())
+            end = Status("done", links=len(kept), message=f"{told} Written to {self._output.name}.")
         except _Stopped:
             end = Status("stopped", message="Stopped; nothing was written.")
         except (VeclinkError, OSError, MemoryError) as error:
@@ -124,39 +116,7 @@ def without(links: Links, pairs: list[Pair]) -> Links:
     return links.some(kept, replace(summary, n_links=len(probability), agreement=None), considered=None)
 
 
-def recalled(method: str, options: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """The options of a links file that a new run may take from it, and a sentence on those that it does not.
-
-    A links file comes from anywhere. It may say how the method works, and nothing else: where a run connects to, what
-    it writes, and what it runs on is the user's to say.
-    """
-    kept = {}
-    for name, value in options.items():
-        if name == "random_state":
-            may = type(value) is int and 0 <= value < 2**63
-        else:
-            may = _modest(value) and _is_option(method, {name: value})
-        if may:
-            kept[name] = value
-    ignored = [name for name in options if name not in kept and name != "approximate"]  # of 0.1, gone
-    said = f"The links file names {named(ignored)}, which no links file decides or whose value cannot be; ignored."
-    return kept, said if ignored else ""
-
-
-def _is_option(method: str, option: dict[str, Any]) -> bool:
-    with suppress(InputError, KeyError):
-        return bool(options_of(method, None, option))
-    return False
-
-
-def _modest(value: Any) -> bool:
-    """Whether every number in a value is small enough."""
-    if isinstance(value, Mapping):
-        return all(map(_modest, value.values()))
-    return not isinstance(value, (int, float)) or abs(value) <= LARGEST
-
-
-def _compared(old: Links, new: Links, seeds: int, left_out: int, vetoed: int, output: Path) -> str:
+def _compared(old: Links, new: Links, seeds: int, left_out: int, vetoed: int) -> str:
     before, after = set(map(tuple, old.pairs.tolist())), set(map(tuple, new.pairs.tolist()))
     told = (
         f"{len(new):,} links from {seeds:,} seeds ({new.summary.verdict}): {len(after & before):,} as before, "
@@ -166,4 +126,4 @@ def _compared(old: Links, new: Links, seeds: int, left_out: int, vetoed: int, ou
         told += f" {vetoed:,} that you had rejected came up again and were left out."
     if left_out:
         told += f" {left_out:,} accepted pairs contradict one another and were not used."
-    return f"{told} Written to {output.name}."
+    return told

@@ -8,13 +8,13 @@ are answered, r of them rightly linked. The share of right ones among the other 
 
 before any answer it is what the linker thinks, with the weight of two answers; each answer moves it. The right ones
 among the rest are Binomial(N − n, θ). The precision is the sum of the answered and the expected right ones over all
-bands, divided by the links; the interval is from DRAWS draws of θ and of the binomials. Skipped links are not answered.
+bands, divided by the links; the interval is from 4,000 draws of θ and of the binomials. Skipped links are not answered.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,15 +23,9 @@ from veclink.data.links import Links
 EDGES = (0.0, 0.1, 0.3, 0.7, 0.9, 0.97, 1.0)
 LABELS = (*(f"{low:g} – {high:g}" for low, high in pairwise(EDGES)), "given")
 DOUBTFUL = (*(low < 0.9 and high > 0.1 for low, high in pairwise(EDGES)), False)
-ORDERS = ("doubtful", "even")
-WEIGHT = 2.0  # answers that the linker's own probability counts for, in each band
-LEAST_DOUBT = 0.005  # no band is certain before anyone looked
-DRAWS = 4000
-LEVEL = 0.95
 
 
-@dataclass(frozen=True)
-class BandCount:
+class BandCount(NamedTuple):
     """One band: its links, their mean probability, and how many were answered right and wrong."""
 
     links: int
@@ -40,39 +34,40 @@ class BandCount:
     wrong: int
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """Precision of all links, and the interval that holds it with probability LEVEL."""
+class Estimate(NamedTuple):
+    """Precision of all links, and the interval that holds it with a probability of 95 %."""
 
     precision: float
     low: float
     high: float
-    answered: int
 
 
 def banded(links: Links, *, random_state: int = 0) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """The band (n,) of each link, by probability, or that of the given ones; and the links in each of the ORDERS.
+    """The band (n,) of each link, by probability, or that of the given ones; and the links in each order.
 
-    In the order "doubtful" the uncertain bands come first, the given pairs last.
+    In the order "doubtful" the uncertain bands come first, the given pairs last; "even" is at random.
     """
     edges = np.array(EDGES)
     of = np.clip(np.searchsorted(edges, links.probability, side="right") - 1, 0, len(edges) - 2)
-    given = links.evidence.get("given")
-    if given is not None:
-        of = np.where(given.astype(bool), len(edges) - 1, of)
-    distance = np.abs((edges[:-1] + edges[1:]) / 2 - 0.5)
-    rank = np.append(np.argsort(np.argsort(distance, kind="stable"), kind="stable"), len(distance))
+    given = links.evidence.get("given", np.zeros(len(links)))
+    of = np.where(given.astype(bool), len(edges) - 1, of)
+    distance = np.append(np.abs((edges[:-1] + edges[1:]) / 2 - 0.5), 1)
+    rank = np.argsort(np.argsort(distance, kind="stable"), kind="stable")
     shuffled = np.random.default_rng(random_state).permutation(len(links))
     return of, {"doubtful": shuffled[np.argsort(rank[of[shuffled]], kind="stable")], "even": shuffled}
 
 
 def count_bands(of: np.ndarray, probability: np.ndarray, right: np.ndarray, wrong: np.ndarray) -> list[BandCount]:
     """The counts of all bands; right, wrong: (links,) bool, both False where a link has no answer."""
-    n = len(LABELS)
-    links = np.bincount(of, minlength=n)
-    means = np.bincount(of, weights=probability, minlength=n) / np.maximum(links, 1)
-    answered = np.bincount(of[right], minlength=n), np.bincount(of[wrong], minlength=n)
-    return [BandCount(*each) for each in zip(*(column.tolist() for column in (links, means, *answered)), strict=True)]
+    return [
+        BandCount(
+            links=int(here.sum()),
+            mean=float(probability[here].sum() / max(here.sum(), 1)),
+            right=int(right[here].sum()),
+            wrong=int(wrong[here].sum()),
+        )
+        for here in (of == band for band in range(len(LABELS)))
+    ]
 
 
 def estimate(bands: list[BandCount]) -> Estimate | None:
@@ -81,13 +76,12 @@ def estimate(bands: list[BandCount]) -> Estimate | None:
     if not total:
         return None
     rng = np.random.default_rng(0)
-    expected, drawn = 0.0, np.zeros(DRAWS)
+    expected, drawn = 0.0, np.zeros(4000)
     for band in bands:
         rest = band.links - band.right - band.wrong
-        mean = min(max(band.mean, LEAST_DOUBT), 1 - LEAST_DOUBT)
-        for_it, against = WEIGHT * mean + band.right, WEIGHT * (1 - mean) + band.wrong
+        mean = min(max(band.mean, 0.005), 0.995)  # no band is certain before anyone looked
+        for_it, against = 2 * mean + band.right, 2 * (1 - mean) + band.wrong
         expected += band.right + rest * for_it / (for_it + against)
-        drawn += band.right + rng.binomial(rest, rng.beta(for_it, against, DRAWS))
-    low, high = np.quantile(drawn / total, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    answered = sum(band.right + band.wrong for band in bands)
-    return Estimate(expected / total, float(low), float(high), answered)
+        drawn += band.right + rng.binomial(rest, rng.beta(for_it, against, len(drawn)))
+    low, high = np.quantile(drawn / total, [0.025, 0.975])
+    return Estimate(expected / total, float(low), float(high))

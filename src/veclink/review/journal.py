@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 from veclink.data.collection import Collection
 from veclink.errors import InputError, OutputError
 from veclink.files.atomic import flush
+from veclink.stores.engines.clients import NAMES_A_FILE
 
 ANSWERS = ("accept", "reject", "skip")
 TABLES = [
     "CREATE TABLE collections (n_a INTEGER, n_b INTEGER)",
     "CREATE TABLE answers (n INTEGER PRIMARY KEY, at TEXT, answer TEXT, a, b, instead_a, instead_b)",
 ]
-NAMES_A_FILE = bytes.fromhex("d9d505f920a163d7")  # how a rollback journal ends that names another: SQLite removes that
 NO_JOURNAL = "{} is not a journal of a review; name another with --journal."
 
 Pair = tuple[int, int]
@@ -54,7 +54,7 @@ class Journal:
             if unfinished.exists() and unfinished.read_bytes().endswith(NAMES_A_FILE):
                 raise InputError(NO_JOURNAL.format(self.path))
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
-            self._file = sqlite3.connect(self.path.absolute(), timeout=0, isolation_level=None, check_same_thread=False)
+            self._file = sqlite3.connect(self.path.absolute(), timeout=0, isolation_level=None)
         try:
             with self._told(f"{self.path} cannot be read"):
                 for setting in ("locking_mode=EXCLUSIVE", "synchronous=EXTRA", "trusted_schema=OFF"):
@@ -62,7 +62,7 @@ class Journal:
                 self._file.execute("BEGIN EXCLUSIVE")
                 self._begin()
                 self._file.execute("COMMIT")
-                self._take(sorted(self._file.execute("SELECT * FROM answers")))
+                self._read()
         except BaseException:
             self.close()
             raise
@@ -97,11 +97,9 @@ class Journal:
 
     def add(self, pair: Pair, answer: str, instead: Pair | None = None) -> None:
         """Write an answer to the disk, then let it stand."""
-        if answer not in ANSWERS:
-            raise InputError(f"The answer {answer!r} is unknown; it is one of {', '.join(ANSWERS)}.")
         with self._told("Nothing was saved"):
-            self._insert(datetime.now(UTC).isoformat(timespec="milliseconds"), answer, *self.names(pair),
-                         *((None, None) if instead is None else self.names(instead)))  # fmt: skip
+            others = (None, None) if instead is None else self.names(instead)
+            self._insert(datetime.now(UTC).isoformat(timespec="milliseconds"), answer, *self.names(pair), *others)
         self._given.append(Answer(pair, answer, instead))
 
     def undo(self) -> Pair | None:
@@ -151,13 +149,13 @@ class Journal:
     def _insert(self, *values: Any) -> None:
         self._file.execute(f"INSERT INTO answers VALUES (NULL{', ?' * 6})", values)
 
-    def _take(self, rows: list[Any]) -> None:
+    def _read(self) -> None:
         """Let the answers of the file stand."""
         row_of = [
-            {key: row for row, key in enumerate(range(size) if ids is None or not rows else ids.tolist())}
+            {key: row for row, key in enumerate(range(size) if ids is None else ids.tolist())}
             for ids, size in zip(self._ids, self._sizes, strict=True)
         ]
-        for n, _, answer, *names in rows:
+        for n, _, answer, *names in self._file.execute("SELECT * FROM answers ORDER BY n"):
             a, b, *others = (row_of[i % 2].get(name, -1) for i, name in enumerate(names))
             instead = None if names[2:] == [None, None] else (others[0], others[1])
             if answer not in ANSWERS or min(a, b, *(instead or ())) < 0:

@@ -15,23 +15,24 @@ from typing import Annotated, Any, Literal
 
 import uvicorn
 from fastapi import FastAPI, Form, Query, Request, Response
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 from jinja2 import Environment
 from pydantic import BaseModel
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.datastructures import Headers
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
+from starlette.types import ASGIApp
 
 from veclink.errors import VeclinkError
 from veclink.report import pages
-from veclink.review import Review, shown
+from veclink.review import Review, differing
 from veclink.review.again import LinkAgain
 
 HOST = "127.0.0.1"
-LARGEST_BODY = 10_000
 PAGE = {  # all that can be fetched, by name: nothing the browser says is ever used as a path
-    "": "text/html; charset=utf-8",
-    "review.css": "text/css; charset=utf-8",
-    "htmx.min.js": "text/javascript; charset=utf-8",
-    "review.js": "text/javascript; charset=utf-8",
+    "": "text/html",
+    "review.css": "text/css",
+    "htmx.min.js": "text/javascript",
+    "review.js": "text/javascript",
     "icon.svg": "image/svg+xml",
 }
 HEADERS = {
@@ -68,29 +69,29 @@ InBody = Annotated[Asked, Form()]
 
 
 class Addresses:
-    """What the page can ask for, one method for each address."""
+    """What the page can ask for, one method for each address. All run in one thread, one after the other."""
 
     def __init__(self, review: Review, again: LinkAgain) -> None:
         self._review, self._again, self._pieces = review, again, templates()
 
-    def state(self) -> HTMLResponse:
+    async def state(self) -> HTMLResponse:
         """How linking again stands."""
         return self._stay("run.html")
 
-    def next(self, asked: InAddress) -> HTMLResponse:
+    async def next(self, asked: InAddress) -> HTMLResponse:
         """The next link."""
         return self._move_on(asked)
 
-    def link(self, place: int, asked: InAddress) -> HTMLResponse:
+    async def link(self, place: int, asked: InAddress) -> HTMLResponse:
         """A link by its place."""
         return self._move(asked, self._review.link(place))
 
-    def answer(self, given: Annotated[Given, Form()]) -> HTMLResponse:
+    async def answer(self, given: Annotated[Given, Form()]) -> HTMLResponse:
         """Take an answer, and go on to the next link."""
         self._review.answer((given.a, given.b), given.answer, given.instead)
         return self._move_on(given, "Took the rival instead" if given.instead else SAID[given.answer])
 
-    def undo(self, asked: InBody) -> HTMLResponse:
+    async def undo(self, asked: InBody) -> HTMLResponse:
         """Take the last answer back, and go to its link."""
         place = self._review.undo()
         if place is None:
@@ -99,24 +100,24 @@ class Addresses:
             return self._stay("state.html", "Undone")
         return self._move(asked, self._review.link(place), "Undone")
 
-    def again(self, what: Literal["start", "stop", "take"], asked: InBody) -> HTMLResponse:
+    async def again(self, what: Literal["start", "stop", "take"], asked: InBody) -> HTMLResponse:
         """Link again, stop that, or review what it found."""
-        {"start": self._again.start, "stop": self._again.stop, "take": self._again.take}[what]()
+        getattr(self._again, what)()
         return self._move_on(asked) if what == "take" else self._stay("run.html")
 
-    def export(self, what: Literal["truth", "seeds", "decisions"]) -> Response:
+    async def export(self, what: Literal["truth", "seeds", "decisions"]) -> Response:
         """The answers as CSV."""
         headers = {"Content-Disposition": f'attachment; filename="{what}.csv"'}
-        return Response(self._review.export(what), media_type="text/csv; charset=utf-8", headers=headers)
+        return Response(self._review.export(what), media_type="text/csv", headers=headers)
 
-    def file(self, file: str = "") -> Response:
+    async def file(self, file: str = "") -> Response:
         """A file of the page."""
         if file not in PAGE:
-            return Response("Not found.", status_code=404, media_type="text/plain")
+            return PlainTextResponse("Not found.", 404)
         content = files("veclink.review").joinpath("page", file or "review.html").read_bytes()
         return Response(content, media_type=PAGE[file])
 
-    def refused(self, _: Request, error: Exception) -> HTMLResponse:
+    async def refused(self, _: Request, error: Exception) -> HTMLResponse:
         """What went wrong, as a sentence."""
         return HTMLResponse(self._pieces.from_string("{{ error }}").render(error=error), status_code=400)
 
@@ -138,18 +139,18 @@ def make_app(review: Review, again: LinkAgain) -> FastAPI:
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)  # the docs pages would load from elsewhere
     own = Addresses(review, again)
     app.add_exception_handler(VeclinkError, own.refused)
-    asked: dict[str, Callable[..., Response]] = {
-        "/state": own.state,
-        "/next": own.next,
-        "/link/{place}": own.link,
-        "/export/{what}.csv": own.export,
-        "/{file}": own.file,
-        "/": own.file,
-    }
-    given: dict[str, Callable[..., Response]] = {"/answer": own.answer, "/undo": own.undo, "/again/{what}": own.again}
-    for method, handlers in (("GET", asked), ("POST", given)):
-        for path, handler in handlers.items():
-            app.add_api_route(path, handler, methods=[method], response_model=None)
+    for method, path, handler in (
+        ("GET", "/state", own.state),
+        ("GET", "/next", own.next),
+        ("GET", "/link/{place}", own.link),
+        ("GET", "/export/{what}.csv", own.export),
+        ("GET", "/{file}", own.file),
+        ("GET", "/", own.file),
+        ("POST", "/answer", own.answer),
+        ("POST", "/undo", own.undo),
+        ("POST", "/again/{what}", own.again),
+    ):
+        app.add_api_route(path, handler, methods=[method], response_model=None)
     return app
 
 
@@ -158,74 +159,62 @@ def templates() -> Environment:
     made = pages("veclink.review")
     made.filters.update(
         along=lambda share, low: 100 * (share - low) / (1 - low),
-        differing=shown.differing,
+        differing=differing,
         said=SAID.__getitem__,
         tenth_below=lambda share: min(0.9, math.floor(10 * share) / 10),
     )
     return made
 
 
-class Guard:
+class Guard(BaseHTTPMiddleware):
     """Lets through who has the token and asks for this very server; all others get the same short answer."""
 
     def __init__(self, app: ASGIApp, token: str, port: int) -> None:
-        self._app, self._token = app, token.encode()
-        self._hosts = {f"{HOST}:{port}".encode(), f"localhost:{port}".encode()}
-        self._origins = {b"http://" + host for host in self._hosts} | {b""}
+        super().__init__(app)
+        self._token, self._hosts = token, [f"{HOST}:{port}", f"localhost:{port}"]
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
-        if scope["type"] != "http":  # no websockets here, which is said before one is opened
-            await send({"type": "websocket.close", "code": 1008})  # not allowed
-            return
+    async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
+        """Answer with what a browser may do with the answer, and nothing else."""
+        token, slash, rest = request.scope["path"].lstrip("/").partition("/")
+        status, text = self._refusal(token, request.headers)
+        response: Response
+        if status:
+            response = PlainTextResponse(text, status, {"Connection": "close"})
+        elif not slash:  # relative addresses would lose the token
+            response = RedirectResponse(f"/{token}/")
+        else:
+            request.scope.update(path=f"/{rest}", raw_path=None)
+            response = await call_next(request)
+        response.headers.update(HEADERS)
+        return response
 
-        async def answer(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                own = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
-                message = {**message, "headers": [*message.get("headers", []), *own]}
-            await send(message)
-
-        token, slash, rest = scope["path"].lstrip("/").partition("/")
-        status, text = self._refusal(token, scope["headers"])
-        if not status and slash:
-            await self._app({**scope, "path": "/" + rest, "raw_path": None}, receive, answer)
-            return
-        head = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
-        if not status:  # without the slash, relative addresses would lose the token
-            head.append((b"location", f"/{token}/".encode()))
-        await answer({"type": "http.response.start", "status": status or 307, "headers": head})
-        await answer({"type": "http.response.body", "body": text.encode()})
-
-    def _refusal(self, token: str, headers: list[tuple[bytes, bytes]]) -> tuple[int, str]:
+    def _refusal(self, token: str, headers: Headers) -> tuple[int, str]:
         """Status and reason; 0 where nothing speaks against answering."""
-        hosts, origins, lengths, pieces = (
-            [value for name, value in headers if name == wanted]
-            for wanted in (b"host", b"origin", b"content-length", b"transfer-encoding")
-        )
-        if not secrets.compare_digest(token.encode(), self._token):
+        if not secrets.compare_digest(token.encode(), self._token.encode()):
             return 404, "Open the address that veclink review printed."
-        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+        if [host.lower() for host in headers.getlist("host")] not in [[host] for host in self._hosts]:
             return 421, "Open the address that veclink review printed."
-        if len(origins) > 1 or not set(origins) <= self._origins:
+        if headers.getlist("origin") not in [[], *([f"http://{host}"] for host in self._hosts)]:
             return 403, "Another site may not ask here."
-        if pieces or not all(each.isdigit() and int(each) <= LARGEST_BODY for each in lengths):
+        lengths = headers.getlist("content-length")
+        if "transfer-encoding" in headers or not all(each.isdigit() and int(each) <= 10_000 for each in lengths):
             return 413, "That is more than an answer."
         return 0, ""
 
 
 def serve(review: Review, again: LinkAgain, *, port: int, ready: Callable[[str], None]) -> None:
     """Serve until Ctrl-C; `ready` is told the address once it can be opened. port 0 takes any that is free."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((HOST, port))
-        listener.listen()
+    with socket.create_server((HOST, port)) as listener:
         port = listener.getsockname()[1]
         token = secrets.token_urlsafe(24)
-        guarded = Guard(make_app(review, again), token, port)
         # no access log: its lines would hold the token
-        quiet: dict[str, Any] = {"server_header": False, "proxy_headers": False, "timeout_graceful_shutdown": 2}
-        config = uvicorn.Config(guarded, log_level="warning", access_log=False, **quiet)
+        config = uvicorn.Config(
+            Guard(make_app(review, again), token, port),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=2,
+        )
         ready(f"http://{HOST}:{port}/{token}/")
         uvicorn.Server(config).run(sockets=[listener])
