@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from veclink import sample
-from veclink.backends.cloud_pair import CloudPair
+from veclink.backends import CloudPair
 from veclink.confidence.calibration import Calibrated, _sample, calibrate
 from veclink.confidence.candidates import Candidates, crossfit
 from veclink.confidence.constants import CALIBRATION_VERSION

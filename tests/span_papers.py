@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from veclink import sample
-from veclink.backends.cloud_pair import CloudPair
+from veclink.backends import CloudPair
 from veclink.cli.links import Demo, run_demo
 from veclink.confidence.candidates import Candidates, crossfit
 from veclink.confidence.evidence import neighbourhood_features

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from span_papers import all_papers, linked
-from veclink.backends import cloud_pair
-from veclink.backends.cloud_pair import CloudPair
+from veclink import backends
+from veclink.backends import CloudPair
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.pairs import score
@@ -19,8 +19,8 @@ from veclink.linkers.linking import link
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clouds of more than 500 rows count as large."""
-    monkeypatch.setattr(cloud_pair, "ALL_ASKED", 500)
-    monkeypatch.setattr(cloud_pair, "ASKED", 600)
+    monkeypatch.setattr(backends, "ALL_ASKED", 500)
+    monkeypatch.setattr(backends, "ASKED", 600)
 
 
 @pytest.fixture

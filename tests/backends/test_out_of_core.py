@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from span_papers import more_papers
-from veclink.backends.cloud_pair import CloudPair, placed_clouds
+from veclink.backends import CloudPair, ProjectedRows, placed_clouds
 from veclink.geometry.canonical import joined_projections
 from veclink.geometry.clouds import Cloud, prepare
-from veclink.geometry.rows import ProjectedRows
 from veclink.stores.opening import open_collection
 
 

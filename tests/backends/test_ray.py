@@ -20,8 +20,7 @@ from typer.testing import CliRunner
 
 from small_papers import small_papers
 from span_papers import all_papers
-from veclink.backends import ray_clouds
-from veclink.backends.cloud_pair import CloudPair
+from veclink.backends import CloudPair, ray_clouds
 from veclink.backends.ray_clouds import Cluster, RayCloudPair, Stored, connected
 from veclink.cli.app import app
 from veclink.data.collection import Collection

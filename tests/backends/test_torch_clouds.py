@@ -9,14 +9,13 @@ import pytest
 
 from small_papers import small_papers
 from span_papers import candidates, cloud_pair, pool, some_papers
-from veclink.backends import look_on
-from veclink.backends.cloud_pair import CloudPair
+from veclink.backends import CloudPair, look_on
 from veclink.backends.torch_clouds import DeviceCloud, TorchCloudPair, bytes_held
 from veclink.data.collection import Collection
 from veclink.errors import InputError
 from veclink.geometry.canonical import joined_projections
 from veclink.geometry.clouds import inspected, prepare
-from veclink.geometry.neighbourhoods import nearest_links
+from veclink.geometry.nearest import nearest_links
 from veclink.linkers.linking import link
 
 DEVICE = "torch:cpu"

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from directions import unit_rows
+from veclink.geometry.arrays import ArrayRows
 from veclink.geometry.nearest import largest, largest_values, nearest_rows
-from veclink.geometry.rows import ArrayRows
 
 
 @pytest.mark.parametrize("make", [np.asarray, torch.from_numpy])

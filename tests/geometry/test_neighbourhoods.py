@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from span_papers import cloud_pair, pool, some_papers
-from veclink.geometry.neighbourhoods import local_agreement, own_density
-from veclink.geometry.rows import ArrayRows
+from veclink.geometry.arrays import ArrayRows
+from veclink.geometry.nearest import local_agreement, own_density
 
 
 def test_right_pairs_agree_more_with_their_neighbourhoods_than_wrong_ones() -> None:

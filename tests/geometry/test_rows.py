@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from directions import unit_rows
-from veclink.geometry.rows import ArrayRows, ProjectedRows
+from veclink.backends import ProjectedRows
+from veclink.geometry.arrays import ArrayRows
 
 
 def test_rows_that_are_read_in_blocks_or_singly_are_the_same():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from directions import unit_rows
-from veclink.geometry.rows import ArrayRows
+from veclink.geometry.arrays import ArrayRows
 from veclink.matching import best_partners, searched
 from veclink.matching.rankings import searched as plainly_searched
 

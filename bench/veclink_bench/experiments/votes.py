@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from veclink.backends.cloud_pair import CloudPair
+from veclink.backends import CloudPair
 from veclink.data.collection import Collection
 from veclink.geometry.clouds import prepare
 from veclink.linkers.anchors import anchors_from_pairs, anchors_from_rows

@@ -20,10 +20,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from veclink import __version__, matching
-from veclink.backends.cloud_pair import CloudPair, Projections
+from veclink.backends import PROJECTED_AT_ONCE, CloudPair, ProjectedRows, Projections
 from veclink.errors import InputError, VeclinkError, needed
-from veclink.geometry.arrays import Array, asarray, to_numpy
-from veclink.geometry.rows import PROJECTED_AT_ONCE, ArrayRows, ProjectedRows, Rows, Unfinished, tiles
+from veclink.geometry.arrays import Array, ArrayRows, Rows, Unfinished, asarray, tiles, to_numpy
 from veclink.geometry.signatures import RIDGE, unit_rows
 from veclink.matching import Found, Matches, cpu
 from veclink.matching.rankings import Nearest, Ranks, Wanted, in_tiles, proven, scan

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from veclink.backends.cloud_pair import CloudPair
+from veclink.backends import CloudPair
 from veclink.data.collection import Collection, numbers, scale_is_large, scale_of
-from veclink.geometry.arrays import to_numpy
+from veclink.geometry.arrays import tiles, to_numpy
 from veclink.geometry.canonical import MAX_AXES
 from veclink.geometry.clouds import LONG, NO_DIRECTION, SHORT, Cloud
-from veclink.geometry.rows import tiles
 from veclink.geometry.signatures import unit_rows
 from veclink.matching.torch_backend import DeviceRows, free_memory, torch_device
 from veclink.threads import share

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from veclink.backends.cloud_pair import CloudPair, Projections
+from veclink.backends import CloudPair, Projections
 from veclink.confidence.constants import BEST_LISTED, DIRECTIONS_OF_LARGE, FOLDS, FULL_FOLDS, NO_RIVAL_SCORE
 from veclink.confidence.folds import Folds
 from veclink.geometry.arrays import Sides, asarray, concat

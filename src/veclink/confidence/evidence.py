@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from veclink.backends.cloud_pair import CloudPair
+from veclink.backends import CloudPair
 from veclink.confidence.candidates import Candidates
 from veclink.confidence.constants import NO_RIVAL_SCORE
 from veclink.confidence.features import Neighbourhoods, ScoredPairs, candidate_pairs, worth_measuring

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from veclink.backends.cloud_pair import CloudPair
+from veclink.backends import CloudPair
 from veclink.confidence.candidates import Candidates
 from veclink.confidence.constants import NO_RIVAL_SCORE
 

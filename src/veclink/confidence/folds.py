@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.backends.cloud_pair import CloudPair
+from veclink.backends import CloudPair
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,16 +1,21 @@
-"""The few array functions whose names or results differ between numpy and torch, and arrays of two sides.
+"""The few array functions whose names or results differ between numpy and torch, arrays of two sides, and rows.
 
 Code that is written with these, with operators, and with the methods that both have (`sum(axis=…)`, `mean`, `reshape`)
-runs on either. Torch is never imported here: an array that is no numpy array brings its own.
+runs on either. Torch is never imported here: an array that is no numpy array brings its own. Rows are vectors wherever
+they lie: one protocol, and the way to have it of arrays.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
+
+from veclink.errors import InputError, named
+
+LARGEST = 1e4  # numbers of rows that are of unit length are far below, and their products inside float16 and float32
 
 Array = Any
 """A numpy array or a torch tensor."""
@@ -108,3 +113,88 @@ def along_rows(x: Array, index: Array) -> Array:
 def median(x: Array) -> float:
     """The median of values (n,)."""
     return float(np.median(x) if is_numpy(x) else x.quantile(0.5))
+
+
+class Rows(Protocol):
+    """Vectors that are read when asked for, such as those of a `Cloud`: float32, of numpy or on a torch device."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(rows, dimension)."""
+
+    def block(self, start: int, stop: int) -> Array:
+        """Rows start…stop−1, (stop − start, dimension)."""
+
+    def take(self, rows: np.ndarray) -> Array:
+        """The rows at these positions, (len(rows), dimension), in their order."""
+
+
+RowSource: TypeAlias = np.ndarray | Rows
+
+
+class Unfinished(Protocol):
+    """Where a long pass keeps what it has so far, to go on from there when it was broken off."""
+
+    def load(self) -> dict[str, np.ndarray] | None:
+        """The arrays kept last, if any."""
+
+    def keep(self, done: int, of: int, lists: Callable[[], dict[str, np.ndarray]]) -> None:
+        """Told after every tile of rows; takes the arrays when it wants to keep them."""
+
+
+class ArrayRows:
+    """Rows of an array of any float type, or of other rows, as float32 numpy arrays.
+
+    Parameters
+    ----------
+    source : ndarray of shape (n, d), or Rows
+        A float32 array is held as it is.
+    budget : int
+        Bytes. Other sources are held whole (`array`) if they fit; else they are read again each time.
+    """
+
+    def __init__(self, source: RowSource, budget: int = 0) -> None:
+        self.shape: tuple[int, int] = (int(source.shape[0]), int(source.shape[1]))
+        self.array: np.ndarray | None = None
+        self._source = source
+        if isinstance(source, np.ndarray) and source.dtype == np.float32 and source.flags.c_contiguous:
+            self.array = self._source = np.asarray(source)
+        elif 4 * self.shape[0] * self.shape[1] <= budget:
+            self.array = self._source = self.block(0, self.shape[0])
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def block(self, start: int, stop: int) -> np.ndarray:
+        """Rows start…stop−1, float32 and contiguous."""
+        source = self._source
+        part = source[start:stop] if isinstance(source, np.ndarray) else source.block(start, stop)
+        return np.ascontiguousarray(part, dtype=np.float32)
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """The rows at these positions, float32 (len(rows), d), in their order."""
+        source = self._source
+        part = source[rows] if isinstance(source, np.ndarray) else source.take(rows)
+        return np.ascontiguousarray(part, dtype=np.float32)
+
+
+def tiles(n: int, size: int, first: int = 0) -> Iterator[tuple[int, int]]:
+    """Consecutive (start, stop) of at most `size` of n rows, from row `first` on."""
+    for start in range(first, n, size):
+        yield start, min(start + size, n)
+
+
+def checked(block: Array, first: int, side: str) -> Array:
+    """A block of rows from row `first` on, once it is sure that its cosines are numbers.
+
+    What compiled loops keep follows from comparisons, and none is true of NaN: their lists would stay empty, and what
+    stands in empty lists is no row.
+    """
+    if 0 in block.shape or bool((block.min() > -LARGEST) & (block.max() < LARGEST)):
+        return block
+    sound = (namespace(block).abs(block) < LARGEST).all(axis=1)
+    wrong = first + np.flatnonzero(to_numpy(~sound))
+    raise InputError(
+        f"{side} has numbers that are NaN, infinite or above {LARGEST:,.0f} in row {named(wrong)}; give rows of unit "
+        "length."
+    )

@@ -11,8 +11,7 @@ from veclink.data.no_links import ROWS_TO_JUDGE
 from veclink.data.pairs import lookup
 from veclink.errors import SHOWN, InputError, named, plural
 from veclink.files.memory import forget_pages
-from veclink.geometry.arrays import Array, namespace, to_numpy
-from veclink.geometry.rows import tiles
+from veclink.geometry.arrays import Array, namespace, tiles, to_numpy
 
 LEAST_ROWS = 3
 LEAST_DIMENSION = 2

@@ -11,9 +11,9 @@ from threading import Lock
 
 import numpy as np
 
+from veclink.geometry.arrays import tiles
 from veclink.geometry.clouds import LEAST_ROWS, Cloud
 from veclink.geometry.nearest import EXCLUDED, components
-from veclink.geometry.rows import tiles
 from veclink.threads import share
 
 COPY_GAP = 0.16

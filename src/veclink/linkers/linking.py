@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from veclink.backends import chosen_device
-from veclink.backends.cloud_pair import machines_at
+from veclink.backends import chosen_device, machines_at
 from veclink.data.agreement import MIN_MATCHES, ColumnMatches, match_column, most_matches
 from veclink.data.collection import Collection, fingerprint
 from veclink.data.links import Links

@@ -175,7 +175,7 @@ class GehOptions:
         False: one iteration only.
     path : {"auto", "global", "local"}
         Whether a view looks at all rows (`geh.views`) or at the `neighbours` nearest of each of its anchors
-        (`geh.local_views`, the paper's way above 500,000 rows, which "auto" follows; its views ignore `growth`,
+        (`geh.views.LocalPath`, the paper's way above 500,000 rows, which "auto" follows; its views ignore `growth`,
         `share`, `view_choice`, `view_side`, `schedule` and `views`).
     neighbours : int
         Rows around each anchor that a local view looks at.

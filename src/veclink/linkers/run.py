@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from veclink.backends import look_on
-from veclink.backends.cloud_pair import CloudPair, placed_clouds
+from veclink.backends import CloudPair, look_on, placed_clouds
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.errors import plural

@@ -14,8 +14,7 @@ import numpy as np
 
 from veclink.errors import InputError, needed
 from veclink.files.memory import parse_memory
-from veclink.geometry.arrays import Array
-from veclink.geometry.rows import RowSource, Unfinished
+from veclink.geometry.arrays import Array, RowSource, Unfinished
 from veclink.matching import cpu
 from veclink.matching.rankings import Found, Matches, Ranking, Ranks
 

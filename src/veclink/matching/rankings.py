@@ -19,8 +19,10 @@ import numpy as np
 
 from veclink.geometry.arrays import (
     Array,
+    Rows,
     along_rows,
     asarray,
+    checked,
     concat,
     doubles,
     floats,
@@ -31,10 +33,10 @@ from veclink.geometry.arrays import (
     nonzero,
     order_of,
     running_max,
+    tiles,
     to_numpy,
 )  # fmt: skip
 from veclink.geometry.nearest import largest, largest_values
-from veclink.geometry.rows import Rows, checked, tiles
 from veclink.threads import multiply
 
 _INF = float("inf")

@@ -16,8 +16,7 @@ import numpy as np
 import torch
 
 from veclink.errors import InputError
-from veclink.geometry.arrays import Array, floats
-from veclink.geometry.rows import ArrayRows, RowSource, checked, tiles
+from veclink.geometry.arrays import Array, ArrayRows, RowSource, checked, floats, tiles
 from veclink.matching import rankings
 from veclink.matching.cpu import DEFAULT_MEMORY, TILE_COLUMNS, TILE_ROWS, tile_shape
 from veclink.matching.rankings import Find, Found, Likely, Lists, Matches, Ranks, Wanted, brute_force, proven, scan

@@ -30,8 +30,7 @@ import triton
 import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from veclink.geometry.arrays import to_numpy
-from veclink.geometry.rows import tiles
+from veclink.geometry.arrays import tiles, to_numpy
 from veclink.matching.rankings import Found, Lists, Nearest
 
 Pair = tuple[torch.Tensor, torch.Tensor]

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from veclink.backends import chosen_device
-from veclink.backends.cloud_pair import placed_clouds
+from veclink.backends import chosen_device, placed_clouds
 from veclink.confidence.intervals import Interval, estimate
 from veclink.data.collection import Collection, numbers
 from veclink.data.links import Links

@@ -18,9 +18,9 @@ from veclink.data.tabled import FIRST, Tabled, card
 from veclink.errors import InputError, WrongLinksWarning, needed, plural
 from veclink.files.memory import parse_memory
 from veclink.files.tables import table_ending, write_table
+from veclink.geometry.arrays import ArrayRows
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.geometry.nearest import components
-from veclink.geometry.rows import ArrayRows
 from veclink.matching import cpu
 from veclink.progress import ProgressListener, heard, shows_progress, tell
 from veclink.stores.opening import open_collection

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veclink.backends.cloud_pair import CloudPair, Projections
+from veclink.backends import CloudPair, Projections
 from veclink.confidence.calibration import Model, calibrate
 from veclink.confidence.candidates import Candidates, CrossFit, crossfit, scored_candidates
 from veclink.confidence.evidence import neighbourhood_features
@@ -17,10 +17,9 @@ from veclink.data.pairs import lookup
 from veclink.errors import InputError, plural
 from veclink.files.fingerprints import rows_digest
 from veclink.files.memory import forget_pages
+from veclink.geometry.arrays import tiles
 from veclink.geometry.clouds import NO_DIRECTION, Cloud
-from veclink.geometry.nearest import EXCLUDED, largest_values
-from veclink.geometry.neighbourhoods import DENSITY_NEAREST
-from veclink.geometry.rows import tiles
+from veclink.geometry.nearest import DENSITY_NEAREST, EXCLUDED, largest_values
 from veclink.linkers.span import scoring
 from veclink.linkers.span.constants import MIN_POOL
 from veclink.threads import multiply

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from veclink import __version__
-from veclink.backends.cloud_pair import placed_clouds
+from veclink.backends import placed_clouds
 from veclink.confidence.calibration import Model
 from veclink.confidence.constants import CALIBRATION_VERSION
 from veclink.data.collection import Collection, numbers

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from veclink.backends.cloud_pair import CloudPair
+from veclink.backends import CloudPair
 from veclink.confidence.candidates import Candidates, scored_candidates
 from veclink.confidence.constants import BEST_LISTED, CALIBRATION_VERSION, MUTUAL_SHARE
 from veclink.confidence.evidence import (
@@ -32,12 +32,12 @@ from veclink.data.links_files import row_evidence
 from veclink.data.pairs import lookup
 from veclink.data.summary import Summary, judged_anew, summary_of_first
 from veclink.errors import InputError
+from veclink.geometry.arrays import tiles
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.copies import SAME
 from veclink.geometry.nearest import largest, largest_values
-from veclink.geometry.rows import tiles
 from veclink.geometry.signatures import unit_rows
-from veclink.matching import numba_kernels as kernels
+from veclink.matching.cpu import Kept, cut, keep_by_row
 from veclink.threads import multiply, share
 from veclink.uses.known_rows import BLOCK, Account, Knowledge, KnownSide, Part, marks_of, scales_of, source_rows
 
@@ -265,7 +265,7 @@ def _nearest(queries: np.ndarray, scales: np.ndarray, other: Cloud) -> tuple[np.
     spaces = np.empty((TILES, len(queries), OTHERS + 16), np.float32)
     m, room = len(queries), (len(queries), 2 * width + 16)
     value, place = np.full(room, -np.inf, np.float32), np.zeros(room, np.int32)
-    kept = kernels.Kept(width, value, place, np.zeros(m, np.int64), np.full(m, -np.inf, np.float32))
+    kept = Kept(width, value, place, np.zeros(m, np.int64), np.full(m, -np.inf, np.float32))
     for start, stop in tiles(n, TILES * OTHERS):
         rows = scaled[: stop - start]
         np.multiply(source_rows(other, start, stop), scales[start:stop, :1], out=rows[:, :-1])
@@ -277,8 +277,8 @@ def _nearest(queries: np.ndarray, scales: np.ndarray, other: Cloud) -> tuple[np.
 
         share(product, len(rows), step=OTHERS)
         for space, (begin, end) in zip(spaces, tiles(len(rows), OTHERS), strict=False):
-            share(partial(kernels.keep_by_row, space, end - begin, start + begin, kept), m)
-    share(partial(kernels.cut, kept), m)
+            share(partial(keep_by_row, space, end - begin, start + begin, kept), m)
+    share(partial(cut, kept), m)
     return value[:, :width], place[:, :width]
 
 

@@ -13,7 +13,7 @@ from veclink.data.pairs import score
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers.anchors import anchors_from_pairs
 from veclink.linkers.geh.linker import Growth, geh
-from veclink.linkers.geh.local_views import Neighbours
+from veclink.linkers.geh.views import Neighbours
 from veclink.linkers.linking import link
 from veclink.linkers.options import GehOptions
 

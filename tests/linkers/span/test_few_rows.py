@@ -7,7 +7,7 @@ import pytest
 
 from span_papers import all_papers
 from veclink import link
-from veclink.backends.cloud_pair import CloudPair
+from veclink.backends import CloudPair
 from veclink.data.pairs import score
 from veclink.linkers.span.marks import chance_factor
 

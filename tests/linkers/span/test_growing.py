@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from span_papers import cloud_pair, pool, some_papers
-from veclink.backends.cloud_pair import CloudPair
+from veclink.backends import CloudPair
 from veclink.linkers.anchors import Anchors, anchors_from_rows
 from veclink.linkers.span.constants import CONVERGED
 from veclink.linkers.span.growing import grow, promote

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from span_papers import Papers, all_papers
-from veclink.backends.cloud_pair import CloudPair
+from veclink.backends import CloudPair
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.geometry.clouds import prepare

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from veclink.backends.cloud_pair import CloudPair
+from veclink.backends import CloudPair
 from veclink.linkers.span import marks
 from veclink.linkers.span.attempt import Search
 from veclink.linkers.span.starts import DEFAULT_OPTIONS

@@ -14,7 +14,7 @@ from span_papers import (
     more_papers,
     whole_cloud_pair,
 )
-from veclink.backends.cloud_pair import CloudPair
+from veclink.backends import CloudPair
 from veclink.data.collection import Collection
 from veclink.data.no_links import FROM_NOTHING
 from veclink.geometry.clouds import prepare

@@ -30,8 +30,7 @@ from veclink.geometry.clouds import Cloud
 from veclink.linkers.anchors import Anchors, no_pairs
 from veclink.linkers.checkpoint import NOBODY, Packed, Watch
 from veclink.linkers.geh import BURN_IN, LOCAL_ABOVE, STEADY
-from veclink.linkers.geh.local_views import LocalPath
-from veclink.linkers.geh.views import GlobalPath, Proposal, Settings
+from veclink.linkers.geh.views import GlobalPath, LocalPath, Proposal, Settings
 from veclink.linkers.options import GehOptions
 from veclink.linkers.result import Decision
 from veclink.linkers.verdict import geh_verdict

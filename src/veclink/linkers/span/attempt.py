@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from veclink.backends.cloud_pair import CloudPair, Projections
+from veclink.backends import CloudPair, Projections
 from veclink.linkers.anchors import Anchors, anchors_from_rows
 from veclink.linkers.options import GrowthSchedule, SpanOptions
 from veclink.linkers.span.centring import Means, centred, moved_means

@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from veclink.backends.cloud_pair import CloudPair
+from veclink.backends import CloudPair
 from veclink.data.no_links import FROM_NOTHING
 from veclink.data.pairs import sharing_no_row
 from veclink.geometry.arrays import Sides, both

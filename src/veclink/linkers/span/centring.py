@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from veclink.backends.cloud_pair import CloudPair
+from veclink.backends import CloudPair
 from veclink.geometry.arrays import Sides, both
 from veclink.geometry.clouds import uncentred
 from veclink.geometry.nearest import largest

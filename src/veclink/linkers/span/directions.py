@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from veclink.geometry.arrays import Sides
-from veclink.geometry.rows import tiles
+from veclink.geometry.arrays import Sides, tiles
 from veclink.geometry.signatures import singular
 
 TILE = 4096  # rows that are held in float64 at a time

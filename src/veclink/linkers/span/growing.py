@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from veclink.backends.cloud_pair import CloudPair, QuerySample
+from veclink.backends import CloudPair, QuerySample
 from veclink.confidence.constants import DIRECTIONS_OF_LARGE
 from veclink.data.pairs import one_to_one, pair_keys, positions_of, sharing_no_row
 from veclink.geometry.canonical import JOINED_RULES, scaled_projections

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from veclink.backends.cloud_pair import CloudPair, Projections, QuerySample
+from veclink.backends import CloudPair, Projections, QuerySample
 from veclink.errors import InputError
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.signatures import distances, kernel_hash, kernel_width

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from veclink.backends.cloud_pair import CloudPair
+from veclink.backends import CloudPair
 from veclink.confidence import intervals
 from veclink.confidence.calibration import Calibrated, best_threshold, calibrate, recounted
 from veclink.confidence.candidates import FOLDS, Candidates, crossfit

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from veclink.backends.cloud_pair import CloudPair
+from veclink.backends import CloudPair
 from veclink.geometry.arrays import Sides
 from veclink.geometry.canonical import joined_projections
 from veclink.geometry.nearest import largest_values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from veclink.backends.cloud_pair import CloudPair
+from veclink.backends import CloudPair
 from veclink.linkers.span.constants import (
     CLEAR,
     CONVERGED,

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.backends.cloud_pair import CloudPair
+from veclink.backends import CloudPair
 from veclink.confidence.calibration import Calibrated
 from veclink.confidence.candidates import Candidates
 from veclink.confidence.evidence import evidence_columns, neighbourhood_evidence, score_evidence
 from veclink.data.pairs import one_to_one as choose_one_to_one
 from veclink.data.pairs import pair_keys, positions_of
-from veclink.geometry.neighbourhoods import nearest_links
+from veclink.geometry.nearest import nearest_links
 from veclink.linkers.span.growing import Pool
 
 Columns = dict[str, np.ndarray]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from veclink.backends.cloud_pair import CloudPair
+from veclink.backends import CloudPair
 from veclink.confidence.calibration import Calibrated
 from veclink.confidence.candidates import Candidates
 from veclink.geometry.arrays import Sides

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.backends.cloud_pair import CloudPair, Projections, QuerySample
+from veclink.backends import CloudPair, Projections, QuerySample
 from veclink.data.pairs import pair_keys
 from veclink.linkers.anchors import Anchors
 
