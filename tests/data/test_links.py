@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from veclink.data.agreement import Agreement
 from veclink.data.links import Links
 from veclink.data.summary import Summary
+from veclink.data.words import Reason
 from veclink.errors import InputError, OutputError
 
 ENDINGS = [".parquet", ".csv"]
@@ -28,7 +29,7 @@ def some_links(n: int = 6, ids: bool = True, **options: Any) -> Links:
         pairs=np.column_stack([draw.permutation(20)[:n], draw.permutation(30)[:n]]),
         probability=np.round(draw.uniform(size=n), 2),
         summary=Summary(
-            "geh", 20, 30, n, precision=0.9, recall=None, overlap=7.5, reasons=("few seeds",), iterations=12
+            "geh", 20, 30, n, precision=0.9, recall=None, overlap=7.5, why=(Reason.of("few seeds"),), iterations=12
         ),
         evidence={
             "score": draw.normal(size=n).astype(np.float32),
@@ -73,7 +74,7 @@ def any_links(draw: st.DrawFn) -> Links:
             recall=draw(share),
             overlap=draw(share),
             verdict=draw(st.sampled_from(["linkable", "doubtful", "not linkable"])),
-            reasons=tuple(draw(st.lists(texts, max_size=2))),
+            why=tuple(map(Reason.of, draw(st.lists(texts, max_size=2)))),
             precision_range=draw(ranges),
             recall_range=draw(ranges),
             overlap_range=draw(ranges),

@@ -14,9 +14,9 @@ import pytest
 from veclink import evaluate
 from veclink.data.collection import Collection
 from veclink.data.links import Links
-from veclink.data.no_links import NO_LINKS_WITHOUT_SEEDS
 from veclink.data.summary import Summary
 from veclink.data.titles import texts_of
+from veclink.data.words import Reason
 from veclink.errors import InputError
 
 CATS, DOGS = (np.array(["", title, ""], object) for title in ("Cats & dogs", "Dogs"))
@@ -27,7 +27,7 @@ def three_links() -> Links:
         pairs=np.array([[4, 0], [2, 5], [7, 1]]),
         probability=np.array([0.6, 0.99, 0.8]),
         summary=Summary("span", 8, 6, 3, precision=0.8, recall=0.5, overlap=4.8, precision_range=(0.7, 0.9),
-                        reasons=("Few <rows>.",)),
+                        why=(Reason.of("Few <rows>."),)),
         evidence={"votes": np.array([1, 9, 5])},
         ids_a=np.array(["e", "c", "h"], object),
         texts={"title_a": CATS, "title_b": DOGS},
@@ -74,7 +74,8 @@ def test_links_are_an_arrow_table_to_whoever_reads_one() -> None:
 def test_a_summary_prints_what_the_notebook_shows() -> None:
     ranges = {"precision_range": (0.85, 0.93), "recall_range": (0.7, 0.9999), "overlap_range": (1300.0, 1555.0)}
     estimates = {"precision": 0.9, "recall": 0.8, "overlap": 1400.0}
-    told = str(Summary("span", 2_000, 2_000, 1, reasons=("Few rows.",), wrong_seeds=((4, 17),), **estimates, **ranges))
+    why = (Reason.of("Few rows."),)
+    told = str(Summary("span", 2_000, 2_000, 1, why=why, wrong_seeds=((4, 17),), **estimates, **ranges))
     assert told.splitlines() == [
         "1 link between 2,000 and 2,000 vectors: linkable.",
         "  Estimated precision: 90.0 % (likely 85.0–93.0 %)",
@@ -88,9 +89,9 @@ def test_a_summary_prints_what_the_notebook_shows() -> None:
 
 
 def test_what_is_not_known_is_printed_before_the_verdict() -> None:
-    reasons = (NO_LINKS_WITHOUT_SEEDS, "Give some.")
-    told = str(Summary("span", 90, 80, 0, verdict="not linkable", reasons=reasons)).splitlines()
-    assert told == [NO_LINKS_WITHOUT_SEEDS, "  Verdict: not linkable", "  Note: Give some."]
+    why = Reason("no_links_without_seeds"), Reason.of("Give some.")
+    told = str(Summary("span", 90, 80, 0, verdict="not linkable", why=why)).splitlines()
+    assert told == [str(why[0]), "  Verdict: not linkable", "  Note: Give some."]
 
 
 def test_a_card_shows_doubtful_links_too() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from span_papers import some_papers
 from veclink import Links, link
+from veclink.data.words import Reason
 
 
 @cache
@@ -42,7 +43,7 @@ def test_one_to_one_gives_one_row_of_each_group() -> None:
     links, _ = _linked()
     assert links.pairs[:, 1].max() < len(some_papers().b)
     assert len(np.unique(links.pairs[:, 1])) == len(links)
-    assert "0 rows of A and 60 rows of B are copies of other rows, and not linked." in links.summary.reasons[-1]
+    assert links.summary.why[-1] == Reason("copies", a=0, b=60, linked=False)
 
 
 def test_otherwise_all_rows_of_a_group_are_linked() -> None:
@@ -51,4 +52,4 @@ def test_otherwise_all_rows_of_a_group_are_linked() -> None:
     pairs = set(map(tuple, links.pairs.tolist()))
     twice = [(a, b) for a, b in pairs if b < count]
     assert len(twice) > 20 and all((a, b + n_b) in pairs for a, b in twice)
-    assert "are copies of other rows, and linked like those." in links.summary.reasons[-1]
+    assert links.summary.why[-1] == Reason("copies", a=0, b=count, linked=True)

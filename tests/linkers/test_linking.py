@@ -99,16 +99,16 @@ def test_skipped_zero_vectors_shift_all_rows_that_span_names() -> None:
 @pytest.mark.parametrize(
     ("growth", "verdict", "reason"),
     [
-        (_growth([]), "not linkable", "beyond the 1 given"),
-        (_growth([0.9, 0.8, 0.7]), "linkable", "80% of the 60 views"),
-        (_growth([0.6, 0.5]), "doubtful", "55%"),
-        (_growth([0.5, 0.3]), "not linkable", "40%"),
-        (_growth([0.9, 0.9], anchors=1), "doubtful", "nothing confirms"),
+        (_growth([]), "not linkable", "nothing_beyond_given"),
+        (_growth([0.9, 0.8, 0.7]), "linkable", "views_agree"),
+        (_growth([0.6, 0.5]), "doubtful", "views_agree"),
+        (_growth([0.5, 0.3]), "not linkable", "views_agree"),
+        (_growth([0.9, 0.9], anchors=1), "doubtful", "nothing_confirms"),
     ],
 )
 def test_verdict_follows_growth_and_agreement(growth: Growth, verdict: str, reason: str) -> None:
     found = growth.decided(n_given=1).verdict
-    assert found.name == verdict and reason in found.reasons[0]
+    assert found.name == verdict and found.why[0].code == reason
 
 
 def test_seeds_that_contradict_one_another_are_named_and_the_others_used() -> None:

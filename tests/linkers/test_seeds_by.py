@@ -60,7 +60,7 @@ def test_auto_without_such_a_column_starts_from_nothing_and_says_so() -> None:
     papers = some_papers()
     links = link(papers.a, papers.b, seeds_by="auto", device="cpu")
     assert links.pairs.tolist() == link(papers.a, papers.b, device="cpu").pairs.tolist()
-    assert "linking started from nothing" in links.summary.reasons[-1] and links.summary.agreement is None
+    assert links.summary.why[-1].code == "no_column" and links.summary.agreement is None
 
 
 def _run(*arguments: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from veclink.data.no_links import FROM_NOTHING, MORE_WILL_HARDLY_HELP
+from veclink.data.words import FROM_NOTHING, Reason
 from veclink.linkers import verdict
 from veclink.linkers.span.growing import Pool
 from veclink.linkers.span.starts import Bootstrap
@@ -82,4 +82,4 @@ def test_from_seeds_the_estimate_alone_decides() -> None:
 def test_more_pairs_hardly_help_where_most_of_enough_do_not_come_back(
     given: int, recovered: float | None, outliers: int, said: bool
 ) -> None:
-    assert (MORE_WILL_HARDLY_HELP in SeedCheck(given, recovered, outliers).reasons()) == said
+    assert (Reason("more_pairs_hardly_help") in SeedCheck(given, recovered, outliers).why()) == said

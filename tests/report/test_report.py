@@ -16,6 +16,7 @@ import span_papers
 from small_papers import N_SEEDS, small_papers
 from veclink import Collection, Links, link
 from veclink.data.summary import Summary
+from veclink.data.words import Reason
 from veclink.report import save_report
 
 HOSTILE = [
@@ -54,7 +55,8 @@ def test_a_hostile_report_runs_nothing_and_shows_the_titles_as_they_are(tmp_path
         for each in (papers.a, papers.b)
     )
     links = replace(links, ids_a=ids[links.pairs[:, 0]], ids_b=ids[links.pairs[:, 1]], options={"x": HOSTILE[0]})
-    save_report(tmp_path / "r.html", replace(links, summary=replace(links.summary, reasons=tuple(HOSTILE))), a, b)
+    summary = replace(links.summary, why=tuple(map(Reason.of, HOSTILE)))
+    save_report(tmp_path / "r.html", replace(links, summary=summary), a, b)
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert page.count("<script") == 2 and page.count("</script>") == 2 and "56211" not in page
     assert "<img" not in page and ' onmouseover="alert' not in page and "\x00" not in page and "\u202e" not in page

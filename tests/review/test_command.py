@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from reviewed_papers import Reviewed, served
 from veclink.cli.app import app
 from veclink.data.links import Links
-from veclink.data.no_links import NO_LINKS_WITHOUT_SEEDS
 from veclink.data.summary import Summary
+from veclink.data.words import Reason
 
 
 def run(*arguments: object) -> Any:
@@ -33,7 +33,7 @@ def test_ctrl_c_ends_it_well_and_a_second_review_meanwhile_is_refused(papers: Re
 
 
 def test_where_nothing_was_linked_it_says_so_and_what_to_do_instead_of_an_empty_page(tmp_path: Path) -> None:
-    summary = Summary("span", 3, 3, 0, verdict="not linkable", reasons=(NO_LINKS_WITHOUT_SEEDS,))
+    summary = Summary("span", 3, 3, 0, verdict="not linkable", why=(Reason("no_links_without_seeds"),))
     links = Links(np.zeros((0, 2), int), np.zeros(0), summary)
     links.save(tmp_path / "links.parquet")
     for name in "ab":

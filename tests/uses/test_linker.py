@@ -185,8 +185,8 @@ def test_a_batch_that_was_taken_in_is_known_whatever_came_after_it(saved: Path) 
     assert len(monday) >= 10 and len(tuesday) >= 8
     for again in (linker.match_and_update(grown.new[:25]), linker.match(grown.new[:25])):
         assert again.pairs.tolist() == monday.pairs.tolist() and again.summary.n_a == 25
-        (reason,) = again.summary.reasons
-        assert "of the 25 new rows seem to have a partner" in reason
+        (reason,) = again.summary.why
+        assert reason.code == "new_partners" and reason.values["rows"] == 25
     assert linker.sizes == (285, 300) and linker.knows(grown.new[:25]) == slice(240, 265)
     assert linker.knows(grown.new[:24]) is None and linker.knows(grown.a) is None
 

@@ -232,7 +232,7 @@ def warn(sentence: str | None, *, quiet: bool = False) -> None:
 
 def warn_of_payload(summary: Summary, *, unsaid: bool) -> None:
     """Say on stderr that the payload does not fit the vectors, where no summary is printed that says it."""
-    if unsaid and summary.agreement is not None and summary.agreement.note:
+    if unsaid and summary.agreement is not None and not summary.agreement.fits:
         warn(f"Warning: {summary.agreement.sentence}")
 
 

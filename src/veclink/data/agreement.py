@@ -14,7 +14,8 @@ import numpy as np
 from veclink.data.collection import Collection
 from veclink.data.pairs import Scores, pair_keys
 from veclink.data.titles import CUT, is_shortened
-from veclink.errors import InputError, named, plural
+from veclink.data.words import Reason, say
+from veclink.errors import InputError, named
 
 AUTO = "auto"
 MIN_MATCHES = 8  # equal values that a column needs before it is chosen unasked: fewer make no safe start
@@ -54,13 +55,15 @@ class ColumnMatches:
         return called(*self.columns)
 
     @property
-    def hint(self) -> str:
-        """Whether linking can start from them, in a sentence for runs that found nothing without."""
-        if not len(self):
-            return f"A and B have no equal {self.name}; values that stand twice on a side do not count."
-        start = f"; --seeds-by {_option(self.columns)} starts there"
-        start = ", too few to start from alone" if len(self) < MIN_MATCHES else start
-        return f"Rows with equal {self.name}, unique on both sides: {len(self):,}{start}."
+    def is_enough(self) -> bool:
+        """Whether linking can start from them."""
+        return len(self) >= MIN_MATCHES
+
+    @property
+    def hint(self) -> Reason:
+        """Whether linking can start from them, for runs that found nothing without."""
+        columns = _option(self.columns)
+        return Reason("equal_values", values=self.name, rows=len(self), columns=columns, enough=self.is_enough)
 
 
 def match_column(column: str | Columns, a: Collection, b: Collection) -> ColumnMatches | None:
@@ -76,7 +79,7 @@ def match_column(column: str | Columns, a: Collection, b: Collection) -> ColumnM
     """
     if column == AUTO:
         best = most_matches(a, b)
-        return None if best is None or len(best) < MIN_MATCHES else best
+        return best if best is not None and best.is_enough else None
     columns = _named_columns(column, a, b)
     matches = _matches(columns, a, b)
     if not len(matches):
@@ -218,11 +221,12 @@ class Agreement:
     agree: int  # links whose normalised values are equal
     compared: int  # links with a value on both sides
     seeds: int = 0  # links that were left out
-    note: str = ""  # what to check, where equal values lead to other rows than the links do
+    note: str = ""  # what to check, where they do not fit
     # Where fewer agree than not:
     can_agree: int | None = None  # links with a value that both sides have; None where only unlinked rows have such
     alike: float | None = None  # mean share of words that linked values have in common (Jaccard)
     by_chance: float | None = None  # and that values of different links have in common
+    fits: bool = True  # whether equal values lead to the rows that the links lead to
 
     @property
     def columns(self) -> Columns:
@@ -237,17 +241,7 @@ class Agreement:
     @property
     def sentence(self) -> str:
         """Such as "Titles agree in 852 of 901 links, seeds not counted."."""
-        what, can = called(*self.columns), self.can_agree
-        left_out = ", seeds not counted" if self.seeds else ""
-        of = plural(self.compared, "link") if can is None else f"{plural(can, 'link')} in which they can"
-        told = f"{what[0].upper()}{what[1:]} agree in {self.agree:,} of {of}{left_out}."
-        if can == 0:
-            begun = "Besides the seeds, no" if self.seeds else "No"
-            told = f"{begun} two {what} are equal, so they cannot confirm links."
-        if self.alike is not None and self.by_chance is not None:
-            alike, by_chance = (f"{100 * share:.0f} %" for share in (self.alike, self.by_chance))
-            told += f" Linked {what} have {alike} of their words in common, random pairs {by_chance}."
-        return f"{told} {self.note}".rstrip()
+        return say("agreement", what=called(*self.columns), found=self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,7 +304,7 @@ def agreement_of(
     telling = [each for each in told if each.agree or (each.compared and (columns or _same_name(*each.columns)))]
     best = max(telling, key=lambda each: each.agree, default=None)
     if best is None or best.agree <= NEXT_TO_NONE * best.compared:
-        best = next((each for each in told if each.note), best)
+        best = next((each for each in told if not each.fits), best)
     return best
 
 
@@ -343,7 +337,7 @@ def agreement_of_titles(
         right.append(y[:reach])
     themselves = np.column_stack([np.arange(len(left))] * 2)
     found = _compared(("title", "title"), (left, right), themselves, lambda: whole, given, precision)
-    return found if found.compared and (found.note or not found.is_low) else None
+    return found if found.compared and (not found.fits or not found.is_low) else None
 
 
 def _compared_rows(
@@ -375,7 +369,9 @@ def _compared(
     if found.agree >= promised * len(both):
         return found
     values = of_rows()
-    found = replace(found, note=_misplaced(values, pairs, len(both), precision))
+    misplaced = _misplaced(values, pairs, len(both), precision)
+    if misplaced is not None:
+        found = replace(found, fits=False, note=str(misplaced))
     if not found.is_low:
         return found
     seeds = pairs[~counted].T.tolist()
@@ -391,7 +387,7 @@ def _compared(
     return replace(found, can_agree=can if can or not shared else None, alike=alike, by_chance=by_chance)
 
 
-def _misplaced(values: Sequence[list[str]], pairs: np.ndarray, compared: int, precision: float | None) -> str:
+def _misplaced(values: Sequence[list[str]], pairs: np.ndarray, compared: int, precision: float | None) -> Reason | None:
     """What to check where equal values lead to other rows than the links do: in a shuffled payload, or in a part of it.
 
     A value that stands once in A and once in B says where its row leads. Titles that were only put in other words do
@@ -403,9 +399,5 @@ def _misplaced(values: Sequence[list[str]], pairs: np.ndarray, compared: int, pr
     partly = precision is not None and len(known) >= COMPARABLE * compared
     least = precision - CLEARLY if partly and precision is not None else NEXT_TO_NONE
     if elsewhere < max(MIN_MATCHES, (1 - least) * len(known)) or len(known) < COULD_AGREE * compared:
-        return ""
-    should = f", and about {100 * precision:.0f} of 100 should be right" if precision is not None else ""
-    return (
-        f"Of {plural(len(known), 'link')} of rows whose value stands once on either side, {elsewhere:,} lead to "
-        f"another row{should}: the payload is probably not in the order of the vectors, or these links are wrong."
-    )
+        return None
+    return Reason("misplaced", links=len(known), elsewhere=elsewhere, right=precision)

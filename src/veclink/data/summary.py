@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from veclink.data.agreement import Agreement
-from veclink.data.no_links import no_start_converged, too_few_rows
 from veclink.data.tabled import Told
+from veclink.data.words import UNKNOWN, Reason, plain_reasons, read_reasons
 from veclink.errors import InputError, named, plural
 
 VERDICTS = LINKABLE, DOUBTFUL, NOT_LINKABLE = "linkable", "doubtful", "not linkable"
@@ -50,6 +50,8 @@ class Summary(Told):
         Rows of the given pairs that look wrong.
     contradicting_seeds : tuple of (int, int)
         Rows of the given pairs that contradict one another, one row with two partners: none of them was used.
+    why : tuple of Reason
+        The reasons for the verdict, each a code with values; `reasons` are the same in sentences.
     calibration : str or None
         The version of the calibration that verdict, reasons and estimates follow from
         (`confidence.constants.CALIBRATION_VERSION`); None in files that were written before there was one.
@@ -75,7 +77,7 @@ class Summary(Told):
     recall: float | None = None
     overlap: float | None = None
     verdict: str = "linkable"
-    reasons: tuple[str, ...] = ()
+    why: tuple[Reason, ...] = ()
     wrong_seeds: tuple[tuple[int, int], ...] = ()
     caution: float = 1.0
     iterations: int = 0
@@ -93,7 +95,7 @@ class Summary(Told):
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
             raise InputError(f"The verdict {self.verdict!r} is unknown; it is one of {named(VERDICTS)}.")
-        object.__setattr__(self, "reasons", tuple(self.reasons))
+        object.__setattr__(self, "why", tuple(self.why))
         object.__setattr__(self, "copies", (int(self.copies[0]), int(self.copies[1])))
         for name in ("wrong_seeds", "contradicting_seeds"):
             rows = tuple((int(a), int(b)) for a, b in getattr(self, name))
@@ -105,7 +107,12 @@ class Summary(Told):
             object.__setattr__(self, "vectors", tuple(self.vectors))
         if isinstance(self.agreement, Mapping):  # as it is saved
             known = {name: value for name, value in self.agreement.items() if name in Agreement.__dataclass_fields__}
-            object.__setattr__(self, "agreement", Agreement(**known))
+            object.__setattr__(self, "agreement", Agreement(**{"fits": not known.get("note"), **known}))
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The reasons for the verdict, and what else there is to know, in sentences; programs read `why`."""
+        return tuple(map(str, self.why))
 
     @property
     def is_calibrated(self) -> bool:
@@ -115,14 +122,14 @@ class Summary(Told):
     @property
     def verdict_in_words(self) -> str:
         """The verdict; where the payload does not fit, it is one on the vectors alone."""
-        if self.verdict == "not linkable" or self.agreement is None or not self.agreement.note:
+        if self.verdict == "not linkable" or self.agreement is None or self.agreement.fits:
             return self.verdict
         return f"{self.verdict} by the vectors, but the payload does not fit them"
 
     @property
     def is_open(self) -> bool:
         """Whether the run could not tell what is shared: then “not linkable” is no finding about the data."""
-        return no_start_converged(self.reasons) or too_few_rows(self.reasons)
+        return bool(self.why) and self.why[0].code in UNKNOWN
 
     @property
     def headline(self) -> str:  # type: ignore[override]
@@ -150,8 +157,8 @@ class Summary(Told):
         return told
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return plain_json(asdict(self))
+        """Plain values, ready for JSON: `reasons` for people, `why` for programs."""
+        return plain_json(asdict(self) | plain_reasons(self.why))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Summary:
@@ -159,11 +166,13 @@ class Summary(Told):
         if not isinstance(values, Mapping):
             raise InputError("Its summary is not a table of named values; save the links again.")
         wrong = wrong_values(values, _SUMMARY)
+        if not wrong and "why" in values and len(values["why"]) != len(values.get("reasons", ())):
+            wrong.append("why")
         if wrong:
             raise InputError(f"The summary of the links has something odd for {named(wrong)}; save the links again.")
-        known = {each.name for each in fields(cls)}
+        known = {each.name: values[each.name] for each in fields(cls) if each.name in values}
         try:
-            return cls(**{key: value for key, value in values.items() if key in known})
+            return cls(**known | {"why": read_reasons(values)})
         except (TypeError, AttributeError) as error:
             raise InputError(f"The summary of the links is incomplete ({error}); save the links again.") from error
 
@@ -188,22 +197,6 @@ def plain_json(values: Mapping[str, Any]) -> dict[str, Any]:
 LEAST_RIGHT = 0.4
 """Links of which fewer than this share may be right, by the range of the estimate, are doubtful. A choice: with it half
 of 600 rows among thousands is linkable, 100 rows among 3,000 and a tenth of 2,000 rows are doubtful."""
-
-UNCERTAIN = "How many of these links are right is uncertain"
-
-
-def heeding_range(verdict: str, reasons: tuple[str, ...], least: float) -> tuple[str, tuple[str, ...]]:
-    """The verdict and its reasons for links of which at least this share seems to be right.
-
-    What an earlier range made doubtful is judged anew: other links of the same run may be surer, or less sure.
-    """
-    others = tuple(reason for reason in reasons if not reason.startswith(UNCERTAIN))
-    if len(others) < len(reasons) and verdict == DOUBTFUL:
-        verdict = LINKABLE
-    if verdict != LINKABLE or least >= LEAST_RIGHT:
-        return verdict, others
-    told = f"{UNCERTAIN}: it may be as few as {least:.0%}. Look at them before use, or ask for a higher precision."
-    return DOUBTFUL, (*others, told)
 
 
 def summary_of_first(summary: Summary, probability: np.ndarray, *, ranges: bool = True) -> Summary:
@@ -252,11 +245,19 @@ def with_ranges(summary: Summary, probability: np.ndarray) -> Summary:
 
 
 def judged_anew(summary: Summary) -> Summary:
-    """The summary of other links of a run, with the verdict that the range of their precision asks for."""
+    """The summary of other links of a run, with the verdict that the range of their precision asks for.
+
+    What an earlier range made doubtful is judged anew: other links of the same run may be surer, or less sure.
+    """
     if summary.precision_range is None:
         return summary
-    verdict, reasons = heeding_range(summary.verdict, tuple(summary.reasons), summary.precision_range[0])
-    return replace(summary, verdict=verdict, reasons=reasons)
+    least, verdict = summary.precision_range[0], summary.verdict
+    why = tuple(each for each in summary.why if each.code != "uncertain_precision")
+    if len(why) < len(summary.why) and verdict == DOUBTFUL:
+        verdict = LINKABLE
+    if verdict == LINKABLE and least < LEAST_RIGHT:
+        verdict, why = DOUBTFUL, (*why, Reason("uncertain_precision", least=least))
+    return replace(summary, verdict=verdict, why=why)
 
 
 def count_kept(probability: np.ndarray, caution: float, wanted: dict[str, Any]) -> int:
@@ -298,6 +299,7 @@ _SUMMARY: dict[str, Any] = {
     **dict.fromkeys(RANGES, (float, float)),
     "verdict": str,
     "reasons": [str],
+    "why": [{"code": str}],
     **dict.fromkeys(("wrong_seeds", "contradicting_seeds"), PAIRS),
     "copies": (int, int),
     "agreement": Mapping,

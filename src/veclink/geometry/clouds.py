@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from veclink.data.collection import Collection, numbers
-from veclink.data.no_links import ROWS_TO_JUDGE
 from veclink.data.pairs import lookup
+from veclink.data.words import ROWS_TO_JUDGE
 from veclink.errors import SHOWN, InputError, named, plural
 from veclink.files.memory import forget_pages
 from veclink.geometry.arrays import Array, namespace, tiles, to_numpy

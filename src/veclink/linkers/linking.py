@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from veclink.backends import chosen_device, machines_at
-from veclink.data.agreement import MIN_MATCHES, ColumnMatches, match_column, most_matches
+from veclink.data.agreement import ColumnMatches, match_column, most_matches
 from veclink.data.collection import Collection, fingerprint
 from veclink.data.links import Links
-from veclink.data.no_links import NEXT_WITHOUT_COLUMN, NEXT_WITHOUT_SEEDS
 from veclink.data.pairs import KnownPairs, resolve_seeds
 from veclink.data.summary import NOT_LINKABLE, judged_anew, with_ranges
 from veclink.data.titles import texts_of
-from veclink.errors import InputError, named, plural
+from veclink.data.words import Reason
+from veclink.errors import InputError, named
 from veclink.files.fingerprints import digest
 from veclink.geometry.clouds import Cloud
 from veclink.linkers.anchors import (
@@ -139,7 +139,7 @@ def link(
         matches = None if seeds_by is None else match_column(seeds_by, left, right)
         earlier = None if continued is None else earlier_pairs(continued, left, right)
         clouds = run.prepared(left, right, skip_zero)
-        zero_rows = _zero_rows_in_words(*clouds)
+        zero_rows = _zero_rows(*clouds)
         groups = run.grouped(*clouds)
         if groups is not None:
             clouds = groups.clouds
@@ -154,8 +154,8 @@ def link(
         links = run.links(*clouds, given, watch)
         if groups is not None:
             links = run.with_copies(links, groups)
-        if zero_rows:
-            links = _with_reason(links, zero_rows)
+        if any(zero_rows.values()):
+            links = _with_reason(links, Reason("zero_rows", **zero_rows))
         if watch.checkpoint is not None:
             watch.checkpoint.clear()
     if given is None and links.summary.verdict == NOT_LINKABLE:
@@ -237,38 +237,29 @@ def _with_hint(links: Links, a: Collection, b: Collection) -> Links:
     best = most_matches(a, b)
     if best is not None:
         links = _with_reason(links, best.hint)
-    if a.payload is None or b.payload is None or (best is not None and len(best) >= MIN_MATCHES):
+    if a.payload is None or b.payload is None or (best is not None and best.is_enough):
         return links
-    reasons = links.summary.reasons
-    without = tuple(NEXT_WITHOUT_COLUMN if each == NEXT_WITHOUT_SEEDS else each for each in reasons)
-    return replace(links, summary=replace(links.summary, reasons=without))
+    nothing, without = Reason("next", way="nothing"), Reason("next", way="no column")
+    why = tuple(without if each == nothing else each for each in links.summary.why)
+    return replace(links, summary=replace(links.summary, why=why))
 
 
-def _zero_rows_in_words(a: Cloud, b: Cloud) -> str:
-    """How many rows of the two collections are zero and not in their clouds; empty where all are."""
-    counts = {side: len(cloud.collection) - len(cloud) for side, cloud in (("A", a), ("B", b))}
-    told = [f"{plural(count, 'zero row')} of {side}" for side, count in counts.items() if count]
-    were = "was" if sum(counts.values()) == 1 else "were"
-    return f"{' and '.join(told)} {were} left out." if told else ""
+def _zero_rows(a: Cloud, b: Cloud) -> dict[str, Any]:
+    """How many rows of the two collections are zero and not in their clouds."""
+    return {side: len(cloud.collection) - len(cloud) for side, cloud in (("a", a), ("b", b))}
 
 
-def _with_reason(links: Links, told: str) -> Links:
-    return replace(links, summary=replace(links.summary, reasons=(*links.summary.reasons, told)))
+def _with_reason(links: Links, reason: Reason) -> Links:
+    return replace(links, summary=replace(links.summary, why=(*links.summary.why, reason)))
 
 
 def _with_column(links: Links, matches: ColumnMatches | None, used: Anchors | None) -> Links:
     """The links, with a word on the column that they were started from."""
-    trace = links.trace
     if matches is None or used is None:
-        told = "No column of both has enough equal values that are unique: linking started from nothing."
-    else:
-        told = (
-            f"{len(used):,} of the {len(matches):,} pairs of rows with equal {matches.name} were the start. They count "
-            "as possibly wrong: the vectors decide."
-        )
-        taken = {"columns": matches.columns, "matches": len(matches), "used": len(used)}
-        trace = {**trace, "seeds_by": taken}
-    return replace(_with_reason(links, told), trace=trace)
+        return _with_reason(links, Reason("no_column"))
+    taken = {"columns": matches.columns, "matches": len(matches), "used": len(used)}
+    started = Reason("started_from_column", used=len(used), rows=len(matches), values=matches.name)
+    return replace(_with_reason(links, started), trace={**links.trace, "seeds_by": taken})
 
 
 def _stand_for(known: KnownPairs | None, groups: Grouped | None) -> np.ndarray | None:

@@ -119,7 +119,7 @@ class _Making:
             n_b=len(self.b.collection),
             n_links=count,
             verdict=found.verdict.name,
-            reasons=found.verdict.reasons,
+            why=found.verdict.why,
             wrong_seeds=self._wrong_seeds(),
             calibration=CALIBRATION_VERSION,
             iterations=found.rounds,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from veclink.backends import CloudPair, look_on, placed_clouds
 from veclink.data.collection import Collection
 from veclink.data.links import Links
-from veclink.errors import plural
+from veclink.data.words import Reason
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.checkpoint import Checkpoint, Watch, fingerprint
@@ -55,13 +55,11 @@ class Run:
     def with_copies(self, links: Links, groups: Grouped) -> Links:
         """The links of groups as links of rows, and how many copies there are."""
         assert isinstance(self.options, SpanOptions), "only span groups copies"
-        linked = "not linked"
         if not self.options.one_to_one:
             links = groups.expanded(links)
-            linked = "linked like those"
         of_a, of_b = groups.copies
-        note = f"{plural(of_a, 'row')} of A and {plural(of_b, 'row')} of B are copies of other rows, and {linked}."
-        summary = replace(links.summary, copies=groups.copies, reasons=(*links.summary.reasons, note))
+        note = Reason("copies", a=of_a, b=of_b, linked=not self.options.one_to_one)
+        summary = replace(links.summary, copies=groups.copies, why=(*links.summary.why, note))
         return replace(links, summary=summary)
 
     def checkpoint(self, folder: str | Path | None, a: Cloud, b: Cloud, anchors: Anchors | None) -> Checkpoint | None:

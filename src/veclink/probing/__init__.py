@@ -10,7 +10,7 @@ allows for that; how often its ranges hold is in `bench/results/experiments/cove
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,10 @@ from veclink.backends import chosen_device, placed_clouds
 from veclink.confidence.intervals import Interval, estimate
 from veclink.data.collection import Collection, numbers
 from veclink.data.links import Links
-from veclink.data.no_links import NEXT_WITHOUT_SEEDS, NO_LINKS_WITHOUT_SEEDS, no_start_converged, too_few_rows
 from veclink.data.pairs import KnownPairs, resolve_seeds, sharing_no_row
 from veclink.data.summary import plain_json
 from veclink.data.tabled import card
+from veclink.data.words import say
 from veclink.errors import named, plural
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.geometry.nearest import EXCLUDED
@@ -110,6 +110,7 @@ class Forecast:
     seconds: float  # for linking everything on this machine
     seconds_range: tuple[float, float]
     wrong_seeds: Rows | None  # given pairs that look wrong; None where that cannot be said
+    open_as: str | None  # the code of the reason why linking everything could not tell what is shared; None if it could
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,8 @@ class Probe:
     @property
     def is_open(self) -> bool:
         """Whether a trial without seeds could not tell what is shared."""
-        return self.sentence.startswith(NO_LINKS_WITHOUT_SEEDS)
+        failed = self.start is not None and not self.start.converged
+        return failed or (self.forecast is not None and self.forecast.open_as == "no_links_without_seeds")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -198,15 +200,14 @@ def probe(
         else verdict_of_start(start, min(each.dimension for each in sides))
     )
     remarks = _remarks(sides, known, checked, whole=ahead is not None and ahead.whole)
-    if sentence.startswith(NO_LINKS_WITHOUT_SEEDS):
-        remarks = [NEXT_WITHOUT_SEEDS, *remarks]
-    return Probe(*sides, same, checked, ahead, verdict, sentence, tuple(remarks), start)
+    found = Probe(*sides, same, checked, ahead, verdict, sentence, tuple(remarks), start)
+    return replace(found, remarks=(say("next", way="nothing"), *remarks)) if found.is_open else found
 
 
 def verdict_of_start(start: StartTrial, dimension: int) -> tuple[str, str]:
     """The verdict of a start without seeds, and the sentence that says it. dimension: of the smaller space."""
     if not start.converged:
-        return "unknown", NO_LINKS_WITHOUT_SEEDS
+        return "unknown", say("no_links_without_seeds")
     if dimension < MIN_DIM_FOR_SEED_CHECK:
         return "doubtful", "Doubtful: a start without seeds converged, which in so few dimensions happens by chance."
     return "linkable", f"Probably linkable: a start without seeds converged, tried on {start.asked:,} rows."
@@ -219,8 +220,8 @@ def _verdict_of_trial(ahead: Forecast) -> tuple[str, str]:
         part = "A part is harder than the whole: all of it may still link."
         return "doubtful", f"Doubtful: {where} found no trustworthy link. {part}"
     if ahead.verdict == "not linkable":
-        known = no_start_converged(ahead.reasons) or too_few_rows(ahead.reasons)
-        return ahead.verdict, ahead.reasons[0] if known else f"Not linkable as they are: {where} found no sure link."
+        sentence = f"Not linkable as they are: {where} found no sure link."
+        return ahead.verdict, sentence if ahead.open_as is None else ahead.reasons[0]
     gave = f"{ahead.verdict.capitalize()}: {where} gave {ahead.n_links:,} links"
     if ahead.precision is None or ahead.precision_range is None:
         return ahead.verdict, f"{gave}."
@@ -387,6 +388,7 @@ def forecast_links(
         wrong_seeds=None
         if seeds is None
         else _wrong_seeds((a, b), seeds, links, None if whole else rows, random_state),
+        open_as=summary.why[0].code if whole and summary.is_open else None,
     )
 
 

@@ -54,7 +54,7 @@ def save_report(
         check_links(links, left, right, force=force)
         truth = None if truth is None else resolve_pairs(truth, left, right, what="truth")
         agreement = links.agreement_with(left, right) if links.summary.agreement is None else None
-        if agreement is not None and agreement.note:  # a payload that came after linking, and looks shuffled
+        if agreement is not None and not agreement.fits:  # a payload that came after linking, and looks shuffled
             links = replace(links, summary=replace(links.summary, agreement=agreement))
     _write(path, "report.html", SCRIPTS, **gather(links, left, right, truth=truth))
 

@@ -77,7 +77,7 @@ def gather(
     close_calls, n_close = _close_calls(links, called)
     agreement, told = summary.agreement, shown_reasons(links)
     head, sentence = headline(links, found)
-    if agreement is not None and agreement.sentence not in sentence:
+    if agreement is not None and (agreement.fits or summary.verdict == "not linkable"):  # else the head says it
         told.insert(0, agreement.sentence)
     is_doubtful = summary.is_open or summary.verdict != summary.verdict_in_words  # red would say that nothing is shared
     return {

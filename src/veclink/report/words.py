@@ -14,93 +14,76 @@ from veclink.confidence.constants import MIN_TELLING_CHANGE
 from veclink.confidence.explanations import SURE, in_words, model_changes, recorded_values
 from veclink.confidence.intervals import Estimates
 from veclink.data.links import Explanation, Links
-from veclink.data.no_links import (
-    FROM_NOTHING,
-    NEXT,
-    NO_LINKS_FROM_GIVEN,
-    NO_LINKS_WITHOUT_SEEDS,
-    next_of,
-    no_start_converged,
-    too_few_rows,
-)
 from veclink.data.summary import ALL
-from veclink.data.titles import cleaned
+from veclink.data.words import FROM_NOTHING, say
 
 GOOD = 0.9  # estimated precision, at the low end of its interval, from which links may be used unseen
 # Said by the headline or the advice; or another count of what is shared than the one estimate that the page shows.
-SAID_ELSEWHERE = (NO_LINKS_WITHOUT_SEEDS, NO_LINKS_FROM_GIVEN, NEXT, "Starting from ", "About ")
-NOT_ESTIMATED = "; this method does not estimate how many of them are right."
+SAID_ELSEWHERE = ("no_links_without_seeds", "no_links_from_given", "next", "new_partners", "said_elsewhere")
 SPEAKS = {1: "speaks for it", 0: "speaks neither for nor against it", -1: "speaks against it"}
 
 
 def headline(links: Links, estimates: Estimates | None) -> tuple[str, str]:
     """The verdict in a few words, and the sentence after it."""
-    summary = links.summary
-    between = f"between {summary.n_a:,} and {summary.n_b:,} vectors"
-    found = f"{len(links):,} links were found {between}"
-    right = "" if estimates is None else f"about {_of_100(estimates.precision.value)} of 100 are right"
-    doubtful = summary.verdict == "doubtful"
-    if summary.verdict == "not linkable" and not len(links):
-        return _headline_without_links(summary.reasons, between)
-    if summary.verdict == "not linkable":
-        return "Not linkable: do not use these links.", f"{len(links):,} pairs were found {between}, mostly by chance."
-    if summary.agreement is not None and summary.agreement.note:
-        # no one shall read "trust these links" and take its ids and titles
-        found += f"; by the vectors alone, {right}" if right else ""
-        found += ", and that is doubtful." if doubtful else "."
-        payload = "The payload does not fit the vectors: check its order first."
-        return payload, f"{cleaned(summary.agreement.sentence)} {found}"
-    if doubtful:
-        little = f". {right.capitalize()}, but such an estimate can be far off."
-        return "Doubtful: look at the links before you use them.", found + (little if right else NOT_ESTIMATED)
-    if estimates is None:
-        return "The views agree: these links are likely right.", found + NOT_ESTIMATED
-    if estimates.precision.low >= GOOD:
+    state, summary = _state(links, estimates), links.summary
+    known: dict[str, Any] = {}
+    if state == "no_links_from_given":
+        known["cause"] = summary.reasons[0].partition(". ")[2]
+    if estimates is not None:
         recall = estimates.recall
-        linked = f"about {_of_100(recall.value)}" if recall.high < ALL else f"likely at least {_of_100(recall.low)}"
-        return (
-            "You can trust these links.",
-            f"{found}. {right.capitalize()}, and {linked} of 100 shared objects are linked.",
-        )
-    more = "raise the threshold if wrong links cost you more than missing ones."
-    return "Most links are right, but not all.", f"{found}. {right.capitalize()}; {more}"
+        is_open = recall.high >= ALL  # only its low end is known
+        known |= {"precision": _of_100(estimates.precision.value), "recall_is_open": is_open}
+        known["recall"] = _of_100(recall.low if is_open else recall.value)
+    return say("head", state=state), say("below", state=state, summary=summary, **known)
+
+
+def _state(links: Links, estimates: Estimates | None) -> str:
+    """What a result comes to, as the words know it."""
+    summary = links.summary
+    if summary.verdict == "not linkable":
+        if len(links):
+            return "not linkable"
+        return summary.why[0].code if summary.is_open else "no trusted link"
+    if summary.agreement is not None and not summary.agreement.fits:
+        return "payload"  # no one shall read "trust these links" and take its ids and titles
+    if summary.verdict == "doubtful":
+        return "doubtful"
+    if estimates is None:
+        return "not estimated"
+    return "trusted" if estimates.precision.low >= GOOD else "most"
 
 
 def shown_reasons(links: Links) -> list[str]:
     """The reasons but for those that the page says already."""
-    return [each for each in links.summary.reasons if not each.startswith(SAID_ELSEWHERE)]
+    return [str(each) for each in links.summary.why if each.code not in SAID_ELSEWHERE]
 
 
 def advice(links: Links, estimates: Estimates | None, n_close: int) -> list[tuple[str, str]]:
     """What to do with the links, the most useful first, and the filter of the table that shows what it is about."""
     summary, told = links.summary, []
-    if links.summary.is_open or summary.verdict == "not linkable":
+    if summary.is_open or summary.verdict == "not linkable":
         return [(each, "") for each in _next_steps(links)]
     unsure = links.probability[links.probability < SURE]
     if len(unsure):
-        wrong, of_all = float((1 - unsure).sum()), float((1 - links.probability).sum())
-        most = f" About {wrong:,.0f} of the {of_all:,.0f} wrong links to expect are among them."
-        most = most if of_all >= 2 and summary.is_calibrated else ""
-        told.append((f"Look first at the {len(unsure):,} links with a probability below {SURE}.{most}", "doubtful"))
+        wrong, every = float((1 - unsure).sum()), float((1 - links.probability).sum())
+        of_all = every if every >= 2 and summary.is_calibrated else None
+        told.append((say("look_at_doubtful", links=len(unsure), sure=SURE, wrong=wrong, of_all=of_all), "doubtful"))
     if n_close:
-        told.append((f"Look at the {n_close:,} close calls, where a rival is nearly as good.", "close"))
+        told.append((say("look_at_close_calls", links=n_close), "close"))
     for wanted in (0.99, 0.95):
         sure = 0 if estimates is None or estimates.precision.value >= wanted else len(links.at(precision=wanted))
         if 0 < sure < len(links):
-            told.append((f"For fewer wrong links, --precision {wanted} keeps the {sure:,} most certain of them.", ""))
+            told.append((say("keep_most_certain", precision=wanted, links=sure), ""))
             break
-    if summary.wrong_seeds:
-        told.append((f"Check the {len(summary.wrong_seeds):,} given pairs that look wrong; they were not used.", ""))
-    if torn := len(summary.contradicting_seeds):
-        told.append((f"Settle the {torn:,} given pairs that contradict one another; none of them was used.", ""))
-    return told or [("Look through some of the links in the table, then use them.", "")]
+    for code, seeds in (("check_wrong_seeds", summary.wrong_seeds), ("settle_seeds", summary.contradicting_seeds)):
+        if seeds:
+            told.append((say(code, seeds=len(seeds)), ""))
+    return told or [(say("look_through"), "")]
 
 
 def advice_without_links(links: Links) -> list[str]:
     """What to do where there is no link to look at."""
-    if links.summary.verdict == "not linkable":
-        return _next_steps(links)
-    return ["Choose more of the judged pairs: veclink cut with a lower threshold, on the .parquet file of the run."]
+    return _next_steps(links) if links.summary.verdict == "not linkable" else [say("choose_more")]
 
 
 def explanation(links: Links, i: int) -> Explanation:
@@ -139,44 +122,28 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"
 
 
-def _headline_without_links(reasons: tuple[str, ...], between: str) -> tuple[str, str]:
-    if too_few_rows(reasons):
-        return "Too few rows to link.", f"No link {between} could be judged."
-    if not no_start_converged(reasons):
-        return "Not linkable: no link can be trusted.", f"No trustworthy link was found {between}. Why, is below."
-    if reasons[0] == NO_LINKS_WITHOUT_SEEDS:
-        unknown = f"That does not mean that nothing is shared. No start led to links {between}."
-        return "No links found without seeds.", unknown
-    cause = reasons[0].removeprefix(NO_LINKS_FROM_GIVEN).strip()
-    return "No links found from what was given.", f"{cause} No start led to links {between}."
-
-
 def _next_steps(links: Links) -> list[str]:
     """What to do where there are no links to trust, the easiest first."""
-    reasons = links.summary.reasons
-    coming = next_of(reasons).removeprefix(NEXT)
-    coming = coming[:1].upper() + coming[1:]
-    look = "Run veclink inspect on the two collections: it says what may be in the way."
-    if links.summary.is_open and too_few_rows(reasons):
-        return ["Link larger parts of the two collections, or match so few rows by hand."]
-    if not links.summary.is_open:  # linking came to an end, and nothing is certain
+    summary, coming, way = links.summary, "", ""
+    state = summary.why[0].code if summary.is_open else ""
+    if state == "too_few_rows":
+        return [say("link_larger")]
+    for reason in summary.why:
+        if reason.code == "next":
+            way = reason.values.get("way", "nothing")
+            coming = str(reason).removeprefix("Next: ")
+            coming = coming[:1].upper() + coming[1:]
+    if not state:  # linking came to an end, and nothing is certain
         started_from = max(links.trace.get("starts", ()), key=itemgetter(1), default=(FROM_NOTHING, 0.0))[0]
         if not coming and started_from == FROM_NOTHING:  # from given pairs, more of them would change nothing
-            coming = "Give known pairs, or more of them: 15 right ones are usually enough, 60 for hard data."
-        shared = "Check that the two collections do share objects: near neighbours alone make no links."
-        return [each for each in (look, coming, shared) if each]
-    first = "Give 8 to 15 known pairs, ids or row numbers in a CSV file with columns a,b: --seeds pairs.csv."
-    if coming and reasons[0] != NO_LINKS_WITHOUT_SEEDS:
-        first = coming
-    steps = [first]
-    if not coming or "--seeds-by" in coming:  # not where a column was the start, or none has enough equal values
-        steps.append(
-            "If both collections carry a column such as title, url or sku: --seeds-by title, or --seeds-by auto; for "
-            "bare .npy files give tables with a line for each row, in their order, by --payload-a and --payload-b."
-        )
-    if "--anchors" not in first:
-        steps.append("If you can run both models: embed some texts with both, and give the two files by --anchors.")
-    return [*steps, look]
+            coming = say("give_more")
+        return [each for each in (say("inspect_both"), coming, say("check_shared")) if each]
+    steps = [coming if coming and state != "no_links_without_seeds" else say("give_pairs")]
+    if way in ("", "nothing", "few pairs"):  # not where a column was the start, or none has enough equal values
+        steps.append(say("take_column"))
+    if way != "many pairs":  # which says it
+        steps.append(say("embed_texts"))
+    return [*steps, say("inspect_both")]
 
 
 def _evidence_in_words(known: Mapping[str, Any], changes: Mapping[str, float]) -> dict[str, str]:

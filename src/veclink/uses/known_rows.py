@@ -14,6 +14,7 @@ from veclink.confidence.evidence import neighbourhood_features
 from veclink.data.collection import Collection, numbers
 from veclink.data.links import Links
 from veclink.data.pairs import lookup
+from veclink.data.words import Reason
 from veclink.errors import InputError, plural
 from veclink.files.fingerprints import rows_digest
 from veclink.files.memory import forget_pages
@@ -37,7 +38,7 @@ class Account(NamedTuple):
 
     overlap: float  # estimated number of them that have a partner
     copies: int  # how many are copies of rows that were known
-    reasons: tuple[str, ...]  # sentences
+    why: tuple[Reason, ...]
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from veclink.confidence.constants import CALIBRATION_VERSION
 from veclink.data.collection import Collection, numbers
 from veclink.data.links import Links
 from veclink.data.summary import plain_json
+from veclink.data.words import plain_reasons, read_reasons
 from veclink.errors import InputError, OutputError, VeclinkError, named, plural, without_secrets
 from veclink.files.atomic import alone, check_replaceable, folder_written_whole
 from veclink.files.fingerprints import digest
@@ -324,10 +325,10 @@ class Linker:
         """What is known of the linker as a whole, ready for JSON."""
         knowledge, held, sides = self.knowledge, self.held, {}
         for at, (name, known) in enumerate(zip(SIDES, knowledge.sides, strict=True)):
-            parts = [
-                {**asdict(part), "account": None if part.account is None else part.account._asdict()}
-                for part in known.parts
-            ]
+            parts = []
+            for part in known.parts:
+                account = part.account and part.account._asdict() | plain_reasons(part.account.why)
+                parts.append({**asdict(part), "account": account})
             about = {"source": held.sources[at], "ids_from": held.ids_from[at], "dimension": len(known.mean)}
             sides[name] = {**about, "rows": known.size, "parts": parts}
         return {
@@ -619,7 +620,7 @@ def _read_knowledge(plain: dict[str, Any], path: Path) -> Knowledge:
             told = part.get("account")
             account = None
             if told is not None:
-                account = Account(float(told["overlap"]), int(told["copies"]), tuple(map(str, told["reasons"])))
+                account = Account(float(told["overlap"]), int(told["copies"]), read_reasons(told))
             parts.append(Part(int(part["rows"]), str(part["fingerprint"]), account))
         marks = arrays.get("marks", np.empty(0, np.int64)).view(np.uint64)
         sides.append(KnownSide(parts=tuple(parts), marks=marks, **{name: arrays[name] for name in OF_SIDE}))

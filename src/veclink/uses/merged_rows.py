@@ -131,7 +131,7 @@ def payload_misfit(a: Collection, b: Collection, pairs: np.ndarray, probability:
     if not len(pairs):
         return None
     agreement = agreement_of(pairs, a, b, precision=float(probability.mean()))
-    if agreement is None or not agreement.note:
+    if agreement is None or agreement.fits:
         return None
     return agreement.sentence
 

@@ -31,6 +31,7 @@ from veclink.data.links import Links
 from veclink.data.links_files import row_evidence
 from veclink.data.pairs import lookup
 from veclink.data.summary import Summary, judged_anew, summary_of_first
+from veclink.data.words import Reason
 from veclink.errors import InputError
 from veclink.geometry.arrays import tiles
 from veclink.geometry.clouds import Cloud
@@ -156,14 +157,13 @@ def judge(knowledge: Knowledge, side: int, entered: Cloud, other: Cloud, signatu
     order = np.argsort(-probability, kind="stable")
     mutual = mutual[order]
     copies, every = len(entered) - len(new), len(new.collection)
-    zero, reasons = every - len(entered), []
+    zero, why = every - len(entered), []
     if copies:
-        are = "is a copy" if copies == 1 else "are copies"
-        reasons.append(f"{copies:,} of the {every:,} new rows {are} of known rows.")
+        why.append(Reason("new_copies", copies=copies, rows=every))
     if zero:
-        reasons.append(f"{zero:,} of the {every:,} new rows {'is' if zero == 1 else 'are'} zero and left out.")
+        why.append(Reason("new_zero_rows", zero=zero, rows=every))
     if len(new):
-        reasons.append(_sentence(len(new), shared, before))
+        why.append(Reason("new_partners", rows=len(new), share=shared, before=before))
     return Judged(
         new=new,
         other=other,
@@ -174,14 +174,8 @@ def judge(knowledge: Knowledge, side: int, entered: Cloud, other: Cloud, signatu
         evidence=evidence_columns((*score_evidence(), *neighbourhood_evidence()), candidates, near, mutual),
         density=found.density,
         standing=standing,
-        account=Account(shared * len(new), copies, tuple(reasons)),
+        account=Account(shared * len(new), copies, tuple(why)),
     )
-
-
-def _sentence(n: int, shared: float, before: float) -> str:
-    of_rows = f"About {shared:.0%} of the {n:,} new rows seem to have a partner"
-    of_one = f"The new row has a partner with a probability of about {shared:.0%}"
-    return f"{of_one if n == 1 else of_rows}; of the rows of the first run, {before:.0%} had one."
 
 
 def with_prior(log_odds: np.ndarray, share: float, n: int) -> tuple[np.ndarray, float]:
@@ -385,7 +379,7 @@ def as_links(known: Links, knowledge: Knowledge, side: int, judged: Judged) -> L
         n_links=len(rows),
         overlap=account.overlap,
         verdict=known.summary.verdict,
-        reasons=account.reasons,
+        why=account.why,
         copies=_a_and_b(side, account.copies, 0),
         caution=caution_of(float(every.probability.sum() + probability.sum())),
         calibration=CALIBRATION_VERSION,
@@ -434,13 +428,14 @@ def of_batch(links: Links, knowledge: Knowledge, side: int, rows: slice) -> Link
     account = next((part.account for part, place in knowledge.sides[side].batches() if place == rows), None)
     if account is None:  # all rows were linked again since
         overlap = min(float(chosen.probability.sum()) / MUTUAL_SHARE, size)
-        account = Account(overlap, 0, (_sentence(size, overlap / size, knowledge.shared_share(side)),))
+        before = knowledge.shared_share(side)
+        account = Account(overlap, 0, (Reason("new_partners", rows=size, share=overlap / size, before=before),))
     n_a, n_b = _a_and_b(side, size, chosen.summary.n_a if side else chosen.summary.n_b)
     summary = replace(
         chosen.summary,
         n_a=n_a,
         n_b=n_b,
-        reasons=account.reasons,
+        why=account.why,
         vectors=None,
         found=None,
         wrong_seeds=(),

@@ -10,6 +10,7 @@ import pytest
 from span_papers import Papers, all_papers, linked, linked_cut, outside_papers, some_papers
 from veclink.data.links import Links
 from veclink.data.pairs import score
+from veclink.data.words import Reason
 from veclink.linkers.linking import link
 
 
@@ -160,4 +161,4 @@ def test_ten_rows_are_too_few_whatever_is_given() -> None:
     for seeds in (None, [(row, row) for row in range(5)]):
         links = link(papers.a[shared[:, 0]], papers.b[shared[:, 1]], seeds=seeds, device="cpu")
         assert (links.summary.verdict, len(links)) == ("not linkable", 0)
-        assert links.summary.reasons[0].startswith("Too few rows: the smaller collection has 10")
+        assert links.summary.why == (Reason("too_few_rows", rows=10, needed=30),)

@@ -41,4 +41,4 @@ def test_a_few_rows_among_many_find_their_partners_from_a_few_seeds() -> None:
 def test_seeds_that_are_all_that_is_shared_do_not_look_wrong() -> None:
     a, b, truth = small_papers()
     links = link(a, b, seeds=truth, device="cpu")
-    assert not any("look wrong" in reason for reason in links.summary.reasons)
+    assert not any(reason.code == "seeds_look_wrong" for reason in links.summary.why)

@@ -16,7 +16,7 @@ from span_papers import (
 )
 from veclink.backends import CloudPair
 from veclink.data.collection import Collection
-from veclink.data.no_links import FROM_NOTHING
+from veclink.data.words import FROM_NOTHING
 from veclink.geometry.clouds import prepare
 from veclink.geometry.signatures import unit_rows
 from veclink.linkers.anchors import Anchors, anchors_from_rows

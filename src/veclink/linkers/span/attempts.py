@@ -15,8 +15,8 @@ from functools import partial
 import numpy as np
 
 from veclink.backends import CloudPair
-from veclink.data.no_links import FROM_NOTHING
 from veclink.data.pairs import sharing_no_row
+from veclink.data.words import FROM_NOTHING
 from veclink.geometry.arrays import Sides, both
 from veclink.geometry.signatures import projected, span_projections
 from veclink.linkers.anchors import Anchors

@@ -19,6 +19,7 @@ from veclink.confidence.candidates import FOLDS, Candidates, crossfit
 from veclink.confidence.constants import FULL_FOLDS
 from veclink.confidence.evidence import neighbourhood_features
 from veclink.data.pairs import sharing_no_row
+from veclink.data.words import Reason
 from veclink.errors import InputError
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.checkpoint import NOBODY, Watch
@@ -40,7 +41,7 @@ from veclink.linkers.span.ranking import explaining_columns, ranked_pairs
 from veclink.linkers.span.starts import DEFAULT_OPTIONS, best_pool
 from veclink.linkers.span.state import Growing, State, Task
 from veclink.linkers.trace import trace_of_calibration, trace_of_candidates, trace_of_growth
-from veclink.linkers.verdict import NOT_LINKABLE, NOTHING_CERTAIN, SeedCheck, Verdict, not_converged, span_verdict
+from veclink.linkers.verdict import NOT_LINKABLE, SeedCheck, Verdict, not_converged, span_verdict
 
 
 def span(
@@ -184,7 +185,7 @@ def decide(task: Task, state: State) -> Decision:
         kept = best_threshold(ranked.probability, shared.value)
     right = ranked.probability[:kept].sum()
     if options.calibrated and bootstrap.anchored and right < MAPPED_LEAST_PRECISION * kept:
-        return replace(nothing, verdict=Verdict(NOT_LINKABLE, (*verdict.reasons, NOTHING_CERTAIN)))
+        return replace(nothing, verdict=Verdict(NOT_LINKABLE, (*verdict.why, Reason("as_many_by_chance"))))
     return Decision(
         "span",
         verdict,

@@ -13,8 +13,8 @@ from functools import partial
 import numpy as np
 
 from veclink.backends import CloudPair
-from veclink.data.no_links import FROM_NOTHING
 from veclink.data.pairs import sharing_no_row
+from veclink.data.words import FROM_NOTHING
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.outlier_seeds import find_outlier_seeds
