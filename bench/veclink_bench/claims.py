@@ -16,8 +16,7 @@ from veclink_bench.experiments.strategies import GEH
 from veclink_bench.experiments.tables import grouped, values
 from veclink_bench.merge_sure_figures import merge_sure_figures
 from veclink_bench.merging_figures import MERGING_CLAIMS, MERGING_FIGURES
-from veclink_bench.real_figures import nothing_shared_is_not_linkable, real_figures
-from veclink_bench.span_figures import no_right_seed_is_named, span_figures
+from veclink_bench.real_figures import REAL_FIGURES, no_right_seed_is_named, nothing_shared_is_not_linkable
 from veclink_bench.table_figures import CONVERGED, TABLE_FIGURES, CellsOf, best_geh, chosen, means_of
 
 Claim = Callable[[CellsOf], bool]
@@ -157,12 +156,12 @@ CLAIMS: dict[str, Claim] = {
         rebuild_is_within_a_point,
         fps_is_better_conditioned,
         fps_senses_no_more_with_few_anchors,
+        nothing_shared_is_not_linkable,
+        no_right_seed_is_named,
         *MERGING_CLAIMS,
         *CLUSTERING_CLAIMS,
     )
 }
-CLAIMS["nothing-shared-is-not-linkable"] = lambda _: nothing_shared_is_not_linkable()
-CLAIMS["no-right-seed-is-named"] = lambda _: no_right_seed_is_named()
 
 
 def _gaps_of_the_oracle(cells_of: CellsOf) -> np.ndarray:
@@ -198,10 +197,6 @@ def _neighbours_shared(cells_of: CellsOf, k: int, glove: bool) -> np.ndarray:
     return np.array([np.mean([cell["jaccard"][k - 1] for cell in group]) for group in grouped(kept, "pair").values()])
 
 
-def _of_trials(figure: Callable[[], float]) -> Callable[[CellsOf], float]:
-    return lambda _: figure()
-
-
 def _least(numbers: np.ndarray) -> float:
     return float(numbers.min()) if len(numbers) else math.nan
 
@@ -210,9 +205,9 @@ def _most(numbers: np.ndarray) -> float:
     return float(numbers.max()) if len(numbers) else math.nan
 
 
-_TRIAL_FIGURES = real_figures() | span_figures() | merge_sure_figures()
 FIGURES: dict[str, Callable[[CellsOf], float]] = {
-    **{name: _of_trials(figure) for name, figure in _TRIAL_FIGURES.items()},
+    **REAL_FIGURES,
+    **merge_sure_figures(),
     **TABLE_FIGURES,
     **MERGING_FIGURES,
     **CLUSTERING_FIGURES,

@@ -8,34 +8,28 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from veclink_bench.experiments import EXPERIMENTS, load
+from veclink_bench.experiments import EXPERIMENTS, WITHOUT_LINKS, load
 from veclink_bench.experiments.tables import trials_of
 from veclink_bench.places import BENCH
 from veclink_bench.real_table import kinds_table
-from veclink_bench.span_figures import span_trials
-from veclink_bench.studies.real import kept_trials, read_lines
-from veclink_bench.versions import recorded_version
+from veclink_bench.table_figures import CellsOf
+from veclink_bench.versions import measured_with
 
 RESULTS = BENCH / "results" / "experiments"
 SPEED = BENCH / "results" / "speed"
 STARTED_WITHIN = 0.03  # of the F1 from fifteen seeds on the same split
 TITLES = ("reddit", "stackexchange")
 PROMISED = (0.9, 0.95, 0.99)
-WITHOUT_LINKS = ("consistency", "conditioning", "jaccard")
 
 
-def promise(results: Path = RESULTS) -> str:
+def promise(cells_of: CellsOf) -> str:
     """For each wanted precision, in how many of 100 measured cases the true one was at least that.
 
-    results: a folder with the trials of `veclink bench real`. Trials in which nothing was kept are left out: no link
-    breaks no promise.
+    Trials in which nothing was kept are left out: no link breaks no promise.
     """
-    trials = kept_trials("report", results)  # the half that nothing was chosen on
+    trials = cells_of("real-report")  # the half that nothing was chosen on
     lines = ["| wanted precision | the true precision was at least that | measured cases |", "|---|---|---|"]
     for wanted in PROMISED:
         kept = [trial["at"][str(wanted)] for trial in trials]
@@ -49,13 +43,10 @@ def promise(results: Path = RESULTS) -> str:
     return "\n".join(lines)
 
 
-def starts(results: Path = RESULTS) -> str:
-    """How often linking started, by kind of data and by what it began from: those in no_seeds.json.
-
-    results: a folder with no_seeds.json.
-    """
+def starts(cells_of: CellsOf) -> str:
+    """How often linking started, by kind of data and by what it began from: those in no_seeds.json."""
     measured: dict[tuple[str, str, int], list[tuple[dict[str, Any], dict[str, Any] | None]]] = {}
-    for trial in json.loads((results / "no_seeds.json").read_text(encoding="utf-8"))["rows"]:
+    for trial in cells_of("no_seeds"):
         reference = trial["from"].get("15")
         for count in sorted(int(each) for each in trial["from"] if each != "15"):
             key = (*_kind_of_data(trial), count)
@@ -88,9 +79,9 @@ def _starts_line(kind: str, case: str, count: int, runs: list[tuple[dict[str, An
     return f"| {kind} | {case} | {begun} | {started} of {len(pairs)} | {mean:.1f} | {seeded:.1f} |"
 
 
-def new_rows(results: Path = RESULTS) -> str:
+def new_rows(_: CellsOf) -> str:
     """What was measured of rows that come later, as a list; what was not measured is not in it."""
-    file = results / "living.json"
+    file = RESULTS / "living.json"
     told = json.loads(file.read_text(encoding="utf-8"))["summary"] if file.is_file() else {}
     lines = []
     if "batch" in told:
@@ -124,28 +115,14 @@ def _points(difference: float) -> str:
     return f"{max(-difference, 0):.1f} points" if difference < 0 else f"nothing ({difference:.1f} points more)"
 
 
-def real_cases(results: Path = RESULTS) -> str:
+def real_cases(cells_of: CellsOf) -> str:
     """Means over the trials of collections as users have them, a line for each kind."""
-    return kinds_table(kept_trials("report", results))
+    return kinds_table(cells_of("real-report"))
 
 
-def real_bounds() -> str:
-    """Mean F1 from the seeds, with every link known, and at the best threshold, of cases that both measured."""
-    from_seeds = {trial["case"]: trial["true"]["f1"] for trial in kept_trials("report")}
-    kinds: dict[str, list[tuple[float, ...]]] = {}
-    for line in read_lines(RESULTS / "bounds-report.jsonl"):
-        if line["case"] in from_seeds:
-            kinds.setdefault(line["kind"], []).append((from_seeds[line["case"]], line["f1"], line["best"]))
-    rows = ["| | trials | F1 from 15 seeds | every link known | and the best threshold |", "|---|---|---|---|---|"]
-    for kind, found in sorted(kinds.items()):
-        means = " | ".join(f"{100 * np.mean(values):.1f}" for values in zip(*found, strict=True))
-        rows.append(f"| {kind} | {len(found)} | {means} |")
-    return "\n".join(rows)
-
-
-def ray_matching(results: Path = SPEED) -> str:
+def ray_matching(_: CellsOf) -> str:
     """What the exact pass costs in Ray tasks on one machine."""
-    found = json.loads((results / "ray_matching.json").read_text(encoding="utf-8"))
+    found = json.loads((SPEED / "ray_matching.json").read_text(encoding="utf-8"))
     rows = [
         "| workers | seconds in tasks | of one process with as many threads | speed against one process | efficiency |",
         "|---|---|---|---|---|",
@@ -157,38 +134,27 @@ def ray_matching(results: Path = SPEED) -> str:
     return "\n".join(rows)
 
 
-def merge_choices(results: Path = RESULTS) -> str:
-    """What each `--probability` and each map of a merge hides and finds, by `veclink bench merge-sure`."""
-    return _bodies("merge-sure", results)
-
-
-def advice(results: Path = RESULTS) -> str:
-    """What `veclink advise` said in each cell of `veclink bench advise`, and how often it was right."""
-    return _bodies("advise", results)
-
-
-def _bodies(name: str, results: Path) -> str:
+def bodies(name: str, cells_of: CellsOf) -> str:
     """The tables of an experiment, without their headings."""
-    file = results / f"{name.replace('-', '_')}.json"
-    cells = list(json.loads(file.read_text(encoding="utf-8"))["cells"].values())
+    cells = cells_of(name.replace("-", "_"))
     return "\n".join(each.markdown().split("\n", 2)[2] for each in load(name).tables(cells)).rstrip()
 
 
-def gpu_linking(results: Path = SPEED) -> str:
+def gpu_linking(_: CellsOf) -> str:
     """Millions of titles linked on one GPU: `veclink bench gpu-linking`, a line for each size."""
     names = ("rows on each side", "seconds", "of them growing", "precision", "recall", "F1", "GPU memory")
     head = f"| {' | '.join((*names, 'calibration'))} |"
     lines = [head, "|---|---|---|---|---|---|---|---|"]
-    for run in json.loads((results / "gpu_linking.json").read_text(encoding="utf-8"))["runs"]:
+    for run in json.loads((SPEED / "gpu_linking.json").read_text(encoding="utf-8"))["runs"]:
         shares = " | ".join(f"{100 * run[measure]:.1f}" for measure in ("precision", "recall", "f1"))
         seconds = f"{run['seconds']:.1f} | {run['stages']['growing']:.1f}"
         lines.append(f"| {run['rows']:,} | {seconds} | {shares} | {run['peak_gpu_gb']:.0f} GB | {run['version']} |")
     return "\n".join(lines)
 
 
-def printed_by(command: str, results: Path = RESULTS) -> str:
+def printed_by(command: str, _: CellsOf) -> str:
     """What a command prints of the bundled sample, as `veclink bench sample` kept it; of `demo` its estimates alone."""
-    lines = json.loads((results / "sample.json").read_text(encoding="utf-8"))["printed"][command]
+    lines = json.loads((RESULTS / "sample.json").read_text(encoding="utf-8"))["printed"][command]
     if command == "demo":
         first = next(place for place, line in enumerate(lines) if " links between " in line)
         last = next(place for place, line in enumerate(lines) if line.startswith("By the truth"))
@@ -198,29 +164,25 @@ def printed_by(command: str, results: Path = RESULTS) -> str:
     return "\n".join(["```text", *(line.rstrip() for line in shown), "```"])
 
 
-def versions_of_tables(results: Path = RESULTS) -> str:
-    """Of every experiment that links: the version of the code, the cells, and the trials behind a mean."""
+def versions_of_tables(cells_of: CellsOf) -> str:
+    """Of every experiment: the release that measured it, the cells, and the trials behind a mean."""
     lines = ["| table | measured with | cells | trials of each |", "|---|---|---|---|"]
     for name in EXPERIMENTS:
-        file = results / f"{name.replace('-', '_')}.json"
-        if name in WITHOUT_LINKS or not file.exists():
-            continue
-        cells = list(json.loads(file.read_text(encoding="utf-8"))["cells"].values())
-        versions = sorted({recorded_version(cell).split()[0] for cell in cells})
-        lines.append(f"| {name} | {' and '.join(versions)} | {len(cells):,} | {trials_of(cells)} |")
+        file = name.replace("-", "_")
+        if name not in WITHOUT_LINKS and (RESULTS / f"{file}.json").exists():
+            cells = cells_of(file)
+            lines.append(f"| {name} | {measured_with(cells)} | {len(cells):,} | {trials_of(cells)} |")
     return "\n".join(lines)
 
 
-PARTS: dict[str, Callable[[], str]] = {
+PARTS: dict[str, Callable[[CellsOf], str]] = {
     "promise": promise,
     "starts": starts,
     "new-rows": new_rows,
     "real-cases": real_cases,
-    "real-bounds": real_bounds,
     "ray-matching": ray_matching,
-    "merge-choices": merge_choices,
-    "advice": advice,
-    "span-trials": span_trials,
+    "merge-choices": partial(bodies, "merge-sure"),
+    "advice": partial(bodies, "advise"),
     "gpu-linking": gpu_linking,
     "versions-of-tables": versions_of_tables,
     "sample-demo": partial(printed_by, "demo"),

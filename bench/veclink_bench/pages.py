@@ -13,7 +13,8 @@ A number is `REDUCE FILE.MEASURE NAME=VALUE … [by=NAME] [digits=N]` of the cel
 settings have these values ("/" joins a list, "_" is a space, "|" means or). REDUCE is one of `REDUCTIONS`; with `by`
 the cells are averaged within each group first. `at FILE PATH [digits=N [percent]]` reads one number of any result
 file (a path of keys and positions, joined by "."), `code MODULE.NAME … [percent]` a constant of the code or the
-product of several, and `figure NAME` one of `claims.FIGURES`.
+product of several, `figure NAME` one of `claims.FIGURES`, and `release FILE` the release that a result file is of,
+such as "veclink 0.2, and not since".
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ import re
 from collections.abc import Callable
 from dataclasses import is_dataclass
 from functools import cache
+from hashlib import sha256
 from importlib import import_module
+from inspect import getsource
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -38,14 +41,20 @@ from veclink_bench.experiments import EXPERIMENTS, load
 from veclink_bench.experiments.tables import Cell, grouped, values
 from veclink_bench.page_parts import PARTS
 from veclink_bench.places import BENCH, PAGE, ROOT
+from veclink_bench.studies.real import kept_trials
+from veclink_bench.versions import measured_with, older
 
 RESULTS = BENCH / "results"
+VOUCHED = RESULTS / "vouched.json"
 PERCENT = "percent"
 NUMBER = re.compile(r"<!-- = (.+?) -->(.*?)<!-- /= -->", re.DOTALL)
 CLAIM = re.compile(r"<!-- claim ([\w-]+) -->(.*?)<!-- /claim -->", re.DOTALL)
 TABLE = re.compile(r"<!-- table ([\w-]+) (\d+) -->\n.*?<!-- end -->", re.DOTALL)
 CONSTANTS = re.compile(r"<!-- constants ([\w. ]+) -->\n.*?<!-- end -->", re.DOTALL)
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 MADE = re.compile(r"<!-- made ([\w-]+) -->\n.*?<!-- end -->", re.DOTALL)
+
+_USED: set[str] = set()  # the files whose cells were asked for
 
 Numbers = np.ndarray
 REDUCTIONS: dict[str, Callable[[Numbers], float]] = {
@@ -79,7 +88,21 @@ def broken_claims(text: str) -> list[str]:
             broken.append(f"no check is called {name!r}: {words}")
         elif not CLAIMS[name](cells_of):
             broken.append(f"the results contradict {name!r}: {words}")
+        elif claim_digest(name, sentence) not in vouched()["claims"].get(name, ()):
+            broken.append(f"the check {name!r} was written for other words, or is another since: {words}")
     return broken
+
+
+def claim_digest(name: str, sentence: str) -> str:
+    """A digest of the words of a claim and of its check."""
+    words = " ".join(COMMENT.sub("", NUMBER.sub("", sentence)).split())
+    return sha256(f"{words}\n{getsource(CLAIMS[name])}".encode()).hexdigest()[:12]
+
+
+@cache
+def vouched() -> dict[str, Any]:
+    """The typed numbers of strict pages and the digests of claims that somebody has read and found right."""
+    return json.loads(VOUCHED.read_text(encoding="utf-8"))
 
 
 def number(query: str) -> str:
@@ -89,10 +112,12 @@ def number(query: str) -> str:
         return _constant(rest)
     if kind == "figure":
         return _figure(FIGURES[rest[0]](cells_of), int(_option(rest, "digits") or 1))
+    if kind == "release":
+        return measured_with(cells_of(rest[0]))
     if kind == "at":
         return _at(rest[0], rest[1], _option(rest, "digits"), 100 if PERCENT in rest else 1)
     if kind not in REDUCTIONS:
-        known = ", ".join((*REDUCTIONS, "at", "code", "figure"))
+        known = ", ".join((*REDUCTIONS, "at", "code", "figure", "release"))
         raise InputError(f"A mark asks for {kind!r}; it can ask for {known}.")
     file, _, measure = rest[0].rpartition(".")
     wanted = dict(part.split("=", 1) for part in rest[1:])
@@ -117,10 +142,28 @@ def _constant(parts: list[str]) -> str:
     return _plain(found[0] if len(found) == 1 else prod(found))
 
 
-@cache
 def cells_of(file: str) -> list[Cell]:
-    """The cells of a result file."""
-    return list(_read(f"experiments/{file}")["cells"].values())
+    """The cells of a result file, or the trials of one half of `veclink bench real` (real-HALF)."""
+    _USED.add(file)
+    return _cells(file)
+
+
+@cache
+def _cells(file: str) -> list[Cell]:
+    if file.startswith("real-"):
+        return kept_trials(file.removeprefix("real-"))
+    read = _read(f"experiments/{file}")
+    if "cells" in read:
+        return list(read["cells"].values())
+    return [{"version": read["version"], **row} for row in read["rows"]]
+
+
+def files_of(text: str) -> set[str]:
+    """The files whose cells stand behind the numbers, tables and claims of a page."""
+    _USED.clear()
+    filled(text)
+    broken_claims(text)
+    return set(_USED)
 
 
 def constants_of(modules: str, page: str) -> str:
@@ -144,15 +187,19 @@ def _targets(node: ast.stmt) -> list[ast.expr]:
 def _made(name: str) -> str:
     if name not in PARTS:
         raise InputError(f"A mark asks for the part {name!r}; there are {', '.join(PARTS)}.")
-    return f"<!-- made {name} -->\n\n{PARTS[name]()}\n\n<!-- end -->"
+    return f"<!-- made {name} -->\n\n{PARTS[name](cells_of)}\n\n<!-- end -->"
 
 
 def _table(name: str, place: int) -> str:
     found = tables_of(name)
+    if found:
+        cells_of(name)
     if place >= len(found):
         body = "Not measured.\n"
     else:
         body = f"**{found[place].removeprefix('### ')}".replace("\n", "**\n", 1)
+        if name in older() and "Measured with" not in body:
+            body += f"\nMeasured with {measured_with(cells_of(name))}.\n"
     return f"<!-- table {name} {place} -->\n{body}<!-- end -->"
 
 

@@ -33,6 +33,7 @@ EXPERIMENTS = {
     "clustering": "clusters of two collections at once",
     "many": "three collections linked at once, against each two of them",
 }
+WITHOUT_LINKS = ("consistency", "jaccard")  # of vectors alone: no version of the code
 
 
 def load(name: str) -> Any:

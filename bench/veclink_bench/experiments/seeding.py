@@ -18,7 +18,7 @@ from veclink_bench.experiments.tables import (
     values,
 )
 from veclink_bench.experiments.trials import LINKERS, run_trial
-from veclink_bench.versions import one_version
+from veclink_bench.versions import measured_with
 
 TITLE = "Choice of the seeds"
 WAYS = ("nearest", "uniform", "fps", "kmeans")
@@ -80,7 +80,7 @@ def _configurations(method: str, cells: list[Cell]) -> Table:
         shown = [f"{values(of[(way,)]).mean():.1f}" if (way,) in of else "–" for way in WAYS]
         rows.append([f"{pair[0]}, α {overlap}, {seeds} seeds", *shown, f"{max(means) - min(means):.1f}"])
     heading = f"Mean F1 of {method} by choice of the seeds, minilm–mpnet"
-    note = f"Means over {trials_of(cells)} trials. Measured with veclink {one_version(cells)}."
+    note = f"Means over {trials_of(cells)} trials. Measured with {measured_with(cells)}."
     return Table(heading, ["", *WAYS, "largest gap"], rows, note)
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from veclink_bench.versions import one_version
+from veclink_bench.versions import measured_with
 
 Cell = dict[str, Any]
 
@@ -93,9 +93,9 @@ def method_grid(heading: str, cells: list[Cell], row: str, column: str, measure:
 
 
 def trials_note(cells: list[Cell]) -> str:
-    """How many trials stand behind the means, and of which version; refuses cells of several versions."""
-    series = one_version(cells)
-    measured = f" Measured with veclink {series}." if series else ""
+    """How many trials stand behind the means, and of which version, or that it is an older one."""
+    version = measured_with(cells)
+    measured = f" Measured with {version}." if version else ""
     text = trials_of(cells)
     if not text:
         return ""
