@@ -31,6 +31,7 @@ from importlib import import_module
 from inspect import getsource
 from math import prod
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -135,8 +136,7 @@ def number(query: str) -> str:
 
 def _constant(parts: list[str]) -> str:
     """A constant of the code, or the product of several; in percent where that is asked for."""
-    places = [part.rpartition(".") for part in parts if part != PERCENT]
-    found = [getattr(import_module(module), name) for module, _, name in places]
+    found = [resolve_name(part) for part in parts if part != PERCENT]
     if PERCENT in parts:
         return _plain(100 * prod(found))
     return _plain(found[0] if len(found) == 1 else prod(found))

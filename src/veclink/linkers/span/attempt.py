@@ -11,14 +11,14 @@ from veclink.backends import CloudPair, Projections
 from veclink.linkers.anchors import Anchors, anchors_from_rows
 from veclink.linkers.options import GrowthSchedule, SpanOptions
 from veclink.linkers.span.centring import Means, centred, moved_means
-from veclink.linkers.span.constants import BEST_OF_UNCLEAR, GUESSED, HOPEFUL, MIN_POOL_LIMIT, PROBE_ROUNDS, SHORT
+from veclink.linkers.span.constants import BEST_OF_UNCLEAR, GUESSED, HOPEFUL, PROBE_ROUNDS, SHORT
 from veclink.linkers.span.growing import Pool, grow, query_order
 from veclink.linkers.span.marks import clear_share, converged_share, has_few_rows
 from veclink.progress import RoundListener
 
 AttemptListener = Callable[[str], None]
 DEFAULT_SCHEDULE = GrowthSchedule()
-# Growth where the smaller cloud has few rows: its limit follows what is there, not MIN_POOL_LIMIT (40 % of 150 rows,
+# Growth where the smaller cloud has few rows: its limit follows what is there, not `least` (40 % of 150 rows,
 # nearly all wrong), views hold more of a small pool and do without some of the seeds in turn, and the seeds stay for
 # longer. Chosen on scifact (minilm–mpnet, e5–granite) and scifact with reddit (minilm–e5): 200 rows of which 100 are
 # shared, right links of the pool 43 of 55 → 92 of 102; 100 rows among 3,000, 17 of 27 → 77 of 82; 500 rows among 5,000
@@ -128,7 +128,7 @@ def grown_along(search: Search, projections: Projections, in_full: GrowthSchedul
     if hopeless or grown.agreed >= search.clear * queries.extent:
         return grown
     # A pool that began with all pairs may stay half wrong: the best of it grow into a better one.
-    count = max(MIN_POOL_LIMIT, int(BEST_OF_UNCLEAR * len(grown.pairs)))
+    count = max(DEFAULT_SCHEDULE.least, int(BEST_OF_UNCLEAR * len(grown.pairs)))
     best = grown.pairs[:count]
     again = search.grow(guessed(clouds, best), in_full)
     return max(grown, again, key=lambda pool: pool.agreed)

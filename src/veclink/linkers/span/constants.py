@@ -16,24 +16,7 @@ from veclink.geometry.clouds import LARGE
 # its own). The sensitivity experiment (nfcorpus, minilm–mpnet) sweeps it from 3 to 50.
 NEIGHBOURS: Final = 10
 
-# --- Growth schedule ----------------------------------------------------------------------------------------------
-
-# Rounds at most, growth of the pool per round, views per round, share of the votes that a pair needs, and links that
-# a view holds at most. Doubling and six views are those of the first trials of growing by rank (nfcorpus and scifact,
-# six pairs of encoders); those asked for 0.6 of the votes, of views with at most 400 links, and all converged within 8
-# rounds. Why 14, 0.5 and 256: not recorded. The sensitivity experiment sweeps the views from 2 to 16.
-ROUNDS: Final = 14
-GROWTH_FACTOR: Final = 2.0
-VIEWS: Final = 6
-VOTE_SHARE: Final = 0.5
-ANCHORS_PER_VIEW: Final = 256
-
-# Share of the pool that a view holds: a random half, as in those trials, so that the other half of the views can vote
-# on a link.
-HELD_SHARE: Final = 0.5
-
-# A pool may always hold this many links, however few it started from: as in those trials, on thousands of rows.
-MIN_POOL_LIMIT: Final = 60
+# --- Growing (its schedule is `GrowthSchedule` in `linkers.options`) ------------------------------------------------
 
 # Rows of the smaller cloud up to which growing is careful (FEW_ROWS_SCHEDULE in `attempt`); in fewer dimensions than
 # MIN_DIM_FOR_SEED_CHECK it is not.
@@ -78,11 +61,6 @@ HELD_ROWS: Final = 30_000
 # 87 and 86 with it (mixed_large.json of bench/results). The number itself bounds the time: a choice.
 ASKED_IN_FULL: Final = 20_000
 
-# Share of the smaller cloud: the given pairs stand in every view until the pool is this large, or this many times as
-# large as what was given. Origin not recorded.
-SETTLED: Final = 0.2
-SETTLED_FACTOR: Final = 2
-
 # Pairs rank in the pool by vote share plus this much of their csls; in the first trials by votes, and by csls among
 # equals. Origin of the number not recorded.
 SCORE_WEIGHT: Final = 0.5
@@ -96,16 +74,7 @@ WIDENED: Final = (8192, 32, 1.5)
 
 # --- Starts -------------------------------------------------------------------------------------------------------
 
-# Growing softly: rounds, folds, anchors of a signature, its ridge for each anchor, from where to where the sharpness
-# rises, and pairs of rows that are looked at. Chosen on scifact, reddit and films (24 kinds of split, one run each):
-# with 300 anchors 16 right of 132 on films from 15 seeds, with 600 1,139 of 1,227; a ridge of 0.3, 1 and 2 at 150 rows
-# gave 75, 61 and 54 right ones; 1 to 4 at 3,000 rows of scifact 689 to 691, at 1,200 of reddit 249, 195 and 129. That
-# it grows with the anchors fits these, and was not tried otherwise. 20 rounds were too few for 4 seeds on reddit.
-SOFT_ROUNDS: Final = 30
-SOFT_FOLDS: Final = 3
-SOFT_ANCHORS: Final = 600
-SOFT_RIDGE: Final = 1 / 300
-SOFT_SHARPNESS: Final = (5.0, 60.0)
+# Pairs of rows that growing softly looks at: all of 3,000 × 3,000. Chosen for its time.
 SOFT_PAIRS: Final = 9_000_000
 
 # In few dimensions random clouds can be brought together too: from wrong seeds, 400 vectors of 32 and 64 dimensions

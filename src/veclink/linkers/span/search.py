@@ -128,7 +128,7 @@ class _Search:
             beginnings = min(beginnings, BEGINNINGS_OF_GIVEN)
         begun = random_turns(beginnings, self.everything[0].shape[1], self.rng)
         parts = np.array_split(begun, GROUPINGS[0])
-        joints = [self.on_groups(part, GROUPS, Schedule(*TRIED)) for part in parts]
+        joints = [self.on_groups(part, GROUPS, TRIED) for part in parts]
         return self.best(np.concatenate(joints), beginnings)
 
     def on_groups(self, joints: np.ndarray, count: int, schedule: Schedule) -> np.ndarray:
@@ -146,7 +146,7 @@ class _Search:
         """Where these rounds of the slow schedule lead each of them."""
 
         def run(joint: np.ndarray) -> np.ndarray:
-            return anneal(on.rows, joint, Schedule(*CARRIED), rounds=rounds, masses=on.masses, known=self.known)
+            return anneal(on.rows, joint, CARRIED, rounds=rounds, masses=on.masses, known=self.known)
 
         return np.stack(self.runs(run, joints))
 
@@ -176,10 +176,10 @@ def _among_rows(search: _Search, sampled: Sampled, wide: Sides) -> np.ndarray:
 
     tried = search.tried(worthwhile)
     likely = tried[: max(SIFTED_OF_ROWS, round(LOOKED_AT * len(tried)))]
-    fit_more = fitting(likely, Schedule(*TRIED), SIFTED_OF_ROWS)
-    sifted = search.on_groups(fit_more, SIFTED_GROUPS, Schedule(*SIFTED))
-    hopeful = fitting(sifted, Schedule(*SIFTED), CARRIED_ON)
-    ends = search.carried(hopeful, WeightedRows(rows), range(CARRIED[0]))
+    fit_more = fitting(likely, TRIED, SIFTED_OF_ROWS)
+    sifted = search.on_groups(fit_more, SIFTED_GROUPS, SIFTED)
+    hopeful = fitting(sifted, SIFTED, CARRIED_ON)
+    ends = search.carried(hopeful, WeightedRows(rows), range(CARRIED.rounds))
     learned = search.runs(taught_by_itself, search.best(ends, CARRIED_THROUGH))
     return search.best(np.stack(learned), 1)[0]
 
@@ -188,11 +188,11 @@ def _among_groups(search: _Search) -> np.ndarray:
     """The same on groups alone: two samples of many rows have few partners in one another, and groups have theirs."""
     tried = search.tried(BEGINNINGS_OF_MANY)
     likely = tried[: round(SIFTED_SHARE * len(tried))]
-    sifted = search.on_groups(likely, SIFTED_GROUPS, Schedule(*SIFTED))
+    sifted = search.on_groups(likely, SIFTED_GROUPS, SIFTED)
     on = grouped(search.everything, LAST_GROUPS, search.rng)
     halfway = search.carried(search.best(sifted, CARRIED_ON), on, range(HALFWAY))
     through = search.best(halfway, CARRIED_THROUGH)
-    return search.best(search.carried(through, on, range(HALFWAY, CARRIED[0])), 1)[0]
+    return search.best(search.carried(through, on, range(HALFWAY, CARRIED.rounds)), 1)[0]
 
 
 def _best(joints: np.ndarray, count: int, known: np.ndarray | None = None) -> np.ndarray:
@@ -343,14 +343,13 @@ def taught(sampled: Sampled, joint: np.ndarray, known: np.ndarray | None = None)
 
     known: (r, r), what is held in any case.
     """
-    schedule = Schedule(*TAUGHT)
     agreed, (passes, rise) = 0.0, TAUGHT_PASSES
     for _ in range(passes):
         surest = rows_of(sampled.rows, _surest(sampled, joint))
         held = cross_covariance(surest, TAUGHT_WEIGHT)
         if known is not None:
             held = held + known
-        joint = anneal(sampled.rows, held, schedule, known=held)
+        joint = anneal(sampled.rows, held, TAUGHT, known=held)
         before, agreed = agreed, float(agreement(joint - held))
         if agreed < rise * before:
             break

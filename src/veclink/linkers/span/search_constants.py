@@ -5,7 +5,10 @@ Each stands under what it was chosen on. Those of growing, of other starts and o
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
+
+from veclink.linkers.span.annealing import Schedule
 
 # Pairs of rows, one of each cloud, that a search looks at: all of 500 × 4,400, or 1,483 of both. Chosen for its time.
 SEARCHED_PAIRS: Final = 2_200_000
@@ -51,17 +54,10 @@ BEGINNINGS_OF_MANY: Final = 1024
 # of the tried end right, with 60 a third more, at twice the cost; sifting to 32 or 40 directions tells less than to 24,
 # and as much in 40 rounds as in 60. Slow is what matters in the end: 120 rounds from 6 to 60 directions end right in 3
 # of 8 where 60 rounds from 16 to 60 do in 1 (reddit minilm–mpnet, α = .15).
-TRIED: Final = (30, (4, 16), (1.0, 2.0))
-SIFTED: Final = (40, (6, 24), (1.0, 2.5))
-CARRIED: Final = (120, (6, 60), (1.0, 4.0))
-HALFWAY: Final = CARRIED[0] // 2
-
-# Principal directions looked at: so many at least, or so many times those in use. Without a limit the noise of the many
-# drowns the few (scifact, 500 in 5,000).
-WIDTH: Final = (16, 1.5)
-
-# Scalings of a plan. Chosen on reddit minilm–e5 and scifact.
-PLAN_SCALINGS: Final = 3
+TRIED: Final = Schedule(30, (4, 16), (1.0, 2.0))
+SIFTED: Final = Schedule(40, (6, 24), (1.0, 2.5))
+CARRIED: Final = Schedule(120, (6, 60), (1.0, 4.0))
+HALFWAY: Final = CARRIED.rounds // 2
 
 # Leading principal directions that a random turn is of, and how far it mixes neighbouring ones: 44, 39 and 22 of 4,000
 # end right with 0.3, 0.5 and 1 (between the first two by choice), 25 with four directions, 33 with eight (reddit with
@@ -80,7 +76,7 @@ BEGINNINGS_OF_GIVEN: Final = 512
 # the smaller cloud, at least and at most so many), and what they weigh beside all rows. papers mpnet–e5, α = .15: from
 # 65 and 124 right pairs to 660 and 665 of 750; with twice the weight to 105 and 662, with 300 pairs to 547 and 660.
 # Passes that lead somewhere make 10 % more agree, others less than 1 %, and the first is often one of those.
-TAUGHT: Final = (HALFWAY, *CARRIED[1:])
+TAUGHT: Final = replace(CARRIED, rounds=HALFWAY)
 TAUGHT_PASSES: Final = (4, 1.02)
 TAUGHT_PAIRS: Final = (0.07, 40, 150)
 TAUGHT_WEIGHT: Final = 0.05
