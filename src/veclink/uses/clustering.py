@@ -18,7 +18,7 @@ from veclink.data.tabled import FIRST, Tabled, card
 from veclink.errors import InputError, WrongLinksWarning, needed, plural
 from veclink.files.memory import parse_memory
 from veclink.files.tables import table_ending, write_table
-from veclink.geometry.arrays import ArrayRows
+from veclink.geometry.arrays import ArrayRows, to_numpy
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.geometry.nearest import components
 from veclink.matching import cpu
@@ -29,13 +29,7 @@ from veclink.uses.linked_pairs import GivenLinks, pairs_of
 from veclink.uses.merged_rows import names
 from veclink.uses.translating import Source
 
-BLOCK = 8192
-ENOUGH_EDGES = 50  # between linked rows, to tell from whether links are wrong
-DEFAULT_MEMORY = 512_000_000
-FIRST_NEIGHBOURS, MOST_NEIGHBOURS = 10, 64
-WHOLE = 0.95  # of the nodes, that the largest component should hold
-LOWEST, HIGHEST = 1e-4, 1e4  # resolutions between which a number of clusters is looked for
-HALVINGS = 24
+BLOCK = 8192  # rows at a time
 
 
 @dataclass(frozen=True)
@@ -69,12 +63,11 @@ class ClusterOptions:
     def __post_init__(self) -> None:
         if self.clusters is not None and self.resolution is not None:
             raise InputError("Both a number of clusters and a resolution were given; one follows from the other.")
-        if self.clusters is not None and self.clusters < 1:
-            raise InputError(f"{self.clusters} clusters were asked for; ask for at least 1.")
+        for what in ("clusters", "neighbours"):
+            if (count := getattr(self, what)) is not None and count < 1:
+                raise InputError(f"{count} {what} were asked for; ask for at least 1.")
         if self.resolution is not None and not 0 < self.resolution < np.inf:
             raise InputError(f"The resolution is {self.resolution}; it is a number above 0.")
-        if self.neighbours is not None and self.neighbours < 1:
-            raise InputError(f"{self.neighbours} neighbours were asked for; ask for at least 1.")
 
 
 @dataclass(frozen=True)
@@ -121,8 +114,10 @@ class Clusters(Tabled):
 
     def sizes(self) -> tuple[np.ndarray, np.ndarray]:
         """How many rows of A, and of B, are in each cluster."""
-        both = (self.labels_a, self.labels_b)
-        count_a, count_b = (np.bincount(each[each >= 0], minlength=self.summary.clusters) for each in both)
+        count_a, count_b = (
+            np.bincount(labels[labels >= 0], minlength=self.summary.clusters)
+            for labels in (self.labels_a, self.labels_b)
+        )
         return count_a, count_b
 
     def examples(self, cluster: int, count: int = 3) -> tuple[list[Any], list[Any]]:
@@ -142,19 +137,17 @@ class Clusters(Tabled):
         ids = [self.names_a, self.names_b]
         if any(each.dtype == object for each in ids):
             ids = [each.astype(str).astype(object) for each in ids]
-        central = np.concatenate([self.central_a, self.central_b])
         return {
             "side": ["a"] * len(self.names_a) + ["b"] * len(self.names_b),
             "id": np.concatenate(ids),
             "cluster": np.concatenate([self.labels_a, self.labels_b]),
-            "central": central.astype(np.float32),
+            "central": np.concatenate([self.central_a, self.central_b]),
         }
 
     def save(self, path: str | Path) -> None:
         """Write the columns side, id, cluster and central: .csv or .parquet, whole or not at all."""
-        path = Path(path)
-        table_ending(path, "clusters are written as one of these")
-        write_table(path, self.columns(), {"central": "{:.4f}".format})
+        table_ending(Path(path), "clusters are written as one of these")
+        write_table(Path(path), self.columns(), {"central": "{:.4f}".format})
 
     def __repr__(self) -> str:
         return f"Clusters({self._headline()})"
@@ -220,21 +213,21 @@ def cluster(
     if warning is not None:
         warnings.warn(warning, WrongLinksWarning, stacklevel=2)
     tell(progress, "clustering", len(pairs), 3, 3)
-    graph, *nodes = joined(edges[0], edges[1], pairs)
+    graph, node_b = joined(edges[0], edges[1], pairs)
     resolution = 1.0 if how.resolution is None else how.resolution
     if how.clusters is None:
         label = leiden(graph, resolution, how.random_state)
     else:
-        label, resolution = leiden_into(graph, min(how.clusters, len(graph)), how.random_state)
+        label, resolution = leiden_into(graph, min(how.clusters, len(graph.indptr) - 1), how.random_state)
     labels, central = [], []
-    for cloud, own in zip(clouds, nodes, strict=True):
-        labels.append(np.full(len(cloud.collection), -1, label.dtype))
+    for cloud, of_rows in zip(clouds, (label[: len(clouds[0])], label[node_b]), strict=True):
+        labels.append(np.full(len(cloud.collection), -1))
         central.append(np.full(len(cloud.collection), np.nan, np.float32))
-        labels[-1][cloud.rows], central[-1][cloud.rows] = label[own], _centrality(cloud, label[own])
+        labels[-1][cloud.rows], central[-1][cloud.rows] = of_rows, _centrality(cloud, of_rows)
     summary = ClusterSummary(
         clusters=int(label.max()) + 1,
         resolution=resolution,
-        nodes=len(graph),
+        nodes=len(label),
         linked=len(pairs),
         neighbours_a=edges[0].k,
         neighbours_b=edges[1].k,
@@ -248,7 +241,7 @@ def cluster(
 def _warning(a: Edges, b: Edges, pairs: np.ndarray) -> str | None:
     """A sentence where the edges of linked rows agree no more than if the links were exchanged among them."""
     share, count = agreement(a, b, pairs)
-    if count < ENOUGH_EDGES:
+    if count < 50:  # too few to tell
         return None
     by_chance, _ = agreement(a, b, np.column_stack([pairs[:, 0], np.roll(pairs[:, 1], 1)]))
     by_chance = max(by_chance, b.k / b.n)
@@ -284,16 +277,12 @@ class Edges(NamedTuple):
     largest: float
 
 
-@dataclass(frozen=True, eq=False)
-class Graph:
+class Graph(NamedTuple):
     """An undirected graph in compressed rows: the neighbours of i are indices[indptr[i]:indptr[i + 1]]."""
 
     indptr: np.ndarray
     indices: np.ndarray
     weight: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.indptr) - 1
 
 
 def neighbour_edges(cloud: Cloud, k: int | None, *, device: str = "cpu", memory: int | str | None = None) -> Edges:
@@ -302,13 +291,13 @@ def neighbour_edges(cloud: Cloud, k: int | None, *, device: str = "cpu", memory:
     It does once the largest component holds 95 % of the nodes; k begins at 10 and never exceeds 64.
     """
     n = len(cloud)
-    most = min(MOST_NEIGHBOURS, n - 1)
-    width = min(k or FIRST_NEIGHBOURS, n - 1)
+    most = min(64, n - 1)
+    width = min(k or 10, n - 1)
     while True:
         near, cosine = nearest_rows(cloud, width, device=device, memory=memory)
         source, target = np.repeat(np.arange(n), width), near.ravel()
         share = float(np.bincount(components(n, source, target)).max() / n)
-        if k is not None or share >= WHOLE or width >= most:
+        if k is not None or share >= 0.95 or width >= most:
             return Edges(n, width, source, target, np.maximum(cosine.ravel(), 1e-3), share)
         width = min(most, width + max(1, width // 2))
 
@@ -317,12 +306,12 @@ def nearest_rows(
     cloud: Cloud, k: int, *, device: str = "cpu", memory: int | str | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """The k nearest other rows of each row by cosine, nearest first: positions (n, k) and cosines (n, k)."""
-    budget = DEFAULT_MEMORY if memory is None else parse_memory(memory)
+    budget = parse_memory("512MB" if memory is None else memory)
     width = min(k + 1, len(cloud))  # a row is its own nearest
+    near: Any
     if device == "cpu":
         rows = ArrayRows(cloud, budget // 2)
         near, _ = cpu.nearest(rows, rows, width, cpu.tile_in_parts(rows.shape, rows.shape, budget // 4))
-        index, cosine = near.index, near.cosine
     else:
         needed("torch", f"Neighbours on {device!r}", "veclink[torch]")
         from veclink.matching import rankings
@@ -330,12 +319,10 @@ def nearest_rows(
 
         place = torch_device(device)
         there = DeviceRows(cloud, place, budget if place.type == "cpu" else 8 * budget)
-        tile = cpu.tile_shape(there.shape, there.shape, budget, 8192, 8192)
-        found, _ = rankings.nearest(there, there, width, tile)
-        index, cosine = found.index.cpu().numpy(), found.cosine.float().cpu().numpy()
-    own = index == np.arange(len(index))[:, None]
+        near, _ = rankings.nearest(there, there, width, cpu.tile_shape(there.shape, there.shape, budget, BLOCK, BLOCK))
+    index, cosine = to_numpy(near.index), to_numpy(near.cosine)
     # a row among many equal ones may not be in its own list: then its last entry goes instead
-    cosine = np.where(own, -np.inf, cosine)
+    cosine = np.where(index == np.arange(len(index))[:, None], -np.inf, cosine)
     order = np.lexsort((index, -cosine), axis=1)[:, :k]
     return np.take_along_axis(index, order, 1).astype(np.int64), np.take_along_axis(cosine, order, 1)
 
@@ -350,61 +337,55 @@ def agreement(a: Edges, b: Edges, pairs: np.ndarray) -> tuple[float, int]:
     return float(found.mean()) if len(found) else 0.0, len(found)
 
 
-def joined(a: Edges, b: Edges, pairs: np.ndarray) -> tuple[Graph, np.ndarray, np.ndarray]:
-    """Both graphs as one in which each linked pair is one node with the edges of both; and the node of each row."""
-    node_a = np.arange(a.n)
+def joined(a: Edges, b: Edges, pairs: np.ndarray) -> tuple[Graph, np.ndarray]:
+    """Both graphs as one in which each linked pair is one node with the edges of both; and the node of each row of B.
+
+    Rows of A are the first nodes.
+    """
     node_b = np.full(b.n, -1, np.int64)
     node_b[pairs[:, 1]] = pairs[:, 0]
-    free = node_b < 0
-    node_b[free] = a.n + np.arange(int(free.sum()))
-    source = np.concatenate([node_a[a.source], node_b[b.source]])
-    target = np.concatenate([node_a[a.target], node_b[b.target]])
-    weight = np.concatenate([a.weight, b.weight])
-    return graph_of(a.n + int(free.sum()), source, target, weight), node_a, node_b
+    (free,) = np.nonzero(node_b < 0)
+    node_b[free] = a.n + np.arange(len(free))
+    source = np.concatenate([a.source, node_b[b.source]])
+    target = np.concatenate([a.target, node_b[b.target]])
+    return graph_of(a.n + len(free), source, target, np.concatenate([a.weight, b.weight])), node_b
 
 
 def graph_of(n: int, source: np.ndarray, target: np.ndarray, weight: np.ndarray) -> Graph:
     """An undirected graph of edges that may be there several times: the weights of equal ones add up."""
     apart = source != target
     low, high = np.minimum(source, target)[apart], np.maximum(source, target)[apart]
-    key, weight = low * n + high, weight[apart]
-    order = np.argsort(key, kind="stable")
-    key, first = np.unique(key[order], return_index=True)
-    total = np.add.reduceat(weight[order].astype(np.float64), first) if len(key) else np.empty(0)
-    low, high = key // n, key % n
+    key, edge = np.unique(low * n + high, return_inverse=True)
+    total = np.bincount(edge, weight[apart], len(key))
+    low, high = np.divmod(key, n)
     rows, columns = np.concatenate([low, high]), np.concatenate([high, low])
     order = np.lexsort((columns, rows))
-    indptr = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(rows, minlength=n), out=indptr[1:])
-    return Graph(indptr, columns[order].astype(np.int32), np.concatenate([total, total])[order])
+    indptr = np.searchsorted(rows[order], np.arange(n + 1))
+    return Graph(indptr, columns[order].astype(np.int32), np.tile(total, 2)[order])
 
 
 def leiden(graph: Graph, resolution: float, random_state: int = 0) -> np.ndarray:
     """A cluster for each node by modularity at this resolution, 0 for the largest."""
     native: Any = needed("graspologic_native", "Clustering", "veclink[cluster]")
-    _, found = native.leiden_csr(
-        graph.indptr, graph.indices, graph.weight, len(graph), resolution=resolution, seed=random_state
-    )
-    label = np.fromiter((found[node] for node in range(len(graph))), np.int64, len(graph))
+    n = len(graph.indptr) - 1
+    _, found = native.leiden_csr(*graph, n, resolution=resolution, seed=random_state)
+    label = np.fromiter((found[node] for node in range(n)), np.int64, n)
     # numbered from the largest; equal ones by their first member
     _, first, inverse, counts = np.unique(label, return_index=True, return_inverse=True, return_counts=True)
-    rank = np.empty(len(counts), np.int64)
-    rank[np.lexsort((first, -counts))] = np.arange(len(counts))
-    return rank[inverse]
+    return np.argsort(np.lexsort((first, -counts)))[inverse]
 
 
 def leiden_into(graph: Graph, clusters: int, random_state: int = 0) -> tuple[np.ndarray, float]:
     """The clusters whose number comes nearest to `clusters`, and the resolution that gave them, by bisection."""
-    low, high = LOWEST, HIGHEST
-    best: tuple[int, np.ndarray, float] | None = None
-    for _ in range(HALVINGS):
+    low, high = 1e-4, 1e4
+    gap, best = np.inf, (np.empty(0, np.int64), 0.0)
+    for _ in range(24):
         resolution = float(np.sqrt(low * high))
         label = leiden(graph, resolution, random_state)
         count = int(label.max()) + 1
-        if best is None or abs(count - clusters) < best[0]:
-            best = abs(count - clusters), label, resolution
-        if count == clusters:
+        if abs(count - clusters) < gap:
+            gap, best = abs(count - clusters), (label, resolution)
+        if not gap:
             break
         low, high = (resolution, high) if count < clusters else (low, resolution)
-    assert best is not None
-    return best[1], best[2]
+    return best

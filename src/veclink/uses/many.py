@@ -15,6 +15,7 @@ Pairs are then taken by falling P; two groups of rows become one object unless b
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -23,9 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from veclink.data.collection import Collection
 from veclink.data.links import Links
-from veclink.data.pairs import resolve_pairs
+from veclink.data.pairs import columns_of_pairs
 from veclink.data.tabled import FIRST, Tabled, card
 from veclink.errors import InputError, plural
 from veclink.files.tables import table_ending, write_table
@@ -39,10 +39,12 @@ CONTRADICTED = 0.1
 """c: how often a true pair is contradicted by a third collection, that is, its link there was missed."""
 ACCEPTED = 0.6
 """Probability, with what third collections say, from which a pair joins two rows. Origin not recorded."""
-WORTH = 0.02  # pairs below this probability are not looked at
 
 Pair = tuple[int, int]
-Chances = dict[Pair, dict[int, dict[int, float]]]
+Row = tuple[int, int]
+"""A collection and a row of it."""
+Near = dict[Row, dict[Row, float]]
+"""The partners of each row in all other collections, and how probable they are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +141,15 @@ def link_many(
     if len(collections) < 3:
         raise InputError(f"{len(collections)} collections were given; link_many is for 3 or more, link for two.")
     opened = [open_collection(each, payload=False, progress=progress) for each in collections]
-    known = _known_seeds(seeds or {}, opened)
+    known: dict[Pair, Any] = {}
+    for (i, j), pairs in (seeds or {}).items():
+        ends = min(i, j), max(i, j)
+        if i == j or ends[0] < 0 or ends[1] >= len(opened) or ends in known:
+            raise InputError(
+                f"Seeds are given for the collections {(i, j)}; there are {len(opened)}, counted from 0, and each two "
+                "have seeds once."
+            )
+        known[ends] = pairs if i < j else columns_of_pairs(pairs, "seeds")[::-1]
     pairwise = {}
     every = list(itertools.combinations(range(len(opened)), 2))
     for step, (i, j) in enumerate(every):
@@ -154,97 +164,55 @@ def reconcile(pairwise: Mapping[Pair, Links], m: int) -> ManyLinks:
     Right after linking, the pairs that were considered but fell below the threshold count too (`Links.considered`): a
     weak link that a way over a third collection confirms is a link.
     """
-    chance: Chances = {}
+    near: Near = defaultdict(dict)
     for (i, j), links in pairwise.items():
         # all pairs that a run considered; none where the collections do not link
         source = links.considered if links.considered is not None and len(links) else links
-        likely = source.probability >= WORTH
-        rows, probable = source.pairs[likely].tolist(), source.probability[likely].tolist()
-        for (row_i, row_j), probability in zip(rows, probable, strict=True):
-            chance.setdefault((i, j), {}).setdefault(row_i, {})[row_j] = probability
-            chance.setdefault((j, i), {}).setdefault(row_j, {})[row_i] = probability
-    combined = {ends: _combined(ends, chance, m) for ends in itertools.combinations(range(m), 2)}
-    listed = [
-        (-probability, i, j, row_i, row_j)
-        for (i, j), pairs in combined.items()
-        for (row_i, row_j), probability in pairs.items()
-        if probability >= ACCEPTED
-    ]
-    group: dict[tuple[int, int], int] = {}  # that each row of a collection is in, with at most one of each
-    members: list[dict[int, int]] = []
-    trust: list[list[float]] = []
+        likely = source.probability >= 0.02
+        for (row_i, row_j), chance in zip(
+            source.pairs[likely].tolist(), source.probability[likely].tolist(), strict=True
+        ):
+            near[i, row_i][j, row_j] = near[j, row_j][i, row_i] = chance
+    listed = []
+    for one, partners in near.items():
+        for other in set(partners).union(*(near[via] for via in partners)):
+            if other[0] > one[0] and (chance := _probability(near, one, other, m)) >= ACCEPTED:
+                listed.append((-chance, one[0], other[0], one[1], other[1]))
+    # of each row the group that it is in: a row of each collection at most, and the probabilities that joined them
+    groups: dict[Row, tuple[dict[int, int], list[float]]] = {}
     for negative, i, j, row_i, row_j in sorted(listed):
-        for row in ((i, row_i), (j, row_j)):
-            if row not in group:
-                group[row] = len(members)
-                members.append(dict([row]))
-                trust.append([])
-        left, right = group[i, row_i], group[j, row_j]
-        if left != right:
-            if members[left].keys() & members[right].keys():
+        left = groups.setdefault((i, row_i), ({i: row_i}, []))
+        right = groups.setdefault((j, row_j), ({j: row_j}, []))
+        if left is not right:
+            if left[0].keys() & right[0].keys():
                 continue
-            group |= dict.fromkeys(members[right].items(), left)
-            members[left] |= members[right]
-            trust[left] += trust[right]
-            members[right] = {}
-        trust[left].append(-negative)
-    kept = [place for place, rows in enumerate(members) if len(rows) > 1]
-    objects = np.array([[members[place].get(i, -1) for i in range(m)] for place in kept], np.int64).reshape(-1, m)
-    probability = np.array([float(np.mean(trust[place])) for place in kept])
+            left[0].update(right[0])
+            left[1].extend(right[1])
+            groups |= dict.fromkeys(right[0].items(), left)
+        left[1].append(-negative)
+    kept = [group for group in {id(each): each for each in groups.values()}.values() if group[1]]
+    objects = np.array([[rows.get(i, -1) for i in range(m)] for rows, _ in kept], np.int64).reshape(-1, m)
+    probability = np.array([float(np.mean(joined_by)) for _, joined_by in kept])
     order = np.lexsort((*objects.T[::-1], -probability))
     return ManyLinks(objects[order], probability[order], dict(pairwise))
 
 
-def _combined(ends: Pair, chance: Chances, m: int) -> dict[tuple[int, int], float]:
-    """P(i, j) of all pairs that a link or a way over a third collection speaks for."""
-    i, j = ends
-    others = [k for k in range(m) if k not in ends]
-    pairs = {(row_i, row_j) for row_i, found in chance.get(ends, {}).items() for row_j in found}
-    for k in others:
-        onward = chance.get((k, j), {})
-        for row_i, found in chance.get((i, k), {}).items():
-            pairs |= {(row_i, row_j) for row_k in found for row_j in onward.get(row_k, ())}
-    probability = {}
-    for row_i, row_j in pairs:
-        own = chance.get(ends, {}).get(row_i, {}).get(row_j, 0.0)
-        doubt = 1.0
-        for k in others:
-            to_j = chance.get((k, j), {})
-            for row_k, first in chance.get((i, k), {}).get(row_i, {}).items():
-                doubt *= 1 - DETOUR * first * to_j.get(row_k, {}).get(row_j, 0.0)
-            if own < 1:  # a given pair is beyond doubt
-                kept = _uncontradicted(chance, k, (i, row_i), (j, row_j)) * _uncontradicted(
-                    chance, k, (j, row_j), (i, row_i)
-                )
-                own = own * kept / (1 - own + own * kept)
-        probability[row_i, row_j] = 1 - (1 - own) * doubt
-    return probability
+def _probability(near: Near, one: Row, other: Row, m: int) -> float:
+    """P that two rows are one object, by their own link, what contradicts it, and the ways over a third collection."""
+    own, doubt = near[one].get(other, 0.0), 1.0
+    for via, chance in near[one].items():
+        doubt *= 1 - DETOUR * chance * near[via].get(other, 0.0)
+    for k in range(m):
+        if own < 1 and k not in (one[0], other[0]):  # a given pair is beyond doubt
+            left = _uncontradicted(near, k, one, other) * _uncontradicted(near, k, other, one)
+            own = own * left / (1 - own + own * left)
+    return 1 - (1 - own) * doubt
 
 
-def _uncontradicted(chance: Chances, k: int, one: tuple[int, int], other: tuple[int, int]) -> float:
+def _uncontradicted(near: Near, k: int, one: Row, other: Row) -> float:
     """What is left of the odds that two rows are one object, given the best partner of the first in collection k."""
-    partners = chance.get((one[0], k), {}).get(one[1])
+    partners = [(chance, -row) for (place, row), chance in near[one].items() if place == k]
     if not partners:
         return 1.0
-    best = max(partners, key=lambda row: (partners[row], -row))
-    agreed = chance.get((k, other[0]), {}).get(best, {}).get(other[1], 0.0)
-    return 1 - (1 - CONTRADICTED) * partners[best] * (1 - agreed)
-
-
-def _known_seeds(seeds: Mapping[Pair, Any], opened: Sequence[Collection]) -> dict[Pair, Any]:
-    """Seeds by (i, j) with i < j."""
-    known, m = {}, len(opened)
-    for (i, j), pairs in seeds.items():
-        if i == j or not (0 <= i < m and 0 <= j < m):
-            raise InputError(f"Seeds are given for the collections {(i, j)}; there are {m}, counted from 0.")
-        if (j, i) in seeds and i > j:
-            raise InputError(f"Seeds are given for the collections {(i, j)} and {(j, i)}; give them once.")
-        known[min(i, j), max(i, j)] = pairs if i < j else _turned(pairs, opened[i], opened[j])
-    return known
-
-
-def _turned(pairs: Any, a: Collection, b: Collection) -> list[tuple[Any, Any]]:
-    """Known pairs of a and b as pairs of b and a, by id where there are ids."""
-    rows_a, rows_b = resolve_pairs(pairs, a, b, unique=False).T
-    names = ((rows if side.ids is None else side.ids[rows]).tolist() for rows, side in ((rows_b, b), (rows_a, a)))
-    return list(zip(*names, strict=True))
+    chance, row = max(partners)
+    return 1 - (1 - CONTRADICTED) * chance * (1 - near[k, -row].get(other, 0.0))
