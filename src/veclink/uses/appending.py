@@ -26,7 +26,8 @@ from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores import open_store
 from veclink.stores.opening import address_of, open_collection
 from veclink.stores.protocol import BATCH, Batch
-from veclink.uses.linker import Linker, side_of
+from veclink.uses.known_rows import side_of
+from veclink.uses.linker import Linker
 from veclink.uses.merged_rows import (
     AS_THEY_ARE,
     NEEDED,

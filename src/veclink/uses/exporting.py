@@ -11,7 +11,7 @@ from veclink.data.links import Links
 from veclink.errors import InputError, named
 from veclink.stores.opening import open_target
 from veclink.stores.protocol import Id
-from veclink.uses.linker import side_of
+from veclink.uses.known_rows import side_of
 
 
 @dataclass(frozen=True)

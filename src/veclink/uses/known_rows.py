@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from veclink.confidence.evidence import neighbourhood_features
 from veclink.data.collection import Collection, numbers
 from veclink.data.links import Links
 from veclink.data.pairs import lookup
-from veclink.data.words import Reason
 from veclink.errors import InputError, plural
 from veclink.files.fingerprints import rows_digest
 from veclink.files.memory import forget_pages
@@ -26,31 +25,31 @@ from veclink.linkers.span.constants import MIN_POOL
 from veclink.threads import multiply
 
 SIDES = ("a", "b")
-BACKDROP_ROWS = 2048
-"""Rows of each side that are kept as a sample of it: how crowded the place of a new row is, is measured among them."""
-NEARBY_ANCHORS = 1024
-"""Links that are kept with their vectors, as neighbours of new pairs: as many as linking itself looks at."""
 BLOCK = 1024  # rows that are looked at at a time
 
 
-class Account(NamedTuple):
-    """What was told of new rows when they were taken in, for whoever asks for their links again."""
-
-    overlap: float  # estimated number of them that have a partner
-    copies: int  # how many are copies of rows that were known
-    why: tuple[Reason, ...]
+def side_of(side: str) -> int:
+    """0 for "a", 1 for "b"."""
+    if side not in SIDES:
+        raise InputError(f"The side is {side!r}; it is 'a' or 'b'.")
+    return SIDES.index(side)
 
 
 @dataclass(frozen=True)
 class Part:
-    """Rows that came together: how many, and the fingerprint of all their vectors."""
+    """Rows that came together: how many, and the fingerprint of all their vectors.
+
+    account: what was told of new rows when they were taken in, for whoever asks for their links again: `overlap`, the
+    estimated number of them that have a partner; `copies`, how many are copies of rows that were known; `reasons` and
+    `why`. None for the rows of a fit.
+    """
 
     rows: int
     fingerprint: str
-    account: Account | None = field(default=None, compare=False)  # None for the rows of a fit
+    account: dict[str, Any] | None = field(default=None, compare=False)
 
     @classmethod
-    def of(cls, collection: Collection, account: Account | None = None) -> Part:
+    def of(cls, collection: Collection, account: dict[str, Any] | None = None) -> Part:
         """All rows of a collection."""
         return cls(len(collection), rows_digest(collection.vectors), account)
 
@@ -91,29 +90,26 @@ class KnownSide:
 
     def crowded(self, rows: np.ndarray) -> np.ndarray:
         """How crowded the side is around new rows (m, d), on the scale of `crowding`."""
-        return (crowding(rows, self.backdrop) - self.crowding_scale[0]) / self.crowding_scale[1]
+        return (_crowding(rows, self.backdrop) - self.crowding_scale[0]) / self.crowding_scale[1]
 
     def check(self, collection: Collection, side: str) -> None:
         """Refuse a collection that does not hold the known rows in their order, and no others."""
-        dimension = len(self.mean)
-        if collection.dimension != dimension:
+        if collection.dimension != len(self.mean):
             raise InputError(
-                f"{collection.name} has vectors of {collection.dimension:,} numbers, and side {side.upper()} of the "
-                f"linker {dimension:,}; give the collection of that side."
+                f"{collection.name} has vectors of {collection.dimension:,} numbers, and side {side} of the linker "
+                f"{len(self.mean):,}; give the collection of that side."
             )
         if len(collection) != self.size:
-            more = len(collection) > self.size
-            new = "take its new rows in (update, or veclink match --update), or fit again"
-            old = "give it with the rows that were taken in, in that order (--against), or fit again"
             raise InputError(
-                f"{collection.name} has {len(collection):,} rows, and the linker knows {self.size:,} of side "
-                f"{side.upper()}; {new if more else old}."
+                f"{collection.name} has {len(collection):,} rows, and the linker knows {self.size:,} of side {side}; "
+                "give it with the rows that were taken in, in that order (--against), take its new rows in (update, or "
+                "veclink match --update), or fit again."
             )
         for part, rows in self.batches():
             if rows_digest(collection.vectors[rows]) != part.fingerprint:
                 raise InputError(
                     f"Rows {rows.start:,} to {rows.stop - 1:,} of {collection.name} are not those that the linker "
-                    f"was fitted to; give side {side.upper()} as it was, in the same order, or fit again."
+                    f"was fitted to; give side {side} as it was, in the same order, or fit again."
                 )
 
 
@@ -151,7 +147,14 @@ def learn(links: Links, clouds: CloudPair, a: Cloud, b: Cloud, random_state: int
         Draws the folds and the samples.
     """
     rng = np.random.default_rng(random_state)
-    pool, probability = _pool_of(links, a, b)
+    judged = links if links.considered is None else links.considered
+    pool = np.column_stack([lookup(each.rows, judged.pairs[:, side]) for side, each in enumerate((a, b))])
+    there = (pool >= 0).all(axis=1)  # copies and zero vectors are not
+    for column in pool.T:  # of several pairs of a row the surest
+        there &= np.isin(np.arange(len(pool)), np.unique(column, return_index=True)[1])
+    pool, probability = pool[there], judged.probability[there]
+    if len(pool) < MIN_POOL:
+        raise InputError(f"There are {plural(len(pool), 'link')}; a linker for new rows needs at least {MIN_POOL}.")
     # Centring anew on likely links, which helps to find them, was tried for new rows on clouds with another domain in
     # B: as good where that is half of B, and 5 to 6 points of F1 worse where it is two thirds.
     weights, folds = scoring.anchor_weights(probability), scoring.folds_of_known(pool)
@@ -164,33 +167,19 @@ def learn(links: Links, clouds: CloudPair, a: Cloud, b: Cloud, random_state: int
     calibrated = calibrate(candidates, features, fitted, k=clouds.k, runners_up=False)
     if calibrated.model is None:
         raise InputError(f"There are {plural(len(pool), 'link')}, too few to judge new rows by; link more rows first.")
-    kept = nearby[:NEARBY_ANCHORS]
-    left, right = clouds.vectors(kept)
+    nearby = nearby[:1024]  # those that are kept with their vectors: as many as linking itself looks at
+    left, right = clouds.vectors(nearby)
     return Knowledge(
         sides=(_known(fit, candidates, a, 0, rng), _known(fit, candidates, b, 1, rng)),
         maps=[(_half(of_a), _half(of_b)) for of_a, of_b in fit.maps],
         whole=None if fit.whole is None else (_half(fit.whole[0]), _half(fit.whole[1])),
-        nearby=kept,
+        nearby=nearby,
         vectors=(_half(left), _half(right)),
         model=calibrated.model,
         k=clouds.k,
         overlap=calibrated.overlap,
         fitted_sizes=(len(a), len(b)),
     )
-
-
-def _pool_of(links: Links, a: Cloud, b: Cloud) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of rows of the clouds (m, 2) that maps are fitted to, the surest first, and their probabilities (m,)."""
-    judged = links if links.considered is None else links.considered
-    rows = np.column_stack([lookup(each.rows, judged.pairs[:, side]) for side, each in enumerate((a, b))])
-    there = (rows >= 0).all(axis=1)  # copies and zero vectors are not
-    for column in rows.T:
-        there &= np.isin(np.arange(len(rows)), np.unique(column, return_index=True)[1])
-    if there.sum() < MIN_POOL:
-        raise InputError(
-            f"There are {plural(int(there.sum()), 'link')}; a linker for new rows needs at least {MIN_POOL}."
-        )
-    return rows[there], judged.probability[there]
 
 
 def _half(values: np.ndarray) -> np.ndarray:
@@ -201,22 +190,21 @@ def _half(values: np.ndarray) -> np.ndarray:
 def _known(fit: CrossFit, candidates: Candidates, cloud: Cloud, side: int, rng: np.random.Generator) -> KnownSide:
     """The state of one side after a fit."""
     n = len(cloud)
-    sample = np.sort(rng.permutation(n)[:BACKDROP_ROWS])
-    backdrop = _half(cloud.take(sample))
-    place = np.full(n, -1)
+    sample = np.sort(rng.permutation(n)[:2048])
+    backdrop, place = _half(cloud.take(sample)), np.full(n, -1)
     place[sample] = np.arange(len(sample))
-    blocks = (crowding(cloud.block(*tile), backdrop, place[slice(*tile)]) for tile in tiles(n, BLOCK))
+    blocks = (_crowding(cloud.block(*tile), backdrop, place[slice(*tile)]) for tile in tiles(n, BLOCK))
     crowded = np.concatenate([*blocks], dtype=np.float32)
     scale = np.array([crowded.mean(), max(float(crowded.std()), 1e-9)])
-    best = candidates.best_b if side else candidates.best_a
-    partners = candidates.rows_a if side else candidates.rows_b
+    best = (candidates.best_a, candidates.best_b)[side]
+    partners = (candidates.rows_b, candidates.rows_a)[side]
     maps = fit.densities[:1] if fit.whole is not None else fit.densities  # of large clouds all maps share those
     assert cloud.mean is not None, "linkers for new rows are fitted to centred clouds"
     return KnownSide(
         parts=(Part.of(cloud.collection),),
         mean=cloud.mean,
         rows=cloud.rows,
-        fold=(fit.split.of_b if side else fit.split.of_a).astype(np.int8),
+        fold=(fit.split.of_a, fit.split.of_b)[side].astype(np.int8),
         density=np.stack([each[side] for each in maps], axis=1).astype(np.float32),
         crowding=((crowded - scale[0]) / scale[1]).astype(np.float32),
         rivals=np.where(best >= 0, partners[best], -1).astype(np.int32),
@@ -228,7 +216,7 @@ def _known(fit: CrossFit, candidates: Candidates, cloud: Cloud, side: int, rng: 
     )
 
 
-def crowding(rows: np.ndarray, backdrop: np.ndarray, own: np.ndarray | None = None) -> np.ndarray:
+def _crowding(rows: np.ndarray, backdrop: np.ndarray, own: np.ndarray | None = None) -> np.ndarray:
     """Mean similarity of rows (n, d) to the nearest rows of a sample (s, d), without themselves: (n,) float32.
 
     own: (n,) place of each row in the sample, −1 where it is not in it.

@@ -22,7 +22,6 @@ from veclink.confidence.constants import CALIBRATION_VERSION
 from veclink.data.collection import Collection, numbers
 from veclink.data.links import Links
 from veclink.data.summary import plain_json
-from veclink.data.words import plain_reasons, read_reasons
 from veclink.errors import InputError, OutputError, VeclinkError, named, plural, without_secrets
 from veclink.files.atomic import alone, check_replaceable, folder_written_whole
 from veclink.files.fingerprints import digest
@@ -36,7 +35,7 @@ from veclink.progress import ProgressListener, heard, shows_progress, tell
 from veclink.stores.opening import open_collection
 from veclink.stores.payloads import with_payload
 from veclink.threads import takes_threads
-from veclink.uses.known_rows import SIDES, Account, Knowledge, KnownSide, Part, learn, marks_of
+from veclink.uses.known_rows import SIDES, Knowledge, KnownSide, Part, learn, marks_of, side_of
 from veclink.uses.linked_pairs import check_links
 from veclink.uses.new_rows import Judged, as_links, judge, of_batch, signatures_of, taken_in
 from veclink.uses.translating import Translator
@@ -325,10 +324,7 @@ class Linker:
         """What is known of the linker as a whole, ready for JSON."""
         knowledge, held, sides = self.knowledge, self.held, {}
         for at, (name, known) in enumerate(zip(SIDES, knowledge.sides, strict=True)):
-            parts = []
-            for part in known.parts:
-                account = part.account and part.account._asdict() | plain_reasons(part.account.why)
-                parts.append({**asdict(part), "account": account})
+            parts = [asdict(part) for part in known.parts]
             about = {"source": held.sources[at], "ids_from": held.ids_from[at], "dimension": len(known.mean)}
             sides[name] = {**about, "rows": known.size, "parts": parts}
         return {
@@ -494,7 +490,7 @@ class Linker:
     def _hold(self, side: int, source: Source) -> None:
         """Use this collection as the one of a side, once it is sure that it is."""
         collection, held = self._opened(side, source), self.held
-        self.knowledge.sides[side].check(collection, SIDES[side])
+        self.knowledge.sides[side].check(collection, SIDES[side].upper())
         if not self._names_fit(collection, side, slice(0, len(collection))):  # links would name others
             names = collection.name if collection.ids_from is None else collection.ids_from
             raise InputError(
@@ -550,13 +546,6 @@ def check_place(path: Path) -> None:
     if not path.resolve().parent.is_dir():
         raise InputError(f"The folder {path.resolve().parent} for the linker does not exist; make it first.")
     check_replaceable(path, (PLAIN, *SEALED).__contains__)
-
-
-def side_of(side: str) -> int:
-    """0 for "a", 1 for "b"."""
-    if side not in SIDES:
-        raise InputError(f"The side is {side!r}; it is 'a' or 'b'.")
-    return SIDES.index(side)
 
 
 def _remembered(source: Any) -> str | None:
@@ -615,13 +604,7 @@ def _read_knowledge(plain: dict[str, Any], path: Path) -> Knowledge:
     every = [(maps[f"map{place}_a"], maps[f"map{place}_b"]) for place in range(len(maps) // 2)]
     sides = []
     for name, arrays in zip(SIDES, rows, strict=True):
-        parts = []
-        for part in plain[name]["parts"]:
-            told = part.get("account")
-            account = None
-            if told is not None:
-                account = Account(float(told["overlap"]), int(told["copies"]), read_reasons(told))
-            parts.append(Part(int(part["rows"]), str(part["fingerprint"]), account))
+        parts = [Part(**part) for part in plain[name]["parts"]]
         marks = arrays.get("marks", np.empty(0, np.int64)).view(np.uint64)
         sides.append(KnownSide(parts=tuple(parts), marks=marks, **{name: arrays[name] for name in OF_SIDE}))
     is_large = len(sides[0].scales) > 0

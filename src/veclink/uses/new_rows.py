@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -30,8 +30,8 @@ from veclink.confidence.threshold import best_threshold
 from veclink.data.links import Links
 from veclink.data.links_files import row_evidence
 from veclink.data.pairs import lookup
-from veclink.data.summary import Summary, judged_anew, summary_of_first
-from veclink.data.words import Reason
+from veclink.data.summary import Summary
+from veclink.data.words import Reason, plain_reasons, read_reasons
 from veclink.errors import InputError
 from veclink.geometry.arrays import tiles
 from veclink.geometry.clouds import Cloud
@@ -40,41 +40,17 @@ from veclink.geometry.nearest import largest, largest_values
 from veclink.geometry.signatures import unit_rows
 from veclink.matching.cpu import Kept, cut, keep_by_row
 from veclink.threads import multiply, share
-from veclink.uses.known_rows import BLOCK, Account, Knowledge, KnownSide, Part, marks_of, scales_of, source_rows
+from veclink.uses.known_rows import BLOCK, SIDES, Knowledge, KnownSide, Part, marks_of, scales_of, source_rows
 
-LISTED_BY_COSINE = 64
-"""Partners of each new row that are kept by cosine in the one pass over a large collection, and ranked afterwards."""
-QUERIES = 1024
-OTHERS = 2048
-TILES = 4
-"""Tiles of OTHERS rows that threads share; a tile cut into four, or one as wide as four, costs 5 to 8 % more."""
-PRIOR_ROWS = 10
-"""Rows that the share of shared rows of the fit counts for, against the new rows of a batch.
-
-30 was tried first and held the estimate back: of 100 new rows, 70 shared, 59 seemed to be (reddit, minilm–mpnet).
-"""
-ROUNDS = 100  # of counting how many new rows have a partner, at most
-CONVERGED = 1e-4  # change of a round from which no further one is made
-CLEAR_LEAD = 0.02
-"""How far a new pair has to score above a known pair of the same row to take its place, however probable that was.
-
-A copy of a known row scores like that row; less than this counts as alike, and the more probable pair stays. Chosen on
-copies of linked rows of the sample.
-"""
+OTHERS = 2048  # rows of a large side in one product; threads share four of them
 _OF_THE_FIT = re.compile(r"(?:rival|near\d+|rank)_.*")
 """Evidence that a fit has and new rows have not: rivals, ranks and the nearest links."""
 
 T = TypeVar("T")
-
-
-class Found(NamedTuple):
-    """Pairs of a new row and a row of the other side that are worth a score."""
-
-    rows: np.ndarray  # (c,) the new row of each pair
-    places: np.ndarray  # (c,) its partner, as a place among the known rows of the other side
-    cosine: np.ndarray  # (c, f) under each map
-    # (m, f) mean similarity of each new row to its nearest rows of the other side, under each map
-    density: np.ndarray
+Found = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""Pairs that are worth a score: the new row of each (c,), its partner as a place among the known rows of the other side
+(c,), and their cosine under each map (c, f); then the mean similarity of each new row to its nearest rows of the other
+side under each map (m, f)."""
 
 
 class Standing(NamedTuple):
@@ -84,6 +60,7 @@ class Standing(NamedTuple):
     own: np.ndarray  # (r,) known rows of the new rows' side, which follow the m new rows in the candidates
     others: np.ndarray  # (s,) known rows of the other side in the candidates
     lift: np.ndarray  # (s,) by how much the density of each of the others rises by the new rows
+    density: np.ndarray  # (m, f) of `Found`
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +74,8 @@ class Judged:
     probability: np.ndarray  # (p,) float64
     lead: np.ndarray  # (p,) how far it scores above the best other partner of its row of the other side
     evidence: dict[str, np.ndarray]  # columns (p,) that explain the pairs
-    density: np.ndarray  # of `Found`
     standing: Standing
-    account: Account
+    account: dict[str, Any]  # of `Part`
 
 
 def without_copies(new: Cloud, knowledge: Knowledge, side: int) -> Cloud:
@@ -135,19 +111,17 @@ def judge(knowledge: Knowledge, side: int, entered: Cloud, other: Cloud, signatu
     vectors = new.block(0, len(new))
     if not len(new):  # all of them may be copies of known rows
         nothing, none = np.empty((0, len(knowledge.maps)), np.float32), np.empty(0, np.int64)
-        found = Found(none, none, nothing, nothing)
+        found: Found = none, none, nothing, nothing
     elif knowledge.whole is None:
         found = _under_each_map(knowledge, side, vectors, signatures)
     else:
         found = _under_one_map(knowledge, side, vectors, other)
-    standing = _stand(knowledge, side, found, len(new))
-    candidates, others = standing.candidates, standing.others
-    own_rows = candidates.rows_b if side else candidates.rows_a
-    other_rows = candidates.rows_a if side else candidates.rows_b
+    standing, clouds, pool = _stand(knowledge, side, vectors, found, other)
+    candidates = standing.candidates
+    own_rows, other_rows = _turned(side, candidates.rows_a, candidates.rows_b)
     best_of_other = candidates.best_a if side else candidates.best_b
     mutual = candidates.mutual()
     mutual = mutual[own_rows[mutual] < len(new)]
-    clouds, pool = _clouds(knowledge, side, vectors, standing, other)
     rng = np.random.default_rng(0)  # nothing is drawn: crowding is known
     near = neighbourhood_features(clouds, candidates, pool, rng, np.empty(0, np.int64))
     model, before = knowledge.model, knowledge.shared_share(side)
@@ -168,13 +142,12 @@ def judge(knowledge: Knowledge, side: int, entered: Cloud, other: Cloud, signatu
         new=new,
         other=other,
         rows=own_rows[mutual],
-        places=others[other_rows[mutual]],
+        places=standing.others[other_rows[mutual]],
         probability=probability[order],
         lead=candidates.score[mutual] - candidates.scores(best_of_other[other_rows[mutual], 1]),
         evidence=evidence_columns((*score_evidence(), *neighbourhood_evidence()), candidates, near, mutual),
-        density=found.density,
         standing=standing,
-        account=Account(shared * len(new), copies, tuple(why)),
+        account={"overlap": shared * len(new), "copies": copies, **plain_reasons(why)},
     )
 
 
@@ -182,18 +155,18 @@ def with_prior(log_odds: np.ndarray, share: float, n: int) -> tuple[np.ndarray, 
     """Probabilities (p,) of the pairs of n new rows, and the share of those rows that has a partner.
 
     The log odds hold for rows of which `share` have a partner. How many of the new ones have is estimated from the
-    batch (expectation–maximisation), with `share` counting for PRIOR_ROWS rows: of one row it is `share`, of many it
-    is what they say.
+    batch (expectation–maximisation), with `share` counting for ten rows: of one row it is `share`, of many it is what
+    they say. Thirty were tried first and held the estimate back: of 100 new rows, 70 shared, 59 seemed to be (reddit,
+    minilm–mpnet).
     """
-    shared = share
+    shared, prior = share, 10
     probability = sigmoid(log_odds)
-    for _ in range(ROUNDS):
-        expected = probability.sum() / MUTUAL_SHARE + PRIOR_ROWS * share
-        fresh = float(np.clip(expected / (n + PRIOR_ROWS), 0.02, 0.98))
-        moved = abs(fresh - shared)
-        shared = fresh
+    for _ in range(100):
+        expected = probability.sum() / MUTUAL_SHARE + prior * share
+        fresh = float(np.clip(expected / (n + prior), 0.02, 0.98))
+        shared, moved = fresh, abs(fresh - shared)
         probability = sigmoid(log_odds + float(logit(shared)) - float(logit(share)))
-        if moved < CONVERGED:
+        if moved < 1e-4:
             break
     return probability, shared
 
@@ -205,7 +178,7 @@ def _under_each_map(knowledge: Knowledge, side: int, new: np.ndarray, signatures
     density = np.empty((len(new), len(queries)), np.float32)
     keys = []
     for fold, (query, signature) in enumerate(zip(queries, signatures, strict=True)):
-        for start, stop in tiles(len(new), QUERIES):
+        for start, stop in tiles(len(new), BLOCK):
             cosine = multiply(query[start:stop], signature.T)
             density[start:stop, fold] = largest_values(cosine, knowledge.k).mean(axis=1)
             csls = 2 * cosine - known.density[:, fold]
@@ -214,7 +187,7 @@ def _under_each_map(knowledge: Knowledge, side: int, new: np.ndarray, signatures
     rows, places = np.divmod(np.unique(np.concatenate(keys)), len(known))
     sides = zip(queries, signatures, strict=True)
     cosines = [np.einsum("ij,ij->i", query[rows], signature[places]) for query, signature in sides]
-    return Found(rows, places, np.stack(cosines, axis=1), density)
+    return rows, places, np.stack(cosines, axis=1), density
 
 
 def _under_one_map(knowledge: Knowledge, side: int, new: np.ndarray, other: Cloud) -> Found:
@@ -222,7 +195,7 @@ def _under_one_map(knowledge: Knowledge, side: int, new: np.ndarray, other: Clou
     known = knowledge.sides[1 - side]
     listed = [
         _nearest(_pulled_back(knowledge, side, new[start:stop]), known.scales, other)
-        for start, stop in tiles(len(new), QUERIES)
+        for start, stop in tiles(len(new), BLOCK)
     ]
     cosine, place = (np.concatenate(each) for each in zip(*listed, strict=True))
     near = largest_values(cosine, knowledge.k).mean(axis=1)
@@ -236,8 +209,7 @@ def _under_one_map(knowledge: Knowledge, side: int, new: np.ndarray, other: Clou
         for fold, maps in enumerate(knowledge.maps):
             query, signature = unit_rows(left @ maps[side]), unit_rows(right @ maps[1 - side])
             cosines[start:stop, fold] = np.einsum("ij,ij->i", query, signature)
-    density = np.repeat(near[:, None], len(knowledge.maps), axis=1)
-    return Found(rows, places, cosines, density)
+    return rows, places, cosines, np.repeat(near[:, None], len(knowledge.maps), axis=1)
 
 
 def _pulled_back(knowledge: Knowledge, side: int, new: np.ndarray) -> np.ndarray:
@@ -252,15 +224,16 @@ def _pulled_back(knowledge: Knowledge, side: int, new: np.ndarray) -> np.ndarray
 
 
 def _nearest(queries: np.ndarray, scales: np.ndarray, other: Cloud) -> tuple[np.ndarray, np.ndarray]:
-    """The largest cosines of each query, and the places of those rows: (m, LISTED_BY_COSINE) each, in no order."""
-    n, width = len(other), min(LISTED_BY_COSINE, len(other))
-    scaled = np.empty((TILES * OTHERS, queries.shape[1]), np.float32)
-    # A row length that is a multiple of the page would put every row of the tile in the same few cache sets.
-    spaces = np.empty((TILES, len(queries), OTHERS + 16), np.float32)
-    m, room = len(queries), (len(queries), 2 * width + 16)
+    """The 64 largest cosines of each query, and the places of those rows: (m, 64) each, in no order."""
+    n, m, width = len(other), len(queries), min(64, len(other))
+    # A row length that is a multiple of the page would put every row of the tile in the same few cache sets. A tile cut
+    # into four, or one as wide as four, costs 5 to 8 % more.
+    spaces = np.empty((4, m, OTHERS + 16), np.float32)
+    scaled = np.empty((len(spaces) * OTHERS, queries.shape[1]), np.float32)
+    room = m, 2 * width + 16
     value, place = np.full(room, -np.inf, np.float32), np.zeros(room, np.int32)
     kept = Kept(width, value, place, np.zeros(m, np.int64), np.full(m, -np.inf, np.float32))
-    for start, stop in tiles(n, TILES * OTHERS):
+    for start, stop in tiles(n, len(scaled)):
         rows = scaled[: stop - start]
         np.multiply(source_rows(other, start, stop), scales[start:stop, :1], out=rows[:, :-1])
         rows[:, -1] = -scales[start:stop, 1]
@@ -276,71 +249,58 @@ def _nearest(queries: np.ndarray, scales: np.ndarray, other: Cloud) -> tuple[np.
     return value[:, :width], place[:, :width]
 
 
-class _Counts(CloudPair):
-    """So many rows, of which nothing else is asked."""
-
-    def __init__(self, n_a: int, n_b: int) -> None:
-        self.n_a, self.n_b = n_a, n_b
-
-
-def _stand(knowledge: Knowledge, side: int, found: Found, n_new: int) -> Standing:
-    """The pairs found for new rows, and those of the known rows that compete with them, as candidates."""
-    known = knowledge.sides[1 - side]
-    others, at = np.unique(found.places, return_inverse=True)
-    # by how much the densities of the others rise by new rows that are nearer than their nearest were: (s, f)
-    lift = np.zeros((len(others), found.cosine.shape[1]), np.float32)
-    np.add.at(lift, at, np.maximum(found.cosine - known.density[others][at], 0) / knowledge.k)
-    # (s, f) of 0 and 1: the maps that the others had no part in
-    fold = known.fold[others][:, None]
-    free = ((fold == np.arange(lift.shape[1])) | (fold < 0)).astype(np.float32)
-    csls = 2 * found.cosine - found.density[found.rows] - (known.density[found.places] + lift[at])
-    score = (free[at] * csls).sum(axis=1) / free[at].sum(axis=1)
-    lifted = (lift * free).sum(axis=1) / free.sum(axis=1)
-    rivals, rival_scores = known.rivals[others], known.rival_scores[others]
-    there = rivals >= 0
-    own, own_at = np.unique(rivals[there], return_inverse=True)
-    old_at = np.nonzero(there)[0]
-    scores = np.concatenate([score, rival_scores[there] - lifted[old_at]]).astype(np.float32)
-    own_rows, other_rows = np.concatenate([found.rows, n_new + own_at]), np.concatenate([at, old_at])
-    rows_a, rows_b = _a_and_b(side, own_rows, other_rows)
-    of_own = np.concatenate([found.density.mean(axis=1), knowledge.sides[side].density[own].mean(axis=1)])
-    density = _a_and_b(side, of_own, known.density[others].mean(axis=1) + lifted)
-    order = np.lexsort((rows_b, rows_a))
-    counts = _Counts(*map(len, density))
-    candidates = scored_candidates(counts, rows_a[order], rows_b[order], scores[order], [density])
-    return Standing(candidates, own.astype(np.int64), others, lifted.astype(np.float32))
-
-
 class _NewClouds(CloudPair):
     """The new rows and the links around them as two small clouds; how crowded their places are is known."""
 
-    def __init__(self, a: np.ndarray, b: np.ndarray, crowding: tuple[np.ndarray, np.ndarray], k: int) -> None:
-        super().__init__(a, b, k=k)
-        self.crowding = crowding
+    crowding: tuple[np.ndarray, np.ndarray]
 
     def own_density(self, side: str, rng: np.random.Generator) -> np.ndarray:
         """What was measured in the whole clouds."""
-        return self.crowding[0 if side == "a" else 1]
+        return self.crowding[SIDES.index(side)]
 
 
-def _clouds(
-    knowledge: Knowledge, side: int, new: np.ndarray, standing: Standing, other: Cloud
-) -> tuple[_NewClouds, np.ndarray]:
-    """Clouds of the candidates' rows followed by those of the nearby links, and the links as pairs of their rows."""
-    known, count = knowledge.sides[side], len(standing.others)
-    own_rows, own_places = _joined(standing.own, knowledge.nearby[:, side])
-    other_rows, other_places = _joined(standing.others, knowledge.nearby[:, 1 - side])
-    # Known rivals have no vector here: nothing of their neighbourhoods is looked at.
+def _stand(
+    knowledge: Knowledge, side: int, new: np.ndarray, found: Found, other: Cloud
+) -> tuple[Standing, CloudPair, np.ndarray]:
+    """The pairs found for new rows (m, d), and those of the known rows that compete with them, as candidates.
+
+    Then two clouds of the candidates' rows, followed by those of the nearby links, and these links as pairs of rows.
+    """
+    known, mine = knowledge.sides[1 - side], knowledge.sides[side]
+    rows, places, cosine, density = found
+    others, at = np.unique(places, return_inverse=True)
+    # by how much the densities of the others rise by new rows that are nearer than their nearest were: (s, f)
+    lift = np.zeros((len(others), cosine.shape[1]), np.float32)
+    np.add.at(lift, at, np.maximum(cosine - known.density[places], 0) / knowledge.k)
+    # (s, f) of 0 and 1: the maps that the others had no part in
+    fold = known.fold[others][:, None]
+    free = ((fold == np.arange(lift.shape[1])) | (fold < 0)).astype(np.float32)
+    csls = 2 * cosine - density[rows] - (known.density[places] + lift[at])
+    score = (free[at] * csls).sum(axis=1) / free[at].sum(axis=1)
+    lifted = (lift * free).sum(axis=1) / free.sum(axis=1)
+    rivals = known.rivals[others]
+    old_at = np.nonzero(rivals >= 0)[0]
+    own, own_at = np.unique(rivals[rivals >= 0], return_inverse=True)
+    scores = np.concatenate([score, known.rival_scores[others][rivals >= 0] - lifted[old_at]]).astype(np.float32)
+    # the vectors; known rivals have none here: nothing of their neighbourhoods is looked at
+    own_rows, own_places = _joined(own, knowledge.nearby[:, side])
+    other_rows, other_places = _joined(others, knowledge.nearby[:, 1 - side])
     own_vectors = np.zeros((len(new) + len(own_rows), new.shape[1]), np.float32)
     own_vectors[: len(new)] = new
     own_vectors[len(new) + own_places] = knowledge.vectors[side]
     other_vectors = np.empty((len(other_rows), other.shape[1]), np.float32)
     other_vectors[other_places] = knowledge.vectors[1 - side]
-    other_vectors[:count] = other.take(standing.others)
-    of_own = np.concatenate([known.crowded(new), known.crowding[own_rows]])
-    crowding = _a_and_b(side, of_own, knowledge.sides[1 - side].crowding[other_rows])
-    clouds = _NewClouds(*_a_and_b(side, own_vectors, other_vectors), crowding, knowledge.k)
-    return clouds, np.column_stack(_a_and_b(side, len(new) + own_places, other_places))
+    other_vectors[: len(others)] = other.take(others)
+    clouds = _NewClouds(*_turned(side, own_vectors, other_vectors), k=knowledge.k)
+    crowded = np.concatenate([mine.crowded(new), mine.crowding[own_rows]])
+    clouds.crowding = _turned(side, crowded, known.crowding[other_rows])
+    rows_a, rows_b = _turned(side, np.concatenate([rows, len(new) + own_at]), np.concatenate([at, old_at]))
+    order = np.lexsort((rows_b, rows_a))
+    of_own = np.concatenate([density.mean(axis=1), mine.density[own].mean(axis=1)])
+    densities = _turned(side, of_own, known.density[others].mean(axis=1) + lifted)
+    candidates = scored_candidates(clouds, rows_a[order], rows_b[order], scores[order], [densities])
+    standing = Standing(candidates, own.astype(np.int64), others, lifted.astype(np.float32), density)
+    return standing, clouds, np.column_stack(_turned(side, len(new) + own_places, other_places))
 
 
 def _joined(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -361,37 +321,36 @@ def as_links(known: Links, knowledge: Knowledge, side: int, judged: Judged) -> L
     account, every = judged.account, known.considered or known
     partner = judged.other.rows[judged.places]
     surer = judged.probability > np.append(every.probability, 0.0)[_places(every, 1 - side, partner)]
-    ahead = judged.lead > CLEAR_LEAD
+    # a copy of a known row scores like that row; chosen on copies of linked rows of the sample
+    ahead = judged.lead > 0.02
     together = np.concatenate([every.probability, judged.probability[surer | ahead]])
-    least = _lowest_kept(together, (known.summary.overlap or 0.0) + account.overlap)
+    least = _lowest_kept(together, (known.summary.overlap or 0.0) + account["overlap"])
     # Pairs below the least that are left out now do not move it: the best F1 ends before them.
     stays = surer | (ahead & (judged.probability >= least))
     probability, partner, rows = judged.probability[stays], partner[stays], judged.new.rows[judged.rows[stays]]
     evidence = {name: column[stays] for name, column in judged.evidence.items()}
     evidence["displaces"] = np.append(known.pairs[:, side], -1)[_places(known, 1 - side, partner)]
     new, other = judged.new.collection, judged.other.collection
-    n_a, n_b = _a_and_b(side, len(new), knowledge.sides[1 - side].size)
-    ids_a, ids_b = _a_and_b(side, new.ids_at(rows), other.ids_at(partner))
+    n_a, n_b = _turned(side, len(new), knowledge.sides[1 - side].size)
     summary = Summary(
         method=known.summary.method,
         n_a=n_a,
         n_b=n_b,
         n_links=len(rows),
-        overlap=account.overlap,
         verdict=known.summary.verdict,
-        why=account.why,
-        copies=_a_and_b(side, account.copies, 0),
+        why=read_reasons(account),
+        copies=_turned(side, account["copies"], 0),
         caution=caution_of(float(every.probability.sum() + probability.sum())),
         calibration=CALIBRATION_VERSION,
     )
-    pairs = np.column_stack(_a_and_b(side, rows, partner))
-    considered = Links(pairs, probability, summary, evidence, ids_a, ids_b, options=known.options)
-    links = _down_to(considered, least, account.overlap)
-    return replace(links, summary=judged_anew(links.summary))
+    pairs, ids = np.column_stack(_turned(side, rows, partner)), _turned(side, new.ids_at(rows), other.ids_at(partner))
+    considered = Links(pairs, probability, summary, evidence, *ids, options=known.options)
+    return _down_to(considered, least, account["overlap"])
 
 
-def _a_and_b(side: int, own: T, other: T) -> tuple[T, T]:
-    """What is of one side and of the other, A's first."""
+def _turned(side: int, own: T, other: T) -> tuple[T, T]:
+    """What is of the side of the new rows and of the other one, A's first; or what is of A and of B, their own first.
+    """
     return (other, own) if side else (own, other)
 
 
@@ -409,10 +368,8 @@ def _lowest_kept(probability: np.ndarray, overlap: float) -> float:
 
 def _down_to(considered: Links, least: float, overlap: float) -> Links:
     """The judged pairs that are at least so probable as links, with their estimates."""
-    kept = int(np.count_nonzero(considered.probability >= least))
     about = replace(considered.summary, overlap=overlap, overlap_range=None, seconds=None)
-    summary = summary_of_first(about, considered.probability[:kept])
-    return considered.some(slice(kept), summary, considered=considered)
+    return replace(considered, summary=about).at(links=int((considered.probability >= least).sum()))
 
 
 def of_batch(links: Links, knowledge: Knowledge, side: int, rows: slice) -> Links:
@@ -423,37 +380,35 @@ def of_batch(links: Links, knowledge: Knowledge, side: int, rows: slice) -> Link
     every = links.considered or links
     column = every.pairs[:, side]
     inside = (column >= rows.start) & (column < rows.stop)
-    chosen = every.some(inside, replace(every.summary, n_links=int(inside.sum())), considered=None, trace={})
     size = rows.stop - rows.start
     account = next((part.account for part, place in knowledge.sides[side].batches() if place == rows), None)
     if account is None:  # all rows were linked again since
-        overlap = min(float(chosen.probability.sum()) / MUTUAL_SHARE, size)
-        before = knowledge.shared_share(side)
-        account = Account(overlap, 0, (Reason("new_partners", rows=size, share=overlap / size, before=before),))
-    n_a, n_b = _a_and_b(side, size, chosen.summary.n_a if side else chosen.summary.n_b)
+        overlap = min(float(every.probability[inside].sum()) / MUTUAL_SHARE, size)
+        reason = Reason("new_partners", rows=size, share=overlap / size, before=knowledge.shared_share(side))
+        account = {"overlap": overlap, "copies": 0, **plain_reasons([reason])}
+    n_a, n_b = _turned(side, size, every.summary.n_a if side else every.summary.n_b)
     summary = replace(
-        chosen.summary,
+        every.summary,
         n_a=n_a,
         n_b=n_b,
-        why=account.why,
+        n_links=int(inside.sum()),
+        why=read_reasons(account),
         vectors=None,
         found=None,
         wrong_seeds=(),
         contradicting_seeds=(),
-        copies=_a_and_b(side, account.copies, 0),
+        copies=_turned(side, account["copies"], 0),
     )
-    evidence = {name: values for name, values in chosen.evidence.items() if not _OF_THE_FIT.fullmatch(name)}
-    pairs = chosen.pairs - _a_and_b(side, rows.start, 0)
-    considered = replace(chosen, pairs=pairs, summary=summary, evidence=evidence)
-    least = links.probability[-1] if len(links) else 1.0
-    found = _down_to(considered, least, account.overlap)
-    return replace(found, summary=judged_anew(found.summary))
+    chosen = {name: values[inside] for name, values in every.evidence.items() if not _OF_THE_FIT.fullmatch(name)}
+    pairs = every.pairs[inside] - _turned(side, rows.start, 0)
+    considered = every.some(inside, summary, pairs=pairs, evidence=chosen, considered=None, trace={})
+    return _down_to(considered, links.probability[-1] if len(links) else 1.0, account["overlap"])
 
 
 def taken_in(links: Links, knowledge: Knowledge, side: int, judged: Judged) -> tuple[Links, Knowledge]:
     """Links and knowledge once the new rows of one side are known rows."""
     fresh = as_links(links, knowledge, side, judged)
-    sides = _a_and_b(side, _grown(knowledge, side, judged), _with_rivals(knowledge, side, judged))
+    sides = _turned(side, _grown(knowledge, side, judged), _with_rivals(knowledge, side, judged))
     return _joined_links(links, fresh, side, knowledge.sides[side].size), replace(knowledge, sides=sides)
 
 
@@ -464,42 +419,43 @@ def _joined_links(links: Links, fresh: Links, side: int, start: int) -> Links:
     """
     before, after = links.considered or links, fresh.considered or fresh
     stays = ~np.isin(before.pairs[:, 1 - side], after.pairs[:, 1 - side])
-    overlap = (links.summary.overlap or 0.0) + (fresh.summary.overlap or 0.0)
-    probability = np.concatenate([before.probability[stays], after.probability])
-    columns = {}
-    for name in dict.fromkeys([*before.evidence, *after.evidence]):
-        old, new = before.evidence.get(name), after.evidence.get(name)
-        kind = (new if old is None else old).dtype  # type: ignore[union-attr]
+    kinds = after.evidence | before.evidence
+
+    def values(part: Links, name: str) -> np.ndarray:
+        """A column of evidence, empty where there is none."""
+        kind = kinds[name].dtype
         nothing = np.nan if kind.kind == "f" else 0 if row_evidence(name) is None else -1
-        old = np.full(len(before), nothing, kind) if old is None else old
-        columns[name] = np.concatenate([old[stays], np.full(len(after), nothing, kind) if new is None else new])
+        return part.evidence.get(name, np.full(len(part), nothing, kind))
+
+    evidence = {
+        name: np.concatenate([values(before, name)[stays], values(after, name)])
+        for name in before.evidence | after.evidence
+    }
     ids_a, ids_b = (
         None if old is None or new is None else np.concatenate([old[stays], new])
         for old, new in ((before.ids_a, after.ids_a), (before.ids_b, after.ids_b))
     )
-    n_a = links.summary.n_a if side else start + fresh.summary.n_a
-    n_b = start + fresh.summary.n_b if side else links.summary.n_b
-    pairs = np.concatenate([before.pairs[stays], after.pairs + _a_and_b(side, start, 0)])
-    summary = replace(links.summary, n_links=len(pairs), n_a=n_a, n_b=n_b, overlap=overlap, vectors=None)
-    considered = Links(pairs, probability, summary, columns, ids_a, ids_b, options=links.options, trace=links.trace)
+    overlap = (links.summary.overlap or 0.0) + (fresh.summary.overlap or 0.0)
+    probability = np.concatenate([before.probability[stays], after.probability])
+    pairs = np.concatenate([before.pairs[stays], after.pairs + _turned(side, start, 0)])
+    n_a, n_b = (links.summary.n_a, start + fresh.summary.n_b) if side else (start + fresh.summary.n_a, links.summary.n_b)
+    summary = replace(links.summary, n_links=len(pairs), n_a=n_a, n_b=n_b, vectors=None)
+    considered = Links(pairs, probability, summary, evidence, ids_a, ids_b, options=links.options, trace=links.trace)
     return _down_to(considered, _lowest_kept(probability, overlap), overlap)
 
 
 def _grown(knowledge: Knowledge, side: int, judged: Judged) -> KnownSide:
     """The side of the new rows with what is known of each of them."""
-    known, new = knowledge.sides[side], judged.new
-    standing, count = judged.standing, len(new)
-    rivals, scores = _lists(standing, of_a=side == 0)
-    rivals = np.where(rivals >= 0, standing.others[np.maximum(rivals, 0)], -1)
-    whole = None if knowledge.whole is None else knowledge.whole[side]
+    known, new, standing = knowledge.sides[side], judged.new, judged.standing
+    rivals, scores = _lists(standing, side, len(new))
     more = {
         "rows": known.size + new.rows,
-        "fold": np.full(count, -1, np.int8),
-        "density": judged.density[:, : known.density.shape[1]],
-        "crowding": known.crowded(new.block(0, count)).astype(np.float32),
-        "rivals": rivals[:count].astype(np.int32),
-        "rival_scores": scores[:count],
-        "scales": scales_of(new, whole),
+        "fold": np.full(len(new), -1, np.int8),
+        "density": standing.density[:, : known.density.shape[1]],
+        "crowding": known.crowded(new.block(0, len(new))).astype(np.float32),
+        "rivals": np.where(rivals >= 0, standing.others[np.maximum(rivals, 0)], -1).astype(np.int32),
+        "rival_scores": scores,
+        "scales": scales_of(new, None if knowledge.whole is None else knowledge.whole[side]),
         "marks": marks_of(new.collection) if len(known.marks) else known.marks,
     }
     arrays = {name: np.concatenate([getattr(known, name), values]) for name, values in more.items()}
@@ -509,7 +465,7 @@ def _grown(knowledge: Knowledge, side: int, judged: Judged) -> KnownSide:
 def _with_rivals(knowledge: Knowledge, side: int, judged: Judged) -> KnownSide:
     """The other side: rows that new ones come near have other rivals, and are more crowded."""
     known, standing = knowledge.sides[1 - side], judged.standing
-    rivals, scores = _lists(standing, of_a=side == 1)
+    rivals, scores = _lists(standing, 1 - side, len(standing.others))
     places = np.concatenate([len(knowledge.sides[side]) + np.arange(len(judged.new)), standing.own])
     all_rivals, all_scores, density = known.rivals.copy(), known.rival_scores.copy(), known.density.copy()
     all_rivals[standing.others] = np.where(rivals >= 0, places[np.maximum(rivals, 0)], -1)
@@ -518,8 +474,10 @@ def _with_rivals(knowledge: Knowledge, side: int, judged: Judged) -> KnownSide:
     return replace(known, rivals=all_rivals, rival_scores=all_scores, density=density)
 
 
-def _lists(standing: Standing, *, of_a: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The best partners of one side's rows, as rows of the candidates: (n, BEST_LISTED), and their scores."""
+def _lists(standing: Standing, side: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The best partners of the first rows of a side, as rows of the candidates: (count, BEST_LISTED), and their scores.
+    """
     candidates = standing.candidates
-    best, partner = (candidates.best_a, candidates.rows_b) if of_a else (candidates.best_b, candidates.rows_a)
+    best = (candidates.best_a, candidates.best_b)[side][:count]
+    partner = (candidates.rows_b, candidates.rows_a)[side]
     return np.where(best >= 0, partner[best], -1), candidates.scores(best).astype(np.float32)
