@@ -76,7 +76,7 @@ def test_the_next_day_new_rows_of_both_sides_come_by_npy_and_csv(folder: Path) -
     links = Links.load(folder / "new_b_links.csv")
     named = [(str(each.a)[:2], str(each.b)[:2]) for each in links]
     assert set(named) == {("a-", "b-")}
-    held = Linker.load(folder / "linker").held
+    held = Linker.load(folder / "linker")
     assert held.sources[0].endswith("a_now.npy") and held.ids_from[0].endswith("a_now.csv"), "known the next time"
     given = "merge new_b.npy --append --side b --linker linker -o merged.parquet"
     assert "--payload-b FILE with a column `id`" in run(folder, given, code=1)

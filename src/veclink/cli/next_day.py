@@ -78,7 +78,7 @@ def match(
         check_linker_place(linker)
     known = Linker.load(linker)
     check_apart([output], linker)
-    check_table(output, *known.held.sources)
+    check_table(output, *known.sources)
     with showing_progress(quiet=quiet) as listener:
         rows = opened(new, payload, payload=False, progress=listener)
         known_before = known.knows(rows, side=side) is not None

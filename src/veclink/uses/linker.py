@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from veclink.errors import InputError, OutputError, VeclinkError, named, plural,
 from veclink.files.atomic import alone, check_replaceable, folder_written_whole
 from veclink.files.fingerprints import digest
 from veclink.files.safetensors import read_header, read_tensor, write_tensors
+from veclink.files.tables import readable
 from veclink.geometry.clouds import Cloud, inspected, prepare
 from veclink.linkers.copies import grouped
 from veclink.linkers.linking import Source, link
@@ -40,37 +41,17 @@ from veclink.uses.linked_pairs import check_links
 from veclink.uses.new_rows import Judged, as_links, judge, of_batch, signatures_of, taken_in
 from veclink.uses.translating import Translator
 
-MAP = "blend"
-"""The kind of map that `translate` uses: small, and of all kinds the one whose neighbours agree best with the
-partners' where there are more links than dimensions (docs/merging.md)."""
 LINKING = ("device", "random_state", "memory", "skip_zero")
 """Options of the fit that the next one has too."""
-REFIT_GROWTH = 0.25
-"""New rows of either side, as a share of those at the last fit, from which `update` links again where it can."""
 FORMAT = 2
 """1 knew rows by a sample of them, and did not seal the links and the translators."""
 PLAIN, MAPS, ANCHORS, LINKS = "linker.json", "maps.safetensors", "anchors.safetensors", "links.parquet"
 ROWS = ("rows_a.safetensors", "rows_b.safetensors")
 TRANSLATORS = ("a_to_b.safetensors", "b_to_a.safetensors")
 SEALED = (MAPS, ANCHORS, LINKS, *ROWS, *TRANSLATORS)
-OF_SIDE = tuple(each.name for each in fields(KnownSide) if each.name not in ("parts", "marks"))
-
-Others = tuple[Cloud, list[np.ndarray]]  # the rows of one side, and their signatures
 
 
-@dataclass(eq=False)
-class Held:
-    """Where the collections of a linker are."""
-
-    sources: list[str | None] = field(default_factory=lambda: [None, None])  # the path or URL of each side
-    # each side as it is in memory, batch after batch; empty where it is not
-    parts: tuple[list[Collection], list[Collection]] = field(default_factory=lambda: ([], []))
-    options: dict[str, Any] = field(default_factory=dict)  # how the two were linked, for the next fit
-    folders: dict[str, str] = field(default_factory=dict)  # what tells the content of each folder read or written
-    # the file of payload whose ids name the rows of each side, where the vectors came without ids
-    ids_from: list[str | None] = field(default_factory=lambda: [None, None])
-
-
+@dataclass(eq=False, repr=False)
 class Linker:
     """Links two collections that grow: fitted once, it judges new rows, and keeps all links so far.
 
@@ -83,11 +64,21 @@ class Linker:
         All links so far: those of the fit, then those of the rows that `update` added.
     """
 
-    def __init__(
-        self, links: Links, knowledge: Knowledge, translators: tuple[Translator, Translator], held: Held
-    ) -> None:
-        self.links, self.knowledge, self.translators, self.held = links, knowledge, translators, held
-        self._others: dict[int, Others] = {}
+    links: Links
+    knowledge: Knowledge
+    translators: tuple[Translator, Translator]
+    sources: list[str | None]
+    """The path or URL of each side."""
+    ids_from: list[str | None]
+    """The file of payload whose ids name the rows of each side, where the vectors came without ids."""
+    options: dict[str, Any]
+    """How the two were linked, for the next fit."""
+    _parts: tuple[list[Collection], list[Collection]] = field(default_factory=lambda: ([], []))
+    """Each side as it is in memory, batch after batch; empty where it is not."""
+    _folders: dict[str, str] = field(default_factory=dict)
+    """What tells the content of each folder that was read or written."""
+    _others: dict[int, tuple[Cloud, list[np.ndarray]]] = field(default_factory=dict)
+    """The rows of a side as new ones are compared with them, and their signatures."""
 
     def __repr__(self) -> str:
         n_a, n_b = self.sizes
@@ -168,12 +159,13 @@ class Linker:
         clouds = placed_clouds(*groups.clouds, "cpu", options.get("memory"), k=plain.k, ridge=plain.ridge)
         knowledge = learn(links, clouds, *groups.clouds, random_state)
         unmarked = replace(links, summary=replace(links.summary, vectors=None))  # which were looked at before
-        how: dict[str, Any] = {"map": MAP, "check": False, "random_state": random_state}
+        # the blend is small, and of all kinds the one whose neighbours agree best with the partners' where there are
+        # more links than dimensions (docs/merging.md)
+        how: dict[str, Any] = {"map": "blend", "check": False, "random_state": random_state}
         onward, back = (Translator.fit(unmarked, left, right, reverse=each, **how) for each in (False, True))
         kept = plain_json({name: value for name, value in options.items() if name in LINKING})
-        ids_from = [*map(_ids_file, (left, right))]
-        held = Held([*map(_remembered, sources)], ([left], [right]), kept, ids_from=ids_from)
-        return cls(links, knowledge, (onward, back), held)
+        known = [*map(_remembered, sources)], [*map(_ids_file, (left, right))]
+        return cls(links, knowledge, (onward, back), *known, kept, ([left], [right]))
 
     @shows_progress
     @takes_threads
@@ -220,7 +212,6 @@ class Linker:
         if known is not None:
             return of_batch(self.links, self.knowledge, at, known)
         entered = self._entered(at, batch, skip_zero)
-        self._check_new(batch, at)
         if against is not None:
             self._hold(1 - at, against)
         return as_links(self.links, self.knowledge, at, self._judged(at, entered, heard(progress)))
@@ -272,13 +263,12 @@ class Linker:
             self._entered(at, batch, skip_zero)
             self._check_taken_in(batch, at)
         for at in (0, 1) if refit is True else sorted(1 - at for at, _ in batches):
-            if not self.held.parts[at]:
-                self._hold(at, self._whole(at, progress))
+            self._whole(at, progress)
         for at, batch in batches:
             self._take_in(at, batch, progress)
         sizes = zip(self.knowledge.sides, self.knowledge.fitted_sizes, strict=True)
-        has_grown = any(len(known) >= (1 + REFIT_GROWTH) * fitted for known, fitted in sizes)
-        if refit is True or (refit == "auto" and batches and has_grown and all(self.held.parts)):
+        has_grown = any(len(known) >= 1.25 * fitted for known, fitted in sizes)  # since the last fit
+        if refit is True or (refit == "auto" and batches and has_grown and all(self._parts)):
             self._refit(progress)
         return self
 
@@ -322,11 +312,15 @@ class Linker:
 
     def describe(self) -> dict[str, Any]:
         """What is known of the linker as a whole, ready for JSON."""
-        knowledge, held, sides = self.knowledge, self.held, {}
+        knowledge, sides = self.knowledge, {}
         for at, (name, known) in enumerate(zip(SIDES, knowledge.sides, strict=True)):
-            parts = [asdict(part) for part in known.parts]
-            about = {"source": held.sources[at], "ids_from": held.ids_from[at], "dimension": len(known.mean)}
-            sides[name] = {**about, "rows": known.size, "parts": parts}
+            sides[name] = {
+                "source": self.sources[at],
+                "ids_from": self.ids_from[at],
+                "dimension": len(known.mean),
+                "rows": known.size,
+                "parts": [asdict(part) for part in known.parts],
+            }
         return {
             "format": FORMAT,
             "version": __version__,
@@ -336,14 +330,14 @@ class Linker:
             "overlap": knowledge.overlap,
             "fitted_sizes": list(knowledge.fitted_sizes),
             "model": knowledge.model.plain(),
-            "options": held.options,
+            "options": self.options,
         }
 
     def save(self, path: str | Path) -> None:
         """Write a folder, whole or not at all; it replaces a linker, unless another run changed that after `load`."""
         path, place = Path(path), os.path.realpath(path)
         with alone(path), folder_written_whole(path, may_replace=(PLAIN, *SEALED).__contains__) as new:
-            known = self.held.folders.get(place)
+            known = self._folders.get(place)
             if known is not None and path.exists() and known != digest((path / PLAIN).read_text(encoding="utf-8")):
                 raise OutputError(
                     f"{path} was changed by another run meanwhile, and stays as that left it; run the same command "
@@ -357,43 +351,39 @@ class Linker:
             plain = {**self.describe(), "fingerprint": _seal(new)}
             text = json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
             (new / PLAIN).write_text(text, encoding="utf-8")
-        self.held.folders[place] = digest(text)
+        self._folders[place] = digest(text)
 
     @classmethod
     def load(cls, path: str | Path) -> Linker:
         """The linker that was saved in a folder. The collections are opened when they are needed."""
         path = Path(path)
-        try:
+        with readable(f"{path} is not a sound linker", "check the name, or save it again"):
             text = (path / PLAIN).read_text(encoding="utf-8")
             plain = json.loads(text)
-        except OSError as error:
-            raise InputError(
-                f"{path} is not a linker, as {PLAIN} cannot be read ({error.strerror}); check the name."
-            ) from error
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path / PLAIN} is not JSON ({error}); save the linker again.") from error
-        _check_versions(plain, path)
-        try:
+            made = plain["format"], plain["calibration"]
+            if made != (FORMAT, CALIBRATION_VERSION):
+                raise InputError(
+                    f"{path} has the format {made[0]} and the calibration {made[1]}, and this version reads {FORMAT} "
+                    f"and {CALIBRATION_VERSION}; link again from its links (veclink link A B --continue "
+                    f"{path / LINKS} -o … --save-linker …), or use another version of veclink."
+                )
             if plain["fingerprint"] != _seal(path):
-                raise ValueError("its files were not written together")
-            knowledge = _read_knowledge(plain, path)
+                raise InputError(f"{path} is not a sound linker: its files were not written together; save it again.")
             sources, ids_from = ([plain[side].get(name) for side in SIDES] for name in ("source", "ids_from"))
+            onward, back = (Translator.load(path / name) for name in TRANSLATORS)
             folders = {os.path.realpath(path): digest(text)}
-            held = Held(sources, options=dict(plain["options"]), folders=folders, ids_from=ids_from)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-            raise InputError(f"{path} is not a sound linker ({error}); save it again.") from error
-        onward, back = (Translator.load(path / name) for name in TRANSLATORS)
-        return cls(Links.load(path / LINKS), knowledge, (onward, back), held)
+            links, knowledge, options = Links.load(path / LINKS), _read_knowledge(plain, path), plain["options"]
+            return cls(links, knowledge, (onward, back), sources, ids_from, options, _folders=folders)
 
     def _entered(self, side: int, batch: Collection, skip_zero: bool) -> Cloud:
-        """New rows in the geometry of their side: at least one, of its dimension, and none of them zero."""
-        mean, label = self.knowledge.sides[side].mean, f"The new rows ({batch.name})"
+        """New rows in the geometry of their side: at least one, of its dimension, none zero, none by a known id."""
+        mean, label, name = self.knowledge.sides[side].mean, f"The new rows ({batch.name})", "AB"[side]
         if not len(batch):
             raise InputError(f"{label} are none; give at least one.")
         if batch.dimension != len(mean):
             raise InputError(
-                f"{label} have {batch.dimension:,} numbers each, and side {SIDES[side].upper()} of the linker has "
-                f"{len(mean):,}; check the side (--side) and the model."
+                f"{label} have {batch.dimension:,} numbers each, and side {name} of the linker has {len(mean):,}; "
+                "check the side (--side) and the model."
             )
         zero, _ = inspected(batch, label)
         if len(zero) and not skip_zero:
@@ -401,6 +391,14 @@ class Linker:
                 f"{label} have zero vectors, which have no direction, in row {named(zero)}; remove them, or skip them "
                 "with skip_zero (--skip-zero)."
             )
+        ids = self._judged_ids(side)
+        if ids is not None and batch.ids is not None:  # each would be an object twice
+            known = np.isin(batch.ids.astype(str), ids.astype(str))
+            if known.any():
+                raise InputError(
+                    f"{batch.name} has rows with ids that side {name} has already: {named(batch.ids[known])}; give the "
+                    "new rows alone, or a batch just as it came before."
+                )
         return Cloud(batch, np.delete(np.arange(len(batch)), zero), mean)
 
     def _check_taken_in(self, batch: Collection, side: int) -> None:
@@ -411,7 +409,6 @@ class Linker:
                 f"Side {name.upper()} has ids, and {batch.name} has none; give the new rows ids (--payload-{name} FILE "
                 "with a column `id`; in Python open_collection(…, payload=FILE))."
             )
-        self._check_new(batch, side)
         if batch.ids is not None and self._judged_ids(side) is not None:
             return
         copies = int(np.isin(marks_of(batch), self.knowledge.sides[side].marks).sum())
@@ -419,18 +416,6 @@ class Linker:
             raise InputError(
                 f"{copies:,} of the {plural(len(batch), 'row')} of {batch.name} are copies of rows that side "
                 f"{name.upper()} has already; give the new rows alone, or a batch just as it came before."
-            )
-
-    def _check_new(self, batch: Collection, side: int) -> None:
-        """Refuse rows whose ids are known, in a batch that is not: each would be an object twice."""
-        ids = self._judged_ids(side)
-        if ids is None or batch.ids is None:
-            return
-        known = np.isin(batch.ids.astype(str), ids.astype(str))
-        if known.any():
-            raise InputError(
-                f"{batch.name} has rows with ids that side {SIDES[side].upper()} has already: "
-                f"{named(batch.ids[known])}; give the new rows alone, or a batch just as it came before."
             )
 
     def _judged_ids(self, side: int) -> np.ndarray | None:
@@ -447,70 +432,64 @@ class Linker:
         inside = (column >= rows.start) & (column < rows.stop)
         return np.array_equal(ids[inside].astype(str), batch.ids[column[inside] - rows.start].astype(str))
 
+    def _whole(self, side: int, progress: ProgressListener | None = None) -> Collection:
+        """All rows of one side: from memory, or opened where it was; else an error says what is needed."""
+        parts, source, name = self._parts[side], self.sources[side], "AB"[side]
+        if len(parts) > 1:  # int8 becomes what it means
+            rows = [part.vectors if part.scale is None else numbers(part, slice(None)) for part in parts]
+            ids = [part.ids for part in parts if part.ids is not None]
+            every = np.concatenate(ids) if len(ids) == len(parts) else None
+            parts[:] = [Collection.from_array(np.concatenate(rows), ids=every, name=parts[0].name)]
+        elif not parts:
+            how = f"give side {name} (against=, or a= and b= of update; --against on the command line)"
+            if source is None:
+                raise InputError(
+                    f"The vectors of side {name} are not part of the linker, and were given as an array; {how}."
+                )
+            try:
+                opened = self._opened(side, source, progress)
+            except VeclinkError as error:
+                raise InputError(
+                    f"The vectors of side {name} were in {source}, which cannot be opened ({error}); {how}."
+                ) from error
+            self._hold(side, opened)
+        return parts[0]
+
     def _opened(self, side: int, source: Source, progress: ProgressListener | None = None) -> Collection:
         """The collection of one side, with the ids that its rows were known by, and without payload."""
-        collection, file = open_collection(source, payload=False, progress=progress), self.held.ids_from[side]
+        collection, file = open_collection(source, payload=False, progress=progress), self.ids_from[side]
         if file is None or collection.ids is not None:
             return collection
         try:
             return replace(with_payload(collection, file), payload=None)
         except VeclinkError as error:
-            name = SIDES[side]
-            reason = str(error).partition(";")[0]
-            again = "" if Path(file).exists() else "put it back, or "
             raise InputError(
-                f"The ids of side {name.upper()} came from {file}, which does not name these rows ({reason}); {again}"
-                f"give a file that names all of them, --payload-{name} FILE beside --against (in Python: "
+                f"The ids of side {'AB'[side]} came from {file}, which does not name these rows ({error}); give a file "
+                f"that names all of them, --payload-{SIDES[side]} FILE beside --against (in Python: "
                 "against=open_collection(…, payload=FILE)), or a collection that has ids itself."
-            ) from error
-
-    def _whole(self, side: int, progress: ProgressListener | None = None) -> Collection:
-        """All rows of one side: from memory, or opened where it was; else an error says what is needed."""
-        parts, source = self.held.parts[side], self.held.sources[side]
-        name = SIDES[side].upper()
-        if len(parts) == 1:
-            return parts[0]
-        if parts:  # int8 becomes what it means
-            rows = [part.vectors if part.scale is None else numbers(part, slice(None)) for part in parts]
-            ids = [part.ids for part in parts if part.ids is not None]
-            every = np.concatenate(ids) if len(ids) == len(parts) else None
-            return Collection.from_array(np.concatenate(rows), ids=every, name=parts[0].name)
-        how = f"give side {name} (against=, or a= and b= of update; --against on the command line)"
-        if source is None:
-            raise InputError(
-                f"The vectors of side {name} are not part of the linker, and were given as an array; {how}."
-            )
-        try:
-            return self._opened(side, source, progress)
-        except VeclinkError as error:
-            raise InputError(
-                f"The vectors of side {name} were in {source}, which cannot be opened ({error}); {how}."
             ) from error
 
     def _hold(self, side: int, source: Source) -> None:
         """Use this collection as the one of a side, once it is sure that it is."""
-        collection, held = self._opened(side, source), self.held
-        self.knowledge.sides[side].check(collection, SIDES[side].upper())
+        collection = self._opened(side, source)
+        self.knowledge.sides[side].check(collection, "AB"[side])
         if not self._names_fit(collection, side, slice(0, len(collection))):  # links would name others
-            names = collection.name if collection.ids_from is None else collection.ids_from
             raise InputError(
-                f"{names} gives the rows of side {SIDES[side].upper()} other ids than they had when they were linked; "
-                "give them with those ids, or link again."
+                f"{collection.ids_from or collection.name} gives the rows of side {'AB'[side]} other ids than they had "
+                "when they were linked; give them with those ids, or link again."
             )
-        held.parts[side][:] = [collection]
+        self._parts[side][:] = [collection]
         place = _remembered(source)
         if place is not None:
-            held.sources[side], held.ids_from[side] = place, _ids_file(collection)
+            self.sources[side], self.ids_from[side] = place, _ids_file(collection)
         self._others.pop(side, None)
 
     def _judged(self, side: int, entered: Cloud, progress: ProgressListener | None) -> Judged:
         """New rows of one side, and how probable their pairs with rows of the other are."""
         other = 1 - side
         if other not in self._others:
-            if not self.held.parts[other]:
-                self._hold(other, self._whole(other, progress))
-            known = self.knowledge.sides[other]
-            cloud = Cloud(self._whole(other), known.rows, known.mean)
+            whole, known = self._whole(other), self.knowledge.sides[other]
+            cloud = Cloud(whole, known.rows, known.mean)
             self._others[other] = cloud, signatures_of(self.knowledge, other, cloud)
         tell(progress, "matching", len(entered))
         return judge(self.knowledge, side, entered, *self._others[other])
@@ -519,19 +498,19 @@ class Linker:
         entered = self._entered(side, batch, True)  # `update` has refused zero vectors
         judged = self._judged(side, entered, progress)
         self.links, self.knowledge = taken_in(self.links, self.knowledge, side, judged)
-        if self.held.parts[side]:
-            self.held.parts[side].append(batch)
+        if self._parts[side]:
+            self._parts[side].append(batch)
         if len(entered) < len(batch):  # the next fit has to leave them out, too
-            self.held.options["skip_zero"] = True
+            self.options["skip_zero"] = True
         self._others.clear()
 
     def _refit(self, progress: ProgressListener | None) -> None:
         """Link all rows again from the links that are known."""
         left, right = (self._whole(at, progress) for at in (0, 1))
-        options = {**self.held.options, "progress": progress}
+        options = {**self.options, "progress": progress}
         links = link(left, right, continued=self.links, **options)
         links = replace(links, summary=replace(links.summary, found=self.links.summary.found))
-        again = self.learned(links, left, right, self.held.sources, **options)
+        again = self.learned(links, left, right, self.sources, **options)
         first, second = (
             replace(side, parts=tuple(replace(part, account=None) for part in old.parts))
             for side, old in zip(again.knowledge.sides, self.knowledge.sides, strict=True)
@@ -567,21 +546,6 @@ def _ids_file(collection: Collection) -> str | None:
     return None if file is None or not Path(file).is_file() else _remembered(file)
 
 
-def _check_versions(plain: Any, path: Path) -> None:
-    """Refuse a folder of another format or calibration, and say how to get one of this."""
-    told = plain.get("format") if isinstance(plain, dict) else None
-    again = f"link again from its links (veclink link A B --continue {path / LINKS} -o … --save-linker …)"
-    if told != FORMAT:
-        is_old = isinstance(told, int) and told < FORMAT
-        advice = again if is_old else "use a newer veclink"
-        raise InputError(f"{path} has the format {told} and this version reads {FORMAT}; {advice}.")
-    if plain.get("calibration") != CALIBRATION_VERSION:
-        raise InputError(
-            f"{path} was fitted with the calibration {plain.get('calibration')}, and this version has "
-            f"{CALIBRATION_VERSION}; {again}."
-        )
-
-
 def _tensors(knowledge: Knowledge) -> dict[str, dict[str, np.ndarray]]:
     """The arrays of each file; vectors and maps as float16, which they were rounded to."""
     every = [*knowledge.maps, *([] if knowledge.whole is None else [knowledge.whole])]
@@ -593,7 +557,7 @@ def _tensors(knowledge: Knowledge) -> dict[str, dict[str, np.ndarray]]:
     left, right = (vectors.astype(np.float16) for vectors in knowledge.vectors)
     files = {MAPS: maps, ANCHORS: {"rows": knowledge.nearby, "left": left, "right": right}}
     for name, known in zip(ROWS, knowledge.sides, strict=True):
-        files[name] = {each: getattr(known, each) for each in OF_SIDE}
+        files[name] = {each: array for each, array in vars(known).items() if each != "parts"}
         files[name] |= {"backdrop": known.backdrop.astype(np.float16), "marks": known.marks.view(np.int64)}
     return files
 
@@ -602,28 +566,28 @@ def _read_knowledge(plain: dict[str, Any], path: Path) -> Knowledge:
     """What `_tensors` and `Linker.describe` say."""
     maps, anchors, *rows = (_arrays(path / name) for name in (MAPS, ANCHORS, *ROWS))
     every = [(maps[f"map{place}_a"], maps[f"map{place}_b"]) for place in range(len(maps) // 2)]
-    sides = []
-    for name, arrays in zip(SIDES, rows, strict=True):
-        parts = [Part(**part) for part in plain[name]["parts"]]
-        marks = arrays.get("marks", np.empty(0, np.int64)).view(np.uint64)
-        sides.append(KnownSide(parts=tuple(parts), marks=marks, **{name: arrays[name] for name in OF_SIDE}))
+    sides = [
+        KnownSide(
+            parts=tuple(Part(**part) for part in plain[side]["parts"]),
+            marks=arrays.pop("marks", np.empty(0, np.int64)).view(np.uint64),
+            **arrays,
+        )
+        for side, arrays in zip(SIDES, rows, strict=True)
+    ]
     is_large = len(sides[0].scales) > 0
-    model = plain["model"]
-    weights, centre, scale = (np.array(model[name], float) for name in ("weights", "centre", "scale"))
-    features = tuple(map(str, model["features"]))
-    if not len(features) == len(weights) == len(centre) == len(scale) or not (scale > 0).all():
-        raise ValueError("the model has not one weight for each feature")
+    told = plain["model"]
+    weights, centre, scale = (np.array(told[name], float) for name in ("weights", "centre", "scale"))
     no_decoys = np.empty(0)
-    size_a, size_b = map(int, plain["fitted_sizes"])
+    size_a, size_b = plain["fitted_sizes"]
     return Knowledge(
         sides=(sides[0], sides[1]),
         maps=every[:-1] if is_large else every,
         whole=every[-1] if is_large else None,
         nearby=anchors["rows"],
         vectors=(anchors["left"], anchors["right"]),
-        model=Model(features, float(model["base"]), weights, centre, scale, no_decoys, no_decoys),
-        k=int(plain["k"]),
-        overlap=float(plain["overlap"]),
+        model=Model(tuple(told["features"]), told["base"], weights, centre, scale, no_decoys, no_decoys),
+        k=plain["k"],
+        overlap=plain["overlap"],
         fitted_sizes=(size_a, size_b),
     )
 

@@ -438,8 +438,9 @@ def _joined_links(links: Links, fresh: Links, side: int, start: int) -> Links:
     overlap = (links.summary.overlap or 0.0) + (fresh.summary.overlap or 0.0)
     probability = np.concatenate([before.probability[stays], after.probability])
     pairs = np.concatenate([before.pairs[stays], after.pairs + _turned(side, start, 0)])
-    n_a, n_b = (links.summary.n_a, start + fresh.summary.n_b) if side else (start + fresh.summary.n_a, links.summary.n_b)
-    summary = replace(links.summary, n_links=len(pairs), n_a=n_a, n_b=n_b, vectors=None)
+    sizes = [links.summary.n_a, links.summary.n_b]
+    sizes[side] = start + (fresh.summary.n_a, fresh.summary.n_b)[side]
+    summary = replace(links.summary, n_links=len(pairs), n_a=sizes[0], n_b=sizes[1], vectors=None)
     considered = Links(pairs, probability, summary, evidence, ids_a, ids_b, options=links.options, trace=links.trace)
     return _down_to(considered, _lowest_kept(probability, overlap), overlap)
 
