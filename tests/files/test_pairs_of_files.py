@@ -11,12 +11,14 @@ import pytest
 
 from veclink.data.links import Links
 from veclink.data.summary import Summary
-from veclink.errors import InputError
+from veclink.errors import InputError, StoreError
 from veclink.stores import open_collection, open_store
+from veclink.stores.files import read_ids_beside
 from veclink.stores.protocol import Batch
 
 NPY = "x.npy"
-FAISS = pytest.param("x.faiss", marks=pytest.mark.stores)
+STORES = pytest.mark.stores
+FAISS = pytest.param("x.faiss", marks=STORES)
 
 
 def links_of(probability: float) -> Links:
@@ -105,6 +107,34 @@ def test_a_killed_replacement_is_the_older_one_the_new_one_or_refused(
     read = open_collection(path)
     assert read.ids[0] == f"{run}-0"
     assert np.allclose(read.vectors[0], np.random.default_rng(run).normal(size=8))
+
+
+@pytest.mark.parametrize(("name", "reader"), [(NPY, "files"), pytest.param("x.faiss", "engines.faiss", marks=STORES)])
+def test_vectors_of_one_writer_never_get_the_ids_of_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, reader: str
+) -> None:
+    write(tmp_path / name, 0)
+
+    def after_another_write(path: Path) -> np.ndarray | None:
+        write(path, 1, replace=True)
+        return read_ids_beside(path)
+
+    monkeypatch.setattr(f"veclink.stores.{reader}.read_ids_beside", after_another_write)
+    with pytest.raises(StoreError, match="changed while it was read"):
+        open_collection(tmp_path / name)
+
+
+def test_the_rows_of_one_writer_are_not_cut_by_the_count_of_another(tmp_path: Path) -> None:
+    write(tmp_path / "x.npy", 0)
+    rows = open_collection(tmp_path / "x.npy")
+    for count in (3, 4):
+        with open_store(f"parquet://{tmp_path}/folder", write=True) as writer:
+            if count == 4:
+                reader = open_store(f"parquet://{tmp_path}/folder")
+                assert reader.count() == 3
+            writer.write([Batch(rows.vectors[:count], rows.ids_at(slice(count)))], replace=True)
+    with reader, pytest.raises(StoreError):
+        list(reader.batches())
 
 
 @pytest.mark.parametrize("name", [NPY, FAISS])

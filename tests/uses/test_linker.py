@@ -12,7 +12,7 @@ import pytest
 from grown_papers import first_links, fitted, fitted_anew, grown_papers
 from veclink import Collection, Linker, Links, link
 from veclink.confidence import candidates
-from veclink.errors import InputError
+from veclink.errors import InputError, StoreError
 
 SURE = 20
 
@@ -135,10 +135,17 @@ def test_a_loaded_linker_says_what_it_needs(saved: Path) -> None:
         loaded.update()
 
 
-def test_files_of_two_linkers_are_not_one_linker(linker: Linker, saved: Path, tmp_path: Path) -> None:
+def test_files_of_two_linkers_are_not_one_linker(
+    linker: Linker, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     grown = grown_papers()
     folder = tmp_path / "mixed"
-    Linker.load(saved).update(new_a=grown.new, b=grown.b).save(folder)
+    longer = Linker.load(saved).update(new_a=grown.new, b=grown.b)
+    longer.save(folder)
+    with monkeypatch.context() as patch:  # while one is read, another is written
+        patch.setattr("veclink.uses.linker.Translator.load", lambda path: longer.save(folder))
+        with pytest.raises(StoreError, match="changed while it was read"):
+            Linker.load(folder)
     for name in ("rows_a.safetensors", "links.parquet", "a_to_b.safetensors"):
         mine = (folder / name).read_bytes()
         other = (saved / name).read_bytes()

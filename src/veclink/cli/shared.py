@@ -360,7 +360,7 @@ def check_report(report: Path | None, *inputs: object) -> None:
 
 def check_place(output: str, *inputs: object) -> None:
     """Refuse a collection, a path or a URL, in a folder that is not there, or that is one of the inputs."""
-    from veclink.stores.files import beside
+    from veclink.stores.files import ids_file
     from veclink.stores.opening import address_of
     from veclink.stores.urls import SINGLE_FILES
 
@@ -371,8 +371,8 @@ def check_place(output: str, *inputs: object) -> None:
             raise typer.BadParameter("is one of the inputs; choose another place.", param_hint="--output")
         read = address_of(given).path
         if written.path is not None and read is not None and written.path.suffix.lower() in IDS_BESIDE:
-            ids, others = beside(written.path), beside(read)
-            if ids is not None and others is not None and ids.samefile(others):
+            ids, others = ids_file(written.path), ids_file(read)
+            if ids.is_file() and others.is_file() and ids.samefile(others):
                 raise typer.BadParameter(
                     f"would replace the ids of the input {without_secrets(given)}; choose another name.",
                     param_hint="--output",

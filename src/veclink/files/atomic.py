@@ -20,7 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile, gettempdir
 from typing import Any
 
-from veclink.errors import InputError, OutputError, VeclinkError, named, readable_size
+from veclink.errors import InputError, OutputError, StoreError, VeclinkError, named, readable_size
 
 
 @contextmanager
@@ -70,6 +70,19 @@ def folder_written_whole(target: Path, *, may_replace: Callable[[str], bool]) ->
                 os.rename(new, target)
                 os.rename(older, new)
             flush(target.parent)
+
+
+@contextmanager
+def unchanged(*paths: Path) -> Iterator[None]:
+    """Refuse what is read in the block where another process replaces one of these: it may be of both."""
+
+    def state() -> list[tuple[int, int]]:
+        return [(each.st_ino, each.st_mtime_ns) for each in (path.stat() for path in paths if path.exists())]
+
+    before = state()
+    yield
+    if state() != before:
+        raise StoreError(f"{paths[0]} changed while it was read; read again.")
 
 
 def check_replaceable(target: Path, may_replace: Callable[[str], bool]) -> None:

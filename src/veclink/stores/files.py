@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from veclink.data.collection import Collection, as_ids, numbers
 from veclink.errors import InputError, named
-from veclink.files.atomic import flush, written_whole
+from veclink.files.atomic import flush, unchanged, written_whole
 from veclink.files.fingerprints import file_digest
 from veclink.files.memory import check_fits
 from veclink.files.safetensors import read_header, read_tensor, write_tensors
@@ -131,20 +131,23 @@ def _record(line: str, number: int, path: Path) -> dict[str, Any]:
     return record
 
 
-def read_file(address: Address, most: int | None = None) -> Collection:
+def read_file(address: Address, most: int | None = None, *, ids: bool = True) -> Collection:
     """The collection in a file, by its ending; with the fields and the filter of its URL.
 
-    most: bytes of memory that it may unpack to; without it, what the machine has.
+    most: bytes of memory that it may unpack to; without it, what the machine has. ids: whether those of a file beside
+    it are read, where it has none of its own.
     """
     assert address.path is not None
     path = address.path
-    collection = _read(path, address.vector, most)
+    with unchanged(path, ids_file(path)):
+        collection = _read(path, address.vector, most)
+        if ids and address.id is None and collection.ids is None:
+            collection = replace(collection, ids=read_ids_beside(path))
     if address.id is not None:
         if collection.payload is None or address.id not in collection.payload.column_names:
             raise InputError(f"{path} has no field {address.id!r} for its ids.")
         collection = replace(collection, ids=id_values(collection.payload.column(address.id)))
     if address.where:
-        collection = _with_ids_beside(collection, path)
         rows = np.flatnonzero(matching(collection.payload, address.where, str(path)))
         assert collection.payload is not None
         scale = collection.scale
@@ -186,12 +189,6 @@ def _read(path: Path, vector: str | None, most: int | None) -> Collection:
         return Collection.from_array(arrays[chosen], ids, scale=arrays.get("scale"), name=str(path))
 
 
-def _with_ids_beside(collection: Collection, path: Path) -> Collection:
-    """With the ids of a file beside it, where it has none of its own."""
-    given = read_ids_beside(path) if collection.ids is None else None
-    return collection if given is None else replace(collection, ids=given)
-
-
 class FileStore(Store):
     """A file of vectors. It is read as a whole, which is no cost where it is memory-mapped."""
 
@@ -206,7 +203,7 @@ class FileStore(Store):
 
     @cached_property
     def _collection(self) -> Collection:
-        collection = _with_ids_beside(read_file(self.address), self._path)
+        collection = read_file(self.address)
         if collection.scale is None:
             return collection
         return replace(collection, vectors=numbers(collection, slice(None)), scale=None)  # what the numbers mean
@@ -296,16 +293,15 @@ def _write_whole(path: Path, batches: Iterator[Batch], metadata: dict[str, Any])
     write_tensors(path, arrays, {"veclink": json.dumps(metadata)})
 
 
-def beside(path: Path) -> Path | None:
-    """The file `X.ids.txt` beside `X.npy`, if there is one."""
-    ids = path.with_name(f"{path.stem}.ids.txt")
-    return ids if ids.is_file() else None
+def ids_file(path: Path) -> Path:
+    """The file `X.ids.txt` beside `X.npy`."""
+    return path.with_name(f"{path.stem}.ids.txt")
 
 
 def read_ids_beside(path: Path) -> np.ndarray | None:
     """The ids in `X.ids.txt` beside `X.npy`, None where there is no such file; refused are those of other vectors."""
-    ids, (file, record) = beside(path), _record_of(path)
-    if ids is None:
+    ids, (file, record) = ids_file(path), _record_of(path)
+    if not ids.is_file():
         return None
     if record is not None:
         same_ids = record["ids"] == _text_digest(ids)
@@ -323,8 +319,8 @@ def read_ids_beside(path: Path) -> np.ndarray | None:
 
 def ids_in_the_way(path: Path) -> str | None:
     """The ids beside a place without vectors that are not what a killed run left; None where there are none."""
-    ids = beside(path)
-    return None if ids is None or _record_of(path)[1] is not None else str(ids)
+    ids = ids_file(path)
+    return str(ids) if ids.is_file() and _record_of(path)[1] is None else None
 
 
 @contextmanager
@@ -333,7 +329,7 @@ def written_with_ids(path: Path) -> Iterator[tuple[Path, Callable[[Sequence[str]
 
     Put in place are first the record of their fingerprints, then the ids, and at last the vectors.
     """
-    file = path.with_name(f"{path.stem}.ids.txt")
+    file = ids_file(path)
     kept: list[bool] = []
     with ExitStack() as stack:
         vectors = stack.enter_context(written_whole(path))

@@ -21,7 +21,7 @@ from veclink.files.atomic import scratch_file
 from veclink.files.memory import limited, reading_memory, size_of
 from veclink.progress import Progress, ProgressListener
 from veclink.stores.arrow import collection_of, is_frame, one_table
-from veclink.stores.files import read_file, read_ids, read_ids_beside
+from veclink.stores.files import read_file, read_ids
 from veclink.stores.payloads import tell_of_ids, with_payload
 from veclink.stores.protocol import BATCH, Store
 from veclink.stores.urls import CLASSES, FILE_ENDINGS, STORE_ENDINGS, Address, is_url, parse_url
@@ -55,17 +55,14 @@ def open_collection(
     progress : callable, optional
         Called with the progress.
     """
-    path = None
     if isinstance(source, Collection):
         collection = source
     elif isinstance(source, (str, Path)):
-        collection, path = read(source, payload=payload is True, memory=memory, progress=progress)
+        collection = _read(source, memory, progress, ids=ids is None, payload=payload is True)
     elif is_frame(source):
         collection = collection_of(source)
     else:
         collection = Collection.from_array(source)
-    if ids is None and path is not None and collection.ids is None:
-        ids = read_ids_beside(path)
     if ids is not None:
         given: Any = read_ids(ids) if isinstance(ids, (str, Path)) else ids
         collection = replace(collection, ids=given)
@@ -112,25 +109,19 @@ def check_free(target: str | Path) -> None:
         store.check_free()
 
 
-def read(
-    source: str | Path,
-    *,
-    payload: bool = True,
-    memory: int | str | None = None,
-    progress: ProgressListener | None = None,
-) -> tuple[Collection, Path | None]:
-    """The collection behind a URL or a path, and the file it is in, if it is one; arguments as in `open_collection`."""
+def _read(
+    source: str | Path, memory: int | str | None, progress: ProgressListener | None, *, ids: bool, payload: bool
+) -> Collection:
+    """The collection behind a URL or a path. ids: whether those of a file beside it are read."""
     address = address_of(source)
     most = reading_memory(memory, address.path)
     if address.kind == "files":
         with limited(most, address.shown):
-            return read_file(address, most), address.path
+            return read_file(address, most, ids=ids)
     with limited(most, address.shown), open_store(source) as store:
         with store.errors():
             mapped = store.in_place(payload=payload)
-        if mapped is None:
-            mapped = read_store(store, payload=payload, progress=progress)
-        return mapped, None
+        return read_store(store, payload=payload, progress=progress) if mapped is None else mapped
 
 
 def address_of(source: str | Path) -> Address:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from veclink.errors import InputError, named
+from veclink.errors import InputError, StoreError, named
 from veclink.files.atomic import folder_written_whole, scratch_folder
 from veclink.files.tables import with_metadata
 from veclink.stores.arrow import check_known, records_of
@@ -49,30 +49,32 @@ class ParquetStore(ArrowStore):
         return str(self.address.path) if self.address.path else f"{self.address.host}/{self.address.database}"
 
     @cached_property
-    def _files(self) -> list[str]:
+    def _files(self) -> dict[str, tuple[int | None, int]]:
+        """The time and the size of each file by its name, which differ once it was replaced."""
         with self.errors():
             (root,) = self._system.get_file_info([self._root])
             if root.type == fs.FileType.File:
-                return [self._root]
+                return {self._root: (root.mtime_ns, root.size)}
             found = self._system.get_file_info(fs.FileSelector(self._root, recursive=True, allow_not_found=True))
-        names = (each.path for each in found if each.type == fs.FileType.File and each.path.endswith(".parquet"))
         below = PurePosixPath(self._root)
-        # hidden ones are what killed runs left
-        return sorted(
-            name
-            for name in names
-            if not any(part.startswith(".") for part in PurePosixPath(name).relative_to(below).parts)
-        )
+        return {
+            each.path: (each.mtime_ns, each.size)
+            for each in sorted(found, key=lambda each: each.path)
+            if each.type == fs.FileType.File
+            and each.path.endswith(".parquet")
+            # hidden ones are what killed runs left
+            and not any(part.startswith(".") for part in PurePosixPath(each.path).relative_to(below).parts)
+        }
 
     @cached_property
     def _dataset(self) -> Any:
         with self.errors():
-            found = self._package().dataset(self._files, filesystem=self._system, format="parquet")
+            found = self._package().dataset(list(self._files), filesystem=self._system, format="parquet")
             for fragment in found.get_fragments():
                 names = fragment.physical_schema.names
                 if names != found.schema.names:
                     raise InputError(
-                        f"{fragment.path} has the columns {named(names)} and {PurePosixPath(self._files[0]).name} "
+                        f"{fragment.path} has the columns {named(names)} and {PurePosixPath(found.files[0]).name} "
                         f"{named(found.schema.names)}; give all files the same."
                     )
         return found
@@ -111,6 +113,9 @@ class ParquetStore(ArrowStore):
                 columns=list(columns or others), filter=self._filter, batch_size=size, batch_readahead=2,
                 fragment_readahead=1,
             )  # fmt: skip
+            now = self._system.get_file_info(list(self._files))
+            if [(each.mtime_ns, each.size) for each in now] != list(self._files.values()):
+                raise StoreError(f"{self.name} changed while it was read; read again.")
 
     def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
         schema = with_metadata(records_of(first).schema, metadata)

@@ -23,7 +23,7 @@ from veclink.data.collection import Collection, numbers
 from veclink.data.links import Links
 from veclink.data.summary import plain_json
 from veclink.errors import InputError, OutputError, VeclinkError, named, plural, without_secrets
-from veclink.files.atomic import alone, check_replaceable, folder_written_whole
+from veclink.files.atomic import alone, check_replaceable, folder_written_whole, unchanged
 from veclink.files.fingerprints import digest
 from veclink.files.safetensors import read_header, read_tensor, write_tensors
 from veclink.files.tables import readable
@@ -357,7 +357,7 @@ class Linker:
     def load(cls, path: str | Path) -> Linker:
         """The linker that was saved in a folder. The collections are opened when they are needed."""
         path = Path(path)
-        with readable(f"{path} is not a sound linker", "check the name, or save it again"):
+        with unchanged(path), readable(f"{path} is not a sound linker", "check the name, or save it again"):
             text = (path / PLAIN).read_text(encoding="utf-8")
             plain = json.loads(text)
             made = plain["format"], plain["calibration"]

@@ -15,14 +15,9 @@ from typing import Any
 import numpy as np
 
 from veclink.errors import InputError, plural
+from veclink.files.atomic import unchanged
 from veclink.files.memory import limited
-from veclink.stores.files import (
-    beside,
-    ids_in_the_way,
-    read_ids,
-    read_ids_beside,
-    written_with_ids,
-)
+from veclink.stores.files import ids_file, ids_in_the_way, read_ids, read_ids_beside, written_with_ids
 from veclink.stores.protocol import BATCH, Batch, Store
 
 SPARE, COPIES = 64_000_000, 4
@@ -37,7 +32,17 @@ class FaissStore(Store):
     needs = ("faiss", "FAISS", "veclink[faiss]")
 
     @cached_property
+    def _both(self) -> tuple[Any, np.ndarray | None]:
+        """The index, and the ids of a file, if there are any."""
+        given = self.address.ids
+        with unchanged(self._path, ids_file(self._path)):
+            return self._read(), read_ids(given) if given else read_ids_beside(self._path)
+
+    @property
     def _index(self) -> Any:
+        return self._both[0]
+
+    def _read(self) -> Any:
         faiss = self._package()
         if self.address.where or self.address.vector:
             raise InputError(f"{self.name} has no payload and one vector per row; leave ?where= and ?vector= out.")
@@ -81,13 +86,12 @@ class FaissStore(Store):
 
     @cached_property
     def _names(self) -> np.ndarray | None:
-        given = self.address.ids
-        names = read_ids(given) if given else read_ids_beside(self._path)
+        names = self._both[1]
         if names is None:
             return self._numbers
         if len(names) != self.count():
             raise InputError(
-                f"{self.name} has {plural(self.count(), 'vector')} and {given or beside(self._path)} "
+                f"{self.name} has {plural(self.count(), 'vector')} and {self.address.ids or ids_file(self._path)} "
                 f"{plural(len(names), 'id')}; give one for each."
             )
         return names
