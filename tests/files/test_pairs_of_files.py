@@ -132,8 +132,9 @@ def test_the_rows_of_one_writer_are_not_cut_by_the_count_of_another(tmp_path: Pa
             if count == 4:
                 reader = open_store(f"parquet://{tmp_path}/folder")
                 assert reader.count() == 3
-            writer.write([Batch(rows.vectors[:count], rows.ids_at(slice(count)))], replace=True)
-    with reader, pytest.raises(StoreError):
+            each = (slice(row, row + 1) for row in range(count))
+            writer.write((Batch(rows.vectors[row], rows.ids_at(row)) for row in each), replace=True)
+    with reader, pytest.raises(StoreError, match="changed while it was read"):
         list(reader.batches())
 
 
