@@ -130,7 +130,7 @@ def test_match_refuses_to_write_over_what_its_linker_needs(tmp_path: Path) -> No
         for more in ([], ["--update"]):
             given = ["match", str(tmp_path / "new.npy"), "--linker", str(linker), "-o", str(output), *more]
             told = CliRunner().invoke(app, given)
-            said = "is in the folder of the linker" if "linker" in output.parts else "is one of the inputs"
+            said = "is in the way of" if "linker" in output.parts else "is one of the inputs"
             assert told.exit_code == 1 and said in told.stderr
     assert content(tmp_path) == before
 

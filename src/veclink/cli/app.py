@@ -5,36 +5,22 @@ Exit codes: 0 done, 1 error, 2 wrong usage, 3 the collections do not link, 130 s
 
 from __future__ import annotations
 
-import io
-import os
 import signal
 import sys
 import traceback
 from collections.abc import Callable
 from importlib.metadata import entry_points
 from inspect import cleandoc
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from veclink import __version__
-from veclink.cli.analysis import advise, cluster, inspect, many, translate
 from veclink.cli.links import cut, demo, evaluate, link, report, review
-from veclink.cli.next_day import match, merge
-from veclink.cli.shared import ERROR, exit_code, one_sentence_errors, plain_warnings, terminate, warn
+from veclink.cli.shared import ERROR, Terminated, one_sentence_errors, warn
+from veclink.cli.uses import advise, cluster, inspect, many, match, merge, translate
 from veclink.errors import without_secrets
-
-
-class Entry(NamedTuple):
-    """A command: its group in the help, its name, what runs, and what its docstring says: all, and an example."""
-
-    group: str
-    name: str
-    run: Callable[..., None]
-    help: str
-    example: str
-
 
 GROUPS: dict[str, dict[str, Callable[..., None]]] = {
     "Start": {"demo": demo, "link": link, "cut": cut, "review": review, "report": report},
@@ -42,11 +28,6 @@ GROUPS: dict[str, dict[str, Callable[..., None]]] = {
     "Analysis": {"eval": evaluate, "cluster": cluster, "advise": advise, "inspect": inspect},
     "More": {"many": many, "translate": translate},
 }
-COMMANDS = [
-    Entry(group, name, run, *cleandoc(run.__doc__ or "").split("\n\nExample: "))
-    for group, runs in GROUPS.items()
-    for name, run in runs.items()
-]
 MOVED = {
     "compare": "veclink eval NEW --truth OLD compares two files of links",
     "export": "veclink cut LINKS -o URL writes links to a store",
@@ -55,21 +36,18 @@ MOVED = {
 }
 """Commands of 0.2, and what to use instead; the next release does not know them any more."""
 
-# of click, or of the copy of it that newer typer has in itself
-ClickException: Any = typer.BadParameter.__mro__[2]
-
 
 class Commands(TyperGroup):
     """All commands: what goes wrong in one is told in one sentence, and so is the name of one that moved."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
-        with one_sentence_errors(), plain_warnings():
+        with one_sentence_errors():
             return super().invoke(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command that was asked for."""
-        if args and args[0] in MOVED:
+        if args[0] in MOVED:
             warn(f"The command {args[0]} is gone: {MOVED[args[0]]}.")
             raise typer.Exit(2)
         return super().resolve_command(ctx, args)
@@ -99,34 +77,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for _each in COMMANDS:
-    app.command(_each.name, cls=Panelled, help=_each.help, epilog=f"Example: {_each.example}")(_each.run)
+for _runs in GROUPS.values():
+    for _name, _run in _runs.items():
+        _help, _example = cleandoc(_run.__doc__ or "").split("\n\nExample: ")
+        app.command(_name, cls=Panelled, help=_help, epilog=f"Example: {_example}")(_run)
 for _extra in entry_points(group="veclink.commands"):  # `bench`, where the laboratory is installed
     app.add_typer(_extra.load(), name=_extra.name)
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C before or after a command's own work ends it as quietly as during it.
+    """Run the command line. The traceback of a bug quotes what was given: it is printed without its passwords."""
 
-    What is wrong with the usage, and the traceback of a bug, quote what was given: they are told without its passwords.
-    """
+    def terminate(*_: object) -> None:
+        raise Terminated
+
     signal.signal(signal.SIGTERM, terminate)
     try:
-        sys.exit(app(standalone_mode=False))
-    except KeyboardInterrupt as interrupt:
-        sys.exit(exit_code(interrupt))
-    except BrokenPipeError:
-        # nobody reads the output any more: let Python find nothing to write, and nothing to complain of, at its end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(ERROR)
-    except ClickException as error:
-        told = io.StringIO()
-        error.show(told)
-        sys.stderr.write(without_secrets(told.getvalue()))
-        sys.exit(error.exit_code)
-    except typer.Abort:
-        sys.stderr.write("Aborted!\n")
-        sys.exit(ERROR)
+        app()
     except Exception:
         sys.stderr.write(without_secrets(traceback.format_exc()))
         sys.exit(ERROR)

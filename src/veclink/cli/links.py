@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import webbrowser
@@ -41,9 +40,9 @@ from veclink.cli.shared import (
     check_report,
     check_table,
     flag,
+    is_same,
     note_short_columns,
     opened,
-    opened_pair,
     option,
     summary_values,
     tell,
@@ -182,7 +181,7 @@ def link(
     from veclink.linkers.linking import link as find_links
 
     check_choice("--method", method, METHODS)
-    if a == b or (Path(a).exists() and Path(b).exists() and os.path.samefile(a, b)):
+    if is_same(a, b):
         raise typer.BadParameter(
             f"A and B are the same collection, {without_secrets(a)}. Give two collections; copies inside one are "
             "listed by veclink inspect."
@@ -204,8 +203,11 @@ def link(
     options: dict[str, Any] = {} if one_to_one else {"one_to_one": False}  # method geh does not know it
     with showing_progress(quiet=quiet) as listener:
         # opened once, for the linker and for the report; a store's payload is read where one of them looks at it
-        reading: dict[str, Any] = {"payload": report is not None or seeds_by is not None, "memory": memory}
-        left, right = opened_pair(a, b, payload_a, payload_b, progress=listener, **reading)
+        reads = report is not None or seeds_by is not None
+        left, right = (
+            opened(each, file, payload=reads, memory=memory, progress=listener)
+            for each, file in ((a, payload_a), (b, payload_b))
+        )
         links = find_links(
             left, right, seeds=seeds, seeds_by=seeds_by, anchors=anchors, continued=continued, strict=strict,
             method=method, checkpoint=checkpoint, cluster=ray or cluster, progress=listener, **running, **options,
@@ -216,25 +218,25 @@ def link(
     if is_refused:
         links = links.none()
     links.save(output, columns)
+    told: dict[str, Any] = {"output": str(output)}
     if report is not None:
         from veclink.report import save_report
 
         save_report(report, links, left, right)
-    folder = None if is_refused else save_linker
-    if folder is not None:
+        told["report"] = str(report)
+    if save_linker is not None and not is_refused:
         from veclink.uses.linker import Linker
 
-        Linker.learned(links, left, right, (a, b), **running).save(folder)
-    places = {"output": output, "report": report, "linker": folder}
-    files = {name: str(path) for name, path in places.items() if path is not None}
-    ids_from = {side: each.ids_from for side, each in (("a", left), ("b", right)) if each.ids_from is not None}
-    told = {**files, **summary_values(links.summary), "thresholds": [asdict(line) for line in thresholds(links)]}
+        Linker.learned(links, left, right, (a, b), **running).save(save_linker)
+        told["linker"] = str(save_linker)
+    told |= {**summary_values(links.summary), "thresholds": [asdict(line) for line in thresholds(links)]}
+    told["ids_from"] = {s: each.ids_from for s, each in (("a", left), ("b", right)) if each.ids_from is not None}
     warn_of_payload(links.summary, unsaid=quiet or as_json)
     given = [without_secrets(a), without_secrets(b), *as_given(payload_a=payload_a, payload_b=payload_b)]
     kept = len(links.at(precision=0.95)) if precision is None and links.summary.is_calibrated else 0
     tell(
         "link",
-        told | {"ids_from": ids_from},
+        told,
         as_json,
         quiet,
         summary=links.summary,
@@ -283,7 +285,6 @@ def cut(
     Example: veclink cut links.parquet --precision 0.95 -o sqlite:///links.db#links --yes
     """
     from veclink.data.links import Links
-    from veclink.data.summary import NOT_LINKABLE
 
     asked = {"precision": precision, "probability": probability, "links": links}
     given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
@@ -299,7 +300,8 @@ def cut(
     loaded = Links.load(source)
     chosen = loaded.at(**given)
     chosen = replace(chosen, summary=replace(chosen.summary, agreement=chosen.agreement()))
-    if chosen.summary.verdict == NOT_LINKABLE:
+    is_refused = chosen.summary.verdict == "not linkable"
+    if is_refused:
         chosen = chosen.none()
     chosen.save(Path(output), columns)
     judged = len(loaded) if loaded.considered is None else len(loaded.considered)
@@ -307,7 +309,7 @@ def cut(
     warn_of_payload(chosen.summary, unsaid=quiet or as_json)
     more = {"source": source, "loaded": loaded.summary, "by_precision": precision is not None}
     tell("cut", told, as_json, quiet, summary=chosen.summary, **more)
-    if not judged or chosen.summary.verdict == NOT_LINKABLE:
+    if not judged or is_refused:
         raise typer.Exit(NO_TRUSTED_LINKS)
 
 
@@ -387,18 +389,15 @@ def review(
     from veclink.data.links import Links
 
     loaded = Links.load(links)
-    has_links = bool(len(loaded)) or not loaded.considered  # else what was judged and is no link is shown
-    found = loaded if has_links or loaded.considered is None else loaded.considered
+    found = loaded if len(loaded) else loaded.considered or loaded  # what was judged, where nothing is a link
     path = journal or links.with_name(f"{links.name}.review.sqlite")
     kept_before = path.exists() or path.with_suffix(".jsonl").exists()
     if not len(found) and not kept_before:  # what was accepted before can still be linked again with
-        from veclink.report.words import advice_without_links, headline, shown_reasons
+        from veclink.report.words import advice_without_links
 
-        summary, shown = found.summary, shown_reasons(found)
-        if summary.is_open:  # the cause, which the reasons leave out
-            shown.insert(0, headline(found, None)[1])
-        told = {"verdict": summary.verdict, "reasons": summary.reasons, "next": advice_without_links(found)}
-        tell("review", {"links": 0, **told}, as_json, file=links, shown=shown)
+        summary = found.summary
+        told = {"links": 0, "verdict": summary.verdict, "reasons": summary.reasons, "next": advice_without_links(found)}
+        tell("review", told, as_json, url=None, file=links, summary=summary)
         raise typer.Exit(NO_TRUSTED_LINKS)
     for package in ("fastapi", "python_multipart", "uvicorn"):
         needed(package, "The review page", "veclink[review]")
@@ -410,22 +409,19 @@ def review(
     note_short_columns(found, links)
     again_to = output or links.with_name(f"{links.stem}.again{links.suffix}")
     check_table(again_to, a, b, links, payload_a, payload_b, journal)
-    left, right = opened_pair(a, b, payload_a, payload_b, memory=memory)
+    left, right = opened(a, payload_a, memory=memory), opened(b, payload_b, memory=memory)
     with Journal(path, left, right) as kept:
         session = Review(found, left, right, kept, name=links.name)
         again = LinkAgain(session, again_to, device=device, memory=memory, skip_zero=skip_zero)
 
         def ready(address: str) -> None:
             told = {"url": address, "journal": str(kept.path), "links": len(found)}
-            tell("review", told, as_json, answers=len(kept.answers()), has_links=has_links)
+            tell("review", told, as_json, answers=len(kept.answers()), below=found is not loaded)
             if open_browser:
                 webbrowser.open(address)
 
-        try:
-            with suppress(KeyboardInterrupt):  # the way to end it
-                serve(session, again, port=port, ready=ready)
-        finally:
-            again.stop()
+        with suppress(KeyboardInterrupt):  # the way to end it
+            serve(session, again, port=port, ready=ready)
         if not as_json:
             typer.echo(f"Stopped; {plural(len(kept.answers()), 'answer')} in {kept.path}.")
 
@@ -467,6 +463,6 @@ def evaluate(
         return
     if a is None or b is None or by is None:
         raise typer.BadParameter("With --by, name the two collections too: veclink eval LINKS A B --by title.")
-    left, right = opened_pair(a, b, payload_a, payload_b)
+    left, right = opened(a, payload_a), opened(b, payload_b)
     found = score_by_column(by, pairs_of(links, left, right, force=True)[0], left, right)
     tell("eval", found.to_dict(), as_json, truth=None, column=found)
