@@ -6,17 +6,10 @@ import numpy as np
 
 from veclink.confidence.constants import FEATURE_RIDGE
 
-# Numerical: when to stop, and bounds that no sound fit reaches.
-NEWTON_STEPS = 50
-LARGEST_STEP = 5.0
-LARGEST_LOG_ODDS = 60.0
-LARGEST_SHIFT = 40.0
-HALVINGS = 50
-
 
 def sigmoid(log_odds: np.ndarray) -> np.ndarray:
     """The probability with these log odds: 1 / (1 + exp(−x))."""
-    bounded = np.clip(log_odds, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
+    bounded = np.clip(log_odds, -60.0, 60.0)  # no sound fit goes so far
     return 1 / (1 + np.exp(-bounded))
 
 
@@ -28,9 +21,8 @@ def logit(probability: np.ndarray | float, least: float = 1e-9) -> np.ndarray:
 
 def with_total(log_odds: np.ndarray, total: float) -> np.ndarray:
     """Probabilities with these log odds (n,), all shifted alike so that they sum to `total`; by bisection."""
-    low = -LARGEST_SHIFT
-    high = LARGEST_SHIFT
-    for _ in range(HALVINGS):
+    low, high = -40.0, 40.0
+    for _ in range(50):
         shift = (low + high) / 2
         if sigmoid(log_odds + shift).sum() < total:
             low = shift
@@ -53,7 +45,7 @@ def logistic_regression(features: np.ndarray, targets: np.ndarray, weights: np.n
     design = np.column_stack([np.ones(len(features)), features])
     ridge = np.r_[1e-6, np.full(features.shape[1], FEATURE_RIDGE)]
     coefficients = np.zeros(design.shape[1])
-    for _ in range(NEWTON_STEPS):
+    for _ in range(50):
         fitted = sigmoid(design @ coefficients)
         residual = weights * (fitted - targets)
         gradient = design.T @ residual + ridge * coefficients
@@ -61,7 +53,7 @@ def logistic_regression(features: np.ndarray, targets: np.ndarray, weights: np.n
         curvature = (design * spread[:, None]).T @ design + np.diag(ridge)
         step = np.linalg.solve(curvature, gradient)
         largest = float(np.abs(step).max())
-        coefficients -= step * min(1.0, LARGEST_STEP / max(largest, 1e-12))
+        coefficients -= step * min(1.0, 5.0 / max(largest, 1e-12))
         if largest < 1e-6:
             break
     return coefficients

@@ -9,7 +9,7 @@ from span_papers import all_papers
 from veclink import link
 from veclink.backends import CloudPair
 from veclink.data.pairs import score
-from veclink.linkers.span.marks import chance_factor
+from veclink.linkers.span.attempt import chance_factor
 
 
 def test_all_of_a_hundred_rows_are_found_among_many() -> None:

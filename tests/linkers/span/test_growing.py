@@ -8,8 +8,7 @@ from span_papers import cloud_pair, pool, some_papers
 from veclink.backends import CloudPair
 from veclink.linkers.anchors import Anchors, anchors_from_rows
 from veclink.linkers.span.constants import CONVERGED
-from veclink.linkers.span.growing import grow, promote
-from veclink.linkers.span.views import Proposal, Views
+from veclink.linkers.span.growing import Proposal, Views, grow, promote
 
 
 def test_a_pool_grows_from_fifteen_seeds_to_most_true_pairs() -> None:

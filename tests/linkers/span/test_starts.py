@@ -22,9 +22,8 @@ from veclink.geometry.signatures import unit_rows
 from veclink.linkers.anchors import Anchors, anchors_from_rows
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.span.attempt import Attempt, Search
-from veclink.linkers.span.attempts import _come_back
 from veclink.linkers.span.growing import Pool
-from veclink.linkers.span.starts import Bootstrap, _rated, best_pool
+from veclink.linkers.span.starts import Bootstrap, _come_back, _rated, best_pool
 
 N_SEEDS = 30
 

@@ -11,9 +11,21 @@ from veclink.backends import CloudPair, Projections
 from veclink.linkers.anchors import Anchors, anchors_from_rows
 from veclink.linkers.options import GrowthSchedule, SpanOptions
 from veclink.linkers.span.centring import Means, centred, moved_means
-from veclink.linkers.span.constants import BEST_OF_UNCLEAR, GUESSED, HOPEFUL, PROBE_ROUNDS, SHORT
+from veclink.linkers.span.constants import (
+    BEST_OF_UNCLEAR,
+    CLEAR,
+    CONVERGED,
+    CONVERGED_FEW_DIMENSIONS,
+    CONVERGED_FEW_ROWS,
+    FEW_ROWS,
+    GUESSED,
+    HOPEFUL,
+    MAX_CHANCE,
+    MIN_DIM_FOR_SEED_CHECK,
+    PROBE_ROUNDS,
+    SHORT,
+)
 from veclink.linkers.span.growing import Pool, grow, query_order
-from veclink.linkers.span.marks import clear_share, converged_share, has_few_rows
 from veclink.progress import RoundListener
 
 AttemptListener = Callable[[str], None]
@@ -148,3 +160,39 @@ def centred_on_pool(attempt: Attempt) -> Attempt:
 def guessed(clouds: CloudPair, pairs: np.ndarray) -> Anchors:
     """Pairs of rows (m, 2) that nobody gave, as anchors."""
     return anchors_from_rows(clouds, pairs, trusted=False)
+
+
+MAX_SHARE = 0.75  # of the smaller cloud: more is not asked for, however small it is against the other
+
+
+def converged_share(clouds: CloudPair) -> float:
+    """The share of the smaller cloud that a pool which has found the map agrees on."""
+    if clouds.dimension < MIN_DIM_FOR_SEED_CHECK:
+        return min(CONVERGED_FEW_DIMENSIONS * chance_factor(clouds), MAX_SHARE)
+    if not has_few_rows(clouds):
+        return CONVERGED
+    return CONVERGED_FEW_ROWS * min(chance_factor(clouds), MAX_CHANCE)
+
+
+def clear_share(clouds: CloudPair) -> float:
+    """The share at which other starts need not be tried."""
+    few_rows, others = CLEAR
+    clear = few_rows if has_few_rows(clouds) else others
+    return min(clear * chance_factor(clouds), MAX_SHARE)
+
+
+def has_few_rows(clouds: CloudPair) -> bool:
+    """Whether the smaller cloud is so small that growing has to be careful.
+
+    In few dimensions random clouds follow seeds that stay for longer.
+    """
+    return clouds.extent_of_all <= FEW_ROWS and clouds.dimension >= MIN_DIM_FOR_SEED_CHECK
+
+
+def chance_factor(clouds: CloudPair) -> float:
+    """How much more of the smaller cloud agrees by chance than where both have as many rows: from 1 to 2.
+
+    Of two unrelated clouds, a row of A is the nearest of its nearest row of B with the chance n_b / (n_a + n_b).
+    """
+    larger = max(clouds.n_a, clouds.n_b)
+    return 2 * larger / (clouds.n_a + clouds.n_b)

@@ -7,12 +7,11 @@ import numpy as np
 from veclink.geometry.arrays import Sides, tiles
 from veclink.geometry.signatures import singular
 
-TILE = 4096  # rows that are held in float64 at a time
-
 
 def whitening(points: np.ndarray, count: int) -> np.ndarray:
     """The leading principal directions (d, count), each divided by the root of its variance plus the mean variance."""
-    products = sum(_products(points[start:stop]) for start, stop in tiles(len(points), TILE))
+    parts = tiles(len(points), 4096)  # so many rows are held in float64 at a time
+    products = sum(_products(points[start:stop]) for start, stop in parts)
     covariance = products / len(points)
     values, directions = np.linalg.eigh(covariance)
     values = np.maximum(values[::-1], 0.0)
