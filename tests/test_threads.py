@@ -87,7 +87,7 @@ def test_products_are_the_same_to_the_last_bit_whatever_the_number_of_threads() 
     np.testing.assert_allclose(products[0], left @ right, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("kind", ["blend", "la2m", "lowrank"])
+@pytest.mark.parametrize("kind", ["blend", "la2m", "ridge"])
 def test_vectors_are_translated_alike_however_many_threads_blas_has(kind: str) -> None:
     papers = all_papers()
     translator = Translator.fit(papers.truth, papers.a, papers.b, map=kind, check=False)

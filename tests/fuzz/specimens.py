@@ -148,7 +148,7 @@ def translator(folder: Path) -> None:
 
     here = shared()
     a, b = (np.load(here / name)[:, :16] for name in ("a.npy", "b.npy"))
-    made = Translator.fit(Links.load(here / "links.parquet").pairs, a, b, map="lowrank")
+    made = Translator.fit(Links.load(here / "links.parquet").pairs, a, b, map="ridge")
     made.save(folder / "map.safetensors")
 
 

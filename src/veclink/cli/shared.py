@@ -125,8 +125,8 @@ MAP_KIND = advanced(
     "blend",
     "--map",
     callback=check_map,
-    help="How vectors are translated: blend, la2m (local affine maps, one per region), procrustes, ridge, lowrank, or"
-    " auto: the best on held-out links.",
+    help="How vectors are translated: blend, la2m (local affine maps, one per region), procrustes, ridge, or auto:"
+    " the best on held-out links.",
 )
 RANDOM_STATE = advanced(0, metavar="N", min=0, help="Seed of the random generator.")
 SKIP_ZERO = advanced(False, "--skip-zero", help="Leave out zero vectors instead of stopping.")

@@ -1,8 +1,7 @@
 """Maps from one embedding space to another, fitted to pairs of unit vectors of the same objects.
 
 Each kind turns rows of A's space into rows of B's: `map.apply(x)`, float32, not of unit length. Dimensions may differ.
-Affine maps `y = (x − x̄)M + ȳ` need moments alone, in memory of d² numbers: Procrustes, ridge, ridge of low rank, and
-the blend of two. Procrustes keeps all that x tells apart, but knows nothing of how the two spaces differ; ridge learns
+Affine maps `y = (x − x̄)M + ȳ` need moments alone, in memory of d² numbers: Procrustes, ridge, and the blend of two. Procrustes keeps all that x tells apart, but knows nothing of how the two spaces differ; ridge learns
 that, and flattens what it has seen too little of. The blend is ridge that shrinks towards the Procrustes rotation
 instead of zero. LA2M is a Procrustes map for every neighbourhood of linked points, and one for all where there are too
 few: a neighbourhood of d points leaves a direction open, and the map for all closes it. Spaces of different dimensions
@@ -25,7 +24,7 @@ from veclink.geometry.clouds import Cloud
 from veclink.geometry.signatures import singular
 from veclink.threads import multiply
 
-KINDS = ("blend", "la2m", "procrustes", "ridge", "lowrank")
+KINDS = ("blend", "la2m", "procrustes", "ridge")
 DEFAULT_MAP = "blend"
 """Chosen on SciFact by NDCG@100 of merged collections (`veclink bench merge-sure`); "la2m" is the paper's."""
 LEAST_LINKS = 10
@@ -34,8 +33,6 @@ STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 """Ridge strengths that are tried, as multiples of the mean variance of x."""
 MOST_GAIN = 1.5
 """By how much a blend is widened at most, where it predicts too little spread. Origin not recorded."""
-RANKS = (16, 32, 64, 128, 256, 512)
-"""Ranks that are tried for a map of low rank."""
 MOST_NEIGHBOURHOODS = 64  # each with a map of its own; origin not recorded
 MOST_LINKS = 20_000  # linked points that neighbourhoods are drawn from: bounds the memory
 HINT = 0.01  # weight of the map for all in a neighbourhood's own
@@ -51,11 +48,8 @@ def fit_map(kind: str, pairs: Paired, parts: list[Moments], *, random_state: int
     Blend:       `M = g·(XᵀX + λI)⁻¹(XᵀY + λR)` with R the scaled rotation of Procrustes; λ as for ridge. g makes
     translated rows spread as much around their mean as the rows they will stand among. A prediction spreads less than
     what it predicts, and rows drawn to the mean are found too seldom or too often by any query.
-    Low rank:    ridge through few directions, `M·VVᵀ`: V spans what the ridge map predicts most of; rank by left-out
-    parts.
 
-    parts: the moments of the pairs in a few parts, so that strengths and ranks are chosen on pairs that did not take
-    part; all that the affine kinds look at. `pairs` gives the rows themselves, for the local kind.
+    parts: the moments of the pairs in a few parts, so that strengths are chosen on pairs that did not take part; all that the affine kinds look at. `pairs` gives the rows themselves, for the local kind.
     """
     if kind not in KINDS:
         raise InputError(f"The map {kind!r} is unknown; it is one of {named(KINDS)}.")
@@ -73,24 +67,11 @@ def fit_map(kind: str, pairs: Paired, parts: list[Moments], *, random_state: int
     strength = min(STRENGTHS, key=error)
     solver = Solver(total, blend=blend)
     matrix = solver.matrix(strength)
-    if kind == "lowrank":
-        axes = solver.leading(strength)[:, : _best_rank(tests, strength)]
-        return Affine(mean_x, mean_y, (matrix @ axes).astype(np.float32), axes.T.astype(np.float32))
     if blend:
         wide = sum(part.spread() for part, _ in tests)
         narrow = sum(part.spread_under(solver.centre[0], solver.matrix(strength)) for part, solver in tests)
         matrix = matrix * (min(max(np.sqrt(wide / narrow), 1.0), MOST_GAIN) if narrow > 0 else 1.0)
     return Affine(mean_x, mean_y, matrix.astype(np.float32))
-
-
-def _best_rank(tests: list[tuple[Moments, Solver]], strength: float) -> int:
-    errors: dict[int, float] = {}
-    for part, solver in tests:
-        matrix, axes = solver.matrix(strength), solver.leading(strength)
-        for rank in {min(rank, axes.shape[1]) for rank in RANKS}:
-            some = axes[:, :rank]
-            errors[rank] = errors.get(rank, 0.0) + part.error(*solver.centre, matrix @ some @ some.T)
-    return min(errors, key=lambda rank: (errors[rank], rank))
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,22 +168,19 @@ def sum_of(parts: list[Moments]) -> Moments:
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """`(x − centre)·matrix + target`, or with the matrix as a product `matrix·back` where its rank is low."""
+    """`(x − centre)·matrix + target`."""
 
     centre: np.ndarray
     target: np.ndarray
     matrix: np.ndarray
-    back: np.ndarray | None = None
 
     def apply(self, x: np.ndarray) -> np.ndarray:
         """Rows of A's space as rows of B's."""
-        moved = multiply(x - self.centre, self.matrix)
-        return (moved if self.back is None else multiply(moved, self.back)) + self.target
+        return multiply(x - self.centre, self.matrix) + self.target
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What the map is made of."""
-        arrays = {"centre": self.centre, "target": self.target, "matrix": self.matrix}
-        return arrays if self.back is None else {**arrays, "back": self.back}
+        return {"centre": self.centre, "target": self.target, "matrix": self.matrix}
 
 
 def scaled_rotation(xx: np.ndarray, xy: np.ndarray) -> np.ndarray:
@@ -227,12 +205,6 @@ class Solver:
     def matrix(self, strength: float) -> np.ndarray:
         """M for λ = strength × the mean variance of x."""
         return self._axes @ self._turned(strength)
-
-    def leading(self, strength: float) -> np.ndarray:
-        """The axes of B's space along which M predicts most, the first first."""
-        turned = self._turned(strength)
-        _, axes = np.linalg.eigh(turned.T @ (self._values[:, None] * turned))
-        return axes[:, ::-1][:, : min(turned.shape)]
 
     def _turned(self, strength: float) -> np.ndarray:
         pull = strength * self._mean

@@ -44,8 +44,8 @@ class MergeOptions:
     Attributes
     ----------
     map : str
-        The kind of map that is fitted to the links: "blend", "la2m" (the paper's), "procrustes", "ridge", "lowrank",
-        or "auto", the best of them on held-back links.
+        The kind of map that is fitted to the links: "blend", "la2m" (the paper's), "procrustes", "ridge", or "auto",
+        the best of them on held-back links.
     translator : Translator, optional
         One that was fitted before, instead.
     union_only : bool

@@ -129,7 +129,7 @@ class Translator:
         a, b : array of shape (n, d), Collection, path or URL
             The collections that were linked.
         map : str
-            "blend", "la2m" (the paper's), "procrustes", "ridge", "lowrank" (see `maps`), or "auto", which compares all
+            "blend", "la2m" (the paper's), "procrustes", "ridge" (see `maps`), or "auto", which compares all
             of them on held-back links and keeps the one whose neighbours agree best with the partners'.
         reverse : bool
             Whether it translates from B to A instead of from A to B.
@@ -207,6 +207,8 @@ class Translator:
             if told.get("format") != FORMAT:
                 raise InputError(f"{path} has the format {told.get('format')} and this version reads {FORMAT}.")
             arrays = {name: np.array(read_tensor(path, entry)) for name, entry in tensors.items()}
+            if "back" in arrays:  # a map of low rank, which earlier versions fitted
+                arrays["matrix"] = arrays["matrix"] @ arrays.pop("back")
             quality, *tried = (None if each is None else _quality(each) for each in (told["quality"], *told["tried"]))
             taken, given = map(int, told["dimensions"])
             loaded = cls(
