@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from veclink.backends import CloudPair
-from veclink.linkers.span import marks
+from veclink.linkers.span import attempt
 from veclink.linkers.span.attempt import Search
 from veclink.linkers.span.starts import DEFAULT_OPTIONS
 
@@ -67,5 +67,5 @@ def test_few_rows_and_unequal_sizes_are_asked_for_more() -> None:
 def test_no_constant_that_accepts_a_pool_can_be_changed_unnoticed(
     constant: str, value: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(marks, constant, value)
+    monkeypatch.setattr(attempt, constant, value)
     assert _every() != pytest.approx(EXPECTED, abs=1e-3)
