@@ -86,11 +86,9 @@ def stale_results() -> list[str]:
     """
     found = []
     linked = [name.replace("-", "_") for name in EXPERIMENTS if name not in WITHOUT_LINKS]
-    kept = [f"{name}{ending}" for name in linked for ending in ("", "-quick")]
-    kept = [file for file in kept if (RESULTS / "experiments" / f"{file}.json").exists()]
+    kept = [file for file in linked if (RESULTS / "experiments" / f"{file}.json").exists()]
     for file in sorted({*kept, *older(), "real-report"}):
-        name, quick = file.removesuffix("-quick").replace("_", "-"), file.endswith("-quick")
-        again = f"`veclink bench {name} --{'quick' if quick else 'full'}` measures again what is not current"
+        again = f"`veclink bench {file.replace('_', '-')} --full` measures again what is not current"
         try:
             measured = release_of(cells_of(file)) or NOW
         except VeclinkError as error:

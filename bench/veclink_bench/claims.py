@@ -6,8 +6,8 @@ check of that name does not hold.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -17,7 +17,15 @@ from veclink_bench.experiments.tables import grouped, values
 from veclink_bench.merge_sure_figures import merge_sure_figures
 from veclink_bench.merging_figures import MERGING_CLAIMS, MERGING_FIGURES
 from veclink_bench.real_figures import REAL_FIGURES, no_right_seed_is_named, nothing_shared_is_not_linkable
-from veclink_bench.table_figures import CONVERGED, TABLE_FIGURES, CellsOf, best_geh, chosen, means_of
+from veclink_bench.table_figures import (
+    CONVERGED,
+    TABLE_FIGURES,
+    CellsOf,
+    best_geh,
+    chosen,
+    least_and_most,
+    means_of,
+)
 
 Claim = Callable[[CellsOf], bool]
 
@@ -197,32 +205,21 @@ def _neighbours_shared(cells_of: CellsOf, k: int, glove: bool) -> np.ndarray:
     return np.array([np.mean([cell["jaccard"][k - 1] for cell in group]) for group in grouped(kept, "pair").values()])
 
 
-def _least(numbers: np.ndarray) -> float:
-    return float(numbers.min()) if len(numbers) else math.nan
-
-
-def _most(numbers: np.ndarray) -> float:
-    return float(numbers.max()) if len(numbers) else math.nan
-
-
 FIGURES: dict[str, Callable[[CellsOf], float]] = {
     **REAL_FIGURES,
     **merge_sure_figures(),
     **TABLE_FIGURES,
     **MERGING_FIGURES,
     **CLUSTERING_FIGURES,
-    "strategies-lead-least": lambda cells_of: _least(_lead_over_geh_tuned(cells_of)),
-    "strategies-lead-most": lambda cells_of: _most(_lead_over_geh_tuned(cells_of)),
-    "conditioning-gain-least": lambda cells_of: _least(_conditioning(cells_of, "condition").ravel()),
-    "conditioning-gain-most": lambda cells_of: _most(_conditioning(cells_of, "condition").ravel()),
-    "oracle-gap-least": lambda cells_of: _least(_gaps_of_the_oracle(cells_of)),
-    "oracle-gap-most": lambda cells_of: _most(_gaps_of_the_oracle(cells_of)),
-    "centroids-gap-least": lambda cells_of: _least(_gaps_of_centroids(cells_of)),
-    "centroids-gap-most": lambda cells_of: _most(_gaps_of_centroids(cells_of)),
-    "outside-gap-least": lambda cells_of: _least(_gaps_outside(cells_of)),
-    "outside-gap-most": lambda cells_of: _most(_gaps_outside(cells_of)),
-    "neighbours-least": lambda cells_of: _least(_neighbours_shared(cells_of, 10, glove=False)),
-    "neighbours-most": lambda cells_of: _most(_neighbours_shared(cells_of, 10, glove=False)),
-    "neighbours-glove-least": lambda cells_of: _least(_neighbours_shared(cells_of, 10, glove=True)),
-    "neighbours-glove-most": lambda cells_of: _most(_neighbours_shared(cells_of, 10, glove=True)),
+    **least_and_most(
+        {
+            "strategies-lead": _lead_over_geh_tuned,
+            "conditioning-gain": partial(_conditioning, measure="condition"),
+            "oracle-gap": _gaps_of_the_oracle,
+            "centroids-gap": _gaps_of_centroids,
+            "outside-gap": _gaps_outside,
+            "neighbours": partial(_neighbours_shared, k=10, glove=False),
+            "neighbours-glove": partial(_neighbours_shared, k=10, glove=True),
+        }
+    ),
 }

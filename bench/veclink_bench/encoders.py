@@ -3,7 +3,7 @@
 A model is named by where it runs and what it is called there:
 
     st:all-mpnet-base-v2                 sentence-transformers: a name of its hub, or a folder
-    openai:text-embedding-3-large        any server that speaks OpenAI's API: OPENAI_API_KEY, OPENAI_BASE_URL
+    openai:text-embedding-3-small        any server that speaks OpenAI's API: OPENAI_API_KEY, OPENAI_BASE_URL
     mistral:mistral-embed                any server that speaks Mistral's: MISTRAL_API_KEY, MISTRAL_BASE_URL
 
 Keys come from the environment only. What was encoded once is kept in a cache on disk, if one is named, so that a run

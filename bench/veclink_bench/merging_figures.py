@@ -63,6 +63,12 @@ def ridge_and_procrustes_only_suit_siblings(cells_of: CellsOf) -> bool:
     )
 
 
+def blend_over_la2m(measure: str, cells_of: CellsOf) -> np.ndarray:
+    """Points by which the blend leads LA2M with span's links, at every pair and overlap."""
+    of = means_of(chosen(by_map(cells_of("merging")), links_by="span"), "map", "pair", "overlap", measure=measure)
+    return np.array([mean - of[("la2m", *place)] for (kind, *place), mean in of.items() if kind == "blend"])
+
+
 def _blend_gains(corpus: str, cells_of: CellsOf) -> np.ndarray:
     return np.array([gain for pair, gain in gains_of("blend", cells_of).items() if pair[0] == corpus])
 
@@ -73,6 +79,8 @@ _ARRAYS: dict[str, Callable[[CellsOf], np.ndarray]] = {
 }
 MERGING_FIGURES: dict[str, Callable[[CellsOf], float]] = {
     **least_and_most(_ARRAYS),
+    "la2m-ahead": lambda cells_of: float((blend_over_la2m("recall", cells_of) < 0).sum()),
+    "la2m-places": lambda cells_of: float(len(blend_over_la2m("recall", cells_of))),
     "merging-places": lambda cells_of: float(len(leads_over_geh(cells_of))),
     "merging-geh-ahead": lambda cells_of: float((leads_over_geh(cells_of) < 0).sum()),
     "merging-geh-ahead-most": lambda cells_of: float(-leads_over_geh(cells_of).min()),

@@ -205,13 +205,13 @@ def _table(name: str, place: int) -> str:
 
 @cache
 def tables_of(name: str) -> list[str]:
-    """The tables of an experiment, or of its quick run (NAME-quick), as Markdown; of a former one as it left them."""
+    """The tables of an experiment as Markdown; of a former one as it left them."""
     if not (RESULTS / "experiments" / f"{name}.json").exists():
         return []
-    if name.removesuffix("-quick") not in EXPERIMENTS:
+    if name not in EXPERIMENTS:
         _, *left = (RESULTS / "experiments" / f"{name}.md").read_text(encoding="utf-8").split("\n### ")
         return [f"### {table.rstrip()}\n" for table in left]
-    return [table.markdown() for table in load(name.removesuffix("-quick")).tables(cells_of(name))]
+    return [table.markdown() for table in load(name).tables(cells_of(name))]
 
 
 @cache

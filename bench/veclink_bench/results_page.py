@@ -12,7 +12,6 @@ from veclink_bench.experiments import EXPERIMENTS
 from veclink_bench.experiments.output import finish
 from veclink_bench.experiments.running import Store
 from veclink_bench.experiments.setup import Setup
-from veclink_bench.experiments.trials import ALL_METHODS
 from veclink_bench.pages import filled, pages
 from veclink_bench.places import data_folder, results_folder
 
@@ -35,11 +34,8 @@ def main() -> None:
 
 def _draw(data: str | None) -> None:
     folder = data_folder(data)
-    for name, ending in ((name, ending) for name in EXPERIMENTS for ending in ("", "-quick")):
-        path = results_folder("experiments") / f"{name.replace('-', '_')}{ending}.json"
-        if not path.exists():
-            continue
-        # A quick main run leaves the slow methods out, unless they are asked for.
-        methods = ALL_METHODS if name == "main" else ()
-        answer = finish(Store(path, name, Setup(folder, full=not ending, methods=methods)), show=False)
-        print(f"{name}{ending}: {answer['cells']} of {answer['of']} cells")
+    for name in EXPERIMENTS:
+        path = results_folder("experiments") / f"{name.replace('-', '_')}.json"
+        if path.exists():
+            answer = finish(Store(path, name, Setup(folder, full=True)), show=False)
+            print(f"{name}: {answer['cells']} of {answer['of']} cells")

@@ -91,8 +91,8 @@ def best_rival_on_films(cells_of: CellsOf) -> float:
 
 
 def time_of_self_learning(cells_of: CellsOf) -> float:
-    """Seconds of tuned self-learning in percent of span's, over the trials of the main table that have both."""
-    of = grouped(cells_of("main"), "method", "pair", "state")
+    """Seconds of tuned self-learning in percent of span's, over the trials of the scalability table."""
+    of = grouped(cells_of("scalability"), "method", "rows", "state")
     both = [place for method, *place in of if method == "span" and ("self-learning tuned", *place) in of]
     own, other = (
         sum(float(of[(method, *place)][0]["seconds"]) for place in both) for method in ("self-learning tuned", "span")
@@ -198,7 +198,7 @@ def least_and_most(arrays: dict[str, Callable[[CellsOf], np.ndarray]]) -> dict[s
     """Two figures of each array: NAME-least and NAME-most."""
 
     def end(of: Callable[[CellsOf], np.ndarray], reduce: Callable[[np.ndarray], float]) -> Callable[[CellsOf], float]:
-        return lambda cells_of: float(reduce(of(cells_of)))
+        return lambda cells_of: float(reduce(found)) if (found := of(cells_of)).size else math.nan
 
     least = {f"{name}-least": end(of, np.min) for name, of in arrays.items()}
     return least | {f"{name}-most": end(of, np.max) for name, of in arrays.items()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from veclink_bench.experiments.figures import colour, curve, new_figure
-from veclink_bench.experiments.main import lost
 from veclink_bench.experiments.setup import Settings, Setup
 from veclink_bench.experiments.tables import Cell, Table, grouped, mean_std, ordered, pair_name, trials_note, values
 from veclink_bench.experiments.trials import LINKERS, run_trial
@@ -45,7 +44,7 @@ def run(setup: Setup, settings: Settings) -> dict[str, Any]:
 
 
 def tables(cells: list[Cell]) -> list[Table]:
-    """F1 by overlap and seeds for each pair, and where span is not the best."""
+    """F1 by overlap and seeds for each pair."""
     found = []
     for (pair,), group in grouped(cells, "pair").items():
         of = grouped(group, "method", "overlap", "seeds")
@@ -56,7 +55,7 @@ def tables(cells: list[Cell]) -> list[Table]:
         ]
         heads = [f"α {overlap}, {seeds} seeds" for overlap, seeds in places]
         found.append(Table(f"F1, {pair_name(pair)}", ["method", *heads], rows, trials_note(group)))
-    return [*found, lost(cells, "overlap", "seeds")]
+    return found
 
 
 def draw(cells: list[Cell]) -> Any:

@@ -55,30 +55,10 @@ def tables(cells: list[Cell]) -> list[Table]:
         Table("F1, 30 % shared, 15 seeds", ["method", *names, "mean"], f1, trials_note(cells)),
         Table("Precision / recall / F1 of those that link", ["pair", *(m for m in methods if m in CONTENDERS)], told),
         Table("F1 if an oracle chose the threshold of each ranking", ["method", *names], oracle),
-        lost(cells),
     ]
 
 
 CONTENDERS = ("self-learning", "self-learning tuned", "self-learning cut", *LINKERS)
-
-
-def lost(cells: list[Cell], *more: str) -> Table:
-    """The cells in which another method has a higher mean F1 than span, by how much, and the same of single trials."""
-    rows, trials, beaten = [], 0, []
-    for place, group in grouped(cells, "pair", *more).items():
-        name = pair_name(place[0]) + "".join(f", {n} {v}" for n, v in zip(more, place[1:], strict=True))
-        mean = {method: values(own).mean() for (method,), own in grouped(group, "method").items()}
-        better = {method: value for method, value in mean.items() if value > mean.get("span", np.inf)}
-        rows += [[name, method, f"{value:.1f}", f"{mean['span']:.1f}"] for method, value in better.items()]
-        for (state,), trial in grouped(group, "state").items():
-            f1 = {cell["method"]: cell["f1"] for cell in trial}
-            trials += "span" in f1
-            best = max(f1, key=lambda method: f1[method])
-            if "span" in f1 and f1[best] > f1["span"]:
-                beaten.append(f"{name}, trial {state} ({best} {f1[best]:.1f}, span {f1['span']:.1f})")
-    note = "" if rows else "None: span has the highest mean F1 in every cell. "
-    note += f"Single trials in which another is ahead: {'; '.join(beaten) or 'none'}, of {trials}."
-    return Table("Where span is not the best (F1)", ["cell", "method", "its F1", "span"], rows, note)
 
 
 def draw(cells: list[Cell]) -> Any:

@@ -26,7 +26,7 @@ import torch
 
 from veclink.errors import needed
 from veclink_bench.arguments import parser
-from veclink_bench.speed.gpu_linking import FEVER_DIMENSIONS, OVERLAP, SEEDS, WARM_UP, Watched
+from veclink_bench.speed.gpu_linking import OVERLAP, SEEDS, WARM_UP, Watched
 from veclink_bench.splits import Split, split
 from veclink_bench.versions import version_of
 
@@ -71,8 +71,8 @@ class Encoder:
     dimension: int
 
 
-MINILM = Encoder("minilm", (), (6, 4, 2), FEVER_DIMENSIONS[0])
-E5 = Encoder("e5", (6019, 1024), (12, 10, 8, 6), FEVER_DIMENSIONS[1])  # it expects "passage:" before a text
+MINILM = Encoder("minilm", (), (6, 4, 2), 1024)
+E5 = Encoder("e5", (6019, 1024), (12, 10, 8, 6), 1536)  # it expects "passage:" before a text
 
 
 def main() -> None:

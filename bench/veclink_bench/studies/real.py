@@ -4,8 +4,7 @@
 
 Results are kept in results/experiments/real-HALF.PART.jsonl, one line for each trial, with the version of the code that
 made it; trials that this version has made are not run again. `--part 3/16` runs the third of sixteen parts, for as many
-processes. `--table` prints the means of what is kept, kind by kind, with how often the ranges hold the truth;
-`--required` prints what was asked for beside what was measured.
+processes. `--table` prints the means of what is kept, kind by kind, with how often the ranges hold the truth.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from veclink import Links, link
 from veclink_bench.arguments import PrintKeptResults, parser
 from veclink_bench.places import results_folder
 from veclink_bench.real_cases import Case, Corpora, Problem, cases
-from veclink_bench.real_table import kinds_table, required_table
+from veclink_bench.real_table import kinds_table
 
 RESULTS = results_folder("experiments")
 WANTED_PRECISIONS = (0.9, 0.95, 0.99)
@@ -81,9 +80,8 @@ def scores(problem: Problem, pairs: np.ndarray) -> dict[str, float]:
 def main() -> None:
     """Run the trials that are missing, or print the table of those that are there."""
     options = _options()
-    if options.table or options.required:
-        trials = kept_trials(options.half)
-        print(required_table(trials) if options.required else kinds_table(trials))
+    if options.table:
+        print(kinds_table(kept_trials(options.half)))
         return
     path = RESULTS / f"real-{options.half}.{options.part.replace('/', '-of-')}.jsonl"
     known = {line["case"] for line in read_lines(path) if line["version"] == code_version()}
@@ -142,7 +140,6 @@ def _options() -> Namespace:
     arguments = parser(__doc__, data=True)
     arguments.add_argument("--half", choices=("choose", "report"), default="report")
     add_case_options(arguments)
-    arguments.add_argument("--required", action=PrintKeptResults)
     return arguments.parse_args()
 
 
