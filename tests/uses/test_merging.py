@@ -69,6 +69,7 @@ def test_improbable_links_fit_the_map_but_hide_no_row() -> None:
     merged = merge(a, b, links, map="procrustes")
     assert merged.summary.linked == 20 and merged.summary.unsure == 10 and merged.summary.translated == 20
     assert merge(a, b, links, map="procrustes", sure=0.0).summary.linked == 30
+    assert merge(a, b, links.at(probability=0.2), map="procrustes").summary.linked == 30, "what somebody chose is kept"
     assert merged.translator is not None and merged.translator.n_links == 30
     assert merged.summary.hidden == pytest.approx(20 * 0.04)
 

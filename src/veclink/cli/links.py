@@ -447,9 +447,10 @@ def evaluate(
     Example: veclink eval links.csv --truth truth.csv
     """
     from veclink.data.agreement import score_by_column
+    from veclink.data.links import Links
     from veclink.data.pairs import evaluate as scores_of
-    from veclink.data.pairs import named_pairs
-    from veclink.uses.linked_pairs import pairs_of
+    from veclink.data.pairs import named_pairs, score
+    from veclink.uses.linked_pairs import loaded, pairs_of
 
     if (truth is None) == (by is None):
         raise typer.BadParameter("Give either known pairs (--truth) or a column (--by), and not both.")
@@ -458,8 +459,15 @@ def evaluate(
             raise typer.BadParameter("The collections and their payload are for --by; pairs are compared as they are.")
         scores = scores_of(links, truth)
         linked, true = named_pairs(links, "links"), named_pairs(truth, "truth")
-        counts = {"right": len(linked & true), "found": len(linked), "true": len(true)}
-        tell("eval", {**asdict(scores), **counts}, as_json, truth=truth, scores=scores, n_true=len(true))
+        told = {**asdict(scores), "right": len(linked & true), "found": len(linked), "true": len(true)}
+        run, new = loaded(links), None
+        if isinstance(run, Links) and len(run.evidence.get("given", ())):
+            given = run.evidence["given"].astype(bool)
+            columns = run.columns()
+            known = named_pairs((columns["a"][given], columns["b"][given]), "links")
+            new = score(list(linked - known), list(true - known))
+            told |= {"given": len(known), "new": asdict(new)}
+        tell("eval", told, as_json, truth=truth, scores=scores, n_true=len(true), new_scores=new)
         return
     if a is None or b is None or by is None:
         raise typer.BadParameter("With --by, name the two collections too: veclink eval LINKS A B --by title.")

@@ -132,13 +132,13 @@ def merge(
     output: str = PLACE,
     b: str | None = argument(None, metavar="[B]", help="The collection whose model stays."),
     links: Path | None = option(None, help="Links of A and B, or any pairs: CSV or Parquet, columns a,b."),
-    probability: float = option(
-        0.95,
+    probability: float | None = option(
+        None,
         metavar="P",
         min=0.0,
         max=1.0,
-        help="Join two rows where their link is at least this probable; less probable ones stay as two rows. This "
-        "looks at each link, as --probability of veclink cut does; --precision there looks at all together.",
+        help="Join two rows where their link is at least this probable; less probable ones stay as two rows. The "
+        "default is 0.95; links that veclink cut chose, or link --precision, are all joined.",
     ),
     dedupe: bool = flag("--dedupe", "Merge nothing: write which of A are in B, to a .csv or .parquet file."),
     yes: bool = flag("--yes", "Write. Without this, only say what would be written."),
@@ -180,7 +180,9 @@ def merge(
         check_place(output, a, against, payload_a, payload_b)
         with showing_progress(quiet=quiet) as listener:
             rows, other = _new_rows(a, against, payloads, payload=True, progress=listener)
-            asked: dict[str, Any] = {"side": side, "sure": probability, "against": other, "progress": listener}
+            asked: dict[str, Any] = {"side": side, "against": other, "progress": listener}
+            if probability is not None:
+                asked["sure"] = probability
             more = _append(rows, output, linker, told, asked, quiet=quiet)
         tell("merge", told, as_json, quiet, **more)
         return

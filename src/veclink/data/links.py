@@ -202,7 +202,8 @@ class Links(Tabled):
         wanted = {"precision": precision, "probability": probability, "links": links}
         kept = count_kept(source.probability, self.summary.caution, wanted)
         summary = judged_anew(summary_of_first(self.summary, source.probability[:kept]))
-        return source.some(slice(kept), summary, considered=source)
+        chosen = {**source.trace, "chosen": True}  # a merge keeps what a person chose
+        return source.some(slice(kept), summary, considered=source, trace=chosen)
 
     def none(self) -> Links:
         """No links and no judged pairs, with the verdict and the reasons: what exit code 3 means."""

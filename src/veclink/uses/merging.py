@@ -51,8 +51,9 @@ class MergeOptions:
     union_only : bool
         Translate nothing: A's vectors stay in their own space, filled up with zeros where dimensions differ, and
         `origin` says which is which.
-    sure : float
-        Links less probable than this fit the map, but do not make two rows one; a wrong one would hide an object.
+    sure : float, optional
+        Links less probable than this fit the map, but do not make two rows one; a wrong one would hide an object. By
+        default 0.95; links that somebody chose (`Links.at`, `veclink cut`) all join.
     skip_zero : bool
         Leave out zero vectors of A instead of refusing them.
     random_state : int
@@ -64,14 +65,14 @@ class MergeOptions:
     map: str = DEFAULT_MAP
     translator: Translator | None = None
     union_only: bool = False
-    sure: float = DEFAULT_SURE
+    sure: float | None = None
     skip_zero: bool = False
     random_state: int = 0
     force: bool = False
 
     def __post_init__(self) -> None:
         check_map(self.map)
-        if not 0 <= self.sure <= 1:
+        if self.sure is not None and not 0 <= self.sure <= 1:
             raise InputError(f"The probability from which on links are sure is {self.sure}; it is between 0 and 1.")
 
 
@@ -80,8 +81,9 @@ class MergeSummary(Told):
     """Counts of a merged collection: rows = from_b + translated; linked are those of B that are in A too.
 
     hidden: how many rows of A are expected to be hidden by a wrong link, Σ(1 − probability) of the links that make two
-    rows one; None where all count as certain, or by votes alone. unsure: links that fit the map but were too improbable
-    to make two rows one. left_out: rows of A without a direction. space: "b", or "both" where nothing was translated.
+    rows one; None where all count as certain, or by votes alone. unsure: links that fit the map but join no rows, as
+    they are less probable than `sure`. double: how many objects of both are expected to stay as two
+    rows, where that is known. left_out: rows of A without a direction. space: "b", or "both" where nothing was translated.
     ids_of_a: in words, how A's ids are written. warning: a sentence where the map is no better than chance;
     payload_warning: one where titles of linked rows speak against the order of the payload.
     """
@@ -92,6 +94,8 @@ class MergeSummary(Told):
     translated: int
     hidden: float | None
     unsure: int
+    sure: float
+    double: float | None
     left_out: int
     dimension: int
     space: str
@@ -112,7 +116,10 @@ class MergeSummary(Told):
         if self.ids_of_a != AS_THEY_ARE:
             told.append(("Ids of A that B has too", f"written {self.ids_of_a}; `id_a` holds them as they were"))
         if self.unsure:
-            told.append(("Links too improbable to make two rows one", f"{self.unsure:,}"))
+            moves = "--probability (Python: sure=) moves this"
+            told.append((f"Links below {self.sure:g}, not joined", f"{self.unsure:,}; {moves}"))
+        if self.double:
+            told.append(("Objects of both that stay as two rows, estimated", f"{self.double:,.0f}"))
         return [*told, *(("Warning", each) for each in (self.warning, self.payload_warning) if each is not None)]
 
 
@@ -252,8 +259,9 @@ def merge(
 ) -> Merged:
     """Merge A and B into one collection in B's space, to be searched with B's model.
 
-    Two rows are joined if their link is at least `sure` probable (default 0.95). Less probable ones stay as two rows: a
-    copy costs less than an object lost to a wrong link (`summary.unsure`). B's vectors stay as they are. A linked
+    Two rows are joined if their link is at least `sure` probable: 0.95 by default, or any probability where the links
+    were chosen with `Links.at` or `veclink cut`. Less probable ones stay as two rows: a copy costs less than an object
+    lost to a wrong link (`summary.unsure`, `summary.double`). B's vectors stay as they are. A linked
     object keeps B's vector, and both ids and payloads. A's other vectors are translated. Warns if the map is no better
     than chance (`summary.warning`).
 
@@ -296,7 +304,11 @@ def merge(
             f"B have {left.dimension:,} and {right.dimension:,}; fit one to these collections."
         )
     chosen = one_to_one(pairs, probability)
-    chosen = chosen[probability[chosen] >= how.sure]
+    run = links if isinstance(links, Links) else None
+    least = how.sure
+    if least is None:
+        least = 0.0 if run is not None and run.trace.get("chosen") else DEFAULT_SURE
+    chosen = chosen[probability[chosen] >= least]
     joined, sure = pairs[chosen], probability[chosen]
     partner, chance = np.full(len(right), -1, np.int64), np.full(len(right), np.nan)
     partner[joined[:, 1]], chance[joined[:, 1]] = joined[:, 0], sure
@@ -311,7 +323,9 @@ def merge(
         linked=len(chosen),
         translated=0 if translator is None else len(alone),
         hidden=round(float((1 - chance)[partner >= 0].sum()), 2) if can_tell else None,
-        unsure=int((probability < how.sure).sum()),
+        unsure=int((probability < least).sum()),
+        sure=least,
+        double=None if run is None or not run.summary.overlap else round(max(run.summary.overlap - sure.sum(), 0.0), 1),
         left_out=len(left) - len(joined) - len(alone),
         dimension=max(left.dimension, right.dimension) if translator is None else right.dimension,
         space="both" if translator is None else "b",
@@ -322,7 +336,7 @@ def merge(
     for sentence, kind in ((misfit, ShuffledPayloadWarning), (warning, WrongLinksWarning)):
         if sentence is not None:
             warnings.warn(sentence, kind, stacklevel=2)
-    found = links.summary.found if isinstance(links, Links) else None
+    found = run.summary.found if run is not None else None
     merged = Merged(left, right, partner, chance, alone, ids, translator, summary, found)
     if to is not None:
         merged.write(to, replace=replace, progress=progress)
