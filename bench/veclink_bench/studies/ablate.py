@@ -45,7 +45,7 @@ class Part:
 
 
 def _start(name: str, function: str, instead: Callable[..., Any]) -> Part:
-    values = {f"{SPAN}.attempts.{function}": instead}
+    values = {f"{SPAN}.starts.{function}": instead}
     return Part(values=values, used=lambda line: any(name in each for each in line["starts"]))
 
 
