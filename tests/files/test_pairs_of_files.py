@@ -155,3 +155,7 @@ def test_ids_of_another_collection_are_not_replaced_unasked(tmp_path: Path, name
     assert (tmp_path / "x.ids.txt").read_text() == "mine\n" and not (tmp_path / name).exists()
     write(tmp_path / name, 0, replace=True)
     assert open_collection(tmp_path / name).ids[0] == "0-0"
+    other = (tmp_path / name).rename(tmp_path / {"x.npy": "x.faiss", "x.faiss": "x.npy"}[name])
+    with pytest.raises(InputError, match=r"x\.ids\.txt is there already"):
+        write(tmp_path / name, 1, ids=ids)
+    assert other.exists() and (tmp_path / "x.ids.txt").read_text().startswith("0-0")

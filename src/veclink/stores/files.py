@@ -320,7 +320,8 @@ def read_ids_beside(path: Path) -> np.ndarray | None:
 def ids_in_the_way(path: Path) -> str | None:
     """The ids beside a place without vectors that are not what a killed run left; None where there are none."""
     ids = ids_file(path)
-    return str(ids) if ids.is_file() and _record_of(path)[1] is None else None
+    of_others = _record_of(path)[1] is None or any(path.with_suffix(each).exists() for each in (".npy", ".faiss"))
+    return str(ids) if ids.is_file() and of_others else None
 
 
 @contextmanager
