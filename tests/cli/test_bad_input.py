@@ -110,6 +110,7 @@ CASES: dict[str, Callable[[Path], object]] = {
     "NaN": saved(broken(np.nan)),
     "infinity": saved(broken(-np.inf)),
     "many NaN": prepared(broken(np.nan, slice(1, None, 2), 90_000)),  # several steps of the pass
+    "masked numbers": prepared(np.ma.masked_less(broken(-9), -8)),
     "zero vectors": prepared(broken(0, (5, 9, 11, 12, 13, 39))),
     "too few rows but zeros": prepared(broken(0, (0, 1), 4), skip_zero=True),
     "one direction": prepared(np.tile(vectors(1), (40, 1))),

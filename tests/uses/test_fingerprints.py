@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from grown_papers import first_links, grown_papers
-from veclink import Collection
+from grown_papers import first_links, fitted, grown_papers
+from veclink import Collection, Links, link, merge
 from veclink.cli.app import app
 from veclink.data.collection import fingerprint
+from veclink.errors import WrongLinksWarning
+from veclink.uses.appending import append
 
 
 @pytest.fixture(scope="module")
@@ -48,3 +50,24 @@ def test_the_fingerprint_is_that_of_the_numbers_and_not_of_their_width() -> None
     assert len(same) == 1
     vectors[7, 3] += np.float16(0.01)
     assert fingerprint(Collection.from_array(vectors)) not in same
+
+
+def test_links_that_the_linker_does_not_know_are_told_when_rows_are_appended(tmp_path: Path) -> None:
+    """As after a `link -o … --save-linker` that was killed between the two."""
+    grown = grown_papers()
+    new = Collection.from_array(grown.new[:5], ids=range(240, 245))
+    later = link(grown.a, grown.b, seeds=grown.seeds[:12], device="cpu")
+    merge(grown.a, grown.b, later, to=tmp_path / "merged.parquet", map="procrustes")
+    with pytest.warns(WrongLinksWarning):
+        append(new, tmp_path / "merged.parquet", fitted())
+
+
+def test_links_of_geh_that_are_not_linkable_are_not_written(tmp_path: Path) -> None:
+    output = tmp_path / "links.parquet"
+    for state, name in enumerate("ab"):
+        np.save(tmp_path / f"{name}.npy", np.random.default_rng(state).standard_normal((60, 64)))
+    (tmp_path / "seeds.csv").write_text("a,b\n0,0\n1,1\n")
+    a, b, seeds = (str(tmp_path / name) for name in ("a.npy", "b.npy", "seeds.csv"))
+    given = ["link", a, b, "--seeds", seeds, "--method", "geh", "--device", "cpu", "-o", str(output)]
+    assert CliRunner().invoke(app, given).exit_code == 3
+    assert len(Links.load(output)) == 0 and Links.load(output).considered is None
