@@ -12,7 +12,6 @@ from veclink.linkers.anchors import Anchors, anchors_from_rows
 from veclink.linkers.options import GrowthSchedule, SpanOptions
 from veclink.linkers.span.centring import Means, centred, moved_means
 from veclink.linkers.span.constants import (
-    BEST_OF_UNCLEAR,
     CLEAR,
     CONVERGED,
     CONVERGED_FEW_DIMENSIONS,
@@ -135,15 +134,7 @@ def grown_along(search: Search, projections: Projections, in_full: GrowthSchedul
     probed = search.grow(guessed(clouds, pairs), short)
     if probed.agreed < HOPEFUL * queries.extent:
         return probed
-    grown = search.grow(guessed(clouds, probed.pairs), in_full)
-    hopeless = grown.agreed < HOPEFUL * queries.extent
-    if hopeless or grown.agreed >= search.clear * queries.extent:
-        return grown
-    # A pool that began with all pairs may stay half wrong: the best of it grow into a better one.
-    count = max(DEFAULT_SCHEDULE.least, int(BEST_OF_UNCLEAR * len(grown.pairs)))
-    best = grown.pairs[:count]
-    again = search.grow(guessed(clouds, best), in_full)
-    return max(grown, again, key=lambda pool: pool.agreed)
+    return search.grow(guessed(clouds, probed.pairs), in_full)
 
 
 def centred_on_pool(attempt: Attempt) -> Attempt:

@@ -94,9 +94,6 @@ GUESSED: Final = (500, 0.1)
 # Share of the smaller cloud that a start which will converge agrees on after the probe. Origin not recorded.
 HOPEFUL: Final = 0.1
 
-# Part of an aligned pool that agrees on less than CLEAR, its best, that is grown once more.
-BEST_OF_UNCLEAR: Final = 0.25
-
 # --- Alignment ----------------------------------------------------------------------------------------------------
 
 # Power on the singular values of an alignment, from hints or from many beginnings: .3 to .7 do for these, 1 does not

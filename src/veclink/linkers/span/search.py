@@ -2,16 +2,16 @@
 
 Which beginning is good is luck: of 1,000 turns that are drawn, 5 to 15 end right (reddit with e5). So up to 1,536 are
 tried, on a few hundred groups of rows. How much of the two clouds each makes agree says which may be right, and how
-much they agree along directions that it did not look at says which is. The best are carried on, on rows, and teach
-themselves in the end. Where there are many rows, the sum alone decides, the last rounds run on groups, and nothing is
-taught. A few known pairs draw many beginnings their way.
+much they agree along directions that it did not look at says which is. The best are carried on, on rows. Where there
+are many rows, the sum alone decides, and the last rounds run on groups. A few known pairs draw many beginnings their
+way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from operator import matmul
 from typing import Any, Final, TypeVar
@@ -21,10 +21,9 @@ import numpy as np
 from veclink.geometry.arrays import Sides, both, rows_of
 from veclink.geometry.nearest import nearest_centre, spherical_kmeans
 from veclink.geometry.signatures import unit_rows
-from veclink.linkers.span.annealing import Schedule, anneal, turned, unseen_agreement
+from veclink.linkers.span.annealing import Schedule, anneal, unseen_agreement
 from veclink.linkers.span.constants import ALIGNMENT_POWER, PRINCIPAL_DIRECTIONS, SHARED_DIRECTIONS
 from veclink.linkers.span.directions import agreement, cross_covariance, leading, whitening
-from veclink.linkers.span.nearness import csls_of_all, mutual_pairs
 from veclink.progress import RoundListener
 from veclink.threads import computing, thread_count
 
@@ -45,11 +44,10 @@ GROUPINGS: Final = (4, 10)
 
 # Share of them, the best by their sum, of which it is asked how they fit directions that they did not look at (of all
 # PRINCIPAL_DIRECTIONS); how many are then sifted on groups, how many of those carried on, on rows or (see LAST_GROUPS)
-# on groups, and how many of those taught. Of 2,048 turns the nearest to the right one is by its sum in place 1 to 331,
-# among the best 500 by how it fits the rest in place 2 to 10, and a second one in 0 to 16 (reddit and stackexchange,
-# mpnet–e5 at α = .3, minilm–e5 at .15); after sifting the rest still tells more than the sum. The sum of those carried
-# on was 24.4 to 25.5 where nothing was right, 25.4 to 26.1 with 96 to 220 of 613 right, which teaching made 515 and
-# more.
+# on groups, and how many of those go on to the end there. Of 2,048 turns the nearest to the right one is by its sum in
+# place 1 to 331, among the best 500 by how it fits the rest in place 2 to 10, and a second one in 0 to 16 (reddit and
+# stackexchange, mpnet–e5 at α = .3, minilm–e5 at .15); after sifting the rest still tells more than the sum. The sum of those carried
+# on was 24.4 to 25.5 where nothing was right, 25.4 to 26.1 with 96 to 220 of 613 right, enough to grow from.
 LOOKED_AT: Final = 0.25
 SIFTED_OF_ROWS: Final = 64
 CARRIED_ON: Final = 8
@@ -91,16 +89,6 @@ TURNED: Final = (6, 0.4)
 # at .3); with .01 and 256, 9. Films from 8 pairs do not end right with any of these.
 GIVEN_WEIGHT: Final = 0.015
 BEGINNINGS_OF_GIVEN: Final = 512
-
-# An alignment taught by itself: a pass goes the way of CARRIED in half the rounds; how many passes at most, by how much
-# one has to make more of the clouds agree than the one before for another to follow, which pairs are held (a share of
-# the smaller cloud, at least and at most so many), and what they weigh beside all rows. papers mpnet–e5, α = .15: from
-# 65 and 124 right pairs to 660 and 665 of 750; with twice the weight to 105 and 662, with 300 pairs to 547 and 660.
-# Passes that lead somewhere make 10 % more agree, others less than 1 %, and the first is often one of those.
-TAUGHT: Final = replace(CARRIED, rounds=HALFWAY)
-TAUGHT_PASSES: Final = (4, 1.02)
-TAUGHT_PAIRS: Final = (0.07, 40, 150)
-TAUGHT_WEIGHT: Final = 0.05
 
 
 def searched(
@@ -216,17 +204,13 @@ def _among_rows(search: _Search, sampled: Sampled, wide: Sides) -> np.ndarray:
         fits = np.array(search.runs(fit, joints))
         return joints[np.argsort(-fits, kind="stable")[:count]]
 
-    def taught_by_itself(joint: np.ndarray) -> np.ndarray:
-        return taught(sampled, joint, search.known)
-
     tried = search.tried(worthwhile)
     likely = tried[: max(SIFTED_OF_ROWS, round(LOOKED_AT * len(tried)))]
     fit_more = fitting(likely, TRIED, SIFTED_OF_ROWS)
     sifted = search.on_groups(fit_more, SIFTED_GROUPS, SIFTED)
     hopeful = fitting(sifted, SIFTED, CARRIED_ON)
     ends = search.carried(hopeful, WeightedRows(rows), range(CARRIED.rounds))
-    learned = search.runs(taught_by_itself, search.best(ends, CARRIED_THROUGH))
-    return search.best(np.stack(learned), 1)[0]
+    return search.best(ends, 1)[0]
 
 
 def _among_groups(search: _Search) -> np.ndarray:
@@ -362,7 +346,7 @@ def _groups(rows: np.ndarray, count: int, rng: np.random.Generator) -> Sides:
     return sums / sizes[:, None].astype(np.float32), masses
 
 
-# Beginnings, and teaching
+# Beginnings
 
 
 def random_turns(count: int, width: int, rng: np.random.Generator) -> np.ndarray:
@@ -381,31 +365,3 @@ def random_turns(count: int, width: int, rng: np.random.Generator) -> np.ndarray
     joints = np.zeros((count, width, width), np.float32)
     joints[:, :directions, :directions] = turns * signs
     return joints
-
-
-def taught(sampled: Sampled, joint: np.ndarray, known: np.ndarray | None = None) -> np.ndarray:
-    """The cross-covariance (r, r) of whitened rows that another one leads to, when its surest pairs are held.
-
-    known: (r, r), what is held in any case.
-    """
-    agreed, (passes, rise) = 0.0, TAUGHT_PASSES
-    for _ in range(passes):
-        surest = rows_of(sampled.rows, _surest(sampled, joint))
-        held = cross_covariance(surest, TAUGHT_WEIGHT)
-        if known is not None:
-            held = held + known
-        joint = anneal(sampled.rows, held, TAUGHT, known=held)
-        before, agreed = agreed, float(agreement(joint - held))
-        if agreed < rise * before:
-            break
-    return joint
-
-
-def _surest(sampled: Sampled, joint: np.ndarray) -> Sides:
-    """Where the mutual neighbours are among the sampled rows that stand out most, (p,) of either side."""
-    seen = turned(sampled.rows, joint, SHARED_DIRECTIONS)
-    pairs, _ = mutual_pairs(csls_of_all(seen))
-    share, fewest, most = TAUGHT_PAIRS
-    smaller = min(both(len, sampled.rows))
-    count = np.clip(round(share * smaller), fewest, most)
-    return pairs[:count, 0], pairs[:count, 1]
