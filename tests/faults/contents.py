@@ -71,7 +71,7 @@ def text(path: Path) -> str:
 def translator(path: Path) -> str:
     """A saved translator."""
     held = Translator.load(_there(path))
-    return f"translator {digest(held.describe(), *held.map.arrays().values())}"
+    return f"translator {digest(held.describe(), *vars(held.map).values())}"
 
 
 def _there(path: Path) -> Path:

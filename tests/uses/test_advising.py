@@ -13,7 +13,7 @@ from span_papers import all_papers
 from veclink import Translator
 from veclink.cli.app import app
 from veclink.geometry.signatures import unit_rows
-from veclink.uses.searching import Asked
+from veclink.uses.advising import Asked
 
 
 def old_and_new() -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ import pytest
 
 from veclink.data.collection import Collection
 from veclink.errors import InputError
-from veclink.uses.searching import ndcg, read_answers
+from veclink.uses.advising import ndcg, read_answers
 
 
 def test_ndcg_is_that_of_the_definition() -> None:

@@ -2,8 +2,8 @@
 
 A holds a corpus by the old model, B a share of it by the new one; the two are linked from 30 seeds (pairs with GloVe,
 which do not link, by their known pairs). The advice is given from the links alone, and with a random half of the
-queries; the truth is NDCG@10 of the other half. `WEAKER` was chosen on the cells of SciFact, by the links alone; no
-other constant on any cell, and none on those of NFCorpus.
+queries; the truth is NDCG@10 of the other half. What makes the old model the weaker one was chosen on the cells of
+SciFact, by the links alone; no other number on any cell, and none on those of NFCorpus.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ import numpy as np
 from veclink import Links, link
 from veclink.data.summary import Summary
 from veclink.geometry.signatures import unit_rows
-from veclink.uses.advising import WAYS, Way, choice, compared, gains, paired_links, with_search
+from veclink.uses.advising import WAYS, Asked, Way, choice, compared, gains, ndcg, paired_links, with_search
 from veclink.uses.maps import DEFAULT_MAP
-from veclink.uses.searching import Asked, ndcg
 from veclink_bench.corpora import queries, vectors
 from veclink_bench.experiments.setup import Settings, Setup
 from veclink_bench.experiments.tables import Cell, Table

@@ -351,8 +351,8 @@ def advise(
     Example: veclink advise old.parquet new.parquet --links links.parquet
     """
     from veclink.data.collection import numbers
+    from veclink.uses.advising import Asked, read_answers
     from veclink.uses.advising import advise as advice_of
-    from veclink.uses.searching import Asked, read_answers
     from veclink.uses.translating import Translator
 
     queries = (queries_a, queries_b, qrels)

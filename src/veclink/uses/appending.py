@@ -26,7 +26,7 @@ from veclink.progress import ProgressListener, heard, shows_progress
 from veclink.stores import open_store
 from veclink.stores.opening import address_of, open_collection
 from veclink.stores.protocol import BATCH, Batch
-from veclink.uses.known_rows import side_of
+from veclink.uses.known_rows import SIDES, side_of
 from veclink.uses.linker import Linker
 from veclink.uses.merged_rows import (
     AS_THEY_ARE,
@@ -35,18 +35,11 @@ from veclink.uses.merged_rows import (
     grown,
     ids_with_b,
     joined_ids,
-    lacking_columns,
     misfit_of,
+    of_side,
 )
 from veclink.uses.merging import DEFAULT_SURE, MergeOptions
 from veclink.uses.translating import Source
-
-OTHER_LINKS = (
-    "The linker was saved by another run than the one whose links the collection was merged by; link again with "
-    "--save-linker, or make sure that both are about the same rows."
-)
-BY_CHANCE = 0.05
-"""Links of other collections, or by other ids, have less than this share in common with what was merged: a choice."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +180,7 @@ def append(
     """
     progress = heard(progress)
     MergeOptions(sure=sure)  # refuses what is no probability
-    side_of(side)
+    other = "ba"[side_of(side)]
     merged, metadata, state = _opened(to, progress)
     rows = open_collection(new, progress=progress)
     ids, table = merged.ids, merged.payload
@@ -197,33 +190,44 @@ def append(
             f"--payload-{side} FILE with a column `id` (in Python open_collection(…, payload=FILE))."
         )
     assert ids is not None and table is not None
-    row_of = _by_name(table, side)
+    origin = table.column("origin").to_pylist()
+    row_of = {name: row for row, name in enumerate(_called(table, side))}
     known = np.array([row_of.get(str(name), -1) for name in rows.ids.tolist()], np.int64)
     fresh = np.flatnonzero(known < 0)
-    partners = np.full(len(rows), None, object), np.zeros(len(rows))
-    if len(fresh):
-        partners = _partners(linker, rows, fresh, (table, side), against, progress)
-    placed = _placed(table, fresh, partners, side, sure)
+    partner, chance = _partners(linker, rows, fresh, table, side, against, progress)
+    # new rows go to their partner's row where they surely have one that is free, else to the end
+    free = {name: row for row, name in enumerate(_called(table, other)) if origin[row] == other}
+    usable = fresh[chance[fresh] >= sure]
+    at = np.array([free.pop(name, -1) for name in partner[usable].tolist()], np.int64)  # each row takes one
+    joined = usable[at >= 0]
+    placed = Placed(joined, at[at >= 0], chance[joined], np.setdiff1d(fresh, joined))
     payload, filled = grown(table, rows, known, placed, side)
     misfit = misfit_of(rows, merged, placed, side)
     if misfit is not None:
         warnings.warn(misfit, ShuffledPayloadWarning, stacklevel=2)
     if linker.links.summary.found not in (None, metadata.get("links")) and metadata.get("links") is not None:
-        warnings.warn(OTHER_LINKS, WrongLinksWarning, stacklevel=2)
+        warnings.warn(
+            "The linker was saved by another run than the one whose links the collection was merged by; link again "
+            "with --save-linker, or make sure that both are about the same rows.",
+            WrongLinksWarning,
+            stacklevel=2,
+        )
     if side == "a":
         ids, ids_of_a = joined_ids(ids, rows.ids[placed.alone])
     else:
-        is_of_a = np.array([each == "a" for each in table.column("origin").to_pylist()], bool)
+        is_of_a = np.array([each == "a" for each in origin], bool)
         of_b = rows.ids[np.concatenate([placed.joined, placed.alone])]
         ids, ids_of_a = ids_with_b(ids, is_of_a, of_b, placed.at)
     hidden = round(float((1 - placed.chance).sum()), 2)
+    given = () if rows.payload is None else rows.payload.column_names
+    had = of_side(dict.fromkeys(table.column_names), side) if len(fresh) else ()
     summary = AppendSummary(
         rows=len(ids),
         new=len(placed.alone),
         joined=len(placed.joined),
         there=len(rows) - len(fresh),
         filled=filled,
-        lacking=lacking_columns(table, rows, side) if len(fresh) else (),
+        lacking=tuple(name for name in had if name not in given),
         hidden=hidden,
         ids_of_a=ids_of_a,
         payload_warning=misfit,
@@ -263,60 +267,55 @@ def _opened(to: str | Path, progress: ProgressListener | None) -> tuple[Collecti
     return merged, metadata, state
 
 
-def _by_name(table: pa.Table, side: str) -> dict[str, int]:
-    """The row of each id of one side, as text."""
-    names = table.column(f"id_{side}").to_pylist()
-    return {str(name): row for row, name in enumerate(names) if name is not None}
-
-
 def _partners(
     linker: Linker,
     rows: Collection,
     fresh: np.ndarray,
-    merged: tuple[pa.Table, str],
+    table: pa.Table,
+    side: str,
     against: Source | None,
     progress: ProgressListener | None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """For each row its partner's id on the other side, as text (None for none), and the probability (0 for none).
 
-    fresh: (f,) the new ones among the rows, which are asked for. merged: the table, and the side of the rows.
+    fresh: (f,) the new ones among the rows, which are asked for. table: of the merged collection.
     """
-    table, side = merged
-    asked, first = fresh, 0
+    partner, chance = np.full(len(rows), None, object), np.zeros(len(rows))
+    if not len(fresh):
+        return partner, chance
+    asked, first, links, other = fresh, 0, linker.links, "ba"[side == "b"]
     taken = linker.knows(rows, side=side)
     if taken is not None:
-        asked, first, links = np.arange(len(rows)), taken.start, linker.links
+        asked, first = np.arange(len(rows)), taken.start
     else:
         new = rows
         if len(fresh) < len(rows):
             new = Collection.from_array(numbers(rows, fresh), rows.ids_at(fresh), name=rows.name)
         links = linker.match(new, side=side, against=against, progress=progress)
-    other = "ba"[side == "b"]
-    _check_same_links(linker.links, links, table, other)
-    column = links.pairs[:, int(side == "b")]
-    mine = np.flatnonzero((column >= first) & (column < first + len(asked)))
-    partner, chance = np.full(len(rows), None, object), np.zeros(len(rows))
-    place = asked[column[mine] - first]
-    partner[place], chance[place] = _names_of(links, other)[mine], links.probability[mine]
-    return partner, chance
-
-
-def _check_same_links(known: Links, links: Links, table: pa.Table, other: str) -> None:
-    """Refuse a linker whose links are none of those that join the rows of the merged collection, but by chance."""
     ids = links.ids_a if other == "a" else links.ids_b
     if ids is None and len(links) and str(table.column(f"id_{other}").type) == "string":
         raise InputError(
             f"The linker knows the rows of {other.upper()} by their numbers, and the merged collection by ids; link "
             f"and save the linker with these ids, or give {other.upper()} with them (against=, --against)."
         )
-    names = (table.column(name).to_pylist() for name in ("id_a", "id_b"))
-    joined = {(str(x), str(y)) for x, y in zip(*names, strict=True) if x is not None and y is not None}
-    same = joined.intersection(zip(_names_of(known, "a"), _names_of(known, "b"), strict=True))
-    if len(same) < BY_CHANCE * min(len(known), len(joined)):
+    joined = {pair for pair in zip(_called(table, "a"), _called(table, "b"), strict=True) if None not in pair}
+    same = joined.intersection(zip(_names_of(linker.links, "a"), _names_of(linker.links, "b"), strict=True))
+    # links of other collections, or by other ids, have less than this share in common with what was merged: a choice
+    if len(same) < 0.05 * min(len(linker.links), len(joined)):
         raise InputError(
             "The linker's links are not those of the merged collection: it is the linker of other collections, or "
             "knows their rows by other ids; link what was merged, with the ids that it was merged by."
         )
+    column = links.pairs[:, SIDES.index(side)] - first
+    mine = np.flatnonzero((column >= 0) & (column < len(asked)))
+    place = asked[column[mine]]
+    partner[place], chance[place] = _names_of(links, other)[mine], links.probability[mine]
+    return partner, chance
+
+
+def _called(table: pa.Table, side: str) -> list[str | None]:
+    """The id of each row on one side, as text; None where it is not of that side."""
+    return [None if name is None else str(name) for name in table.column(f"id_{side}").to_pylist()]
 
 
 def _names_of(links: Links, side: str) -> np.ndarray:
@@ -324,28 +323,13 @@ def _names_of(links: Links, side: str) -> np.ndarray:
     return np.array([str(each) for each in links.columns()[side].tolist()], object)
 
 
-def _placed(
-    table: pa.Table, fresh: np.ndarray, partners: tuple[np.ndarray, np.ndarray], side: str, sure: float
-) -> Placed:
-    """Where the new rows (m,) go: to their partner's row where they surely have one that is free, else to the end."""
-    partner, chance = partners
-    usable = fresh[chance[fresh] >= sure]
-    origin = table.column("origin").to_pylist()
-    other = "ba"[side == "b"]
-    row_of = {name: row for name, row in _by_name(table, other).items() if origin[row] == other}
-    place = np.array([row_of.pop(name, -1) for name in partner[usable].tolist()], np.int64)  # each row takes one
-    joined = usable[place >= 0]
-    return Placed(joined, place[place >= 0], chance[joined], np.setdiff1d(fresh, joined))
-
-
 def _vectors(rows: Collection, merged: Collection, placed: Placed, side: str, linker: Linker) -> np.ndarray:
     """The merged collection's vectors, those of B's new rows where they take over a row, then those that follow."""
-    old = numbers(merged, slice(None))
-    more = np.empty((0, merged.dimension), np.float32)
+    old, more = numbers(merged, slice(None)), []
     if len(placed.alone):
-        more = numbers(rows, placed.alone)
-        more = linker.translate(more, side="a") if side == "a" else more
-    vectors = np.concatenate([old, fitted(more, old.dtype)])
+        new = numbers(rows, placed.alone)
+        more = [fitted(linker.translate(new) if side == "a" else new, old.dtype)]
+    vectors = np.concatenate([old, *more])
     if side == "b" and len(placed.joined):
         vectors[placed.at] = fitted(numbers(rows, placed.joined), vectors.dtype)
     return vectors

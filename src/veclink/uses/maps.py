@@ -1,24 +1,22 @@
 """Maps from one embedding space to another, fitted to pairs of unit vectors of the same objects.
 
 Each kind turns rows of A's space into rows of B's: `map.apply(x)`, float32, not of unit length. Dimensions may differ.
-Affine maps `y = (x − x̄)M + ȳ` need moments alone, in memory of d² numbers: Procrustes, ridge, and the blend of two. Procrustes keeps all that x tells apart, but knows nothing of how the two spaces differ; ridge learns
-that, and flattens what it has seen too little of. The blend is ridge that shrinks towards the Procrustes rotation
-instead of zero. LA2M is a Procrustes map for every neighbourhood of linked points, and one for all where there are too
-few: a neighbourhood of d points leaves a direction open, and the map for all closes it. Spaces of different dimensions
-are first brought to the smaller one by the principal axes of the larger; a new point uses the map of the neighbourhood
-whose centre is nearest.
+Affine maps `y = (x − x̄)M + ȳ` need moments alone, in memory of d² numbers: Procrustes, ridge, and the blend of two.
+Procrustes keeps all that x tells apart, but knows nothing of how the two spaces differ; ridge learns that, and flattens
+what it has seen too little of. The blend is ridge that shrinks towards the Procrustes rotation instead of zero. LA2M is
+a Procrustes map for every neighbourhood of linked points, and one for all where there are too few: a neighbourhood of d
+points leaves a direction open, and the map for all closes it. Spaces of different dimensions are first brought to the
+smaller one by the principal axes of the larger; a new point uses the map of the neighbourhood whose centre is nearest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import sub
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from veclink.errors import InputError, named
 from veclink.files.memory import forget_pages
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.signatures import singular
@@ -31,11 +29,6 @@ LEAST_LINKS = 10
 """Links that a map is fitted to at least."""
 STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 """Ridge strengths that are tried, as multiples of the mean variance of x."""
-MOST_GAIN = 1.5
-"""By how much a blend is widened at most, where it predicts too little spread. Origin not recorded."""
-MOST_NEIGHBOURHOODS = 64  # each with a map of its own; origin not recorded
-MOST_LINKS = 20_000  # linked points that neighbourhoods are drawn from: bounds the memory
-HINT = 0.01  # weight of the map for all in a neighbourhood's own
 CHUNK = 4096  # rows or pairs at a time
 
 
@@ -49,13 +42,12 @@ def fit_map(kind: str, pairs: Paired, parts: list[Moments], *, random_state: int
     translated rows spread as much around their mean as the rows they will stand among. A prediction spreads less than
     what it predicts, and rows drawn to the mean are found too seldom or too often by any query.
 
-    parts: the moments of the pairs in a few parts, so that strengths are chosen on pairs that did not take part; all that the affine kinds look at. `pairs` gives the rows themselves, for the local kind.
+    parts: the moments of the pairs in a few parts, so that strengths are chosen on pairs that did not take part; all
+    that the affine kinds look at. `pairs` gives the rows themselves, for the local kind.
     """
-    if kind not in KINDS:
-        raise InputError(f"The map {kind!r} is unknown; it is one of {named(KINDS)}.")
     total, blend = sum_of(parts), kind == "blend"
     if kind == "la2m":
-        return fit_local(pairs, total, np.random.default_rng(random_state))
+        return _fit_local(pairs, total, np.random.default_rng(random_state))
     mean_x, mean_y = (mean.astype(np.float32) for mean in total.centre())
     if kind == "procrustes":
         return Affine(mean_x, mean_y, scaled_rotation(*total.centred()).astype(np.float32))
@@ -70,7 +62,7 @@ def fit_map(kind: str, pairs: Paired, parts: list[Moments], *, random_state: int
     if blend:
         wide = sum(part.spread() for part, _ in tests)
         narrow = sum(part.spread_under(solver.centre[0], solver.matrix(strength)) for part, solver in tests)
-        matrix = matrix * (min(max(np.sqrt(wide / narrow), 1.0), MOST_GAIN) if narrow > 0 else 1.0)
+        matrix = matrix * (min(max(np.sqrt(wide / narrow), 1.0), 1.5) if narrow > 0 else 1.0)
     return Affine(mean_x, mean_y, matrix.astype(np.float32))
 
 
@@ -98,15 +90,6 @@ class Paired:
         """Both sides of all pairs, float32."""
         return self.a.take(self.pairs[:, 0]), self.b.take(self.pairs[:, 1])
 
-    def chunks(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Rows of A, rows of B and weights, some thousand at a time."""
-        order = np.argsort(self.pairs[:, 0], kind="stable")  # a memory map is read from front to back
-        for start in range(0, len(order), CHUNK):
-            here = order[start : start + CHUNK]
-            yield self.a.take(self.pairs[here, 0]), self.b.take(self.pairs[here, 1]), self.weight[here]
-            for side in (self.a, self.b):
-                forget_pages(side.collection.vectors)
-
 
 class Moments(NamedTuple):
     """Weighted sums over pairs (x, y), in float64: those of parts add up (`sum_of`), and can be taken off."""
@@ -123,8 +106,12 @@ class Moments(NamedTuple):
         """The moments of all pairs, in one pass."""
         d1, d2 = pairs.a.shape[1], pairs.b.shape[1]
         total = cls(0.0, np.zeros(d1), np.zeros(d2), np.zeros((d1, d1)), np.zeros((d1, d2)), 0.0)
-        for chunk in pairs.chunks():
-            x, y, weight = (each.astype(np.float64) for each in chunk)
+        order = np.argsort(pairs.pairs[:, 0], kind="stable")  # a memory map is read from front to back
+        for start in range(0, len(order), CHUNK):
+            some = pairs.only(order[start : start + CHUNK])
+            x, y, weight = (each.astype(np.float64) for each in (*some.vectors(), some.weight))
+            for cloud in (pairs.a, pairs.b):
+                forget_pages(cloud.collection.vectors)
             wx, length = x * weight[:, None], (y * y).sum(axis=1)
             here = cls(float(weight.sum()), wx.sum(axis=0), weight @ y, wx.T @ x, wx.T @ y, float(weight @ length))
             total = sum_of([total, here])
@@ -177,10 +164,6 @@ class Affine:
     def apply(self, x: np.ndarray) -> np.ndarray:
         """Rows of A's space as rows of B's."""
         return multiply(x - self.centre, self.matrix) + self.target
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """What the map is made of."""
-        return {"centre": self.centre, "target": self.target, "matrix": self.matrix}
 
 
 def scaled_rotation(xx: np.ndarray, xy: np.ndarray) -> np.ndarray:
@@ -237,27 +220,16 @@ class Local:
                 moved[start + rows] = (here[rows] - self.centres[j]) @ self.matrices[j] + self.targets[j]
         return moved @ self.out if self.out.size else moved
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """What the map is made of."""
-        return {name: getattr(self, name) for name in ("centres", "targets", "matrices", "into", "out")}
-
 
 Map = Affine | Local
 
 
-def fit_local(
-    pairs: Paired,
-    moments: Moments,
-    rng: np.random.Generator,
-    *,
-    neighbourhoods: int | None = None,
-    neighbours: int | None = None,
-) -> Local:
+def _fit_local(pairs: Paired, moments: Moments, rng: np.random.Generator) -> Local:
     """LA2M from pairs and their moments (those give the map for all).
 
-    neighbours: d′, the linked points of a neighbourhood; as many as dimensions, unless given. Where there are no more
-    links than that, the map for all is the only one. neighbourhoods: the paper has one at every linked point; as their
-    members are mostly the same, unless given there are only so many that each link is in four of them, at most 64.
+    A neighbourhood has as many linked points as dimensions; where there are no more links than that, the map for all is
+    the only one. The paper has one at every linked point; as their members are mostly the same, there are only so many
+    here that each link is in four of them, at most 64.
     """
     common = min(pairs.a.shape[1], pairs.b.shape[1])
     into = out = np.empty((0, 0), np.float32)
@@ -269,21 +241,19 @@ def fit_local(
         out = _principal(pairs.b, common).T.copy()
         axes = out.T.astype(np.float64)
         moments = moments._replace(y=moments.y @ axes, xy=moments.xy @ axes)
-    neighbours = neighbours or common
     whole = scaled_rotation(*moments.centred()).astype(np.float32)
-    if len(pairs) <= neighbours:
+    if len(pairs) <= common:
         mean_x, mean_y = moments.centre()
         return Local(_floats([mean_x]), _floats([mean_y]), _floats([whole]), into, out)
-    chosen = np.sort(rng.permutation(len(pairs))[:MOST_LINKS])
+    chosen = np.sort(rng.permutation(len(pairs))[:20_000])  # bounds the memory
     x, y = pairs.only(chosen).vectors()
     x, y = (x @ into if into.size else x), (y @ out.T if out.size else y)
     weight = pairs.weight[chosen].astype(np.float32)
-    neighbourhoods = neighbourhoods or min(MOST_NEIGHBOURHOODS, 4 * len(x) // neighbours)
     whole /= max(float(np.linalg.norm(whole)) / np.sqrt(common), 1e-12)
     centres, targets, matrices = [], [], []
-    for middle in rng.permutation(len(x))[:neighbourhoods]:
+    for middle in rng.permutation(len(x))[: min(64, 4 * len(x) // common)]:
         gap = ((x - x[middle]) ** 2).sum(axis=1)
-        near = np.argpartition(gap, neighbours - 1)[:neighbours]
+        near = np.argpartition(gap, common - 1)[:common]
         w = weight[near] / weight[near].sum()
         centres.append(w @ x[near])
         targets.append(w @ y[near])
@@ -291,7 +261,7 @@ def fit_local(
         weighted = from_x * w[:, None]
         xx, xy = weighted.T @ from_x, weighted.T @ from_y
         # what so few points leave open, the map for all decides
-        u, values, vt = singular(xy + HINT * np.linalg.norm(xy) / np.sqrt(common) * whole)
+        u, values, vt = singular(xy + 0.01 * np.linalg.norm(xy) / np.sqrt(common) * whole)
         matrices.append((u @ vt) * (values.sum() / max(float(np.trace(xx)), 1e-12)))
     return Local(_floats(centres), _floats(targets), _floats(matrices), into, out)
 
@@ -306,7 +276,7 @@ def _principal(cloud: Cloud, common: int) -> np.ndarray:
     Axes of the second moment, not of the covariance: the mean of the rows is a direction like any other, and kept.
     """
     second = np.zeros((cloud.shape[1], cloud.shape[1]))
-    step = max(1, len(cloud) // (8 * MOST_LINKS)) * CHUNK  # at most some 160,000 rows of a large cloud
+    step = max(1, len(cloud) // 160_000) * CHUNK  # at most some so many rows of a large cloud
     for start in range(0, len(cloud), step):
         rows = cloud.block(start, min(start + CHUNK, len(cloud))).astype(np.float64)
         second += rows.T @ rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -22,15 +22,13 @@ from veclink.files.atomic import written_whole
 from veclink.stores.arrow import id_column
 from veclink.stores.files import table_path
 
-TABLE_ROWS = 65_536  # of the table beside a file, at a time
 MARK = b"veclink"  # in the metadata of a table that was written here
 AS_THEY_ARE = "as they are"
-RESERVED = ("id", "vector")
-"""Columns of every store; a payload column of that name is there as a_… and b_… only."""
 NEEDED = ("origin", "id_a", "id_b", "link_probability")
-"""Columns of every merged collection."""
+"""Columns of every merged collection. A payload column of such a name, or called `id` or `vector`, which every store
+has, is there as a_… and b_… only."""
 
-Columns = Mapping[str, pa.ChunkedArray]
+Columns = Mapping[str, Any]
 
 
 class Placed(NamedTuple):
@@ -50,17 +48,12 @@ def joined_table(a: Collection, b: Collection, rows_a: np.ndarray, rows_b: np.nd
     """
     origin = np.where(rows_b < 0, "a", np.where(rows_a < 0, "b", "both"))
     columns: dict[str, Any] = {"origin": pa.array(origin.tolist(), pa.string())}
-    taken: dict[str, Columns] = {}
-    for side, collection, rows in (("a", a, rows_a), ("b", b, rows_b)):
-        ids, missing = names(collection), rows < 0
-        own = ids[rows] if len(ids) else np.full(len(rows), None)
-        columns[f"id_{side}"] = pa.array(own, id_column(ids[:0]).type, mask=missing)
-        payload = collection.payload
-        taken[side] = {} if payload is None else _columns_of(payload.take(pa.array(rows, mask=missing)))
-    columns["link_probability"] = pa.array(chance, mask=np.isnan(chance))
-    columns |= {f"{side}_{name}": values for side, own in taken.items() for name, values in own.items()}
-    plain = _plain_columns(taken["a"], taken["b"], columns)
-    return pa.table(columns | {name: coalesced(values) for name, values in plain.items()})
+    of_a, of_b = _of_rows(a, rows_a, "a"), _of_rows(b, rows_b, "b")
+    columns |= {"id_a": of_a.pop("id_a"), "id_b": of_b.pop("id_b")}
+    columns |= {"link_probability": pa.array(chance, mask=np.isnan(chance)), **of_a, **of_b}
+    for name, values in _plain_columns(columns).items():
+        columns[name] = coalesced(values)
+    return pa.table(columns)
 
 
 def grown(table: pa.Table, rows: Collection, known: np.ndarray, placed: Placed, side: str) -> tuple[pa.Table, int]:
@@ -77,32 +70,36 @@ def grown(table: pa.Table, rows: Collection, known: np.ndarray, placed: Placed, 
     chance, origin = np.full(n_all, np.nan), np.full(n_all, None, object)
     chance[placed.at], origin[placed.at], origin[n:] = placed.chance, "both", side
     columns = _columns_of(table.take(pa.array(np.arange(n_all), mask=np.arange(n_all) >= n)))
-    index = pa.array(source, mask=source < 0)
-    columns[f"id_{side}"] = coalesced([columns[f"id_{side}"], id_column(names(rows)).take(index)])
     columns["link_probability"] = coalesced([columns["link_probability"], pa.array(chance, mask=np.isnan(chance))])
     columns["origin"] = coalesced([pa.array(origin.tolist(), pa.string()), columns["origin"]])
     changed = np.array([each is not None for each in origin])
-    given = {} if rows.payload is None else _columns_of(rows.payload)
-    for name, of_new in given.items():
-        own, values = f"{side}_{name}", of_new.take(index)
-        older = [columns[own]] if own in columns else []
-        changed |= values.is_valid().to_numpy() & (older[0].is_null().to_numpy() if older else True)
-        columns[own] = coalesced([*older, values])
-    own_columns, others = {name: columns[f"{side}_{name}"] for name in given}, _of_side(columns, "ba"[side == "b"])
-    filled = plain_names(own_columns, others, side, table.column_names).values()
-    of_a, of_b = (own_columns, others) if side == "a" else (others, own_columns)
-    every = _plain_columns(of_a, of_b, table.column_names)
-    for name in dict.fromkeys(each for some in filled for each in some):
+    for name, values in _of_rows(rows, source, side).items():
         older = [columns[name]] if name in columns else []
-        fresh = coalesced([*every[name], *older])
-        columns[name] = coalesced([pc.if_else(pa.array(changed), fresh, None), *older])
+        changed |= np.asarray(values.is_valid()) & (np.asarray(older[0].is_null()) if older else True)
+        columns[name] = coalesced([*older, values])
+    given = () if rows.payload is None else rows.payload.column_names
+    for name, values in _plain_columns(columns).items():
+        if name in table.column_names:
+            fresh = coalesced([*values, columns[name]])
+            columns[name] = coalesced([pc.if_else(pa.array(changed), fresh, None), columns[name]])
+        elif name in given:
+            columns[name] = coalesced(values)
     return pa.table(columns), int(changed[known[known >= 0]].sum())
+
+
+def _of_rows(collection: Collection, rows: np.ndarray, side: str) -> dict[str, Any]:
+    """The ids and the payload of rows (n,) of one side, by the names that a merged collection has; null for −1."""
+    ids, missing = names(collection), rows < 0
+    own = ids[rows] if len(ids) else np.full(len(rows), None)
+    columns = {f"id_{side}": pa.array(own, id_column(ids[:0]).type, mask=missing)}
+    taken = {} if collection.payload is None else _columns_of(collection.payload.take(pa.array(rows, mask=missing)))
+    return columns | {f"{side}_{name}": values for name, values in taken.items()}
 
 
 def misfit_of(rows: Collection, merged: Collection, placed: Placed, side: str) -> str | None:
     """What titles of joined rows say against the order of the new rows' payload, in a sentence; None for nothing."""
     assert merged.payload is not None
-    others = _of_side(_columns_of(merged.payload), "ba"[side == "b"])
+    others = of_side(_columns_of(merged.payload), "ba"[side == "b"])
     if rows.payload is None or not others:
         return None
     pairs, sides = np.column_stack([placed.joined, placed.at]), (rows, replace(merged, payload=pa.table(others)))
@@ -111,17 +108,11 @@ def misfit_of(rows: Collection, merged: Collection, placed: Placed, side: str) -
     return payload_misfit(*sides, pairs, placed.chance)
 
 
-def lacking_columns(table: pa.Table, rows: Collection, side: str) -> tuple[str, ...]:
-    """Columns that rows of one side have in the table, and new ones have not."""
-    given = () if rows.payload is None else rows.payload.column_names
-    return tuple(name for name in _of_side(_columns_of(table), side) if name not in given)
-
-
 def _columns_of(table: pa.Table) -> dict[str, Any]:
     return dict(zip(table.column_names, table.columns, strict=True))
 
 
-def _of_side(columns: dict[str, Any], side: str) -> dict[str, Any]:
+def of_side(columns: Columns, side: str) -> dict[str, Any]:
     """The payload of one side in a merged table, under the names that the side has for it."""
     return {name.removeprefix(f"{side}_"): each for name, each in columns.items() if name.startswith(f"{side}_")}
 
@@ -155,11 +146,12 @@ def table_beside(path: Path, n: int, part: Callable[[int, int], pa.Table], *, re
     repeated. part: gives the table of rows start…stop−1.
     """
     check_table_beside(path)
-    table, schema = table_path(path), part(0, min(n, TABLE_ROWS)).schema.with_metadata({MARK: b"merged rows"})
+    step = 65_536
+    table, schema = table_path(path), part(0, min(n, step)).schema.with_metadata({MARK: b"merged rows"})
     with written_whole(table) as temporary:
         with pq.ParquetWriter(temporary, schema) as writer:
-            for start in range(0, max(n, 1), TABLE_ROWS):
-                writer.write_table(part(start, min(start + TABLE_ROWS, n)).cast(schema))
+            for start in range(0, max(n, 1), step):
+                writer.write_table(part(start, min(start + step, n)).cast(schema))
         if replace:
             yield
             return
@@ -224,43 +216,30 @@ def ids_with_b(ids: np.ndarray, is_of_a: np.ndarray, of_b: np.ndarray, at: np.nd
     return written, told
 
 
-def plain_names(own: Columns, others: Columns, side: str, there: Container[str]) -> dict[str, tuple[str, ...]]:
-    """The columns without a_ and b_ that each column of one side fills, together with the other side's of that name.
+def _plain_columns(there: Columns) -> dict[str, list[Any]]:
+    """The columns of both sides, a_… and b_…, that fill each column without a_ or b_: those of its own name, B's first.
 
     Titles are one column, called as B calls them, where A says `name` and B `title`; where a collection that was merged
     earlier has both columns, they fill both, the one of their own name first. A name that every merged collection has,
     or a side as `a_…` and `b_…`, is filled by none.
 
-    Parameters
-    ----------
-    own, others : mapping of str to Arrow columns
-        The payload of the side, and that of the other one.
-    side : {"a", "b"}
-    there : container of str
-        The columns that the merged collection has.
+    there: all columns of the merged collection.
     """
-    taken = (*RESERVED, *NEEDED)
-    names: dict[str, tuple[str, ...]] = {
-        name: (name,)
-        for name in own
-        if name not in taken and not (name[:2] in ("a_", "b_") and name in there)
-    }
-    title, other = named_title(own), named_title(others)
-    if title not in names or other is None or title in others or other in own or not may_be_compared(title, other):
-        return names
-    if title in there and other in there:
-        return names | {title: (title, other)}
-    b_first = (title, other) if side == "b" else (other, title)
-    return names | {title: (next((each for each in b_first if each in there), b_first[0]),)}
-
-
-def _plain_columns(of_a: Columns, of_b: Columns, there: Container[str]) -> dict[str, list[Any]]:
-    """The columns of both sides that fill each column without a_ and b_: those of its own name, and B's, first."""
+    of_a, of_b = of_side(there, "a"), of_side(there, "b")
     found: dict[str, list[tuple[bool, Any]]] = {}
-    for side, own, others in (("b", of_b, of_a), ("a", of_a, of_b)):
-        for name, filled in plain_names(own, others, side, there).items():
+    for own, others, b_first in ((of_b, of_a, 1), (of_a, of_b, -1)):
+        title, other = named_title(own), named_title(others)
+        if title is None or other is None or title in others or other in own or not may_be_compared(title, other):
+            title = other = None
+        for name, values in own.items():
+            if name in ("id", "vector", *NEEDED) or (name[:2] in ("a_", "b_") and name in there):
+                continue
+            filled = [name]
+            if name == title and other is not None:
+                titles = [title, other][::b_first]
+                filled = [each for each in titles if each in there] or titles[:1]
             for each in filled:
-                found.setdefault(each, []).append((name != each, own[name]))
+                found.setdefault(each, []).append((name != each, values))
     return {each: [column for _, column in sorted(some, key=lambda one: one[0])] for each, some in found.items()}
 
 

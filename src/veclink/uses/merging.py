@@ -32,7 +32,6 @@ from veclink.uses.maps import DEFAULT_MAP
 from veclink.uses.merged_rows import AS_THEY_ARE, joined_ids, joined_table, names, payload_misfit, table_beside
 from veclink.uses.translating import Source, Translator, check_map, fit_translator, paired_rows
 
-BATCH_BYTES = 8 << 20
 DEFAULT_SURE = 0.95
 """Of those tried on SciFact, the least that hides at most 0.5 % of A (`veclink bench merge-sure`)."""
 
@@ -189,7 +188,7 @@ class Merged(Tabled):
         """All rows, some megabytes at a time; A's are translated as they come."""
         width, n_b = self.summary.dimension, len(self.b)
         dtype = np.dtype(np.float16 if self.b.vectors.dtype == np.float16 else np.float32)
-        size = max(1, BATCH_BYTES // (width * dtype.itemsize))
+        size = max(1, (8 << 20) // (width * dtype.itemsize))
         began = time.monotonic()
         for start in range(0, max(len(self), 1), size):
             stop = min(start + size, len(self))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from veclink.errors import InputError, plural
 from veclink.files.atomic import written_whole
 from veclink.files.memory import forget_pages
 from veclink.files.safetensors import read_header, read_tensor, write_tensors
+from veclink.files.tables import readable
 from veclink.geometry.clouds import in_range, lengths, prepare
 from veclink.geometry.nearest import EXCLUDED, largest
 from veclink.geometry.signatures import unit_rows
@@ -29,20 +30,8 @@ from veclink.uses.linked_pairs import GivenLinks, pairs_of
 from veclink.uses.maps import DEFAULT_MAP, KINDS, LEAST_LINKS, Affine, Local, Map, Moments, Paired, fit_map
 
 Source = np.ndarray | Collection | str | Path
-FORMAT = 1
-ENOUGH_LINKS = 100_000  # a random choice of more fits no better, and costs time
-FEW_LINKS = 100  # below this, too few links are named as a reason for a poor map
 CHUNK = 8192  # rows that are translated at a time
-MOST_NUMBERS = 1_000_000
-"""Numbers of a vector that a saved translator may name: far more than any model gives."""
-LENGTHS = (1.2e-38, 3e38)  # of translated vectors: within what float32 holds of each number
-KEY = "veclink"  # of the header of a file
 FOLDS = 3  # of the links, each held back once
-HELD_BACK = 300  # links of a fold that quality is measured on
-AMONG = 10_000  # rows of B that a held-back link's partner is looked for in
-NEIGHBOURS = 10  # of a translated row, of which so many should be those of the true one
-CLEARLY = 3.0  # standard errors above chance
-SCATTERED = 500  # rows from all over a mapped file at a time: each may bring a megabyte around it into memory
 
 
 @dataclass(frozen=True)
@@ -154,7 +143,7 @@ class Translator:
         quality = self.quality
         if quality is None or not quality.at_chance:
             return None
-        few = f"too few ({self.n_links:,}), " if self.n_links < FEW_LINKS else ""
+        few = f"too few ({self.n_links:,}), " if self.n_links < 100 else ""
         return (
             f"The map is no better than chance: of {plural(quality.held_back, 'link')} held back it keeps "
             f"{quality.neighbours:.1%} of the ten nearest neighbours, with partners exchanged {quality.chance:.1%}; "
@@ -193,64 +182,29 @@ class Translator:
         path = Path(path)
         if path.suffix.lower() != ".safetensors":
             raise InputError(f"{path} does not end in .safetensors; translators are saved as that.")
-        tensors = {name: array.astype(np.float32, copy=False) for name, array in self.map.arrays().items()}
         with written_whole(path) as temporary:
-            write_tensors(temporary, tensors, {KEY: json.dumps({"format": FORMAT, **self.describe()})})
+            write_tensors(temporary, vars(self.map), {"veclink": json.dumps({"format": 1, **self.describe()})})
 
     @classmethod
     def load(cls, path: str | Path) -> Translator:
         """The translator saved in `path`."""
         path = Path(path)
-        try:
+        with readable(f"{path} is not a sound translator", "check the name, or save it again"):
             tensors, metadata = read_header(path)
-            told = json.loads(metadata[KEY])
-            if told.get("format") != FORMAT:
-                raise InputError(f"{path} has the format {told.get('format')} and this version reads {FORMAT}.")
+            told = json.loads(metadata["veclink"])
             arrays = {name: np.array(read_tensor(path, entry)) for name, entry in tensors.items()}
             if "back" in arrays:  # a map of low rank, which earlier versions fitted
                 arrays["matrix"] = arrays["matrix"] @ arrays.pop("back")
-            quality, *tried = (None if each is None else _quality(each) for each in (told["quality"], *told["tried"]))
-            taken, given = map(int, told["dimensions"])
-            loaded = cls(
-                Local(**arrays) if "centres" in arrays else Affine(**arrays),
-                told["kind"],
-                (taken, given),
-                int(told["n_links"]),
-                quality,
-                tuple(filter(None, tried)),
-                float(told["length"]),
-            )
-            loaded._try_out()
-        except InputError:
-            raise
-        except OSError as error:
-            raise InputError(f"{path} cannot be read ({error.strerror}); check the name.") from error
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError, OverflowError) as error:
-            raise InputError(f"{path} is not a sound translator ({error!r}); save it again.") from error
-        return loaded
-
-    def _try_out(self) -> None:
-        """Refuse a map whose arrays do not fit one another, or the dimensions that it names: one row shows it."""
-        taken, given = self.dimensions
-        if not 0 < taken <= MOST_NUMBERS or not 0 < given <= MOST_NUMBERS:
-            raise ValueError(f"its dimensions are {taken} and {given}")
-        if not 0 < self.length <= LENGTHS[1]:
-            raise ValueError(f"its vectors have the length {self.length}")
-        arrays = self.map.arrays().values()
-        if not all(each.dtype == np.float32 and np.isfinite(each).all() for each in arrays):
-            raise ValueError("it holds NaN or infinite numbers, or none of float32")
-        row = self.map.apply(np.ones((1, taken), np.float32))
-        if row.shape != (1, given):
-            raise ValueError(f"it gives {row.shape} numbers instead of {given}")
-
-
-def _quality(told: dict[str, Any]) -> Quality:
-    """The quality that `asdict` gave this of."""
-    known = {each.name: told[each.name] for each in fields(Quality) if each.name in told}
-    strange = [name for name, value in known.items() if name != "kind" and not isinstance(value, (int, float))]
-    if strange:
-        raise ValueError(f"{strange[0]} is no number")
-    return Quality(**known)
+            fitted: Map = Local(**arrays) if "centres" in arrays else Affine(**arrays)
+            taken, given = told["dimensions"]
+            sound = told["format"] == 1 and 0 < taken <= 1_000_000 and 0 < told["length"] <= 3e38
+            sound = sound and all(each.dtype == np.float32 and np.isfinite(each).all() for each in arrays.values())
+            # one row shows whether the arrays fit one another, and the dimensions
+            if not sound or fitted.apply(np.ones((1, taken), np.float32)).shape != (1, given):
+                raise InputError(f"{path} is not a translator that this version reads, or its numbers are damaged.")
+            quality, *tried = (each and Quality(**each) for each in (told["quality"], *told["tried"]))
+            about = told["kind"], (taken, given), int(told["n_links"]), quality, tuple(tried), float(told["length"])
+            return cls(fitted, *about)
 
 
 def paired_rows(pairs: np.ndarray, weight: np.ndarray, a: Collection, b: Collection) -> Paired:
@@ -280,14 +234,14 @@ def fit_translator(
             "Link again with more known pairs."
         )
     rng = np.random.default_rng(random_state)
-    fitted = paired.only(np.sort(rng.permutation(len(paired))[:ENOUGH_LINKS]))
+    fitted = paired.only(np.sort(rng.permutation(len(paired))[:100_000]))  # more fit no better
     fold = rng.permutation(len(fitted)) % FOLDS
     parts = [Moments.of(fitted.only(fold == each)) for each in range(FOLDS)]
     candidates = KINDS if map == "auto" else (map,) if check else ()
     tried = []
     for step, each in enumerate(candidates):
         tell(progress, f"trying the map {each}", len(fitted), step + 1, len(KINDS) + 1)
-        tried.append(_crossfitted(each, fitted, fold, parts, random_state))
+        tried.append(_measured(each, fitted, fold, parts, random_state))
     best = max(tried, key=lambda quality: (quality.neighbours, quality.cosine), default=None)
     kind = map if best is None else best.kind
     # the median length of some linked vectors; exactly 1 where they are unit vectors within float16
@@ -300,25 +254,30 @@ def fit_translator(
         n_links=len(paired),
         quality=best,
         tried=tuple(tried),
-        length=1.0 if abs(length - 1.0) < 2e-3 else float(np.clip(length, *LENGTHS)),
+        length=1.0 if abs(length - 1.0) < 2e-3 else float(np.clip(length, 1.2e-38, 3e38)),
     )
 
 
-def _crossfitted(kind: str, paired: Paired, fold: np.ndarray, parts: list[Moments], random_state: int) -> Quality:
-    """The quality of a kind of map, each link being measured with a map fitted without its fold."""
-    rng = np.random.default_rng([random_state, len(paired)])
-    measured = []
-    rows = np.sort(rng.permutation(len(paired.b))[:AMONG])
-    blocks = []
-    for start in range(0, len(rows), SCATTERED):
-        blocks.append(paired.b.take(rows[start : start + SCATTERED]))
-        forget_pages(paired.b.collection.vectors)
-    others = np.concatenate(blocks)
+def crossfitted(
+    kind: str, paired: Paired, fold: np.ndarray, parts: list[Moments], random_state: int
+) -> Iterator[tuple[np.ndarray, Map]]:
+    """Which of the pairs (n,) are in each fold, and a map that was fitted to the others."""
     for each in range(FOLDS):
         rest = [part for place, part in enumerate(parts) if place != each]
-        fitted = fit_map(kind, paired.only(fold != each), rest, random_state=random_state)
-        out = np.flatnonzero(fold == each)
-        x, y = paired.only(rng.permutation(out)[:HELD_BACK]).vectors()
+        yield fold == each, fit_map(kind, paired.only(fold != each), rest, random_state=random_state)
+
+
+def _measured(kind: str, paired: Paired, fold: np.ndarray, parts: list[Moments], random_state: int) -> Quality:
+    """The quality of a kind of map, each link being measured with a map fitted without its fold."""
+    rng = np.random.default_rng([random_state, len(paired)])
+    rows = np.sort(rng.permutation(len(paired.b))[:10_000])
+    blocks, measured = [], []
+    for start in range(0, len(rows), 500):  # each may bring a megabyte of a mapped file into memory
+        blocks.append(paired.b.take(rows[start : start + 500]))
+        forget_pages(paired.b.collection.vectors)
+    others = np.concatenate(blocks)
+    for held_back, fitted in crossfitted(kind, paired, fold, parts, random_state):
+        x, y = paired.only(rng.permutation(np.flatnonzero(held_back))[:300]).vectors()
         moved = unit_rows(fitted.apply(x))
         of_others = _agreement(moved, np.roll(y, 1, axis=0), others)[:, 2:]  # what wrong partners would give
         measured.append(np.column_stack([_agreement(moved, y, others), of_others]))
@@ -327,7 +286,7 @@ def _crossfitted(kind: str, paired: Paired, fold: np.ndarray, parts: list[Moment
     every = np.concatenate(measured)
     cosine, partner, neighbours, chance = np.round(every.mean(axis=0), 4).tolist()
     above = every[:, 2] - every[:, 3]
-    at_chance = bool(above.mean() <= CLEARLY * above.std() / np.sqrt(len(above)))
+    at_chance = bool(above.mean() <= 3 * above.std() / np.sqrt(len(above)))
     return Quality(kind, cosine, partner, neighbours, len(every), len(others), chance, at_chance)
 
 
@@ -336,12 +295,15 @@ def _agreement(moved: np.ndarray, true: np.ndarray, others: np.ndarray) -> np.nd
     cosine = np.einsum("ij,ij->i", moved, true)
     near, near_true = moved @ others.T, true @ others.T
     itself = near_true > 1 - 1e-5  # the partner, where it is one of the rows, is no neighbour of itself
-    near_true[itself] = EXCLUDED
-    near[itself] = EXCLUDED
-    depth = min(NEIGHBOURS, others.shape[0] - 1)
+    near_true[itself] = near[itself] = EXCLUDED
+    return np.column_stack([cosine, near.max(axis=1) < cosine, shared_neighbours(near, near_true)])
+
+
+def shared_neighbours(near: np.ndarray, near_true: np.ndarray) -> list[float]:
+    """The share of the ten nearest rows that two searches have in common, for each query (row)."""
+    depth = min(10, near.shape[1] - 1)
     tops = (largest(each, depth) for each in (near, near_true))
-    shared = [len(np.intersect1d(mine, theirs)) / depth for mine, theirs in zip(*tops, strict=True)]
-    return np.column_stack([cosine, near.max(axis=1) < cosine, shared])
+    return [len(np.intersect1d(*pair)) / depth for pair in zip(*tops, strict=True)]
 
 
 def check_map(map: str) -> None:
