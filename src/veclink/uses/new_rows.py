@@ -30,7 +30,7 @@ from veclink.confidence.threshold import best_threshold
 from veclink.data.links import Links
 from veclink.data.links_files import row_evidence
 from veclink.data.pairs import lookup
-from veclink.data.summary import Summary
+from veclink.data.summary import Summary, judged_anew, summary_of_first
 from veclink.data.words import Reason, plain_reasons, read_reasons
 from veclink.errors import InputError
 from veclink.geometry.arrays import tiles
@@ -368,8 +368,10 @@ def _lowest_kept(probability: np.ndarray, overlap: float) -> float:
 
 def _down_to(considered: Links, least: float, overlap: float) -> Links:
     """The judged pairs that are at least so probable as links, with their estimates."""
+    kept = slice(int((considered.probability >= least).sum()))
     about = replace(considered.summary, overlap=overlap, overlap_range=None, seconds=None)
-    return replace(considered, summary=about).at(links=int((considered.probability >= least).sum()))
+    summary = judged_anew(summary_of_first(about, considered.probability[kept]))
+    return considered.some(kept, summary, considered=considered)
 
 
 def of_batch(links: Links, knowledge: Knowledge, side: int, rows: slice) -> Links:
