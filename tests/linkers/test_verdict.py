@@ -19,7 +19,7 @@ from veclink.linkers.verdict import (
 )
 
 ROWS = 1000
-NO_SEEDS = SeedCheck(0, None, 0)
+NO_SEEDS = SeedCheck(0, None, np.empty(0))
 
 # Share that the views agree on, share that seems to be in both, and what is said of it without seeds in 384 dimensions.
 CASES = (
@@ -82,4 +82,4 @@ def test_from_seeds_the_estimate_alone_decides() -> None:
 def test_more_pairs_hardly_help_where_most_of_enough_do_not_come_back(
     given: int, recovered: float | None, outliers: int, said: bool
 ) -> None:
-    assert (Reason("more_pairs_hardly_help") in SeedCheck(given, recovered, outliers).why()) == said
+    assert (Reason("more_pairs_hardly_help") in SeedCheck(given, recovered, np.ones(outliers)).why()) == said

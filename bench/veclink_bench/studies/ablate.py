@@ -74,7 +74,7 @@ PARTS = {
         used=lambda line: min(line["n_a"], line["n_b"]) <= FEW_ROWS,
     ),
     "growth: votes out of bag": Part({"out_of_bag": False}),
-    "growth: seeds that look wrong": Part(values={f"{SPAN}.starts._outlier_seeds": lambda *_: np.empty(0, np.int64)}),
+    "growth: seeds that look wrong": Part({"trust_seeds": True}),
     "growth: widening": Part(
         values={f"{SPAN}.linker.widen": lambda clouds, pool, rng: pool.pairs},
         used=lambda line: max(line["n_a"], line["n_b"]) > LARGE,

@@ -157,6 +157,9 @@ def link(
         "--strict",
         help="Refuse repeated seeds, and rows with two partners. Otherwise they are used once, or left out.",
     ),
+    trust_seeds: bool = advanced(
+        False, "--trust-seeds", help="Use all seeds. Otherwise those that look wrong are named and left out."
+    ),
     method: str = advanced("span", metavar="NAME", help="The linker: span, or geh as in the paper."),
     columns: str | None = COLUMNS,
     checkpoint: Path | None = advanced(
@@ -200,7 +203,8 @@ def link(
     running: dict[str, Any] = {
         "memory": memory, "device": device, "threads": threads, "random_state": random_state, "skip_zero": skip_zero,
     }  # fmt: skip
-    options: dict[str, Any] = {} if one_to_one else {"one_to_one": False}  # method geh does not know it
+    options: dict[str, Any] = {} if one_to_one else {"one_to_one": False}  # method geh does not know them
+    options |= {"trust_seeds": True} if trust_seeds else {}
     with showing_progress(quiet=quiet) as listener:
         # opened once, for the linker and for the report; a store's payload is read where one of them looks at it
         reads = report is not None or seeds_by is not None

@@ -1,7 +1,7 @@
 """What a method can be told: dataclasses that check themselves.
 
 `link` takes the fields as keywords, or a whole `SpanOptions` or `GehOptions`. Most fields of `SpanOptions` are there to
-take one part of the method away and see what it brings; a person needs `one_to_one` alone.
+take one part of the method away and see what it brings; a person needs `one_to_one` and `trust_seeds` alone.
 """
 
 from __future__ import annotations
@@ -81,6 +81,8 @@ class SpanOptions:
         How fast the pool grows.
     out_of_bag : bool
         Whether a view has no vote on the pairs that it holds as anchors.
+    trust_seeds : bool
+        Whether all given pairs are used. By default those that look wrong are named and left out.
     fallbacks : bool
         Whether other starts are tried where the given one does not converge.
     crossfitted : bool
@@ -102,6 +104,7 @@ class SpanOptions:
     group_copies: bool = True
     schedule: GrowthSchedule = field(default_factory=GrowthSchedule)
     out_of_bag: bool = True
+    trust_seeds: bool = False
     fallbacks: bool = True
     crossfitted: bool = True
     calibrated: bool = True

@@ -21,7 +21,7 @@ SampleRows = Callable[[str, int], np.ndarray]  # rows of one cloud ("a" or "b"),
 
 
 def find_outlier_seeds(pairs: Sides, anchors: Sides, sample: SampleRows, ridge: float) -> np.ndarray:
-    """Positions of the pairs that are far apart as seen from the anchors.
+    """How sure it is that each pair is wrong, (m,); 0 where it does not look wrong as seen from the anchors.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def find_outlier_seeds(pairs: Sides, anchors: Sides, sample: SampleRows, ridge: 
 
 
 def outliers(shares: np.ndarray) -> np.ndarray:
-    """Positions of the pairs that look wrong, by their shares (m,); all of them where the typical one is far off.
+    """How sure it is that each pair is wrong, by their shares (m,), 0 up to a half; 1 where the typical one is far off.
 
     Two components, by expectation–maximisation: right pairs, of which ln s is normal, and wrong ones as at random.
     """
@@ -59,8 +59,8 @@ def outliers(shares: np.ndarray) -> np.ndarray:
         wrong = prior * of_wrong / (prior * of_wrong + (1 - prior) * of_right)
         wrong = np.where(x <= mean, 0.0, wrong)
     if mean > np.log(FAR_SHARE):
-        return np.arange(len(x))
-    return np.flatnonzero(wrong > 0.5)
+        return np.ones(len(x))
+    return np.where(wrong > 0.5, wrong, 0.0)
 
 
 def held_out_shares(pairs: Sides, kept: np.ndarray, clouds: Sides, ridge: float) -> np.ndarray:

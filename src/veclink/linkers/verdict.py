@@ -42,13 +42,13 @@ class SeedCheck:
         How many there were.
     recovered : float, optional
         Share of them that are mutual candidates under maps fitted without them; None without any.
-    outliers : int
-        How many look wrong.
+    wrong : ndarray of shape (w,)
+        How sure it is of each that looks wrong that it is.
     """
 
     given: int
     recovered: float | None
-    outliers: int
+    wrong: np.ndarray
 
     def vouches(self, dimension: int) -> bool:
         """Whether enough of them come out as links again to vouch for a small overlap."""
@@ -62,10 +62,11 @@ class SeedCheck:
         why = []
         if self.recovered is not None:
             why.append(Reason("seeds_found_again", found=round(self.recovered * self.given), given=self.given))
-            if self.given >= USUALLY_ENOUGH and self.recovered < MIN_SEED_RECOVERY and not self.outliers:
+            if self.given >= USUALLY_ENOUGH and self.recovered < MIN_SEED_RECOVERY and not len(self.wrong):
                 why.append(Reason("more_pairs_hardly_help"))
-        if self.outliers:  # of anchors, which are no pairs of rows, none is given
-            why.append(Reason("seeds_look_wrong", wrong=self.outliers, given=self.given))
+        if len(self.wrong):  # of anchors, which are no pairs of rows, none is given
+            sure = round(float(self.wrong.mean()), 3)
+            why.append(Reason("seeds_look_wrong", wrong=len(self.wrong), given=self.given, sure=sure))
         return why
 
 

@@ -417,7 +417,7 @@ def _wrong_seeds(
         ends, seen_from = (
             (clouds[0].take(pairs[:, 0]), clouds[1].take(pairs[:, 1])) for pairs in (seeds, anchors[:OUTLIER_ANCHORS])
         )
-        wrong = seeds[find_outlier_seeds(ends, seen_from, sample, RIDGE)]
+        wrong = seeds[find_outlier_seeds(ends, seen_from, sample, RIDGE) > 0]
     return tuple((int(clouds[0].rows[i]), int(clouds[1].rows[j])) for i, j in wrong)
 
 

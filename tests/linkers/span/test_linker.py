@@ -118,6 +118,8 @@ def test_wrong_seeds_are_named_and_do_no_harm() -> None:
     assert len(named) >= 12 and as_set(named) <= as_set(seeds[:15])
     assert not as_set(named) & as_set(links.pairs)
     assert f1(links, papers) >= f1(linked_cut(), papers) - 0.03
+    trusted = link(papers.a, papers.b, seeds=seeds, trust_seeds=True, device="cpu")
+    assert not trusted.summary.wrong_seeds and as_set(seeds) <= as_set(trusted.pairs)
 
 
 def test_one_to_one_false_finds_both_copies_of_most_duplicates() -> None:

@@ -229,7 +229,7 @@ def _verdict(task: Task, state: State) -> Verdict:
         state.calibrated.overlap,
         smaller=task.smaller,
         dimension=task.clouds.dimension,
-        seeds=SeedCheck(len(given), recovered, len(state.bootstrap.outlier_seeds)),
+        seeds=SeedCheck(len(given), recovered, state.bootstrap.wrong[state.bootstrap.outlier_seeds]),
     )
 
 

@@ -61,8 +61,8 @@ class Bootstrap:
         The name of its start.
     share : float
         Of the smaller cloud, that its views agree on.
-    outlier_seeds : ndarray of shape (w,)
-        Positions of the given pairs that look wrong from the pool; empty where no start converged.
+    wrong : ndarray of shape (m,)
+        How sure it is that each given pair is wrong, 0 where it does not look so; empty where that was not asked.
     mark : float
         The share that it takes to have found the map.
     tried : tuple of (str, float)
@@ -76,11 +76,16 @@ class Bootstrap:
     pool: Pool
     started_from: str
     share: float
-    outlier_seeds: np.ndarray
+    wrong: np.ndarray
     mark: float = CONVERGED
     tried: tuple[Tried, ...] = ()
     means: Means | None = None
     anchored: bool = False
+
+    @property
+    def outlier_seeds(self) -> np.ndarray:
+        """Positions of the given pairs that look wrong."""
+        return np.flatnonzero(self.wrong)
 
     @property
     def converged(self) -> bool:
@@ -162,28 +167,28 @@ def _rated(attempt: Attempt, anchors: Anchors | None) -> Bootstrap:
     """
     search, pool = attempt.search, attempt.pool
     share = pool.agreed / pool.extent
-    rated = Bootstrap(pool, attempt.name, share, np.empty(0, np.int64), search.mark)
+    rated = Bootstrap(pool, attempt.name, share, np.empty(0), search.mark)
     if attempt.mark is not None:
         return replace(rated, mark=attempt.mark, anchored=True)
     mark = 0.0 if attempt.vouched else search.mark
-    outliers = rated.outlier_seeds
-    if share >= mark and anchors is not None:
-        outliers = _outlier_seeds(search, anchors, pool)
-        if len(outliers) == len(anchors):
+    wrong = rated.wrong
+    if share >= mark and anchors is not None and not search.options.trust_seeds:
+        wrong = _wrong_seeds(search, anchors, pool)
+        if wrong.all():
             rated = replace(rated, started_from=FROM_NOTHING)  # which a search may do
             share, mark = (share if attempt.searched else 0.0), search.mark
-    return replace(rated, share=share, mark=mark, outlier_seeds=outliers, means=search.moved)
+    return replace(rated, share=share, mark=mark, wrong=wrong, means=search.moved)
 
 
-def _outlier_seeds(search: Search, anchors: Anchors, pool: Pool) -> np.ndarray:
-    """Positions of the given pairs that look wrong as seen from the pool's best links, themselves left out.
+def _wrong_seeds(search: Search, anchors: Anchors, pool: Pool) -> np.ndarray:
+    """How sure it is that each given pair is wrong, as seen from the pool's best links, themselves left out.
 
-    None where fewer others are left than were given: if all that is shared was given, the others are all wrong.
+    None is where fewer others are left than were given: if all that is shared was given, the others are all wrong.
     """
     clouds = search.clouds
     links = pool.pairs[sharing_no_row(pool.pairs, anchors.rows)]
     if len(links) < len(anchors.rows):
-        return np.empty(0, np.int64)
+        return np.zeros(len(anchors))
     seen_from = clouds.vectors(links[:OUTLIER_ANCHORS])
     sample = partial(clouds.sample, rng=search.rng)
     as_here = anchors if search.moved is None else anchors_on(clouds, anchors)
