@@ -47,6 +47,7 @@ def test_wrong_titles_among_the_seeds_are_named_and_are_no_links() -> None:
     links = linked()
     named = set(links.summary.wrong_seeds)
     assert named <= set(map(tuple, wrong.tolist())) and len(named) >= WRONG - 1
+    assert "“Paper 30: A Study” and “paper 30 – a study.”" in links.summary.reasons[-1]
     assert not set(map(tuple, wrong.tolist())) & set(map(tuple, links.pairs.tolist()))
     assert score(links.pairs, some_papers().truth).f1 > score(linked_cut().pairs, some_papers().truth).f1 - 0.03
 

@@ -39,6 +39,7 @@ from veclink.stores.opening import open_collection
 from veclink.threads import computing
 
 METHODS = tuple(OPTIONS)
+SHOWN_SEEDS = 5  # of those that look wrong, whose texts are told
 Source = np.ndarray | Collection | str | Path
 
 
@@ -123,7 +124,7 @@ def link(
     progress = heard(progress)
     began = time.perf_counter()
     _check_call(method, random_state, cluster)
-    _check_start(method, seeds, seeds_by, anchors, continued)
+    _check_start(method, (seeds, anchors), (seeds_by, continued))
     chosen = options_of(method, options, keywords)
     told = {"random_state": random_state, **(plain(keywords) or differing(chosen))}
     place = chosen_device(device)
@@ -139,14 +140,15 @@ def link(
         matches = None if seeds_by is None else match_column(seeds_by, left, right)
         earlier = None if continued is None else earlier_pairs(continued, left, right)
         clouds = run.prepared(left, right, skip_zero)
-        zero_rows = _zero_rows(*clouds)
+        zero_a, zero_b = (len(cloud.collection) - len(cloud) for cloud in clouds)
         groups = run.grouped(*clouds)
         if groups is not None:
             clouds = groups.clouds
         if earlier is not None:
             given: Anchors | None = anchors_from_links(*clouds, earlier, random_state)
         elif matches is not None:
-            given = anchors_from_column(*clouds, _without_copies(matches, groups), random_state)
+            pairs = matches.pairs if groups is None else groups.seeds(matches.pairs)
+            given = anchors_from_column(*clouds, replace(matches, pairs=pairs), random_state)
         else:
             given = _anchors(*clouds, _stand_for(known, groups), anchors)
         watch = Watch(progress, run.checkpoint(checkpoint, *clouds, given))
@@ -154,8 +156,8 @@ def link(
         links = run.links(*clouds, given, watch)
         if groups is not None:
             links = run.with_copies(links, groups)
-        if any(zero_rows.values()):
-            links = _with_reason(links, Reason("zero_rows", **zero_rows))
+        if zero_a or zero_b:
+            links = _with_reason(links, Reason("zero_rows", a=zero_a, b=zero_b))
         if watch.checkpoint is not None:
             watch.checkpoint.clear()
     if given is None and links.summary.verdict == NOT_LINKABLE:
@@ -169,7 +171,7 @@ def link(
         links.summary,
         vectors=(fingerprint(left), fingerprint(right)),
         found=digest(judged.pairs, judged.probability),
-        contradicting_seeds=_contradicting(known),
+        contradicting_seeds=() if known is None else _ascending(known.contradicting).tolist(),
         seconds=time.perf_counter() - began,
     )
     return replace(links, summary=judged_anew(with_ranges(summary, links.probability)))
@@ -182,12 +184,17 @@ def with_agreement(links: Links, a: Collection, b: Collection) -> Links:
 
 
 def with_texts(links: Links, a: Collection, b: Collection) -> Links:
-    """The links, with what the two collections call their rows, where the payload was read."""
-    texts = texts_of(a, b)
-    considered = links.considered
+    """The links, with what the payload calls rows, those of seeds that look wrong too."""
+    texts, considered, why = texts_of(a, b), links.considered, list(links.summary.why)
     if considered is not None:
         considered = replace(considered, texts=texts)  # `at` takes its links from there
-    return replace(links, texts=texts, considered=considered)
+    wrong = texts.of(np.array(links.summary.wrong_seeds[:SHOWN_SEEDS], np.int64).reshape(-1, 2), {})
+    if len(wrong) == 2:  # both sides have texts
+        hardly = "more_pairs_hardly_help"
+        why = [Reason(hardly, texts=True) if each.code == hardly else each for each in why]
+        if links.summary.wrong_seeds:
+            why.append(Reason("texts_of_wrong_seeds", pairs=np.column_stack([*wrong.values()]).tolist()))
+    return replace(links, texts=texts, considered=considered, summary=replace(links.summary, why=tuple(why)))
 
 
 def _tell_of_compiling(device: str, progress: ProgressListener | None) -> None:
@@ -204,32 +211,17 @@ def _check_call(method: str, random_state: int, cluster: str | None) -> None:
         raise InputError("Method 'geh' runs on one machine; leave out the cluster, or use method 'span'.")
 
 
-def _check_start(
-    method: str,
-    seeds: Any,
-    seeds_by: str | tuple[str, str] | None,
-    anchors: tuple[Source, Source] | None,
-    continued: Links | str | Path | None,
-) -> None:
-    if continued is not None:
-        _check_continued(method, (seeds, seeds_by, anchors))
-    if seeds is not None and anchors is not None:
-        raise InputError("Seeds and anchors were both given; a run starts from one of them.")
-    if seeds_by is not None and (seeds is not None or anchors is not None):
-        raise InputError("Seeds or anchors were given, and a column to take seeds from; a run starts from one of them.")
-    if seeds_by is not None and method == "geh":
-        raise InputError("Method 'geh' believes every seed, and those of a column may be wrong; use method 'span'.")
-    if method == "geh" and seeds is None and anchors is None and continued is None:
+def _check_start(method: str, believed: tuple[Any, Any], doubted: tuple[Any, Any]) -> None:
+    """Refuse several starts, and for GEH none or one that it must not believe. believed: seeds and anchors."""
+    starts, may_be_wrong = ([each for each in several if each is not None] for several in (believed, doubted))
+    if len(starts) + len(may_be_wrong) > 1:
+        told = "Of seeds, a column, anchors and earlier links several were given; a run starts from one of them."
+        raise InputError(told)
+    if method == "geh" and not starts:
         raise InputError(
-            "Neither seeds nor anchors were given, and method 'geh' needs one; 'span' starts from nothing too."
+            "Method 'geh' starts from seeds or anchors and believes them, and those of a column or of earlier links "
+            "may be wrong; method 'span' starts from those too, and from nothing."
         )
-
-
-def _check_continued(method: str, others: tuple[Any, ...]) -> None:
-    if any(each is not None for each in others):
-        raise InputError("Earlier links were given, and another start with them; a run starts from one of them.")
-    if method == "geh":
-        raise InputError("Method 'geh' believes every pair it starts from, and earlier links may be wrong; use 'span'.")
 
 
 def _with_hint(links: Links, a: Collection, b: Collection) -> Links:
@@ -242,11 +234,6 @@ def _with_hint(links: Links, a: Collection, b: Collection) -> Links:
     nothing, without = Reason("next", way="nothing"), Reason("next", way="no column")
     why = tuple(without if each == nothing else each for each in links.summary.why)
     return replace(links, summary=replace(links.summary, why=why))
-
-
-def _zero_rows(a: Cloud, b: Cloud) -> dict[str, Any]:
-    """How many rows of the two collections are zero and not in their clouds."""
-    return {side: len(cloud.collection) - len(cloud) for side, cloud in (("a", a), ("b", b))}
 
 
 def _with_reason(links: Links, reason: Reason) -> Links:
@@ -270,26 +257,11 @@ def _stand_for(known: KnownPairs | None, groups: Grouped | None) -> np.ndarray |
     return ascending if groups is None else groups.seeds(ascending)
 
 
-def _contradicting(known: KnownPairs | None) -> tuple[tuple[int, int], ...]:
-    """The known pairs that contradict one another, as the summary names them."""
-    if known is None:
-        return ()
-    rows_a, rows_b = _ascending(known.contradicting).T.tolist()
-    return tuple(zip(rows_a, rows_b, strict=True))
-
-
 def _ascending(pairs: np.ndarray) -> np.ndarray:
     """Pairs of rows (m, 2) by row of A, then of B: what is drawn from them does not depend on a file's order."""
     rows_a, rows_b = pairs.T
     order = np.lexsort((rows_b, rows_a))
     return pairs[order]
-
-
-def _without_copies(matches: ColumnMatches, groups: Grouped | None) -> ColumnMatches:
-    """The matches, those of copies by the rows that stand for them."""
-    if groups is None:
-        return matches
-    return replace(matches, pairs=groups.seeds(matches.pairs))
 
 
 def _anchors(a: Cloud, b: Cloud, pairs: np.ndarray | None, anchors: tuple[Source, Source] | None) -> Anchors | None:
