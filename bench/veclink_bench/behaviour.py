@@ -1,12 +1,13 @@
 """What methods measure on a cut of the bundled sample: the record that says which results are of another behaviour.
 
-`record` writes results/behaviour.json, `replayed` says where the code no longer measures what stands there; both for
-`veclink bench check`.
+`record` writes results/behaviour.json, `replayed` says where the code no longer measures what stands there, and
+`replayed_cells` where it no longer measures what tables show; for `veclink bench check`.
 """
 
 from __future__ import annotations
 
 import json
+import random
 import time
 from functools import cache
 from pathlib import Path
@@ -20,14 +21,17 @@ from veclink.data.pairs import resolve_pairs
 from veclink.files.atomic import written_whole
 from veclink_bench.diagnostics import nearest_rows
 from veclink_bench.experiments import load
+from veclink_bench.experiments.running import key_of
 from veclink_bench.experiments.setup import Settings, Setup
 from veclink_bench.experiments.trials import ALL_METHODS
-from veclink_bench.versions import BEHAVIOUR, LINKERS, digest_of, method_of, recorded
+from veclink_bench.versions import BEHAVIOUR, LINKERS, digest_of, is_current, method_of, recorded
 
 ROWS, OTHERS, QUERIES = 420, 300, 40
 EXPERIMENTS = ("main", "merging", "clustering", "merge-sure", "advise")
+REPLAYED = ("main", "grid", "outside", "merging", "clustering")
+QUICK = 5.0  # seconds of what is run again
 SECONDS = ("seconds", "wall")
-TOLERANCE = 0.5  # points that another processor may move a figure by
+TOLERANCE = 0.5, 0.02  # points, or of the figure, that another processor may move it by
 Measured = dict[str, float]
 """Figures, by what they are of."""
 
@@ -79,12 +83,14 @@ def measured(method: str, data: Path) -> dict[str, Measured]:
 
 def differing(before: dict[str, Measured], now: dict[str, Measured]) -> list[str]:
     """The figures that are not as they were, but for what another processor may do."""
+    least, share = TOLERANCE
     pairs = {
         f"{experiment} {name}": (before.get(experiment, {}).get(name, np.nan), value)
         for experiment, figures in now.items()
         for name, value in figures.items()
     }
-    return [f"{name}: {old:g} → {new:g}" for name, (old, new) in pairs.items() if not abs(old - new) <= TOLERANCE]
+    far = {name: pair for name, pair in pairs.items() if not abs(pair[0] - pair[1]) <= max(least, share * abs(pair[0]))}
+    return [f"{name}: {old:g} → {new:g}" for name, (old, new) in far.items()]
 
 
 def replayed(methods: list[str]) -> list[str]:
@@ -99,6 +105,21 @@ def replayed(methods: list[str]) -> list[str]:
         for method, told in found.items()
         if told
     ]
+
+
+def replayed_cells(data: Path, count: int) -> list[str]:
+    """Where cells of the tables measure something else now: so many, drawn from the quick ones that are current."""
+    setup, known = Setup(data, full=True), []
+    for name in REPLAYED:
+        kept = json.loads((BEHAVIOUR.parent / "experiments" / f"{name}.json").read_text(encoding="utf-8"))["cells"]
+        cells = [(settings, kept.get(key_of(settings), {})) for settings in load(name).cells(setup)]
+        known += [(name, settings, cell) for settings, cell in cells if cell.get("wall", np.inf) < QUICK]
+    known = [each for each in known if each[2].get("device", "cpu") == "cpu" and is_current(each[2])]
+    found = []
+    for name, settings, cell in random.sample(known, min(count, len(known))):
+        told = differing({name: _figures(cell)}, {name: _figures(load(name).run(setup, settings))})
+        found += [f"{key_of(settings)}: {', '.join(told)}; measure {name} again"] if told else []
+    return found
 
 
 def record() -> list[str]:

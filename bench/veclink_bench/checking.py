@@ -5,7 +5,8 @@
 A number between marks that is not the one in the results, a table that was not filled again, a sentence ("none",
 "all", "within") that the results contradict or whose words are not those that its check was written for, a result of
 another behaviour than the code where the page does not say so, and, on the pages in STRICT, a number that was typed.
-Three quick methods, chosen at random, are run again on the bundled sample.
+Three quick methods, chosen at random, are run again on the bundled sample, and where $VECLINK_DATA names a folder of
+data, three quick cells of the tables.
 
 `--record` records anew how methods behave there, after a change that means to change it. Typed numbers that are
 settings, or quoted from the paper, and the words of claims are vouched for one by one, in results/vouched.json: read
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import random
 import re
 import sys
@@ -23,7 +25,7 @@ from typing import Any
 
 from veclink.errors import VeclinkError
 from veclink_bench.arguments import parser
-from veclink_bench.behaviour import record, replayed
+from veclink_bench.behaviour import QUICK, record, replayed, replayed_cells
 from veclink_bench.claims import CLAIMS
 from veclink_bench.experiments import EXPERIMENTS, WITHOUT_LINKS
 from veclink_bench.pages import (
@@ -43,7 +45,7 @@ from veclink_bench.pages import (
     pages,
     vouched,
 )
-from veclink_bench.places import ROOT
+from veclink_bench.places import DATA_VARIABLE, ROOT, data_folder
 from veclink_bench.versions import LINKERS, NOW, older, recorded, release_of
 
 STRICT = ("README.md", "bench/RESULTS.md", "docs/how-well.md", "docs/limits.md")
@@ -51,7 +53,7 @@ CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
 LINK = re.compile(r"\]\([^)]*\)")
 
 TYPED = re.compile(r"(?:\S+ +)?(?<![\w.,–-])\d\S*(?: +[^\s\d]+)?")
-QUICK, REPLAYED = 5.0, 3  # seconds of a method on the sample, and how many are run again
+REPLAYED = 3  # how many methods and cells are run again
 
 
 def main() -> None:
@@ -72,6 +74,8 @@ def main() -> None:
     faults += unvouched(texts) + stale_results()
     quick = [name for name, known in recorded().items() if name not in LINKERS and known["seconds"] < QUICK]
     faults += replayed(random.sample(quick, REPLAYED))
+    if os.environ.get(DATA_VARIABLE):
+        faults += replayed_cells(data_folder(None), REPLAYED)
     for fault in faults:
         print(fault, file=sys.stderr)
     if faults:

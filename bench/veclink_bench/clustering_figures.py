@@ -79,10 +79,5 @@ _ARRAYS: dict[str, Callable[[CellsOf], np.ndarray]] = {
     "clusters-lead-geh-tuned": partial(leads_over_geh, overlap=SHOWN_AT, seeds=SEEDS),
     "clusters-oar-wide": wide_oars,
 }
-CLUSTERING_FIGURES: dict[str, Callable[[CellsOf], float]] = {
-    **least_and_most(_ARRAYS),
-    "clusters-places": lambda cells_of: len(leads_over_geh(cells_of)),
-    "clusters-geh-ahead": lambda cells_of: int((leads_over_geh(cells_of) < 0).sum()),
-    "clusters-geh-ahead-most": lambda cells_of: float(-leads_over_geh(cells_of).min()),
-}
+CLUSTERING_FIGURES = least_and_most(_ARRAYS)
 CLUSTERING_CLAIMS = (clusters_within_a_point, wide_links_make_better_clusters)

@@ -10,8 +10,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -55,28 +55,7 @@ bench = typer.Typer(
 )
 
 
-@dataclass(frozen=True)
-class Options:
-    """The options that all experiments share."""
-
-    data: Path | None
-    full: bool
-    models: str | None
-    corpora: str | None
-    methods: str | None
-    trials: int | None
-    rows: int | None
-    jobs: int
-    device: str
-    minutes: float | None
-    out: Path | None
-    again: bool
-    draw_only: bool
-    as_json: bool
-    quiet: bool
-
-
-def run_experiments(names: list[str], options: Options) -> None:
+def run_experiments(names: list[str], options: SimpleNamespace) -> None:
     """Measure what is missing of some experiments, then print, write and draw their tables."""
     with one_sentence_errors():
         from veclink.backends import DEVICES, chosen_device
@@ -113,7 +92,7 @@ def run_experiments(names: list[str], options: Options) -> None:
         raise typer.Exit(ERROR)
 
 
-def _measure(stores: dict[str, Store], setup: Setup, options: Options) -> int:
+def _measure(stores: dict[str, Store], setup: Setup, options: SimpleNamespace) -> int:
     """Run the cells that are missing and keep what they measured; how many failed."""
     from veclink_bench.experiments.running import Job, run_jobs
 
@@ -182,13 +161,8 @@ def _command(name: str, doc: str) -> Callable[..., None]:
         as_json: bool = AS_JSON,
         quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     ) -> None:
-        run_experiments(
-            list(EXPERIMENTS) if name == "all" else [name],
-            Options(
-                data, full, models, corpora, methods, trials, rows, jobs, device, minutes, out, again, draw_only,
-                as_json, quiet,
-            ),
-        )  # fmt: skip
+        told = SimpleNamespace(**locals())
+        run_experiments(list(EXPERIMENTS) if name == "all" else [name], told)
 
     run.__doc__ = doc
     return run

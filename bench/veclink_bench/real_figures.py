@@ -13,7 +13,7 @@ from veclink_bench.real_table import Trials, f1, recall_at_95
 from veclink_bench.table_figures import CellsOf
 
 FIRST_RELEASE = BENCH / "results" / "experiments" / "span.json"
-KINDS = ("even 0.3", "even 0.15", "even 0.05", "copies", "half of 600")
+EVEN = ("even 0.3", "even 0.15", "even 0.05")
 
 
 def nothing_shared_is_not_linkable(cells_of: CellsOf) -> bool:
@@ -54,11 +54,10 @@ def _wrong_seeds(measure: str) -> np.ndarray:
 
 
 REAL_FIGURES: dict[str, Callable[[CellsOf], float]] = {
-    "real-trials": lambda cells_of: float(len(cells_of("real-report"))),
     **{
         f"real-{name}-{kind.replace(' ', '-')}": partial(_measured, measure, kind)
         for name, measure in (("f1", f1), ("precision", precision_at_95), ("recall", recall_at_95))
-        for kind in KINDS
+        for kind in EVEN
     },
     "worst-estimate-of-a-tenth": partial(_measured, worst_estimate, "tenth of 2000"),
     "wrong-seeds-trials": lambda _: len(_wrong_seeds("wrong_named")),

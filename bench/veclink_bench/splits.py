@@ -1,20 +1,15 @@
-"""The paper's protocol: split one corpus into two that overlap, draw seeds, link, and compare with the truth."""
+"""The paper's protocol: split one corpus into two that overlap, and draw seeds or anchors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.data.links import Links
-from veclink.data.pairs import Scores, score
 from veclink.errors import InputError, named
 from veclink.geometry.nearest import spherical_kmeans
 from veclink.geometry.signatures import unit_rows
 from veclink.linkers.geh.views import furthest_points
-from veclink.linkers.linking import link
 
 SEED_CHOICES = ("uniform", "nearest", "fps", "kmeans")
 KMEANS_ROUNDS = 25
@@ -31,25 +26,6 @@ class Split:
     rows_a: np.ndarray
     rows_b: np.ndarray
     truth: np.ndarray
-
-
-@dataclass(frozen=True)
-class Trials:
-    """The scores of several trials, one for each random state, and what the links' own summaries said."""
-
-    scores: tuple[Scores, ...]
-    verdicts: tuple[str, ...]
-    iterations: tuple[int, ...]
-    seconds: tuple[float | None, ...]
-
-    def mean(self) -> Scores:
-        """Mean over the trials."""
-        return Scores(*np.mean([list(asdict(s).values()) for s in self.scores], axis=0).tolist())
-
-    def std(self) -> Scores:
-        """Standard deviation over the trials (of the sample, 0 for a single one)."""
-        values = np.array([list(asdict(s).values()) for s in self.scores])
-        return Scores(*(values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros(3)).tolist())
 
 
 def split(n: int, overlap: float, rng: np.random.Generator, *, unshared: np.ndarray | None = None) -> Split:
@@ -117,44 +93,6 @@ def draw_anchors(
         )
     rows = rng.choice(len(left), count, replace=False)
     return np.asarray(left)[rows], np.asarray(right)[rows]
-
-
-def trials(
-    left: np.ndarray,
-    right: np.ndarray,
-    *,
-    overlap: float = 0.3,
-    n_seeds: int = 15,
-    random_states: Iterable[int] = range(5),
-    how: str = "uniform",
-    outside: tuple[np.ndarray, np.ndarray] | None = None,
-    linker: Callable[..., Links] = link,
-    **options: Any,
-) -> Trials:
-    """Scores of a linker on a corpus embedded by two models (row i of both is one object).
-
-    Every trial redraws everything from its random state. With `outside`, another corpus embedded by the same models,
-    the start is `n_seeds` anchors of it instead of seeds. `linker` is called as `linker(a, b, seeds=… or anchors=…,
-    random_state=…, **options)`.
-    """
-    results = []
-    for random_state in random_states:
-        rng = np.random.default_rng(random_state)
-        cut = split(len(left), overlap, rng)
-        a, b = left[cut.rows_a], right[cut.rows_b]
-        start: dict[str, Any] = (
-            {"seeds": draw_seeds(cut.truth, n_seeds, rng, how=how, vectors=a[cut.truth[:, 0]])}
-            if outside is None
-            else {"anchors": draw_anchors(*outside, n_seeds, rng)}
-        )
-        links = linker(a, b, random_state=random_state, **start, **options)
-        results.append((score(links.pairs, cut.truth), links.summary))
-    return Trials(
-        scores=tuple(scores for scores, _ in results),
-        verdicts=tuple(summary.verdict for _, summary in results),
-        iterations=tuple(summary.iterations for _, summary in results),
-        seconds=tuple(summary.seconds for _, summary in results),
-    )
 
 
 def _nearest_to_centroids(points: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
