@@ -57,3 +57,8 @@ def test_every_file_that_names_the_version_names_this_one() -> None:
     newest = re.search(r"^## (\S+) \((.+)\)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert released is not None and newest is not None
     assert newest.groups() == (veclink.__version__, released[1])
+
+
+def test_the_first_screen_of_the_front_page_has_the_two_commands_of_a_fresh_machine() -> None:
+    first, makefile = (ROOT / "README.md").read_text(encoding="utf-8")[:900], (ROOT / "Makefile").read_text()
+    assert all(f"make {name} " in first and f"\n{name}:" in makefile for name in ("demo", "test"))
