@@ -56,7 +56,7 @@ def _wrong_seeds(measure: str) -> np.ndarray:
 REAL_FIGURES: dict[str, Callable[[CellsOf], float]] = {
     **{
         f"real-{name}-{kind.replace(' ', '-')}": partial(_measured, measure, kind)
-        for name, measure in (("f1", f1), ("precision", precision_at_95), ("recall", recall_at_95))
+        for name, measure in (("f1", f1), ("precision", precision_at_95), ("recall", recall_at_95), ("splits", len))
         for kind in EVEN
     },
     "worst-estimate-of-a-tenth": partial(_measured, worst_estimate, "tenth of 2000"),

@@ -2,9 +2,9 @@
 
     veclink bench ablate --data DIR [--trials 1] [--seeds 15] [--part 1/16] [--only TEXT] [--without PART]
 
-Runs the cases of `veclink bench real --half choose` whole, then without each part in turn. What this version of the
-code has measured, in any of results/experiments/ablate.PART.jsonl, is not measured again; what the whole run had no use
-for is not taken away. `--table` prints what changes without each part.
+Runs the cases of `veclink bench real --half choose` whole, then without each part in turn. What was measured of the
+code as it behaves now, in any of results/experiments/ablate.PART.jsonl, is not measured again; what the whole run had
+no use for is not taken away. `--table` prints what changes without each part.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from veclink_bench.real_cases import Corpora, cases
 from veclink_bench.real_table import f1, mean, recall_at_95
 from veclink_bench.studies import real
 from veclink_bench.studies.real import Line
+from veclink_bench.versions import version_of
 
 WHOLE = ""
 SPAN, CONFIDENCE = "veclink.linkers.span", "veclink.confidence"
@@ -116,7 +117,7 @@ def main() -> None:
     path, corpora = real.RESULTS / f"ablate.{options.part.replace('/', '-of-')}.jsonl", Corpora(options.data)
     real.trial(chosen[0], corpora)  # compiles, which the seconds of the others are not to hold
     for case, name in real.part_of(jobs, options.part):
-        known, part = kept(real.code_version()), PARTS.get(name, Part())
+        known, part = kept(version_of("span")), PARTS.get(name, Part())
         whole = known.get((case.name, WHOLE))
         if (case.name, name) in known or (whole is not None and not part.used(whole)):
             continue
@@ -127,7 +128,7 @@ def main() -> None:
 
 
 def kept(version: str | None = None) -> dict[tuple[str, str], Line]:
-    """What is kept of each case without each part, of one version of the code or the last of any."""
+    """What is kept of each case without each part, of one behaviour or the last of any."""
     lines = [line for path in sorted(real.RESULTS.glob("ablate.*.jsonl")) for line in real.read_lines(path)]
     return {(line["case"], line["without"]): line for line in lines if version in (None, line["version"])}
 

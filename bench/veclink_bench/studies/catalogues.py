@@ -31,6 +31,7 @@ from veclink_bench.real_cases import Case, Corpora, Problem, catalogue
 from veclink_bench.real_table import Trials, kinds_table
 from veclink_bench.studies import real
 from veclink_bench.studies.real import Line
+from veclink_bench.versions import version_of
 
 MODELS = ("minilm", "e5")
 WAYS = (MODELS, MODELS[::-1])
@@ -101,7 +102,7 @@ def unrelated(left: str, right: str, corpora: Corpora, rng: np.random.Generator)
 def trial(cell: Cell, corpora: Corpora) -> Line:
     """One draw: what was found, what the links say of themselves, and what is true."""
     problem = cell.problem(corpora)
-    head: Line = {"case": cell.name, "kind": cell.kind, "label": cell.label, "version": real.code_version()}
+    head: Line = {"case": cell.name, "kind": cell.kind, "label": cell.label, "version": version_of("span")}
     head |= {"method": cell.method, "from": cell.start}
     if cell.method == ONE_MODEL:
         return head | {"true": ceiling(problem)}
@@ -206,7 +207,7 @@ def main() -> None:
         print(tables(real.last_of_each(*sorted(real.RESULTS.glob("catalogues.*.jsonl")))))
         return
     path = real.RESULTS / f"catalogues.{options.part.replace('/', '-of-')}.jsonl"
-    known = {line["case"] for line in real.read_lines(path) if line["version"] == real.code_version()}
+    known = {line["case"] for line in real.read_lines(path) if line["version"] == version_of("span")}
     corpora = Corpora(options.data)
     for cell in real.part_of([cell for cell in cells(options.trials) if options.only in cell.name], options.part):
         if cell.name not in known:

@@ -2,29 +2,28 @@
 
     veclink bench real --data DIR [--half report] [--trials 5] [--seeds 15] [--part 1/16] [--only TEXT]
 
-Results are kept in results/experiments/real-HALF.PART.jsonl, one line for each trial, with the version of the code that
-made it; trials that this version has made are not run again. `--part 3/16` runs the third of sixteen parts, for as many
-processes. `--table` prints the means of what is kept, kind by kind, with how often the ranges hold the truth.
+Results are kept in results/experiments/real-HALF.PART.jsonl, one line for each trial, with the behaviour that made it
+(`versions`); trials of the behaviour that the code has now are not run again. `--part 3/16` runs the third of sixteen
+parts, for as many processes. `--table` prints the means of what is kept, kind by kind, with how often the ranges hold
+the truth.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from argparse import ArgumentParser, Namespace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import veclink
 from veclink import Links, link
 from veclink_bench.arguments import PrintKeptResults, parser
 from veclink_bench.places import results_folder
 from veclink_bench.real_cases import Case, Corpora, Problem, cases
 from veclink_bench.real_table import kinds_table
+from veclink_bench.versions import version_of
 
 RESULTS = results_folder("experiments")
 WANTED_PRECISIONS = (0.9, 0.95, 0.99)
@@ -37,7 +36,7 @@ def trial(case: Case, corpora: Corpora, **options: Any) -> Line:
     began = time.process_time()
     links = link(problem.a, problem.b, seeds=problem.seeds, device="cpu", random_state=case.trial, **options)
     seconds = time.process_time() - began
-    head = {"case": case.name, "kind": case.kind, "label": case.label, "version": code_version()}
+    head = {"case": case.name, "kind": case.kind, "label": case.label, "version": version_of("span")}
     return head | {"seconds": round(seconds, 2), **measured(problem, links)}
 
 
@@ -84,7 +83,7 @@ def main() -> None:
         print(kinds_table(kept_trials(options.half)))
         return
     path = RESULTS / f"real-{options.half}.{options.part.replace('/', '-of-')}.jsonl"
-    known = {line["case"] for line in read_lines(path) if line["version"] == code_version()}
+    known = {line["case"] for line in read_lines(path) if line["version"] == version_of("span")}
     corpora = Corpora(options.data)
     asked_for = cases(options.half, trials=options.trials, seeds=tuple(options.seeds))
     for case in part_of([case for case in asked_for if options.only in case.name], options.part):
@@ -113,15 +112,6 @@ def last_of_each(*paths: Path) -> list[Line]:
     """Of each case the trial that was measured last."""
     last = {line["case"]: line for path in paths for line in read_lines(path)}
     return list(last.values())
-
-
-@cache
-def code_version() -> str:
-    """The version of veclink and a fingerprint of its source."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(veclink.__file__).parent.rglob("*.py")):
-        digest.update(path.read_bytes())
-    return f"{veclink.__version__}+{digest.hexdigest()[:12]}"
 
 
 def _at(problem: Problem, links: Links, wanted: float) -> dict[str, Any]:
